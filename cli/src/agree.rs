@@ -1,9 +1,9 @@
-//! Agree: questions that the person at the terminal answers with yes or no.
+//! Agree: yes-or-no questions to the person at the terminal.
 
 use std::fs::OpenOptions;
 use std::io::{Read, Write};
 
-/// Whether the person at the terminal says yes. Without a terminal nobody does.
+/// Asks the person at the terminal; returns false unless the answer is yes, or without a terminal.
 pub fn agrees(question: &str) -> bool {
     let Ok(mut terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else { return false };
     let mut answer = [0; 64];

@@ -1,4 +1,4 @@
-//! Changes: signed decisions about snapshots, added to the repository's chain and folded into its state.
+//! Changes: writes signed changes about snapshots to the repository's chain, and folds them into its state.
 
 use copal_engine::change::{Change, Operation};
 use copal_engine::client::Role;
@@ -16,19 +16,19 @@ use copal_store::{Created, Store, StoreError};
 use crate::repository::{LocalClient, Repository};
 use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
-/// Why a decision could not be written.
+/// Why a change could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
-    /// Only full clients decide about snapshots.
+    /// Only full clients may change snapshots.
     #[error("only a client that knows the passphrase may change snapshots")]
     NotFull,
-    /// Without the descriptor nothing can be written.
+    /// Nothing can be written without the descriptor.
     #[error("the repository's descriptor is lost: nothing can be written to it")]
     NoDescriptor,
-    /// It is written, and the service has not folded it in yet.
+    /// The change is written, but the service has not folded it in yet.
     #[error("change {number} is written, but the service has not folded it in yet")]
     NotFolded {
-        /// Its number.
+        /// The number of the change.
         number: u64,
     },
     /// The store failed.
@@ -39,16 +39,16 @@ pub enum ChangeError {
     Job(#[from] JobError),
 }
 
-/// A decision that was written and folded in.
+/// A change that was written and folded in.
 pub struct Written {
     /// The number of the last change written.
     pub number: u64,
-    /// The state after it.
+    /// The state after that change.
     pub view: View,
 }
 
-/// Writes operations as one change, or as several where they do not fit one, and folds them in. What they did not
-/// achieve (another client may have pinned a snapshot meanwhile) shows in the state.
+/// Writes operations as one change, or as several if they do not fit, and folds them in. An operation may have no
+/// effect (another client may have pinned the snapshot meanwhile): the returned state shows it.
 pub fn write(
     repository: &Repository,
     client: &LocalClient,
@@ -62,7 +62,7 @@ pub fn write(
     Ok(Some(Written { number, view }))
 }
 
-/// The same without waiting for a service that folds changes in. Gives the number of the last change.
+/// Like [`write()`], but does not wait for a service to fold the changes in. Returns the number of the last change.
 pub fn hand_in(
     repository: &Repository,
     client: &LocalClient,
@@ -90,7 +90,7 @@ pub fn hand_in(
     Ok(written)
 }
 
-/// Waits until a root has folded a change in.
+/// Waits until a root has folded in a change.
 fn folded_by_service(repository: &Repository, number: u64) -> Result<Written, ChangeError> {
     let mut patience = Patience::of(SERVICE_ANSWERS);
     let store = repository.store().as_ref();
@@ -116,7 +116,7 @@ struct Chain<'a> {
 }
 
 impl<'a> Chain<'a> {
-    /// Finds the end: from what the state has folded in through whatever was written since.
+    /// Finds the end: begins at the last change in the state and follows the changes written since.
     fn find(repository: &'a Repository, client: &'a LocalClient, view: &View) -> Result<Self, StoreError> {
         let head = view.root.as_ref().and_then(|(root, _)| root.change_head);
         let (number, hash) = head.unwrap_or((0, ObjectHash::NONE));
@@ -128,8 +128,8 @@ impl<'a> Chain<'a> {
         Ok(chain)
     }
 
-    /// Creates a change under the next number that is free; gives the number. One that another client took is linked
-    /// into the chain, and the next one is tried.
+    /// Creates a change under the next free number and returns the number. If another client has taken a number, links
+    /// its change into the chain and tries the next number.
     fn append(&mut self, operations: Vec<Operation>) -> Result<u64, StoreError> {
         let store = self.repository.store();
         let time = Time(wait(store.now())?.0);
@@ -158,7 +158,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// The same operations as lists that each fit one change, in order.
+/// Splits the operations into lists that each fit into one change, in order.
 fn parts(operations: Vec<Operation>) -> Vec<Vec<Operation>> {
     let mut parts: Vec<Vec<Operation>> = Vec::new();
     let mut bytes = 0;
@@ -178,7 +178,7 @@ fn parts(operations: Vec<Operation>) -> Vec<Vec<Operation>> {
     parts
 }
 
-/// One operation as several that are each small enough.
+/// Splits one operation into several that are small enough.
 fn pieces(operation: Operation) -> Vec<Operation> {
     let lists = |ids: &[SnapshotId]| ids.chunks(SNAPSHOTS).map(<[_]>::to_vec).collect::<Vec<_>>();
     match operation {
@@ -188,7 +188,7 @@ fn pieces(operation: Operation) -> Vec<Operation> {
         Operation::Unpin(ids) => lists(&ids).into_iter().map(Operation::Unpin).collect(),
         Operation::Tag { snapshots, add, remove } => {
             let mut pieces = Vec::new();
-            // Without snapshots it tells the names of tags, and that is all.
+            // Without snapshots the operation only sets or removes names of tags.
             let lists = if snapshots.is_empty() { vec![Vec::new()] } else { lists(&snapshots) };
             for snapshots in lists {
                 let tag = |add: Vec<(TagId, Vec<u8>)>, remove: Vec<TagId>| Operation::Tag {
@@ -208,7 +208,7 @@ fn pieces(operation: Operation) -> Vec<Operation> {
     }
 }
 
-/// Bytes of an operation in a change, or a little more.
+/// Bytes of an operation in a change, rounded up.
 fn size(operation: &Operation) -> usize {
     let own = match operation {
         Operation::Tag { add, remove, .. } => {
@@ -223,13 +223,13 @@ fn size(operation: &Operation) -> usize {
     own + operation.snapshots().len() * 17 + 32
 }
 
-/// Snapshots in one operation: far below what a change may hold, so that tags fit beside them.
+/// Snapshots per operation: far below the limit of a change, so that tags fit too.
 const SNAPSHOTS: usize = 1 << 16;
 /// Bytes of an owner's signature in a change.
 const SIGNATURE_BYTES: usize = 66;
-/// Tags in one operation.
+/// Tags per operation.
 const TAGS: usize = 256;
-/// Bytes of operations in one change; a record may have a little more.
+/// Bytes of operations per change; a record may have a little more.
 const PART_BYTES: usize = 3 << 20;
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use copal_engine::keys::secret::Secret;
 use copal_service::host::Entropy;
 
-/// The operating system's random numbers.
+/// The operating system's random number generator.
 pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {

@@ -1,4 +1,4 @@
-//! Exit: what the exit code of the command says.
+//! Exit: the exit codes of the command.
 
 use std::process::ExitCode;
 
@@ -8,11 +8,11 @@ pub enum Exit {
     /// Everything asked for is done.
     #[default]
     Done = 0,
-    /// It could not be done.
+    /// The command failed.
     Failed = 1,
-    /// The command line makes no sense.
+    /// The command line is invalid.
     Usage = 2,
-    /// Done, but some entries could not be read or written; each is named.
+    /// Done, but some entries could not be read or written; each is reported.
     Partial = 3,
     /// Damage was found.
     Damage = 4,
@@ -22,7 +22,7 @@ pub enum Exit {
     NoRepository = 10,
     /// The passphrase, key file or recovery code opens nothing.
     WrongPassphrase = 12,
-    /// Ctrl-C, or asked to end.
+    /// Interrupted by Ctrl-C or SIGTERM.
     Interrupted = 130,
 }
 

@@ -9,7 +9,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::classes::without_slashes;
 
-/// Whether a pattern tells upper from lower case.
+/// Whether a pattern is case-sensitive.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub enum Case {
     /// `*.jpg` does not match `A.JPG`.
@@ -21,7 +21,7 @@ pub enum Case {
 /// A pattern that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPattern {
-    /// Nothing is left once slashes and `!` are taken away.
+    /// The pattern is only slashes, spaces and `!`.
     #[error("the pattern {0:?} names nothing")]
     Empty(String),
     /// The glob does not parse.
@@ -34,32 +34,32 @@ pub enum BadPattern {
     },
 }
 
-/// Collects patterns; of several that match an entry the last one decides.
+/// Collects patterns; the last one that matches an entry decides.
 ///
 /// `*.o` matches that name anywhere, `a/b` these two names anywhere, `/home/a` from the top only, `cache/` directories
-/// only, `**` any number of names, and `!keep.o` takes back what an earlier pattern matched. A directory that is
-/// excluded is not entered, so nothing below it can be taken back.
+/// only, and `**` any number of names. `!keep.o` cancels an earlier match. Nothing below an excluded directory can be
+/// included again, because the directory is not entered.
 pub struct FilterBuilder {
     patterns: GitignoreBuilder,
 }
 
-/// Patterns ready to be matched.
+/// Compiled patterns.
 #[derive(Clone)]
 pub struct Filter {
     patterns: Gitignore,
 }
 
-/// What a command shall work on: everything, or what some patterns include, but not what others exclude.
+/// The entries that a command works on: all, or those that `includes` covers, minus those that `excludes` covers.
 #[derive(Clone, Default)]
 pub struct Selection {
-    /// If there are any: only what these match, and what lies below it.
+    /// Unless empty: only entries that these match, and everything below them.
     pub includes: Filter,
-    /// Neither what these match nor what lies below it.
+    /// Not the entries that these match, nor anything below them.
     pub excludes: Filter,
 }
 
 impl FilterBuilder {
-    /// No patterns yet.
+    /// Starts without patterns.
     pub fn new() -> Self {
         let mut patterns = GitignoreBuilder::new("");
         patterns.allow_unclosed_class(false);
@@ -75,11 +75,11 @@ impl FilterBuilder {
         if body.trim_end().trim_matches('/').is_empty() {
             return Err(BadPattern::Empty(pattern.into()));
         }
-        // Git ties a pattern with a slash inside to the place of its file; here that would be the top, where hardly
-        // anything a user means to name lies.
+        // Git anchors a pattern with an inner slash at the directory of its file. Here that would be the top, where
+        // users rarely mean it: let the pattern match anywhere.
         let floats = body.trim_end().trim_end_matches('/').contains('/') && !body.starts_with('/');
         let rewritten = without_slashes(body);
-        // The slash that a class gets there must not tie the pattern to the top either.
+        // The slash that `without_slashes` puts into a class must not anchor the pattern either.
         let is_tied = rewritten.is_some() && !body.contains('/');
         let anywhere = if is_tied || (floats && !body.starts_with("**/")) { "**/" } else { "" };
         let body = rewritten.as_deref().unwrap_or(body);
@@ -97,7 +97,7 @@ impl FilterBuilder {
         Ok(())
     }
 
-    /// Adds the patterns of a file, one a line; empty lines and those that start with `#` mean nothing.
+    /// Adds the patterns of a file, one a line. Skips empty lines and lines that start with `#`.
     pub fn add_lines(&mut self, text: &str, case: Case) -> Result<(), BadPattern> {
         let lines = text.trim_start_matches('\u{feff}').lines();
         let patterns = lines.filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
@@ -115,29 +115,29 @@ impl FilterBuilder {
 }
 
 impl Filter {
-    /// Whether there is no pattern at all.
+    /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    /// Whether the patterns match this very entry; for walks that do not enter what is excluded.
+    /// Whether the patterns match this entry itself; for walks that do not enter excluded directories.
     pub fn excludes(&self, path: &TreePath, is_directory: bool) -> bool {
         !path.is_top() && self.patterns.matched(as_path(path), is_directory).is_ignore()
     }
 
-    /// Whether the patterns match the entry or a directory that it lies in, the nearest match deciding.
+    /// Whether the patterns match the entry or a directory above it; the nearest match decides.
     pub fn covers(&self, path: &TreePath, is_directory: bool) -> bool {
         !path.is_top() && self.patterns.matched_path_or_any_parents(as_path(path), is_directory).is_ignore()
     }
 }
 
 impl Selection {
-    /// Whether there is no pattern at all.
+    /// Whether there are no patterns: everything is selected.
     pub fn is_everything(&self) -> bool {
         self.includes.is_empty() && self.excludes.is_empty()
     }
 
-    /// Whether the entry is to be worked on.
+    /// Whether the selection contains the entry.
     pub fn selects(&self, path: &TreePath, is_directory: bool) -> bool {
         let included = self.includes.is_empty() || self.includes.covers(path, is_directory);
         included && !self.excludes.covers(path, is_directory)

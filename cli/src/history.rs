@@ -1,5 +1,5 @@
-//! History: the snapshots of a repository, listed from manifests that their clients' keys have signed. What the state
-//! says (forgotten, pinned, tags changed since) is added to it.
+//! History: lists the snapshots of a repository from manifests whose signatures verify, and adds what the state knows
+//! (forgotten, pinned, changed tags).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -39,31 +39,31 @@ use crate::report::rows::SnapshotRow;
 use crate::repository::Repository;
 use crate::wait::wait;
 
-/// The client that has signed a snapshot, as the owner has registered it.
+/// The client that signed a snapshot, as the owner has registered it.
 #[derive(Clone, Debug)]
 pub struct Signer {
     /// Its id.
     pub id: ClientId,
-    /// Its name; its id where the owner gave it none.
+    /// Its name; its id if the owner gave it none.
     pub name: String,
-    /// What it may do.
+    /// Its role.
     pub role: Role,
 }
 
 impl Signer {
-    /// The client of a record that the owner has signed.
+    /// The client of a record.
     pub fn of(repository: &Repository, record: &ClientRecord) -> Self {
         let name = repository.owner.open_text(TextPurpose::ClientName, &record.client.0, &record.sealed_name);
         let name = name.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| record.client.to_string());
         Self { id: record.client, name, role: record.role }
     }
 
-    /// Whether a person means it: by its name, or by the first digits of its id.
+    /// Whether `wanted` names this client: its name, or at least the first `ID_DIGITS` digits of its id.
     pub fn is_called(&self, wanted: &str) -> bool {
         self.name == wanted || wanted.len() >= ID_DIGITS && self.id.to_string().starts_with(wanted)
     }
 
-    /// How it is listed beside a snapshot that claims a host.
+    /// The client as a snapshot list shows it. `claimed` is the host that the snapshot claims.
     pub fn field(&self, claimed: &str) -> SignerField {
         let is_its_own = self.role.machine(claimed, &self.name) == claimed;
         SignerField {
@@ -82,29 +82,29 @@ pub struct Snapshot {
     pub id: SnapshotId,
     /// The client that signed it, and the number of its manifest.
     pub key: (ClientId, u64),
-    /// That client, as the owner has registered it.
+    /// The client that signed it.
     pub signer: Signer,
     /// The domain its pages lie in.
     pub domain: DomainId,
     /// Its root page.
     pub root: ChunkId,
-    /// When it was made, as the client says.
+    /// When it was made, by the client's clock.
     pub time: Time,
-    /// What it says of itself.
+    /// Its sealed description.
     pub info: SnapshotInfo,
-    /// Its tags, as changed since.
+    /// Its current tags.
     pub tags: Vec<String>,
-    /// What the state says of it.
+    /// Its record in the state.
     pub record: SnapshotRecord,
 }
 
 impl Snapshot {
-    /// What was backed up, as paths of the tree.
+    /// The paths that were backed up, as paths of the tree.
     pub fn sources(&self) -> Vec<TreePath> {
         self.info.paths.iter().filter_map(|path| TreePath::new(path.clone()).ok()).collect()
     }
 
-    /// How it is listed.
+    /// The snapshot as a row of a list.
     pub fn row(&self) -> SnapshotRow {
         SnapshotRow {
             id: Hex(self.id),
@@ -120,7 +120,7 @@ impl Snapshot {
         }
     }
 
-    /// The machine it stands for.
+    /// The machine that it counts for: the host it claims, or the client's name for a write-only client.
     pub fn machine(&self) -> &str {
         self.signer.role.machine(&self.info.host, &self.signer.name)
     }
@@ -130,27 +130,27 @@ impl Snapshot {
         Series::of((&self.key, &self.record))
     }
 
-    /// Where it stands among others, the oldest first.
+    /// Sort key by age, the oldest first.
     pub fn age(&self) -> (Time, Time, SnapshotId) {
         age(&self.record)
     }
 
-    /// Whether it is kept, and no checkpoint.
+    /// Whether it is kept (not forgotten), and not a checkpoint.
     pub fn is_kept(&self) -> bool {
         self.record.state == SnapshotState::Kept && !self.record.partial
     }
 }
 
-/// The snapshots that could be read, the oldest first, and what is wrong with those that could not.
+/// The snapshots that could be read, the oldest first, and the problems with the others.
 pub struct History {
-    /// All snapshots that are not gone, forgotten ones too.
+    /// All snapshots that are not gone, including forgotten ones and checkpoints.
     pub snapshots: Vec<Snapshot>,
-    /// Manifests that do not verify or do not open, and why.
+    /// Names of manifests that do not verify or open, and why.
     pub problems: Vec<(String, String)>,
 }
 
 impl History {
-    /// Reads the snapshots that a state knows.
+    /// Reads all snapshots of a state.
     pub fn read(repository: &Repository, view: &View) -> Result<Self, Failure> {
         let mut history = Self { snapshots: Vec::new(), problems: Vec::new() };
         let mut tag_names = None;
@@ -158,7 +158,7 @@ impl History {
             view.state.snapshots.iter().filter(|(_, record)| record.state != SnapshotState::Gone).collect();
         let names: Vec<String> = there.iter().map(|(key, _)| layout::manifest(key.0, key.1)).collect();
         let read = |names: &[String]| wait(objects::read_many(repository.store().as_ref(), names));
-        // Read as they are asked for, some at a time: a repository may have very many. Keys come beside the first.
+        // Batches: a repository may have very many manifests. Client records are read with the first batch.
         let (first, rest) = names.split_at(names.len().min(MANIFESTS));
         let clients: BTreeSet<ClientId> = there.iter().map(|(key, _)| key.0).collect();
         let first = objects::read_many(repository.store().as_ref(), first);
@@ -179,7 +179,7 @@ impl History {
         Ok(history)
     }
 
-    /// Reads one snapshot that a state knows; the error is in words.
+    /// Reads one snapshot of a state; the inner error is the reason, as text.
     pub fn read_one(
         repository: &Repository,
         key: (ClientId, u64),
@@ -190,7 +190,7 @@ impl History {
         Ok(read_snapshot(repository, manifest, key, record, &signer))
     }
 
-    /// Write-only clients that claim to be one of the hosts asked for. Their snapshots do not stand for these.
+    /// Write-only clients whose snapshots claim one of the hosts asked for, and do not count for these hosts.
     pub fn claimants(&self, narrow: &Narrow) -> BTreeMap<ClientId, SignerField> {
         let fields =
             self.snapshots.iter().map(|snapshot| (snapshot.signer.id, snapshot.signer.field(&snapshot.info.host)));
@@ -199,12 +199,12 @@ impl History {
             .collect()
     }
 
-    /// Snapshots that are kept and that the options leave.
+    /// Kept snapshots that match the options.
     pub fn narrowed(&self, narrow: &Narrow) -> Vec<&Snapshot> {
         self.snapshots.iter().filter(|snapshot| snapshot.is_kept() && fits(snapshot, narrow)).collect()
     }
 
-    /// Snapshots that are forgotten, can still come back, and that the options leave.
+    /// Forgotten snapshots that can still be undeleted and that match the options.
     pub fn forgotten(&self, narrow: &Narrow) -> Vec<&Snapshot> {
         let is_forgotten = |snapshot: &&Snapshot| {
             snapshot.record.state == SnapshotState::Forgotten && !snapshot.record.partial && fits(snapshot, narrow)
@@ -212,14 +212,14 @@ impl History {
         self.snapshots.iter().filter(is_forgotten).collect()
     }
 
-    /// The snapshot a person means.
+    /// The one snapshot that the user names; fails if none or several match.
     pub fn find(&self, which: &Which, narrow: &Narrow, here: &Here, intent: Intent) -> Result<&Snapshot, Failure> {
-        // What cannot be listed may be this machine's: others' are then no answer.
+        // A snapshot that cannot be listed may be this machine's, so another host's must not stand in for it.
         let intent = if self.problems.is_empty() { intent } else { Intent::Change };
         pick(self.narrowed(narrow), which, narrow, here, intent).map_err(|failure| self.or_damage(failure))
     }
 
-    /// What is not found may be one of the snapshots that cannot be listed.
+    /// A snapshot that is not found may be one that cannot be listed: if there are any, report the damage.
     fn or_damage(&self, failure: Failure) -> Failure {
         match (&failure, self.problems.first()) {
             (Failure::NoSnapshot { .. }, Some((object, why))) => {
@@ -231,7 +231,7 @@ impl History {
     }
 }
 
-/// Any of the clients, any of the hosts, all of the paths, all of the tags, and the label.
+/// Whether a snapshot matches the options: any of the clients, any of the hosts, all paths, all tags, and the label.
 pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let has_path = |path: &std::path::PathBuf| {
@@ -248,7 +248,7 @@ pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
         && narrow.label.as_ref().is_none_or(|label| *label == snapshot.info.label)
 }
 
-/// The records of clients; none of one whose record is lost or damaged.
+/// The records of clients; `None` where the record is lost or damaged.
 async fn signers(
     repository: &Repository,
     clients: BTreeSet<ClientId>,
@@ -301,7 +301,7 @@ fn read_snapshot(
     })
 }
 
-/// Opens what a snapshot says of itself; the error is in words.
+/// Opens a snapshot's description; the error is the reason, as text.
 pub fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, String> {
     let record = SessionRecord::parse(&claim.session_record).map_err(|error| error.to_string())?;
     if record.domain() != domain {
@@ -315,7 +315,7 @@ pub fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClai
     SnapshotInfo::decode(bytes).map_err(|error| error.to_string())
 }
 
-/// Gives the snapshot the tags that the state says it has; names of tags added later stand in the changes.
+/// Sets the snapshot's tags to those of the state. The names of tags added later are in the changes.
 fn name_tags(
     repository: &Repository,
     snapshot: &mut Snapshot,
@@ -339,7 +339,7 @@ fn name_tags(
     Ok(())
 }
 
-/// The names of tags that changes have added.
+/// The names of all tags that changes have added.
 pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Failure> {
     let mut names = BTreeMap::new();
     let store: &dyn Store = repository.store().as_ref();
@@ -365,14 +365,14 @@ pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Fa
     Ok(names)
 }
 
-/// Reads the pages of a snapshot's domain.
+/// A reader of a domain's pages.
 pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageReader {
     let store: Arc<dyn Store> = repository.store().clone();
     let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));
     PageReader::new(blocks, view, repository.domain_keys(domain))
 }
 
-/// So many digits of a client's id mean it, at least.
+/// Least number of digits of a client's id that name it.
 const ID_DIGITS: usize = 4;
-/// Manifests held at once.
+/// Manifests held at once, and client records read at once.
 const MANIFESTS: usize = 256;

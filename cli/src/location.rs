@@ -1,4 +1,4 @@
-//! Location: where a repository is, as a person writes it.
+//! Location: the address of a repository, as the user writes it.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -6,53 +6,53 @@ use std::path::{Path, PathBuf};
 
 use crate::remote::SshAddress;
 
-/// Where a repository is.
+/// The address of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
     /// A directory.
     Directory(PathBuf),
-    /// A prefix of a bucket.
+    /// A prefix in a bucket.
     S3 {
         /// The bucket's name.
         bucket: String,
-        /// What the names of all objects begin with; may be empty.
+        /// The prefix of all object names; may be empty.
         prefix: String,
     },
     /// A gateway's address.
     Https(String),
-    /// A directory of another machine, reached by ssh.
+    /// A directory on another machine, reached by ssh.
     Ssh(SshAddress),
 }
 
-/// No place where this version finds a repository.
+/// Why an address is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadLocation {
-    /// Neither the option nor the variable is there.
+    /// Neither `--repository` nor `COPAL_REPOSITORY` is set.
     #[error("no repository is given")]
     Missing,
-    /// A scheme that nothing stands behind.
+    /// An unknown scheme.
     #[error("\"{0}://\" is no kind of repository")]
     Scheme(String),
-    /// An address without a bucket or a host, or not in UTF-8.
+    /// The bucket or host is missing, or the address is not UTF-8.
     #[error("{0:?} is no complete address")]
     Incomplete(OsString),
-    /// A path that looks like an address, or like one that a shell expands.
+    /// A path that looks like an address, or that a shell would expand (`~`).
     #[error("{0:?} is taken for a directory only if it is written {dotted:?}{1}", dotted = format!("./{}", .0.to_string_lossy()))]
     Doubtful(OsString, Meant),
     /// A gateway on another machine without TLS.
     #[error("{0} would send everything in the clear: a gateway on another machine needs https")]
     Insecure(String),
-    /// A kind of repository that this version does not open.
+    /// The location is not a directory, and a directory is needed.
     #[error("{location} is in {kind}, and a directory is needed here")]
     Unsupported {
         /// The address.
         location: String,
-        /// What kind it is.
+        /// The kind of location.
         kind: &'static str,
     },
 }
 
-/// What was probably meant, where that can be told.
+/// The address that the user probably meant, if it can be guessed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Meant(Option<String>);
 
@@ -63,7 +63,7 @@ impl core::fmt::Display for Meant {
 }
 
 impl Location {
-    /// Reads what `--repository` or `COPAL_REPOSITORY` says.
+    /// Parses `--repository` or `COPAL_REPOSITORY`.
     pub fn parse(text: Option<&OsStr>) -> Result<Self, BadLocation> {
         let text = text.filter(|text| !text.is_empty()).ok_or(BadLocation::Missing)?;
         let Some(at) = scheme_end(text.as_bytes()) else { return Self::directory_at(text) };
@@ -86,7 +86,7 @@ impl Location {
         }
     }
 
-    /// A directory: never one whose name only begins like an address, which would be made beside what was meant.
+    /// A directory. Rejects names that look like an address: a mistyped address would create a directory of that name.
     fn directory_at(text: &OsStr) -> Result<Self, BadLocation> {
         let doubtful = |meant: Option<String>| Err(BadLocation::Doubtful(text.to_owned(), Meant(meant)));
         let lossy = text.to_string_lossy();
@@ -103,7 +103,7 @@ impl Location {
         }
     }
 
-    /// The directory, which is the one kind of repository this version opens.
+    /// The directory, or an error for other locations.
     pub fn directory(&self) -> Result<&Path, BadLocation> {
         let kind = match self {
             Self::Directory(path) => return Ok(path),
@@ -127,14 +127,14 @@ impl core::fmt::Display for Location {
     }
 }
 
-/// Where the scheme of an address ends, if it has one.
+/// The end of the scheme in an address, if it has one.
 fn scheme_end(text: &[u8]) -> Option<usize> {
     let at = text.windows(3).position(|part| part == b"://")?;
     let is_scheme = |scheme: &[u8]| scheme.iter().all(|byte| byte.is_ascii_alphanumeric() || b"+-.".contains(byte));
     Some(at).filter(|&at| at > 0 && is_scheme(&text[..at]))
 }
 
-/// The address that somebody meant who wrote this word, a colon or slashes, and the rest.
+/// The address that the user probably meant with this first word and the rest.
 fn address_of(word: &str, rest: &str) -> Option<String> {
     let rest = rest.trim_start_matches('/');
     match word {
@@ -142,13 +142,13 @@ fn address_of(word: &str, rest: &str) -> Option<String> {
         "s3" | "https" | "http" | "ssh" => Some(format!("{word}://{rest}")),
         "sftp" => Some(format!("ssh://{}", rest.replacen(':', "/", 1).replacen("//", "/", 1))),
         "file" => Some(format!("/{rest}")),
-        // As scp and rsync name a directory of another machine.
+        // scp and rsync write `host:path`.
         host if host.contains('@') || host.contains('.') => Some(format!("ssh://{host}/{rest}")),
         _ => None,
     }
 }
 
-/// Whether an address without its scheme is one of this machine itself.
+/// Whether an address (without its scheme) names this machine.
 fn is_this_machine(rest: &str) -> bool {
     let authority = rest.split('/').next().unwrap_or_default();
     let host = match authority.strip_prefix('[') {
@@ -158,7 +158,7 @@ fn is_this_machine(rest: &str) -> bool {
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// Kinds of repositories, of this program and of others.
+/// Schemes of repositories, in this program and in others.
 const KINDS: [&str; 12] =
     ["s3", "https", "http", "ssh", "sftp", "file", "rest", "rclone", "gs", "azure", "b2", "swift"];
 

@@ -1,5 +1,5 @@
-//! Met: which repositories this machine has found at a place. A disk that is not mounted leaves an empty directory there:
-//! no other repository is made or used in its stead unless somebody says so.
+//! Met: records which repositories this machine has seen at a location. A disk that is not mounted leaves an empty
+//! directory: no other repository is created or used there unless the user says so.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
@@ -10,7 +10,7 @@ use copal_engine::id::{ObjectHash, RepositoryId};
 use crate::location::Location;
 use crate::places::note_proof;
 
-/// The repositories met at a place.
+/// The repositories that this machine has seen at a location.
 pub fn met_at(state: &Path, location: &Location) -> Vec<RepositoryId> {
     let mark = mark_of(location);
     let entries = fs::read_dir(state).into_iter().flatten().flatten();
@@ -18,14 +18,14 @@ pub fn met_at(state: &Path, location: &Location) -> Vec<RepositoryId> {
     marked.filter_map(|entry| RepositoryId::from_hex(entry.file_name().to_str()?).ok()).collect()
 }
 
-/// Remembers a repository met at a place, in the directory of what this machine keeps for it. A machine that cannot keep it
-/// goes on: what it does is no less right for that.
+/// Records that a repository was seen at a location, in its state directory. Ignores failures: the command is correct
+/// without the record.
 pub fn remember(state_of_repository: &Path, location: &Location) {
     note_proof(&state_of_repository.join(mark_of(location)));
 }
 
-/// Named by a hash: a place may have any bytes. A directory is the same place whether its disk is mounted or not, so links
-/// on the way are not followed.
+/// The name is a hash, because a location may have any bytes. Links are not followed, so that a directory has the same
+/// name whether its disk is mounted or not.
 fn mark_of(location: &Location) -> String {
     let place = match location {
         Location::Directory(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()).into_os_string(),

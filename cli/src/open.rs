@@ -1,4 +1,4 @@
-//! Open: paths opened without following a symbolic link at any place, however long the path.
+//! Open: opens paths of any length without following symbolic links.
 
 use std::ffi::OsStr;
 use std::io;
@@ -10,20 +10,20 @@ use std::sync::OnceLock;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, openat, openat2};
 use rustix::io::Errno;
 
-/// Opens an absolute path. Someone who swaps one of its directories for a link meanwhile gets an error out of us, not
-/// another directory's content.
+/// Opens an absolute path. If somebody replaces one of its directories by a link meanwhile, this fails instead of
+/// opening another directory.
 pub fn absolute(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     walk(CWD, path.as_os_str().as_bytes(), flags, NO_LINKS, Way::best())
 }
 
-/// Opens a path below a directory; the path is relative, without `.` or `..`, or empty for the directory itself. Neither
-/// links nor anything else lead out of the directory.
+/// Opens a path below a directory. The path is relative, without `.` or `..`; an empty one is the directory itself.
+/// Links, or anything else, cannot lead out of the directory.
 pub fn beneath(directory: BorrowedFd<'_>, path: &[u8], flags: OFlags) -> io::Result<OwnedFd> {
     let path = if path.is_empty() { b"." } else { path };
     walk(directory, path, flags, BENEATH, Way::best())
 }
 
-/// Opens an absolute path for reading, leaving its access time alone where the owner of the process may.
+/// Opens an absolute path for reading. Leaves the access time as it is, if this process has the right to.
 pub fn quietly(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     let flags = OFlags::RDONLY | flags;
     match absolute(path, flags | OFlags::NOATIME) {
@@ -32,17 +32,17 @@ pub fn quietly(path: &Path, flags: OFlags) -> io::Result<OwnedFd> {
     }
 }
 
-/// How a path is followed.
+/// How to walk a path.
 #[derive(Debug, Copy, Clone)]
 enum Way {
-    /// By `openat2`, in pieces no longer than the kernel takes.
+    /// With `openat2`, in pieces no longer than the kernel accepts.
     Pieces,
-    /// Name by name, where there is no `openat2`.
+    /// Name by name, where `openat2` does not work.
     Names,
 }
 
 impl Way {
-    /// `openat2` came with Linux 5.6, and some sandboxes forbid it with other errors than ENOSYS.
+    /// Tests a call: `openat2` came with Linux 5.6, and some sandboxes forbid it with other errors than ENOSYS.
     fn best() -> Self {
         static BEST: OnceLock<Way> = OnceLock::new();
         let works = || openat2(CWD, "/", PASSING | ALWAYS, Mode::empty(), NO_LINKS).is_ok();
@@ -74,12 +74,12 @@ fn walk(start: BorrowedFd<'_>, path: &[u8], flags: OFlags, resolve: ResolveFlags
     }
 }
 
-/// Splits a path that is too long for the kernel into a piece that is not, and the rest.
+/// Splits a path that is too long for the kernel into a first piece that fits, and the rest.
 fn split(path: &[u8]) -> (&OsStr, &[u8]) {
     if path.len() < PATH_MAX {
         return (OsStr::from_bytes(path), &[]);
     }
-    // Names are at most a few hundred bytes; a piece without a slash fails in the kernel as it should.
+    // Names have at most a few hundred bytes. A longer piece without a slash fails in the kernel, as it should.
     match path[..PATH_MAX - 1].iter().rposition(|&byte| byte == b'/').filter(|&at| at > 0) {
         Some(at) => (OsStr::from_bytes(&path[..at]), &path[at + 1..]),
         None => (OsStr::from_bytes(path), &[]),
@@ -94,7 +94,7 @@ fn split_at_name(path: &[u8]) -> (&OsStr, &[u8]) {
     }
 }
 
-/// The longest path the kernel takes, with its zero byte.
+/// The longest path that the kernel accepts, with its zero byte.
 const PATH_MAX: usize = 4096;
 const ALWAYS: OFlags = OFlags::CLOEXEC.union(OFlags::NOFOLLOW);
 const PASSING: OFlags = OFlags::PATH.union(OFlags::DIRECTORY);

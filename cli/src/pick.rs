@@ -1,4 +1,4 @@
-//! Pick: the snapshot a person means.
+//! Pick: resolves the snapshot that the user names.
 
 use std::collections::BTreeMap;
 
@@ -11,33 +11,33 @@ use crate::history::Snapshot;
 use crate::report::Failure;
 use crate::report::rows::SnapshotRow;
 
-/// This machine: what `latest` means where nothing else is said.
+/// This machine, whose snapshots `latest` prefers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Here {
-    /// Its name.
+    /// Its host name.
     pub host: String,
-    /// The client that it is, if it is one already.
+    /// Its client, if it is registered already.
     pub client: Option<ClientId>,
 }
 
 impl Here {
-    /// Whether a snapshot is this machine's own.
+    /// Whether a snapshot is this machine's own: signed by its client, for its host name.
     pub fn has_signed(&self, snapshot: &Snapshot) -> bool {
         self.client == Some(snapshot.signer.id) && snapshot.info.host == self.host
     }
 }
 
-/// What becomes of the snapshot that is looked for.
+/// What a command does with the snapshot.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// It is read: `latest` may be another client's where there is no doubt which.
+    /// The command reads it: `latest` may be another client's snapshot if only one series fits.
     Read,
-    /// Something is said of it that stays: `latest` is this client's.
+    /// The command changes its record: `latest` is this client's own.
     Change,
 }
 
-/// Of the snapshots that the options have left, the oldest first, the one a person means. `latest` never mixes clients: the
-/// newest of several is nobody's answer.
+/// Picks the snapshot that the user names from those that match the options, the oldest first. `latest` never chooses
+/// between series: it fails if several fit.
 pub fn pick<'a>(
     narrowed: Vec<&'a Snapshot>,
     which: &Which,
@@ -65,7 +65,7 @@ fn latest<'a>(
     if !own.is_empty() {
         return only(own);
     }
-    // A machine that was set up anew is another client, and still the same host.
+    // A machine that was set up again is another client with the same host name.
     let of_host = of(&|snapshot| snapshot.machine() == here.host);
     if !of_host.is_empty() && intent == Intent::Read {
         return only(of_host);
@@ -77,7 +77,7 @@ fn latest<'a>(
     }
 }
 
-/// The newest of each series.
+/// The newest snapshot of each series.
 fn newest<'a>(snapshots: impl Iterator<Item = &'a Snapshot>) -> Vec<&'a Snapshot> {
     let newest: BTreeMap<Series, &Snapshot> = snapshots.map(|snapshot| (snapshot.series(), snapshot)).collect();
     newest.into_values().collect()

@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 
 use copal_engine::id::RepositoryId;
 
-/// A directory or file of this machine's own that cannot be used.
+/// Why a local directory or file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// Neither an option nor a variable says where to.
+    /// No option and no variable names a directory.
     #[error("there is no home directory to keep {what} in")]
     Homeless {
-        /// What was to be kept.
+        /// What was to be kept there.
         what: &'static str,
     },
-    /// The file system refuses.
+    /// The file system failed.
     #[error("cannot write {}", path.display())]
     Refused {
         /// The directory or file.
@@ -36,8 +36,8 @@ pub struct Places {
 }
 
 impl Places {
-    /// Finds both: the option, else `$XDG_CACHE_HOME/copal` and `$XDG_STATE_HOME/copal`, else `~/.cache/copal` and
-    /// `~/.local/state/copal`.
+    /// Finds both directories: the option, else `$XDG_CACHE_HOME/copal` and `$XDG_STATE_HOME/copal`, else
+    /// `~/.cache/copal` and `~/.local/state/copal`.
     pub fn find(
         cache_dir: Option<PathBuf>,
         state_dir: Option<PathBuf>,
@@ -57,12 +57,12 @@ impl Places {
         })
     }
 
-    /// The directory of every cache.
+    /// The directory of all caches.
     pub fn cache(&self) -> &Path {
         &self.cache
     }
 
-    /// The cache of one repository, created if need be.
+    /// The cache directory of one repository, created if missing.
     pub fn cache_of(&self, repository: RepositoryId) -> Result<PathBuf, PlaceError> {
         let path = self.cache.join(repository.to_string());
         create_private_dir(&path)?;
@@ -73,7 +73,7 @@ impl Places {
         Ok(path)
     }
 
-    /// Deletes the cache of every repository, and nothing else that lies beside; gives the bytes that were freed.
+    /// Deletes the caches of all repositories and nothing else in the directory; returns the bytes freed.
     pub fn clean_cache(&self) -> Result<u64, PlaceError> {
         let refused = |cause| PlaceError::Refused { path: self.cache.clone(), cause };
         let entries = match fs::read_dir(&self.cache) {
@@ -92,12 +92,12 @@ impl Places {
         Ok(freed)
     }
 
-    /// The directory of all keys of this machine.
+    /// The directory of all keys on this machine.
     pub fn state(&self) -> &Path {
         &self.state
     }
 
-    /// Where the keys of this machine for one repository are, whether they are there or not.
+    /// The directory of this machine's keys for one repository; it may not exist.
     pub fn state_of(&self, repository: RepositoryId) -> PathBuf {
         self.state.join(repository.to_string())
     }
@@ -110,20 +110,20 @@ pub fn this_host(environment: impl Fn(&str) -> Option<OsString>) -> String {
     name.to_string_lossy().into_owned()
 }
 
-/// Creates a directory, and those above it, for its owner only (0700); one that is there stays as it is.
+/// Creates a directory and its parents with mode 0700. Leaves an existing directory as it is.
 pub fn create_private_dir(path: &Path) -> Result<(), PlaceError> {
     let created = DirBuilder::new().recursive(true).mode(0o700).create(path);
     created.map_err(|cause| PlaceError::Refused { path: path.to_owned(), cause })
 }
 
-/// Notes that something was found out, by an empty file. Not noted, it is found out again.
+/// Creates an empty file that records a finding. Ignores failures: then the next run finds it out again.
 pub fn note_proof(path: &Path) {
     let noted = path.parent().is_some_and(|folder| create_private_dir(folder).is_ok());
     let _ = noted && fs::write(path, b"").is_ok();
 }
 
-/// Writes a file for its owner only (0600), in place of one that is there: after a crash it holds the old or the new
-/// bytes, and once this returns the new ones.
+/// Writes a file with mode 0600, replacing an existing one. After a crash it holds the old or the new bytes; once this
+/// returns, the new ones.
 pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
     let unfinished = path.with_file_name(unfinished_name(path)?);
     let named = written(&unfinished, bytes).and_then(|()| {
@@ -136,13 +136,13 @@ pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
     named.map_err(|cause| PlaceError::Refused { path: path.to_owned(), cause })
 }
 
-/// Writes a file for its owner only (0600), and never replaces one. Needs no links: a key file may go to a memory stick.
+/// Writes a new file with mode 0600; fails if one exists. Uses no hard links: a key file may go to a memory stick.
 pub fn create_private(path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
     let created = written(path, bytes).and_then(|()| sync_directory_of(path));
     created.map_err(|cause| PlaceError::Refused { path: path.to_owned(), cause })
 }
 
-/// Creates, fills and syncs a file; one that could not be filled is removed.
+/// Creates, writes and syncs a file; removes it if that fails.
 fn written(path: &Path, bytes: &[u8]) -> io::Result<()> {
     point();
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
@@ -155,7 +155,7 @@ fn written(path: &Path, bytes: &[u8]) -> io::Result<()> {
 #[cfg(feature = "faults")]
 use copal_store::faults::point;
 
-/// Where a test may let the process die.
+/// A point at which a test may kill the process.
 #[cfg(not(feature = "faults"))]
 fn point() {}
 

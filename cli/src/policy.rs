@@ -1,4 +1,4 @@
-//! Policy: what the service follows, as a file that people write and read.
+//! Policy: the policy that the service follows, as a TOML file.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use serde::Deserialize;
 
 use crate::args::values;
 
-/// A policy as a file has it. Every key may be left out.
+/// A policy file. Every key is optional.
 #[derive(Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
 pub struct PolicyFile {
@@ -48,10 +48,10 @@ enum Number {
     Word(String),
 }
 
-/// A file that is no policy.
+/// Why a policy file is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// It is not TOML, or has keys that no policy has.
+    /// It is not TOML, or has an unknown key.
     #[error("the policy cannot be read: {0}")]
     Toml(String),
     /// A count is neither a number nor `all`.
@@ -60,7 +60,7 @@ pub enum PolicyError {
         /// Which key.
         key: &'static str,
     },
-    /// A span cannot be read.
+    /// A span is not valid.
     #[error("{key}: {source}")]
     Span {
         /// Which key.
@@ -68,45 +68,45 @@ pub enum PolicyError {
         /// Why not.
         source: BadSpan,
     },
-    /// The grace period cannot be read.
+    /// The grace period is not valid.
     #[error("grace is a length of time, like \"24h\" or \"7d\"")]
     Grace,
-    /// The age of the floor cannot be read.
+    /// The age of the floor is not valid.
     #[error("floor-age is a length of time, like \"14d\"")]
     FloorAge,
-    /// The share that raises a hold cannot be read.
+    /// The share that raises a hold is not valid.
     #[error("hold-share is a whole percentage, like \"50%\", or \"off\"")]
     HoldShare,
-    /// The size from which on a hold is raised cannot be read.
+    /// The size that raises a hold is not valid.
     #[error("hold-from is a size, like \"64MiB\"")]
     HoldFrom,
-    /// The share cannot be read.
+    /// The check share is not valid.
     #[error("check-share is the part of all packs that a check reads, like \"1/30\"")]
     Share,
-    /// What begins like an id is none.
+    /// An `id:` without a valid id.
     #[error("{0:?} is no tag's id")]
     Tag(String),
-    /// Nobody would take it.
+    /// The engine does not accept the policy.
     #[error(transparent)]
     Bad(#[from] BadPolicy),
-    /// A set that every snapshot has.
+    /// A set without tags: it would match every snapshot.
     #[error("keep-tags names a set without a tag")]
     EmptySet,
 }
 
 impl PolicyFile {
-    /// Reads a file.
+    /// Parses a file.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         toml::from_str(text).map_err(|error| PolicyError::Toml(error.to_string().trim().replace('\n', " ")))
     }
 
-    /// The names of the tags in it, each once.
+    /// The names of all tags in the file, each once.
     pub fn tags(&self) -> BTreeSet<&str> {
         let names = self.keep_tags.iter().flatten().map(String::as_str);
         names.filter(|name| !name.starts_with(ID)).collect()
     }
 
-    /// The policy, ready to be signed. A tag has another id in each domain: a set of names becomes one set of ids for each.
+    /// The policy, ready to be signed. Tag ids differ per domain, so a set of names becomes one set of ids per domain.
     pub fn policy(&self, domains: &BTreeMap<DomainId, DomainKeys>) -> Result<SignedPolicy, PolicyError> {
         let mut tags = Vec::new();
         for names in &self.keep_tags {
@@ -156,7 +156,7 @@ impl PolicyFile {
         Ok(Floor { last: self.floor_last, age })
     }
 
-    /// What raises a hold: a share and a size, unless the file says otherwise.
+    /// What raises a hold: a share and a size, with defaults.
     fn hold(&self) -> Result<Option<Hold>, PolicyError> {
         let share = match self.hold_share.as_deref() {
             Some("off") => return Ok(None),
@@ -171,7 +171,7 @@ impl PolicyFile {
     }
 }
 
-/// The policy as a file that says the same. Tags without a known name are written as ids.
+/// Writes a policy as a file. A tag without a known name is written as its id.
 pub fn to_toml(policy: &SignedPolicy, names: &BTreeMap<TagId, String>) -> String {
     let rules = policy.rules();
     let mut text = String::new();
@@ -208,7 +208,7 @@ pub fn to_toml(policy: &SignedPolicy, names: &BTreeMap<TagId, String>) -> String
         }
     }
     let name = |tag: &TagId| quoted(&names.get(tag).cloned().unwrap_or_else(|| format!("{ID}{tag}")));
-    // One set of names has a set of ids in each domain.
+    // One set of names has one set of ids per domain: after translation they are equal, and the set keeps one.
     let sets: BTreeSet<BTreeSet<String>> = rules.tags.iter().map(|set| set.iter().map(name).collect()).collect();
     if !sets.is_empty() {
         let sets = sets.iter().map(|set| format!("[{}]", set.iter().cloned().collect::<Vec<_>>().join(", ")));
@@ -253,7 +253,7 @@ fn tag(name: &str, keys: &DomainKeys) -> Result<TagId, PolicyError> {
     }
 }
 
-/// A length of time in the largest unit that fits.
+/// A duration in the largest unit that fits exactly.
 fn seconds(time: Duration) -> String {
     let seconds = time.as_secs();
     match seconds {
@@ -264,7 +264,7 @@ fn seconds(time: Duration) -> String {
     }
 }
 
-/// A size in the largest unit that fits.
+/// A size in the largest unit that fits exactly.
 fn bytes(size: u64) -> String {
     match size {
         _ if size == 0 || !size.is_multiple_of(1 << 10) => size.to_string(),
@@ -274,7 +274,7 @@ fn bytes(size: u64) -> String {
     }
 }
 
-/// A basic string of TOML.
+/// A TOML basic string.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from("\"");
     for character in text.chars() {
@@ -288,11 +288,11 @@ fn quoted(text: &str) -> String {
     quoted
 }
 
-/// What stands before the id of a tag whose name nobody knows.
+/// The prefix of a tag id, for a tag without a known name.
 const ID: &str = "id:";
-/// What raises a hold, unless the file says otherwise.
+/// The default for what raises a hold.
 const HOLD: Hold = Hold { share: 50, least: 64 << 20 };
-/// Of so many parts of all packs a check reads one, unless the file says otherwise.
+/// The default number of parts: a check reads one of them.
 const CHECK_PARTS: u32 = 30;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Retain: which snapshots the rules of `forget` keep, and why. The engine's retention decides; here the command line
-//! becomes its policy, and snapshots become its candidates.
+//! Retain: which snapshots the rules of `forget` keep, and why. Translates the command line into a policy and snapshots
+//! into candidates; the engine's retention decides.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -14,10 +14,10 @@ use crate::args::forget::Keep;
 use crate::args::values::GroupBy;
 use crate::history::Snapshot;
 
-/// What the snapshots of one group have in common: the client that signed them, and what `--group-by` names.
+/// What the snapshots of one group share: the client that signed them, and the fields that `--group-by` names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Group {
-    /// Always: what one client saves pushes nothing out that another has saved.
+    /// Always set: one client's snapshots never push out those of another.
     client: ClientId,
     host: Option<String>,
     paths: Option<Vec<Vec<u8>>>,
@@ -38,7 +38,7 @@ impl Group {
     }
 }
 
-/// Decides about every snapshot; the rules look at each group on its own. Days and longer periods begin in `zone`.
+/// Decides about every snapshot. The rules apply to each group separately; days and longer periods begin in `zone`.
 pub fn retain(
     snapshots: &[&Snapshot],
     keep: &Keep,
@@ -65,7 +65,7 @@ pub fn retain(
     decided.map(|verdict| (verdict.id, verdict)).collect()
 }
 
-/// Whether the rules keep anything at all: `--keep-last 0` alone does not.
+/// Whether the rules keep nothing, such as `--keep-last 0` alone.
 pub fn is_empty(keep: &Keep) -> bool {
     let counts = [keep.last, keep.hourly, keep.daily, keep.weekly, keep.monthly, keep.yearly];
     counts.into_iter().flatten().all(|count| count == 0)
@@ -88,7 +88,7 @@ fn policy(keep: &Keep, zone: &TimeZone, keys: &DomainKeys) -> Policy {
     }
 }
 
-/// The span of a length of time, rounded up to whole hours: rather one snapshot too many than one too few.
+/// Converts a duration, rounded up to whole hours, so that a snapshot at the limit is kept.
 fn span_of(duration: Duration) -> Span {
     let hours = duration.as_secs().div_ceil(3_600);
     let days = u32::try_from(hours / 24).unwrap_or(u32::MAX);

@@ -1,7 +1,7 @@
-//! Secrets: where the passphrase or key that opens a repository comes from.
+//! Secrets: finds the passphrase or key that opens a repository.
 //!
-//! What is named on the command line counts before what the environment names, and a key file before a passphrase. A
-//! prompt is the last resort, and needs a terminal. Nothing here is ever printed.
+//! The command line comes before the environment, and a key file before a passphrase. The last resort is a prompt,
+//! which needs a terminal. Nothing here is ever printed.
 
 use std::ffi::OsString;
 use std::fmt;
@@ -12,7 +12,7 @@ use std::process::{Command, ExitStatus, Stdio};
 
 use zeroize::Zeroizing;
 
-/// What kind of secret it is.
+/// The kind of a secret.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A passphrase in UTF-8.
@@ -30,7 +30,7 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// What kind of secret it is.
+    /// Its kind.
     pub fn kind(&self) -> Kind {
         self.kind
     }
@@ -40,7 +40,7 @@ impl Credential {
         &self.text
     }
 
-    /// Reads what a file, variable, command or person gave; `kind` is what the text does not say itself.
+    /// Reads the output of a file, variable, command or person. `kind` applies unless the text has a known prefix.
     fn read(bytes: &[u8], kind: Kind, origin: &Origin) -> Result<Self, SecretError> {
         let origin = || origin.clone();
         if bytes.len() > SECRET_MAX {
@@ -68,7 +68,7 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// Where a secret was looked for.
+/// The source of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
     /// A file.
@@ -77,7 +77,7 @@ pub enum Origin {
     Variable,
     /// The command in `COPAL_PASSWORD_COMMAND`.
     Command,
-    /// The person at the terminal.
+    /// A prompt at the terminal.
     Prompt,
 }
 
@@ -92,16 +92,16 @@ impl fmt::Display for Origin {
     }
 }
 
-/// No secret, or one that cannot be used.
+/// Why there is no usable secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// Nothing names a secret, and nobody can be asked.
+    /// Nothing names a secret, and there is no terminal to ask at.
     #[error("no passphrase is given, and there is no terminal to ask for one")]
     Missing,
     /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
-        /// The file.
+        /// Its path.
         path: PathBuf,
         /// Why.
         #[source]
@@ -113,25 +113,25 @@ pub enum SecretError {
     /// The command failed; what it printed is not used.
     #[error("COPAL_PASSWORD_COMMAND failed: {0}")]
     CommandFailed(ExitStatus),
-    /// Nothing but a line end.
+    /// The secret has no characters.
     #[error("{origin} is empty")]
     Empty {
-        /// Where it came from.
+        /// Its source.
         origin: Origin,
     },
-    /// No UTF-8.
+    /// The secret is not UTF-8.
     #[error("{origin} is not text in UTF-8")]
     NotText {
-        /// Where it came from.
+        /// Its source.
         origin: Origin,
     },
-    /// Far longer than any passphrase.
+    /// The secret is far longer than any passphrase.
     #[error("{origin} is longer than 64 KiB")]
     Long {
-        /// Where it came from.
+        /// Its source.
         origin: Origin,
     },
-    /// The two passphrases that were typed differ.
+    /// The two typed passphrases differ.
     #[error("the two passphrases differ")]
     Differ,
     /// The terminal failed.
@@ -141,11 +141,11 @@ pub enum SecretError {
 
 /// A person who can be asked for a secret, without echo.
 pub trait Person {
-    /// Asks; none if there is no terminal.
+    /// Asks for a secret; `None` if there is no terminal.
     fn ask(&mut self, prompt: &str) -> io::Result<Option<Zeroizing<String>>>;
 }
 
-/// The terminal that controls this process.
+/// The controlling terminal of this process.
 #[derive(Debug, Default)]
 pub struct Terminal;
 
@@ -158,7 +158,7 @@ impl Person for Terminal {
     }
 }
 
-/// Everything that may name a secret.
+/// Every option and variable that may name a secret.
 #[derive(Default)]
 pub struct Sources {
     /// `--key-file`.
@@ -176,7 +176,7 @@ pub struct Sources {
 }
 
 impl Sources {
-    /// Joins the command line's options with the environment; empty variables count as absent.
+    /// Joins the command line's options with the environment; an empty variable counts as absent.
     pub fn new(
         key_file: Option<PathBuf>,
         password_file: Option<PathBuf>,
@@ -193,7 +193,7 @@ impl Sources {
         }
     }
 
-    /// The secret that opens an existing repository. A person may also type a recovery code.
+    /// The secret that opens an existing repository. At the prompt, a recovery code works too.
     pub fn existing(&self, person: &mut impl Person) -> Result<Credential, SecretError> {
         if let Some(path) = &self.key_file {
             return from_file(path, Kind::KeyFile);
@@ -210,7 +210,7 @@ impl Sources {
         asked(person, "Passphrase (or recovery code): ")
     }
 
-    /// The passphrase of a repository that is being created; key files of the sources are not read.
+    /// The passphrase for a new repository. Ignores key files.
     pub fn first(&self, person: &mut impl Person) -> Result<Credential, SecretError> {
         if let Some(path) = &self.password_file {
             return from_file(path, Kind::Passphrase);
@@ -221,7 +221,7 @@ impl Sources {
         }
     }
 
-    /// Whether an option or a variable names a secret, so that nobody has to be asked.
+    /// Whether an option or a variable names a secret, so that no prompt is needed.
     pub fn is_given(&self) -> bool {
         self.key_file.is_some()
             || self.password_file.is_some()
@@ -242,7 +242,7 @@ impl Sources {
     }
 }
 
-/// A passphrase to be added: from a file if one is named, else typed twice.
+/// A passphrase to add: from the file if one is named, else typed twice.
 pub fn added(file: Option<&Path>, person: &mut impl Person) -> Result<Credential, SecretError> {
     file.map_or_else(|| asked_twice(person), |path| from_file(path, Kind::Passphrase))
 }
@@ -268,7 +268,7 @@ fn from_command(command: &OsString) -> Result<Credential, SecretError> {
     Credential::read(&bytes, Kind::Passphrase, &Origin::Command)
 }
 
-/// Reads one byte more than a secret may have, into memory that never moves and is wiped.
+/// Reads at most one byte more than a secret may have. The memory never moves and is wiped.
 fn bounded(source: impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(2 * SECRET_MAX));
     source.take(SECRET_MAX as u64 + 1).read_to_end(&mut bytes)?;

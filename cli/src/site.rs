@@ -1,4 +1,4 @@
-//! Site: where a repository lies, and the store that reaches it.
+//! Site: the place of a repository and the store that reaches it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -20,29 +20,29 @@ use crate::places::note_proof;
 use crate::remote::{GatewayStore, Introduction};
 use crate::wait::wait;
 
-/// Where a repository lies, or is to lie, and the store that reaches it.
+/// The place of a repository, existing or not yet made, and the store that reaches it.
 #[derive(Clone)]
 pub struct Site {
     location: Location,
     reached: Reached,
-    /// As it is used: patiently, and by all who use it within one limit.
+    /// The store with retries. All users of the site share its rate limit.
     store: Arc<dyn Store>,
 }
 
-/// How a store is reached from this machine, whichever it is.
+/// Settings for reaching a store, whichever kind it is.
 #[derive(Clone, Debug, Default)]
 pub struct Means {
-    /// Bytes a second.
+    /// Rate limits in bytes per second.
     pub rates: Rates,
     /// The storage class of new packs in S3.
     pub storage_class: Option<String>,
-    /// The KMS key that S3 seals new objects with.
+    /// The KMS key that S3 encrypts new objects with.
     pub kms_key: Option<String>,
-    /// For how long new packs and manifests in S3 are locked.
+    /// The object lock of new packs and manifests in S3.
     pub object_lock: Option<Retention>,
-    /// Whether what is read of them is locked anew in time.
+    /// Whether reads renew object locks before they end.
     pub renews_locks: bool,
-    /// Where it is noted which servers were found fit.
+    /// The cache directory, which records the servers that passed the probe.
     pub cache: Option<PathBuf>,
 }
 
@@ -54,33 +54,33 @@ enum Reached {
     Other,
 }
 
-/// A bucket as it is.
+/// A bucket without retries and limits.
 #[derive(Clone)]
 struct Bucket {
     bare: Arc<S3Store>,
-    /// There once the server was found fit.
+    /// The file that exists once the server has passed the probe.
     proof: Option<PathBuf>,
 }
 
 /// Why a site cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum SiteError {
-    /// There is nothing.
+    /// Nothing exists at this location.
     #[error("there is nothing at {0}")]
     Absent(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Nothing of this kind can be opened.
+    /// This version cannot open such a location.
     #[error(transparent)]
     Location(#[from] BadLocation),
-    /// No bucket can be named so.
+    /// The bucket's name or prefix is invalid.
     #[error(transparent)]
     Bucket(#[from] BadConfig),
 }
 
 impl Site {
-    /// Where a repository should be; a directory must be there. Writes nothing.
+    /// Opens the place of a repository. A directory must exist. Writes nothing.
     pub fn open(location: &Location, means: &Means) -> Result<Self, SiteError> {
         if let Some(site) = Self::elsewhere(location, means) {
             return site;
@@ -96,12 +96,12 @@ impl Site {
         Ok(Self::in_directory(location, store, means))
     }
 
-    /// Where a repository is to be made; a directory is made if it is missing, a bucket is not.
+    /// Opens a place to create a repository in. A missing directory is created, a missing bucket is not.
     pub fn create(location: &Location) -> Result<Self, SiteError> {
         Self::create_by(location, &Means::default())
     }
 
-    /// The same, reached by certain means.
+    /// Like [`Self::create`], with the given settings.
     pub fn create_by(location: &Location, means: &Means) -> Result<Self, SiteError> {
         if let Some(site) = Self::elsewhere(location, means) {
             return site;
@@ -115,7 +115,7 @@ impl Site {
         Self { location: location.clone(), reached: Reached::Directory(directory), store }
     }
 
-    /// A site that is no directory of this machine: it is reached in the same way whether it is to be made or not.
+    /// A site that is not a local directory: opening and creating it are the same.
     fn elsewhere(location: &Location, means: &Means) -> Option<Result<Self, SiteError>> {
         if let Location::S3 { bucket, prefix } = location {
             return Some(Self::in_bucket(location, bucket, prefix, means));
@@ -138,50 +138,50 @@ impl Site {
         config.renews_locks = means.renews_locks;
         let bare = Arc::new(wait(S3Store::open(config))?);
         let (pause, calls) = (bare.pause(), AtOnce::default());
-        // Whoever is held back by the limit, or waits to try again, does not keep others from calling.
+        // A call that waits for the rate limit, or for its retry, does not take the place of another call.
         let store = Retry::new(Adapt::new(bare.clone(), calls), Backoff::default(), pause.clone());
         let store = limited(Arc::new(store), means.rates, Within::Store, pause);
         let proof = means.cache.as_ref().map(|cache| cache.join("probed").join(bare.fingerprint()));
         Ok(Self { location: location.clone(), reached: Reached::Bucket(Bucket { bare, proof }), store })
     }
 
-    /// A store that was reached already.
+    /// A site for a store that is open already.
     pub fn reached(location: &Location, store: Arc<dyn Store>) -> Self {
         Self { location: location.clone(), reached: Reached::Other, store }
     }
 
-    /// Whether every request takes a round trip: then many are made at once, and much is asked for with each.
+    /// Whether every request is a round trip: then the callers send many requests at once and ask for much with each.
     pub fn is_far(&self) -> bool {
         self.store.is_far()
     }
 
-    /// How many packs are stored at once.
+    /// How many packs to upload at once.
     pub fn uploads(&self) -> usize {
         if self.is_far() { UPLOADS } else { 1 }
     }
 
-    /// Whether others answer for the store, who let nobody delete.
+    /// Whether a gateway stands before the store: it lets no client delete.
     pub fn is_behind_gateway(&self) -> bool {
         matches!(self.location, Location::Https(_) | Location::Ssh(_))
     }
 
-    /// How many threads read packs, of so many that the machine runs at once.
+    /// How many threads read packs, for a machine that runs `threads` at once.
     pub fn readers(&self, threads: usize) -> usize {
         if self.is_far() { threads.max(READERS) } else { threads }
     }
 
-    /// Where it is.
+    /// The location that was opened.
     pub fn location(&self) -> &Location {
         &self.location
     }
 
-    /// The store; always the same.
+    /// The store; the same one each time.
     pub fn store(&self) -> Arc<dyn Store> {
         self.store.clone()
     }
 
-    /// The store, with copies of the index and the state in a directory if it is a bucket. A cache that cannot be kept is
-    /// done without.
+    /// For a bucket, the store with a cache of index and state in `directory`; otherwise, or if the cache cannot be
+    /// opened, the store itself.
     pub fn cached_store(&self, directory: &Path) -> Arc<dyn Store> {
         let store = self.store();
         if !matches!(self.reached, Reached::Bucket(_)) {
@@ -190,12 +190,12 @@ impl Site {
         let Ok(cache) = Cache::open(store.clone(), &directory.join("objects"), COPIED) else {
             return store;
         };
-        // Copies that stay too long take room and do no harm: the next run tries again.
+        // A failed shrink only leaves copies that take space: the next run tries again.
         let _ = wait(cache.shrink(COPIES_MAX));
         Arc::new(cache)
     }
 
-    /// The same for one run, which reads all anew.
+    /// Like [`Self::cached_store`], for one run only: the copies are temporary.
     pub fn store_of_a_run(&self) -> Arc<dyn Store> {
         match self.reached {
             Reached::Bucket(_) => of_a_run(&self.store),
@@ -203,7 +203,7 @@ impl Site {
         }
     }
 
-    /// The directory of this machine that holds it, if one does.
+    /// The local directory that holds the repository, if there is one.
     pub fn directory(&self) -> Option<&Path> {
         match &self.location {
             Location::Directory(path) => Some(path),
@@ -211,19 +211,19 @@ impl Site {
         }
     }
 
-    /// Finds out whether the store can hold a repository safely.
+    /// Checks whether the store can hold a repository safely.
     pub fn probe(&self) -> Result<(), StoreError> {
         match &self.reached {
             Reached::Directory(store) => store.probe().map(|_| ()),
-            // What is behind it was probed by who serves it.
+            // The machine that serves the gateway has probed the store.
             Reached::Gateway(_) => Ok(()),
             Reached::Bucket(bucket) => bucket.probe(),
             Reached::Other => Ok(()),
         }
     }
 
-    /// Finds it out of a server that this machine meets for the first time. Whoever may only read changes nothing that
-    /// could be lost.
+    /// Probes a bucket's server that this machine meets for the first time. Passes if the credentials may not write:
+    /// then nothing can be lost.
     pub fn prove(&self) -> Result<(), StoreError> {
         let Reached::Bucket(bucket) = &self.reached else { return Ok(()) };
         if bucket.proof.as_ref().is_some_and(|proof| proof.exists()) {
@@ -235,7 +235,7 @@ impl Site {
         }
     }
 
-    /// Whether there is anything but what a repository holds that was just begun: then it is somebody else's.
+    /// Whether the store holds anything besides what an interrupted `init` leaves: then somebody else uses it.
     pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
         match (&self.reached, self.directory()) {
             (Reached::Directory(_), Some(directory)) => holds_other_files(directory),
@@ -244,7 +244,7 @@ impl Site {
         }
     }
 
-    /// Asks the service behind a gateway to look at packs by itself; none where there is no gateway.
+    /// Asks the service behind a gateway to check packs; `None` without a gateway.
     pub fn suspect(&self, packs: &[PackId]) -> Option<Result<(), StoreError>> {
         match &self.reached {
             Reached::Gateway(gateway) => Some(wait(gateway.suspect(packs))),
@@ -252,7 +252,7 @@ impl Site {
         }
     }
 
-    /// The other machine of an `ssh://` repository, as it takes orders; none elsewhere.
+    /// The gateway of an `ssh://` repository on a connection that takes orders; `None` elsewhere.
     pub fn taking_orders(&self) -> Option<GatewayStore> {
         match &self.reached {
             Reached::Gateway(gateway) => gateway.taking_orders(),
@@ -260,21 +260,21 @@ impl Site {
         }
     }
 
-    /// Tells a gateway's store where this machine keeps its keys, and whom it trusts.
+    /// Tells a gateway's store where this machine keeps its keys, and which certificates it trusts.
     pub fn introduce(&self, introduction: Introduction) {
         if let Reached::Gateway(gateway) = &self.reached {
             gateway.introduce(introduction);
         }
     }
 
-    /// Tells a gateway's store the owner's key: it signs what no client may do, and all while there is no client.
+    /// Gives a gateway's store the owner's key, which signs what no client may do, and everything without a client.
     pub fn know_owner(&self, owner: &OwnerSecret) {
         if let Reached::Gateway(gateway) = &self.reached {
             gateway.know_owner(owner);
         }
     }
 
-    /// Lets a gateway's store sign as whoever joins with this enrollment key.
+    /// Lets a gateway's store sign as this client with its enrollment key.
     pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
         if let Reached::Gateway(gateway) = &self.reached {
             gateway.join_as(client, enrollment);
@@ -292,7 +292,7 @@ impl Bucket {
     }
 }
 
-/// A store with what a run reads of the index in temporary files; without room for them as it is.
+/// A store that copies what a run reads of the index to temporary files; without room for them the store itself.
 pub fn of_a_run(store: &Arc<dyn Store>) -> Arc<dyn Store> {
     match copies::begin(store.clone(), &std::env::temp_dir(), COPIED) {
         Ok(copies) => Arc::new(copies),
@@ -315,15 +315,15 @@ fn holds_other_objects(store: &dyn Store) -> Result<bool, StoreError> {
     }
 }
 
-/// A store that keeps to so many bytes a second, if that is wished.
+/// A store with rate limits, if any are set.
 fn limited(store: Arc<dyn Store>, rates: Rates, within: Within, pause: impl Pause + 'static) -> Arc<dyn Store> {
     if rates == Rates::default() { store } else { Arc::new(Limit::new(store, rates, within, pause)) }
 }
 
-/// A directory that holds anything but what the store itself makes is somebody's.
+/// Whether a directory holds anything that neither the store nor an interrupted `init` makes.
 fn holds_other_files(directory: &Path) -> Result<bool, std::io::Error> {
     for entry in std::fs::read_dir(directory)? {
-        // The last two hold nothing, or what was found to be an interrupted run's.
+        // `copal` and `reader` are empty, or another check found that an interrupted run left them.
         let name = entry?.file_name();
         if !["tmp", "lost+found", "keys", "copal", "reader"].iter().any(|ours| name == *ours) {
             return Ok(true);
@@ -332,11 +332,11 @@ fn holds_other_files(directory: &Path) -> Result<bool, std::io::Error> {
     Ok(false)
 }
 
-/// Bytes of local copies: an index of 250 million chunks.
+/// Most bytes of local copies: the index of 250 million chunks fits.
 const COPIES_MAX: u64 = 8 << 30;
-/// Packs on their way at once: with packs of 32 MiB, 128 MiB of memory.
+/// Packs uploaded at once: with packs of 32 MiB, 128 MiB of memory.
 const UPLOADS: usize = 4;
-/// Threads that wait for ranges of 4 MiB.
+/// Threads that wait for ranges of 4 MiB each.
 const READERS: usize = 16;
 
 #[cfg(test)]

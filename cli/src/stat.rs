@@ -1,4 +1,4 @@
-//! Stat: what the file system says about one entry, from a single `statx`.
+//! Stat: an entry's metadata, from a single `statx`.
 
 use std::ffi::CStr;
 use std::io;
@@ -8,7 +8,7 @@ use std::path::Path;
 use copal_engine::time::Time;
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 
-/// An entry's metadata as far as one `statx` tells it.
+/// An entry's metadata, as far as one `statx` returns it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryStat {
     /// `st_mode`, with the type bits.
@@ -17,19 +17,19 @@ pub struct EntryStat {
     pub uid: u32,
     /// The owning group.
     pub gid: u32,
-    /// Bytes of a regular file, of a link's target; for others what the file system says.
+    /// Bytes of a regular file or of a link's target. For other entries, what the file system reports.
     pub size: u64,
     /// When the content last changed.
     pub mtime: Time,
     /// When content or metadata last changed.
     pub ctime: Time,
-    /// When the entry was made, where the file system knows.
+    /// When the entry was created, if the file system knows.
     pub birth: Option<Time>,
     /// The number of the inode.
     pub inode: u64,
-    /// The device that holds the inode. Changes at a remount: never used to tell whether a file changed.
+    /// The device that holds the inode. Never used for change detection, because a remount changes it.
     pub device: u64,
-    /// Names that lead to the inode.
+    /// Number of hard links to the inode.
     pub links: u64,
     /// Major and minor number of a device file.
     pub rdev: (u32, u32),
@@ -44,29 +44,29 @@ pub struct FileId {
     pub device: u64,
     /// The number of the inode.
     pub inode: u64,
-    /// When it was made, where the file system knows: the number of an inode that is deleted is soon another one's.
+    /// When it was created, if the file system knows. Tells inodes apart when a deleted inode's number is reused.
     pub birth: Option<Time>,
 }
 
 impl EntryStat {
-    /// The entry `name` of an open directory; a link is not followed.
+    /// Reads the entry `name` of an open directory; does not follow a link.
     pub fn at(directory: impl AsFd, name: &CStr) -> io::Result<Self> {
         // No AT_STATX_DONT_SYNC: local file systems ignore it, and on NFS or FUSE it may answer from a stale cache, so
         // that a changed file would pass as unchanged.
         Ok(rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, wanted())?.into())
     }
 
-    /// An open file.
+    /// Reads an open file.
     pub fn of(file: impl AsFd) -> io::Result<Self> {
         Ok(rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?.into())
     }
 
-    /// The entry at a path; a final link is not followed.
+    /// Reads the entry at a path; does not follow a final link.
     pub fn of_path(path: &Path) -> io::Result<Self> {
         Ok(rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, wanted())?.into())
     }
 
-    /// What kind of entry it is.
+    /// The kind of entry.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.mode)
     }
@@ -76,12 +76,12 @@ impl EntryStat {
         self.kind() == FileType::Directory
     }
 
-    /// Which inode it is.
+    /// The identity of its inode.
     pub fn id(&self) -> FileId {
         FileId { device: self.device, inode: self.inode, birth: self.birth }
     }
 
-    /// Whether size and times are those of `earlier`: the content has not been written since, as far as can be told.
+    /// Whether size, times and inode equal those of `earlier`: the content was most likely not written to since.
     pub fn is_unchanged_since(&self, earlier: &EntryStat) -> bool {
         (self.size, self.mtime, self.ctime, self.inode) == (earlier.size, earlier.mtime, earlier.ctime, earlier.inode)
     }
@@ -98,7 +98,7 @@ impl From<Statx> for EntryStat {
             size: raw.stx_size,
             mtime: Time::from_unix(raw.stx_mtime.tv_sec, raw.stx_mtime.tv_nsec),
             ctime: Time::from_unix(raw.stx_ctime.tv_sec, raw.stx_ctime.tv_nsec),
-            // Some file systems tell the beginning of time for what they do not know.
+            // Some file systems report time 0 for an unknown birth time.
             birth: Some(birth).filter(|birth| is_told && birth.0 != 0),
             inode: raw.stx_ino,
             device: rustix::fs::makedev(raw.stx_dev_major, raw.stx_dev_minor),

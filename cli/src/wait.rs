@@ -1,5 +1,5 @@
-//! Wait: runs a future of the store or the service to its end (a directory store does its work inside the call), and waits
-//! for what others do.
+//! Wait: runs a future of the store or the service to its end (a directory store works inside the call), and waits for
+//! other processes with growing pauses.
 
 use std::future::Future;
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ pub fn wait<T>(future: impl Future<Output = T>) -> T {
     futures::executor::block_on(future)
 }
 
-/// How long somebody waits for what others do, asking again and again, ever more rarely.
+/// A time limit for polling another process, with pauses that grow.
 #[derive(Clone, Debug)]
 pub struct Patience {
     until: Option<Instant>,
@@ -17,17 +17,17 @@ pub struct Patience {
 }
 
 impl Patience {
-    /// Waits at most so long.
+    /// Waits at most this long in total.
     pub fn of(most: Duration) -> Self {
         Self { until: Instant::now().checked_add(most), next: FIRST }
     }
 
-    /// Asks once.
+    /// Polls only once.
     pub fn none() -> Self {
         Self::of(Duration::ZERO)
     }
 
-    /// Waits a while before it is asked again; false if that is enough. `is_over` ends a pause early.
+    /// Sleeps before the next poll; returns false if the time is up. `is_over` ends a pause early.
     pub fn pause(&mut self, is_over: impl Fn() -> bool) -> bool {
         let now = Instant::now();
         let left = self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(now));
@@ -42,18 +42,18 @@ impl Patience {
         true
     }
 
-    /// Asks often again: something has happened.
+    /// Makes the pauses short again, because something has happened.
     pub fn renew(&mut self) {
         self.next = FIRST;
     }
 }
 
-/// How long it is waited for a service, unless somebody says otherwise.
+/// The default time to wait for a service.
 pub const SERVICE_ANSWERS: Duration = Duration::from_secs(900);
-/// The first pause, and the longest.
+/// The first pause, and the longest one.
 const FIRST: Duration = Duration::from_millis(50);
 const LAST: Duration = Duration::from_secs(5);
-/// So soon a wish to end is noticed.
+/// How often a pause checks `is_over`.
 const SLICE: Duration = Duration::from_millis(100);
 
 #[cfg(test)]

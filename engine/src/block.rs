@@ -1,4 +1,4 @@
-//! Blocks: chunks or pages gathered, compressed and sealed as one. The unit of compression, encryption and deletion.
+//! Blocks: chunks or pages, compressed and sealed together. The unit of compression, encryption and deletion.
 
 mod fault;
 mod pending;
@@ -14,63 +14,62 @@ pub use fault::{BlockError, SealFault};
 pub use pending::PendingBlock;
 pub use plaintext::padme;
 
-/// What a tree pack's table tells about a page: what the service needs to know without a key.
+/// What a tree pack's table says about a page in the clear, for a service without keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageClear {
-    /// More than the height of anything it refers to.
+    /// Greater than the height of every chunk and page that it refers to.
     pub height: u8,
     /// The chunks and pages it refers to, each once, in order of first use.
     pub references: Vec<ChunkId>,
-    /// The page of the basis whose place it takes.
+    /// The page of the parent snapshot (the basis) that this page replaces: a hint.
     pub replaces: Option<ChunkId>,
 }
 
-/// A chunk or page as a pack's table names it.
+/// A chunk or page of a block, as the pack's table lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockItem {
     /// Its id.
     pub id: ChunkId,
-    /// Its length before compression. Not in the table.
+    /// Its length in bytes before compression. Not in the table.
     pub length: u32,
-    /// What is told of it, if it is a page.
+    /// What the table says about it, if it is a page.
     pub page: Option<PageClear>,
 }
 
 impl BlockItem {
-    /// Bytes that the table of a pack spends on it.
+    /// Bytes of its row in the pack's table.
     pub fn row_length(&self) -> u64 {
         row_length(self.page.as_ref())
     }
 }
 
-/// Gathers chunks or pages until there are enough for a block.
+/// Collects chunks or pages until they make a block.
 #[derive(Debug)]
 pub struct BlockBuilder {
     kind: BlockKind,
     target: usize,
     items: Vec<BlockItem>,
     raw: Vec<u8>,
-    /// Bytes of the items, wherever they are.
+    /// Bytes of all items, including those that the host keeps.
     length: usize,
     /// Bytes of the items' rows in a pack's table.
     rows: u64,
 }
 
 impl BlockBuilder {
-    /// Starts with nothing gathered. A target beyond 8 MiB counts as 8 MiB, so that no block exceeds the limits.
+    /// Starts empty. A target above 8 MiB counts as 8 MiB, so that no block exceeds the limits.
     pub fn new(kind: BlockKind, target: usize) -> Self {
         Self { kind, target: target.min(TARGET), items: Vec::new(), raw: Vec::new(), length: 0, rows: 0 }
     }
 
-    /// Whether an item should go into the block that is being gathered. If not, that block is to be taken first: an item
-    /// of at least half the target does not take a block past the target, and none takes the rows of a block past what
-    /// the table of one pack may have.
+    /// Whether to add an item to the open block; if not, take the block first. An item of at least half the target may
+    /// not take the block past the target. No item may take the block's rows past what one pack's table may have.
     pub fn wants(&self, length: usize, page: Option<&PageClear>) -> bool {
         let has_room = 2 * length < self.target || self.length + length <= self.target;
         self.is_empty() || (has_room && self.rows + row_length(page) <= ROWS_MOST)
     }
 
-    /// Adds a chunk, or a page with what is told of it.
+    /// Adds a chunk, or a page with what the table says about it.
     ///
     /// # Panics
     /// If the item is longer than any chunk or page may be, or the block is full.
@@ -83,11 +82,10 @@ impl BlockBuilder {
         self.length += bytes.len();
     }
 
-    /// Adds a chunk of which the host keeps the bytes, until it compresses them itself: the block can only be parted
-    /// ([`SealJob::part`]).
+    /// Adds a chunk whose bytes the host keeps and compresses. The block can then only be parted: [`SealJob::part`].
     ///
     /// # Panics
-    /// If the chunk is longer than any may be, or the block is full.
+    /// If the chunk is longer than any chunk may be, or the block is full.
     pub fn push_elsewhere(&mut self, id: ChunkId, length: u32) {
         assert!(length <= CHUNK_BYTES, "chunks are cut within the limit");
         assert!(!self.is_full(), "a full block is taken before more is added");
@@ -96,17 +94,17 @@ impl BlockBuilder {
         self.length += length as usize;
     }
 
-    /// Whether the block must be taken before anything is added.
+    /// Whether the block must be taken before another item is added.
     pub fn is_full(&self) -> bool {
         !self.is_empty() && (self.length >= self.target || self.items.len() >= BLOCK_ENTRIES as usize)
     }
 
-    /// Whether nothing is gathered.
+    /// Whether the block has no items.
     pub fn is_empty(&self) -> bool {
         self.items.is_empty()
     }
 
-    /// Takes what was gathered as a block of this number; none if there is nothing, and then the number stays unused.
+    /// Takes the collected items as the block of this number; none if there are no items, and the number stays unused.
     pub fn take(&mut self, counter: Counter) -> Option<SealJob> {
         if self.is_empty() {
             return None;
@@ -120,7 +118,7 @@ impl BlockBuilder {
     }
 }
 
-/// A block to be compressed and sealed, by any thread. Its number was fixed when it was made.
+/// A block to be compressed and sealed on any thread. Its number is already fixed.
 #[derive(Debug)]
 pub struct SealJob {
     /// What the block holds.
@@ -133,7 +131,7 @@ pub struct SealJob {
 }
 
 impl SealJob {
-    /// Has the block sealed into a buffer that was used before: a new one is paid for page by page.
+    /// Seals the block into a used buffer, because a new buffer costs a page fault for each memory page.
     pub fn into_buffer(self, stored: Vec<u8>) -> Self {
         Self { stored, ..self }
     }
@@ -148,27 +146,27 @@ impl SealJob {
         self.items.iter().map(|item| u64::from(item.length)).sum()
     }
 
-    /// Parts the block from its bytes: for a host that compresses them in one place ([`SealTools::plaintext`]) and seals
-    /// them in another. There are none of a block that was added by [`BlockBuilder::push_elsewhere`].
+    /// Separates the block from its bytes, for a host that compresses ([`SealTools::plaintext`]) and seals in different
+    /// places. The bytes are empty if the chunks came by [`BlockBuilder::push_elsewhere`].
     pub fn part(self) -> (PendingBlock, Vec<u8>) {
         let raw_length = self.raw_length();
         let SealJob { kind, items, counter, raw, .. } = self;
         (PendingBlock::new(kind, items, counter, raw_length), raw)
     }
 
-    /// Seals the block, and reads it back before anybody relies on it: an encoder's error must not become a lost backup.
+    /// Seals the block, then opens it again and compares, so that an encoder's error does not become a lost backup.
     pub fn run(self, tools: &mut SealTools, cipher: &SessionCipher) -> Result<SealedBlock, SealFault> {
         let (block, lengths, raw) = self.seal(tools, cipher);
         tools.verify(cipher, block.kind, block.counter, &block.bytes, &lengths, &raw)?;
         Ok(block)
     }
 
-    /// Seals the block and does not read it back: for copies of what is stored, which nobody has to rely on.
+    /// Seals the block without reading it back. Only for redundant copies, on which nobody has to rely.
     pub fn run_unread(self, tools: &mut SealTools, cipher: &SessionCipher) -> SealedBlock {
         self.seal(tools, cipher).0
     }
 
-    /// The block, the lengths of its items, and their bytes.
+    /// Returns the block, the lengths of its items, and their bytes.
     fn seal(self, tools: &mut SealTools, cipher: &SessionCipher) -> (SealedBlock, Vec<u32>, Vec<u8>) {
         let SealJob { kind, items, counter, raw, stored } = self;
         let number = counter.get();
@@ -184,7 +182,7 @@ impl SealJob {
 pub struct SealedBlock {
     /// What it holds.
     pub kind: BlockKind,
-    /// Its number in its session.
+    /// Its number in the session.
     pub counter: u64,
     /// Its items, in order.
     pub items: Vec<BlockItem>,
@@ -194,7 +192,7 @@ pub struct SealedBlock {
     pub raw_length: u64,
 }
 
-/// What a thread needs to seal blocks, one after another: contexts and buffers that are used again.
+/// Reusable contexts and buffers with which one thread seals blocks.
 #[derive(Debug)]
 pub struct SealTools {
     compressor: Compressor,
@@ -210,8 +208,8 @@ impl SealTools {
         Self { compressor, plaintext: Vec::new(), open: OpenTools::new(), raw: Vec::new() }
     }
 
-    /// The plaintext of a block of chunks of these lengths, which follow each other in `raw`: unpacked again and compared
-    /// before anybody relies on it.
+    /// Encodes a block's plaintext from chunks of these lengths, which follow each other in `raw`. Decompresses it
+    /// again and compares, in case of an encoder's error.
     pub fn plaintext(&mut self, counter: u64, lengths: &[u32], raw: &[u8]) -> Result<Vec<u8>, SealFault> {
         let mut plaintext = Vec::new();
         plaintext::encode(lengths, raw, &mut self.compressor, &mut plaintext);
@@ -232,7 +230,7 @@ impl SealTools {
         }
     }
 
-    /// Checks that a stored block reads back as these chunks.
+    /// Checks that a stored block opens to exactly these chunks.
     fn verify(
         &mut self,
         cipher: &SessionCipher,
@@ -255,7 +253,7 @@ impl SealTools {
     }
 }
 
-/// What a thread needs to open blocks, one after another.
+/// Reusable contexts and buffers with which one thread opens blocks.
 #[derive(Debug, Default)]
 pub struct OpenTools {
     decompressor: Decompressor,
@@ -285,11 +283,11 @@ impl OpenTools {
     }
 }
 
-/// A block whose chunks or pages can be read. Their ids are still to be checked.
+/// An opened block. The caller still has to check the ids of its chunks or pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OpenBlock {
     bytes: Vec<u8>,
-    /// Where each item starts in the bytes, and where the last one ends.
+    /// The start of each item in `bytes`, then the end of the last one.
     bounds: Vec<usize>,
 }
 
@@ -306,8 +304,8 @@ impl OpenBlock {
         Self::unpack(&parts, counter, tools)
     }
 
-    /// Reads a block of this kind and number that a cipher elsewhere, such as a browser's, has opened under a nonce: what it
-    /// gave has to be what was sealed.
+    /// Reads a block of this kind and number that another cipher, such as a browser's, has opened under `nonce`. Checks
+    /// that the plaintext is what was sealed.
     pub fn opened(
         cipher: &SessionCipher,
         kind: BlockKind,
@@ -322,7 +320,7 @@ impl OpenBlock {
         Self::unpack(&parts, counter, tools)
     }
 
-    /// Unpacks the plaintext that the tools hold.
+    /// Decompresses the plaintext that `tools` holds.
     fn unpack(parts: &Parts, counter: u64, tools: &mut OpenTools) -> Result<Self, BlockError> {
         let (bytes, start) = match parts.codec {
             Codec::Raw => (core::mem::take(&mut tools.plaintext), parts.payload.start),
@@ -353,8 +351,7 @@ impl OpenBlock {
     }
 }
 
-/// Whether bytes are the same. By many at once: what WebAssembly's library has for it looks at one after another, which is
-/// a twentieth of what it takes to compress them.
+/// Compares 64 bytes at a time. WebAssembly's library compares single bytes, in a twentieth of the time of compression.
 fn is_same(a: &[u8], b: &[u8]) -> bool {
     let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<64>(), b.as_chunks::<64>());
     let differing = |(a, b): (&[u8; 64], &[u8; 64])| a.iter().zip(b).fold(0, |bits, (a, b)| bits | (a ^ b)) != 0;
@@ -365,11 +362,11 @@ fn row_length(page: Option<&PageClear>) -> u64 {
     page.map_or(CHUNK_ROW, |page| PAGE_ROW + page.references.len() as u64 * REFERENCE)
 }
 
-/// With an item of the largest size on top, a block is still within the limits.
+/// A block of this length plus one item of the largest size is within the limits.
 const TARGET: usize = 8 << 20;
-/// Bytes of the rows of a block's items: with the longest header, they are within a pack's share of a manifest.
+/// The most bytes of table rows in one block: with the longest pack header they fit one pack's share of a manifest.
 const ROWS_MOST: u64 = CLEAR_SHARE - (1 << 10) - SESSION_RECORD_BYTES as u64;
-/// What a table spends on a chunk, on a page, and on a reference.
+/// Bytes of a table row for a chunk, for a page, and for each reference of a page.
 const CHUNK_ROW: u64 = 24;
 const PAGE_ROW: u64 = 56;
 const REFERENCE: u64 = 24;

@@ -1,5 +1,5 @@
-//! Changes: a full client's signed decisions about snapshots that exist: forget, undelete, pin, tag, and the policy. What
-//! takes a protection away carries the owner's signature too: a client's key lies on its disk, the owner's does not.
+//! Changes: a full client's signed decisions about existing snapshots (forget, undelete, pin, tag) and the policy. What
+//! removes a protection also has the owner's signature: a client's key lies on its disk, the owner's does not.
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
@@ -15,59 +15,59 @@ use crate::wire::cbor::{Reader, Writer};
 pub use crate::wire::chain::{Chain, ChainError, Link};
 use crate::wire::record::{self, Kind, RecordError, Unverified, label};
 
-/// One link of the repository's chain of changes.
+/// One record of the repository's chain of changes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// Its number; a repository's changes are numbered from 1.
     pub number: u64,
-    /// The hash of the change before; [`ObjectHash::NONE`] for number 1.
+    /// The hash of the previous change; [`ObjectHash::NONE`] for number 1.
     pub previous: ObjectHash,
     /// The client that made it.
     pub client: ClientId,
-    /// When, by the client's clock.
+    /// When it was made, by the client's clock.
     pub time: Time,
-    /// What it does, in order; at most [`CHANGE_OPERATIONS`].
+    /// Its operations, in order; at most [`CHANGE_OPERATIONS`].
     pub operations: Vec<Operation>,
 }
 
-/// A decision. A list of snapshots has at most [`CHANGE_SNAPSHOTS`] of them.
+/// One operation of a change. A list of snapshots has at most [`CHANGE_SNAPSHOTS`] ids.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Operation {
-    /// These snapshots need not be kept any longer.
+    /// Hides these snapshots, so that they need not be kept.
     Forget(Vec<SnapshotId>),
-    /// These are to be kept after all.
+    /// Brings these forgotten snapshots back.
     Undelete(Vec<SnapshotId>),
-    /// These are kept whatever a policy says.
+    /// Keeps these snapshots whatever the policy says.
     Pin(Vec<SnapshotId>),
-    /// These are no longer kept whatever a policy says.
+    /// Ends the pin of these snapshots.
     Unpin(Vec<SnapshotId>),
-    /// Tags of snapshots; at most [`SNAPSHOT_TAGS`] each.
+    /// Changes tags of snapshots; at most [`SNAPSHOT_TAGS`] in each list.
     Tag {
-        /// Whose tags.
+        /// The snapshots.
         snapshots: Vec<SnapshotId>,
-        /// The tags they get, with their sealed names.
+        /// Tags to add, with their sealed names.
         add: Vec<(TagId, Vec<u8>)>,
-        /// The tags they lose.
+        /// Tags to remove.
         remove: Vec<TagId>,
     },
-    /// The policy that the service follows from now on, as `retention::SignedPolicy` writes it; at most
-    /// [`POLICY_BYTES`]. It does not follow one that the owner has signed.
+    /// A policy without the owner's signature, as `retention::SignedPolicy` writes it; at most [`POLICY_BYTES`]. The
+    /// service ignores it, and no client writes it any more.
     Policy(Vec<u8>),
-    /// The same, signed by the owner.
+    /// Sets the policy that the service follows, signed by the owner.
     OwnerPolicy {
-        /// The policy.
+        /// The policy, at most [`POLICY_BYTES`].
         policy: Vec<u8>,
         /// The owner's signature, which [`Change::sign_as_owner`] makes.
         signature: OwnerSignature,
     },
-    /// These may differ from those before them as they do: they hold nothing up any longer.
+    /// Releases suspicious snapshots: they no longer hold their series.
     Release {
         /// The snapshots.
         snapshots: Vec<SnapshotId>,
         /// The owner's signature, which [`Change::sign_as_owner`] makes.
         signature: OwnerSignature,
     },
-    /// These packs hold what their tables say, as the owner has signed; at most [`CHANGE_PACKS`].
+    /// Proves packs: every id in their tables is right, as the owner's signature states. At most [`CHANGE_PACKS`].
     Prove {
         /// The packs.
         packs: Vec<PackId>,
@@ -76,12 +76,12 @@ pub enum Operation {
     },
 }
 
-/// An owner's signature of an operation, bound to its place in the chain.
+/// The owner's signature of one operation. It covers the change's place in the chain.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct OwnerSignature(pub [u8; 64]);
 
 impl OwnerSignature {
-    /// Where the signature will stand.
+    /// A placeholder until the change is signed.
     pub const NONE: Self = Self([0; 64]);
 }
 
@@ -89,7 +89,7 @@ impl OwnerSignature {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::manual_non_exhaustive, reason = "nothing else in this crate may make one either")]
 pub struct VerifiedChange {
-    /// The decisions.
+    /// The change.
     pub change: Change,
     /// The SHA-256 of the stored object.
     pub hash: ObjectHash,
@@ -97,12 +97,12 @@ pub struct VerifiedChange {
 }
 
 impl Change {
-    /// Writes the record, signed with the client's manifest key.
+    /// Encodes the record, signed with the client's manifest key.
     pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
         record::sign(Kind::Change, repository, &self.body(), key)
     }
 
-    /// Signs what needs the owner's signature, as it stands at this place of the chain.
+    /// Fills in the owner's signatures, which are valid only at this place of the chain.
     pub fn sign_as_owner(&mut self, repository: RepositoryId, key: &SigningKey) {
         let place = (self.number, self.previous);
         for operation in &mut self.operations {
@@ -113,7 +113,7 @@ impl Change {
         }
     }
 
-    /// Whether the owner has signed everything that needs it, for this place of the chain.
+    /// Whether the owner signed every operation that needs it, for this place of the chain.
     pub fn is_signed_by_owner(&self, repository: RepositoryId, key: &[u8; 32]) -> bool {
         let place = (self.number, self.previous);
         let is_proven = |operation: &Operation| match operation {
@@ -129,19 +129,19 @@ impl Change {
         let is_by = |key: &VerifyingKey, (bytes, signature): (Vec<u8>, &OwnerSignature)| {
             key.verify_strict(&bytes, &Signature::from_bytes(&signature.0)).is_ok()
         };
-        // Most changes need none: the key is not looked at then.
+        // Most changes need no owner's signature: do not even parse the key then.
         let Some(first) = signed.next() else { return true };
         VerifyingKey::from_bytes(key).is_ok_and(|key| is_by(&key, first) && signed.all(|signed| is_by(&key, signed)))
     }
 
-    /// The client that a change says it is from, for finding its key. Nothing may be believed yet.
+    /// The client that the change claims as its author, to find that client's key. Not verified.
     pub fn claimed_client(bytes: &[u8]) -> Result<ClientId, RecordError> {
         let record = Unverified::parse(Kind::Change, bytes)?;
         let change = Self::read(record.claimed_body()).map_err(RecordError::malformed(Kind::Change))?;
         Ok(change.client)
     }
 
-    /// Believes the change stored under this number, if it is from the client and the client's key has signed it.
+    /// Verifies the bytes as the change of this number: signed by the client's key, with this client and number inside.
     pub fn verify(
         repository: RepositoryId,
         key: &[u8; 32],
@@ -157,8 +157,8 @@ impl Change {
         Ok(VerifiedChange { change, hash: ObjectHash::of(bytes), checked: () })
     }
 
-    /// Reads a change that a root vouches for, since the root names the hash of its bytes. Who has signed it was looked
-    /// at when that root was made, and may have been revoked since.
+    /// Reads a change whose hash a root names. Does not check the signature: that was done when the root was made, and
+    /// the client may have been revoked since.
     pub fn vouched(number: u64, hash: ObjectHash, bytes: &[u8]) -> Result<Self, RecordError> {
         let record = Unverified::parse(Kind::Change, bytes)?;
         let change = Self::read(record.claimed_body()).map_err(RecordError::malformed(Kind::Change))?;
@@ -202,13 +202,13 @@ impl From<&VerifiedChange> for Link {
 }
 
 impl Operation {
-    /// Says that every chunk and page of these packs was compared with its id.
+    /// States, with the owner's signature, that every chunk and page of these packs was compared with its id.
     pub fn prove(owner: &OwnerSecret, packs: Vec<PackId>) -> Self {
         let proof = Proof::sign(owner, packs.iter().copied());
         Self::Prove { packs, proof }
     }
 
-    /// The packs that it proves.
+    /// The packs it proves.
     pub fn proven(&self) -> &[PackId] {
         if let Self::Prove { packs, .. } = self { packs } else { &[] }
     }
@@ -222,7 +222,7 @@ impl Operation {
         }
     }
 
-    /// The policy it brings, if it brings one, and whether the owner has to have signed that.
+    /// The policy it sets, if any, and whether the owner must have signed it.
     pub fn policy(&self) -> Option<(&[u8], bool)> {
         match self {
             Operation::Policy(policy) => Some((policy, false)),
@@ -231,7 +231,7 @@ impl Operation {
         }
     }
 
-    /// What the owner signs of it; nothing of what any full client may decide.
+    /// The bytes that the owner signs; none for an operation that any full client may make.
     fn signed_by_owner(&self, repository: RepositoryId, (number, previous): (u64, ObjectHash)) -> Option<Vec<u8>> {
         let mut bytes = match self {
             Operation::OwnerPolicy { .. } => label("owner-policy"),

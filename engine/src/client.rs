@@ -1,4 +1,4 @@
-//! Clients: the devices that may write, as the owner registered them, from enrollment to revocation.
+//! Clients: the devices that may write, as the owner registers them, from enrollment to revocation.
 
 use ed25519_dalek::SigningKey;
 
@@ -9,29 +9,28 @@ use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 use crate::wire::record::{self, Kind, RecordError, Unverified};
 
-/// One version of what is known about a client.
+/// One version of a client's record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientRecord {
     /// The client.
     pub client: ClientId,
     /// The version in the object's name; versions start at 1.
     pub version: u64,
-    /// Its name for people, a sealed text.
+    /// Its name for people, as a sealed text.
     pub sealed_name: Vec<u8>,
     /// What it may do.
     pub role: Role,
     /// The domain it writes to.
     pub domain: DomainId,
-    /// Its public keys; none while it waits to be joined.
+    /// Its public keys; none until an enrolled client joins.
     pub keys: Option<ClientPublic>,
     /// When this version was made.
     pub created: Time,
-    /// The number and hash of the last manifest that is still good; number 0 with [`ObjectHash::NONE`] if none is.
+    /// The number and hash of a revoked client's last good manifest; number 0, [`ObjectHash::NONE`] if none is good.
     pub revoked: Option<(u64, ObjectHash)>,
-    /// Of a revoked client, the number and hash of the repository's last change up to which its own still count; none if
-    /// none of them does.
+    /// The number and hash of the last change up to which a revoked client's changes count; none if none counts.
     pub last_change: Option<(u64, ObjectHash)>,
-    /// The key that may join it; only while it waits to be joined.
+    /// The public key of the enrollment, only until the client joins.
     pub enrollment: Option<[u8; 32]>,
     /// Who signed this version.
     pub signed_by: SignedBy,
@@ -40,16 +39,16 @@ pub struct ClientRecord {
 /// What a client may do.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Role {
-    /// Knows the owner secret: may read, forget, and decide about manifests.
+    /// Knows the owner secret: may read, forget, and decide about manifests (ingest).
     Full = 0,
-    /// Adds snapshots to its own domain, and can do nothing else.
+    /// May only add snapshots to its own domain.
     WriteOnly = 1,
 }
 
 /// A client's public keys.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ClientPublic {
-    /// Verifies manifests and changes.
+    /// Verifies manifests and changes (the signing key).
     pub manifest: [u8; 32],
     /// Verifies requests to the gateway.
     pub request: [u8; 32],
@@ -60,18 +59,17 @@ pub struct ClientPublic {
 pub enum SignedBy {
     /// The owner.
     Owner = 0,
-    /// The enrollment key that version 1 names: the client joined.
+    /// The enrollment key that version 1 names, when the client joins.
     Enrollment = 1,
 }
 
 impl ClientRecord {
-    /// Writes the record, signed by the owner or with the enrollment key, as `signed_by` says.
+    /// Encodes the record, signed with the owner's or the enrollment key, as `signed_by` says.
     pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
         record::sign(Kind::Client, repository, &self.body(), key)
     }
 
-    /// Whether a manifest of this number and hash may count: the client has joined, and the manifest is not later than
-    /// the last good one if the client was revoked.
+    /// Whether a manifest of this number and hash may count: the client has joined and was not revoked before it.
     pub fn accepts(&self, number: u64, hash: ObjectHash) -> bool {
         match self.revoked {
             _ if self.keys.is_none() => false,
@@ -80,8 +78,8 @@ impl ClientRecord {
         }
     }
 
-    /// Whether a change of this number and hash may count: the client is a full one that has joined, and if it was
-    /// revoked, the change is not later than the last one that still counts.
+    /// Whether a change of this number and hash may count: the client is full, has joined and, if revoked, the change
+    /// is not later than the last one that counts.
     pub fn accepts_change(&self, number: u64, hash: ObjectHash) -> bool {
         match (self.revoked, self.last_change) {
             _ if self.keys.is_none() || self.role != Role::Full => false,
@@ -91,7 +89,7 @@ impl ClientRecord {
         }
     }
 
-    /// The version that joins an enrollment, with the device's own keys: what the owner decided stays.
+    /// The version by which an enrolled device joins with its own keys. Role, domain and name stay unchanged.
     pub fn joined(&self, keys: ClientPublic, created: Time) -> Self {
         Self {
             version: self.version + 1,
@@ -103,7 +101,7 @@ impl ClientRecord {
         }
     }
 
-    /// The next version, by which the owner revokes the client: what is still good of its manifests and changes.
+    /// The next version, by which the owner revokes the client. Later manifests and changes do not count.
     pub fn revoked(&self, last_good: (u64, ObjectHash), last_change: Option<(u64, ObjectHash)>, created: Time) -> Self {
         Self {
             version: self.version + 1,
@@ -169,7 +167,7 @@ impl ClientRecord {
         Ok(record)
     }
 
-    /// Reads one version and checks its name and signature. `first` is what is known of version 1.
+    /// Reads one version and checks its name and signature. `first` is the verified version 1, if known.
     fn verify(
         expected: &Expected<'_>,
         version: u64,
@@ -200,12 +198,12 @@ impl ClientRecord {
         }
     }
 
-    /// The key that may sign version 2, if this version waits for that.
+    /// The key that may sign version 2, if this version still waits for the client to join.
     fn joinable(&self) -> Option<[u8; 32]> {
         self.enrollment.filter(|_| self.revoked.is_none())
     }
 
-    /// Whether this adds keys to an enrollment and leaves alone what the owner decided.
+    /// Whether this version only adds keys to `enrollment` and keeps what the owner decided.
     fn joins(&self, enrollment: &ClientRecord) -> bool {
         self.keys.is_some()
             && self.revoked.is_none()
@@ -216,8 +214,8 @@ impl ClientRecord {
 }
 
 impl Role {
-    /// The machine that a snapshot of a client of this role stands for. A full client's word counts. A write-only client may
-    /// claim any host: its snapshots stand for the name under which the owner has registered it, and for nothing else.
+    /// The host name to show for a snapshot of a client with this role. A full client's claim is believed. A write-only
+    /// client could claim any host, so its snapshots show the name that the owner registered.
     pub fn machine<'a>(self, claimed: &'a str, registered: &'a str) -> &'a str {
         match self {
             Self::Full => claimed,
@@ -260,10 +258,10 @@ fn read_last_change(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), Decode
     if number == 0 { Err(zero) } else { Ok((number, hash)) }
 }
 
-/// A version of a client that may not be believed.
+/// Why a version of a client's record is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ClientError {
-    /// No version exists.
+    /// The client has no version.
     #[error("client {client} is not registered")]
     Unknown {
         /// The client.
@@ -277,7 +275,7 @@ pub enum ClientError {
         /// The absent version.
         version: u64,
     },
-    /// Malformed, forged, or read from another name.
+    /// Malformed, forged, or stored under another name.
     #[error("version {version} of client {client} cannot be believed")]
     Record {
         /// The client.
@@ -288,7 +286,7 @@ pub enum ClientError {
         #[source]
         source: RecordError,
     },
-    /// Signed with an enrollment key where nobody was to be enrolled.
+    /// Signed with an enrollment key, although the client was not waiting to join.
     #[error("version {version} of client {client} is signed by an enrollment key, but the client did not wait to join")]
     NotEnrolled {
         /// The client.
@@ -296,7 +294,7 @@ pub enum ClientError {
         /// The version read.
         version: u64,
     },
-    /// Whoever joined has changed what the owner decides.
+    /// The joining device changed what only the owner decides.
     #[error("version {version} of client {client} joins it with another role, domain or name than the owner gave it")]
     Altered {
         /// The client.
@@ -306,8 +304,8 @@ pub enum ClientError {
     },
 }
 
-/// The newest version of a client, if every version up to it is there and can be believed, from whichever copy. Whoever
-/// lets a client write asks this: a version that cannot be read might be its revocation.
+/// The newest version of a client, provided that every version up to it exists and verifies in at least one copy. Use
+/// this before letting a client write: an unreadable version might be its revocation.
 pub fn read_chain(
     repository: RepositoryId,
     owner_key: &[u8; 32],
@@ -321,19 +319,19 @@ pub fn read_chain(
     }
 }
 
-/// What can be believed about a client although some of its versions cannot. Whoever restores asks this: nobody shall
-/// make snapshots unreadable by adding a version that is damaged or forged.
+/// The versions of a client that verify, even if others do not. Use this to restore: a damaged or forged extra version
+/// must not make snapshots unreadable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientHistory {
-    /// The newest version that can be believed.
+    /// The newest version that verifies.
     pub newest: Option<ClientRecord>,
-    /// What is wrong with the others.
+    /// Why other versions do not.
     pub refused: Vec<ClientError>,
 }
 
 impl ClientHistory {
-    /// Verifies every version, each given with the number in its name. Of copies of one version the first that can be
-    /// believed counts, and nothing is said of the others.
+    /// Verifies every version; each comes with the number in its name. Of several copies of a version, the first that
+    /// verifies counts, and the others are not reported.
     pub fn read(repository: RepositoryId, owner_key: &[u8; 32], client: ClientId, versions: &[(u64, Vec<u8>)]) -> Self {
         let expected = Expected { repository, owner_key, client };
         let mut sorted: Vec<&(u64, Vec<u8>)> = versions.iter().collect();
@@ -362,7 +360,7 @@ impl ClientHistory {
     }
 }
 
-/// Whose versions are verified, and against which key.
+/// The client whose versions are verified, and the owner's key.
 struct Expected<'a> {
     repository: RepositoryId,
     owner_key: &'a [u8; 32],

@@ -1,57 +1,57 @@
-//! Compression: Zstandard frames without checksum, content size or dictionary; the block around them says all three.
+//! Compression: Zstandard frames without checksum, content size or dictionary. The block around a frame has checks.
 //!
-//! What comes out depends on the input and the parameters alone, not on what was compressed before.
+//! The output depends only on input and parameters, not on what was compressed before.
 
 use std::io::Cursor;
 
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, compress_bound, find_frame_compressed_size};
 
-/// How hard to look for repetitions.
+/// The strength of the compression.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Parameters {
-    /// Zstandard's level; one that it does not have is taken for the nearest it has.
+    /// Zstandard's level; a level out of range counts as the nearest one.
     pub level: i32,
-    /// The power of two that is the window's size in bytes, instead of the level's own.
+    /// The window's size in bytes as a power of two, instead of the level's default.
     pub window_log: Option<u32>,
-    /// The power of two that is the number of the hash table's cells, instead of the level's own.
+    /// The number of cells of the hash table as a power of two, instead of the level's default.
     pub hash_log: Option<u32>,
-    /// The power of two that is the number of the chain table's (or second hash table's) cells, instead of the level's own.
+    /// The same for the chain table, or second hash table.
     pub chain_log: Option<u32>,
 }
 
 impl Parameters {
-    /// A level as Zstandard defines it. Up to level 3 the tables of a block of 1 MiB take less than 1 MiB: they fit the
-    /// second-level cache of one core.
+    /// The parameters that Zstandard defines for a level. Up to level 3, the tables for a block of 1 MiB take less than
+    /// 1 MiB and so fit the second-level cache of a core.
     pub fn of_level(level: i32) -> Self {
         Self { level, window_log: None, hash_log: None, chain_log: None }
     }
 }
 
-/// Compresses one block after another.
+/// Compresses blocks, one after another.
 pub struct Compressor {
     parameters: Parameters,
     context: CCtx<'static>,
 }
 
 impl Compressor {
-    /// Prepares to compress with the parameters.
+    /// Prepares to compress with these parameters.
     ///
     /// # Panics
-    /// If a table's size is not one that Zstandard takes.
+    /// If Zstandard does not accept the size of a table.
     pub fn new(parameters: Parameters) -> Self {
         Self { parameters, context: context(parameters) }
     }
 
-    /// Appends the compressed form to `out`, if that is smaller; says whether it was.
+    /// Appends the compressed bytes to `out` if they are fewer than the input; returns whether they are.
     pub fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> bool {
-        // Above level 3 Zstandard salts its hashes with what a context compressed before (ZSTD_advanceHashSalt), so that
-        // a used context may give other bytes than a fresh one.
+        // Above level 3, Zstandard salts its hashes with what a context compressed before (ZSTD_advanceHashSalt), so a
+        // used context may give other bytes than a fresh one.
         if self.parameters.level > 3 {
             self.context = context(self.parameters);
         }
         let start = out.len();
         out.reserve(compress_bound(raw.len()));
-        // Writes behind what is there, into memory that was not filled with zeros before.
+        // Writes after the existing bytes, into memory that is not zeroed first.
         let mut end = Cursor::new(&mut *out);
         end.set_position(start as u64);
         let length = self.context.compress2(&mut end, raw).expect("the output has room for the worst case");
@@ -69,7 +69,7 @@ impl core::fmt::Debug for Compressor {
     }
 }
 
-/// Decompresses one block after another.
+/// Decompresses blocks, one after another.
 pub struct Decompressor(DCtx<'static>);
 
 impl Decompressor {
@@ -78,8 +78,8 @@ impl Decompressor {
         Self(DCtx::create())
     }
 
-    /// Replaces `raw` by what the payload, one frame, unpacks to, which must be exactly `raw_length` bytes. The caller has
-    /// bounded that length.
+    /// Replaces `raw` by the content of the payload, which must be exactly one frame of `raw_length` bytes. The caller
+    /// must have checked `raw_length` against the limits.
     pub fn decompress(&mut self, payload: &[u8], raw_length: usize, raw: &mut Vec<u8>) -> Result<(), DecompressError> {
         raw.clear();
         if find_frame_compressed_size(payload) != Ok(payload.len()) {
@@ -105,16 +105,16 @@ impl core::fmt::Debug for Decompressor {
     }
 }
 
-/// Bytes that do not unpack to what they should.
+/// Why a payload does not decompress.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DecompressError {
     /// The payload is not exactly one frame.
     #[error("the payload is not one Zstandard frame")]
     NotAFrame,
-    /// The frame's content is malformed, or of another length than claimed.
+    /// The frame is malformed, or its content has another length than claimed.
     #[error("the payload does not unpack to {claimed} bytes")]
     Content {
-        /// How many bytes it should give.
+        /// The expected length in bytes.
         claimed: usize,
     },
 }

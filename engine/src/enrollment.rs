@@ -1,4 +1,4 @@
-//! Enrollment: the one line by which an owner lets another device join as a client.
+//! Enrollment: the line with which an owner lets another device join as a client.
 
 use ed25519_dalek::SigningKey;
 use sha2::{Digest, Sha256};
@@ -12,63 +12,63 @@ use crate::keys::text::{ALPHABET, five_bits};
 use crate::limits::ADDRESS_BYTES;
 use crate::wire::record::label;
 
-/// What a device is told to become a client: whoever holds it first may join once.
+/// What a device needs to become a client. Whoever uses it first joins; it works once.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Enrollment {
     /// The repository.
     pub repository: RepositoryId,
-    /// The client that waits to be joined.
+    /// The client that waits to join.
     pub client: ClientId,
     /// The domain it will write to.
     pub domain: DomainId,
-    /// Names the owner's public keys: the descriptor must have these.
+    /// The fingerprint of the owner's public keys, which the descriptor must have.
     pub owner: OwnerFingerprint,
-    /// Signs the client's second record.
+    /// The seed of the key that signs the client's second record.
     pub seed: Secret,
-    /// The key of its domain, which a write-only client gets; a full one derives it from the owner's secret.
+    /// The domain's key, for a write-only client. A full client derives it from the owner secret.
     pub domain_key: Option<DomainKey>,
-    /// Where the repository is, as the owner reaches it; at most [`ADDRESS_BYTES`].
+    /// The repository's address, as the owner reaches it; at most [`ADDRESS_BYTES`].
     pub address: String,
 }
 
-/// A text that is no enrollment.
+/// Why a text is not an enrollment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnrollmentError {
-    /// It does not start as it should.
+    /// It does not start with the prefix.
     #[error("an enrollment starts with {PREFIX}")]
     Prefix,
-    /// It is of a newer form.
+    /// It has another version.
     #[error("the enrollment has version {0}, this program knows version {VERSION}")]
     Version(u32),
-    /// A character that it cannot have.
+    /// A character that is not a digit of the encoding.
     #[error("the enrollment has a character at position {position} that it cannot have")]
     Character {
-        /// Counted in characters from 1.
+        /// The character's position, from 1.
         position: usize,
     },
-    /// It was cut, or is longer than any.
+    /// It is cut off, or longer than any enrollment.
     #[error("the enrollment is incomplete")]
     Length,
-    /// The checksum does not fit: a part is missing or was altered.
+    /// The checksum does not match: a part is missing or was altered.
     #[error("the enrollment was altered or is incomplete: its checksum does not fit")]
     Checksum,
-    /// It says what no enrollment says.
+    /// The content is invalid.
     #[error("the enrollment is malformed")]
     Malformed,
 }
 
 impl Enrollment {
-    /// What the client that joins may do: only a write-only one is handed a domain key.
+    /// The role of the joining client: write-only if the enrollment has a domain key, else full.
     pub fn role(&self) -> Role {
         if self.domain_key.is_some() { Role::WriteOnly } else { Role::Full }
     }
 
-    /// The key that signs the second record, once.
+    /// The key that signs the client's second record, once.
     pub fn key(&self) -> SigningKey {
         SigningKey::from_bytes(self.seed.expose())
     }
 
-    /// Writes the line, in capitals, as QR codes hold them best.
+    /// Encodes the line, in capitals, which QR codes hold best.
     ///
     /// # Panics
     /// If the address is longer than [`ADDRESS_BYTES`].
@@ -94,7 +94,7 @@ impl Enrollment {
         line
     }
 
-    /// Reads a line; upper and lower case are the same, spaces and line ends are passed over.
+    /// Decodes a line. Ignores case, spaces and line ends.
     pub fn decode(line: &str) -> Result<Self, EnrollmentError> {
         if line.len() > LINE_BYTES {
             return Err(EnrollmentError::Length);
@@ -145,7 +145,7 @@ impl Enrollment {
     }
 }
 
-/// Takes the version and the hyphen after it.
+/// Reads the version and the hyphen after it.
 fn version(characters: &mut impl Iterator<Item = (usize, char)>) -> Result<(), EnrollmentError> {
     let mut found = 0u32;
     for (at, character) in characters {
@@ -159,7 +159,7 @@ fn version(characters: &mut impl Iterator<Item = (usize, char)>) -> Result<(), E
     Err(EnrollmentError::Length)
 }
 
-/// The bytes that digits of five bits stand for. What is left over must be zero, so that every line has one form.
+/// Decodes digits of five bits. Left-over bits must be zero, so that every enrollment has only one form.
 fn bytes_of(characters: impl Iterator<Item = (usize, char)>) -> Result<Zeroizing<Vec<u8>>, EnrollmentError> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(LINE_BYTES));
     let (mut word, mut bits) = (0u32, 0);
@@ -187,9 +187,9 @@ const NAME: &str = "COPAL-JOIN-";
 const PREFIX: &str = "COPAL-JOIN-1-";
 const VERSION: u32 = 1;
 const CHECKSUM: usize = 8;
-/// Bytes before a domain key or the address.
+/// The bytes before the domain key or the address.
 const FIXED: usize = 1 + 3 * 16 + 32 + 32;
-/// The longest line that is looked at.
+/// The longest line to decode.
 const LINE_BYTES: usize = 4 << 10;
 
 #[cfg(test)]

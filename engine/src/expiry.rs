@@ -1,5 +1,5 @@
-//! Expiries: the service's lists of snapshots that the signed policy no longer keeps. Believed only if that policy,
-//! applied again, agrees.
+//! Expiries: the service's lists of snapshots that the signed policy no longer keeps. An expiry is believed only if
+//! applying that policy again gives the same result.
 
 use crate::id::{ObjectHash, SnapshotId};
 use crate::limits::CHANGE_SNAPSHOTS;
@@ -9,25 +9,25 @@ use crate::wire::cbor::{Reader, Writer};
 use crate::wire::chain::Link;
 use crate::wire::record::{self, Kind, RecordError};
 
-/// Snapshots that were found to be expired.
+/// Snapshots that expire.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Expiry {
     /// Its number; expiries are numbered from 1.
     pub number: u64,
-    /// The hash of the expiry before; [`ObjectHash::NONE`] for number 1.
+    /// The hash of the previous expiry; [`ObjectHash::NONE`] for number 1.
     pub previous: ObjectHash,
     /// The number of the change that holds the policy.
     pub policy: u64,
-    /// The number of the last change that was folded in: on no other state is it believed.
+    /// The number of the last change folded in. The expiry is believed only on the state with that change.
     pub change: u64,
-    /// When the policy was applied, by the store's clock.
+    /// The store's time at which the policy was applied.
     pub time: Time,
-    /// What it no longer keeps; at most [`CHANGE_SNAPSHOTS`].
+    /// The snapshots that the policy no longer keeps; at most [`CHANGE_SNAPSHOTS`].
     pub snapshots: Vec<SnapshotId>,
 }
 
 impl Expiry {
-    /// Writes the record.
+    /// Encodes the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.map(6).key(0).uint(self.number).key(1).bytes(self.previous.as_bytes()).key(2).uint(self.policy);
@@ -39,7 +39,7 @@ impl Expiry {
         record::close(Kind::Expiry, &writer.finish())
     }
 
-    /// Reads the expiry that was stored under this number.
+    /// Decodes the expiry stored under this number.
     pub fn decode(number: u64, bytes: &[u8]) -> Result<Self, RecordError> {
         let body = record::open(Kind::Expiry, bytes)?;
         let expiry = Self::read(body).map_err(RecordError::malformed(Kind::Expiry))?;

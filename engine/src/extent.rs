@@ -1,23 +1,23 @@
-//! Extent: about how large a snapshot is and how much was stored for it, told in the clear: so that whoever has no key
-//! can see that a snapshot is unlike the one before.
+//! Extent: a snapshot's approximate size and stored bytes, in the clear, so that services without a key can see that a
+//! snapshot is unlike the one before.
 
 use crate::block::padme;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
-/// About how large a snapshot is. Only the order of magnitude and a few digits are told, as of sealed blocks.
+/// The approximate size of a snapshot, rounded like the lengths of sealed blocks.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
 pub struct Extent {
-    /// Entries of its tree.
+    /// The number of entries in its tree.
     pub entries: u64,
-    /// The sum of its files' sizes.
+    /// The total size of its files in bytes.
     pub bytes: u64,
-    /// Bytes of the packs that were claimed for it, with it or before it, since the claim before.
+    /// Bytes of the packs that the run claimed for it, in this manifest or earlier ones, since its previous checkpoint.
     pub stored: u64,
 }
 
 impl Extent {
-    /// Rounds everything as the lengths of sealed blocks are rounded, at most 12 % up.
+    /// Rounds all values up like the lengths of sealed blocks, by at most 12 %.
     pub fn about(entries: u64, bytes: u64, stored: u64) -> Self {
         Self { entries: padme(entries), bytes: padme(bytes), stored: padme(stored) }
     }

@@ -1,4 +1,4 @@
-//! Guard: what keeps snapshots of a series against the rules of the policy itself, as policies and roots hold it.
+//! Guard: the floor and the hold, which protect snapshots from the policy's own rules, as roots and policies hold them.
 
 use core::ops::RangeInclusive;
 use core::time::Duration;
@@ -7,12 +7,12 @@ use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
-/// The least that every series keeps.
+/// The least that every series keeps (minimum retention).
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
 pub struct Floor {
-    /// So many snapshots, those that were accepted last.
+    /// The number of snapshots to keep: those accepted last.
     pub last: u32,
-    /// Everything that was accepted less long ago than this; whole seconds.
+    /// Keeps everything accepted less long ago than this; whole seconds.
     pub age: Duration,
 }
 
@@ -23,36 +23,36 @@ impl Floor {
     }
 }
 
-/// How unlike the one before a snapshot must be to be suspicious.
+/// When a snapshot is suspicious: how unlike the one before it must be.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Hold {
-    /// In percent of the snapshot before, 1 to 100: so much of it is gone, or was stored anew.
+    /// In percent of the previous snapshot, 1 to 100: the part that is gone or was stored again.
     pub share: u8,
-    /// The snapshot before has at least so many bytes; of smaller ones nothing is suspicious.
+    /// The least size in bytes of the previous snapshot; after smaller ones, no snapshot is suspicious.
     pub least: u64,
 }
 
-/// What a policy guards: the floor, and what raises a hold.
+/// A policy's floor and hold.
 pub(crate) type Guard = (Floor, Option<Hold>);
 
-/// A floor and a hold of policies that were replaced: they go on beside those of the policy in force.
+/// The floor and hold of replaced policies, which count besides those of the policy in force.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Lingering {
-    /// Until this time of the store.
+    /// The store's time until which they count.
     pub until: Time,
     /// The least that every series keeps.
     pub floor: Floor,
-    /// What raises a hold.
+    /// When a snapshot is suspicious.
     pub hold: Option<Hold>,
 }
 
 impl Lingering {
-    /// Whether it still counts at a time of the store.
+    /// Whether it still counts at the store's time `now`.
     pub fn lasts(&self, now: Time) -> bool {
         now < self.until
     }
 
-    /// Writes it as a root has it.
+    /// Encodes it as part of a root.
     pub(crate) fn put(&self, writer: &mut Writer) {
         let counts = [!self.floor.is_nothing(), self.hold.is_some()];
         writer.map(1 + counts.into_iter().map(u64::from).sum::<u64>());
@@ -61,7 +61,6 @@ impl Lingering {
         put_hold(writer, 2, self.hold.as_ref());
     }
 
-    /// Reads what a root has.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let mut fields = reader.map()?;
         let until = fields.required(0)?.time()?;
@@ -98,5 +97,5 @@ pub(crate) fn hold_of(reader: &mut Reader<'_>) -> Result<Hold, DecodeError> {
     if SHARES.contains(&hold.share) { Ok(hold) } else { Err(wrong) }
 }
 
-/// Percent of a snapshot that may raise a hold.
+/// The share of a snapshot, in percent, that may raise a hold.
 pub(crate) const SHARES: RangeInclusive<u8> = 1..=100;

@@ -1,14 +1,14 @@
-//! Ids: fixed-width names of everything a repository holds, one type each, so that none can stand in for another.
+//! Ids: fixed-width names of everything in a repository. Each kind has its own type, so that ids cannot be confused.
 
 use core::fmt;
 
-/// A text that is not the hexadecimal form of an id.
+/// A text is not the hexadecimal form of an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} must be {digits} hexadecimal digits")]
 pub struct BadId {
-    /// Which id was expected.
+    /// The kind of id expected.
     pub kind: &'static str,
-    /// How many digits its text has.
+    /// The number of digits expected.
     pub digits: usize,
 }
 
@@ -19,15 +19,15 @@ macro_rules! ids {
         pub struct $name(pub [u8; $width]);
 
         impl $name {
-            /// Bytes in the id.
+            /// The length of the id in bytes.
             pub const LEN: usize = $width;
 
-            /// Reads the id from a slice of exactly its width.
+            /// The id of these bytes; none if their length is wrong.
             pub fn from_slice(bytes: &[u8]) -> Option<Self> {
                 bytes.try_into().ok().map(Self)
             }
 
-            /// Reads the lower- or upper-case hexadecimal form.
+            /// Parses the hexadecimal form, in lower or upper case.
             pub fn from_hex(text: &str) -> Result<Self, BadId> {
                 let mut bytes = [0; $width];
                 decode_hex(text, &mut bytes).ok_or(BadId { kind: $kind, digits: 2 * $width })?;
@@ -63,28 +63,28 @@ ids! {
     DomainId 16 "a domain id";
     /// Names a key slot.
     SlotId 16 "a key slot id";
-    /// Names a session; follows from its record.
+    /// Names a session; derived from its record.
     SessionId 16 "a session id";
-    /// Names a snapshot; follows from its manifest's hash.
+    /// Names a snapshot; derived from its manifest's hash.
     SnapshotId 16 "a snapshot id";
-    /// Names what is backed up, without telling what it is.
+    /// Names the source of a backup, without revealing it.
     SourceId 16 "a source id";
-    /// Names a tag, without telling its text.
+    /// Names a tag, without revealing its text.
     TagId 16 "a tag id";
-    /// Names a recipient of session keys; follows from its public key.
+    /// Names a recipient of session keys; derived from its public key.
     RecipientId 16 "a recipient id";
-    /// Names a chunk or a page: the keyed digest of its plaintext, under the chunk-id or the page-id key.
+    /// Names a chunk or page: the keyed digest of its plaintext, with the chunk-id or page-id key.
     ChunkId 24 "a chunk id";
     /// Names a pack: the SHA-256 of its bytes.
     PackId 32 "a pack id";
     /// The SHA-256 of a stored object.
     ObjectHash 32 "an object hash";
-    /// The SHA-256 that names the owner's two public keys.
+    /// Names the owner: the SHA-256 of the repository's id and the owner's two public keys.
     OwnerFingerprint 32 "an owner fingerprint";
 }
 
 impl PackId {
-    /// What the overlay keeps of a pack's id.
+    /// The part of a pack's id that the overlay stores.
     pub fn tag(&self) -> PackTag {
         let mut tag = [0; 8];
         tag.copy_from_slice(&self.0[..8]);
@@ -97,12 +97,12 @@ impl PackId {
 pub struct PackTag(pub [u8; 8]);
 
 impl PackTag {
-    /// Stands for an id of which the repository has no copy.
+    /// Stands for an id without a copy.
     pub const NONE: PackTag = PackTag([0; 8]);
 }
 
 impl ObjectHash {
-    /// All zeros: "nothing before" at the start of a chain.
+    /// All zeros: the "previous" hash of the first record in a chain.
     pub const NONE: ObjectHash = ObjectHash([0; 32]);
 
     /// The SHA-256 of an object's bytes.
@@ -111,7 +111,7 @@ impl ObjectHash {
         Self(sha2::Sha256::digest(bytes).into())
     }
 
-    /// The snapshot that a manifest of this hash claims.
+    /// The id of the snapshot that a manifest with this hash claims.
     pub fn snapshot(&self) -> SnapshotId {
         let mut id = [0; 16];
         id.copy_from_slice(&self.0[..16]);

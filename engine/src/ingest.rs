@@ -1,5 +1,5 @@
-//! Ingest: whether a manifest is accepted. A pure function of what was found in the store; facts only, so that a store
-//! that fails leads to another try and never to a rejection.
+//! Ingest: decides whether a manifest is accepted. A pure function of facts found in the store, so that an unreachable
+//! store leads to another try and never to a rejection.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::receipt::Reason;
 use crate::state::{SnapshotRecord, SnapshotState};
 use crate::time::Time;
 
-/// The snapshot that a manifest commits, accepted at a time of the store; none if it commits none.
+/// The record of the snapshot that a manifest commits, if any. `accepted` and `now` are the store's times.
 pub fn snapshot_of(
     verified: &VerifiedManifest,
     by_full_client: bool,
@@ -39,42 +39,42 @@ pub fn snapshot_of(
     })
 }
 
-/// What was found where a manifest names a pack.
+/// What the store has under the name of a claimed pack.
 #[derive(Clone, Debug)]
 pub enum Finding {
-    /// The object is there, has the claimed length and its name's SHA-256; this is its table.
+    /// The object exists and has the claimed length and the SHA-256 of its name. Holds its table.
     Sound(PackTable),
     /// There is no such object.
     Missing,
-    /// It has another length.
+    /// The object has another length than claimed.
     Length {
         /// The length of the object.
         actual: u64,
     },
-    /// It is longer than a pack may be; its bytes were not read.
+    /// The object is longer than a pack may be; it was not read.
     Oversize {
         /// The length of the object.
         actual: u64,
     },
     /// Its bytes do not have the SHA-256 of its name.
     Hash,
-    /// Its table is not one.
+    /// Its table is malformed; the text says why.
     Table(String),
-    /// With its header and table those of the manifest's packs are larger than allowed, so they were not read.
+    /// With this pack, the headers and tables of the manifest's packs exceed the limit; they were not read.
     Tables {
-        /// Bytes of the headers and tables up to this one.
+        /// Bytes of headers and tables up to and including this pack.
         sum: u64,
     },
-    /// A root dooms it, or its name is spent.
+    /// The pack is about to be deleted, or was deleted under this name.
     Doomed,
 }
 
-/// The answer to a manifest.
+/// The decision about a manifest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Verdict {
     /// Why it is rejected; empty if it is accepted.
     pub reasons: Vec<(Reason, String)>,
-    /// Ids that are referred to and are not there.
+    /// Ids that are referenced and found nowhere.
     pub missing: Vec<ChunkId>,
     /// Packs that cannot be used.
     pub packs: Vec<PackId>,
@@ -96,8 +96,7 @@ impl Verdict {
     }
 }
 
-/// Whether the client may claim anything under this number and in this domain: that is decided before anything is looked
-/// at that the manifest names.
+/// Whether the client may claim under this number and in this domain. Decided before the manifest's packs are read.
 pub fn judge_client(manifest: &VerifiedManifest, client: &ClientRecord) -> Verdict {
     let claim = &manifest.manifest;
     let mut verdict = Verdict::default();
@@ -110,8 +109,8 @@ pub fn judge_client(manifest: &VerifiedManifest, client: &ClientRecord) -> Verdi
     verdict
 }
 
-/// Judges a manifest whose signature and place in the chain were checked. `resolve` gives the height of an id that the
-/// domain has *in the root that becomes the base*: 0 for a chunk, none for an id that is not there.
+/// Judges a manifest whose signature and place in the chain are already checked. `resolve` returns the height of an id
+/// of the domain in the root that becomes the base: 0 for a chunk, `None` for an unknown id.
 pub fn judge(
     manifest: &VerifiedManifest,
     client: &ClientRecord,
@@ -130,7 +129,7 @@ pub fn judge(
             }
         }
     }
-    // Of an id that is claimed with several heights the greatest counts.
+    // If an id is claimed with several heights, the greatest counts.
     heights.sort_unstable();
     let own = |id: &ChunkId| {
         let end = heights.partition_point(|(of, _)| of <= id);
@@ -141,7 +140,7 @@ pub fn judge(
         let height = own(id).or_else(|| resolve(id));
         if height.is_none() {
             missing.insert(*id);
-            // More are not named.
+            // A receipt names no more.
             is_cut |= missing.len() > RECEIPT_NAMES && missing.pop_last().is_some();
         }
         height
@@ -153,8 +152,8 @@ pub fn judge(
     for table in sound {
         for (at, id) in table.ids.iter().enumerate() {
             let Some(page) = table.page(at) else { continue };
-            // The highest, not the first that is too high: every reference is looked up, so that all that is missing
-            // is named.
+            // `max` looks up every reference, so that all missing ids are found; `any` would stop at the first one too
+            // high.
             let highest = page.references.iter().filter_map(&mut height_of).max();
             if highest.is_some_and(|height| height >= page.height) {
                 verdict.add(Reason::Height, format!("page {id} refers to one that is not lower"));
@@ -199,5 +198,4 @@ fn judge_pack<'a>(
     }
 }
 
-/// So many reasons are enough to act on.
 const REASONS: usize = 64;

@@ -1,20 +1,20 @@
-//! Layout: the names of objects in the store. A name with a number beyond the range is none of them.
+//! Layout: the names of objects in the store. A name with a number above [`NUMBER`] is not the name of any object.
 
 use core::fmt;
 
 use crate::id::{ClientId, ObjectHash, PackId, SlotId};
 use crate::limits::NUMBER;
 
-/// Where a pack lies: written by a client, or moved there by prune.
+/// The folder of a pack.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Place {
-    /// `packs/`: a client's upload.
+    /// `packs/`: uploaded by a client.
     Packs = 0,
-    /// `moved/`: written by prune; no client may create objects there.
+    /// `moved/`: written by prune; clients may not create objects there.
     Moved = 1,
 }
 
-/// The name of an object that a prune may delete. No list of names to delete holds any other.
+/// The name of an object that prune may delete. Lists of names to delete contain nothing else.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Prunable {
     /// A segment of the index.
@@ -26,7 +26,7 @@ pub enum Prunable {
 }
 
 impl Prunable {
-    /// The object of this name; none if no prune may delete it.
+    /// Parses an object's name; none if prune may not delete the object.
     pub fn parse(name: &str) -> Option<Self> {
         let hash = |text: &str| ObjectHash::from_hex(text).ok();
         let read = match name.split_once('/')? {
@@ -48,7 +48,7 @@ impl fmt::Display for Prunable {
     }
 }
 
-/// A descriptor's name.
+/// The name of a descriptor.
 pub fn descriptor(version: u64) -> String {
     format!("copal/{version:020}")
 }
@@ -58,7 +58,7 @@ pub fn slot(id: SlotId) -> [String; 2] {
     [format!("keys/{id}/a"), format!("keys/{id}/b")]
 }
 
-/// A client record's name.
+/// The name of a client record.
 pub fn client(id: ClientId, version: u64) -> String {
     format!("clients/{id}/{version:020}")
 }
@@ -74,7 +74,7 @@ pub fn client_version(name: &str) -> Option<u64> {
     number_in(rest.strip_suffix(COPY).unwrap_or(rest))
 }
 
-/// A pack's name.
+/// The name of a pack.
 pub fn pack(place: Place, id: PackId) -> String {
     let folder = match place {
         Place::Packs => "packs",
@@ -83,58 +83,58 @@ pub fn pack(place: Place, id: PackId) -> String {
     format!("{folder}/{:02x}/{id}", id.0[0])
 }
 
-/// A manifest's name.
+/// The name of a manifest.
 pub fn manifest(client: ClientId, number: u64) -> String {
     format!("manifests/{client}/{number:020}")
 }
 
-/// A receipt's name.
+/// The name of a receipt.
 pub fn receipt(client: ClientId, number: u64) -> String {
     format!("receipts/{client}/{number:020}")
 }
 
-/// A change's name.
+/// The name of a change.
 pub fn change(number: u64) -> String {
     format!("changes/{number:020}")
 }
 
-/// A root's name: the nines' complement, so that the newest lists first.
+/// The name of a root, with its number as nines' complement, so that listings begin with the newest root.
 pub fn root(number: u64) -> String {
     format!("roots/{:020}", NINES - u128::from(number))
 }
 
-/// The name of the record of what is about to be deleted under a root.
+/// The name of a deletion record of a root.
 pub fn deletion(root: u64, random: &[u8; 16]) -> String {
     let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     format!("deletions/{root:020}-{random}")
 }
 
-/// The number of the root in the name of a record of deletions.
+/// The root's number in the name of a deletion record.
 pub fn deletion_root(name: &str) -> Option<u64> {
     number_in(name.strip_prefix("deletions/")?.split_once('-')?.0)
 }
 
-/// An expiry's name.
+/// The name of an expiry.
 pub fn expiry(number: u64) -> String {
     format!("expiries/{number:020}")
 }
 
-/// A state run's name.
+/// The name of a state run.
 pub fn state(hash: ObjectHash) -> String {
     format!("state/{hash}")
 }
 
-/// An index segment's name.
+/// The name of an index segment.
 pub fn segment(hash: ObjectHash) -> String {
     format!("index/{hash}")
 }
 
-/// The name of the reader that the repository carries.
+/// The name of the reader program in the repository.
 pub fn reader(hash: ObjectHash) -> String {
     format!("reader/{hash}.wasm")
 }
 
-/// The name of the text that tells a person how to use the reader; also by the hash of its own bytes.
+/// The name of the text that explains the reader to people; the hash is that of the text.
 pub fn reader_text(hash: ObjectHash) -> String {
     format!("reader/{hash}.txt")
 }
@@ -146,13 +146,13 @@ pub fn reader_hash(name: &str) -> Option<ObjectHash> {
     (reader(hash) == name || reader_text(hash) == name).then_some(hash)
 }
 
-/// The number in a root's name; none of what is no root's.
+/// The number in a root's name; none if the name is not a root's.
 pub fn root_number(name: &str) -> Option<u64> {
     let complement = decimal(name.strip_prefix("roots/")?)?;
     in_range(NINES.checked_sub(complement)?).filter(|number| *number > 0)
 }
 
-/// The pack an object's name is for, and where it lies.
+/// The folder and id in a pack's name.
 pub fn pack_of(name: &str) -> Option<(Place, PackId)> {
     let (place, rest) = match name.split_once('/')? {
         ("packs", rest) => (Place::Packs, rest),
@@ -163,7 +163,7 @@ pub fn pack_of(name: &str) -> Option<(Place, PackId)> {
     (pack(place, id) == name).then_some((place, id))
 }
 
-/// The last part of a name, as a number of 20 digits.
+/// The number of 20 digits at the end of a name.
 pub fn trailing_number(name: &str) -> Option<u64> {
     number_in(name.rsplit('/').next()?)
 }
@@ -189,7 +189,7 @@ fn decimal(text: &str) -> Option<u128> {
     (text.len() == 20 && text.bytes().all(|b| b.is_ascii_digit())).then(|| text.parse().ok()).flatten()
 }
 
-/// Stands behind the version in the name of a second copy.
+/// The suffix of the second copy's name.
 const COPY: &str = ".b";
 const NINES: u128 = 99_999_999_999_999_999_999;
 

@@ -1,8 +1,8 @@
 //! Copal's portable core: the format and every decision about it.
 //!
 //! The engine has no files, sockets, clock, randomness, threads or async. Hosts push bytes, times and random numbers in
-//! and take values out. Modules import only from those listed above them (`tests/tests/layering.rs` holds them to it);
-//! `docs/format.md` gives every byte.
+//! and take values out. A module imports only from modules listed above it (`tests/tests/layering.rs` enforces this).
+//! `docs/format.md` defines every byte.
 #![forbid(unsafe_code)]
 
 // words

@@ -1,13 +1,13 @@
-//! Limits: the largest of everything a decoder accepts, checked before anything is allocated (`docs/format.md` §12).
+//! Limits: the largest values that decoders accept, checked before anything is allocated (`docs/format.md` §12).
 
 /// The largest number in a record or a name that counts, names or measures an object.
 pub const NUMBER: u64 = (1 << 53) - 1;
-/// So far above the highest root number that is believed another one may be. No repository writes so many roots.
+/// The largest believed gap from one root number to the next. No repository writes so many roots.
 pub const ROOT_LEAP: u64 = 1 << 40;
-/// So far above the newest root there is a manifest, receipt or record of deletions may name a lost one. It is less than
-/// [`ROOT_LEAP`], so that a rebuilt root stands above all that is believed.
+/// The largest believed distance of a lost root, named in a manifest, receipt or deletion record, above the newest
+/// root. Less than [`ROOT_LEAP`], so that a rebuilt root is above all that is believed.
 pub const ROOT_TOLD: u64 = ROOT_LEAP / 2;
-/// So many records of a chain (of manifests, changes, expiries or versions) may be missing in a row.
+/// The largest gap in a chain (of manifests, changes, expiries or versions).
 pub const CHAIN_LEAP: u64 = 1 << 20;
 /// Bytes in a pack.
 pub const PACK_BYTES: u64 = 256 << 20;
@@ -17,26 +17,24 @@ pub const PACK_BLOCKS: u32 = 65_535;
 pub const PACK_ENTRIES: u32 = 4 << 20;
 /// Session records in a pack.
 pub const PACK_SESSIONS: u16 = 64;
-/// Bytes of a stored block, and of what it holds when unpacked.
+/// Bytes of a stored block, and of its decompressed content.
 pub const BLOCK_BYTES: u32 = 32 << 20;
-/// Chunks or pages in a block: the index keeps the ordinal in 16 bits.
+/// Chunks or pages in a block: the index stores positions in 16 bits.
 pub const BLOCK_ENTRIES: u32 = 65_535;
 /// Blocks sealed under one session key.
 pub const SESSION_BLOCKS: u64 = 1 << 24;
-/// Bytes of a pack's header: 48, and the longest records of the most sessions with their lengths.
+/// Bytes of a pack's header: 48, and the most session records of the largest size, with their lengths.
 pub const PACK_HEADER_BYTES: usize = 48 + PACK_SESSIONS as usize * (4 + SESSION_RECORD_BYTES);
 /// Bytes in a chunk.
 pub const CHUNK_BYTES: u32 = 16 << 20;
-/// Bytes of a page before compression: four times the largest at which a writer ends a page, so that an entry with the longest
-/// path and a megabyte of attributes still fits.
+/// Bytes of a page before compression: four times the largest target, so that an entry with the longest path and a
+/// megabyte of attributes still fits.
 pub const PAGE_BYTES: usize = 4 * PAGE_TARGET as usize;
-/// The largest size at which a writer ends a page, in which references count: with the last item on top, its rows fit the
-/// table of one pack.
+/// The largest size, counting references, at which a writer ends a page. With a last item, its rows fit one table.
 pub const PAGE_TARGET: u32 = 512 << 10;
-/// Items of a page: each weighs at least 16 bytes of the size at which a page ends.
+/// Items of a page; each adds at least 16 bytes to the size at which a page ends.
 pub const PAGE_ITEMS: u64 = PAGE_TARGET as u64 / 16;
-/// Bytes of all paths of a page together. A page stores what a path shares with the one before only once, so that a small
-/// page could ask for much memory.
+/// Total bytes of all paths of a page: they share stored prefixes, so a small page could otherwise take much memory.
 pub const PAGE_PATH_BYTES: usize = 64 * PATH_BYTES;
 /// References in one page.
 pub const PAGE_REFERENCES: u32 = 1 << 20;
@@ -56,9 +54,9 @@ pub const SESSION_RECORD_BYTES: usize = 64 << 10;
 pub const SESSION_RECIPIENTS: usize = 16;
 /// Packs one manifest names.
 pub const MANIFEST_PACKS: usize = 64;
-/// Bytes of the headers and tables of all packs one manifest names: so much an ingest holds at once.
+/// Bytes of headers and tables of all packs that a manifest names: ingest holds so much at once.
 pub const MANIFEST_TABLES: u64 = 64 << 20;
-/// Of that, what writers put into one pack, so that a manifest of the most packs is within it.
+/// The share of [`MANIFEST_TABLES`] that writers use for one pack, so that any manifest is within the limit.
 pub const CLEAR_SHARE: u64 = MANIFEST_TABLES / MANIFEST_PACKS as u64;
 /// Missing ids or packs a receipt names.
 pub const RECEIPT_NAMES: usize = 4_096;
@@ -66,11 +64,11 @@ pub const RECEIPT_NAMES: usize = 4_096;
 pub const RECEIPT_REASONS: usize = 256;
 /// Bytes of a text in a record: a host, label, tag, program, user or reason.
 pub const TEXT_BYTES: usize = 4 << 10;
-/// Bytes of a text in a record when it is sealed: nonce, text and tag.
+/// Bytes of a sealed text in a record: nonce, text and tag.
 pub const SEALED_TEXT_BYTES: usize = TEXT_BYTES + 28;
 /// Tags of one snapshot.
 pub const SNAPSHOT_TAGS: usize = 1_024;
-/// Paths a snapshot was made of.
+/// Paths in a snapshot's description.
 pub const SNAPSHOT_PATHS: usize = 65_536;
 /// Bytes of a snapshot's info before it is sealed.
 pub const SNAPSHOT_INFO_BYTES: usize = 1 << 20;
@@ -92,9 +90,9 @@ pub const ZONE_BYTES: usize = 64;
 pub const ADDRESS_BYTES: usize = 1 << 10;
 /// Entries of one index segment.
 pub const SEGMENT_ENTRIES: u64 = 1 << 25;
-/// Bytes of the reader that a repository carries, and of its text.
+/// Bytes of the reader program in a repository, and of its text.
 pub const READER_BYTES: u64 = 16 << 20;
-/// Bytes of the fields of one map that a reader may ignore.
+/// Bytes of a map's fields that a reader may ignore.
 pub const IGNORED_BYTES: usize = 64 << 10;
-/// Nesting of a CBOR item.
+/// Nesting depth of a CBOR item.
 pub const CBOR_DEPTH: u32 = 16;

@@ -1,4 +1,4 @@
-//! Manifests: a client's signed, numbered claims to packs, and possibly to a snapshot. The only commit point.
+//! Manifests: a client's signed, numbered claims to packs, optionally with a snapshot. The only commit point.
 
 use std::collections::BTreeSet;
 
@@ -18,25 +18,25 @@ use crate::wire::record::{self, Kind, RecordError, Unsigned, Unverified};
 /// A claim of one client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Manifest {
-    /// Whose claim.
+    /// The client that makes the claim.
     pub client: ClientId,
-    /// Its number; a client's manifests are numbered from 1.
+    /// The manifest's number; a client's manifests are numbered from 1.
     pub number: u64,
-    /// The hash of the manifest before; [`ObjectHash::NONE`] for number 1.
+    /// The hash of the previous manifest; [`ObjectHash::NONE`] for number 1.
     pub previous: ObjectHash,
-    /// The domain of everything in it.
+    /// The domain of all its packs and its snapshot.
     pub domain: DomainId,
     /// The newest root the client has seen: number and hash.
     pub root_seen: Option<(u64, ObjectHash)>,
-    /// The packs it adds, each once, with their lengths; at most [`MANIFEST_PACKS`].
+    /// The packs it adds, each once, with their lengths in bytes; at most [`MANIFEST_PACKS`].
     pub packs: Vec<(PackId, u64)>,
     /// The snapshot it commits.
     pub snapshot: Option<SnapshotClaim>,
-    /// Which of the packs the owner has proven, if any.
+    /// The packs that the owner's signature proves, if any.
     pub proven: Option<ProvenPacks>,
 }
 
-/// The packs of a manifest that whoever wrote it vouches for, with the owner's signature.
+/// The packs of a manifest whose content its author vouches for, with the owner's signature.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ProvenPacks {
     /// Bit n is set if pack n of the manifest is proven; at least one bit is.
@@ -49,21 +49,21 @@ pub struct ProvenPacks {
 pub struct SnapshotClaim {
     /// The root page of its tree.
     pub root: ChunkId,
-    /// Whether it is a checkpoint of a run that goes on: hidden from lists, and the next run's basis.
+    /// Whether this is a checkpoint of an unfinished run: hidden from lists, and the parent snapshot of the next run.
     pub partial: bool,
-    /// When it was made, by the client's clock.
+    /// When the snapshot was made, by the client's clock.
     pub client_time: Time,
     /// What was backed up.
     pub source: SourceId,
     /// Its tags, ascending, each once; at most [`SNAPSHOT_TAGS`].
     pub tags: Vec<TagId>,
-    /// The record of the session that sealed the info.
+    /// The record of the session that sealed `info`.
     pub session_record: Vec<u8>,
-    /// The counter of the info's block; below [`SESSION_BLOCKS`].
+    /// The counter of the block `info`; below [`SESSION_BLOCKS`].
     pub counter: u64,
-    /// The sealed description, a stored block.
+    /// The snapshot's description: one sealed block.
     pub info: Vec<u8>,
-    /// About how large it is, if its client says so.
+    /// The snapshot's approximate size, if the client states it.
     pub extent: Option<Extent>,
 }
 
@@ -79,17 +79,17 @@ pub struct VerifiedManifest {
 }
 
 impl Manifest {
-    /// Writes the record, signed with the client's manifest key. Tags come in ascending order, each once.
+    /// Encodes the record, signed with the client's manifest key. Sorts and deduplicates the tags.
     pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
         record::sign(Kind::Manifest, repository, &self.body(), key)
     }
 
-    /// The record for a host that holds the client's manifest key itself.
+    /// The unsigned record, for a host that holds the client's manifest key itself.
     pub fn unsigned(&self, repository: RepositoryId) -> Unsigned {
         Unsigned::new(Kind::Manifest, repository, &self.body())
     }
 
-    /// Believes the manifest stored under a client's name and this number, if the client's key has signed it.
+    /// Verifies the bytes as the client's manifest of this number: its signature, its form, and that both are inside.
     pub fn verify(
         repository: RepositoryId,
         key: &[u8; 32],
@@ -105,7 +105,7 @@ impl Manifest {
         Ok(VerifiedManifest { manifest, hash: ObjectHash::of(bytes), checked: () })
     }
 
-    /// Signs with the owner's key those packs that pass the test: every chunk and page of them was compared with its id.
+    /// Signs the packs for which `is_proven` is true: every chunk and page in them was compared with its id.
     pub fn prove(&mut self, owner: &OwnerSecret, is_proven: impl Fn(&PackId) -> bool) {
         let numbered = (0..).zip(&self.packs).filter(|(_, (id, _))| is_proven(id));
         let positions = numbered.fold(0u64, |positions, (at, _)| positions | 1 << at);
@@ -115,13 +115,13 @@ impl Manifest {
         });
     }
 
-    /// The packs that the owner has signed; none at all if the signature is not the owner's.
+    /// The packs that the owner's signature proves; empty if that signature is wrong.
     pub fn proven_packs(&self, repository: RepositoryId, owner_key: &[u8; 32]) -> BTreeSet<PackId> {
         let holds = |of: &&ProvenPacks| of.proof.holds(repository, owner_key, chosen(&self.packs, of.positions));
         self.proven.iter().filter(holds).flat_map(|of| chosen(&self.packs, of.positions)).collect()
     }
 
-    /// About how large its snapshot is, if it says so; of what was stored for it at least the packs that it names itself.
+    /// The snapshot's approximate size, if stated. `stored` is at least the total length of this manifest's packs.
     pub fn extent(&self) -> Option<Extent> {
         let extent = self.snapshot.as_ref()?.extent?;
         let named = self.packs.iter().fold(0u64, |sum, (_, length)| sum.saturating_add(*length));
@@ -227,12 +227,11 @@ impl ProvenPacks {
     }
 }
 
-/// The packs at these positions.
 fn chosen(packs: &[(PackId, u64)], positions: u64) -> impl Iterator<Item = PackId> + '_ {
     (0..).zip(packs).filter(move |(at, _)| positions & (1u64 << at) != 0).map(|(_, (id, _))| *id)
 }
 
-/// A bit for each pack.
+/// `positions` has one bit per pack.
 const _: () = assert!(MANIFEST_PACKS <= 64);
 
 fn read_root_seen(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {

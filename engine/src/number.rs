@@ -1,10 +1,10 @@
-//! Number: which of the numbers that others choose are believed. One that stands too far above all others is a lie: it
-//! stops nobody, and nothing is counted on from it.
+//! Number: decides which numbers chosen by others are believed. A number too far above all others is a lie: it blocks
+//! nobody, and no count continues from it.
 
 use crate::limits::NUMBER;
 
-/// The highest of some numbers, in any order, that leads up from `from` in steps of at most `leap`. Every number up to it
-/// is believed, and none above it.
+/// The highest number that can be reached from `from` through the given numbers in steps of at most `leap`. Every
+/// number up to it is believed, and none above.
 pub fn reached(from: u64, leap: u64, numbers: impl IntoIterator<Item = u64>) -> u64 {
     let mut sorted: Vec<u64> = numbers.into_iter().collect();
     sorted.sort_unstable();

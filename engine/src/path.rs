@@ -1,15 +1,15 @@
-//! Path: the name of an entry in a tree, as bytes, in the order of the tree.
+//! Path: the path of an entry in a tree, as bytes, in tree order.
 
 use core::cmp::Ordering;
 
 use crate::limits::PATH_BYTES;
 
-/// Names joined by `/`, without one at either end; empty for the top directory. Ordered with `/` below every other
-/// byte, so that a directory's content follows it as one contiguous range.
+/// Names joined by `/`, without a leading or trailing one; empty for the top directory. In the order of paths, `/`
+/// comes before every other byte, so that a directory's content directly follows it.
 #[derive(PartialEq, Eq, Hash, Default)]
 pub struct TreePath(Vec<u8>);
 
-/// A path that no tree can hold.
+/// Why a path cannot be in a tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPath {
     /// An empty name, `.`, `..`, or a name with a zero byte.
@@ -24,14 +24,14 @@ impl TreePath {
     /// The top directory.
     pub const TOP: TreePath = TreePath(Vec::new());
 
-    /// Checks the names.
+    /// Checks a path's names and length.
     pub fn new(bytes: impl Into<Vec<u8>>) -> Result<Self, BadPath> {
         let bytes = bytes.into();
         check(&bytes)?;
         Ok(Self(bytes))
     }
 
-    /// Makes this another path, in the same memory; one that is none leaves it as it was.
+    /// Replaces the path, reusing its memory. An invalid path leaves it unchanged.
     pub fn set(&mut self, bytes: &[u8]) -> Result<(), BadPath> {
         check(bytes)?;
         self.0.clear();
@@ -68,7 +68,7 @@ impl TreePath {
         self.0.rsplit(|&b| b == b'/').next().unwrap_or_default()
     }
 
-    /// The directory that holds this entry; none for the top directory.
+    /// The parent directory; none for the top directory.
     pub fn parent(&self) -> Option<TreePath> {
         if self.0.is_empty() {
             return None;
@@ -77,7 +77,7 @@ impl TreePath {
         Some(Self(self.0[..end].to_vec()))
     }
 
-    /// Whether `directory` is the one that holds this entry.
+    /// Whether `directory` is the parent directory of this entry.
     pub fn is_directly_in(&self, directory: &TreePath) -> bool {
         let name = match self.0.strip_prefix(directory.0.as_slice()) {
             Some(rest) if directory.0.is_empty() => rest,
@@ -95,12 +95,12 @@ impl TreePath {
         }
     }
 
-    /// The least path that follows everything in this directory; none for the top, or if no path could lie in it.
+    /// The smallest path after everything in this directory; none for the top directory, or if it would be too long.
     pub fn behind(&self) -> Option<TreePath> {
         if self.0.is_empty() || self.0.len() + 1 > PATH_BYTES {
             return None;
         }
-        // `/` orders below the least byte that a name may hold.
+        // `/` comes before the smallest byte that a name may have.
         Some(Self([&self.0[..], &[1]].concat()))
     }
 
@@ -114,7 +114,7 @@ impl TreePath {
         }
     }
 
-    /// How many bytes two paths begin with alike. By words: paths that follow each other share most of what they have.
+    /// The length of the common prefix. Compares 8 bytes at a time: consecutive paths share most of their bytes.
     pub fn shared(a: &[u8], b: &[u8]) -> usize {
         let mut at = 0;
         while let (Some(x), Some(y)) = (a[at..].first_chunk::<8>(), b[at..].first_chunk::<8>()) {
@@ -128,7 +128,6 @@ impl TreePath {
     }
 }
 
-/// What is wrong with a path, if anything.
 fn check(bytes: &[u8]) -> Result<(), BadPath> {
     if bytes.len() > PATH_BYTES {
         return Err(BadPath::Long(bytes.len()));
@@ -152,7 +151,7 @@ impl Clone for TreePath {
         Self(self.0.clone())
     }
 
-    // Whoever remembers the last of many paths does so in memory that it has.
+    // Reuses memory when the last of many paths is remembered.
     fn clone_from(&mut self, other: &Self) {
         self.0.clone_from(&other.0);
     }

@@ -1,7 +1,7 @@
-//! Proof: the owner's signature that packs hold what their tables say.
+//! Proof: the owner's signature that packs hold the chunks and pages in their tables.
 //!
-//! A pack's table is only a claim: whoever has a client's signing key can list ids whose chunks the pack does not hold.
-//! Whoever has the owner's secret can open the blocks, recompute every id, and sign the pack's name. Prune lets a copy
+//! A pack's table is only a claim: anyone with a client's signing key can list ids whose chunks the pack does not hold.
+//! A holder of the owner secret can open the blocks, recompute every id, and sign the pack's name. Prune lets a copy
 //! displace an older one only with such a signature.
 
 use ed25519_dalek::{Signature, Signer, VerifyingKey};
@@ -10,17 +10,17 @@ use crate::id::{PackId, RepositoryId};
 use crate::keys::owner::OwnerSecret;
 use crate::wire::record::label;
 
-/// The owner's signature over the names of packs. It holds for ever: a pack's name is the hash of its bytes.
+/// The owner's signature over pack names. It stays valid for ever, because a pack's name is the hash of its bytes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Proof(pub [u8; 64]);
 
 impl Proof {
-    /// Signs packs. Only for whoever has compared every chunk and page of them with its id.
+    /// Signs packs. The caller must have compared every chunk and page in them with its id.
     pub fn sign(owner: &OwnerSecret, packs: impl IntoIterator<Item = PackId>) -> Self {
         Self(owner.signing_key().sign(&message(owner.repository(), packs)).to_bytes())
     }
 
-    /// Whether the owner has signed exactly these packs, in this order.
+    /// Whether the owner signed exactly these packs, in this order.
     pub fn holds(
         &self,
         repository: RepositoryId,

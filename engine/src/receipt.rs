@@ -1,4 +1,4 @@
-//! Receipts: the answer to a manifest, by whoever ingests. A hint for the client; the decision itself stands in a root.
+//! Receipts: the ingesting job's answer to a manifest. A hint for the client; the root holds the decision itself.
 
 use crate::id::{ChunkId, ClientId, ObjectHash, PackId};
 use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
@@ -10,30 +10,30 @@ use crate::wire::record::{self, Kind, RecordError};
 /// The answer to one manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Receipt {
-    /// Whose manifest.
+    /// The manifest's client.
     pub client: ClientId,
     /// The manifest's number.
     pub number: u64,
-    /// The hash of the manifest that was decided on.
+    /// The hash of the manifest.
     pub manifest: ObjectHash,
-    /// What was decided.
+    /// The decision.
     pub outcome: Outcome,
-    /// The number of the root that made the decision.
+    /// The number of the root that holds the decision.
     pub root: u64,
-    /// When, by the store's clock.
+    /// The store's time of the decision.
     pub time: Time,
-    /// Who decided.
+    /// Whether a client or the service decided.
     pub by: IngestBy,
     /// Why it was rejected.
     pub reasons: Vec<(Reason, String)>,
-    /// Ids that were referred to and found nowhere; at most [`RECEIPT_NAMES`] are written.
+    /// Ids that are referenced and found nowhere; at most [`RECEIPT_NAMES`] are written.
     pub missing: Vec<ChunkId>,
     /// Packs that cannot be used; at most [`RECEIPT_NAMES`] are written.
     pub packs: Vec<PackId>,
 }
 
 impl Receipt {
-    /// Writes the record.
+    /// Encodes the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.map(10).key(0).bytes(self.client.as_bytes()).key(1).uint(self.number);
@@ -57,7 +57,7 @@ impl Receipt {
         record::close(Kind::Receipt, &writer.finish())
     }
 
-    /// Reads the receipt that was stored for a client's manifest of this number.
+    /// Decodes the receipt stored for a client's manifest of this number.
     pub fn decode(client: ClientId, number: u64, bytes: &[u8]) -> Result<Self, RecordError> {
         let body = record::open(Kind::Receipt, bytes)?;
         let receipt = Self::read(body).map_err(RecordError::malformed(Kind::Receipt))?;
@@ -90,12 +90,12 @@ impl Receipt {
     }
 }
 
-/// What was decided about a manifest. Either is final for its number.
+/// The decision about a manifest, final for its number.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Its packs and snapshot are part of the repository.
     Accepted = 0,
-    /// Its number is spent; its packs may be named again.
+    /// The manifest's number is used up; other manifests may claim its packs.
     Rejected = 1,
 }
 
@@ -110,7 +110,7 @@ impl Outcome {
     }
 }
 
-/// Who decides about manifests.
+/// Who decides about manifests (ingests).
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum IngestBy {
     /// Full clients, after each manifest.
@@ -120,7 +120,6 @@ pub enum IngestBy {
 }
 
 impl IngestBy {
-    /// Takes the code.
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let unknown = reader.error("neither clients nor the service ingest");
         match reader.uint()? {
@@ -133,7 +132,7 @@ impl IngestBy {
 
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident $code:literal $text:literal;)*) => {
-        /// Why a manifest is rejected; always a fact that was read, never a store's error.
+        /// Why a manifest is rejected: always a fact found in the store, never a store's error.
         #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Reason {$(
             $(#[$doc])*
@@ -144,7 +143,7 @@ macro_rules! reasons {
             /// Every reason, by ascending code.
             pub const ALL: &'static [Reason] = &[$(Reason::$name),*];
 
-            /// What the reason says, for people.
+            /// The reason as text for people.
             pub fn text(self) -> &'static str {
                 match self {
                     $(Reason::$name => $text,)*
@@ -159,33 +158,33 @@ reasons! {
     Malformed 1 "the manifest is malformed";
     /// The signature is not the client's.
     BadSignature 2 "the manifest is not signed by its client";
-    /// No record of the client.
+    /// The client has no record.
     UnknownClient 3 "the client is not registered";
-    /// Above the last good number of a revoked client.
+    /// The number is above the last good manifest of a revoked client.
     Revoked 4 "the client is revoked";
-    /// It does not name the hash of the manifest before.
+    /// The manifest does not name the hash of the previous one.
     BrokenChain 5 "the manifest does not follow the one before it";
-    /// Something the client's role does not permit.
+    /// The client's role does not permit the claim.
     Role 6 "the client's role does not permit this";
-    /// A domain that is not the client's, or packs of another domain.
+    /// The manifest names a domain that is not the client's, or packs of another domain.
     Domain 7 "a pack or the manifest belongs to another domain";
-    /// A pack that is not in the store.
+    /// A pack is not in the store.
     MissingPack 8 "a pack is missing";
     /// A pack's length is not the one claimed.
     PackLength 9 "a pack has another length than claimed";
     /// A pack's SHA-256 is not its name.
     PackHash 10 "a pack's bytes do not match its name";
-    /// A pack's table does not tile it.
+    /// A pack's table does not describe the whole pack.
     PackTable 11 "a pack's table is malformed";
     /// A page where data was expected, or the reverse.
     Kind 12 "an id is of another kind than its reference says";
-    /// A reference that is not lower than its page.
+    /// A page's reference is not below the page.
     Height 13 "a page refers to something that is not below it";
-    /// A reference that nothing in the domain resolves.
+    /// A reference resolves to nothing in the domain.
     Unresolved 14 "a reference resolves to nothing in the domain";
-    /// A name that is about to be deleted, or was.
+    /// A pack is about to be deleted, or was deleted under this name.
     Doomed 15 "a pack is being deleted, or was, under this name";
-    /// Larger than the format allows.
+    /// Something is larger than the format allows.
     Oversize 16 "something is larger than the format allows";
 }
 

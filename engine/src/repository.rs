@@ -1,4 +1,4 @@
-//! Repository: the descriptor, which says whose a repository is and how its objects are made.
+//! Repository: the descriptor, which names the owner and the parameters by which objects are made.
 
 use ed25519_dalek::SigningKey;
 
@@ -13,7 +13,7 @@ use crate::wire::record::{self, Kind, RecordError, Unverified};
 /// Bytes of an X-Wing public key.
 pub const KEM_PUBLIC_BYTES: usize = 1216;
 
-/// What everybody who uses a repository must agree on. Clients pin the newest version seen.
+/// What all users of a repository must agree on. Clients pin the newest version they have seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Descriptor {
     /// The version in the object's name.
@@ -28,9 +28,9 @@ pub struct Descriptor {
     pub owner_key: [u8; 32],
     /// The owner's X-Wing public key, [`KEM_PUBLIC_BYTES`] long.
     pub kem_public: Vec<u8>,
-    /// Who decides about manifests.
+    /// Whether a service or clients decide about manifests (ingest).
     pub ingest: IngestBy,
-    /// The SHA-256 of the reader that lies in the repository.
+    /// The SHA-256 of the reader program stored in the repository.
     pub reader: Option<ObjectHash>,
     /// The domain that full clients share.
     pub shared_domain: DomainId,
@@ -39,24 +39,24 @@ pub struct Descriptor {
 /// A descriptor that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum DescriptorError {
-    /// Malformed, not signed by the key inside it, of a newer version, or read from another name.
+    /// Malformed, not signed by the key inside, of a newer version, or stored under another version's name.
     #[error(transparent)]
     Record(#[from] RecordError),
-    /// Chunks are cut in a way this program does not know.
+    /// The repository uses a chunker that this program does not know.
     #[error("the repository uses chunker {0}, this program knows chunker 1")]
     Chunker(u64),
-    /// Parameters no client should follow.
+    /// Parameters that no client should follow.
     #[error("the repository's parameters cannot be used")]
     Parameters(#[from] BadParameters),
-    /// Signed, but by somebody else.
+    /// Signed consistently, but by another owner.
     #[error("the repository belongs to another owner")]
     Owner,
-    /// Superseded by one that the reader has seen before.
+    /// Older than a version that the caller has seen before.
     #[error("version {version} is the newest there is, and version {seen} was seen before")]
     Older {
-        /// The version that was found.
+        /// The newest version found.
         version: u64,
-        /// The newest version that was ever seen.
+        /// The newest version ever seen.
         seen: u64,
     },
 }
@@ -67,8 +67,8 @@ impl Descriptor {
         record::sign(Kind::Descriptor, self.repository, &self.body(), key)
     }
 
-    /// Reads the descriptor stored under this version. It is found consistent with itself; whether its owner is the one
-    /// expected is for [`Descriptor::verify_owner`].
+    /// Reads the descriptor stored under this version and checks that it is consistent in itself. Does not check the
+    /// owner: see [`Descriptor::verify_owner`].
     pub fn decode(version: u64, bytes: &[u8]) -> Result<Self, DescriptorError> {
         let record = Unverified::parse(Kind::Descriptor, bytes)?;
         let (claimed, chunker) = Self::read(record.claimed_body()).map_err(RecordError::malformed(Kind::Descriptor))?;
@@ -83,7 +83,7 @@ impl Descriptor {
         Ok(claimed)
     }
 
-    /// Whether the descriptor is that of the owner whose secret the caller holds.
+    /// Checks that the descriptor names the expected owner's public key.
     pub fn verify_owner(&self, key: &[u8; 32]) -> Result<(), DescriptorError> {
         if self.owner_key == *key { Ok(()) } else { Err(DescriptorError::Owner) }
     }
@@ -144,15 +144,15 @@ pub struct Parameters {
     /// A pack is closed when it has this size.
     pub pack_target: u32,
     pub tree_pack_target: u32,
-    /// Contents up to this size lie in the page itself.
+    /// Files up to this size are stored in the page itself.
     pub inline_max: u32,
-    /// How many entries a leaf has on average.
+    /// The average number of entries of a leaf page.
     pub leaf_fanout: u32,
-    /// How many pages a directory of pages has on average.
+    /// The average number of children of an inner page.
     pub inner_fanout: u32,
     pub page_min: u32,
     pub page_max: u32,
-    /// A hint for writers; readers do not care.
+    /// A hint for writers; readers ignore it.
     pub zstd_level: i32,
 }
 
@@ -176,10 +176,10 @@ impl Default for Parameters {
     }
 }
 
-/// Parameters that a client must not follow: they would cost it unbounded memory, or make objects nobody reads.
+/// Parameters that a client must not follow: they would exhaust its memory, or make objects that readers refuse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadParameters {
-    /// Outside what is sensible.
+    /// A value outside the allowed range.
     #[error("{parameter} is {value}, allowed is {least} to {most}")]
     Range {
         /// Which parameter.
@@ -191,7 +191,7 @@ pub enum BadParameters {
         /// The largest value allowed.
         most: i64,
     },
-    /// The chunker takes powers of two only.
+    /// A chunk size that is not a power of two.
     #[error("{parameter} is {value}, not a power of two")]
     PowerOfTwo {
         /// Which parameter.
@@ -199,7 +199,7 @@ pub enum BadParameters {
         /// Its value.
         value: u32,
     },
-    /// Two sizes that must ascend.
+    /// Two sizes in the wrong order.
     #[error("{smaller} exceeds {larger}")]
     Order {
         /// The parameter that must not be larger.
@@ -210,7 +210,7 @@ pub enum BadParameters {
 }
 
 impl Parameters {
-    /// Whether a client can follow these parameters within its limits.
+    /// Checks that a client can follow these parameters within its limits.
     pub fn check(&self) -> Result<(), BadParameters> {
         let chunks = [
             ("the least chunk size", self.chunk_min, 256, 1 << 20),
@@ -242,7 +242,7 @@ impl Parameters {
         ascend(&others[7], &others[8])
     }
 
-    /// Takes the fields 3 to 8 and the chunker. The compression level and the tree block target stand in fields 14 and 15.
+    /// Reads fields 3 to 8; returns the chunker too. Compression level and tree block target are fields 14 and 15.
     fn read(fields: &mut Fields<'_, '_>) -> Result<(Self, u64), DecodeError> {
         let mut parameters = Self::default();
         let chunks = fields.required(3)?;

@@ -1,5 +1,5 @@
-//! Request: what a client signs of a request to a gateway, as HTTP message signatures (RFC 9421) with one fixed list of
-//! components. Hosts bring the clock and random numbers; a browser and the command sign with the same code.
+//! Request: how a client signs a request to a gateway: HTTP message signatures (RFC 9421) over one fixed list of
+//! components. Hosts provide time and random numbers; browser and command-line tool share this code.
 
 use base64::Engine;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};
@@ -9,37 +9,37 @@ use subtle::ConstantTimeEq;
 
 use crate::id::ClientId;
 
-/// How long a signature counts, in seconds. As much may a clock be wrong.
+/// How long a signature is valid, in seconds. Also the most by which the signer's clock may be ahead.
 pub const WINDOW: u64 = 60;
 
 /// Whose key signs a request.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Signatory {
-    /// The owner, with the key that the descriptor names.
+    /// The owner, with the key in the descriptor.
     Owner,
-    /// A client, with the request key that its record names; while it waits to be joined, with the enrollment key.
+    /// A client, with the request key in its record, or with its enrollment key until it joins.
     Client(ClientId),
 }
 
-/// What is signed of a request.
+/// The signed parts of a request.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Request<'a> {
     /// The method, in capitals.
     pub method: &'a str,
     /// The whole address, with scheme, host and query.
     pub uri: &'a str,
-    /// The SHA-256 of the body; without one, of nothing.
+    /// The SHA-256 of the body; that of an empty string if there is none.
     pub digest: [u8; 32],
 }
 
-/// What a signature says of itself.
+/// The parameters of a signature.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Terms {
     /// When it was made, in seconds since 1970.
     pub created: u64,
-    /// Until when it counts; at most [`WINDOW`] later.
+    /// Until when it is valid, in seconds since 1970; at most [`WINDOW`] after `created`.
     pub expires: u64,
-    /// A random number, never used twice.
+    /// A random number, used once.
     pub nonce: [u8; 16],
     /// Whose key signs.
     pub signatory: Signatory,
@@ -56,25 +56,25 @@ pub struct Headers {
     pub signature: String,
 }
 
-/// A request that is not believed.
+/// Why a request is not believed.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RequestError {
-    /// A header is not of the one form that is taken.
+    /// A header does not have the one accepted form.
     #[error("the header {0} is not of the form that a gateway takes")]
     Malformed(&'static str),
-    /// The body is another one.
+    /// The body does not have the signed digest.
     #[error("the body does not have the digest that was signed")]
     Body,
-    /// It was made in the future or is too old.
+    /// The signature was made in the future, or has expired.
     #[error("signed {}, which is not within {WINDOW} s of the gateway's clock", clock(*.ahead))]
     Time {
         /// By how many seconds the signer's clock is ahead of the gateway's.
         ahead: i64,
     },
-    /// It would count for longer than a signature may.
+    /// The signature is valid for longer than [`WINDOW`].
     #[error("a signature counts for at most {WINDOW} s")]
     Long,
-    /// The key has not signed this.
+    /// The key did not sign this request.
     #[error("the signature is not that of the key that the gateway knows")]
     Signature,
 }
@@ -85,14 +85,14 @@ impl Request<'_> {
         Sha256::digest(body).into()
     }
 
-    /// Signs the request.
+    /// Signs the request with `key`.
     pub fn sign(&self, terms: &Terms, key: &SigningKey) -> Headers {
         let unsigned = self.unsigned(terms);
         let signature = key.sign(unsigned.message.as_bytes()).to_bytes();
         unsigned.with(&signature)
     }
 
-    /// What a host signs that holds the key itself.
+    /// The request prepared for a host that holds the key itself.
     pub fn unsigned(&self, terms: &Terms) -> Unsigned {
         let content_digest = write_digest(&self.digest);
         let params = terms.params();
@@ -105,10 +105,10 @@ impl Request<'_> {
     }
 }
 
-/// A request that a key elsewhere signs.
+/// A request to be signed by a key that the engine does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsigned {
-    /// The signature base, which is signed (Ed25519).
+    /// The bytes to sign (Ed25519): the signature base.
     pub message: String,
     /// `Content-Digest`.
     pub content_digest: String,
@@ -117,26 +117,26 @@ pub struct Unsigned {
 }
 
 impl Unsigned {
-    /// The headers with a signature of the message.
+    /// The headers with the signature of `message`.
     pub fn with(self, signature: &[u8; 64]) -> Headers {
         let signature = format!("{LABEL}=:{}:", STANDARD.encode(signature));
         Headers { content_digest: self.content_digest, input: self.input, signature }
     }
 }
 
-/// A signature that was read and not verified yet.
+/// A parsed signature, not verified yet.
 #[derive(Clone, Debug)]
 pub struct Unverified {
-    /// What it says of itself: nothing of it may be believed yet.
+    /// The parameters it claims; not to be believed yet.
     pub claimed: Terms,
-    /// The SHA-256 that the body is said to have.
+    /// The SHA-256 that it claims for the body.
     pub claimed_digest: [u8; 32],
     content_digest: String,
     signature: Signature,
 }
 
 impl Unverified {
-    /// Reads the headers `Content-Digest`, `Signature-Input` and `Signature`.
+    /// Parses the headers `Content-Digest`, `Signature-Input` and `Signature`.
     pub fn parse(content_digest: &str, input: &str, signature: &str) -> Result<Self, RequestError> {
         let claimed_digest = read_digest(content_digest).ok_or(RequestError::Malformed("Content-Digest"))?;
         let claimed = Terms::parse(input).ok_or(RequestError::Malformed("Signature-Input"))?;
@@ -146,7 +146,7 @@ impl Unverified {
         Ok(Self { claimed, claimed_digest, content_digest: content_digest.to_owned(), signature })
     }
 
-    /// Whether the signature counts at this time, in seconds since 1970.
+    /// Checks that the signature is valid at time `now`, in seconds since 1970.
     pub fn verify_time(&self, now: u64) -> Result<(), RequestError> {
         let Terms { created, expires, .. } = self.claimed;
         if created > now.saturating_add(WINDOW) || expires < now {
@@ -155,7 +155,7 @@ impl Unverified {
         if expires < created || expires - created > WINDOW { Err(RequestError::Long) } else { Ok(()) }
     }
 
-    /// Whether the key has signed a request of this method and address with the claimed body (strictly, RFC 8032).
+    /// Checks that `key` signed a request of this method and address with the claimed body (strictly, RFC 8032).
     pub fn verify(&self, method: &str, uri: &str, key: &[u8; 32]) -> Result<(), RequestError> {
         let key = VerifyingKey::from_bytes(key).map_err(|_| RequestError::Signature)?;
         let request = Request { method, uri, digest: self.claimed_digest };
@@ -163,7 +163,7 @@ impl Unverified {
         key.verify_strict(message.as_bytes(), &self.signature).map_err(|_| RequestError::Signature)
     }
 
-    /// Whether the body is the one that was signed.
+    /// Checks that the body has the signed digest.
     pub fn verify_body(&self, body: &[u8]) -> Result<(), RequestError> {
         let is_same: bool = Request::digest(body).ct_eq(&self.claimed_digest).into();
         if is_same { Ok(()) } else { Err(RequestError::Body) }
@@ -182,7 +182,7 @@ impl Terms {
         )
     }
 
-    /// Reads one form only, the one that [`Terms::params`] writes.
+    /// Parses only the form that [`Terms::params`] writes.
     fn parse(input: &str) -> Option<Self> {
         let rest = input.strip_prefix(LABEL)?.strip_prefix('=')?.strip_prefix(COMPONENTS)?;
         let (created, rest) = rest.strip_prefix(";created=")?.split_once(";expires=")?;
@@ -199,7 +199,7 @@ impl Signatory {
     fn parse(text: &str) -> Option<Self> {
         match text {
             "owner" => Some(Self::Owner),
-            // Only in small letters: of one name there is one form.
+            // Lower case only, so that each id has one spelling.
             id if id.bytes().any(|byte| byte.is_ascii_uppercase()) => None,
             id => ClientId::from_hex(id).ok().map(Self::Client),
         }
@@ -220,7 +220,7 @@ pub fn write_digest(sha256: &[u8; 32]) -> String {
     format!("sha-256=:{}:", STANDARD.encode(sha256))
 }
 
-/// The SHA-256 in a value of `Content-Digest` that holds this digest alone.
+/// The SHA-256 of a `Content-Digest` value that has no other digest.
 pub fn read_digest(value: &str) -> Option<[u8; 32]> {
     decode(value.strip_prefix("sha-256=:")?.strip_suffix(':')?)
 }
@@ -234,7 +234,7 @@ fn base(components: &[(&str, &str)], params: &str) -> String {
     base + "\"@signature-params\": " + params
 }
 
-/// Seconds since 1970 in at most 12 digits, without zeros before.
+/// Parses seconds since 1970: at most 12 digits, no leading zeros.
 fn seconds(text: &str) -> Option<u64> {
     let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
     bounded(text, 12).filter(|_| is_number)?.parse().ok()

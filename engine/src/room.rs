@@ -1,16 +1,16 @@
-//! Room: what a job needs for a while and what grows with a domain. Hosts give it: memory, or a mapped file, which is not
-//! the process's own memory and which the kernel writes out when it needs room itself.
+//! Room: scratch storage for jobs, for data that grows with a domain. The host provides memory or a mapped file; a
+//! mapped file is not the process's own memory, and the kernel can write it out when memory is short.
 
 use core::fmt;
 use core::marker::PhantomData;
 
-/// Who gives room.
+/// Provides scratch storage.
 pub trait Scratch: Send + Sync {
-    /// So many zeros, to be written over.
+    /// Storage of this many zero bytes.
     fn room(&self, bytes: usize) -> Room;
 }
 
-/// Gives memory.
+/// Provides memory.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct Memory;
 
@@ -20,7 +20,7 @@ impl Scratch for Memory {
     }
 }
 
-/// Bytes that somebody gave.
+/// Scratch storage, from memory or from the host.
 pub struct Room(Kept);
 
 enum Kept {
@@ -28,16 +28,16 @@ enum Kept {
     Lent(Box<dyn Lent>),
 }
 
-/// Bytes that a host has from elsewhere than memory.
+/// Storage that a host provides from elsewhere, such as a mapped file.
 pub trait Lent: Send + Sync {
     /// The bytes.
     fn bytes(&self) -> &[u8];
-    /// The bytes, to be written over.
+    /// The bytes, for writing.
     fn bytes_mut(&mut self) -> &mut [u8];
 }
 
 impl Room {
-    /// Room of the host's; all zeros.
+    /// Wraps storage of the host, which must be all zeros.
     pub fn lent(lent: Box<dyn Lent>) -> Self {
         Self(Kept::Lent(lent))
     }
@@ -65,13 +65,13 @@ impl fmt::Debug for Room {
     }
 }
 
-/// What takes a fixed number of bytes.
+/// A value encoded in a fixed number of bytes.
 pub trait Row: Copy {
-    /// How many.
+    /// The number of bytes.
     const LEN: usize;
-    /// Reads it from so many bytes.
+    /// Decodes a value from [`Row::LEN`] bytes.
     fn read(bytes: &[u8]) -> Self;
-    /// Writes it over so many bytes.
+    /// Encodes the value into [`Row::LEN`] bytes.
     fn write(self, bytes: &mut [u8]);
 }
 
@@ -95,7 +95,7 @@ number!(u16);
 number!(u32);
 number!(u64);
 
-/// So many rows, all of them zeros at first.
+/// A fixed number of rows, all zeros at first.
 #[derive(Debug)]
 pub struct Column<R> {
     room: Room,
@@ -103,33 +103,33 @@ pub struct Column<R> {
 }
 
 impl<R: Row> Column<R> {
-    /// So many rows.
+    /// Makes a column of this many rows.
     pub fn new(scratch: &dyn Scratch, rows: usize) -> Self {
         Self { room: scratch.room(rows * R::LEN), rows: PhantomData }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.room.as_ref().len() / R::LEN
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// A row.
+    /// The row at a position.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no such row.
     pub fn get(&self, at: usize) -> R {
         R::read(&self.room.as_ref()[at * R::LEN..][..R::LEN])
     }
 
-    /// Replaces a row.
+    /// Replaces the row at a position.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no such row.
     pub fn set(&mut self, at: usize, row: R) {
         row.write(&mut self.room.bytes_mut()[at * R::LEN..][..R::LEN]);
     }
@@ -140,13 +140,13 @@ impl<R: Row> Column<R> {
     }
 }
 
-/// Rows one after another, as many as come. Each room is twice as large as the one before, up to a mebibyte, so that none is
-/// copied and little is left over.
+/// A growing list of rows. Each column is twice as large as the previous one, up to 1 MiB, so that no row is ever
+/// copied and little storage is unused.
 #[derive(Debug)]
 pub struct List<R> {
     columns: Vec<Column<R>>,
     len: usize,
-    /// Whether the first room is as large as all others.
+    /// Whether the first column is already of the largest size.
     is_even: bool,
 }
 
@@ -157,22 +157,22 @@ impl<R> Default for List<R> {
 }
 
 impl<R: Row> List<R> {
-    /// One that is going to be long: its first room is as large as any.
+    /// Makes a list that will be long: its first column is already of the largest size.
     pub fn long() -> Self {
         Self { is_even: true, ..Self::default() }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether there is none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Adds a row.
+    /// Appends a row.
     pub fn push(&mut self, scratch: &dyn Scratch, row: R) {
         let (column, at) = self.place(self.len);
         if column == self.columns.len() {
@@ -183,19 +183,19 @@ impl<R: Row> List<R> {
         self.len += 1;
     }
 
-    /// A row.
+    /// The row at a position.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no such row.
     pub fn get(&self, at: usize) -> R {
         let (column, at) = self.place(at);
         self.columns[column].get(at)
     }
 
-    /// Replaces a row.
+    /// Replaces the row at a position.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no such row.
     pub fn set(&mut self, at: usize, row: R) {
         let (column, at) = self.place(at);
         self.columns[column].set(at, row);
@@ -206,13 +206,13 @@ impl<R: Row> List<R> {
         self.columns.iter().flat_map(Column::iter).take(self.len)
     }
 
-    /// In which column a row lies, and where in that.
+    /// The column of a row, and the row's position in that column.
     fn place(&self, row: usize) -> (usize, usize) {
         if self.is_even { (row / most::<R>(), row % most::<R>()) } else { place::<R>(row) }
     }
 }
 
-/// In which column a row lies, and where in that, if each is twice as large as the one before.
+/// The same for a list whose columns double in size.
 fn place<R: Row>(row: usize) -> (usize, usize) {
     let doubling = (most::<R>() / FIRST).ilog2() as usize;
     let even = FIRST * ((1 << doubling) - 1);
@@ -223,15 +223,15 @@ fn place<R: Row>(row: usize) -> (usize, usize) {
     (column, row - FIRST * ((1 << column) - 1))
 }
 
-/// Rows of the largest columns of a list.
+/// The number of rows in the largest columns of a list.
 fn most<R: Row>() -> usize {
     1 << (MOST / R::LEN).ilog2()
 }
 
-/// Rows of the first column of a list, a power of two, and bytes of the largest.
+/// The number of rows in a list's first column, a power of two; and the length of the largest column in bytes.
 const FIRST: usize = 1 << 10;
 const MOST: usize = 1 << 20;
-/// After so many columns none is larger than the one before.
+/// Limits the shift of `FIRST`; columns have reached their largest size before that.
 const EVEN: usize = 20;
 
 #[cfg(test)]

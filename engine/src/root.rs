@@ -1,5 +1,5 @@
-//! Root: a numbered object that names the current state. The highest number wins. And the record that a prune writes
-//! before it deletes what a root dooms.
+//! Root: a numbered object that names the current state; the highest number counts. Also the record that prune writes
+//! before it deletes doomed objects.
 
 use crate::guard::Lingering;
 use crate::id::ObjectHash;
@@ -11,39 +11,39 @@ use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 use crate::wire::record::{Kind, RecordError, close, open};
 
-/// The current state, as far as its number is the highest.
+/// A state of the repository; the current one if no root has a higher number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Root {
     /// Its number.
     pub number: u64,
-    /// Tells two roots of one number apart, even if they name the same.
+    /// Random bytes that distinguish two roots of the same number, even with the same content.
     pub random: [u8; 16],
-    /// The root it was made from; none for the first and for rebuilt ones.
+    /// The root from which this one was made; none for the first root and for rebuilt ones.
     pub base: Option<(u64, ObjectHash)>,
     /// The store's time when it was made.
     pub time: Time,
     /// Whether a rebuild made it.
     pub rebuilt: bool,
-    /// The runs it names, of keys and values, the newest of a kind first. They are few, however many domains and
-    /// clients there are: at most [`RUNS_MOST`](crate::state::RUNS_MOST) of each of [`RunKind::RECORDS`].
+    /// The state runs it names, the newest of each kind first: at most [`RUNS_MOST`](crate::state::RUNS_MOST) of each
+    /// of [`RunKind::RECORDS`], however many domains and clients exist.
     pub runs: Vec<RunRef>,
     /// The last change folded in.
     pub change_head: Option<(u64, ObjectHash)>,
     /// The change that holds the policy in force.
     pub policy: Option<(u64, ObjectHash)>,
-    /// The last expiry folded in, believed or not.
+    /// The last expiry folded in, whether believed or not.
     pub expiry_head: Option<(u64, ObjectHash)>,
-    /// The floor and the hold of policies that were replaced, as far as they go on.
+    /// The floor and hold of replaced policies that are still in force.
     pub lingering: Option<Lingering>,
 }
 
-/// A root that would be larger than the format allows.
+/// The root would be larger than the format allows.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a root of {0} bytes is larger than the format allows")]
 pub struct RootSize(pub usize);
 
 impl Root {
-    /// The object's bytes.
+    /// Encodes the object.
     pub fn encode(&self) -> Result<Vec<u8>, RootSize> {
         let mut writer = Writer::new();
         let optional = [&self.base, &self.change_head, &self.policy, &self.expiry_head];
@@ -69,7 +69,7 @@ impl Root {
         if body.len() > ROOT_BYTES { Err(RootSize(body.len())) } else { Ok(close(Kind::Root, &body)) }
     }
 
-    /// Reads the object under the name of this number.
+    /// Decodes the object stored as the root of this number.
     pub fn decode(number: u64, bytes: &[u8]) -> Result<Self, RecordError> {
         let body = open(Kind::Root, bytes)?;
         let root = Self::decode_body(body).map_err(RecordError::malformed(Kind::Root))?;
@@ -119,34 +119,34 @@ fn run(reader: &mut Reader<'_>) -> Result<RunRef, DecodeError> {
     })
 }
 
-/// The names that a prune is about to delete under a root, or the root that a prune stands by.
+/// The record of a prune: the names it is about to delete, or the root whose state it verified or made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Deletion {
-    /// The number of the root that dooms them.
+    /// The number of the root that dooms the names.
     pub root_number: u64,
-    /// Makes the record's name one that never was: there may be several under one root.
+    /// Random bytes that make the record's name unique; there may be several records for one root.
     pub random: [u8; 16],
-    /// The store's time.
+    /// The store's time when the record was made.
     pub time: Time,
     /// The names of the objects.
     pub names: Vec<Prunable>,
-    /// A root whose state the writer has verified or made: number and hash. What later roots say is compared with it.
+    /// The number and hash of a root whose state the writer verified or made; later roots are compared with it.
     pub baseline: Option<(u64, ObjectHash)>,
 }
 
 impl Deletion {
-    /// Names that fit one record.
+    /// The most names in one record.
     pub const NAMES: usize = 8_000;
 
-    /// The object's name. A record that was read under another one is misplaced.
+    /// The name under which the record is stored. A record found under another name is misplaced.
     pub fn name(&self) -> String {
         layout::deletion(self.root_number, &self.random)
     }
 
-    /// The object's bytes.
+    /// Encodes the object.
     ///
     /// # Panics
-    /// If there are more names than [`Deletion::NAMES`], so that no reader would take the record.
+    /// If there are more than [`Deletion::NAMES`] names: readers would refuse the record.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.map(4 + u64::from(self.baseline.is_some()));
@@ -163,7 +163,7 @@ impl Deletion {
         close(Kind::Deletion, &body)
     }
 
-    /// Reads the object.
+    /// Decodes the object.
     pub fn decode(bytes: &[u8]) -> Result<Self, RecordError> {
         let body = open(Kind::Deletion, bytes)?;
         Self::decode_body(body).map_err(RecordError::malformed(Kind::Deletion))
@@ -189,7 +189,7 @@ fn prunable(reader: &mut Reader<'_>) -> Result<Prunable, DecodeError> {
     Prunable::parse(reader.text(RECORD_BYTES)?).ok_or(error)
 }
 
-/// Runs that fit a root.
+/// The most runs of all kinds in one root.
 const RUNS: usize = 256;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Seal: a session's cipher for blocks. A sealed block names its session, kind and number, not the pack it lies in.
+//! Seal: a session's cipher for blocks. A sealed block is bound to its session, kind and number, but not to its pack.
 
 use std::sync::Arc;
 
@@ -19,11 +19,11 @@ pub enum BlockKind {
     Data = 0,
     /// Pages of trees and lists.
     Tree = 1,
-    /// What a snapshot says about itself.
+    /// A snapshot's sealed description.
     Info = 2,
 }
 
-/// The number of a block in its session. It cannot be copied, so that no two blocks are sealed under one number.
+/// The number of a block in its session. Cannot be copied, so that no two blocks get the same number.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Counter(u64);
 
@@ -34,7 +34,7 @@ impl Counter {
     }
 }
 
-/// Issues the numbers of a session's blocks, each once, as an iterator. A session has one of these.
+/// An iterator over the numbers of a session's blocks, each issued once. A session has exactly one.
 #[derive(Debug, Default)]
 pub struct Counters {
     issued: u64,
@@ -50,7 +50,7 @@ impl Counters {
 impl Iterator for Counters {
     type Item = Counter;
 
-    /// None: the session is used up, and the next block needs a new one.
+    /// Returns `None` once the session has used all its numbers; the next block needs a new session.
     fn next(&mut self) -> Option<Counter> {
         let counter = Counter(self.issued);
         (counter.0 < SESSION_BLOCKS).then(|| {
@@ -60,7 +60,7 @@ impl Iterator for Counters {
     }
 }
 
-/// Seals and opens the blocks of one session. Clones share the keys, so that any thread may use one.
+/// Seals and opens the blocks of one session. Clones share the keys, for use on several threads.
 #[derive(Clone)]
 pub struct SessionCipher(Arc<Keys>);
 
@@ -70,18 +70,18 @@ struct Keys {
 }
 
 impl SessionCipher {
-    /// Derives the session's keys for blocks.
+    /// Derives the session's block keys.
     pub fn new(key: &SessionKey, repository: RepositoryId, session: SessionId) -> Self {
         let gcm = Aes256Gcm::new(key.block_key().expose().into());
         Self(Arc::new(Keys { gcm, nonces: Nonces::new(key.nonce_key(), repository, session) }))
     }
 
-    /// Seals a block's plaintext. The nonce follows from all that is sealed, so that it repeats only with the same bytes.
+    /// Seals a block's plaintext. The nonce is derived from everything sealed, so it repeats only for identical input.
     pub fn seal(&self, kind: BlockKind, counter: Counter, plaintext: &[u8]) -> Vec<u8> {
         self.seal_into(kind, counter, plaintext, Vec::new())
     }
 
-    /// Seals as [`SessionCipher::seal`] does, into a buffer that was used before; nothing of what it held stays.
+    /// Like [`SessionCipher::seal`], but reuses a buffer and overwrites all its content.
     pub fn seal_into(&self, kind: BlockKind, counter: Counter, plaintext: &[u8], mut stored: Vec<u8>) -> Vec<u8> {
         let SealTerms { nonce, associated } = self.0.nonces.terms(kind, counter.0, plaintext);
         stored.resize(NONCE + plaintext.len() + TAG, 0);
@@ -93,7 +93,7 @@ impl SessionCipher {
         stored
     }
 
-    /// Replaces `plaintext` by that of the stored block, once it is found to be the one sealed under this kind and number.
+    /// Replaces `plaintext` by that of the stored block. Fails unless that block was sealed under this kind and number.
     pub fn open(&self, kind: BlockKind, counter: u64, stored: &[u8], plaintext: &mut Vec<u8>) -> Result<(), OpenError> {
         plaintext.clear();
         if !(NONCE + TAG..=BLOCK_BYTES as usize).contains(&stored.len()) {
@@ -111,12 +111,12 @@ impl SessionCipher {
         self.check(kind, counter, &nonce, plaintext)
     }
 
-    /// The associated data of the block of this kind and number: with the key, what a cipher elsewhere opens it with.
+    /// The associated data of the block, for a host whose own cipher opens it.
     pub fn associated(&self, kind: BlockKind, counter: u64) -> Vec<u8> {
         self.0.nonces.associated(kind, counter)
     }
 
-    /// Checks that a plaintext is what was sealed under this kind and number with this nonce, whichever cipher opened it.
+    /// Checks that the plaintext, opened by any cipher, is what was sealed under this kind, number and nonce.
     pub fn check(&self, kind: BlockKind, counter: u64, nonce: &[u8; NONCE], plaintext: &[u8]) -> Result<(), OpenError> {
         let nonces = &self.0.nonces;
         let is_it = nonces.nonce(&nonces.associated(kind, counter), plaintext) == *nonce;
@@ -124,8 +124,8 @@ impl SessionCipher {
     }
 }
 
-/// Tells what a cipher elsewhere, such as a browser's, seals the blocks of a session with. It cannot seal or open any. As
-/// a nonce follows from all that is sealed, asking twice under one number gives one nonce only for the same bytes.
+/// Computes nonces and associated data for a cipher of the host, such as a browser's; cannot seal or open blocks. A
+/// nonce is derived from everything sealed, so asking twice under one number repeats it only for the same bytes.
 #[derive(Clone)]
 pub struct Nonces {
     key: Secret,
@@ -134,12 +134,12 @@ pub struct Nonces {
 }
 
 impl Nonces {
-    /// Takes the key that [`SessionKey::nonce_key`] gave.
+    /// Takes the key from [`SessionKey::nonce_key`].
     pub fn new(key: Secret, repository: RepositoryId, session: SessionId) -> Self {
         Self { key, repository, session }
     }
 
-    /// What the block of this kind and number is sealed with, beside the key.
+    /// The nonce and associated data with which to seal the block of this kind and number.
     pub fn terms(&self, kind: BlockKind, counter: u64, plaintext: &[u8]) -> SealTerms {
         let associated = self.associated(kind, counter);
         SealTerms { nonce: self.nonce(&associated, plaintext), associated }
@@ -162,10 +162,10 @@ impl core::fmt::Debug for Nonces {
     }
 }
 
-/// What AES-256-GCM seals a block with, beside the key.
+/// The inputs of AES-256-GCM for one block, apart from key and plaintext.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealTerms {
-    /// The nonce, which follows from all that is sealed.
+    /// The nonce, derived from everything sealed.
     pub nonce: [u8; NONCE],
     /// The associated data.
     pub associated: Vec<u8>,
@@ -177,10 +177,10 @@ impl core::fmt::Debug for SessionCipher {
     }
 }
 
-/// A stored block that does not open.
+/// Why a stored block does not open.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
-    /// No block has this length.
+    /// Shorter or longer than any block.
     #[error("block {counter} of session {session} has {actual} bytes, which no block has")]
     Length {
         /// The block's session.
@@ -190,7 +190,7 @@ pub enum OpenError {
         /// Its length.
         actual: usize,
     },
-    /// The bytes were altered, or are another block than the one asked for.
+    /// The bytes were altered, or are those of another block.
     #[error("block {counter} of session {session} is forged")]
     Forged {
         /// The block's session.
@@ -198,7 +198,7 @@ pub enum OpenError {
         /// Its number.
         counter: u64,
     },
-    /// Who knew the key sealed the block under another nonce than the one that follows from it.
+    /// A holder of the key sealed the block under a nonce that is not derived from its content.
     #[error("block {counter} of session {session} was sealed under a nonce that is not its own")]
     Nonce {
         /// The block's session.
@@ -208,9 +208,9 @@ pub enum OpenError {
     },
 }
 
-/// Bytes of the nonce before what is sealed.
+/// The length of the nonce, which precedes the ciphertext.
 pub const NONCE: usize = 12;
-/// Bytes of the tag behind what is sealed.
+/// The length of the tag, which follows the ciphertext.
 pub const TAG: usize = 16;
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
-//! Shown: names and texts as people are shown them. No name steers a terminal, turns the direction of writing, or differs
-//! from another one in what nobody sees.
+//! Shown: names and texts in the form shown to people. They cannot control a terminal or turn the direction of writing,
+//! and no two names differ only in characters that nobody sees.
 
-/// Bytes of a path on one line, without loss: what is no UTF-8 and what is unseen as `\xNN`, `\` as `\\`.
+/// A path on one line, without loss: invalid UTF-8 and unseen characters as `\xNN`, `\` as `\\`.
 pub fn path(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len());
     let escape = |text: &mut String, bytes: &[u8]| bytes.iter().for_each(|byte| *text += &format!("\\x{byte:02x}"));
@@ -18,7 +18,7 @@ pub fn path(bytes: &[u8]) -> String {
     text
 }
 
-/// Text on one line: what is unseen as `\n`, `\u{202e}` and the like.
+/// A text on one line, with unseen characters as `\n`, `\u{202e}` and the like.
 pub fn text(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for letter in text.chars() {
@@ -30,8 +30,8 @@ pub fn text(text: &str) -> String {
     line
 }
 
-/// Whether a character controls something, turns the direction of writing, or shows nothing. The joiners that some writing
-/// uses are among them: a name with one must not pass for a name without.
+/// Whether a character is a control character, turns the direction of writing, or shows nothing. Includes the joiners
+/// of some scripts: a name with a joiner must not look like one without.
 pub fn is_unseen(letter: char) -> bool {
     letter.is_control() || UNSEEN.binary_search_by(|(first, last)| compare(letter, *first, *last)).is_ok()
 }
@@ -44,7 +44,7 @@ fn compare(letter: char, first: char, last: char) -> core::cmp::Ordering {
     }
 }
 
-/// Beside the control characters; ascending. `web-demo/src/app/words.ts` has the same.
+/// Unseen characters besides control characters, ascending. `web-demo/src/app/words.ts` has the same list.
 const UNSEEN: [(char, char); 17] = [
     ('\u{ad}', '\u{ad}'),
     ('\u{34f}', '\u{34f}'),

@@ -1,47 +1,47 @@
-//! Snapshot: what is said about a snapshot for those who hold a key: where it comes from, and what its run found.
+//! Snapshot: a snapshot's description for holders of a key: its source, and the results of its run.
 
 use crate::limits::{PATH_BYTES, SNAPSHOT_INFO_BYTES, SNAPSHOT_PATHS, SNAPSHOT_TAGS, TEXT_BYTES};
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
-/// The description of a snapshot. It is sealed as a block of its own and stands in the manifest.
+/// The description of a snapshot, sealed as a block of its own inside the manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct SnapshotInfo {
     /// The host that was backed up.
     pub host: String,
-    /// The paths that were asked for, ascending, each once.
+    /// The paths to back up, ascending, each once.
     pub paths: Vec<Vec<u8>>,
-    /// Tells apart sources of the same host and paths.
+    /// Distinguishes sources with the same host and paths.
     pub label: String,
     /// The tags' names, ascending, each once.
     pub tags: Vec<String>,
     /// When the run began, by the client's clock.
     pub started: Time,
-    /// What the snapshot holds.
+    /// The number of entries by type, and their size.
     pub counts: Counts,
-    /// How it differs from its basis.
+    /// The differences to the parent snapshot (the basis).
     pub summary: Summary,
-    /// What the host could see of its entries.
+    /// The kinds of metadata that the host could read.
     pub metadata: MetadataSeen,
-    /// The program that made it, with its version.
+    /// The program and its version.
     pub program: String,
     /// The user who ran it.
     pub user: String,
 }
 
-/// What a snapshot holds.
+/// The number of entries by type, and their size.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub struct Counts {
     pub files: u64,
     pub directories: u64,
     pub others: u64,
-    /// Logical bytes of the files.
+    /// The total size of the files in bytes.
     pub bytes: u64,
 }
 
-/// How a snapshot differs from its basis, in entries.
+/// How many entries differ from the parent snapshot.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
 #[allow(missing_docs)]
 pub struct Summary {
@@ -52,7 +52,7 @@ pub struct Summary {
     pub errors: u64,
 }
 
-/// Which metadata the host could see, as a set.
+/// The kinds of metadata that the host could read, as a set of bits.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
 pub struct MetadataSeen(pub u32);
 
@@ -67,38 +67,38 @@ impl MetadataSeen {
     pub const BIRTH_TIME: Self = Self(64);
     pub const HARDLINKS: Self = Self(128);
 
-    /// Whether all of `other` was seen.
+    /// Whether all bits of `other` are set.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// What is in either set.
+    /// The bits of both sets.
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 }
 
-/// A description too large to be read back.
+/// The description is too large to be read back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OversizeInfo {
-    /// A text, a path or a list of them.
+    /// A text, path or list is too long.
     #[error("a snapshot's {what} is longer than {most}")]
     Field {
-        /// Which one.
+        /// The name of the field.
         what: &'static str,
-        /// The bytes or items allowed.
+        /// The most bytes or items allowed.
         most: usize,
     },
-    /// All together.
+    /// The description as a whole is too long.
     #[error("a snapshot's description has {bytes} bytes, allowed are {SNAPSHOT_INFO_BYTES}")]
     Total {
-        /// Its size.
+        /// Its length.
         bytes: usize,
     },
 }
 
 impl SnapshotInfo {
-    /// Whether a reader will accept what [`SnapshotInfo::encode`] makes of this.
+    /// Checks that readers will accept the result of [`SnapshotInfo::encode`].
     pub fn check(&self) -> Result<(), OversizeInfo> {
         let longest = |lengths: &mut dyn Iterator<Item = usize>| lengths.max().unwrap_or(0);
         for (what, length, most) in [
@@ -119,7 +119,7 @@ impl SnapshotInfo {
         if bytes > SNAPSHOT_INFO_BYTES { Err(OversizeInfo::Total { bytes }) } else { Ok(()) }
     }
 
-    /// Writes the plaintext of the info block; paths and tags come in ascending order, each once, however they lie here.
+    /// Encodes the plaintext of the info block. Sorts and deduplicates paths and tags.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.map(10).key(0).text(&self.host);
@@ -143,7 +143,7 @@ impl SnapshotInfo {
         writer.finish()
     }
 
-    /// Reads the plaintext of an info block.
+    /// Decodes the plaintext of an info block.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes.len() > SNAPSHOT_INFO_BYTES {
             return Err(DecodeError::new(SNAPSHOT_INFO_BYTES, "a snapshot's description is longer than allowed"));
@@ -174,7 +174,6 @@ impl SnapshotInfo {
     }
 }
 
-/// The items in ascending order, each once.
 fn ascending<T: Ord>(items: &[T]) -> Vec<&T> {
     let mut items: Vec<&T> = items.iter().collect();
     items.sort_unstable();
@@ -182,7 +181,7 @@ fn ascending<T: Ord>(items: &[T]) -> Vec<&T> {
     items
 }
 
-/// Takes an array of items that ascend, each once.
+/// Reads an array of strictly ascending items.
 fn ascending_list<'a, T: Ord>(
     reader: &mut Reader<'a>,
     most: usize,

@@ -8,7 +8,7 @@ use core::time::Duration;
 pub struct Time(pub i64);
 
 impl Time {
-    /// The instant of whole seconds and nanoseconds, clamped to the years that fit.
+    /// The instant of seconds and nanoseconds; saturates at the range of years.
     pub fn from_unix(seconds: i64, nanoseconds: u32) -> Self {
         Self(seconds.saturating_mul(1_000_000_000).saturating_add(i64::from(nanoseconds)))
     }
@@ -18,7 +18,7 @@ impl Time {
         (self.0.div_euclid(1_000_000_000), self.0.rem_euclid(1_000_000_000) as u32)
     }
 
-    /// How long ago `earlier` was, zero if it was not.
+    /// The time since `earlier`; zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Duration {
         Duration::from_nanos(self.0.saturating_sub(earlier.0).max(0) as u64)
     }

@@ -1,4 +1,4 @@
-//! Check: reads the structure and one share of the packs, those not read for longest.
+//! Check: checks the structure and reads one share of the packs, those not read for longest.
 
 use copal_service::check::{Depth, Kind};
 use copal_service::view::Parts;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::services::Run;
 
-/// One check. What it finds is noted in the repository, logged, and an alarm's business; it is no failure of the run.
+/// Runs one check. Findings are noted in the repository, logged and counted; they do not make the run fail.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let parts = parts(run).await?;
     let depth = Depth::Data { part: 1, parts };
@@ -33,7 +33,7 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     }))
 }
 
-/// Of how many parts one is read. A state that cannot be read names no policy; that it cannot, the check reports.
+/// How many shares the packs have, of which one is read. Without a readable policy, the configured number.
 async fn parts(run: &Run<'_>) -> Result<u32, Failure> {
     let policy = async {
         let view = view::read_parts(run.host.store, &Parts::NOTHING).await?;

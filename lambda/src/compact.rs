@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::failure::Failure;
 use crate::services::Run;
 
-/// Merges as far as that is worth it.
+/// Merges segments as far as that is worth it.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let done = run.deadline.run(compact_until(&run.host, &run.deadline.budget())).await??;
     run.metrics.compacted(&done);

@@ -1,4 +1,4 @@
-//! Deadline: how long an invocation may still take. A job ends of itself before the function is ended.
+//! Deadline: how long an invocation may still take. A job ends by itself before Lambda ends the function.
 
 use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
@@ -8,46 +8,46 @@ use copal_service::budget::Budget;
 /// When an invocation must have answered.
 #[derive(Copy, Clone, Debug)]
 pub struct Deadline {
-    /// When jobs are told to come to an end.
+    /// When jobs are told to end.
     soon: Instant,
-    /// When work ends, so that time is left for the answer.
+    /// When work is stopped, so that time is left for the answer.
     end: Instant,
 }
 
-/// A job was not done in time. Nothing is half done: the next run goes on.
+/// A job was not done in time. Nothing is half done: the next run continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the time of this run is over")]
 pub struct Expired;
 
 impl Deadline {
-    /// The deadline of an invocation that is ended at that time.
+    /// The deadline of an invocation that Lambda ends at `time`.
     pub fn at(time: SystemTime) -> Self {
         Self::after(time.duration_since(SystemTime::now()).unwrap_or_default())
     }
 
-    /// The deadline of an invocation that is ended after that time.
+    /// The deadline of an invocation that Lambda ends after `time`.
     pub fn after(time: Duration) -> Self {
         let now = Instant::now();
         Self { soon: now + (time - (time / 4).min(LAST_STEP)), end: now + (time - (time / 10).min(MARGIN)) }
     }
 
-    /// How long work may go on.
+    /// How much time is left for work.
     pub fn left(&self) -> Duration {
         self.end.saturating_duration_since(Instant::now())
     }
 
-    /// Whether another piece of work may be begun.
+    /// Whether no further work may be begun.
     pub fn is_over(&self) -> bool {
         self.left().is_zero()
     }
 
-    /// What tells a job to end at its next safe point, while there is time for a last step.
+    /// A budget that makes a job end at its next safe point, while there is time for a last step.
     pub fn budget(&self) -> Budget {
         let soon = self.soon;
         Budget::until(move || Instant::now() >= soon)
     }
 
-    /// Works until the deadline; what is not done then ends between two calls of the store, as if the process had died.
+    /// Runs work until the deadline. Then the work is stopped between two store calls, as if the process had died.
     pub async fn run<T>(&self, work: impl Future<Output = T>) -> Result<T, Expired> {
         if self.is_over() {
             return Err(Expired);
@@ -56,9 +56,9 @@ impl Deadline {
     }
 }
 
-/// Enough for the step that a job is in.
+/// Time for the step that a job is in.
 const LAST_STEP: Duration = Duration::from_secs(120);
-/// Enough to answer in, and to write the last lines of the log.
+/// Time for the answer and the last log lines.
 const MARGIN: Duration = Duration::from_secs(10);
 
 #[cfg(test)]

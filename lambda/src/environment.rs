@@ -1,4 +1,4 @@
-//! Environment: the variables that configure a function, by name, and what they say.
+//! Environment: the variables that configure a function.
 
 use std::path::PathBuf;
 
@@ -13,34 +13,35 @@ pub const PREFIX: &str = "COPAL_PREFIX";
 pub const OWNER_FINGERPRINT: &str = "COPAL_OWNER_FINGERPRINT";
 /// The namespace of the metrics in CloudWatch.
 pub const METRICS_NAMESPACE: &str = "COPAL_METRICS_NAMESPACE";
-/// What is logged, as the filters of `tracing` are written; `info` without it.
+/// What is logged, as a `tracing` filter; `info` by default.
 pub const LOG: &str = "COPAL_LOG";
-/// The storage class of packs that prune and clients of the gateway write; the bucket's default without it.
+/// The storage class of packs that prune and gateway clients write; the bucket's default without it.
 pub const STORAGE_CLASS: &str = "COPAL_STORAGE_CLASS";
-/// The KMS key that S3 seals new objects with; the bucket's default without it.
+/// The KMS key with which S3 encrypts new objects; the bucket's default without it.
 pub const KMS_KEY: &str = "COPAL_KMS_KEY";
-/// For how long packs that prune writes, and packs and manifests of clients of the gateway, are locked: `GOVERNANCE:30` or
-/// `COMPLIANCE:30`; not at all without it. The bucket must have Object Lock.
+/// The object lock of packs that prune writes, and of packs and manifests of gateway clients: `GOVERNANCE:30` or
+/// `COMPLIANCE:30` (days). No lock without it. The bucket must have Object Lock.
 pub const OBJECT_LOCK: &str = "COPAL_OBJECT_LOCK";
-/// Of how many parts of all packs a check reads one, where no policy says so.
+/// A check reads one of this many shares of the packs, if no policy sets the number.
 pub const CHECK_PARTS: &str = "COPAL_CHECK_PARTS";
-/// Bytes that one prune copies into new packs at most; no bound without it.
+/// Bytes that one prune may copy into new packs; no limit without it.
 pub const REPACK_MOST: &str = "COPAL_REPACK_MOST";
-/// Of the gateway: the address by which clients know it, such as `https://backup.example`; what they say without it.
+/// Gateway: its address as clients know it, such as `https://backup.example`; by default that of each request.
 pub const ORIGIN: &str = "COPAL_ORIGIN";
-/// Of the gateway: the web origin whose pages may use it; none without it.
+/// Gateway: the web origin whose pages may use it; none without it.
 pub const CORS: &str = "COPAL_CORS";
-/// Of the gateway: bytes of packs that a domain may hold; no bound without it.
+/// Gateway: bytes of packs that a domain may hold; no limit without it.
 pub const QUOTA: &str = "COPAL_QUOTA";
-/// Of the gateway: bytes of packs that a domain may add within a day; no bound without it.
+/// Gateway: bytes of packs that a domain may add within a day; no limit without it.
 pub const DAILY_QUOTA: &str = "COPAL_DAILY_QUOTA";
-/// Of the gateway: `true` if anybody may read key slots, which are then open to guessing of passphrases.
+/// Gateway: `true` if anybody may read key slots. If so, anybody can try to guess passphrases.
 pub const OPEN_SLOTS: &str = "COPAL_OPEN_SLOTS";
 
-/// Where local copies of the index are kept, as most programs name it; `/tmp` without it.
+/// The usual variable for the directory of temporary files, here of local index copies; `/tmp` without it.
 const TEMPORARY: &str = "TMPDIR";
 
-/// All that are Copal's. Besides them the functions use `TMPDIR` and what AWS sets: region, credentials, the address of the Runtime API.
+/// Copal's variables for all functions, without those that only the gateway reads. Besides them the functions read
+/// `TMPDIR` and what AWS sets: region, credentials, the Runtime API's address.
 pub const NAMES: &[&str] = &[
     BUCKET,
     PREFIX,
@@ -54,26 +55,26 @@ pub const NAMES: &[&str] = &[
     REPACK_MOST,
 ];
 
-/// How a function is configured.
+/// A function's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Environment {
     /// The bucket.
     pub bucket: String,
     /// The folder, without a slash at its end; empty for the whole bucket.
     pub prefix: String,
-    /// Whose repository it must be.
+    /// The owner of the repository.
     pub owner: OwnerFingerprint,
     /// The namespace of the metrics.
     pub namespace: String,
     /// The storage class of packs.
     pub storage_class: Option<String>,
-    /// The KMS key that S3 seals new objects with.
+    /// The KMS key with which S3 encrypts new objects.
     pub kms_key: Option<String>,
-    /// For how long packs and manifests are locked.
+    /// The object lock of packs and manifests.
     pub object_lock: Option<Retention>,
-    /// Of how many parts of all packs a check reads one, where no policy says so.
+    /// A check reads one of this many shares of the packs, if no policy sets the number.
     pub check_parts: u32,
-    /// Bytes that one prune copies at most.
+    /// Bytes that one prune may copy.
     pub repack_most: u64,
     /// The address by which clients know the gateway.
     pub origin: Option<String>,
@@ -85,24 +86,24 @@ pub struct Environment {
     pub daily_quota: Option<u64>,
     /// Whether anybody may read key slots.
     pub open_slots: bool,
-    /// Where prune and check keep local copies of the index while they run.
+    /// Where prune and check keep local index copies while they run.
     pub temporary: PathBuf,
 }
 
 /// A variable that is missing or cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadEnvironment {
-    /// It is not set, or empty.
+    /// The variable is not set, or empty.
     #[error("the variable {0} is not set")]
     Missing(&'static str),
-    /// It says nothing that can be used.
+    /// The variable has an invalid value.
     #[error("the variable {name} is {value:?}, which is not {wanted}")]
     Value {
-        /// Its name.
+        /// The variable's name.
         name: &'static str,
-        /// What it says.
+        /// Its value.
         value: String,
-        /// What it should say.
+        /// What it should be.
         wanted: &'static str,
     },
 }
@@ -113,7 +114,7 @@ impl Environment {
         Self::read(|name| std::env::var(name).ok())
     }
 
-    /// Reads the variables. One that is empty counts as not set.
+    /// Reads the variables. An empty variable counts as not set.
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Self, BadEnvironment> {
         let set = |name| variable(name).filter(|value| !value.is_empty());
         let required = |name| set(name).ok_or(BadEnvironment::Missing(name));
@@ -144,13 +145,13 @@ impl Environment {
         })
     }
 
-    /// Bucket and folder, a dimension of the metrics.
+    /// Bucket and folder: a dimension of the metrics.
     pub fn repository(&self) -> String {
         if self.prefix.is_empty() { self.bucket.clone() } else { format!("{}/{}", self.bucket, self.prefix) }
     }
 }
 
-/// A number above zero, or what stands in for one that is not set.
+/// A number above zero; the default if the variable is not set.
 fn number<N: std::str::FromStr + Default + PartialEq>(
     name: &'static str,
     value: Option<String>,
@@ -163,7 +164,7 @@ fn number<N: std::str::FromStr + Default + PartialEq>(
     }
 }
 
-/// A number above zero; none if it is not set.
+/// A number above zero; none if the variable is not set.
 fn bound(name: &'static str, value: Option<String>) -> Result<Option<u64>, BadEnvironment> {
     value.map(|value| number(name, Some(value), 0)).transpose()
 }
@@ -176,7 +177,7 @@ fn bad(name: &'static str, value: String, wanted: &'static str) -> BadEnvironmen
     BadEnvironment::Value { name, value, wanted }
 }
 
-/// With a check a day every pack is read within a month.
+/// With a check a day, every pack is read within a month.
 const PARTS: u32 = 30;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Event: what a function is invoked with. An event is only a hint that there may be work; what there is says the store.
+//! Event: the payload of an invocation. An event is only a hint that there may be work; the store says what there is.
 
 use aws_lambda_events::event::eventbridge::EventBridgeEvent;
 use aws_lambda_events::event::s3::S3Event;
@@ -12,7 +12,7 @@ use serde_json::Value;
 /// What a function is asked to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Request {
-    /// Messages of a queue; each of them is answered.
+    /// Messages of a queue, each with its own result.
     Batch(Vec<Message>),
     /// Events that come without a queue.
     Hints(Vec<Hint>),
@@ -25,7 +25,7 @@ pub enum Request {
 pub struct Message {
     /// Its id, by which a failure is reported.
     pub id: String,
-    /// What it says.
+    /// Its hints, or why it cannot be read.
     pub hints: Result<Vec<Hint>, BadEvent>,
 }
 
@@ -36,12 +36,12 @@ pub enum Hint {
     Client(ClientId),
     /// A full client has written a change.
     Decisions,
-    /// Anything that is undecided.
+    /// Everything that is undecided.
     Everything,
 }
 
 impl Hint {
-    /// The client it names.
+    /// The client that the hint names.
     pub fn client(&self) -> Option<ClientId> {
         match self {
             Hint::Client(client) => Some(*client),
@@ -50,10 +50,10 @@ impl Hint {
     }
 }
 
-/// An event of a form that is not known.
+/// An event that the function does not understand.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadEvent {
-    /// It is none of the forms.
+    /// It has no known form.
     #[error("an event of no known form: {0}")]
     Form(String),
     /// It asks for a job that this function does not do.
@@ -61,7 +61,7 @@ pub enum BadEvent {
     Job(String),
 }
 
-/// The place whose events are listened to.
+/// The bucket and folder whose events count.
 #[derive(Copy, Clone, Debug)]
 pub struct Place<'a> {
     /// The bucket.
@@ -71,8 +71,8 @@ pub struct Place<'a> {
 }
 
 impl Request {
-    /// Reads the payload of an invocation: messages of SQS that hold events of S3 or of EventBridge or a scheduled input,
-    /// or one of these by itself.
+    /// Parses the payload of an invocation. It is a batch of SQS messages that each hold an S3 event, an EventBridge
+    /// event or a scheduled input; or one of these events directly.
     pub fn read(payload: Value, place: Place<'_>) -> Result<Self, BadEvent> {
         if payload["Records"].as_array().is_some_and(|all| all.iter().any(|one| one["eventSource"] == "aws:sqs")) {
             let event: SqsEvent = read(payload)?;
@@ -90,12 +90,12 @@ impl Request {
     }
 }
 
-/// What an event of S3, of EventBridge, or a scheduled input hints at. Events about other objects hint at nothing.
+/// The hints in an S3 event, an EventBridge event or a scheduled input. Events about other objects give no hints.
 fn hints(event: Value, place: Place<'_>) -> Result<Vec<Hint>, BadEvent> {
     if event["job"] == RECONCILE {
         return Ok(vec![Hint::Everything]);
     }
-    // What S3 sends once when notifications are set up.
+    // S3 sends this once when notifications are set up.
     if event["Event"] == "s3:TestEvent" {
         return Ok(Vec::new());
     }
@@ -111,7 +111,7 @@ fn hints(event: Value, place: Place<'_>) -> Result<Vec<Hint>, BadEvent> {
     if event["source"] == "aws.s3" {
         let event: EventBridgeEvent<Detail> = read(event)?;
         let Detail { bucket, object } = event.detail;
-        // EventBridge tells keys as they are.
+        // EventBridge does not encode keys.
         let hint = place.hint(&object.key).filter(|_| bucket.name == place.bucket);
         return Ok(hint.into_iter().collect());
     }
@@ -132,7 +132,7 @@ impl Place<'_> {
     }
 }
 
-/// A key as S3's notifications write it: percent-encoded, and a space is a plus.
+/// Decodes a key of an S3 notification: percent-encoded, with plus for a space.
 fn form_decoded(key: &str) -> String {
     percent_decode_str(&key.replace('+', " ")).decode_utf8_lossy().into_owned()
 }
@@ -141,7 +141,7 @@ fn read<T: serde::de::DeserializeOwned>(event: Value) -> Result<T, BadEvent> {
     serde_json::from_value(event).map_err(|error| BadEvent::Form(error.to_string()))
 }
 
-/// What EventBridge tells of an object.
+/// The object that an EventBridge event is about.
 #[derive(Debug, Deserialize, serde::Serialize)]
 struct Detail {
     bucket: Bucket,
@@ -158,7 +158,7 @@ struct Object {
     key: String,
 }
 
-/// The scheduled job that looks for everything whose event was lost.
+/// The scheduled job that finds everything whose event was lost.
 pub const RECONCILE: &str = "reconcile";
 
 #[cfg(test)]

@@ -12,19 +12,19 @@ use crate::event::BadEvent;
 /// Why an invocation ended in an error.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// What the function was invoked with says nothing to it.
+    /// The function does not understand the event.
     #[error(transparent)]
     Event(#[from] BadEvent),
-    /// There is no descriptor.
+    /// The bucket has no descriptor.
     #[error("there is no repository: it has no descriptor")]
     NoRepository,
-    /// The descriptor is not the owner's, or cannot be used; an older one does not stand in for it.
+    /// The newest descriptor is not the owner's or is invalid. An older one is not used in its place.
     #[error(transparent)]
     Owner(JobError),
     /// The job failed.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// It panicked.
+    /// The job panicked.
     #[error("it panicked, which is a mistake of Copal: {0}")]
     Panicked(String),
     /// The time was over.
@@ -39,17 +39,17 @@ impl From<StoreError> for Failure {
 }
 
 impl Failure {
-    /// A panic, by what it says.
+    /// The failure for a panic, with its message.
     pub fn panicked(panic: &(dyn Any + Send)) -> Self {
         let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
         Failure::Panicked(text.unwrap_or("without a word").to_owned())
     }
 
-    /// A name for alarms and for who reads the log.
+    /// A name for alarms and for readers of the log.
     pub fn name(&self) -> &'static str {
         match self {
             Failure::Event(_) => "BadEvent",
-            // A store that fails is no matter of whose repository it is.
+            // A failing store says nothing about the owner.
             Failure::Owner(JobError::Store(_)) => "Store",
             Failure::NoRepository | Failure::Owner(_) => "Owner",
             Failure::Job(JobError::Store(_)) => "Store",
@@ -63,7 +63,7 @@ impl Failure {
         }
     }
 
-    /// The error and what caused it, in one line.
+    /// The error and its causes, in one line.
     pub fn chain(&self) -> String {
         chain(self)
     }
@@ -75,7 +75,7 @@ impl From<Failure> for Diagnostic {
     }
 }
 
-/// An error and what caused it, in one line.
+/// An error and its causes, in one line.
 pub fn chain(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(Some(error), |error| error.source());
     causes.map(ToString::to_string).collect::<Vec<_>>().join(": ")

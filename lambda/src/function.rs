@@ -1,4 +1,4 @@
-//! Function: one invocation, from the payload to the answer, with its log and its metrics.
+//! Function: handles one invocation from the payload to the answer, with log and metrics.
 
 use std::time::{Instant, SystemTime};
 
@@ -15,40 +15,40 @@ use crate::metrics;
 use crate::services::Services;
 use crate::{check, compact, ingest, prune};
 
-/// A function that is invoked by events and by schedules.
+/// A function that events and schedules invoke.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Function {
-    /// Decides about what clients have uploaded.
+    /// Decides the manifests and changes that clients have uploaded.
     Ingest,
     /// Merges segments of the index.
     Compact,
-    /// Frees what nothing kept needs.
+    /// Frees what no kept snapshot needs.
     Prune,
     /// Looks for damage.
     Check,
 }
 
-/// An invocation, as the Runtime API tells it.
+/// An invocation, as the Runtime API gives it.
 #[derive(Debug)]
 pub struct Invocation {
     /// The id of the request.
     pub request: String,
-    /// What the function is invoked with.
+    /// The payload.
     pub payload: Value,
     /// When it must have answered.
     pub deadline: Deadline,
 }
 
 impl Function {
-    /// All of them.
+    /// All functions that do jobs.
     pub const ALL: [Function; 4] = [Function::Ingest, Function::Compact, Function::Prune, Function::Check];
 
-    /// The function of that name.
+    /// The function of this name.
     pub fn named(name: &str) -> Option<Function> {
         Function::ALL.into_iter().find(|function| function.name() == name)
     }
 
-    /// Its name: that of its handler, of its metrics' dimension, and of its scheduled job.
+    /// The function's name: that of its handler, its metrics' dimension and its scheduled job.
     pub fn name(self) -> &'static str {
         match self {
             Function::Ingest => "ingest",
@@ -58,7 +58,7 @@ impl Function {
         }
     }
 
-    /// Answers an invocation. Whatever becomes of it, metrics are written.
+    /// Answers an invocation. Writes metrics even if it fails.
     pub async fn invoke(self, services: &Services<'_>, invocation: Invocation) -> Result<Value, Failure> {
         let Invocation { request, payload, deadline } = invocation;
         let started = Instant::now();
@@ -76,7 +76,7 @@ impl Function {
         answer
     }
 
-    /// Does the work of an invocation, without writing anything about it.
+    /// Does the work of an invocation, without log or metric lines.
     pub async fn work(
         self,
         services: &Services<'_>,
@@ -91,7 +91,7 @@ impl Function {
             (Request::Job(job), _) => return Err(BadEvent::Job(job.clone()).into()),
             _ => return Err(BadEvent::Form(format!("only a schedule asks for the job {:?}", self.name())).into()),
         }
-        // These read whole indexes; the others read pieces.
+        // Prune and check read whole indexes; the others read pieces.
         let copies = match self {
             Function::Prune | Function::Check => copies_of(services),
             Function::Ingest | Function::Compact => None,
@@ -108,7 +108,7 @@ impl Function {
     }
 }
 
-/// The store, with what a run reads of the index in files. Without room for them the index is held in memory.
+/// The store with a file cache for index objects. None without room for files; then the index is held in memory.
 fn copies_of<'a>(services: &Services<'a>) -> Option<Cache<&'a dyn Store>> {
     let directory = &services.environment.temporary;
     copies::begin(services.store, directory, COPIED)

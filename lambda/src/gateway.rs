@@ -1,5 +1,5 @@
-//! Gateway: the service's HTTP interface behind a function URL or an HTTP API. Objects themselves go to and from S3, by
-//! requests that are signed here.
+//! Gateway: the service's HTTP interface behind a function URL or an HTTP API. Object bytes go directly between clients
+//! and S3, by requests that this function signs.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -32,19 +32,19 @@ pub fn gateway(environment: &Environment, store: Arc<dyn Store>, presigner: Arc<
         accept_init: false,
         quota: Quota { stored: environment.quota, daily: environment.daily_quota },
         cors: environment.cors.clone(),
-        // The bucket's events say so.
+        // The bucket's events tell ingest about new objects.
         arrived: None,
-        // What a check notes, this function may not write.
+        // This function may not write what a check would note.
         suspected: None,
-        // They are functions of their own, with alarms of their own.
+        // The jobs are functions of their own, with their own alarms.
         jobs: None,
         runner: None,
     };
-    // Another request may reach another process: what one remembers says nothing.
+    // The next request may reach another process, so remembering requests is useless.
     Gateway::new(settings, None)
 }
 
-/// Answers a request, and tells what became of it.
+/// Answers a request, and writes its log line and metrics.
 pub async fn answer(router: Router, environment: &Environment, request: Request) -> Response {
     let started = Instant::now();
     let id = request.lambda_context_ref().map(|context| context.request_id.clone()).unwrap_or_default();
@@ -63,7 +63,7 @@ pub async fn answer(router: Router, environment: &Environment, request: Request)
     response
 }
 
-/// Signs requests that clients make of S3.
+/// Signs requests that clients send to S3.
 pub struct S3Presigner(pub Arc<S3Store>);
 
 #[async_trait]
@@ -82,5 +82,5 @@ fn presigned(signed: copal_store::s3::Presigned) -> Presigned {
     Presigned { url: signed.url, headers: headers.collect() }
 }
 
-/// The function's name: that of its handler, and a dimension of its metrics.
+/// The function's name, which is its handler's name and a dimension of its metrics.
 pub const NAME: &str = "gateway";

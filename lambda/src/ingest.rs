@@ -1,5 +1,5 @@
-//! Ingest: decides about what clients have uploaded. Messages of a queue that name one client are worked once, and fail
-//! together; those of other clients are not touched by that.
+//! Ingest: decides what clients have uploaded. All queue messages that name one client are worked as one, and fail
+//! together. They do not affect messages of other clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::panic::AssertUnwindSafe;
@@ -23,8 +23,8 @@ use crate::event::{BadEvent, Hint, Message, RECONCILE, Request};
 use crate::failure::Failure;
 use crate::services::Run;
 
-/// Does what the request asks. A batch is answered with the messages that failed, to be delivered again; otherwise the
-/// first failure is the invocation's.
+/// Does what the request asks. A batch returns the messages that failed, which the queue delivers again. Otherwise the
+/// first failure makes the invocation fail.
 pub async fn run(run: &mut Run<'_>, request: Request) -> Result<Value, Failure> {
     let mut tally = Tally::default();
     let answer = match request {
@@ -37,12 +37,12 @@ pub async fn run(run: &mut Run<'_>, request: Request) -> Result<Value, Failure> 
     answer.map(|failures| failures.map_or_else(|| tally.value(), |failures| json!(failures)))
 }
 
-/// Each hint once.
+/// The hints without duplicates.
 fn distinct(hints: Vec<Hint>) -> Vec<Hint> {
     hints.into_iter().collect::<BTreeSet<Hint>>().into_iter().collect()
 }
 
-/// Works the hints of a batch, each once; gives the messages to which a failed one belongs.
+/// Works each distinct hint of a batch; returns the messages of the failed hints.
 async fn batch(run: &mut Run<'_>, messages: &[Message], tally: &mut Tally) -> Option<SqsBatchResponse> {
     let mut wanted: BTreeMap<Hint, BTreeSet<&str>> = BTreeMap::new();
     let mut failed: BTreeSet<&str> = BTreeSet::new();
@@ -68,7 +68,7 @@ async fn batch(run: &mut Run<'_>, messages: &[Message], tally: &mut Tally) -> Op
     Some(response)
 }
 
-/// Works every hint; the first failure is told after all of them were tried.
+/// Works every hint. Returns the first failure after all were tried.
 async fn each(run: &mut Run<'_>, hints: &[Hint], tally: &mut Tally) -> Result<Option<SqsBatchResponse>, Failure> {
     match follow_all(run, hints, tally).await.into_iter().next() {
         Some((_, failure)) => Err(failure),
@@ -76,8 +76,8 @@ async fn each(run: &mut Run<'_>, hints: &[Hint], tally: &mut Tally) -> Result<Op
     }
 }
 
-/// Does the work that hints promise; gives those that failed. Clients share roots; if that fails each is worked alone, so
-/// that one client's failure does not stop the others.
+/// Does the work of the hints; returns those that failed. Clients are first worked together in shared roots. If that
+/// fails, each is worked alone, so that one client's failure does not stop the others.
 async fn follow_all(run: &mut Run<'_>, hints: &[Hint], tally: &mut Tally) -> Vec<(Hint, Failure)> {
     let clients: Vec<ClientId> = hints.iter().filter_map(Hint::client).collect();
     let together = clients.len() > 1 && decide(run, Scope::Clients(&clients), tally).await.is_ok();
@@ -98,12 +98,12 @@ async fn follow_all(run: &mut Run<'_>, hints: &[Hint], tally: &mut Tally) -> Vec
     failed
 }
 
-/// Works the chain of every client that has something undecided, so many at once that a root's runs stay small.
+/// Works all clients with undecided manifests, a bounded number together, so that a root's runs stay small.
 async fn reconcile(run: &mut Run<'_>, tally: &mut Tally) -> Result<(), Failure> {
     let mut first = decide(run, Scope::Decisions, tally).await;
     let mut undecided = run.deadline.run(undecided(run, tally)).await??;
-    // A client that kills the function takes with it those behind it: not the same ones each time, and none beside it where
-    // there are few.
+    // A client whose manifest kills the function stops all clients behind it. So each run begins with a random client,
+    // and few clients are worked one by one.
     let mut random = [0; 8];
     run.host.entropy.fill(&mut random);
     let first_of_all = u64::from_le_bytes(random) % (undecided.len() as u64).max(1);
@@ -117,8 +117,8 @@ async fn reconcile(run: &mut Run<'_>, tally: &mut Tally) -> Result<(), Failure> 
     first
 }
 
-/// The clients that have a manifest behind their last decision, or whose last answer is not there. How old the oldest of
-/// these manifests is says for how long events were lost, or ingest has failed.
+/// The clients with a manifest behind their head, or without their last receipt. The age of the oldest such manifest
+/// shows for how long events were lost or ingest has failed.
 async fn undecided(run: &Run<'_>, tally: &mut Tally) -> Result<Vec<ClientId>, JobError> {
     let store = run.host.store;
     let heads = view::read_parts(store, &Parts::HEADS).await?.state.heads;
@@ -126,13 +126,13 @@ async fn undecided(run: &Run<'_>, tally: &mut Tally) -> Result<Vec<ClientId>, Jo
     let mut undecided = clients::below_behind(store, "manifests/", &heads).await?;
     for client in &undecided {
         let next = heads.get(client).map_or(0, |head| head.number) + 1;
-        // Behind a gap nothing can be decided.
+        // Behind a gap nothing can be decided, so only the next manifest counts.
         if let Some(next) = store.stat(&objects::key(layout::manifest(*client, next))).await? {
             tally.oldest = tally.oldest.max(now.since(next.created).as_secs_f64());
         }
     }
     for (client, head) in &heads {
-        // Older ones were looked for when they were new.
+        // Older receipts were checked when they were new.
         let is_new = now.since(StoreTime(head.time.0)) < LOOKED_FOR;
         if is_new && store.stat(&objects::key(layout::receipt(*client, head.number))).await?.is_none() {
             undecided.push(*client);
@@ -144,10 +144,10 @@ async fn undecided(run: &Run<'_>, tally: &mut Tally) -> Result<Vec<ClientId>, Jo
     Ok(undecided)
 }
 
-/// Runs the job of the service. Its time may be over before it begins: then nothing is begun.
+/// Runs the service's job. If the time is over before it begins, does nothing.
 async fn decide(run: &mut Run<'_>, scope: Scope<'_>, tally: &mut Tally) -> Result<(), Failure> {
     let work = AssertUnwindSafe(work(&run.host, IngestBy::Service, scope, &|_| false)).catch_unwind();
-    // What is left is what a kill leaves. A panic is of the client it happened with: others of the batch go on.
+    // A stopped job leaves no more than a killed process. A panic counts for this scope only; other hints go on.
     let done = run.deadline.run(work).await?.map_err(|panic| Failure::panicked(panic.as_ref()))??;
     for receipt in &done.receipts {
         tally.take(receipt);
@@ -160,12 +160,12 @@ async fn decide(run: &mut Run<'_>, scope: Scope<'_>, tally: &mut Tally) -> Resul
     Ok(())
 }
 
-/// Clients whose chains are worked at once.
+/// Clients worked together.
 const TOGETHER: usize = 64;
-/// For so long a decision's receipt is looked for.
+/// How long a decision's receipt is checked for.
 const LOOKED_FOR: Duration = Duration::from_secs(2 * 24 * 3600);
 
-/// What became of the run.
+/// The results of the run.
 #[derive(Debug, Default)]
 struct Tally {
     accepted: u64,
@@ -195,7 +195,7 @@ impl Tally {
     }
 
     fn tell(&self, run: &mut Run<'_>) {
-        // Nothing decided is told too.
+        // Zero is reported too.
         run.metrics.decided(&[], 0);
         run.metrics.count(MESSAGES, self.messages).count(MESSAGES_FAILED, self.messages_failed);
         if let Some(undecided) = self.undecided {

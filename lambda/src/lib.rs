@@ -1,9 +1,8 @@
-//! The jobs of the service as AWS Lambda functions: `ingest`, `compact`, `prune`, `check` and the gateway, all of them one
-//! program. Each is thin: what the function is invoked with is converted, the job of the service is called, its result
-//! converted back.
+//! The jobs of the service as AWS Lambda functions: `ingest`, `compact`, `prune`, `check` and the gateway, all in one
+//! program. Each function only converts the payload, calls the job in `service`, and converts the result.
 //!
-//! The functions hold no key of the repository. Whose it is they read from its descriptor, which must be that of the owner
-//! whose fingerprint stands in the [`environment`].
+//! The functions hold no key of the repository. They read its descriptor, which must be signed by the owner whose
+//! fingerprint is in the [`environment`].
 #![forbid(unsafe_code)]
 
 pub mod environment;

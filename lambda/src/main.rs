@@ -1,4 +1,4 @@
-//! The program of all functions; the name of the handler says which one it is.
+//! The program of all functions. The name of the Lambda handler selects the function.
 #![forbid(unsafe_code)]
 
 fn main() -> Result<(), lambda_runtime::Error> {

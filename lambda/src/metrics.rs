@@ -1,5 +1,4 @@
-//! Metrics: what a run tells CloudWatch, as lines of the embedded metric format, which CloudWatch reads from the log. What
-//! the numbers are is `service::metrics`' matter.
+//! Metrics: writes a run's numbers (see `service::metrics`) as log lines in CloudWatch's embedded metric format.
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -7,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use copal_service::metrics::{Metrics, Unit};
 use serde_json::{Map, Value, json};
 
-/// The line that CloudWatch reads. `function` and `repository` are its dimensions; the request's id is only logged.
+/// The log line for CloudWatch. `function` and `repository` are its dimensions; the request's id is only logged.
 pub fn line(
     metrics: &Metrics,
     namespace: &str,
@@ -41,13 +40,12 @@ pub fn line(
     Value::Object(line).to_string()
 }
 
-/// Writes a line to the log at once, whole.
+/// Writes a whole line to the log at once.
 pub fn write(line: &str) {
-    // Without a log nobody could be told that there is none.
+    // A failed write cannot be reported anywhere.
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
-/// The unit's name in CloudWatch.
 fn unit(unit: Unit) -> &'static str {
     match unit {
         Unit::Count => "Count",
@@ -96,7 +94,7 @@ mod tests {
     #[test]
     fn no_metric_has_the_name_of_another_field_and_all_fit_into_one_line() {
         assert!(ALL.iter().all(|metric| !["_aws", "Function", "Repository", "requestId"].contains(&metric.name)));
-        // CloudWatch takes at most 100 of a line.
+        // CloudWatch takes at most 100 metrics of a line.
         assert!(ALL.len() <= 100);
     }
 }

@@ -1,4 +1,4 @@
-//! Prune: lets expire what the signed policy no longer keeps, then frees what no kept snapshot needs.
+//! Prune: expires what the signed policy no longer keeps, then frees what no kept snapshot needs.
 
 use copal_engine::repository::IngestBy;
 use copal_service::expire::expire_until;
@@ -9,7 +9,7 @@ use serde_json::Value;
 use crate::failure::Failure;
 use crate::services::Run;
 
-/// One prune, as the policy in force says. Without a policy nothing expires, and what is not needed stays for a day.
+/// Runs one prune under the policy in force. Without a policy nothing expires, and the grace period is one day.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let budget = run.deadline.budget();
     let expired = run.deadline.run(expire_until(&run.host, IngestBy::Service, &budget)).await??;

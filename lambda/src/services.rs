@@ -1,4 +1,4 @@
-//! Services: what an invocation works with.
+//! Services: the context of an invocation.
 
 use copal_engine::repository::Descriptor;
 use copal_engine::room::Scratch;
@@ -12,34 +12,34 @@ use crate::environment::Environment;
 use crate::event::Place;
 use crate::failure::Failure;
 
-/// What every invocation of a function works with.
+/// What all invocations of a function share.
 pub struct Services<'a> {
-    /// How the function is configured.
+    /// The function's configuration.
     pub environment: &'a Environment,
     /// The bucket's objects below the prefix.
     pub store: &'a dyn Store,
     /// Random bytes.
     pub entropy: &'a dyn Entropy,
-    /// Room for what grows with a domain.
+    /// Scratch storage for data whose size grows with a domain.
     pub scratch: &'a dyn Scratch,
 }
 
-/// One invocation: the repository, as its descriptor describes it now, and what becomes of the run.
+/// One invocation: the repository as its descriptor describes it now, and the results so far.
 pub struct Run<'a> {
-    /// How the function is configured.
+    /// The function's configuration.
     pub environment: &'a Environment,
-    /// What jobs work with.
+    /// The context of jobs.
     pub host: Host<'a>,
     /// The repository's descriptor.
     pub descriptor: Descriptor,
     /// When the run must end.
     pub deadline: Deadline,
-    /// What CloudWatch is told.
+    /// The metrics for CloudWatch.
     pub metrics: &'a mut Metrics,
 }
 
 impl Services<'_> {
-    /// Begins a run: makes sure that the repository is the owner's.
+    /// Begins a run. Fails unless the repository is the configured owner's.
     pub async fn begin<'a>(&'a self, deadline: Deadline, metrics: &'a mut Metrics) -> Result<Run<'a>, Failure> {
         let facts =
             deadline.run(read_facts(self.store, Some(self.environment.owner))).await?.map_err(Failure::Owner)?;
@@ -54,7 +54,7 @@ impl Services<'_> {
         Ok(Run { environment: self.environment, host, descriptor, deadline, metrics })
     }
 
-    /// The place whose events are listened to.
+    /// The bucket and folder whose events count.
     pub fn place(&self) -> Place<'_> {
         Place { bucket: &self.environment.bucket, prefix: &self.environment.prefix }
     }

@@ -1,5 +1,4 @@
-//! Start: from the process to the first invocation: which function it is, log, configuration, store, and the loop of the
-//! Runtime API.
+//! Start: selects the function, sets up log, configuration and store, and runs the loop of the Runtime API.
 
 use std::convert::Infallible;
 use std::io::{Read, Write};
@@ -32,12 +31,12 @@ pub enum StartError {
     /// A variable is missing or cannot be used.
     #[error(transparent)]
     Environment(#[from] BadEnvironment),
-    /// The bucket cannot be used as it is named.
+    /// The bucket's configuration cannot be used.
     #[error(transparent)]
     Store(#[from] BadConfig),
 }
 
-/// Runs the function that the handler names until its environment ends. One that cannot start says so to the Runtime API.
+/// Runs the function that the handler names. If it cannot start, tells the Runtime API why.
 pub fn run() -> Result<(), Error> {
     log::set_up();
     let handler = std::env::var(HANDLER).unwrap_or_default();
@@ -48,7 +47,7 @@ pub fn run() -> Result<(), Error> {
     }
 }
 
-/// Answers events and schedules.
+/// Serves events and schedules.
 fn run_jobs(function: Function) -> Result<(), Error> {
     runtime()?.block_on(async {
         let (environment, bucket) = match open(Some(function)).await {
@@ -69,7 +68,7 @@ fn run_jobs(function: Function) -> Result<(), Error> {
     })
 }
 
-/// Answers requests.
+/// Serves HTTP requests.
 fn run_gateway() -> Result<(), Error> {
     runtime()?.block_on(async {
         let (environment, bucket) = match open(None).await {
@@ -83,19 +82,19 @@ fn run_gateway() -> Result<(), Error> {
     })
 }
 
-/// What the function runs on.
+/// The async runtime of the function.
 fn runtime() -> std::io::Result<Runtime> {
-    // Jobs wait for the store most of the time; hashing uses the thread that is left.
+    // Jobs mostly wait for the store, so the second thread is free for hashing.
     tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()
 }
 
-/// The configuration, and the bucket's objects below the prefix.
+/// The configuration, and the store below the prefix.
 async fn open(function: Option<Function>) -> Result<(Environment, Arc<S3Store>), StartError> {
     let environment = Environment::of_process()?;
     let mut config = S3Config::new(&environment.bucket, &environment.prefix);
     config.kms_key = environment.kms_key.clone();
     config.lock = environment.object_lock;
-    // A check reads everything that is still needed: what it finds stays locked.
+    // A check reads everything that is still needed, so it renews the object locks of what it finds.
     config.renews_locks = function == Some(Function::Check);
     if let Some(class) = &environment.storage_class {
         config.storage_classes = ["packs/", "moved/"].map(|start| (start.to_owned(), class.clone())).into();
@@ -104,13 +103,13 @@ async fn open(function: Option<Function>) -> Result<(Environment, Arc<S3Store>),
     Ok((environment, Arc::new(store)))
 }
 
-/// A store that tries again what may pass.
+/// A store that retries transient errors.
 fn patient(store: Arc<S3Store>) -> impl Store {
     let pause = store.pause();
     Retry::new(store, Backoff::default(), pause)
 }
 
-/// Tells the Runtime API why the function does not start, and ends.
+/// Tells the Runtime API why the function does not start, and fails.
 fn refuse(error: StartError) -> Result<(), Error> {
     let told = chain(&error);
     tracing::error!(error = told, "cannot start");
@@ -123,7 +122,7 @@ fn refuse(error: StartError) -> Result<(), Error> {
     Err(error.into())
 }
 
-/// One request of the Runtime API, for which its client has no call.
+/// Sends an init error to the Runtime API; the client library has no call for it.
 fn post_init_error(address: &str, body: &str) -> std::io::Result<()> {
     let mut connection = TcpStream::connect(address)?;
     connection.set_read_timeout(Some(PATIENCE))?;
@@ -134,10 +133,10 @@ fn post_init_error(address: &str, body: &str) -> std::io::Result<()> {
          content-length: {}\r\n\r\n{body}",
         body.len()
     )?;
-    // What it answers changes nothing, but it has taken the request when it does.
+    // The content of the answer does not matter; an answer shows that the request was received.
     connection.read(&mut [0; 64]).map(drop)
 }
 
-/// What Lambda calls the handler that a function is configured with.
+/// The variable in which Lambda passes the configured handler.
 const HANDLER: &str = "_HANDLER";
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -7,7 +7,7 @@ use copal_engine::path::TreePath;
 
 use crate::failure::Failure;
 
-/// What `--help` shows.
+/// The text of `--help`.
 pub(crate) const USAGE: &str = "\
 The reader of a Copal repository: brings files back with nothing but a WebAssembly runtime and a passphrase.
 
@@ -31,33 +31,33 @@ Exit codes: 0 done; 1 failed; 2 wrong usage; 3 done, but some entries could not 
 allows; 10 no repository there; 12 wrong passphrase. What is missing is named.
 ";
 
-/// What to do, and with what.
+/// The parsed command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Arguments {
     pub(crate) action: Action,
     pub(crate) repository: PathBuf,
-    /// How the snapshot's id begins.
+    /// The first digits of the snapshot's id.
     pub(crate) snapshot: Option<String>,
-    /// What of it.
+    /// Which part of the snapshot.
     pub(crate) path: TreePath,
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
-    /// MiB that a key slot may take to open, where it takes more than is usual.
+    /// MiB that a key slot may use to open, if that is more than usual.
     pub(crate) unlock_memory: Option<u32>,
 }
 
-/// What to do.
+/// The command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
     /// List the snapshots.
     List,
     /// List a snapshot's entries.
     Ls,
-    /// Bring a snapshot back.
+    /// Restore a snapshot.
     Restore(Output),
 }
 
-/// Where a snapshot is brought back to.
+/// Where to restore.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Output {
     /// An empty directory.
@@ -67,7 +67,7 @@ pub(crate) enum Output {
 }
 
 impl Arguments {
-    /// Reads a command line; none if it asks for help.
+    /// Parses a command line; `None` if it asks for help.
     pub(crate) fn read(words: &[OsString]) -> Result<Option<Self>, Failure> {
         let mut words = words.iter();
         let (mut plain, mut options) = (Vec::new(), Options::default());
@@ -153,7 +153,7 @@ fn id(value: &OsStr) -> Result<String, Failure> {
     if is_one { Ok(digits) } else { Err(Failure::Usage(format!("{value:?} is not the start of a snapshot's id"))) }
 }
 
-/// Paths are told as people write them: with a slash before, and perhaps one behind.
+/// Paths have a leading slash, and perhaps a trailing one.
 fn path(value: &OsStr) -> Result<TreePath, Failure> {
     let bytes = value.as_encoded_bytes();
     let bytes = bytes.strip_prefix(b"/").unwrap_or(bytes);

@@ -1,4 +1,4 @@
-//! Blocks: stored blocks read, opened and checked, of one domain.
+//! Blocks: reads, opens and checks stored blocks of one domain.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -15,20 +15,20 @@ use copal_engine::seal::{BlockKind, SessionCipher};
 use crate::directory::{Directory, read_range};
 use crate::scan::read_table;
 
-/// Reads blocks.
+/// A reader of blocks.
 pub(crate) struct Blocks<'a> {
     directory: &'a Directory,
     owner: &'a OwnerSecret,
     repository: RepositoryId,
     domain: DomainId,
     packs: HashMap<PackId, Rc<Pack>>,
-    /// Entries of their tables.
+    /// The entries in the tables of these packs.
     entries: usize,
     ciphers: HashMap<Vec<u8>, SessionCipher>,
     tools: OpenTools,
 }
 
-/// A pack whose table was read.
+/// A pack and its table.
 pub(crate) struct Pack {
     file: File,
     pub(crate) table: PackTable,
@@ -48,7 +48,7 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    /// A pack, its table read once while there is room; the error is in words.
+    /// A pack, with its table read once while it is cached; the error is text.
     pub(crate) fn pack(&mut self, place: Place, id: PackId) -> Result<Rc<Pack>, String> {
         if let Some(pack) = self.packs.get(&id) {
             return Ok(pack.clone());
@@ -65,7 +65,7 @@ impl<'a> Blocks<'a> {
         Ok(pack)
     }
 
-    /// Opens the block that starts at an offset of a pack; the error is in words.
+    /// Opens the block at an offset of a pack; the error is text.
     pub(crate) fn open(&mut self, pack: &Pack, offset: u32, kind: BlockKind) -> Result<OpenBlock, String> {
         let table = &pack.table;
         let row = table.blocks.binary_search_by_key(&offset, |row| row.offset);
@@ -76,7 +76,7 @@ impl<'a> Blocks<'a> {
         OpenBlock::open(&cipher, kind, row.counter, &stored, &mut self.tools).map_err(|error| error.to_string())
     }
 
-    /// The cipher of the session with this record; unwrapping takes a key agreement, so it is done once.
+    /// The cipher of the session with this record. Unwrapping needs a key agreement, so it is cached.
     fn cipher(&mut self, record: &[u8]) -> Result<SessionCipher, String> {
         if let Some(cipher) = self.ciphers.get(record) {
             return Ok(cipher.clone());
@@ -95,7 +95,7 @@ impl<'a> Blocks<'a> {
     }
 }
 
-/// Packs kept open, and the entries of their tables that are kept at least.
+/// Most packs kept open, and the number of table entries above which the cache is emptied.
 const PACKS: usize = 64;
 const ENTRIES: usize = 1 << 20;
 /// Session keys kept.

@@ -1,4 +1,4 @@
-//! Content: the chunks of many files, gathered until there are enough, so that each block is opened once for all of them.
+//! Content: gathers chunks of many files, so that each block is opened once for all of them.
 
 use std::collections::HashMap;
 
@@ -11,35 +11,35 @@ use copal_engine::tree::Piece;
 use crate::pages::Pages;
 use crate::report::Report;
 
-/// Chunks that are wanted.
+/// Chunks to fetch.
 #[derive(Default)]
 pub(crate) struct Wanted {
     pieces: Vec<Piece>,
     bytes: usize,
 }
 
-/// Chunks that were fetched, in the order in which they were wanted.
+/// Fetched chunks, in the order in which they were added.
 pub(crate) struct Fetched {
     bytes: Vec<u8>,
     starts: Vec<usize>,
-    /// Those that cannot be had, and why.
+    /// Chunks that cannot be read, and why.
     faults: HashMap<usize, String>,
 }
 
 impl Wanted {
-    /// Adds a chunk; gives its number.
+    /// Adds a chunk; returns its number.
     pub(crate) fn add(&mut self, piece: Piece) -> usize {
         self.bytes += piece.length as usize;
         self.pieces.push(piece);
         self.pieces.len() - 1
     }
 
-    /// Whether they should be fetched before there are more.
+    /// Whether to fetch before adding more.
     pub(crate) fn is_enough(&self) -> bool {
         self.bytes >= MOST_BYTES || self.pieces.len() >= MOST_PIECES
     }
 
-    /// Fetches all; what cannot be had is noted.
+    /// Fetches all chunks, and records those that cannot be read.
     pub(crate) fn fetch(self, pages: &mut Pages<'_>, report: &mut Report<'_>) -> Fetched {
         let ends = self.pieces.iter().scan(0, |end, piece| {
             *end += piece.length as usize;
@@ -67,7 +67,7 @@ impl Wanted {
 }
 
 impl Fetched {
-    /// A chunk by its number; else how long it is, and why it cannot be had.
+    /// A chunk by its number; otherwise its length, and why it cannot be read.
     pub(crate) fn chunk(&self, at: usize) -> Result<&[u8], (u64, &str)> {
         let bytes = &self.bytes[self.starts[at]..self.starts[at + 1]];
         match self.faults.get(&at) {
@@ -76,7 +76,7 @@ impl Fetched {
         }
     }
 
-    /// Takes what is wanted of a block; what it does not give is left.
+    /// Takes the wanted chunks of a block; adds those that fail to `left`.
     fn take_block(&mut self, pages: &mut Pages<'_>, read: &RangeRead, block: &BlockRead, left: &mut Vec<usize>) {
         let blocks = pages.blocks();
         let opened = blocks.pack(read.place, read.pack);
@@ -93,7 +93,7 @@ impl Fetched {
         }
     }
 
-    /// Takes a chunk from any copy that is good.
+    /// Takes a chunk from any good copy.
     fn take_elsewhere(&mut self, pages: &mut Pages<'_>, at: usize, id: &ChunkId, report: &mut Report<'_>) {
         match pages.first_good(id, report, |pages, location| chunk_at(pages, id, location)) {
             Ok(bytes) => self.put(at, &bytes),
@@ -121,7 +121,7 @@ fn chunk_at(pages: &mut Pages<'_>, id: &ChunkId, location: &Location) -> Result<
     Ok(bytes.to_vec())
 }
 
-/// Bytes that are fetched at once; a chunk may go beyond.
+/// Bytes per fetch; the last chunk may exceed it.
 const MOST_BYTES: usize = 32 << 20;
-/// Chunks that are fetched at once.
+/// Chunks per fetch.
 const MOST_PIECES: usize = 32 << 10;

@@ -1,4 +1,4 @@
-//! Directory: the objects of a repository as files, read and never written.
+//! Directory: the objects of a repository as read-only files.
 
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom};
@@ -13,14 +13,14 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
-    /// Opens a directory that holds key slots; without any nothing can be read.
+    /// Opens a directory that contains `keys` or `copal`.
     pub(crate) fn open(root: &Path) -> Result<Self, Failure> {
         let directory = Self { root: root.to_owned() };
         let is_one = ["keys", "copal"].iter().any(|name| root.join(name).is_dir());
         if is_one { Ok(directory) } else { Err(Failure::NoRepository(root.to_owned())) }
     }
 
-    /// The names in a folder, ascending; none if it is not there. What is no text is no object's name.
+    /// The names in a folder, ascending; empty if it does not exist. Skips names that are not UTF-8: no object has one.
     pub(crate) fn names(&self, folder: &str) -> io::Result<Vec<String>> {
         let listed = match fs::read_dir(self.root.join(folder)) {
             Ok(listed) => listed,
@@ -35,7 +35,7 @@ impl Directory {
         Ok(names)
     }
 
-    /// An object of at most so many bytes; none if it is not there.
+    /// Reads an object of at most `most` bytes; `None` if it does not exist.
     pub(crate) fn read(&self, name: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
         let file = match self.file(name) {
             Ok(file) => file,
@@ -50,13 +50,13 @@ impl Directory {
         Ok(Some(bytes))
     }
 
-    /// An object, open.
+    /// Opens an object.
     pub(crate) fn file(&self, name: &str) -> io::Result<File> {
         File::open(self.root.join(name))
     }
 }
 
-/// A part of an open file; the caller has bounded its length.
+/// Reads a range of an open file; the caller has bounded its length.
 pub(crate) fn read_range(mut file: &File, range: Range<u64>) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; (range.end - range.start) as usize];
     file.seek(SeekFrom::Start(range.start))?;

@@ -1,4 +1,4 @@
-//! Failure: why nothing, or nothing more, could be done.
+//! Failure: why the program ends early.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,45 +8,45 @@ use copal_engine::keys::attempts::Doubt;
 /// Why the program ends early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
-    /// The command line makes no sense.
+    /// The command line is not valid.
     #[error("{0}; --help tells what can be asked")]
     Usage(String),
-    /// There is nothing that looks like a repository.
+    /// The directory does not look like a repository.
     #[error("{0:?} is not a repository, or its directory was not given to the runtime (--dir)")]
     NoRepository(PathBuf),
-    /// Nothing was typed.
+    /// The secret is empty.
     #[error("no passphrase was given")]
     NoSecret,
-    /// What was given cannot be a passphrase, recovery code or key.
+    /// The text is not a valid passphrase, recovery code or key.
     #[error("the {kind} cannot be used: {why}")]
     BadSecret {
-        /// What it is.
+        /// Its kind.
         kind: &'static str,
-        /// Why not; never what was given.
+        /// Why not; never contains the secret.
         why: String,
     },
-    /// No slot opens with it.
+    /// The secret opens no slot.
     #[error("the {0} opens none of the key slots")]
     WrongSecret(&'static str),
-    /// All slots that might open are damaged.
+    /// The slots that might open are damaged.
     #[error("key slot {object} is damaged: {why}")]
     DamagedSlot {
-        /// A copy of it.
+        /// The name of a copy.
         object: String,
         /// What is wrong.
         why: String,
     },
-    /// A slot that might open was not tried.
+    /// A slot that might open was not tried because of its memory cost.
     #[error("key slot {slot} asks for {mib} MiB of memory: {doubt}; --unlock-memory {mib} tries it all the same")]
     CostlySlot {
         /// Its id.
         slot: String,
-        /// What a passphrase takes there.
+        /// The memory that a passphrase needs there.
         mib: u32,
         /// Why it was not tried.
         doubt: Doubt,
     },
-    /// No snapshot is meant, or more than one.
+    /// No snapshot matches, or more than one.
     #[error("{0}")]
     Snapshot(String),
     /// The target cannot be used.
@@ -57,7 +57,7 @@ pub(crate) enum Failure {
         /// Why.
         cause: io::Error,
     },
-    /// The target is somebody's.
+    /// The target directory is not empty.
     #[error("{0:?} is not empty: nothing is written into a directory that holds something")]
     TargetInUse(PathBuf),
     /// Input or output failed.
@@ -71,7 +71,7 @@ impl Failure {
         Self::Target { path: path.to_owned(), cause }
     }
 
-    /// The exit code, as the command's (`docs/cli.md`).
+    /// The exit code, the same as that of `copal` (`docs/cli.md`).
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,

@@ -1,4 +1,4 @@
-//! Folder: entries as files below an empty directory. Names, contents and times; WASI knows no modes, owners and attributes.
+//! Folder: restores entries as files below an empty directory: names, contents and times. WASI has no modes or owners.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
@@ -18,28 +18,28 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::sink::{Sink, SinkError};
 
-/// A directory that takes a snapshot.
+/// A directory to restore into.
 pub(crate) struct Folder {
     root: PathBuf,
-    /// The directories that the next entry may lie in, outermost first: those that were made here, so that no path leads
-    /// through anything else.
+    /// The directories above the next entry, outermost first. Only directories made here, so that no path leads
+    /// elsewhere.
     above: Vec<TreePath>,
-    /// Times of directories, which are set last.
+    /// Times of directories, which are set at the end.
     times: Vec<(TreePath, Time)>,
     open: Option<Open>,
 }
 
-/// A file being written.
+/// A file that is being written.
 struct Open {
     entry: Box<Entry>,
     real: PathBuf,
-    /// None as long as there was no content that could be had.
+    /// `None` until some content could be read.
     file: Option<File>,
     is_whole: bool,
 }
 
 impl Folder {
-    /// Takes an empty directory, or makes it.
+    /// Opens an empty directory, or creates it.
     pub(crate) fn open(root: &Path) -> Result<Self, Failure> {
         match fs::read_dir(root) {
             Ok(mut entries) => {
@@ -72,7 +72,7 @@ impl Folder {
         if path.is_top() { self.root.clone() } else { self.root.join(std::ffi::OsStr::from_bytes(path.as_bytes())) }
     }
 
-    /// Makes the directories above an entry that are not made yet; gives the entry's real path.
+    /// Makes the missing directories above an entry; returns the entry's real path.
     fn place(&mut self, path: &TreePath) -> io::Result<PathBuf> {
         while self.above.pop_if(|above| !path.is_within(above)).is_some() {}
         let mut missing = Vec::new();
@@ -87,11 +87,11 @@ impl Folder {
         Ok(self.real(path))
     }
 
-    /// Makes a directory whose own directory is made.
+    /// Makes a directory in an existing one.
     fn directory(&mut self, path: &TreePath) -> io::Result<()> {
         if !path.is_top() {
             match fs::create_dir(self.real(path)) {
-                // One that an entry came before, or the file system's own; never a link to one.
+                // Made for an earlier entry, or by the file system; never a link to a directory.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                     if !fs::symlink_metadata(self.real(path))?.is_dir() {
                         return Err(error);
@@ -161,7 +161,7 @@ impl Sink for Folder {
         if open.is_whole || open.file.is_some() {
             made(&mut open.file, &open.real)?.set_len(open.entry.size)?;
             drop(open.file);
-            // What is not whole keeps today's time, so that nobody takes it for the original.
+            // An incomplete file keeps the current time, so that it is not mistaken for the original.
             if open.is_whole {
                 time_of(&open.real, open.entry.mtime)?;
             }
@@ -170,7 +170,7 @@ impl Sink for Folder {
     }
 }
 
-/// A file, made if need be.
+/// The file, created if necessary.
 fn made<'f>(file: &'f mut Option<File>, real: &Path) -> io::Result<&'f mut File> {
     let there = match file.take() {
         Some(there) => there,
@@ -183,7 +183,7 @@ fn time_of(real: &Path, time: Time) -> Result<(), SinkError> {
     set_time(real, time).map_err(|error| SinkError::Entry(format!("it is restored, but not its time: {error}")))
 }
 
-/// Sets the time of the last change, of a link itself too.
+/// Sets the modification time, also of a symbolic link itself.
 fn set_time(real: &Path, time: Time) -> io::Result<()> {
     let (seconds, nanoseconds) = time.to_unix();
     let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };

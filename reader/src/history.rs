@@ -1,4 +1,4 @@
-//! History: the snapshots of a repository, from manifests that their clients' keys have signed.
+//! History: the snapshots of a repository, from manifests signed by their clients.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -26,39 +26,39 @@ use crate::show::sentence;
 /// A client, as the owner has registered it.
 pub(crate) struct Signer {
     pub(crate) id: ClientId,
-    /// Its name; its id where the owner gave it none.
+    /// Its name, or its id if the owner gave it none.
     pub(crate) name: String,
     pub(crate) role: Role,
 }
 
-/// A snapshot that its client has signed.
+/// A snapshot that was signed by its client.
 pub(crate) struct Snapshot {
     pub(crate) id: SnapshotId,
-    /// Who signed it.
+    /// The client that signed it.
     pub(crate) signer: Rc<Signer>,
     pub(crate) domain: DomainId,
     pub(crate) root: ChunkId,
-    /// When it was made, as the client says.
+    /// When it was made, by the client's clock.
     pub(crate) time: Time,
-    /// Where it stands among others.
+    /// Its position in the order of snapshots.
     age: (Standing, SnapshotId),
-    /// Whether it was forgotten, and prune has not removed it yet.
+    /// Whether it was forgotten; prune has not removed it yet.
     pub(crate) is_forgotten: bool,
-    /// What it says of itself, if that can be opened.
+    /// Its description, if it can be opened.
     pub(crate) info: Option<SnapshotInfo>,
 }
 
-/// What the order of snapshots follows.
+/// The time that orders snapshots.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Standing {
-    /// Nobody has said when it was accepted; when it was made, as the client says.
+    /// The state does not know when it was accepted: the client's time.
     Unknown(Time),
-    /// As retention has it, and as the client says.
+    /// The time that retention uses, then the client's time.
     Known(Time, Time),
 }
 
-/// The snapshots, the oldest first, as retention has it. A client's own clock says how old it is only of those that the state
-/// does not know, and these come before all others.
+/// The snapshots, oldest first, in the order of retention. Only for snapshots that the state does not know does the
+/// client's clock decide, and these come before all others.
 pub(crate) struct History {
     pub(crate) snapshots: Vec<Snapshot>,
 }
@@ -87,8 +87,8 @@ impl History {
         Ok(Self { snapshots })
     }
 
-    /// The snapshot whose id begins so, or the newest one that is kept. Where several clients have snapshots, the newest of
-    /// all is nobody's answer: one client would decide what is restored in another's place.
+    /// The snapshot whose id begins with these digits, or the newest kept one. Fails if several clients have snapshots:
+    /// taking the newest of all would let one client decide what is restored in place of another's.
     pub(crate) fn find(&self, digits: Option<&str>) -> Result<&Snapshot, Failure> {
         let Some(digits) = digits else {
             let kept = self.snapshots.iter().filter(|snapshot| !snapshot.is_forgotten);
@@ -120,7 +120,7 @@ impl Signer {
     }
 }
 
-/// The manifests that are there, and those that the state says claim snapshots.
+/// The numbers of existing manifests, and of those that claim snapshots according to the state.
 fn manifests(directory: &Directory, state: &State) -> Result<BTreeMap<ClientId, BTreeSet<u64>>, Failure> {
     let mut manifests: BTreeMap<ClientId, BTreeSet<u64>> = BTreeMap::new();
     for name in directory.names("manifests")? {
@@ -134,12 +134,12 @@ fn manifests(directory: &Directory, state: &State) -> Result<BTreeMap<ClientId, 
     Ok(manifests)
 }
 
-/// Whether a snapshot is one to be listed.
+/// Whether to list a snapshot.
 fn is_wanted(known: &SnapshotRecord) -> bool {
     known.state != SnapshotState::Gone && !known.partial
 }
 
-/// What can be believed of a client; none if that is nothing.
+/// The newest record of a client that can be trusted; `None` if there is none.
 fn read_client(
     directory: &Directory,
     owner: &OwnerSecret,
@@ -165,7 +165,7 @@ fn read_client(
     Ok(history.newest)
 }
 
-/// What the manifests of one client are read with.
+/// What is needed to read one client's manifests.
 struct Reading<'a> {
     directory: &'a Directory,
     owner: &'a OwnerSecret,
@@ -175,7 +175,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    /// The snapshot that a manifest claims; none if it claims none that counts. The error is in words.
+    /// The snapshot that a manifest claims; `None` if it claims none that counts. The error is text.
     fn snapshot(&self, client: ClientId, number: u64) -> Result<Option<Snapshot>, String> {
         let Some(keys) = &self.record.keys else { return Ok(None) };
         let known = self.state.snapshots.get(&(client, number));
@@ -193,7 +193,7 @@ impl Reading<'_> {
             return Err("it is of a domain that is not its client's".to_owned());
         }
         let Some(claim) = verified.manifest.snapshot.as_ref().filter(|claim| !claim.partial) else { return Ok(None) };
-        // What the state does not know was not accepted when it was written, and counts unless it was refused since.
+        // Unknown to the state: not accepted before the state was written. It counts unless it was rejected since.
         if known.is_none() && (!self.record.accepts(number, verified.hash) || self.is_rejected(client, number)) {
             return Ok(None);
         }
@@ -219,7 +219,7 @@ impl Reading<'_> {
         receipt.is_some_and(|receipt| receipt.outcome == Outcome::Rejected)
     }
 
-    /// What a snapshot says of itself; it can be restored without.
+    /// A snapshot's description; a restore does not need it.
     fn info(&self, domain: DomainId, claim: &SnapshotClaim) -> Option<SnapshotInfo> {
         let repository = self.owner.repository();
         let record = SessionRecord::parse(&claim.session_record).ok().filter(|record| record.domain() == domain)?;
@@ -229,7 +229,7 @@ impl Reading<'_> {
     }
 }
 
-/// More than any record has.
+/// Above the size of any record.
 const OBJECT_BYTES: u64 = RECORD_BYTES as u64 + 1024;
 
 #[cfg(test)]

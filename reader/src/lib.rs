@@ -1,8 +1,8 @@
-//! The reader: brings back what a repository in a directory holds, with the engine and plain files alone.
+//! The reader: restores from a repository in a directory, with only the engine and plain files.
 //!
-//! Built for WASI it is one file without a dependency but a WebAssembly runtime, and every repository carries it
-//! (`docs/reader.md`). It only reads the repository, trusts what every reader trusts (the secret in a key slot, and what
-//! follows from it), and goes past damage: index and state are hints, and where they are lost the packs' own tables tell.
+//! Built for WASI, it is one file that needs only a WebAssembly runtime, and every repository carries it
+//! (`docs/reader.md`). It never writes to the repository, and trusts only the secret in a key slot and what follows
+//! from it. It works around damage: index and state are hints, and without them it reads the packs' own tables.
 #![forbid(unsafe_code)]
 
 pub mod archive;
@@ -39,21 +39,21 @@ use restore::Restore;
 
 pub use links::Identities;
 
-/// What lies beside the reader in a repository: how to use it, and how to do without. It holds the whole of
+/// The text next to the reader in a repository: how to use the reader, and how to restore without it. Contains all of
 /// `docs/format.md`.
 pub const TEXT: &str = concat!(include_str!("../repository.txt"), include_str!("../../docs/format.md"));
 
-/// What the program talks through.
+/// The program's streams.
 pub struct Streams<'a> {
-    /// Where the passphrase comes from, unless a file has it.
+    /// For the passphrase, unless a file has it.
     pub input: &'a mut dyn Read,
-    /// Lists, and an archive.
+    /// For lists, or an archive.
     pub output: &'a mut dyn Write,
-    /// What there is to say besides.
+    /// For messages.
     pub messages: &'a mut dyn Write,
 }
 
-/// Runs a command line, without the program's name; gives the exit code.
+/// Runs a command line (without the program's name); returns the exit code.
 pub fn run(arguments: &[OsString], mut streams: Streams<'_>) -> u8 {
     let mut report = Report::new(streams.messages);
     let done = Arguments::read(arguments).and_then(|arguments| match arguments {

@@ -1,18 +1,18 @@
-//! Links: which entries are names of the same file.
+//! Links: finds entries that are names of the same file.
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
 use copal_engine::tree::{Content, Entry};
 
-/// Tells which entries are names of the same file.
+/// Finds entries that are names of the same file.
 #[derive(Default)]
 pub struct Identities {
     hasher: RandomState,
 }
 
 impl Identities {
-    /// What the names of one file have in common: its group and a digest of what it is, so that nothing else is taken for
-    /// it. None if it has one name only.
+    /// A key that all names of one file share: its group and a digest of its metadata and content, so that no other
+    /// file matches. `None` if the entry is its only name.
     pub fn of(&self, entry: &Entry) -> Option<(u64, u64)> {
         let group = entry.extras.hardlink?;
         let mut hasher = self.hasher.build_hasher();

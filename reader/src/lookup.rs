@@ -1,6 +1,6 @@
-//! Lookup: where the copies of a chunk or page lie, searched in a segment as it lies in its file (`docs/format.md` §8).
+//! Lookup: finds the copies of a chunk or page by searching segment files (`docs/format.md` §8).
 //!
-//! Nothing but a bounded number of pieces of the files is in memory, however large the index is.
+//! Only a bounded number of pieces of the files is in memory, however large the index is.
 
 use std::collections::{HashMap, VecDeque};
 use std::fs::File;
@@ -14,18 +14,18 @@ use copal_engine::limits::SEGMENT_ENTRIES;
 
 use crate::directory::read_range;
 
-/// Where a segment's bytes are.
+/// The bytes of a segment.
 pub(crate) enum Source {
     File(File),
     Memory(Vec<u8>),
 }
 
-/// Segments of one domain.
+/// The segments of one domain.
 #[derive(Default)]
 pub(crate) struct Lookup {
     segments: Vec<Segment>,
     pieces: HashMap<(usize, u64), Rc<[u8]>>,
-    /// The order in which they came.
+    /// Cached pieces, oldest first.
     order: VecDeque<(usize, u64)>,
 }
 
@@ -35,7 +35,7 @@ struct Segment {
     packs: u32,
     blocks: u32,
     entries: u64,
-    /// The starts of the least and the greatest id.
+    /// The first 8 bytes of the least and the greatest id.
     bounds: (u64, u64),
 }
 
@@ -56,7 +56,7 @@ impl Lookup {
         added
     }
 
-    /// All copies of a chunk or page, as far as the segments can be read; and what is wrong with one that cannot.
+    /// All copies of a chunk or page in readable segments, and the error of one that is not readable.
     pub(crate) fn copies(&mut self, id: &ChunkId) -> (Vec<Location>, Option<io::Error>) {
         let (mut copies, mut fault) = (Vec::new(), None);
         for at in 0..self.segments.len() {
@@ -102,7 +102,7 @@ impl Lookup {
         Ok(())
     }
 
-    /// The first entry whose id is not below this one. Ids are spread evenly: it is near where its first bytes say.
+    /// The first entry whose id is not below this one. Searches from a guess, because ids are evenly distributed.
     fn lower_bound(&mut self, at: usize, id: &ChunkId) -> io::Result<u64> {
         let segment = &self.segments[at];
         let (mut low, mut high) = (0, segment.entries);
@@ -148,7 +148,7 @@ impl Lookup {
         self.array(at, self.segments[at].entries_start() + position * ENTRY)
     }
 
-    /// Where an entry lies; none if it names what the segment does not have.
+    /// The location in an entry; `None` if it names a row that the segment does not have.
     fn locate(&mut self, at: usize, entry: &[u8; ENTRY as usize]) -> io::Result<Option<Location>> {
         let [.., b0, b1, b2, b3, o0, o1, height, page] = *entry;
         let segment = &self.segments[at];
@@ -242,10 +242,10 @@ const HEADER: u64 = 64;
 const PACK_ROW: u64 = 48;
 const BLOCK_ROW: u64 = 12;
 const ENTRY: u64 = 32;
-/// Bytes read at once, and how many of these are kept.
+/// Bytes per read, and the number of pieces kept.
 const PIECE: u64 = 16 << 10;
 const PIECES: usize = 1024;
-/// How far from the guess is looked first.
+/// The first step away from the guessed position.
 const STEP: u64 = 32;
-/// Copies of one id in a segment that are looked at.
+/// Most copies of one id examined per segment.
 const COPIES: u64 = 64;

@@ -1,4 +1,4 @@
-//! Pages: checked pages of a tree, its entries as a stream, and where the chunks of a domain lie.
+//! Pages: checked pages of a tree, its entries as a stream, and the copies of chunks of a domain.
 
 use std::rc::Rc;
 
@@ -19,20 +19,20 @@ use crate::lookup::{Lookup, Source};
 use crate::report::Report;
 use crate::scan::scan;
 
-/// Reads pages of one domain.
+/// A reader of pages of one domain.
 pub(crate) struct Pages<'a> {
     directory: &'a Directory,
     domain: DomainId,
     keys: DomainKeys,
     blocks: Blocks<'a>,
     lookup: Lookup,
-    /// Whether the packs' own tables were read, as far as they can be.
+    /// Whether the packs' own tables were read, as far as possible.
     is_scanned: bool,
     recent: Vec<((PackId, u32), Rc<OpenBlock>)>,
 }
 
 impl<'a> Pages<'a> {
-    /// Reads pages with the segments that a state names.
+    /// Opens the segments that a state names.
     pub(crate) fn open(
         directory: &'a Directory,
         owner: &'a OwnerSecret,
@@ -64,12 +64,12 @@ impl<'a> Pages<'a> {
         &self.keys
     }
 
-    /// The blocks below.
+    /// The reader of blocks.
     pub(crate) fn blocks(&mut self) -> &mut Blocks<'a> {
         &mut self.blocks
     }
 
-    /// The copies of a chunk or page that the index knows.
+    /// The copies of a chunk or page in the index.
     pub(crate) fn copies(&mut self, id: &ChunkId, report: &mut Report<'_>) -> Vec<Location> {
         let (copies, fault) = self.lookup.copies(id);
         if let Some(error) = fault {
@@ -78,7 +78,7 @@ impl<'a> Pages<'a> {
         copies
     }
 
-    /// Tries the copies of a chunk or page; those that only the packs' own tables know last. Else says why none is good.
+    /// Tries all copies of a chunk or page, those only in packs' own tables last. Returns the last copy's error.
     pub(crate) fn first_good<T>(
         &mut self,
         id: &ChunkId,
@@ -116,7 +116,7 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// A page whose height, references and plaintext have the id asked for; else why there is none.
+    /// A page that matches its id; otherwise why there is none.
     pub(crate) fn page(&mut self, id: &ChunkId, report: &mut Report<'_>) -> Result<VerifiedPage, String> {
         self.first_good(id, report, |pages, location| pages.page_at(id, location))
     }
@@ -143,7 +143,7 @@ impl<'a> Pages<'a> {
     }
 }
 
-/// The entries of a tree at or below a path, in order. What cannot be read is told and passed over.
+/// The entries of a tree at or below a path, in order. Reports and skips what cannot be read.
 pub(crate) struct Entries {
     walk: TreeWalk,
     path: TreePath,

@@ -1,4 +1,4 @@
-//! Report: what is said besides lists and archives, and what the exit code will be.
+//! Report: messages, and the exit code that follows from them.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -9,7 +9,7 @@ use copal_engine::tree::LostRange;
 
 use crate::failure::Failure;
 
-/// Says what goes wrong, and remembers how bad it was.
+/// Prints problems and remembers the worst.
 pub(crate) struct Report<'a> {
     out: &'a mut dyn Write,
     is_damaged: bool,
@@ -22,17 +22,17 @@ impl<'a> Report<'a> {
         Self { out, is_damaged: false, is_partial: false, said: BTreeSet::new() }
     }
 
-    /// Says something that is nobody's fault.
+    /// Prints a note.
     pub(crate) fn note(&mut self, text: &str) {
         self.line(text);
     }
 
-    /// Asks, without ending the line.
+    /// Prints a question without a line end.
     pub(crate) fn ask(&mut self, text: &str) {
         let _ = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
     }
 
-    /// Names an object of the repository that is damaged; once.
+    /// Reports a damaged object, once.
     pub(crate) fn damaged_object(&mut self, object: &str, why: &str) {
         self.is_damaged = true;
         let text = format!("damaged: {object}: {why}");
@@ -41,13 +41,13 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Names an entry that is not wholly restored because the repository is damaged.
+    /// Reports an entry that is incomplete because the repository is damaged.
     pub(crate) fn damaged_entry(&mut self, path: &TreePath, why: &str) {
         self.is_damaged = true;
         self.line(&format!("not wholly restored: /{}: {why}", shown::path(path.as_bytes())));
     }
 
-    /// Names entries that cannot even be told.
+    /// Reports entries whose names are lost.
     pub(crate) fn lost(&mut self, range: &LostRange, why: &str) {
         self.is_damaged = true;
         let end = |path: &Option<TreePath>, none: &str| {
@@ -57,23 +57,23 @@ impl<'a> Report<'a> {
         self.line(&format!("lost: entries behind {after} up to {through}: {why}"));
     }
 
-    /// Names an entry that could not be written here.
+    /// Reports an entry that could not be written.
     pub(crate) fn unwritten(&mut self, path: &TreePath, why: &str) {
         self.is_partial = true;
         self.line(&format!("not restored: /{}: {why}", shown::path(path.as_bytes())));
     }
 
-    /// Says why the program ends early; gives the exit code.
+    /// Reports why the program ends early; returns the exit code.
     pub(crate) fn fail(&mut self, failure: &Failure) -> u8 {
         self.line(&format!("error: {failure}"));
         match failure {
-            // It may be one of what is damaged.
+            // The damage may have hidden the snapshot.
             Failure::Snapshot(_) if self.is_damaged => 4,
             failure => failure.exit_code(),
         }
     }
 
-    /// How a run ends that did all it could.
+    /// The exit code of a run that did all it could.
     pub(crate) fn exit_code(&self) -> u8 {
         match (self.is_damaged, self.is_partial) {
             (true, _) => 4,
@@ -82,11 +82,11 @@ impl<'a> Report<'a> {
         }
     }
 
-    /// Who cannot be told anything is not kept from his files.
+    /// Ignores errors: without messages the restore still goes on.
     fn line(&mut self, text: &str) {
         let _ = writeln!(self.out, "{text}");
     }
 }
 
-/// Damaged objects that are named; all count.
+/// Most damaged objects that are named; more still count.
 const SAID: usize = 10_000;

@@ -1,4 +1,4 @@
-//! Restore: a snapshot's entries, in order, with their content, into a sink. Damage is named and passed.
+//! Restore: passes a snapshot's entries and their content to a sink, in order. Reports damage and goes on.
 
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
@@ -17,43 +17,43 @@ use crate::pages::{Entries, Pages};
 use crate::report::Report;
 use crate::sink::{Sink, SinkError};
 
-/// Restores into a sink.
+/// A restore into a sink.
 pub(crate) struct Restore<'r, 'p, 'o> {
     pages: &'r mut Pages<'p>,
     sink: &'r mut dyn Sink,
     report: &'r mut Report<'o>,
     acts: Vec<Act>,
-    /// About how many bytes of memory they take.
+    /// Approximate bytes of memory that the acts take.
     weight: usize,
     wanted: Wanted,
     identities: Identities,
-    /// The first names of files that have several.
+    /// The first names of files with several names.
     firsts: HashMap<(u64, u64), TreePath>,
-    /// Files of which something is missing.
+    /// Files that are incomplete.
     partial: HashSet<TreePath>,
     /// The file that is being written.
     current: Option<Current>,
 }
 
-/// What to do once the content gathered so far is there.
+/// What to do once the gathered content is fetched.
 enum Act {
     Other(Box<Entry>),
     Link(Box<Entry>, TreePath),
     Begin(Box<Entry>),
     Inline(Inline),
-    /// A chunk, by its number.
+    /// A chunk by its number in [`Wanted`].
     Chunk(usize),
     Missing(u64, String),
     End,
 }
 
-/// A file on its way.
+/// A file that is being written.
 struct Current {
     path: TreePath,
     extents: Rc<Extents>,
-    /// Bytes of the content that came, or did not.
+    /// Bytes of content that were read, or are missing.
     taken: u64,
-    /// Whether the sink takes it, and it was not named yet.
+    /// Whether the sink takes the file; and whether the file was reported already.
     is_taken: bool,
     is_named: bool,
 }
@@ -64,7 +64,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
         Self { pages, sink, report, acts, weight: 0, wanted, identities, firsts, partial, current: None }
     }
 
-    /// Restores what lies at or below a path of the tree with this root page.
+    /// Restores everything at or below a path of the tree with this root page.
     pub(crate) fn run(mut self, root: ChunkId, path: &TreePath) -> Result<(), Failure> {
         let mut entries = Entries::new(root, path);
         let mut leaves = Leaves::default();
@@ -121,7 +121,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
         Ok(())
     }
 
-    /// Goes through the pieces of a huge file. What a page of the list names is lost with it, and only that.
+    /// Adds the pieces of a huge file. A page of its list that cannot be read loses only the pieces that it names.
     fn list(&mut self, mut walk: ListWalk) -> Result<(), Failure> {
         loop {
             match walk.step() {
@@ -148,7 +148,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
         if self.wanted.is_enough() { self.flush() } else { Ok(()) }
     }
 
-    /// Fetches what is wanted and does what waits for it.
+    /// Fetches the wanted chunks, and does the acts that wait for them.
     fn flush(&mut self) -> Result<(), Failure> {
         let fetched = std::mem::take(&mut self.wanted).fetch(self.pages, self.report);
         self.weight = 0;
@@ -206,7 +206,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
         self.go_on(|sink| sink.missing())
     }
 
-    /// Writes the next piece of the current file's content.
+    /// Writes the next piece of the current file.
     fn piece(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         let (Some(extents), Some(current)) = (self.extents(), &mut self.current) else { return Ok(()) };
         let offset = current.taken;
@@ -225,7 +225,7 @@ impl<'r, 'p, 'o> Restore<'r, 'p, 'o> {
         self.current.as_ref().map(|current| current.extents.clone())
     }
 
-    /// Goes on with the current file, unless the sink has given it up.
+    /// Makes a call for the current file, unless the sink has refused the file.
     fn go_on(&mut self, step: impl FnOnce(&mut dyn Sink) -> Result<(), SinkError>) -> Result<(), Failure> {
         let Some(current) = self.current.as_mut().filter(|current| current.is_taken) else { return Ok(()) };
         let done = step(self.sink);
@@ -254,5 +254,5 @@ fn weight(entry: &Entry) -> usize {
     512 + entry.path.as_bytes().len() + xattrs + inline + target + 16 * extras.holes.len()
 }
 
-/// Bytes of memory that entries may take while their content is gathered.
+/// Bytes of memory that waiting entries may take.
 const MOST_WEIGHT: usize = 16 << 20;

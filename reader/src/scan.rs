@@ -1,4 +1,4 @@
-//! Scan: the places of all chunks and pages of a domain, from the packs' own tables: for when the index misses some.
+//! Scan: builds an index of a domain from the packs' own tables, for when the index does not know everything.
 
 use std::fs::File;
 
@@ -10,7 +10,7 @@ use copal_engine::pack::{self, PackTable, TRAILER_BYTES, Trailer};
 use crate::directory::{Directory, read_range};
 use crate::report::Report;
 
-/// Reads the table of a pack without its blocks; the error is in words.
+/// Reads the table of a pack without its blocks; the error is text.
 pub(crate) fn read_table(file: &File) -> Result<PackTable, String> {
     let words = |error: std::io::Error| error.to_string();
     let length = file.metadata().map_err(words)?.len();
@@ -22,7 +22,7 @@ pub(crate) fn read_table(file: &File) -> Result<PackTable, String> {
     pack::parse_table(&trailer, &header, &table).map_err(|error| error.to_string())
 }
 
-/// A segment of all packs of a domain; none if there are no packs.
+/// A segment with all packs of a domain; `None` if there are no packs.
 pub(crate) fn scan(directory: &Directory, domain: DomainId, report: &mut Report<'_>) -> Option<Vec<u8>> {
     report.note("the index does not know everything: the tables of all packs are read");
     let mut writer = SegmentWriter::new(domain, [0; 16]);

@@ -1,4 +1,4 @@
-//! Secret: what opens the repository, from a file or typed.
+//! Secret: reads the secret that opens the repository, from a file or the terminal.
 
 use std::fs::File;
 use std::io::Read;
@@ -10,12 +10,12 @@ use crate::arguments::Arguments;
 use crate::failure::Failure;
 use crate::report::Report;
 
-/// What a secret is called.
+/// The names of secrets in messages.
 pub(crate) const PASSPHRASE: &str = "passphrase";
 const RECOVERY_CODE: &str = "recovery code";
 const KEY_FILE: &str = "key file";
 
-/// Reads the secret that the arguments name, or the first line of the input.
+/// Reads the secret from the file in the arguments, or from the first line of the input.
 pub(crate) fn read(arguments: &Arguments, input: &mut dyn Read, report: &mut Report<'_>) -> Result<SlotInput, Failure> {
     let (kind, file) = match (&arguments.key_file, &arguments.password_file) {
         (Some(path), _) => (KEY_FILE, Some(path)),
@@ -38,7 +38,7 @@ pub(crate) fn read(arguments: &Arguments, input: &mut dyn Read, report: &mut Rep
     parse(kind, &bytes)
 }
 
-/// A name for what is given.
+/// The name of a secret's kind.
 pub(crate) fn name(input: &SlotInput) -> &'static str {
     match input {
         SlotInput::Passphrase(_) => PASSPHRASE,
@@ -47,7 +47,7 @@ pub(crate) fn name(input: &SlotInput) -> &'static str {
     }
 }
 
-/// A recovery code or key is known by its prefix, wherever it comes from.
+/// The prefix of a recovery code or key decides, wherever the text comes from.
 fn parse(kind: &'static str, bytes: &[u8]) -> Result<SlotInput, Failure> {
     let bad = |kind, why: String| Failure::BadSecret { kind, why };
     let text = core::str::from_utf8(bytes).map_err(|_| bad(kind, "it is no text in UTF-8".to_owned()))?;
@@ -62,7 +62,7 @@ fn parse(kind: &'static str, bytes: &[u8]) -> Result<SlotInput, Failure> {
     }
 }
 
-/// Reads to the end, or the end of the line, into memory that never moves and is wiped.
+/// Reads to the end, or to the end of the line, into memory that never moves and is wiped.
 fn bounded(input: &mut dyn Read, is_line: bool) -> std::io::Result<Zeroizing<Vec<u8>>> {
     let mut bytes = Zeroizing::new(Vec::with_capacity(SECRET_MAX));
     let mut byte = Zeroizing::new([0]);

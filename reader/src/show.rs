@@ -1,4 +1,4 @@
-//! Show: snapshots and entries as lines of text that no name in them can forge.
+//! Show: prints snapshots and entries as lines of text that no name can forge.
 
 use std::io::Write;
 
@@ -13,7 +13,7 @@ use crate::history::{History, Signer, Snapshot};
 use crate::pages::{Entries, Pages};
 use crate::report::Report;
 
-/// Lists the snapshots, a line each.
+/// Prints the snapshots, one per line.
 pub(crate) fn list(history: &History, output: &mut dyn Write) -> Result<(), Failure> {
     for snapshot in &history.snapshots {
         let forgotten = if snapshot.is_forgotten { "  (forgotten)" } else { "" };
@@ -22,7 +22,7 @@ pub(crate) fn list(history: &History, output: &mut dyn Write) -> Result<(), Fail
     Ok(())
 }
 
-/// Lists a snapshot's entries at or below a path, a line each.
+/// Prints a snapshot's entries at or below a path, one per line.
 pub(crate) fn entries(
     pages: &mut Pages<'_>,
     snapshot: &Snapshot,
@@ -62,7 +62,7 @@ pub(crate) fn sentence(snapshot: &Snapshot) -> String {
     words.join("  ")
 }
 
-/// The machine that a snapshot stands for, and the client that signed it.
+/// The machine that a snapshot is from, and the client that signed it.
 fn machine(signer: &Signer, claimed: &str) -> String {
     let machine = signer.role.machine(claimed, &signer.name);
     let role = match signer.role {
@@ -98,8 +98,8 @@ fn stamp(time: Time) -> String {
     format!("{year:04}-{month:02}-{day:02}T{:02}:{:02}:{:02}Z", rest / 3600, rest / 60 % 60, rest % 60)
 }
 
-/// The date of a day counted from 1970-01-01, in the calendar that repeats every 400 years of 146,097 days. Counting
-/// years from March puts the leap day at the end.
+/// The date of a day counted from 1970-01-01. The calendar repeats every 400 years (146,097 days); counting years from
+/// March puts the leap day at the end.
 fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));

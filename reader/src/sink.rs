@@ -1,33 +1,33 @@
-//! Sink: where restored entries go.
+//! Sink: the destination of restored entries.
 
 use copal_engine::path::TreePath;
 use copal_engine::tree::Entry;
 
 use crate::failure::Failure;
 
-/// Takes entries in the order of the tree. A file is begun, gets parts of its bytes from the start to the end, and is ended.
-/// What no part covers reads as zeros.
+/// Takes entries in tree order. A file is begun, gets parts of its bytes in ascending order, and is ended. Bytes that
+/// no part covers are zero.
 pub(crate) trait Sink {
-    /// Takes what is no regular file.
+    /// Takes an entry that is not a regular file.
     fn other(&mut self, entry: &Entry) -> Result<(), SinkError>;
-    /// Takes another name of what came before, whatever that is.
+    /// Takes another name of an earlier entry.
     fn link(&mut self, entry: &Entry, first: &TreePath) -> Result<(), SinkError>;
     /// Begins a regular file.
     fn begin(&mut self, entry: Box<Entry>) -> Result<(), SinkError>;
-    /// Takes the bytes that lie at an offset of the file.
+    /// Takes bytes at an offset of the file.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), SinkError>;
-    /// Learns that some of its bytes cannot be had.
+    /// Learns that some bytes of the file cannot be read.
     fn missing(&mut self) -> Result<(), SinkError>;
-    /// Ends it.
+    /// Ends the file.
     fn end(&mut self) -> Result<(), SinkError>;
 }
 
-/// Why an entry is not taken.
+/// Why an entry was not written.
 #[derive(Debug)]
 pub(crate) enum SinkError {
-    /// It alone; in words.
+    /// Only this entry failed; with the reason as text.
     Entry(String),
-    /// No other one will be taken either.
+    /// All further entries would fail too.
     All(Failure),
 }
 

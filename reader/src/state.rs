@@ -1,5 +1,5 @@
-//! State: what the newest root that can be read says of snapshots, and which segments it names. Only a hint: without any
-//! the manifests tell of the snapshots, and the packs where their content lies.
+//! State: the snapshots and segments that the newest readable root names. Only a hint: without any root, the manifests
+//! name the snapshots, and the packs' tables tell where content is.
 
 use copal_engine::id::ObjectHash;
 use copal_engine::layout;
@@ -12,12 +12,12 @@ use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::report::Report;
 
-/// Reads what roots name, from the newest on until one can be read.
+/// Reads the state of the newest root that is readable.
 pub(crate) fn read(directory: &Directory, report: &mut Report<'_>) -> Result<State, Failure> {
     let names = directory.names("roots")?;
     let numbers = names.iter().filter_map(|name| layout::root_number(&format!("roots/{name}")));
     let mut numbers: Vec<u64> = numbers.collect();
-    // One far above all others was never reached by one after another.
+    // A number far above all others cannot come from counting up: it is ignored.
     let last = reached(0, ROOT_LEAP, numbers.iter().copied());
     numbers.retain(|number| *number <= last);
     for number in numbers.into_iter().take(ROOTS) {
@@ -33,7 +33,7 @@ pub(crate) fn read(directory: &Directory, report: &mut Report<'_>) -> Result<Sta
     Ok(State::default())
 }
 
-/// The object that cannot be used, and why.
+/// An object that cannot be used, and why.
 type Fault = (String, String);
 
 fn state_of(directory: &Directory, name: &str) -> Result<State, Fault> {
@@ -61,5 +61,5 @@ fn fault(name: &str, why: impl ToString) -> Fault {
     (name.to_owned(), why.to_string())
 }
 
-/// Roots that are tried before manifests alone are believed.
+/// Roots to try before using only manifests.
 const ROOTS: usize = 16;

@@ -1,4 +1,4 @@
-//! Unlock: the key slot that opens with what the user has.
+//! Unlock: finds the key slot that the user's secret opens.
 
 use copal_engine::id::RepositoryId;
 use copal_engine::keys::attempts::{Attempt, Attempts};
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::secret;
 
-/// A key slot: the first of its two copies that is whole, or the name of one and what is wrong with it.
+/// A key slot: its first sound copy, or the name of a copy and what is wrong with it.
 pub(crate) type Found = Result<Slot, (String, String)>;
 
 /// All key slots.
@@ -38,7 +38,7 @@ fn whole_copy(directory: &Directory, slot: &str) -> Option<Found> {
     fault
 }
 
-/// The repository that the newest readable descriptor speaks of.
+/// The repository's id in the newest readable descriptor.
 pub(crate) fn repository(directory: &Directory) -> Option<RepositoryId> {
     let names = directory.names("copal").ok()?;
     let descriptor = |name: &String| {
@@ -49,8 +49,8 @@ pub(crate) fn repository(directory: &Directory) -> Option<RepositoryId> {
     names.iter().rev().find_map(descriptor).map(|newest| newest.repository)
 }
 
-/// Tries the slots of the right kind, the cheapest first. Slots that ask for much, or that another repository has, are tried
-/// only if `most` MiB of memory are enough for them.
+/// Tries the slots of the right kind, cheapest first. Slots that need much memory, or that belong to another
+/// repository, are tried only if `most` MiB are enough for them.
 pub(crate) fn unlock(
     found: Vec<Found>,
     input: &SlotInput,
@@ -94,7 +94,7 @@ pub(crate) fn unlock(
     }
 }
 
-/// Key slots that are read.
+/// Most key slots that are read.
 const SLOTS_READ: usize = 1_024;
-/// More than any descriptor has.
+/// Above the size of any descriptor.
 const DESCRIPTOR_BYTES: u64 = 64 << 10;

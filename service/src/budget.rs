@@ -1,24 +1,24 @@
-//! Budget: how long a job may go on. It is asked between steps; what is left over, the next run does.
+//! Budget: how long a job may run. Jobs ask between steps; the next run does the rest.
 
 use core::fmt;
 use std::sync::Arc;
 
-/// Says when a job has to come to an end. The job then ends at its next safe point, with what it has done noted.
+/// Says when a job has to end. The job then ends at its next safe point and notes its progress.
 #[derive(Clone, Default)]
 pub struct Budget(Option<Arc<dyn Fn() -> bool + Send + Sync>>);
 
 impl Budget {
-    /// No end.
+    /// A budget without an end.
     pub fn unlimited() -> Self {
         Self(None)
     }
 
-    /// Ends once this says so. It is asked often, from any thread, and stays with its answer.
+    /// Ends once `is_over` says so. It is called often, from any thread, and must keep its answer.
     pub fn until(is_over: impl Fn() -> bool + Send + Sync + 'static) -> Self {
         Self(Some(Arc::new(is_over)))
     }
 
-    /// Whether there is an end: then a job divides its work.
+    /// Whether there is an end; if so, a job divides its work.
     pub fn is_limited(&self) -> bool {
         self.0.is_some()
     }

@@ -1,4 +1,4 @@
-//! Clients: their records, as the store holds them, each twice.
+//! Clients: their records in the store, each of which is stored twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,8 +15,8 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects::{self, Call};
 
-/// The newest record of a client; none if it has none. A record that is not sound might be the one that revokes it, so
-/// where neither copy is, nothing is believed.
+/// The newest record of a client; none if it has no record. An unsound record might be the one that revokes the client,
+/// so if both copies of a version are unsound, this fails.
 pub async fn read(host: &Host<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
     Ok(know(host, client).await?.record)
 }
@@ -26,20 +26,20 @@ pub async fn read(host: &Host<'_>, client: ClientId) -> Result<Option<ClientReco
 pub(crate) struct Known {
     /// The newest record.
     pub(crate) record: Option<ClientRecord>,
-    /// Copies of its versions that are not there.
+    /// Copies of its record versions that are missing.
     pub(crate) missing: Vec<Copy>,
 }
 
-/// A copy of a client record that is not there, and what it would hold.
+/// A missing copy of a client record, and the bytes it should hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Copy {
-    /// Its name.
+    /// The object's name.
     pub name: String,
-    /// The bytes of the other one.
+    /// The bytes of the existing copy.
     pub bytes: Bytes,
 }
 
-/// The same as [`read`], and what of it is stored once only. Second copies are read only where first ones are not sound.
+/// Like [`read`], and also finds missing copies. Reads second copies only if first ones are unsound.
 pub(crate) async fn know(host: &Host<'_>, client: ClientId) -> Result<Known, JobError> {
     let names = names(host, client).await?;
     if names.is_empty() {
@@ -64,11 +64,11 @@ pub(crate) async fn know(host: &Host<'_>, client: ClientId) -> Result<Known, Job
 /// All copies of a client's records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Survey {
-    /// The newest record, or why nothing can be believed; none if there is none.
+    /// The newest record, or why none can be believed; none without records.
     pub record: Option<Result<ClientRecord, ClientError>>,
-    /// Copies that are not there, the other one being sound.
+    /// Copies that are missing while the other copy is sound.
     pub missing: Vec<Copy>,
-    /// Copies that are not what the other one is, which is sound.
+    /// Copies that differ from the other copy, which is sound.
     pub damaged: Vec<String>,
 }
 
@@ -102,7 +102,7 @@ pub async fn survey(host: &Host<'_>, client: ClientId) -> Result<Survey, JobErro
     Ok(survey)
 }
 
-/// Writes copies that are not there.
+/// Writes missing copies.
 pub async fn write(store: &dyn Store, copies: &[Copy]) -> Result<(), StoreError> {
     for copy in copies {
         store.create(&objects::key(copy.name.as_str()), copy.bytes.clone()).await?;
@@ -110,8 +110,8 @@ pub async fn write(store: &dyn Store, copies: &[Copy]) -> Result<(), StoreError>
     Ok(())
 }
 
-/// Writes copies that are not there before something is decided that depends on them. Where one is not permitted, as a
-/// first copy to a function, check tells.
+/// Writes missing copies before anything is decided that depends on them. A copy that the store denies is skipped (a
+/// Lambda function may not write first copies); `check` reports it.
 pub(crate) async fn complete(store: &dyn Store, copies: &[Copy]) -> Result<(), StoreError> {
     for copy in copies {
         match write(store, std::slice::from_ref(copy)).await {
@@ -122,18 +122,18 @@ pub(crate) async fn complete(store: &dyn Store, copies: &[Copy]) -> Result<(), S
     Ok(())
 }
 
-/// The names of a client's records and their second copies.
+/// The versions and names of a client's records, first and second copies.
 async fn names(host: &Host<'_>, client: ClientId) -> Result<BTreeSet<Named>, JobError> {
     let listed = objects::list(host.store, &format!("clients/{client}/")).await?;
     let named =
         listed.into_iter().filter_map(|listed| Some((layout::client_version(listed.key.as_str())?, listed.key)));
     let named: BTreeSet<Named> = named.map(|(version, key)| (version, key.as_str().to_owned())).collect();
-    // A version far above the others was never reached by one after another.
+    // Numbers grow by one, so a version far above all others is false.
     let last = reached(0, CHAIN_LEAP, named.iter().map(|(version, _)| *version));
     Ok(named.into_iter().filter(|(version, _)| *version <= last).collect())
 }
 
-/// Reads records, as far as they are there.
+/// Reads records; leaves out those that do not exist.
 async fn fetch<'a>(
     host: &Host<'_>,
     names: impl Iterator<Item = &'a Named>,
@@ -149,16 +149,15 @@ fn versions_of(found: &BTreeMap<Named, Vec<u8>>) -> Vec<(u64, Vec<u8>)> {
     found.iter().map(|((version, _), bytes)| (*version, bytes.clone())).collect()
 }
 
-/// A version, and the name of one of its copies; first copies sort first.
+/// A version, and the name of one of its copies. A first copy sorts before its second copy.
 type Named = (u64, String);
 
-/// The clients that have objects below a prefix such as `manifests/`, found without listing them all.
+/// The clients that have objects below a prefix such as `manifests/`, found without listing all objects.
 pub async fn below(store: &dyn Store, prefix: &str) -> Result<Vec<ClientId>, JobError> {
     seek(store, prefix, None).await
 }
 
-/// The clients that have objects below `manifests/` or `receipts/` with numbers above those of their heads: one listing of
-/// one object for each client.
+/// The clients with objects below `manifests/` or `receipts/` behind their heads. One short listing per client.
 pub async fn below_behind(
     store: &dyn Store,
     prefix: &str,
@@ -172,12 +171,12 @@ async fn seek(
     prefix: &str,
     heads: Option<&BTreeMap<ClientId, ClientHead>>,
 ) -> Result<Vec<ClientId>, JobError> {
-    // Ids are random: the parts of the names are about equally long.
+    // Ids are random, so the sixteen parts are about equally long.
     let parts = (0..16).map(|digit| -> Call<'_, _> { Box::pin(seek_part(store, prefix, digit, heads)) });
     Ok(objects::together(parts).await?.concat())
 }
 
-/// Of the clients whose ids begin with a digit, those that have objects behind their heads.
+/// The clients whose ids begin with this hex digit and that have objects behind their heads.
 async fn seek_part(
     store: &dyn Store,
     prefix: &str,
@@ -198,7 +197,7 @@ async fn seek_part(
         let head = head.map(|number| objects::key(format!("{prefix}{client}/{number:020}")));
         if head.as_ref().is_none_or(|head| listed.key > *head) {
             clients.push(client);
-            // This sorts behind every number: the next object listed is another client's.
+            // This key sorts behind every number, so the next listed object is another client's.
             after = Some(objects::key(format!("{prefix}{client}/{}", "9".repeat(21))));
         } else {
             after = head;

@@ -19,40 +19,40 @@ use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::{self, View};
 
-/// What a writer wants to change in the state.
+/// The changes that a writer wants to make to the state.
 #[derive(Clone, Default)]
 pub struct Proposal {
     /// Changes of segments, snapshots, heads, packs and doomed names.
     pub delta: StateDelta,
     /// New segments; the delta names them.
     pub segments: Vec<(ObjectHash, Vec<u8>)>,
-    /// Changes of the overlay, by domain; empty bits remove.
+    /// Changes of the overlay by domain. A mark with empty bits removes the mark.
     pub overlay: BTreeMap<DomainId, BTreeMap<(ChunkId, PackTag), Mark>>,
-    /// The last change folded in, if that moved.
+    /// The last change that was folded in, if there is a new one.
     pub change_head: Option<(u64, ObjectHash)>,
-    /// The change that holds the policy in force, if that changed.
+    /// The change that holds the policy in force, if there is a new one.
     pub policy: Option<(u64, ObjectHash)>,
-    /// The floor and the hold of replaced policies that go on, if that changed.
+    /// The guard (floor and hold) of replaced policies that still lasts, if it changed.
     pub lingering: Option<Lingering>,
-    /// The last expiry folded in, if that moved.
+    /// The last expiry that was folded in, if there is a new one.
     pub expiry_head: Option<(u64, ObjectHash)>,
-    /// Ids of which no copy is left in the index.
+    /// Ids that have no copy left in the index.
     pub removed_ids: BTreeSet<(DomainId, ChunkId)>,
-    /// The number of a rebuilt root, which has no base.
+    /// The number of a rebuilt root, which has no base. None for all other roots.
     pub rebuilt_as: Option<u64>,
-    /// Whether the writer stands by the root: what other writers make of it is compared with it.
+    /// Whether the writer has verified the state, so that this root becomes the baseline for later verification.
     pub is_baseline: bool,
 }
 
 impl Proposal {
-    /// Whether the next root would change nothing about what is stored.
+    /// Whether this would change no record and no mark.
     pub fn is_empty(&self) -> bool {
         self.delta.is_empty() && self.overlay.is_empty()
     }
 }
 
-/// Writes the runs and the next root. Gives the root if this writer won; none if another one did, and then everything
-/// that was decided has to be decided again on the new root.
+/// Writes the runs and the next root. Returns the root if this writer won. None if another writer won: then everything
+/// has to be decided again on the new root.
 pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<Option<(Root, ObjectHash)>, JobError> {
     let nothing = State::default();
     let (old, state) = match (&proposal.rebuilt_as, &view.root) {
@@ -80,7 +80,7 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
     };
     let is_newest_known = async { if proposal.rebuilt_as.is_some() { Ok(()) } else { refuse_older(host, view).await } };
     let now = async { Ok(host.now().await?) };
-    // None of these refers to another, and none counts before a root names it.
+    // None of these objects refers to another, and none counts before a root names it.
     let (_, runs, (), time) = futures::try_join!(objects::together(segments), runs, is_newest_known, now)?;
     let Some(runs) = runs else { return Ok(None) };
     let before = view.root.as_ref().map(|(root, _)| root);
@@ -99,14 +99,14 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
     };
     let bytes = root.encode().map_err(|_| JobError::RootSize { number })?;
     let hash = ObjectHash::of(&bytes);
-    // Told before: what this root removes nobody else accounts for.
+    // Noted before the root is created: no other record accounts for what this root removes.
     if proposal.is_baseline {
         baseline::note(host, view.number(), (number, hash)).await?;
     }
     create(host.store, (root, hash), bytes, &view.unreached).await
 }
 
-/// Refuses to write on this root where something tells of a newer one that is gone.
+/// Fails if a record is evidence of a newer root that is gone: nobody may write on an older one.
 async fn refuse_older(host: &Host<'_>, view: &View) -> Result<(), JobError> {
     let lost = match view.root {
         Some(_) => view::lost_by_deletions(host.store, view).await?,
@@ -115,8 +115,8 @@ async fn refuse_older(host: &Host<'_>, view: &View) -> Result<(), JobError> {
     lost.map_or(Ok(()), |(_, evidence)| Err(JobError::StateLost { evidence }))
 }
 
-/// Creates a root and says whether it won: the object was created or is its own, and afterwards its base is still there,
-/// or, of a root without a base, no newer root is.
+/// Creates a root; none if it did not win. It wins if the object is new or our own, and afterwards its base still
+/// exists. A root without a base wins if no newer root exists.
 async fn create(
     store: &dyn Store,
     (root, hash): (Root, ObjectHash),
@@ -131,13 +131,13 @@ async fn create(
     let has_won = match root.base {
         _ if is_planted(Fault::WinUnchecked) => true,
         Some((base, base_hash)) => view::is_there(store, base, base_hash).await?,
-        // Number 1 may have been free because it was deleted long ago: without a base only the newest root counts.
+        // Number 1 may be free because it was deleted long ago, so a root without a base must also be the newest.
         None => view::Listed::read(store).await?.newest(unreached) == Some(number),
     };
     Ok(has_won.then_some((root, hash)))
 }
 
-/// Creates an object named by its hash.
+/// Creates an object named by its hash. If it exists with another length, fails.
 pub async fn put(store: &dyn Store, name: String, bytes: impl Into<Bytes>) -> Result<(), JobError> {
     let bytes = bytes.into();
     let length = bytes.len() as u64;
@@ -151,9 +151,8 @@ pub async fn put(store: &dyn Store, name: String, bytes: impl Into<Bytes>) -> Re
     Ok(())
 }
 
-/// Writes the run of one kind: the changes, folded with as many of the newest runs as keeps their number small. None if
-/// one of these is gone: then the root that names it is not the newest any more, or the state is lost, and whoever reads
-/// it again learns which.
+/// Writes the run of one kind: the changes, merged with as many of the newest runs as keeps their number small. None if
+/// one of these is gone: the root is superseded, or the state is lost. The next read of the state tells which.
 async fn write_records(
     host: &Host<'_>,
     old: &[RunRef],
@@ -187,7 +186,7 @@ async fn write_records(
     Ok(Some(runs))
 }
 
-/// Writes the runs of the overlays that change, and notes their names in the delta. False if one that is folded is gone.
+/// Writes the overlay runs that change, and notes their names in the delta. False if a run to be merged is gone.
 async fn write_overlays(
     host: &Host<'_>,
     old: &State,
@@ -205,8 +204,8 @@ async fn write_overlays(
     Ok(true)
 }
 
-/// Writes the run of a domain's overlay, for the root of this number: new marks, folded with as many of the newest runs as
-/// keeps their number small. Notes its name in the delta. False if one of those is gone.
+/// Writes an overlay run of a domain for the root of this number: the new marks, merged with as many of the newest runs
+/// as keeps the number of runs small. Notes its name in the delta. False if a run to be merged is gone.
 pub(crate) async fn write_marks(
     host: &Host<'_>,
     old: &State,

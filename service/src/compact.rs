@@ -1,5 +1,4 @@
-//! Compact: merges index segments by size, so that few have to be searched for any one id. Ingest folds small segments
-//! by itself; what outgrew that is merged here.
+//! Compact: merges index segments that ingest leaves alone, so that a search for an id touches few of them.
 
 mod merge;
 
@@ -19,27 +18,25 @@ use crate::faults::windows;
 use crate::host::Host;
 use crate::view::{self, Parts, View};
 
-/// What was merged.
+/// What a compaction did.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Segments there were.
+    /// Segments before.
     pub segments_before: u64,
-    /// Segments there are now.
+    /// Segments after.
     pub segments_after: u64,
     /// The number of the newest root.
     pub root: u64,
-    /// Whether the budget was over before everything was looked at. What was merged until then counts.
+    /// Whether the budget was over before every domain was examined. What was merged counts.
     pub is_unfinished: bool,
 }
 
-/// Merges the segments of every domain as far as that is worth it, each domain in one root. Without anything to merge no
-/// root is written.
+/// Merges each domain's segments if that is worth it, with one root per domain. May write no root at all.
 pub async fn compact(host: &Host<'_>) -> Result<Report, JobError> {
     compact_until(host, &Budget::unlimited()).await
 }
 
-/// The same, one domain after another, each in a root of its own, until the budget is over. What is merged needs nothing
-/// more, so the next run goes on by itself.
+/// Like [`compact`], until the budget is over. A merged domain needs nothing more, so the next run continues by itself.
 pub async fn compact_until(host: &Host<'_>, budget: &Budget) -> Result<Report, JobError> {
     compact_within(host, &Limits::of(host.store), budget).await
 }
@@ -50,7 +47,7 @@ async fn compact_within(host: &Host<'_>, limits: &Limits, budget: &Budget) -> Re
     let segments = view.state.segments.len() as u64;
     let mut report =
         Report { segments_before: segments, segments_after: segments, root: view.number(), is_unfinished: false };
-    // What is not worth it takes no time: else who has little would never get beyond it.
+    // Skips domains not worth it before asking the budget: a small budget would never get beyond them.
     for domain in view.domains().into_iter().filter(|domain| !chosen(&view, *domain, limits).is_empty()) {
         if budget.is_over() {
             report.is_unfinished = true;
@@ -65,16 +62,16 @@ async fn compact_within(host: &Host<'_>, limits: &Limits, budget: &Budget) -> Re
 
 /// How many segments there may be, and how large.
 struct Limits {
-    /// Segments that may cover one id.
+    /// How many segments may cover one id.
     cover: usize,
-    /// Entries that are merged at once, and so about those of one segment that is written.
+    /// Entries merged at once, which is about the size of a new segment.
     entries: u64,
-    /// Segments that follow each other and have so many entries together are copied again only if they must.
+    /// A chain with this many entries or more is copied again only if the cover limit requires it.
     grown: u64,
 }
 
 impl Limits {
-    /// What fits into memory, and surely into the largest object that the store takes.
+    /// Limits by memory, and by the largest object that the store takes.
     fn of(store: &dyn Store) -> Self {
         let entries = store.largest().map_or(ENTRIES, |bytes| ENTRIES.min(bytes / ENTRY_BYTES));
         Self { cover: windows().cover, entries, grown: GROWN }
@@ -97,7 +94,7 @@ async fn compact_domain(host: &Host<'_>, domain: DomainId, limits: &Limits) -> R
                 }
                 match merge::merge(host, domain, chosen, limits.entries).await? {
                     Some(merged) => merged,
-                    // Another writer has superseded one, or it is lost; whoever reads the state again learns which.
+                    // Another writer has superseded a segment, or it is lost. The next read of the state tells which.
                     None => continue,
                 }
             }
@@ -105,22 +102,22 @@ async fn compact_domain(host: &Host<'_>, domain: DomainId, limits: &Limits) -> R
         if let Some((root, _)) = commit(host, &view, merged.proposal(domain, &view, host.now().await?)).await? {
             return Ok(report(root.number, before - merged.parts.len() as u64 + merged.made.len() as u64));
         }
-        // Whoever was faster may have merged or removed the same segments: what was merged is looked at again.
+        // The faster writer may have changed these segments, so the next attempt examines the merged ones again.
         made = Some(merged);
     }
     Err(JobError::Contended { attempts: ATTEMPTS })
 }
 
-/// Segments of one domain of which no two cover the same id, in their order.
+/// Segments of one domain that cover disjoint ranges of ids, in order.
 struct Chain {
     entries: u64,
     last: ChunkId,
-    /// Whether its last segment is full, about.
+    /// Whether its last segment is about full.
     is_full: bool,
     parts: Vec<Part>,
 }
 
-/// The segments of a domain as chains, the smallest first. Full ones are followed; those that are not are better merged.
+/// The chains of a domain, the smallest first. Only a full segment gets a successor: a small one is better merged.
 fn chains(view: &View, domain: DomainId, limits: &Limits) -> Vec<Chain> {
     let of_domain = view.state.segments.iter().filter(|((of, _), _)| *of == domain);
     let mut parts: Vec<Part> = of_domain.map(|((_, hash), record)| (*hash, record.clone())).collect();
@@ -128,7 +125,7 @@ fn chains(view: &View, domain: DomainId, limits: &Limits) -> Vec<Chain> {
     let mut chains: Vec<Chain> = Vec::new();
     for part in parts {
         let (entries, first, last) = (part.1.entries, part.1.first, part.1.last);
-        // That one goes on which ends nearest before it: most likely both were written by one merge.
+        // Appends to the chain that ends nearest before this segment: most likely one merge wrote both.
         let is_full = entries >= limits.entries / 2;
         match chains.iter_mut().filter(|chain| chain.is_full && chain.last < first).max_by_key(|chain| chain.last) {
             Some(chain) => {
@@ -142,9 +139,9 @@ fn chains(view: &View, domain: DomainId, limits: &Limits) -> Vec<Chain> {
     chains
 }
 
-/// The segments that are merged: those of chains that are no larger than all smaller ones together, so that an entry is
-/// copied a logarithmic number of times; and then of as many as it takes that few enough cover any one id. A chain that has
-/// grown is copied again only if it must. If what has to be held of all these is too much, the largest stay.
+/// The chains to merge. First come chains no larger than the sum of all smaller ones, so that each entry is copied only
+/// a logarithmic number of times. Then come as many as the cover limit requires; a grown chain is merged only for this
+/// reason. If their dictionaries do not fit into memory, the largest chains are left out.
 fn chosen(view: &View, domain: DomainId, limits: &Limits) -> Vec<Vec<Part>> {
     let chains = chains(view, domain, limits);
     let mut total = 0;
@@ -165,7 +162,7 @@ fn chosen(view: &View, domain: DomainId, limits: &Limits) -> Vec<Vec<Part>> {
     let mut held = 0;
     let fits = chains.iter().take_while(|chain| {
         let dictionary = |at: usize| chain.parts.get(at).map_or(0, |(_, record)| Sequence::dictionary_bytes(record));
-        // At most two of a chain are read at a time.
+        // At most two segments of a chain are read at the same time.
         held += (0..chain.parts.len()).map(|at| dictionary(at) + dictionary(at + 1)).max().unwrap_or(0);
         held <= DICTIONARIES
     });
@@ -175,18 +172,18 @@ fn chosen(view: &View, domain: DomainId, limits: &Limits) -> Vec<Vec<Part>> {
     }
 }
 
-/// Which segments there are.
+/// Only the names of segments and overlay runs, no indexes.
 const NAMES: Parts =
     Parts { kinds: &[RunKind::Segments, RunKind::Doomed, RunKind::OverlayRuns], domains: Some(BTreeSet::new()) };
-/// More than an entry ever takes: its own 32 bytes, and those of a block and a pack that it has to itself.
+/// Upper bound of the bytes per entry: 32 of its own, and those of a block and a pack that hold nothing else.
 const ENTRY_BYTES: u64 = 96;
-/// Entries that are merged at once: a hundred bytes for each, and as much for its block, are held.
+/// Entries merged at once. Each needs about 100 bytes of memory, and as much for its block.
 pub(crate) const ENTRIES: u64 = 1 << 20;
-/// Entries of a chain that is copied again only if it must.
+/// A chain with this many entries is copied again only if the cover limit requires it.
 const GROWN: u64 = SEGMENT_ENTRIES / 2;
-/// Bytes of what is held of all segments that are read at once: 12 for each block, 48 for each pack.
+/// Memory for the dictionaries of all segments read at once: 12 bytes for each block, 48 for each pack.
 const DICTIONARIES: u64 = 192 << 20;
-/// So often a compaction is begun again after another writer won.
+/// How often a compaction is begun again after another writer won.
 const ATTEMPTS: u32 = 16;
 
 #[cfg(test)]

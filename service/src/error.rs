@@ -7,13 +7,13 @@ use copal_store::StoreError;
 
 use crate::witness::refusal;
 
-/// Why a job ended without doing its work. Nothing is half done: the next run goes on.
+/// Why a job ended without doing its work. Nothing is half done: the next run continues.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// An object that the job cannot do without is damaged.
+    /// An object that the job needs is damaged.
     #[error("{object} is damaged: {why}")]
     Damaged {
         /// The object's name.
@@ -21,56 +21,56 @@ pub enum JobError {
         /// What is wrong with it.
         why: String,
     },
-    /// No job deletes such an object, whoever has listed it.
+    /// An object of a kind that no job deletes was listed for deletion.
     #[error("{name} was to be deleted, and no job deletes an object of such a name")]
     NotDeletable {
         /// The object's name.
         name: String,
     },
-    /// The newest state is gone: nobody may write on an older one.
+    /// The newest state is gone. Nobody may write on an older one.
     #[error("the repository's state is lost: {evidence}")]
     StateLost {
-        /// What shows it.
+        /// The evidence, in words.
         evidence: String,
     },
-    /// The newest state says what nobody has signed. Nothing is removed on it.
+    /// The newest state contradicts what clients have signed. Nothing is removed on it.
     #[error("the state of root {root} does not follow from what clients have signed: {why}")]
     Contradicted {
         /// The number of its root.
         root: u64,
-        /// What shows it.
+        /// The evidence, in words.
         why: String,
     },
     /// Other writers kept winning.
     #[error("other writers were faster {attempts} times in a row")]
     Contended {
-        /// How often it was tried.
+        /// How many attempts were made.
         attempts: u32,
     },
-    /// Entries do not fit a segment.
+    /// The entries do not fit a segment.
     #[error(transparent)]
     Segment(#[from] SegmentLimit),
-    /// Blocks do not fit a pack.
+    /// The blocks do not fit a pack.
     #[error(transparent)]
     Pack(#[from] PackLimit),
-    /// A domain holds more than one run of a job takes.
+    /// The domain holds more than one run of a job can take.
     #[error(transparent)]
     Inventory(#[from] InventoryLimit),
     /// A root would be larger than the format allows.
     #[error("the root of number {number} would be too large")]
     RootSize {
-        /// Its number.
+        /// The root's number.
         number: u64,
     },
 }
 
 impl JobError {
-    /// Damage of an object, with the decoder's words.
+    /// A damaged object, with the decoder's message.
     pub fn damaged(object: impl Into<String>, why: impl core::fmt::Display) -> Self {
         Self::Damaged { object: object.into(), why: why.to_string() }
     }
 
-    /// The object that is at fault and why, if one is: it is damaged, or the store has it and does not give it.
+    /// The object at fault and why; the error itself unless the object is damaged or the store refuses it.
     pub fn blame(self) -> Result<(String, String), Self> {
         match self {
             Self::Damaged { object, why } => Ok((object, why)),

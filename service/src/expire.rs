@@ -1,4 +1,4 @@
-//! Expire: finds what the signed policy no longer keeps, says so in an expiry, and has it folded in.
+//! Expire: lists the snapshots that the signed policy no longer keeps in an expiry, and has ingest fold it in.
 
 use std::collections::BTreeSet;
 
@@ -21,42 +21,41 @@ use crate::objects;
 use crate::policy;
 use crate::view::{self, Parts, View};
 
-/// What expired.
+/// What an expire job did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// Snapshots that are not kept any longer.
+    /// Snapshots that expired.
     pub expired: Vec<SnapshotId>,
-    /// Changes and expiries that were found waiting and are not believed, and why.
+    /// Changes and expiries that were waiting and are not believed, with reasons.
     pub refused: Vec<(String, String)>,
-    /// Whether the budget was over before everything had expired. What has counts; the next run goes on.
+    /// Whether the budget was over before everything had expired. What has expired counts; the next run continues.
     pub is_unfinished: bool,
-    /// Series of which nothing expires, and why.
+    /// Series in which nothing expires, with reasons.
     pub held: Vec<Held>,
 }
 
-/// Lets expire what the policy in force no longer keeps. Without a policy, or with nothing to expire, nothing is
-/// written.
+/// Expires what the policy in force no longer keeps. Without a policy, or with nothing to expire, writes nothing.
 pub async fn expire(host: &Host<'_>, by: IngestBy) -> Result<Report, JobError> {
     expire_until(host, by, &Budget::unlimited()).await
 }
 
-/// The same, one expiry after another until the budget is over. Each counts by itself.
+/// Like [`expire`], one expiry after another until the budget is over. Each expiry counts by itself.
 pub async fn expire_until(host: &Host<'_>, by: IngestBy, budget: &Budget) -> Result<Report, JobError> {
     let mut report = Report::default();
-    // What expires takes as many expiries as it takes; only where none of them counts another service is in the way.
+    // There may be many expiries. Only if none of them takes effect is another service in the way.
     let mut in_vain = 0;
     while in_vain < ATTEMPTS {
         if budget.is_over() {
             report.is_unfinished = true;
             return Ok(report);
         }
-        // An expiry is believed on the last change it knows only: what waits is folded in before.
+        // An expiry is believed only if it names the last change, so waiting changes are folded in first.
         fold(host, by, &mut report).await?;
         let view = view::read_parts(host.store, &SNAPSHOTS).await?;
         view::refuse_rootless(host, &view).await?;
         let Some(expiry) = decide(host, &view, &mut report).await? else { return Ok(report) };
         let bytes = Bytes::from(expiry.encode());
-        // If another service was faster, its expiry is folded in, and this one decides again.
+        // If another service was faster, its expiry is folded in, and the next round decides again.
         host.store.create(&objects::key(layout::expiry(expiry.number)), bytes).await?;
         fold(host, by, &mut report).await?;
         let view = view::read_parts(host.store, &SNAPSHOTS).await?;
@@ -77,7 +76,7 @@ async fn fold(host: &Host<'_>, by: IngestBy, report: &mut Report) -> Result<(), 
     Ok(())
 }
 
-/// The expiry that follows the last one; none if there is nothing to expire.
+/// The next expiry; none if nothing expires.
 async fn decide(host: &Host<'_>, view: &View, report: &mut Report) -> Result<Option<Expiry>, JobError> {
     let Some((root, hash)) = &view.root else { return Ok(None) };
     let Some((change, _)) = root.change_head else { return Ok(None) };
@@ -87,7 +86,7 @@ async fn decide(host: &Host<'_>, view: &View, report: &mut Report) -> Result<Opt
     if expirable(&policy, &view.state.snapshots, time).is_empty() {
         return Ok(None);
     }
-    // A state may hold snapshots that nobody has made, which push others out of a rule.
+    // A state may hold snapshots that no client has made and that push others out of a rule. So the state is verified.
     let mut whole = view::read_root(host.store, (root.number, *hash), &Parts::RECORDS).await?;
     let Some(agreed) = baseline::verify(host, None, &whole).await? else { return Ok(None) };
     agreed.mends.apply(host, &mut whole).await?;
@@ -100,7 +99,7 @@ async fn decide(host: &Host<'_>, view: &View, report: &mut Report) -> Result<Opt
     Ok(Some(Expiry { number: last + 1, previous, policy: number, change, time, snapshots }))
 }
 
-/// No index is asked.
+/// Snapshots only, no indexes.
 const SNAPSHOTS: Parts = Parts { kinds: &[RunKind::Snapshots], domains: Some(BTreeSet::new()) };
-/// So often it is decided again after changes or other expiries came between.
+/// How often in a row expiries may take no effect.
 const ATTEMPTS: u32 = 16;

@@ -1,63 +1,63 @@
-//! Faults: mistakes that the simulation plants to show that it finds them, and time windows it makes short enough to
-//! live through. Without the feature `faults` nothing is planted and the windows are what the design says.
+//! Faults: mistakes that the simulation plants to prove that it finds them, and time windows it shortens. Without the
+//! feature `faults` nothing is planted and the windows are [`Windows::DESIGN`].
 
 use core::time::Duration;
 
-/// A mistake: one of the protocol's rules is not followed.
+/// A mistake: the code breaks one of the protocol's rules.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// A writer takes its root for the next one without looking for its base.
+    /// A writer counts its root as the winner without checking its base.
     WinUnchecked,
-    /// A reader takes the newest root without looking for its base.
+    /// A reader takes the newest root without checking its base.
     BaseUnchecked,
-    /// What a root is going to doom is deleted before that root is written.
+    /// Prune deletes objects before the root that dooms them is written.
     DeletedFirst,
-    /// What pages that stay refer to is removed if no kept snapshot reaches it.
+    /// Prune removes what no kept snapshot reaches, although a page that stays refers to it.
     SecondMarkDropped,
-    /// Who lost against another writer proposes the same again.
+    /// A writer that lost against another one proposes the same changes again.
     ChecksNotRepeated,
-    /// Doomed names are cleared by who has not deleted them.
+    /// A prune clears doomed names although it has not deleted their objects.
     ClearedBlindly,
-    /// Of several copies a lost one may be the one that stays.
+    /// The copy of an id that stays may be a lost one.
     LostPreferred,
-    /// Copies of an id leave all at once or not at all.
+    /// Copies of an id are removed all at once or not at all.
     RemovedById,
-    /// A snapshot is accepted without its root page.
+    /// Ingest accepts a snapshot without its root page.
     RootPageUnchecked,
-    /// Names that are doomed or spent are accepted.
+    /// Ingest accepts names that are doomed or spent.
     DoomedAccepted,
-    /// An expiry is believed without asking the policy.
+    /// Ingest believes an expiry without checking the policy.
     ExpiryBelieved,
-    /// A rejection is answered before a root decides it.
+    /// Ingest writes a rejection before a root decides it.
     RejectedOutside,
-    /// References are looked up in an older root than the one that becomes the base.
+    /// Ingest looks references up in an older root than the base.
     OldReferences,
-    /// Marking does not go on from what was forgotten and brought back.
+    /// Mark does not follow snapshots that were forgotten and undeleted.
     UndeleteMissed,
-    /// Objects that no root names are deleted without having been listed as doomed.
+    /// Prune deletes orphans without listing them as doomed.
     OrphansNotDoomed,
-    /// The floor and the hold of a policy are not read.
+    /// The floor and the hold of a policy are ignored.
     GuardIgnored,
-    /// What was forgotten is removed although the floor or a hold keeps it.
+    /// Prune removes forgotten snapshots although the floor or a hold keeps them.
     ForgottenUnguarded,
-    /// A missing pack that a check has not looked for counts as there.
+    /// A missing pack counts as found although check has not looked for it.
     UnseenAcquitted,
-    /// Of several copies the newest one counts, whoever has claimed it.
+    /// The newest copy of an id counts, whoever has claimed it.
     NewerCopyWins,
-    /// What a proven copy displaces leaves after the grace period, whatever the floor.
+    /// A copy displaced by a proven one leaves after the grace period, without waiting for the floor.
     FloorNotAwaited,
-    /// What a policy guarded ends with the policy.
+    /// The guard of a replaced policy ends with the policy.
     FloorLowered,
-    /// Blocks of packs that nobody has proven are moved.
+    /// Prune moves blocks of unproven packs.
     UnprovenMoved,
-    /// A prune believes whatever state it finds.
+    /// Prune believes every state.
     StateBelieved,
-    /// A root that a full client says it has seen, and that is not there, stops everybody.
+    /// Ingest fails for all clients if one has seen a root that does not exist.
     RootUnbounded,
 }
 
 impl Fault {
-    /// All mistakes.
+    /// All faults.
     pub const ALL: [Fault; 24] = [
         Fault::WinUnchecked,
         Fault::BaseUnchecked,
@@ -86,23 +86,23 @@ impl Fault {
     ];
 }
 
-/// How long things stay, and how many.
+/// How long things stay, and how many of them.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Windows {
-    /// So many roots always stay.
+    /// So many of the newest roots always stay.
     pub roots_kept: usize,
-    /// Younger roots always stay.
+    /// Roots younger than this always stay.
     pub roots_age: Duration,
-    /// An object that no root lists is left alone for so long: it may belong to a run that is under way.
+    /// How long an object that no root names is left alone: it may belong to a running job.
     pub orphan_age: Duration,
-    /// So many segments may cover one id before they are merged.
+    /// How many segments may cover one id before they are merged.
     pub cover: usize,
-    /// So many calls of the store are made at the same time.
+    /// How many store calls are made at the same time.
     pub together: usize,
 }
 
 impl Windows {
-    /// What the design says.
+    /// The values of the design.
     pub const DESIGN: Self = Self {
         roots_kept: 100,
         roots_age: Duration::from_secs(7 * 24 * 3600),
@@ -123,7 +123,7 @@ mod planted {
         static WINDOWS: Cell<Windows> = const { Cell::new(Windows::DESIGN) };
     }
 
-    /// Plants a mistake in this thread, and sets its windows.
+    /// Plants a fault in this thread, and sets its windows.
     pub fn plant(fault: Option<Fault>, windows: Windows) {
         FAULT.set(fault);
         WINDOWS.set(windows);

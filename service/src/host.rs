@@ -1,4 +1,4 @@
-//! Host: what a job needs of the world besides its parameters.
+//! Host: the job context, which is everything a job needs besides its parameters.
 
 use copal_engine::id::RepositoryId;
 use copal_engine::room::Scratch;
@@ -11,14 +11,14 @@ pub trait Entropy: Send + Sync {
     fn fill(&self, bytes: &mut [u8]);
 }
 
-/// What a job works with.
+/// The context of a job: store, randomness, scratch storage, and whose repository it is.
 #[derive(Clone, Copy)]
 pub struct Host<'a> {
     /// The repository's objects.
     pub store: &'a dyn Store,
-    /// Random bytes, for what must never be made twice.
+    /// Random bytes, which make every new object's bytes (and therefore its name) unique.
     pub entropy: &'a dyn Entropy,
-    /// Room for what grows with a domain.
+    /// Scratch storage for data whose size grows with a domain.
     pub scratch: &'a dyn Scratch,
     /// The repository.
     pub repository: RepositoryId,
@@ -34,12 +34,12 @@ impl Host<'_> {
         bytes
     }
 
-    /// The store's time.
+    /// The current time by the store's clock.
     pub async fn now(&self) -> Result<Time, StoreError> {
         Ok(Time(self.store.now().await?.0))
     }
 
-    /// The store's time, to be noted; the earliest of all where the store takes no writes, for then nothing can be noted.
+    /// Like [`Self::now`], for a note. Time 0 if the store takes no writes, because then nothing can be noted.
     pub async fn now_to_note(&self) -> Result<Time, StoreError> {
         match self.now().await {
             Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => Ok(Time(0)),

@@ -1,5 +1,6 @@
-//! What runs beside the store without keys: ingest, expire, compact, prune, check, rebuild. Async functions over a [`Store`],
-//! hosted by the command on one machine and by functions in the cloud. They perform effects; the engine decides.
+//! What runs beside the store without keys: ingest, expire, compact, prune, check, rebuild. Async functions over a
+//! [`Store`], called by the `copal` command on one machine and by Lambda functions in the cloud. They perform effects;
+//! the engine decides.
 //!
 //! [`Store`]: copal_store::Store
 #![forbid(unsafe_code)]

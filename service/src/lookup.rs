@@ -1,5 +1,5 @@
-//! Lookup: what a domain's index says of some ids, where every request takes a round trip: only the pieces are read in
-//! which the ids are expected. Where the store maps objects, [`View`](crate::view::View) answers.
+//! Lookup: searches a domain's index for some ids on a far (remote) store. It reads only the pieces in which the ids
+//! are expected. If the store maps objects, [`View`](crate::view::View) is used instead.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,12 +15,12 @@ use futures::{StreamExt, stream};
 use crate::error::JobError;
 use crate::objects::{self, Call};
 
-/// The index of one domain: of its segments the heads, or all of small ones; of its overlay what is lost.
+/// The index of one domain: the heads of its segments (small segments whole), and the lost marks of its overlay.
 pub(crate) struct FarIndex {
     segments: Vec<Entries>,
-    /// The segments' names and lengths.
+    /// The names and lengths of the segments.
     named: Vec<(ObjectHash, u64)>,
-    /// Ascending.
+    /// Ascending by id and tag.
     lost: Vec<LostMark>,
 }
 
@@ -32,13 +32,13 @@ enum Entries {
 /// Which copies of an id count.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Counted {
-    /// All.
+    /// All copies.
     Any,
-    /// Those that are not lost.
+    /// Copies that are not lost.
     NotLost,
 }
 
-/// A mark by which a copy is lost, or, without a pack, what has no copy.
+/// A mark that says: this copy is lost; or, with [`PackTag::NONE`], this id has no copy.
 pub(crate) type LostMark = (ChunkId, PackTag, Mark);
 
 impl FarIndex {
@@ -51,7 +51,7 @@ impl FarIndex {
         Ok(Self { segments, named, lost })
     }
 
-    /// The height of each of the ids, which ascend: that of its first copy that counts; none if there is none.
+    /// The height of each id's first copy that counts; none without such a copy. The ids ascend.
     pub(crate) async fn heights(
         &self,
         store: &dyn Store,
@@ -72,7 +72,7 @@ impl FarIndex {
         Ok(heights)
     }
 
-    /// The heights of ids of which every copy counts.
+    /// The heights of ids all of whose copies count.
     async fn first_heights(&self, store: &dyn Store, ids: &[ChunkId]) -> Result<Vec<Option<u8>>, JobError> {
         let calls = self.segments.iter().map(|part| -> Call<'_, Vec<(usize, u8)>> {
             Box::pin(async move {
@@ -95,7 +95,7 @@ impl FarIndex {
         Ok(heights)
     }
 
-    /// The heights of ids of which a copy is marked as lost: which one that is, its block and pack tell.
+    /// The heights of ids with lost copies. A copy's block and pack tell whether it is a lost one.
     async fn heights_of_marked(
         &self,
         store: &dyn Store,
@@ -128,14 +128,15 @@ impl FarIndex {
                 heights[at] = heights[at].or(Some(height));
             }
         }
-        // Of each copy that is lost there is an entry, unless a bit of it makes it seem another copy, which is not lost.
+        // A lost copy without an entry is suspicious: a flipped bit may make its entry look like a copy that is not
+        // lost.
         if lost.iter().any(|(id, tag, _)| *tag != PackTag::NONE && !found.contains(&(*id, *tag))) {
             verify(store, self.named.iter().copied()).await?;
         }
         Ok(heights)
     }
 
-    /// The marks of these ids, which ascend, by which something is lost; ascending.
+    /// The marks by which these ids or copies of them are lost. Both the ids and the result ascend.
     pub(crate) fn lost(&self, ids: &[ChunkId]) -> Vec<LostMark> {
         let marks_of = |id: &ChunkId| {
             let start = self.lost.partition_point(|(of, ..)| of < id);
@@ -146,8 +147,7 @@ impl FarIndex {
     }
 }
 
-/// Reads all of a domain's segments and checks that they have the hashes they are named by: before what is not found in
-/// them counts as absent for good.
+/// Reads all segments of a domain and verifies their hashes, before an id that was not found counts as absent for good.
 pub(crate) async fn verify_segments(store: &dyn Store, state: &State, domain: DomainId) -> Result<(), JobError> {
     verify(store, segments_of(state, domain).map(|(hash, record)| (hash, record.length))).await
 }
@@ -167,8 +167,8 @@ fn segments_of(state: &State, domain: DomainId) -> impl Iterator<Item = (ObjectH
     state.segments.range(of_domain).map(|((_, hash), record)| (*hash, record))
 }
 
-/// Reads the overlay of a domain and keeps what is lost. A bit of a mark decides whether a lost copy may be referred to:
-/// nothing of a run counts before its hash was seen to be that of its name.
+/// Reads the overlay of a domain and keeps the lost marks. A single bit decides whether a page may refer to a copy, so
+/// a run counts only after its hash was verified.
 async fn read_lost(store: &dyn Store, state: &State, domain: DomainId) -> Result<Vec<LostMark>, JobError> {
     let runs = state.overlays_of(domain);
     let small = runs.iter().map(|(hash, record)| -> Call<'_, Option<Bytes>> {
@@ -181,7 +181,7 @@ async fn read_lost(store: &dyn Store, state: &State, domain: DomainId) -> Result
     });
     let small = objects::together(small).await?;
     let mut lost = LostCopies::default();
-    // The newest comes first, and is folded in last.
+    // The newest run comes first, and must be folded in last.
     for ((hash, record), bytes) in runs.iter().zip(small).rev() {
         let name = layout::state(*hash);
         let damaged = |error| JobError::damaged(&name, error);
@@ -219,7 +219,7 @@ async fn open_entries(
     if head.domain() == domain { Ok(Entries::Far(key, head)) } else { Err(other()) }
 }
 
-/// Reads what a search wants until it wants nothing more.
+/// Reads the ranges that a search wants, until it wants no more.
 async fn read_rounds(store: &dyn Store, key: &Key, search: &mut EntrySearch<'_>) -> Result<(), JobError> {
     loop {
         let ranges = search.next_round();
@@ -237,7 +237,7 @@ async fn read_rounds(store: &dyn Store, key: &Key, search: &mut EntrySearch<'_>)
     }
 }
 
-/// The tags of the packs of entries, by their blocks. A pack of no known kind or place has none: its entries do not count.
+/// Tags of packs by the entries' block numbers. Entries in packs of unknown kind or place do not count.
 async fn tags_of(
     store: &dyn Store,
     key: &Key,
@@ -282,12 +282,12 @@ fn gone(key: &Key) -> JobError {
     JobError::StateLost { evidence: format!("{key}, which the newest root names, is gone") }
 }
 
-/// Parts of no more bytes are read whole: that takes no longer than two pieces.
+/// Objects up to this length are read whole, which takes no longer than reading two pieces.
 const WHOLE: u64 = 256 << 10;
-/// Ids that are sought at once.
+/// Ids searched at the same time.
 const IDS: usize = 1 << 16;
-/// Parts that are searched at the same time.
+/// Segments searched at the same time.
 const PARTS: usize = 16;
-/// Pieces of one part that are read at the same time: so many, or so many bytes.
+/// Pieces of one segment read at the same time: a number of requests, and a number of bytes.
 const AT_ONCE: u64 = 64;
 const HELD: u64 = 4 << 20;

@@ -1,5 +1,5 @@
-//! Metrics: what became of a run, in numbers. Each has one name and one meaning, whichever host prints it: a function for
-//! CloudWatch, `copal serve` for Prometheus. `docs/operations.md` has the table, and the alarms.
+//! Metrics: the results of a run in numbers. Each has one name and one meaning, whichever host prints it: a Lambda
+//! function for CloudWatch, `copal serve` for Prometheus. `docs/operations.md` has the table and the alarms.
 
 use core::time::Duration;
 
@@ -8,20 +8,20 @@ use copal_engine::receipt::{Outcome, Receipt};
 use crate::check::{self, Kind};
 use crate::{compact, expire, prune};
 
-/// A number that runs tell, by its name.
+/// A named number that runs report.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Metric {
-    /// Its name, in CloudWatch's manner: `BytesDeleted`.
+    /// Its name in CloudWatch's style: `BytesDeleted`.
     pub name: &'static str,
-    /// What it counts.
+    /// Its unit.
     pub unit: Unit,
-    /// What the numbers of several runs are together.
+    /// How the numbers of several runs combine.
     pub sum: Sum,
-    /// What it says.
+    /// Its description.
     pub about: &'static str,
 }
 
-/// What a metric counts.
+/// The unit of a metric.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Unit {
     /// Things.
@@ -32,23 +32,23 @@ pub enum Unit {
     Seconds,
 }
 
-/// What the numbers of several runs are together.
+/// How the numbers of several runs combine.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Sum {
     /// They add up.
     Total,
-    /// The last one says how it is.
+    /// The last number counts.
     Level,
 }
 
-/// The numbers of one run, each once.
+/// The numbers of one run, one per metric.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Metrics {
     values: Vec<(Metric, f64)>,
 }
 
 impl Metrics {
-    /// Notes a number. Of a total it is added to what was noted.
+    /// Notes a number. A total is added to what was noted; a level replaces it.
     pub fn note(&mut self, metric: Metric, value: f64) -> &mut Self {
         match self.values.iter_mut().find(|(of, _)| *of == metric) {
             Some((Metric { sum: Sum::Total, .. }, noted)) => *noted += value,
@@ -63,22 +63,22 @@ impl Metrics {
         self.note(metric, value as f64)
     }
 
-    /// What was noted, in that order.
+    /// The noted numbers, in the order in which their metrics were first noted.
     pub fn values(&self) -> &[(Metric, f64)] {
         &self.values
     }
 
-    /// What was noted under a name.
+    /// The noted number of this name.
     pub fn value(&self, name: &str) -> Option<f64> {
         self.values.iter().find(|(of, _)| of.name == name).map(|(_, value)| *value)
     }
 
-    /// A run, or a request, has ended.
+    /// Notes the end of a run or request.
     pub fn ended(&mut self, is_failure: bool, took: Duration) {
         self.count(RUNS, 1).count(FAILURES, is_failure.into()).note(DURATION, took.as_secs_f64());
     }
 
-    /// What ingest decided.
+    /// Notes what ingest decided.
     pub fn decided(&mut self, receipts: &[Receipt], refused: usize) {
         let accepted = receipts.iter().filter(|receipt| receipt.outcome == Outcome::Accepted).count();
         self.count(MANIFESTS_ACCEPTED, accepted as u64);
@@ -89,24 +89,24 @@ impl Metrics {
         }
     }
 
-    /// What expired.
+    /// Notes what expired.
     pub fn expired(&mut self, report: &expire::Report) {
         self.count(SNAPSHOTS_EXPIRED, report.expired.len() as u64);
-        // Without time to look nobody knows.
+        // An unfinished run has not seen all held snapshots.
         if !report.is_unfinished {
             self.count(SNAPSHOTS_HELD, report.held.len() as u64);
         }
         self.count(DECISIONS_REFUSED, report.refused.len() as u64);
     }
 
-    /// What was merged.
+    /// Notes what was merged.
     pub fn compacted(&mut self, report: &compact::Report) {
         self.count(SEGMENTS, report.segments_after);
         self.count(SEGMENTS_MERGED, report.segments_before.saturating_sub(report.segments_after));
         self.count(UNFINISHED, report.is_unfinished.into()).count(ROOT, report.root);
     }
 
-    /// What was freed, and what waits.
+    /// Notes what was freed, and what is still pending.
     pub fn pruned(&mut self, report: &prune::Report) {
         self.count(OBJECTS_DELETED, report.objects_deleted).count(BYTES_DELETED, report.bytes_deleted);
         self.count(BYTES_COPIED, report.bytes_copied).count(BYTES_PENDING, report.bytes_pending);
@@ -117,7 +117,7 @@ impl Metrics {
         self.count(UNFINISHED, report.is_unfinished.into());
     }
 
-    /// What was found wrong, and how much was read for it.
+    /// Notes what was found wrong, and how much was read.
     pub fn checked(&mut self, report: &check::Report) {
         let stale = report.findings.iter().filter(|finding| finding.kind == Kind::Stale).count();
         self.count(DAMAGE, report.wrong() - stale as u64).count(STALE, stale as u64);
@@ -139,7 +139,7 @@ macro_rules! metrics {
     ($($constant:ident = $sum:ident($name:literal, $unit:ident): $about:literal;)*) => {
         $(#[doc = $about] pub const $constant: Metric = $sum($name, Unit::$unit, $about);)*
 
-        /// All of them.
+        /// All metrics.
         pub const ALL: &[Metric] = &[$($constant),*];
     };
 }

@@ -1,4 +1,4 @@
-//! Objects: reading what the layout names, with the checks every reader makes.
+//! Objects: reads objects by their names, with the checks that every reader makes.
 
 use core::future::Future;
 use core::ops::Range;
@@ -16,37 +16,37 @@ use sha2::{Digest, Sha256};
 use crate::error::JobError;
 use crate::faults::windows;
 
-/// One of several calls of the store that do not wait for each other.
+/// One of several store calls that do not wait for each other.
 pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;
 
-/// Makes calls at the same time, a bounded number of them, and gives their answers in order.
+/// Runs calls concurrently, a bounded number at a time, and returns their answers in order.
 pub(crate) fn together<'a, T: Send + 'a>(calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
     few_together(windows().together, calls)
 }
 
-/// The same, of calls that need much memory each.
+/// Like [`together`], with a lower bound, for calls that need much memory each.
 pub(crate) fn few_together<'a, T: Send + 'a>(few: usize, calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
-    // Collected here, so that what the caller made them from is not kept while they run.
+    // Collected here, so that the data from which the caller built the calls is freed while they run.
     let calls: Vec<Call<'a, T>> = calls.collect();
     Box::pin(stream::iter(calls).buffered(few).try_collect())
 }
 
-/// The key of a name that the layout made.
+/// The key for a name that the layout made.
 pub fn key(name: impl Into<String>) -> Key {
     Key::new(name).expect("the layout makes sound names")
 }
 
-/// Creates an object; false if another one has that name. One with the same bytes is our own, of an earlier try of this very
-/// call whose answer was lost.
+/// Creates an object; false if the name is taken by other bytes. An object with the same bytes is our own: an earlier
+/// try of this very call created it, and its answer was lost.
 pub async fn create_own(store: &dyn Store, name: &str, bytes: Bytes) -> Result<bool, StoreError> {
     let created = store.create(&key(name), bytes.clone()).await?;
     Ok(created == Created::New || read(store, name).await?.is_some_and(|found| found == bytes))
 }
 
-/// Where objects lie that are named by their hash and read often: the index and the state.
+/// Prefixes of objects that are named by their hash and read often: the index and the state.
 pub const COPIED: &[&str] = &["index/", "state/"];
 
-/// Reads an object, or none if it is not there.
+/// Reads an object; none if it does not exist.
 pub async fn read(store: &dyn Store, name: &str) -> Result<Option<Bytes>, StoreError> {
     match store.read(&key(name)).await {
         Ok(bytes) => Ok(Some(bytes)),
@@ -55,13 +55,13 @@ pub async fn read(store: &dyn Store, name: &str) -> Result<Option<Bytes>, StoreE
     }
 }
 
-/// Reads several objects at the same time; each or none if it is not there, in order.
+/// Reads several objects at the same time, in order; none for each that does not exist.
 pub async fn read_many(store: &dyn Store, names: &[String]) -> Vec<Result<Option<Bytes>, StoreError>> {
     let reads: Vec<_> = names.iter().map(|name| read(store, name)).collect();
     stream::iter(reads).buffered(windows().together).collect().await
 }
 
-/// Reads an object that is named by the hash of its bytes.
+/// Reads an object that is named by the hash of its bytes, and verifies the hash; none if it does not exist.
 pub async fn read_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Result<Option<Bytes>, JobError> {
     match read(store, name).await? {
         Some(bytes) if ObjectHash::of(&bytes) == hash => Ok(Some(bytes)),
@@ -70,7 +70,7 @@ pub async fn read_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Res
     }
 }
 
-/// The same, mapped where the store can: for what is as large as an index.
+/// Like [`read_hashed`], but mapped if the store can map objects: for objects as large as an index.
 pub async fn map_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Result<Option<Bytes>, JobError> {
     match store.map(&key(name)).await {
         Ok(bytes) if ObjectHash::of(&bytes) == hash => Ok(Some(bytes)),
@@ -80,7 +80,7 @@ pub async fn map_hashed(store: &dyn Store, name: &str, hash: ObjectHash) -> Resu
     }
 }
 
-/// The hash of an object of a known length, read piece by piece; none if it is not there, or shorter than that.
+/// The hash of the first `length` bytes of an object, read piece by piece; none if it does not exist or is shorter.
 pub async fn hash(store: &dyn Store, name: &str, length: u64) -> Result<Option<ObjectHash>, StoreError> {
     let object = key(name);
     let mut hasher = Sha256::new();
@@ -97,8 +97,8 @@ pub async fn hash(store: &dyn Store, name: &str, length: u64) -> Result<Option<O
     Ok(Some(ObjectHash(hasher.finalize().into())))
 }
 
-/// Reads an object of a known length that is named by the hash of its bytes, and gives them piece by piece, in order,
-/// without holding it. What was made of the pieces counts only if this ends well; false if the object is not there.
+/// Reads an object of a known length and hash and passes its pieces to `take`, in order, without holding the whole.
+/// Results made from the pieces count only if this returns true. False if the object does not exist.
 pub(crate) async fn pass_hashed(
     store: &dyn Store,
     name: &str,
@@ -132,13 +132,12 @@ pub(crate) async fn pass_hashed(
     Err(JobError::damaged(name, "its bytes do not have the hash it is named by"))
 }
 
-/// Reads the table of a pack without reading its blocks. What comes back agrees with the object's own trailer; that the
-/// bytes have the pack's hash is not checked here.
+/// Reads the table of a pack, not its blocks. It agrees with the pack's trailer; the pack's hash is not checked.
 pub async fn read_table(store: &dyn Store, place: Place, id: PackId, length: u64) -> Result<PackTable, JobError> {
     Ends::read(store, place, id, length).await?.table(store).await
 }
 
-/// The same, of a pack of which all bytes together have the hash it is named by: a table has none of its own.
+/// Like [`read_table`], but reads the whole pack and verifies its hash: a table has no hash of its own.
 pub(crate) async fn read_table_hashed(
     store: &dyn Store,
     place: Place,
@@ -160,12 +159,12 @@ pub(crate) async fn read_table_hashed(
         return Err(StoreError::NotFound { key: key(name) }.into());
     }
     let (table, trailer) = last.split_at(last.len() - TRAILER_BYTES);
-    // What told where the parts lie was not of these bytes.
+    // The trailer that told where header and table lie came from an earlier read: parse the hashed one.
     let parsed = Trailer::parse(trailer, length).and_then(|trailer| pack::parse_table(&trailer, &first, table));
     parsed.map_err(|error| JobError::damaged(name, error))
 }
 
-/// The first and last bytes of a pack, which tell how long its table is.
+/// The first and last bytes of a pack. The trailer among them tells how long the table is.
 pub(crate) struct Ends {
     object: Key,
     length: u64,
@@ -175,7 +174,7 @@ pub(crate) struct Ends {
 }
 
 impl Ends {
-    /// Reads them. Header and table of most packs are no longer: then nothing else is asked for.
+    /// Reads both ends. For most packs they include header and table, so that no further request is needed.
     pub(crate) async fn read(store: &dyn Store, place: Place, id: PackId, length: u64) -> Result<Self, JobError> {
         let object = key(layout::pack(place, id));
         if length < TRAILER_BYTES as u64 {
@@ -190,12 +189,12 @@ impl Ends {
         Ok(Self { object, length, first, last, trailer })
     }
 
-    /// Bytes of header and table.
+    /// Length of header and table, in bytes.
     pub(crate) fn clear_length(&self) -> u64 {
         u64::from(self.trailer.header_length()) + u64::from(self.trailer.table_length())
     }
 
-    /// Reads the table, as far as it is not there yet.
+    /// The table; requests only the parts that [`Self::read`] has not read.
     pub(crate) async fn table(self, store: &dyn Store) -> Result<PackTable, JobError> {
         let start = self.length - self.last.len() as u64;
         let (header, table) = (self.trailer.header_range(), self.trailer.table_range());
@@ -216,18 +215,18 @@ impl Ends {
 
 async fn part_of(store: &dyn Store, object: &Key, range: Range<u64>) -> Result<Bytes, JobError> {
     match store.read_range(object, range).await {
-        // It was cut since its length was asked for.
+        // The object was cut since its length was determined.
         Err(error @ StoreError::OutOfRange { .. }) => Err(JobError::damaged(object.as_str(), error)),
         read => Ok(read?),
     }
 }
 
-/// All objects below a prefix, in order, a page at a time.
+/// Lists all objects below a prefix, in order, a page at a time.
 pub async fn list(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, StoreError> {
     list_after(store, prefix, None).await
 }
 
-/// Those behind a key.
+/// Like [`list`], from behind a key on.
 pub(crate) async fn list_after(
     store: &dyn Store,
     prefix: &str,
@@ -244,8 +243,8 @@ pub(crate) async fn list_after(
     }
 }
 
-/// Deletes objects, in no order among each other. All that jobs delete goes through here, and nobody's word makes a name
-/// one to delete: packs, segments, runs and roots, and what jobs note for themselves.
+/// Deletes objects, in no particular order. Every deletion by a job goes through here, and only packs, segments, runs,
+/// roots, reports and `work/` can be deleted, whoever has listed other names.
 pub(crate) async fn delete(store: &dyn Store, keys: &[Key]) -> Result<(), JobError> {
     if let Some(key) = keys.iter().find(|key| !is_deletable(key.as_str())) {
         return Err(JobError::NotDeletable { name: key.as_str().to_owned() });
@@ -259,12 +258,12 @@ fn is_deletable(name: &str) -> bool {
 }
 
 const LIST_PAGE: usize = 1000;
-/// Bytes of an object that are held while it is hashed.
+/// Bytes of an object held while it is hashed.
 const PIECE: u64 = 8 << 20;
-/// Pieces of one object that are held where they are read side by side.
+/// Pieces of one object held at the same time.
 const PIECES: usize = 4;
-/// Bytes of a pack's start and end that are read before it is known where header and table lie: a pack of small files has
-/// a table of a hundredth of its length.
+/// Bytes read at a pack's start and end before the positions of header and table are known. A pack of small files has a
+/// table of about a hundredth of its length.
 const HEAD_GUESS: u64 = 8 << 10;
 const TAIL_SHARE: u64 = 64;
 const TAIL_LEAST: u64 = 32 << 10;

@@ -1,4 +1,4 @@
-//! Policy: what the service was told to follow, as the newest root names it, and what it keeps from being removed.
+//! Policy: the policy that the newest root names, and the snapshots it keeps from being removed.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -15,14 +15,14 @@ use crate::host::Host;
 use crate::objects;
 use crate::view::View;
 
-/// The policy in force and the number of the change that holds it; none if there never was one.
+/// The policy in force and the number of its change; none if there never was one.
 pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, SignedPolicy)>, JobError> {
     let Some((number, hash)) = view.root.as_ref().and_then(|(root, _)| root.policy) else { return Ok(None) };
     let name = layout::change(number);
     let bytes = objects::read(host.store, &name).await?.ok_or_else(|| JobError::damaged(&name, "it is gone"))?;
     let change = Change::vouched(number, hash, &bytes).map_err(|error| JobError::damaged(&name, error))?;
-    // A root that was made before policies had to be the owner's may name one that is not, as the golden repository's does:
-    // it stays in force until the owner sets another.
+    // A root older than the rule that only the owner signs policies may name another policy, as the golden repository's
+    // does. That policy stays in force until the owner sets a new one.
     let found = of(&change).or_else(|| last(&change, |_| true));
     let mut policy = found.ok_or_else(|| JobError::damaged(&name, "it holds no policy"))?;
     if is_planted(Fault::GuardIgnored) {
@@ -31,7 +31,7 @@ pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, Signed
     Ok(Some((number, policy)))
 }
 
-/// The policy in force and the number of its change, with the floor and the hold that count at a time of the store.
+/// The policy in force and the number of its change, with the guard (floor and hold) that counts at time `now`.
 pub async fn guarding(host: &Host<'_>, view: &View, now: Time) -> Result<Option<(u64, SignedPolicy)>, JobError> {
     let lingering = view.root.as_ref().and_then(|(root, _)| root.lingering);
     let lingering = lingering.filter(|_| !is_planted(Fault::FloorLowered) && !is_planted(Fault::GuardIgnored));
@@ -39,8 +39,7 @@ pub async fn guarding(host: &Host<'_>, view: &View, now: Time) -> Result<Option<
     Ok(current.map(|(number, policy)| (number, Lingering::join(lingering, policy, now))))
 }
 
-/// The policy that a change brings into force: its last one that can be read and that the owner has signed. Who has a
-/// client's key, and no more, decides nothing about what is kept.
+/// The policy that a change brings into force: its last readable one signed by the owner, not only by a client.
 pub(crate) fn of(change: &Change) -> Option<SignedPolicy> {
     last(change, |by_owner| by_owner)
 }
@@ -55,14 +54,14 @@ fn last(change: &Change, counts: impl Fn(bool) -> bool) -> Option<SignedPolicy> 
 pub(crate) struct Guarded {
     /// Forgotten snapshots whose pages stay.
     pub(crate) protected: BTreeSet<SnapshotId>,
-    /// Why series are held.
+    /// Held series, with reasons.
     pub(crate) held: Vec<Held>,
-    /// How long everything stays that was accepted.
+    /// How long everything that was accepted stays at least.
     pub(crate) floor: Duration,
 }
 
 impl Guarded {
-    /// What is guarded of a state at a time of the store.
+    /// What is guarded in a state at time `now`.
     pub(crate) async fn of(host: &Host<'_>, view: &View, now: Time) -> Result<Self, JobError> {
         let Some((_, policy)) = guarding(host, view, now).await? else { return Ok(Self::default()) };
         let snapshots = &view.state.snapshots;

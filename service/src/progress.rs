@@ -1,5 +1,5 @@
-//! Progress: where a job that had to end early goes on, as an object of `work/<job>/`. It is a hint: without it, or with one
-//! that cannot be read, a job begins at the beginning, and nothing is decided by it but in which order things are done.
+//! Progress: where a job that ended early continues, noted as an object below `work/<job>/`. It is a hint that decides
+//! only the order of work: without a readable note, a job begins at the beginning.
 
 use bytes::Bytes;
 use copal_engine::id::DomainId;
@@ -10,17 +10,17 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
 
-/// Where a job goes on.
+/// Where a job continues.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Progress {
-    /// The domain that was done last, if those behind it were not.
+    /// The last domain that was done, if domains behind it were not.
     pub(crate) after: Option<DomainId>,
-    /// Whether what follows is due first, because the last run did not come to it: of a check the bytes of packs, of a
-    /// prune copying in the domains behind that one.
+    /// Whether the second part of the job comes first, because the last run did not reach it: reading packs for a
+    /// check, copying in the domains behind `after` for a prune.
     pub(crate) owes_rest: bool,
 }
 
-/// What was noted last.
+/// Reads the newest note.
 pub(crate) async fn last(host: &Host<'_>, job: &str) -> Result<Progress, JobError> {
     let page = host.store.list(&prefix(job), None, 1).await?;
     let Some(newest) = page.objects.first() else { return Ok(Progress::default()) };
@@ -30,11 +30,11 @@ pub(crate) async fn last(host: &Host<'_>, job: &str) -> Result<Progress, JobErro
     Ok(Progress { after, owes_rest: noted["owes_rest"].as_bool().unwrap_or(false) })
 }
 
-/// Notes it. A store that takes no such object has the next run begin at the beginning.
+/// Writes a note. If the store does not take it, the next run begins at the beginning.
 pub(crate) async fn note(host: &Host<'_>, job: &str, progress: &Progress) -> Result<(), JobError> {
     let Progress { after, owes_rest } = progress;
     let bytes = json!({ "after": after.map(|domain| domain.to_string()), "owes_rest": owes_rest }).to_string();
-    // The newest lists first.
+    // The newest note lists first.
     let time = host.now_to_note().await?.0.max(0) as u64;
     let name = objects::key(format!("{}{:020}", prefix(job), u64::MAX - time));
     match host.store.create(&name, Bytes::from(bytes)).await {
@@ -47,14 +47,14 @@ pub(crate) async fn note(host: &Host<'_>, job: &str, progress: &Progress) -> Res
     }
 }
 
-/// Deletes what was noted before the last time.
+/// Deletes all notes but the newest.
 pub(crate) async fn delete_old(host: &Host<'_>, job: &str) -> Result<(), JobError> {
     let listed = objects::list(host.store, &prefix(job)).await?;
     let old: Vec<Key> = listed.into_iter().skip(1).map(|listed| listed.key).collect();
     objects::delete(host.store, &old).await
 }
 
-/// The domains that are left of a round in which one was done last; all, if none is left.
+/// The domains behind `after`; all domains if there are none behind it.
 pub(crate) fn behind(mut domains: Vec<DomainId>, after: Option<DomainId>) -> Vec<DomainId> {
     domains.sort_unstable();
     let first = domains.partition_point(|domain| Some(*domain) <= after);

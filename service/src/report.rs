@@ -1,4 +1,4 @@
-//! Reports: what a prune and a check did, as JSON objects that people and their tools read.
+//! Reports: JSON objects that say what a prune or a check did, for people and their tools.
 
 use core::time::Duration;
 
@@ -16,7 +16,7 @@ use crate::objects;
 use crate::progress;
 use crate::prune::{self, Options};
 
-/// A prune whose plans and report are kept in the repository. Those that are older than half a year go.
+/// Runs a prune and keeps its plans and report in the repository. Deletes reports older than half a year.
 pub async fn prune(host: &Host<'_>, options: &Options) -> Result<prune::Report, JobError> {
     let report = prune::prune(host, &Options { keeps_plan: true, ..options.clone() }).await?;
     if !options.is_dry_run {
@@ -26,14 +26,14 @@ pub async fn prune(host: &Host<'_>, options: &Options) -> Result<prune::Report, 
     Ok(report)
 }
 
-/// A check whose report is kept in the repository.
+/// Runs a check and keeps its report in the repository.
 pub async fn check(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<check::Report, JobError> {
     let report = check::check_until(host, depth, budget).await?;
     write(host, "check", of_check(&report)).await?;
     Ok(report)
 }
 
-/// Keeps what a prune is about to do on a root: which objects go, and, before a root that dooms them, what that changes.
+/// Keeps a plan of what a prune is about to do on a root: the objects that go, and, before a dooming root, its changes.
 pub(crate) async fn plan(
     host: &Host<'_>,
     root: u64,
@@ -47,7 +47,7 @@ pub(crate) async fn plan(
     write(host, "plan", plan).await.map(|_| ())
 }
 
-/// Writes a report; gives its name.
+/// Writes a report and returns its name.
 async fn write(host: &Host<'_>, job: &str, mut report: Value) -> Result<String, JobError> {
     let mut time = host.now().await?;
     report["time"] = json!(time.0);
@@ -57,7 +57,7 @@ async fn write(host: &Host<'_>, job: &str, mut report: Value) -> Result<String, 
         if host.store.create(&objects::key(&name), Bytes::from(report.to_string())).await? == Created::New {
             return Ok(name);
         }
-        // Another run ended at the same time.
+        // The name is taken: another run ended at the same time.
         time = Time(time.0 + 1);
     }
 }
@@ -68,16 +68,16 @@ async fn delete_expired(host: &Host<'_>) -> Result<(), JobError> {
     let expired = listed.into_iter().filter(|listed| now.since(Time(listed.stat.created.0)) >= KEPT);
     let expired: Vec<Key> = expired.map(|listed| listed.key).collect();
     objects::delete(host.store, &expired).await?;
-    // A check may not delete what it noted before.
+    // Done here for check, which may lack the right to delete its own notes.
     progress::delete_old(host, "check").await
 }
 
-/// A prune's report as it is kept.
+/// A prune's report as JSON.
 pub fn of_prune(report: &prune::Report) -> Value {
     json!(report)
 }
 
-/// A check's report as it is kept.
+/// A check's report as JSON.
 pub fn of_check(report: &check::Report) -> Value {
     json!({
         "root": report.root,
@@ -91,9 +91,9 @@ pub fn of_check(report: &check::Report) -> Value {
     })
 }
 
-/// Reports are kept for so long.
+/// How long reports are kept.
 const KEPT: Duration = Duration::from_secs(183 * 24 * 3600);
-/// Objects that a plan names one by one.
+/// Objects that a plan names one by one at most.
 const NAMES: usize = 100_000;
-/// Findings that a report names one by one.
+/// Findings that a report names one by one at most.
 const FINDINGS: usize = 10_000;

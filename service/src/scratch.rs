@@ -1,25 +1,25 @@
-//! Scratch: where jobs keep what grows with a domain while they run.
+//! Scratch: temporary storage for job data whose size grows with a domain.
 
 use std::path::PathBuf;
 
 use copal_engine::room::{Lent, Memory, Room, Scratch};
 use copal_store::fs::Unnamed;
 
-/// Gives room in files without names in a directory; what is small, or does not fit there, in memory.
+/// Gives room in unnamed files of a directory. Small data, or data that does not fit there, stays in memory.
 #[derive(Clone, Debug)]
 pub struct Files {
     directory: PathBuf,
 }
 
 impl Files {
-    /// In this directory.
+    /// Uses this directory.
     pub fn new(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into() }
     }
 }
 
 impl Default for Files {
-    /// In the directory that the system has for such files.
+    /// Uses the system's directory for temporary files.
     fn default() -> Self {
         Self::new(std::env::temp_dir())
     }
@@ -52,7 +52,7 @@ impl Lent for Mapped {
     }
 }
 
-/// Bytes from which on a file is worth it.
+/// Room of at least this many bytes goes into a file.
 const LARGE: usize = 1 << 18;
 
 #[cfg(test)]

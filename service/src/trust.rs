@@ -1,4 +1,4 @@
-//! Trust: how far the table of a pack is believed, as its proof and the records of clients say.
+//! Trust: how far a pack's table is believed, by its proof and by the records of the client that claimed it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -20,16 +20,16 @@ pub(crate) struct Standings(BTreeMap<ClientId, Standing>);
 
 #[derive(Copy, Clone)]
 enum Standing {
-    /// All of them.
+    /// All manifests.
     Whole,
-    /// Those up to this one: the client was revoked.
+    /// Those up to this number, because the client was revoked.
     UpTo(u64),
-    /// Its record cannot be read, and might revoke it.
+    /// Unknown: the client's record cannot be read and might revoke it.
     Unknown,
 }
 
 impl Standings {
-    /// Reads the records of the clients that have claimed these packs, as far as they are not known.
+    /// Reads the records of the clients that have claimed these packs, unless they are known.
     pub(crate) async fn learn(
         &mut self,
         host: &Host<'_>,

@@ -22,41 +22,41 @@ use crate::error::JobError;
 use crate::faults::windows;
 use crate::objects::{self, Call};
 
-/// The state as one root names it, or the parts of it that were asked for.
+/// A state as one root names it: all of it, or the requested [`Parts`].
 #[derive(Default)]
 pub struct View {
-    /// The root and its hash; none in a repository to which nothing was written.
+    /// The root and its hash. None in a repository to which nothing was written.
     pub root: Option<(Root, ObjectHash)>,
-    /// Roots that were passed over, and why, in words.
+    /// Roots that were passed over, each with the reason in words.
     pub passed: Vec<String>,
-    /// The numbers of those of them to which no base leads: the next root stands above them.
+    /// Numbers of the passed-over roots whose base is gone. The next root gets a number above them.
     pub unreached: BTreeSet<u64>,
-    /// Segments, snapshots, heads of clients, packs and doomed names.
+    /// The records of the kinds that were read: segments, snapshots, client heads, packs, doomed names.
     pub state: State,
     /// The index of each domain that was read.
     pub indexes: BTreeMap<DomainId, Index<Bytes>>,
 }
 
-/// Which parts of the state are read.
+/// Selects which parts of the state are read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parts {
-    /// Kinds of records. Of the others the view's state has none.
+    /// Kinds of records to read. The view's state has no records of other kinds.
     pub kinds: &'static [RunKind],
-    /// Domains whose index is read; none for all.
+    /// Domains whose index is read; none means all domains.
     pub domains: Option<BTreeSet<DomainId>>,
 }
 
 impl Parts {
-    /// Everything.
+    /// All records and all indexes.
     pub const ALL: Parts = Parts { kinds: &RunKind::RECORDS, domains: None };
-    /// What every decision about a manifest needs, whatever its domain: no index, no snapshots, no packs. Their number
-    /// grows with the repository.
+    /// What every decision about a manifest needs, whatever its domain. Leaves out indexes, snapshots and packs,
+    /// because their number grows with the repository.
     pub const HEADS: Parts = Parts {
         kinds: &[RunKind::Segments, RunKind::Heads, RunKind::Doomed, RunKind::OverlayRuns],
         domains: Some(BTreeSet::new()),
     };
 
-    /// Which root there is.
+    /// Only which root is the newest.
     pub const NOTHING: Parts = Parts { kinds: &[], domains: Some(BTreeSet::new()) };
     /// All records, and no index.
     pub const RECORDS: Parts = Parts { kinds: &RunKind::RECORDS, domains: Some(BTreeSet::new()) };
@@ -73,7 +73,7 @@ impl Parts {
 }
 
 impl View {
-    /// The root's number; 0 where there is none.
+    /// The root's number; 0 without a root.
     pub fn number(&self) -> u64 {
         self.root.as_ref().map_or(0, |(root, _)| root.number)
     }
@@ -89,32 +89,32 @@ impl View {
         hashes.zip(self.index(domain).map(Index::segments).unwrap_or_default().iter())
     }
 
-    /// The same, the smallest first.
+    /// Like [`Self::segments_of`], the smallest segment first.
     pub fn segments_by_size(&self, domain: DomainId) -> Vec<(ObjectHash, &Segment<Bytes>)> {
         let mut segments: Vec<_> = self.segments_of(domain).collect();
         segments.sort_by_key(|(hash, segment)| (segment.len(), *hash));
         segments
     }
 
-    /// The height of an id in a domain; none if it has no copy there.
+    /// The height of an id in a domain; none if the id has no copy there.
     pub fn height(&self, domain: DomainId, id: &ChunkId) -> Option<u8> {
         self.index(domain)?.copies(id).next().map(|(location, _)| location.height)
     }
 
-    /// The height of an id that a new page of a domain may refer to: one of which a copy is not lost.
+    /// The height of an id that a new page of a domain may refer to; none unless a copy exists that is not lost.
     pub fn resolve(&self, domain: DomainId, id: &ChunkId) -> Option<u8> {
         let mut copies = self.index(domain)?.copies(id);
         copies.find(|(_, mark)| !mark.bits.contains(Bits::LOST)).map(|(location, _)| location.height)
     }
 
-    /// Whether a pack may not be named any more: a root dooms it, or its name was used up.
+    /// Whether no manifest may name this pack any more: a root lists it as doomed, or it was deleted (spent).
     pub fn is_doomed(&self, pack: PackId) -> bool {
         [layout::Place::Packs, layout::Place::Moved]
             .into_iter()
             .any(|place| self.state.doomed.contains_key(&Prunable::Pack(place, pack)))
     }
 
-    /// What [`Parts::HEADS`] names, of a view that has it.
+    /// A view with the parts of [`Parts::HEADS`] only. This view must have them.
     pub(crate) fn heads(&self) -> View {
         let State { segments, heads, doomed, overlays, .. } = &self.state;
         let (segments, heads, doomed) = (segments.clone(), heads.clone(), doomed.clone());
@@ -128,13 +128,13 @@ impl View {
         named.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
-    /// Reads the index of one domain in place of those that were read: so no more than one is held.
+    /// Reads the index of one domain and drops all others, so that only one index is in memory.
     pub async fn turn_to(&mut self, store: &dyn Store, domain: DomainId) -> Result<(), JobError> {
         self.indexes.retain(|of, _| *of == domain);
         self.load_indexes(store, [domain].into()).await
     }
 
-    /// Reads the indexes of some domains, but for those that were read.
+    /// Reads the indexes of these domains that were not read yet.
     pub async fn load_indexes(&mut self, store: &dyn Store, domains: BTreeSet<DomainId>) -> Result<(), JobError> {
         let (state, indexes) = (&self.state, &self.indexes);
         let missing = domains.into_iter().filter(|domain| !indexes.contains_key(domain) && has_index(state, *domain));
@@ -150,13 +150,13 @@ impl View {
         Ok(())
     }
 
-    /// Reads the snapshots, which [`Parts::HEADS`] leaves out.
+    /// Reads the snapshots into the state; [`Parts::HEADS`] leaves them out.
     pub async fn load_snapshots(&mut self, store: &dyn Store) -> Result<(), JobError> {
         self.state.snapshots = self.records(store, &[RunKind::Snapshots]).await?.snapshots;
         Ok(())
     }
 
-    /// The packs, which it leaves out, too.
+    /// Reads the packs, which [`Parts::HEADS`] leaves out too.
     pub(crate) async fn packs(&self, store: &dyn Store) -> Result<BTreeMap<PackId, PackRecord>, JobError> {
         Ok(self.records(store, &[RunKind::Packs]).await?.packs)
     }
@@ -171,12 +171,12 @@ impl View {
         format!("{gone}, which {} names, is gone", layout::root(self.number()))
     }
 
-    /// The number of a next root: above all that are listed.
+    /// The number for the next root: above this view's root and above all unreached ones.
     pub(crate) fn next_number(&self) -> u64 {
         self.unreached.last().copied().unwrap_or(0).max(self.number()) + 1
     }
 
-    /// The number and hash that a next root names as its base.
+    /// The number and hash of this root, which the next root names as its base.
     pub fn base(&self) -> Option<(u64, ObjectHash)> {
         self.root.as_ref().map(|(root, hash)| (root.number, *hash))
     }
@@ -201,7 +201,7 @@ async fn read_state(store: &dyn Store, root: &Root, parts: &Parts) -> Result<Res
     Ok(Ok((state, indexes)))
 }
 
-/// The records of some kinds; else the name of a run that is gone.
+/// Reads the records of some kinds. The inner error is the name of a run that is gone.
 async fn read_records(
     store: &dyn Store,
     root: &Root,
@@ -220,7 +220,7 @@ async fn read_records(
     Ok(Ok(fold.finish()))
 }
 
-/// Reads runs, all at once; else the name of one that is gone.
+/// Reads several runs at the same time. The inner error is the name of a run that is gone.
 async fn read_runs(store: &dyn Store, runs: &[ObjectHash]) -> Result<Result<Vec<Bytes>, String>, JobError> {
     let calls = runs.iter().map(|hash| -> Call<'_, _> {
         let hash = *hash;
@@ -236,7 +236,7 @@ fn has_index(state: &State, domain: DomainId) -> bool {
     state.segments.range(of_domain.clone()).next().is_some() || state.overlays.range(of_domain).next().is_some()
 }
 
-/// The index of a domain; else the name of a part of it that is gone.
+/// Reads the index of a domain. The inner error is the name of a segment or overlay run that is gone.
 async fn read_index(
     store: &dyn Store,
     state: &State,
@@ -254,7 +254,7 @@ async fn read_index(
             Segment::parse(bytes).map(Ok).map_err(|error| JobError::damaged(&name, error))
         })
     });
-    // Where they are not mapped at once, each is in memory as a whole while it is read.
+    // A store that does not map objects holds each segment in memory while it is read.
     let longest = state.segments.range(of_domain).map(|(_, record)| record.length).max().unwrap_or(0);
     let few = (IN_FLIGHT / longest.max(1)).max(2).min(windows().together as u64) as usize;
     let mut segments = Vec::new();
@@ -271,7 +271,7 @@ async fn read_index(
     Ok(Ok(Index::new(domain, segments, overlay).map_err(|error| JobError::damaged("index/", error))?))
 }
 
-/// The overlay of a domain, as a state names it.
+/// The overlay of a domain. Fails with [`JobError::StateLost`] if one of its runs is gone.
 pub(crate) async fn overlay_of(store: &dyn Store, state: &State, domain: DomainId) -> Result<Overlay<Bytes>, JobError> {
     let read = read_overlay(store, state, domain).await?;
     read.map_err(|gone| JobError::StateLost { evidence: format!("{gone}, which a root names, is gone") })
@@ -285,7 +285,7 @@ async fn read_overlay(
     let names: Vec<ObjectHash> = state.overlays_of(domain).into_iter().map(|(hash, _)| hash).collect();
     let calls = names.iter().map(|hash| -> Call<'_, _> {
         let hash = *hash;
-        // There may be a mark for every entry of the index.
+        // Mapped, because an overlay may have a mark for every entry of the index.
         Box::pin(async move { objects::map_hashed(store, &layout::state(hash), hash).await })
     });
     let mapped = objects::together(calls).await?;
@@ -300,8 +300,8 @@ async fn read_overlay(
     Ok(Ok(Overlay::new(runs)))
 }
 
-/// The runs that a root names: those of keys and values, and with these those of the overlays. None if one of them is
-/// gone or cannot be read, so that not all can be told.
+/// All runs that a root names, including the overlay runs that its `OverlayRuns` records name. None if one of those
+/// records' runs is gone or cannot be read, because the list would be incomplete.
 pub(crate) async fn runs_named_by(store: &dyn Store, root: &Root) -> Result<Option<Vec<ObjectHash>>, JobError> {
     let mut fold = StateFold::default();
     for run in root.runs.iter().filter(|run| run.kind == RunKind::OverlayRuns) {
@@ -318,5 +318,5 @@ pub(crate) async fn runs_named_by(store: &dyn Store, root: &Root) -> Result<Opti
     Ok(Some(root.runs.iter().map(|run| run.hash).chain(overlays).collect()))
 }
 
-/// Bytes of segments that are read at the same time, about.
+/// About how many bytes of segments are read at the same time.
 const IN_FLIGHT: u64 = 64 << 20;

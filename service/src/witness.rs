@@ -1,5 +1,5 @@
-//! Witness: tells an object that cannot be read from a store that is away. A sector that went bad hides one pack; a cable
-//! that came off hides all of them, for a while, and that harms none.
+//! Witness: an outage detector, which tells an unreadable object from a store that is away. A bad sector hides one
+//! pack. An unplugged cable hides all packs for a while, and harms none.
 
 use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
-/// What the store says of an object that it has and does not give; none if the error says something else.
+/// The object that the store has but does not give, and why; none if the error says something else.
 pub fn refusal(error: &StoreError) -> Option<(&str, String)> {
     match error {
         StoreError::Io { key, source, .. } => Some((key, format!("it cannot be read: {source}"))),
@@ -18,7 +18,7 @@ pub fn refusal(error: &StoreError) -> Option<(&str, String)> {
     }
 }
 
-/// Why the store does not let us read an object, if that is what it says. Nothing is known of the object then.
+/// Why the store denies reading an object; none for other errors. Nothing is known of the object then.
 pub fn denial(error: &StoreError) -> Option<String> {
     match error {
         StoreError::Denied { source, .. } => Some(format!("it may not be read: {source}")),
@@ -26,8 +26,8 @@ pub fn denial(error: &StoreError) -> Option<String> {
     }
 }
 
-/// A store whose refusals are told as they come, and count only if it is there all the same: [`verdict`](Self::verdict)
-/// says so in the end.
+/// A store that passes refusals on and remembers them. They count as damage only if the store itself works:
+/// [`verdict`](Self::verdict) says so in the end.
 pub struct Witnessed<S> {
     inner: S,
     heard: Mutex<Heard>,
@@ -35,15 +35,15 @@ pub struct Witnessed<S> {
 
 #[derive(Default)]
 struct Heard {
-    /// How what was refused was asked for, last.
+    /// Refused keys, each with the last request for it.
     refused: BTreeMap<Key, Asked>,
-    /// Packs that were refused since one could be read.
+    /// How many refusals of packs came since a pack could be read.
     row: usize,
     /// The last packs that could be read.
     packs: VecDeque<Key>,
-    /// The last other object that could be read.
+    /// The last object other than a pack that could be read.
     other: Option<Key>,
-    /// Nothing is asked of the store any more.
+    /// Whether the store is away; then no further requests are made.
     is_away: bool,
 }
 
@@ -55,20 +55,20 @@ enum Asked {
 }
 
 impl<S: Store> Witnessed<S> {
-    /// Begins to listen.
+    /// Wraps a store.
     pub fn new(inner: S) -> Self {
         Self { inner, heard: Mutex::default() }
     }
 
-    /// An error if what was refused may be the store's and not the objects': if one of them can be read by now, or if
-    /// nothing else can be. A pack is vouched for only by another pack: they may lie on a disk of their own, and what is
-    /// small is read from memory when the disk is long gone.
+    /// Fails if the refusals may be the store's fault: if a refused object can be read by now, or if nothing else can
+    /// be read. Only another pack can vouch for packs: packs may lie on a disk of their own, and small objects are
+    /// still read from memory after the disk is gone.
     pub async fn verdict(&self) -> Result<(), StoreError> {
         let (refused, is_away) = {
             let heard = self.heard();
             (heard.refused.clone(), heard.is_away)
         };
-        // Whatever becomes of what was refused: nothing was asked for since.
+        // Fails even if the refused object can be read now, because further requests were not made.
         if let (true, Some((key, asked))) = (is_away, refused.iter().next()) {
             return Err(match self.ask_again(key, asked).await {
                 Err(denied @ StoreError::Denied { .. }) => denied,
@@ -78,7 +78,7 @@ impl<S: Store> Witnessed<S> {
         let (mut of_pack, mut of_other) = (None, None);
         for (key, asked) in &refused {
             match self.ask_again(key, asked).await {
-                // Somebody has deleted it meanwhile.
+                // Somebody has deleted the object meanwhile.
                 Err(StoreError::NotFound { .. }) => {}
                 Err(error) if !is_refused(key, &error) => return Err(error),
                 Err(error) if is_pack(key) => of_pack = Some(error),
@@ -95,7 +95,7 @@ impl<S: Store> Witnessed<S> {
         match (of_other, other) {
             (Some(error), None) => Err(error),
             (Some(_), Some(other)) => match self.ask_again(&other, &Asked::Part(0..1)).await {
-                // It is empty, or was deleted: the store has looked.
+                // The object is empty or was deleted: the store did look, so it is there.
                 Err(StoreError::OutOfRange { .. } | StoreError::NotFound { .. }) => Ok(()),
                 asked => asked,
             },
@@ -111,7 +111,7 @@ impl<S: Store> Witnessed<S> {
         }
     }
 
-    /// Whether any pack can be read now: one that could be before, or one of the first that are listed.
+    /// Whether any pack can be read now: one that was readable before, or one of the first listed.
     async fn gives_packs(&self) -> Result<bool, StoreError> {
         let mut witnesses: Vec<Key> = self.heard().packs.iter().cloned().collect();
         for prefix in PREFIXES {
@@ -121,7 +121,7 @@ impl<S: Store> Witnessed<S> {
                 Err(error) => return Err(error),
             }
         }
-        // One that has a bad sector gives all others, and vouches for nobody.
+        // A pack with a bad sector may still give other bytes, so it cannot vouch for the store.
         let refused: BTreeSet<Key> = self.heard().refused.keys().cloned().collect();
         for witness in witnesses.iter().filter(|witness| !refused.contains(*witness)) {
             match self.inner.read_range(witness, 0..1).await {
@@ -133,8 +133,8 @@ impl<S: Store> Witnessed<S> {
         Ok(false)
     }
 
-    /// Takes note of an answer. After so many refusals in a row somebody has to vouch for the store at once: one that is
-    /// away may take its time over each of many packs.
+    /// Remembers an answer. After [`ROW`] refusals in a row another pack has to vouch for the store at once, because a
+    /// store that is away may be slow to refuse each of many packs.
     async fn hear<T>(&self, key: &Key, asked: Asked, answer: Result<T, StoreError>) -> Result<T, StoreError> {
         let is_refused = answer.as_ref().is_err_and(|error| is_refused(key, error));
         let is_doubtful = {
@@ -144,7 +144,7 @@ impl<S: Store> Witnessed<S> {
                     heard.refused.insert(key.clone(), asked);
                     heard.row += usize::from(is_pack(key));
                 }
-                // What the system remembers of a file says nothing of the disk.
+                // A stat may be answered from the system's memory and says nothing of the disk.
                 (Ok(_), Asked::Whole | Asked::Part(_)) if is_pack(key) => {
                     heard.row = 0;
                     heard.packs.push_back(key.clone());
@@ -211,8 +211,8 @@ impl<S: Store> Store for Witnessed<S> {
         self.inner.now().await
     }
 
-    /// Reads what is mapped before anybody else does: a store maps what is large as it is, and there a bad sector ends the
-    /// process.
+    /// Reads the object before it is mapped for others: a store maps large objects as they are, and a bad sector in a
+    /// mapping ends the process.
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.is_there(Op::Map, key)?;
         let mapped = self.hear(key, Asked::Whole, self.inner.map(key).await).await?;
@@ -232,8 +232,8 @@ impl<S: Store> Store for Witnessed<S> {
     }
 }
 
-/// Whether it may be the store that refuses, and not the object. That something else is in an object's place is no error of
-/// the medium: the store has looked. Who may not read a record is told so at once; of packs one may have rights of its own.
+/// Whether the store may be at fault, not the object. An obstruction is no fault of the medium, because the store has
+/// looked. Missing rights on a record are reported at once; a pack may have rights of its own.
 fn is_refused(key: &Key, error: &StoreError) -> bool {
     match error {
         StoreError::Io { .. } => true,
@@ -255,12 +255,11 @@ fn unsteady(key: &Key) -> StoreError {
     StoreError::Transient { op: Op::Read, key: key.as_str().to_owned(), source }
 }
 
-/// Where packs lie.
+/// The prefixes of packs.
 const PREFIXES: [&str; 2] = ["packs/", "moved/"];
-/// Refusals in a row that may be chance: of a disk on which one pack in ten cannot be read, eight in a row are one in a
-/// hundred million.
+/// Refusals in a row that may be chance: if one pack in ten is unreadable, eight are one in a hundred million.
 const ROW: usize = 8;
-/// Packs that are asked whether the store is there.
+/// How many packs are asked whether the store is there.
 const WITNESSES: usize = 8;
-/// Bytes that are held of what is mapped.
+/// Bytes of a mapped object read at once.
 const PIECE: u64 = 8 << 20;

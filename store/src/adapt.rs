@@ -1,4 +1,4 @@
-//! A wrapper that finds out how many calls at once a store bears.
+//! A wrapper that adapts the number of concurrent calls to what the store can bear.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -10,20 +10,20 @@ use futures::channel::oneshot;
 
 use crate::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 
-/// Lets a number of calls through at once: one more after as many successes as there are calls, half as many after a
-/// failure that may pass.
+/// Limits concurrent calls: the limit grows by one after as many successes as it is high, and halves after a transient
+/// error.
 #[derive(Debug)]
 pub struct Adapt<S> {
     inner: S,
     gate: Arc<Gate>,
 }
 
-/// How many calls at once there may be.
+/// How many calls run at once.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct AtOnce {
-    /// To begin with.
+    /// The limit at the start.
     pub first: u32,
-    /// However well it goes.
+    /// The highest limit.
     pub most: u32,
 }
 
@@ -44,11 +44,11 @@ struct State {
     limit: f64,
     running: u32,
     waiting: VecDeque<oneshot::Sender<Permit>>,
-    /// How often the limit was cut: a call that began before a cut says nothing about what came of it.
+    /// How often the limit was cut. A call that began before a cut says nothing about the new limit.
     cuts: u64,
 }
 
-/// Lets one call run, until it is dropped.
+/// Lets one call run, until dropped.
 #[derive(Debug)]
 struct Permit {
     gate: Arc<Gate>,
@@ -78,7 +78,7 @@ impl Gate {
         }
     }
 
-    /// Lets in who waits, as far as there is room.
+    /// Lets waiting calls run, up to the limit.
     fn admit(self: &Arc<Gate>) {
         loop {
             let (next, cuts) = {
@@ -90,14 +90,14 @@ impl Gate {
                 state.running += 1;
                 (next, state.cuts)
             };
-            // Whoever does not wait any more gives the permit back by dropping it.
+            // A caller that no longer waits returns the permit by dropping it.
             let _ = next.send(Permit { gate: self.clone(), cuts });
         }
     }
 }
 
 impl Permit {
-    /// Notes how the call ended.
+    /// Adapts the limit to the result of the call.
     fn ended<T>(&self, result: &Result<T, StoreError>) {
         let mut state = self.gate.state();
         match result {
@@ -128,7 +128,7 @@ impl<S: Store> Adapt<S> {
         Adapt { inner, gate: Arc::new(Gate { state: Mutex::new(state), most }) }
     }
 
-    /// How many calls there may be at once now.
+    /// The limit now.
     pub fn at_once(&self) -> u32 {
         self.gate.state().limit.floor() as u32
     }

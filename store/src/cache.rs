@@ -1,4 +1,4 @@
-//! A wrapper that keeps local copies of objects that never change: those whose name is the SHA-256 of their bytes.
+//! A wrapper with local copies of objects that are named by the SHA-256 of their bytes and so never change.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::Range;
@@ -14,10 +14,10 @@ use crate::copies::Place;
 use crate::fs::FsStore;
 use crate::{Created, Key, ListPage, Listed, Stat, Store, StoreError, StoreTime, list_all};
 
-/// Keeps what is read below some prefixes in a directory, from which it can be mapped.
+/// Keeps copies of what is read below some prefixes in a directory, and maps them.
 ///
-/// A copy stands in only for an object that the store still lists, or that was created through this cache, and only if its
-/// bytes match its name. Whoever looks for damage must not look through a cache.
+/// A copy is used only if the store still lists the object, or it was created through this cache, and if its bytes
+/// match its name. A search for damage must not use a cache.
 #[derive(Debug)]
 pub struct Cache<S> {
     inner: S,
@@ -25,47 +25,47 @@ pub struct Cache<S> {
     prefixes: &'static [&'static str],
     bytes_max: u64,
     known: Mutex<Known>,
-    /// Where the copies lie, if they go with the cache.
+    /// The directory of the copies, if it is deleted with the cache.
     _place: Option<Place>,
 }
 
 #[derive(Debug, Default)]
 struct Known {
-    /// Prefixes that were listed.
+    /// Prefixes that have been listed.
     listed: BTreeSet<&'static str>,
     /// Objects that the store has.
     present: BTreeSet<Key>,
-    /// Copies whose bytes match their name.
+    /// Copies whose bytes were compared with their name.
     sound: BTreeSet<Key>,
-    /// Copies that this process has made, the oldest first, and how long they are.
+    /// Copies made by this process with their lengths, oldest first.
     made: VecDeque<(Key, u64)>,
 }
 
 impl<S: Store> Cache<S> {
-    /// Keeps copies in a directory, which is made if it is missing. Below each prefix, names must end in the SHA-256 of the
-    /// object's bytes, in hexadecimal.
+    /// Keeps copies in a directory, created if missing. Below each prefix, names must end in the SHA-256 of the object
+    /// in hexadecimal.
     pub fn open(inner: S, directory: &Path, prefixes: &'static [&'static str]) -> Result<Cache<S>, StoreError> {
         let (local, known) = (FsStore::create(directory)?, Mutex::default());
         Ok(Cache { inner, local, prefixes, bytes_max: u64::MAX, known, _place: None })
     }
 
-    /// Holds copies of so many bytes at most: of those that this process makes the oldest go first. What is mapped stays
-    /// readable, and takes its room until nobody reads it any more.
+    /// Limits the bytes of copies that this process makes; the oldest are deleted first. A copy that is mapped stays
+    /// readable and takes its space until it is unmapped.
     pub fn within(self, bytes_max: u64) -> Cache<S> {
         Cache { bytes_max, ..self }
     }
 
-    /// Removes the place of the copies in the end.
+    /// Deletes the directory of the copies when the cache is dropped.
     pub(crate) fn lasting_as_long_as(self, place: Place) -> Cache<S> {
         Cache { _place: Some(place), ..self }
     }
 
-    /// The store beneath, without the copies.
+    /// The inner store.
     pub fn inner(&self) -> &S {
         &self.inner
     }
 
-    /// Deletes copies until so many bytes are left at most: first those of objects that the store does not have any more,
+    /// Deletes copies until at most this many bytes are left: first copies of objects that the store no longer has,
     /// then the oldest.
     pub async fn shrink(&self, bytes_max: u64) -> Result<(), StoreError> {
         let mut copies = list_all(&self.local, "").await?;
@@ -93,14 +93,14 @@ impl<S: Store> Cache<S> {
     /// The copy of an object that the store has.
     async fn copy(&self, key: &Key) -> Result<Option<Bytes>, StoreError> {
         let Some(prefix) = self.prefix(key) else { return Ok(None) };
-        // Without a copy there is nothing to vouch for.
+        // Without a copy the listing is not needed.
         let Ok(bytes) = self.local.map(key).await else { return Ok(None) };
         self.list_once(prefix).await?;
         let (is_present, is_sound) = {
             let known = self.known.lock().expect(KNOWN_HELD);
             (known.present.contains(key), known.sound.contains(key))
         };
-        // It may have been made since the listing: then the store gives it.
+        // If the object was created after the listing, it is read from the store.
         if !is_present {
             return Ok(None);
         }
@@ -109,12 +109,12 @@ impl<S: Store> Cache<S> {
             return Ok(Some(bytes));
         }
         drop(bytes);
-        // A copy that cannot be removed is merely of no use.
+        // A copy that cannot be deleted is just not used.
         let _ = self.local.delete(key).await;
         Ok(None)
     }
 
-    /// Keeps a copy of what the store has; gives it mapped if that went well.
+    /// Makes a copy of an object that the store has; returns it mapped if that works.
     async fn keep(&self, key: &Key, bytes: Bytes) -> Bytes {
         if self.prefix(key).is_none() || bytes.len() as u64 > self.bytes_max || !is_named(key, &bytes) {
             return bytes;
@@ -124,7 +124,7 @@ impl<S: Store> Cache<S> {
         let kept = self.local.create(key, bytes.clone()).await;
         let mapped = match kept {
             Ok(Created::New) => self.local.map(key).await.unwrap_or_else(|_| bytes.clone()),
-            // What another process made is looked at when it is asked for. On a full disk there is no copy.
+            // A copy by another process is verified when it is used. A full disk means no copy.
             Ok(Created::Exists) | Err(_) => bytes,
         };
         let mut known = self.known.lock().expect(KNOWN_HELD);
@@ -136,7 +136,7 @@ impl<S: Store> Cache<S> {
         mapped
     }
 
-    /// Deletes the oldest copies until there is room for one more.
+    /// Deletes the oldest copies until there is space for one more.
     async fn make_room(&self, length: u64) {
         loop {
             let oldest = {
@@ -149,7 +149,7 @@ impl<S: Store> Cache<S> {
             };
             let Some((oldest, _)) = oldest else { return };
             self.known.lock().expect(KNOWN_HELD).sound.remove(&oldest);
-            // A copy that cannot be removed is merely of no use.
+            // A copy that cannot be deleted is just not used.
             let _ = self.local.delete(&oldest).await;
         }
     }
@@ -181,7 +181,7 @@ impl<S: Store> Cache<S> {
 impl<S: Store> Store for Cache<S> {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         let created = self.inner.create(key, bytes.clone()).await?;
-        // What was there before may be anything: it is read when it is asked for.
+        // An existing object may have other bytes: it is read when needed.
         if created == Created::New {
             self.keep(key, bytes).await;
         }
@@ -276,7 +276,7 @@ mod tests {
         Key::new(format!("index/{sum}")).expect("a key")
     }
 
-    /// Keys of the reads that reached the store.
+    /// Keys of the reads that reached the inner store.
     fn reads(cache: &Cached) -> Vec<String> {
         let events = cache.inner().take();
         let reads = events.into_iter().filter(|event| matches!(event.op, Op::Read | Op::ReadRange | Op::Map));

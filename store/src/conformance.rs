@@ -1,6 +1,6 @@
-//! The suite every store must pass, for tests of this and other crates. It panics at the first broken promise.
+//! The suite that every store must pass, for tests of this and other crates. Panics at the first violation.
 //!
-//! Calls are waited for with `futures::executor::block_on`; a store that needs a runtime brings its own.
+//! Calls run with `futures::executor::block_on`; a store that needs a runtime brings its own.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use sha2::{Digest, Sha256};
 
 use crate::{Created, Key, Stat, Store, StoreError, list_all};
 
-/// Runs the whole suite; each promise is tried on a new, empty store.
+/// Runs the whole suite, each test with a new, empty store.
 pub fn run<S: Store>(make: impl Fn() -> S) {
     second_creation_changes_nothing(&make());
     one_of_many_concurrent_creators_wins(&make());
@@ -27,7 +27,7 @@ pub fn run<S: Store>(make: impl Fn() -> S) {
     objects_are_not_from_the_future(&make());
 }
 
-/// A name is made once: a second creation reports it and changes neither bytes nor age.
+/// A second creation of a name reports that it exists, and changes neither bytes nor time.
 pub fn second_creation_changes_nothing(store: &impl Store) {
     let key = key("packs/ab/1");
     assert_eq!(create(store, &key, b"first"), Created::New);
@@ -39,7 +39,7 @@ pub fn second_creation_changes_nothing(store: &impl Store) {
     assert_eq!(block_on(store.stat(&key)).expect("stat"), before);
 }
 
-/// Of many creators of one name at the same time exactly one is told that the object is its own.
+/// If many threads create one name at the same time, exactly one of them gets [`Created::New`].
 pub fn one_of_many_concurrent_creators_wins(store: &impl Store) {
     for round in 0..8 {
         let key = key(&format!("roots/{round}"));
@@ -59,7 +59,7 @@ pub fn one_of_many_concurrent_creators_wins(store: &impl Store) {
     }
 }
 
-/// Deletion frees the name, and deleting what is not there is success.
+/// A deleted name is free again, and deleting a missing object succeeds.
 pub fn deleted_names_can_be_made_again(store: &impl Store) {
     let key = key("a/b/c");
     block_on(store.delete(&key)).expect("delete of an object that never was");
@@ -72,7 +72,7 @@ pub fn deleted_names_can_be_made_again(store: &impl Store) {
     assert_eq!(read(store, &key), b"new".as_slice());
 }
 
-/// Bytes come back as they went, also none.
+/// Bytes are read as they were written; empty objects too.
 pub fn objects_read_as_written(store: &impl Store) {
     for (name, bytes) in [("empty", b"".as_slice()), ("zero", b"\0"), ("x/lines", b"a\r\nb\n\xff")] {
         let key = key(name);
@@ -81,13 +81,13 @@ pub fn objects_read_as_written(store: &impl Store) {
         assert_eq!(block_on(store.map(&key)).expect("map"), bytes, "{name}");
         let stat = block_on(store.stat(&key)).expect("stat").expect("the object was created");
         assert_eq!(stat.length, bytes.len() as u64, "{name}");
-        // Whoever vouches for bytes vouches for these.
+        // If the store states a SHA-256, it is that of these bytes.
         let sum: [u8; 32] = Sha256::digest(bytes).into();
         assert!(stat.sha256.is_none_or(|sha256| sha256 == sum), "{name}");
     }
 }
 
-/// More than a server takes in one request, with names that are not there among them.
+/// Deletes more names than a server accepts in one request, missing ones among them.
 pub fn many_are_deleted_at_once(store: &impl Store) {
     let there = ["a/b", "a/c", "b"];
     create_all(store, &there);
@@ -101,7 +101,7 @@ pub fn many_are_deleted_at_once(store: &impl Store) {
     block_on(store.delete_all(&[])).expect("deletion of none");
 }
 
-/// A pack's size and more.
+/// An object larger than a pack.
 pub fn large_objects_read_as_written(store: &impl Store) {
     let key = key("packs/ff/large");
     let bytes: Bytes = (0..LARGE / 4).flat_map(|i: u32| i.wrapping_mul(0x9e37_79b1).to_le_bytes()).collect();
@@ -113,7 +113,7 @@ pub fn large_objects_read_as_written(store: &impl Store) {
     assert_eq!(range, bytes.slice(middle.start as usize..middle.end as usize));
 }
 
-/// Absence is an answer to `stat` and an error of its own kind to reads.
+/// A missing object is `None` for `stat` and [`StoreError::NotFound`] for reads.
 pub fn missing_objects_are_missing(store: &impl Store) {
     create(store, &key("a/b"), b"there");
     for name in ["a", "a/c", "a/b/c", "a/b0", "b", "b/c"] {
@@ -127,7 +127,7 @@ pub fn missing_objects_are_missing(store: &impl Store) {
     assert_eq!(read(store, &key("a/b")), b"there".as_slice());
 }
 
-/// A range is read whole or not at all: never cut short.
+/// A range is read completely or refused, never cut short.
 pub fn ranges_are_exact_or_refused(store: &impl Store) {
     let (six, empty) = (key("six"), key("empty"));
     create(store, &six, b"abcdef");
@@ -161,19 +161,19 @@ pub fn ranges_are_exact_or_refused(store: &impl Store) {
     }
 }
 
-/// Also where a walk through directories would visit them in another order.
+/// Keys are in byte order even where a walk through directories has another order.
 pub fn listings_are_in_byte_order_of_key(store: &impl Store) {
     create_all(store, TRICKY);
     assert_eq!(keys(store, ""), TRICKY);
     let listed = block_on(list_all(store, "")).expect("list");
     for object in &listed {
         let stat = block_on(store.stat(&object.key)).expect("stat").expect("the object was created");
-        // A listing vouches for no bytes.
+        // Listings never state a SHA-256.
         assert_eq!(Stat { sha256: None, ..stat }, object.stat, "{}", object.key);
     }
 }
 
-/// A prefix is bytes, not a directory: it may end anywhere.
+/// A prefix is a sequence of bytes that may end anywhere, not a directory.
 pub fn prefixes_select_by_bytes(store: &impl Store) {
     create_all(store, TRICKY);
     let ends: BTreeSet<&str> = TRICKY.iter().flat_map(|name| (0..=name.len()).map(|end| &name[..end])).collect();
@@ -186,7 +186,7 @@ pub fn prefixes_select_by_bytes(store: &impl Store) {
     }
 }
 
-/// Whatever the page's size, and wherever it starts, also after names that do not exist.
+/// Pages of any size add up to the listing, wherever they start, even after a name that does not exist.
 pub fn pages_add_up_to_the_listing(store: &impl Store) {
     create_all(store, TRICKY);
     for prefix in ["", "a", "a/", "a/b"] {
@@ -203,7 +203,7 @@ pub fn pages_add_up_to_the_listing(store: &impl Store) {
         assert_eq!(found, expected, "after {after}");
         assert!(!page.more, "after {after}");
     }
-    // Also for whoever goes on with what another one began, a few objects at a time.
+    // A caller may continue a listing that another began, with a small limit.
     for (after, limit) in TRICKY.iter().flat_map(|after| [(after, 1), (after, 2), (after, 5)]) {
         let page = block_on(store.list("", Some(&key(after)), limit)).expect("list");
         let found: Vec<&str> = page.objects.iter().map(|listed| listed.key.as_str()).collect();
@@ -214,7 +214,7 @@ pub fn pages_add_up_to_the_listing(store: &impl Store) {
     }
 }
 
-/// The clock never runs backwards, and dates objects.
+/// The clock never runs backwards, and it dates objects.
 pub fn objects_are_not_from_the_future(store: &impl Store) {
     let mut before = block_on(store.now()).expect("now");
     for round in 0..20 {
@@ -247,7 +247,7 @@ fn keys(store: &impl Store, prefix: &str) -> Vec<String> {
 }
 
 fn create_all(store: &impl Store, names: &[&str]) {
-    // From the last, so that no order of creation passes for the order of names.
+    // In reverse, so that the order of creation differs from the order of names.
     for name in names.iter().rev() {
         assert_eq!(create(store, &key(name), name.as_bytes()), Created::New);
     }
@@ -265,7 +265,7 @@ fn key(name: &str) -> Key {
     Key::new(name).expect("the suite's names are keys")
 }
 
-/// In byte order, around `/`: `-` and `.` sort below it, digits and letters above.
+/// In byte order, with characters that sort below `/` (`-` and `.`) and above it (digits and letters).
 const TRICKY: &[&str] = &[
     "A", "a-", "a-b", "a-b-/x", "a.b", "a.b.", "a/-", "a/.x", "a/b-c", "a/b.c", "a/b0", "a/bb/c-d", "a/bb/c/d",
     "a/bb/c0", "a/c", "a0", "aa/a", "ab", "z",

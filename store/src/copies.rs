@@ -1,5 +1,5 @@
-//! Copies: what one run reads of the index and the state, in files of a temporary directory that go with it. They are mapped,
-//! so that the index of a domain is no memory of the process, and nobody trusts what another run has read.
+//! Copies: one run's copies of index and state objects, in a temporary directory that is deleted with them. They are
+//! mapped, so that a domain's index takes no memory of the process, and no run has to trust the copies of another.
 
 use std::fs::File;
 use std::io;
@@ -11,11 +11,11 @@ use tempfile::TempDir;
 use crate::cache::Cache;
 use crate::{Op, Store, StoreError};
 
-/// A store through which what lies below some prefixes, and is named by its hash, is read once in a run. Its copies take
-/// three fifths of what is free in the temporary directory: what a job makes of an index is about half as large as that.
-/// Removes what runs that were killed have left there.
+/// Wraps a store: objects below these prefixes, which are named by their hashes, are read once per run. Copies take at
+/// most three fifths of the free space in the temporary directory, because a job's output is about half as large as the
+/// index that it reads. Also deletes what killed runs have left.
 ///
-/// An error if no files can be made there: then the store alone does, and the index is held in memory.
+/// Fails if no files can be made there; the caller then uses the store directly, with the index in memory.
 pub fn begin<S: Store>(store: S, temporary: &Path, prefixes: &'static [&'static str]) -> Result<Cache<S>, StoreError> {
     remove_left_over(temporary);
     let failed = |source: io::Error| {
@@ -29,11 +29,11 @@ pub fn begin<S: Store>(store: S, temporary: &Path, prefixes: &'static [&'static 
     Ok(cache.within(free / 5 * 3).lasting_as_long_as(place))
 }
 
-/// A directory that nobody else can write to, and that is removed in the end. What is still mapped stays readable.
+/// A directory that only this user can write to, deleted when dropped. Mapped files stay readable.
 #[derive(Debug)]
 pub(crate) struct Place {
     directory: TempDir,
-    /// Whose it is lives: the system gives a lock back with its process.
+    /// Shows that the owner of the directory is alive: the system releases the lock when the process ends.
     _lock: File,
 }
 
@@ -46,25 +46,25 @@ impl Place {
     }
 }
 
-/// Removes the directories whose processes are no more. One that was just made and is not locked yet may go, too: its run
+/// Deletes directories whose processes have ended. A new one that is not locked yet may be deleted too: its run then
 /// holds the index in memory.
 fn remove_left_over(temporary: &Path) {
     let found = std::fs::read_dir(temporary).into_iter().flatten().flatten();
     for entry in found.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)) {
-        // Somebody else's may not be opened, and what cannot be removed is merely in the way.
+        // A directory of another user may not open; one that cannot be deleted only takes space.
         if open(&entry.path()).is_ok_and(|directory| directory.try_lock().is_ok()) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
 }
 
-/// Everybody may put anything there, a pipe or a link, too.
+/// Opens a directory only: anybody may put a pipe or a link into the temporary directory.
 fn open(directory: &Path) -> io::Result<File> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
     Ok(rustix::fs::open(directory, flags, Mode::empty())?.into())
 }
 
-/// How the names of the directories begin.
+/// The prefix of the directories' names.
 const NAME: &str = "copal-copies-";
 
 #[cfg(test)]
@@ -144,7 +144,7 @@ mod tests {
         let mapped: Vec<Bytes> = keys.iter().map(|key| block_on(cache.map(key)).expect("it is there")).collect();
         assert_eq!(mapped, contents.map(|bytes| bytes.as_slice()));
         assert_eq!(keys.each_ref().map(|key| place.path().join(key.as_str()).exists()), [false, true, true]);
-        // What is longer than all there is room for is given and not kept.
+        // A copy larger than the limit is returned and not kept.
         let cache = open().within(4);
         assert_eq!(block_on(cache.map(&keys[0])).expect("it is there"), contents[0].as_slice());
         assert!(!place.path().join(keys[0].as_str()).exists());

@@ -1,4 +1,4 @@
-//! What can go wrong with a store.
+//! Errors of a store.
 
 use std::error::Error;
 use std::ops::Range;
@@ -6,14 +6,14 @@ use std::path::PathBuf;
 
 use crate::{Key, Op};
 
-/// What lies beneath an error: the system's, or a client library's.
+/// The underlying error, of the system or of a client library.
 pub type Cause = Box<dyn Error + Send + Sync>;
 
-/// Why a store did not do what was asked.
+/// Why a store operation failed.
 ///
-/// Where a field `key` is text, it is the object's key, the prefix of a listing, or empty for the clock.
-/// After any error of `create` or `delete` but [`Obstructed`](StoreError::Obstructed) the effect may or may
-/// not have happened: ask again.
+/// A field `key` that is text holds the object's key, the prefix of a listing, or nothing for the clock. After an error
+/// of `create` or `delete` (except [`Obstructed`](StoreError::Obstructed)) it is unknown whether it took effect: call
+/// again.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "op, key, lack and source mean the same everywhere, as told above")]
 pub enum StoreError {
@@ -21,54 +21,54 @@ pub enum StoreError {
     #[error("no object {key}")]
     NotFound { key: Key },
 
-    /// The object does not have all the bytes asked for.
+    /// The range ends after the object's end.
     #[error("bytes {}..{} asked of object {key}, which has {length}", range.start, range.end)]
     OutOfRange { key: Key, range: Range<u64>, length: u64 },
 
-    /// No room is left, or none within the quota.
+    /// No space is left, or the quota is used up.
     #[error("no space left to {}", deed(*op, key))]
     Full { op: Op, key: String, source: Cause },
 
-    /// The store knows us and says no.
+    /// The store knows the caller and refuses.
     #[error("not permitted to {}", deed(*op, key))]
     Denied { op: Op, key: String, source: Cause },
 
-    /// The store takes no writes at all.
+    /// The store accepts no writes at all.
     #[error("store is read-only, cannot {}", deed(*op, key))]
     ReadOnly { op: Op, key: String, source: Cause },
 
-    /// The directory or bucket that holds everything is not there: unplugged, unmounted, moved or removed. Never
-    /// mistaken for an empty store.
+    /// The root directory or bucket is missing: unplugged, unmounted, moved or deleted. Never mistaken for an empty
+    /// store.
     #[error("store {} is not there", root.display())]
     Gone { root: PathBuf },
 
-    /// Something that is no object stands at the key or on the way to it.
+    /// Something that is not an object is at the key, or on the way to it.
     #[error("something other than an object stands in the way of {key}")]
     Obstructed { key: String },
 
-    /// The store cannot make a name without the risk of replacing one, and so cannot be used.
+    /// The store cannot create a name without the risk of replacing one, so it cannot be used.
     #[error("store cannot create {key} without the risk of replacing it")]
     NotCreateOnly { key: String },
 
-    /// The store does not keep what a repository in it rests on.
+    /// The store does not give a guarantee that repositories need.
     #[error("the store cannot hold a repository: {lack}")]
     Unfit { lack: &'static str },
 
-    /// May pass: the same call can succeed when made again later.
+    /// A retry may succeed later.
     #[error("for now cannot {}", deed(*op, key))]
     Transient { op: Op, key: String, source: Cause },
 
-    /// The process is taken to have died (see [`fault`](crate::fault)): nothing works any more.
+    /// The simulated process has crashed (see [`fault`](crate::fault)): all calls fail.
     #[error("crashed, as the fault script says")]
     Crashed,
 
-    /// Anything else the store reports.
+    /// Any other error of the store.
     #[error("cannot {}", deed(*op, key))]
     Io { op: Op, key: String, source: Cause },
 }
 
 impl StoreError {
-    /// Whether the same call may succeed when made again after a while.
+    /// Whether a retry may succeed later.
     pub fn is_transient(&self) -> bool {
         matches!(self, StoreError::Transient { .. })
     }

@@ -1,4 +1,4 @@
-//! A wrapper that fails as a script says: for tests of what must survive failures.
+//! A wrapper that makes calls fail as a script says, for tests about failures.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,38 +22,38 @@ struct State {
     crashed: bool,
 }
 
-/// A call about to be made.
+/// A call that is about to be made.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Call<'a> {
-    /// Which method.
+    /// The method.
     pub op: Op,
     /// The object's key, the prefix of a listing, or empty for the clock.
     pub key: &'a str,
-    /// How many calls of this method came before.
+    /// The number of earlier calls of this method.
     pub count: u64,
 }
 
-/// What a script decides for a call.
+/// What the script does to a call.
 pub enum Fate {
-    /// Nothing unusual.
+    /// The call is made normally.
     Proceed,
     /// The call fails and has no effect.
     FailBefore(StoreError),
-    /// The call takes effect, but its answer is lost.
+    /// The call takes effect, but its result is lost.
     FailAfter(StoreError),
-    /// The process dies before the call: it and all later ones fail with [`StoreError::Crashed`].
+    /// The process dies before the call: this call and all later ones fail with [`StoreError::Crashed`].
     Crash,
-    /// The process dies after the call took effect, and before it learns of it.
+    /// The process dies after the call took effect, before it gets the result.
     CrashAfter,
-    /// The bytes read, or the bytes created, are changed on their way.
+    /// The bytes read, or the bytes created, are changed on the way.
     Corrupt(Damage),
 }
 
-/// A change to the bytes of one call.
+/// A change of the bytes of one call.
 pub type Damage = Box<dyn FnOnce(&mut Vec<u8>) + Send>;
 
 impl Fate {
-    /// [`Fate::Corrupt`] by a closure.
+    /// [`Fate::Corrupt`] with a closure.
     pub fn corrupt(damage: impl FnOnce(&mut Vec<u8>) + Send + 'static) -> Fate {
         Fate::Corrupt(Box::new(damage))
     }
@@ -66,12 +66,12 @@ impl<S: Store> Fault<S> {
         Fault { inner, state: Mutex::new(state) }
     }
 
-    /// The store beneath, which knows no faults.
+    /// The inner store, without faults.
     pub fn inner(&self) -> &S {
         &self.inner
     }
 
-    /// Whether the script has let the process die.
+    /// Whether the script has made the process die.
     pub fn has_crashed(&self) -> bool {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).crashed
     }
@@ -89,7 +89,7 @@ impl<S: Store> Fault<S> {
         fate
     }
 
-    /// A call that carries no bytes.
+    /// A call without bytes.
     async fn call<T>(
         &self,
         op: Op,
@@ -108,7 +108,7 @@ impl<S: Store> Fault<S> {
         }
     }
 
-    /// A call that brings bytes.
+    /// A call that returns bytes.
     async fn read_call(
         &self,
         op: Op,

@@ -1,4 +1,4 @@
-//! Faults on demand: for tests of what survives them. Only with the feature `faults`, and only where a variable asks for it.
+//! Faults set by environment variables, for tests of the programs. Only with the feature `faults`.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -8,8 +8,8 @@ use std::sync::{LazyLock, Mutex};
 
 use rustix::io::Errno;
 
-/// A point at which a process may die: before a step that changes what is stored. `COPAL_DIE_AT=n` lets it die at the
-/// n-th one, as if it were killed; `COPAL_POINTS=FILE` appends a byte to a file for each.
+/// A point before a step that changes what is stored. With `COPAL_DIE_AT=n` the process aborts at the n-th point;
+/// `COPAL_POINTS=FILE` appends a byte to a file at each point.
 pub fn point() {
     static DIES_AT: LazyLock<Option<u64>> = LazyLock::new(|| number("COPAL_DIE_AT"));
     static COUNTED_IN: LazyLock<Option<Mutex<File>>> = LazyLock::new(|| {
@@ -27,8 +27,8 @@ pub fn point() {
     }
 }
 
-/// Whether there is room: with `COPAL_FULL_AT=n` there is none from the n-th point on, with `COPAL_FULL_WHILE=FILE` none
-/// while that file is there.
+/// Fails as if the disk were full: from the n-th point on with `COPAL_FULL_AT=n`, while a file exists with
+/// `COPAL_FULL_WHILE=FILE`.
 pub(crate) fn room() -> io::Result<()> {
     static FULL_WHILE: LazyLock<Option<PathBuf>> =
         LazyLock::new(|| std::env::var_os("COPAL_FULL_WHILE").map(PathBuf::from));
@@ -40,7 +40,7 @@ pub(crate) fn room() -> io::Result<()> {
     if is_full { Err(Errno::NOSPC.into()) } else { Ok(()) }
 }
 
-/// Writes the first half of some bytes, with a point behind it; gives the rest.
+/// Writes the first half of some bytes, then passes a point; returns the rest.
 pub(crate) fn torn<'a>(file: &mut File, bytes: &'a [u8]) -> io::Result<&'a [u8]> {
     let (first, rest) = bytes.split_at(bytes.len() / 2);
     file.write_all(first)?;
@@ -49,8 +49,8 @@ pub(crate) fn torn<'a>(file: &mut File, bytes: &'a [u8]) -> io::Result<&'a [u8]>
     Ok(rest)
 }
 
-/// A job of `copal serve` begins: it panics once if `COPAL_JOB_PANICS` names it, and with `COPAL_JOB_DIES` the process dies
-/// as if it were killed.
+/// Called when a job of `copal serve` begins. The job panics once if `COPAL_JOB_PANICS` names it; the process aborts if
+/// `COPAL_JOB_DIES` names it.
 pub fn job(name: &str) {
     static PANICS: AtomicU64 = AtomicU64::new(0);
     let is_named = |variable: &str| std::env::var(variable).is_ok_and(|named| named == name);

@@ -3,9 +3,9 @@
 use std::borrow::Borrow;
 use std::fmt;
 
-/// Where an object stands: slash-separated segments of `[A-Za-z0-9._-]`, none empty, `.` or `..`.
+/// The name of an object: slash-separated segments of `[A-Za-z0-9._-]`; none is empty, `.` or `..`.
 ///
-/// Ordered by bytes, as listings are. A checked key is safe as a path below a directory.
+/// Ordered by bytes, like listings. A key is safe to use as a path below a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(String);
 
@@ -19,7 +19,7 @@ impl Key {
         if name.split('/').all(is_segment) { Ok(Key(name)) } else { Err(BadKey::Segment { name }) }
     }
 
-    /// The name as text.
+    /// The key as text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -31,17 +31,17 @@ impl fmt::Display for Key {
     }
 }
 
-/// Lets an ordered map of keys be searched by prefixes, which need not be keys.
+/// Lets callers search an ordered map of keys by a prefix, which need not be a key.
 impl Borrow<str> for Key {
     fn borrow(&self) -> &str {
         &self.0
     }
 }
 
-/// Why a text is no key.
+/// Why a text is not a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadKey {
-    /// Longer than any store is asked to hold.
+    /// It is longer than the limit for all stores.
     #[error("a key of {length} bytes, at most {LENGTH_MAX} are allowed")]
     Long {
         /// The name's length in bytes.
@@ -50,12 +50,12 @@ pub enum BadKey {
     /// A segment is empty, `.` or `..`, or has a character outside the alphabet.
     #[error("{name:?} is no key: segments are of letters, digits, dot, dash and underscore")]
     Segment {
-        /// The refused name.
+        /// The text.
         name: String,
     },
 }
 
-/// Whether a name may stand between the slashes of a key.
+/// Whether a text can be a segment of a key.
 pub(crate) fn is_segment(segment: &str) -> bool {
     !matches!(segment, "" | "." | "..")
         && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))

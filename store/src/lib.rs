@@ -1,8 +1,7 @@
-//! The seam between Copal and wherever its objects lie: the [`Store`] trait, stores that keep objects in a
-//! directory, in a bucket of S3 (feature `s3`) or in memory, and wrappers that retry, adapt to what a store bears, limit,
-//! cache, record, or inject faults.
+//! Storage for Copal's objects: the [`Store`] trait; stores in a directory, in an S3 bucket (feature `s3`) and in
+//! memory; and wrappers that retry, limit concurrency and rate, cache, record, or inject faults.
 //!
-//! Objects are create-only: a name is made once, durably, and never replaced. All a backup promises rests on
+//! Objects are create-only: a name is created once, durably, and never replaced. Every guarantee of a backup rests on
 //! that, so every store passes the suite in [`conformance`] (feature `conformance`).
 
 pub mod adapt;

@@ -1,4 +1,4 @@
-//! A wrapper that keeps to so many bytes a second.
+//! A wrapper that limits bytes per second.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -10,7 +10,7 @@ use bytes::Bytes;
 use crate::retry::Pause;
 use crate::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 
-/// Holds objects back so that no more bytes pass than are allowed. Listings and the like are not counted.
+/// Delays reads and creations, so that no more bytes per second pass than allowed. Other calls are not limited.
 #[derive(Debug)]
 pub struct Limit<S, P> {
     inner: S,
@@ -20,21 +20,21 @@ pub struct Limit<S, P> {
     down: Option<Bucket>,
 }
 
-/// Bytes a second for each direction, or as many as there may be.
+/// Bytes per second in each direction; `None` is unlimited.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rates {
-    /// What is created.
+    /// For creations.
     pub upload: Option<u64>,
-    /// What is read.
+    /// For reads.
     pub download: Option<u64>,
 }
 
-/// Who sees to it that the bytes of one object do not pass all at once.
+/// Who spreads the bytes of one object over time.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Within {
-    /// Nobody can: the limit holds over the time that an object takes, not within it.
+    /// Nobody can: the limit holds on average over whole objects.
     Nobody,
-    /// The store, which keeps to the same rates within each object: one begins when those before it are through.
+    /// The store has the same rates within each object, so a transfer starts when the ones before it have ended.
     Store,
 }
 
@@ -47,30 +47,30 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// Begins a transfer at so many bytes a second.
+    /// Starts a transfer at this many bytes per second.
     pub fn begin(rate: u64) -> Pace {
         Pace { rate: rate.max(1), began: Instant::now(), passed: 0 }
     }
 
-    /// Counts a piece; gives the time until it may have passed.
+    /// Counts a piece; returns how long to wait until it may have passed.
     pub fn pass(&mut self, bytes: usize) -> Duration {
         self.passed += bytes as u64;
         (self.began + lasts(self.passed, self.rate)).saturating_duration_since(Instant::now())
     }
 
-    /// Bytes that pass at once: few enough that nobody else notices.
+    /// Bytes per piece: small enough not to disturb other traffic.
     pub fn piece(&self) -> usize {
         (self.rate / 16).clamp(PIECES.start, PIECES.end) as usize
     }
 }
 
-/// How long so many bytes take; nobody waits longer than a year.
+/// How long this many bytes take; at most a year.
 pub(crate) fn lasts(bytes: u64, rate: u64) -> Duration {
     let nanoseconds = u128::from(bytes) * 1_000_000_000 / u128::from(rate.max(1));
     Duration::from_nanos(u64::try_from(nanoseconds).unwrap_or(u64::MAX)).min(YEAR)
 }
 
-/// Bytes that may pass by and by; what passed in advance is waited for by those who come after.
+/// A schedule of transfers at a rate: each one gets its time after the ones before it.
 #[derive(Debug)]
 struct Bucket {
     rate: u64,
@@ -82,7 +82,7 @@ impl Bucket {
         Bucket { rate: rate.max(1), free: Mutex::default() }
     }
 
-    /// Takes so many bytes for who has begun at that time; gives when they may begin to pass and when they have passed.
+    /// Reserves time for a transfer that began at `began`; returns when it may start and when it has ended.
     fn take(&self, bytes: u64, began: Instant) -> Range<Instant> {
         let mut free = self.free.lock().expect("nothing panics while it holds the time");
         let start = free.map_or(began, |free| free.max(began));
@@ -93,19 +93,19 @@ impl Bucket {
 }
 
 impl<S: Store, P: Pause> Limit<S, P> {
-    /// Wraps a store.
+    /// Wraps a store with rate limits.
     pub fn new(inner: S, rates: Rates, within: Within, pause: P) -> Limit<S, P> {
         Limit { inner, pause, within, up: rates.upload.map(Bucket::new), down: rates.download.map(Bucket::new) }
     }
 
-    /// Waits until bytes whose number is known may begin to pass, or where nobody else looks to that, have passed.
+    /// Waits before a transfer of known length: until its start if the store spreads it, else until its end.
     async fn before(&self, bucket: Option<&Bucket>, bytes: u64) {
         let Some(bucket) = bucket else { return };
         let time = bucket.take(bytes, Instant::now());
         self.until(if self.within == Within::Store { time.start } else { time.end }).await;
     }
 
-    /// Waits until bytes have passed whose number was not known when they began to.
+    /// Waits after a transfer whose length was not known before.
     async fn after(&self, bucket: Option<&Bucket>, bytes: u64, began: Instant) {
         let Some(bucket) = bucket else { return };
         self.until(bucket.take(bytes, began).end).await;
@@ -126,7 +126,7 @@ impl<S: Store, P: Pause> Store for Limit<S, P> {
         self.inner.create(key, bytes).await
     }
 
-    /// How many bytes there are shows when they have come: they are waited for afterwards.
+    /// The length is known only after the read, so the wait comes then.
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
         let began = Instant::now();
         let bytes = self.inner.read(key).await?;
@@ -137,7 +137,7 @@ impl<S: Store, P: Pause> Store for Limit<S, P> {
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
         let began = Instant::now();
         if self.within == Within::Store {
-            // A range that no object has is refused, and not first waited for.
+            // Bounded: a range beyond the object is refused at once, not after a long wait.
             let bytes = range.end.saturating_sub(range.start).min(RANGE);
             self.before(self.down.as_ref(), bytes).await;
             return self.inner.read_range(key, range).await;
@@ -183,9 +183,9 @@ impl<S: Store, P: Pause> Store for Limit<S, P> {
     }
 }
 
-/// More than is read of a pack at once.
+/// More than any caller reads of a pack at once.
 const RANGE: u64 = 64 << 20;
-/// Bytes of a piece.
+/// Bytes per piece, least and most.
 const PIECES: Range<u64> = 1 << 10..64 << 10;
 const YEAR: Duration = Duration::from_secs(365 * 24 * 3600);
 

@@ -1,4 +1,4 @@
-//! A store in memory, with a clock that is set by hand: for tests, simulation, and as the model of the others.
+//! A store in memory whose clock is set by hand: for tests, for simulation, and as a model of the other stores.
 
 use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
@@ -10,8 +10,8 @@ use bytes::Bytes;
 
 use crate::{Created, Key, ListPage, Listed, Op, Stat, Store, StoreError, StoreTime};
 
-/// Objects in an ordered map. Time stands still but for one nanosecond at each creation, so that ages are
-/// ordered.
+/// Objects in an ordered map. The clock advances by one nanosecond per creation, so that ages are ordered, and
+/// otherwise stands still.
 #[derive(Debug, Default)]
 pub struct MemoryStore {
     state: Mutex<State>,
@@ -31,28 +31,28 @@ struct Object {
 }
 
 impl MemoryStore {
-    /// An empty store at the epoch.
+    /// An empty store; the clock is at the epoch.
     pub fn new() -> MemoryStore {
         MemoryStore::default()
     }
 
-    /// An empty store that takes no object of more bytes.
+    /// An empty store that refuses larger objects.
     pub fn bounded(largest: u64) -> MemoryStore {
         MemoryStore { largest: Some(largest), ..MemoryStore::default() }
     }
 
-    /// Sets the clock, also back.
+    /// Sets the clock, which may go back.
     pub fn set_now(&self, now: StoreTime) {
         self.state().now = now.0;
     }
 
-    /// Lets time pass.
+    /// Advances the clock.
     pub fn advance(&self, by: Duration) {
         let mut state = self.state();
         state.now = state.now.saturating_add(i64::try_from(by.as_nanos()).unwrap_or(i64::MAX));
     }
 
-    /// Changes an object behind everyone's back, as a failing disk would.
+    /// Changes the bytes of an object, as a failing disk would.
     pub fn corrupt(&self, key: &Key, damage: impl FnOnce(&mut Vec<u8>)) -> Result<(), StoreError> {
         let mut bytes = self.bytes(key)?.to_vec();
         damage(&mut bytes);

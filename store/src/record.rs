@@ -1,4 +1,4 @@
-//! A wrapper that remembers every call: for tests of what must come before what.
+//! A wrapper that records every call, for tests about the order of calls.
 
 use std::ops::Range;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
-/// Records calls in the order in which they end. A call whose future is dropped leaves no event.
+/// Records calls in the order in which they end. A call whose future is dropped is not recorded.
 #[derive(Debug)]
 pub struct Record<S> {
     inner: S,
@@ -21,38 +21,38 @@ struct Log {
     tick: u64,
 }
 
-/// A call that was made.
+/// A recorded call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// Which method.
+    /// The method.
     pub op: Op,
     /// The object's key, the prefix of a listing, or empty for the clock.
     pub key: String,
-    /// Bytes created or read, or the object's length found; objects listed.
+    /// Bytes created or read; the object's length; or the number of objects listed.
     pub length: u64,
-    /// How it ended.
+    /// The result.
     pub outcome: Outcome,
-    /// When it began and ended, in ticks of the record: calls that overlap ran at the same time.
+    /// The ticks at which it began and ended; calls whose spans overlap ran at the same time.
     pub span: Range<u64>,
 }
 
-/// How a call ended.
+/// The result of a call.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// As it should.
+    /// Success.
     Done,
     /// The object was created.
     New,
-    /// The object to be created existed.
+    /// The object existed already.
     Exists,
-    /// The object asked about does not exist.
+    /// The object does not exist.
     Missing,
-    /// With any other error, of this text.
+    /// Another error, as text.
     Failed(String),
 }
 
 impl Event {
-    /// Whether this call had ended before the other began.
+    /// Whether this call ended before the other one began.
     pub fn precedes(&self, other: &Event) -> bool {
         self.span.end <= other.span.start
     }
@@ -64,7 +64,7 @@ impl<S: Store> Record<S> {
         Record { inner, log: Mutex::default() }
     }
 
-    /// The store beneath, whose calls are not recorded.
+    /// The inner store; its calls are not recorded.
     pub fn inner(&self) -> &S {
         &self.inner
     }
@@ -74,7 +74,7 @@ impl<S: Store> Record<S> {
         self.log.lock().expect(LOG_HELD).events.clone()
     }
 
-    /// Removes the events so far and returns them.
+    /// Takes the events so far out of the record.
     pub fn take(&self) -> Vec<Event> {
         std::mem::take(&mut self.log.lock().expect(LOG_HELD).events)
     }

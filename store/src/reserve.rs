@@ -1,5 +1,5 @@
-//! Reserve: room that is kept for what makes room. A full store has none for the change that forgets, or for the lists that
-//! prune writes before it deletes anything: an object that nothing needs is given up for them.
+//! Reserve: an object that only takes space, deleted when the store is full. Its space lets `forget` write its change,
+//! and prune the lists that it needs before it can delete anything.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,15 +9,15 @@ use bytes::Bytes;
 
 use crate::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 
-/// A store whose reserve is given up when it is full.
+/// A store that deletes its reserve when it is full.
 #[derive(Debug)]
 pub struct Reserve<S> {
     inner: S,
     was_given_up: AtomicBool,
 }
 
-/// Keeps a reserve, if there is none and room for one. Its bytes are random: a file system that compresses would keep no
-/// room for others.
+/// Creates the reserve, if it is missing and there is space. Its bytes are random, because a file system that
+/// compresses would otherwise reserve nothing.
 pub async fn keep(store: &(impl Store + ?Sized), fill: impl FnOnce(&mut [u8]) + Send) -> Result<(), StoreError> {
     let key = key();
     if store.stat(&key).await?.is_some() {
@@ -32,12 +32,12 @@ pub async fn keep(store: &(impl Store + ?Sized), fill: impl FnOnce(&mut [u8]) + 
 }
 
 impl<S: Store> Reserve<S> {
-    /// Wraps a store, for who makes room.
+    /// Wraps a store for a job that frees space.
     pub fn new(inner: S) -> Self {
         Self { inner, was_given_up: AtomicBool::new(false) }
     }
 
-    /// Makes a call, and once more if there was no room and the reserve has made some.
+    /// Makes a call; if the store is full, deletes the reserve and makes the call once more.
     async fn or_give_up<T, F>(&self, call: impl Fn() -> F + Send + Sync) -> Result<T, StoreError>
     where
         T: Send,
@@ -88,7 +88,7 @@ impl<S: Store> Store for Reserve<S> {
         self.inner.delete_all(keys).await
     }
 
-    /// A directory tells the time by writing something.
+    /// A directory store writes a file to tell the time.
     async fn now(&self) -> Result<StoreTime, StoreError> {
         self.or_give_up(|| self.inner.now()).await
     }
@@ -110,9 +110,9 @@ fn key() -> Key {
     Key::new(NAME).expect("the layout's name")
 }
 
-/// Its name.
+/// The name of the reserve object.
 pub const NAME: &str = "work/reserve";
-/// Enough for a change, a list of deletions, and the state that follows from them: 48 bytes for each chunk that prune flags.
+/// Enough for a change, a deletion record and the state after it: 48 bytes per chunk that prune flags.
 pub const BYTES: usize = 1 << 20;
 
 #[cfg(test)]
@@ -124,7 +124,7 @@ mod tests {
     use crate::fault::{Fate, Fault};
     use crate::memory::MemoryStore;
 
-    /// A store that is full for everything but its reserve, as long as that is there.
+    /// A store that accepts nothing except its reserve, while that exists.
     fn full(store: &MemoryStore) -> Fault<&MemoryStore> {
         let probe = store;
         Fault::new(probe, |call| match call {

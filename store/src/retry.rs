@@ -1,4 +1,4 @@
-//! A wrapper that makes a call again when its failure may pass.
+//! A wrapper that retries calls after transient errors.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -8,11 +8,10 @@ use bytes::Bytes;
 
 use crate::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 
-/// Retries transient failures, each time after a longer wait, a bounded number of times.
+/// Retries transient errors a bounded number of times, with growing waits.
 ///
-/// A creation whose first answer was lost sees its own object when it is made again, and returns
-/// [`Created::Exists`]: only the caller can tell, by comparing the bytes, whether the object is the one it
-/// wanted.
+/// If the answer to a creation is lost, the retry finds the object and returns [`Created::Exists`]. Only the caller can
+/// tell, by comparing bytes, whether it is the intended object.
 #[derive(Debug)]
 pub struct Retry<S, P> {
     inner: S,
@@ -20,14 +19,14 @@ pub struct Retry<S, P> {
     backoff: Backoff,
 }
 
-/// How often to try again, and how long to wait before.
+/// How often to retry, and how long to wait before each retry.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Backoff {
     /// Retries after the first attempt.
     pub retries: u32,
-    /// The wait before the first retry; each further one is twice as long.
+    /// The longest wait before the first retry; doubles each time.
     pub first: Duration,
-    /// The longest wait.
+    /// The longest wait at all.
     pub longest: Duration,
 }
 
@@ -38,24 +37,24 @@ impl Default for Backoff {
     }
 }
 
-/// How to wait, and the chance in it: what a host gives, and a test replaces.
+/// How to wait, and a source of random waits; each host provides one, and tests replace it.
 #[async_trait]
 pub trait Pause: Send + Sync {
-    /// A random time from zero to `most`, so that those who failed together do not come back together.
+    /// A random time from zero to `most`, so that callers that failed together do not retry together.
     fn jitter(&self, most: Duration) -> Duration;
 
     /// Waits.
     async fn sleep(&self, wait: Duration);
 }
 
-/// Waits by putting the thread to sleep: for hosts that give their calls threads.
+/// Blocks the thread while waiting, for hosts that run calls on threads of their own.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct ThreadPause;
 
 #[async_trait]
 impl Pause for ThreadPause {
     fn jitter(&self, most: Duration) -> Duration {
-        // Without randomness the waits are merely less spread.
+        // Without random numbers the waits are only spread less.
         getrandom::u32().map_or(most, |random| most.mul_f64(f64::from(random) / f64::from(u32::MAX)))
     }
 
@@ -79,7 +78,7 @@ impl<S: Store, P: Pause> Retry<S, P> {
     }
 }
 
-/// Makes a call until it succeeds, fails for good, or has been made often enough.
+/// Makes a call until it succeeds, fails permanently, or the retries are used up.
 pub async fn retried<T, F>(
     backoff: Backoff,
     pause: &impl Pause,
@@ -101,7 +100,7 @@ where
     call().await
 }
 
-/// Half of it for certain, half of it by chance.
+/// Between half of `longest` and all of it.
 fn wait(pause: &impl Pause, longest: Duration) -> Duration {
     let half = longest / 2;
     half + pause.jitter(half).min(half)
@@ -211,7 +210,7 @@ mod tests {
         assert!(ThreadPause.jitter(most) <= most);
     }
 
-    /// Notes the waits in milliseconds instead of waiting.
+    /// Records the waits in milliseconds instead of waiting.
     struct Sleeps {
         jitter: Duration,
         waits: Mutex<Vec<u128>>,

@@ -1,4 +1,4 @@
-//! The store seam: everything the rest of Copal may ask of a place that holds objects.
+//! The store trait: all operations that Copal needs from a place that holds objects.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -10,31 +10,31 @@ use crate::{Key, StoreError, StoreTime};
 
 /// A place that holds create-only objects by key.
 ///
-/// One key may not be the leading segments of another (`a` and `a/b`): a directory cannot hold both.
+/// A key may not be a path prefix of another (`a` and `a/b`): a directory cannot hold both.
 #[async_trait]
 pub trait Store: Send + Sync {
-    /// Creates the object durably, or reports that the name exists, and then nothing changed. Never replaces.
-    /// On return, with [`Created::New`] or [`Created::Exists`], the object of that name is durable.
+    /// Creates the object durably, or reports that the name exists and changes nothing. Never replaces. When this
+    /// returns [`Created::New`] or [`Created::Exists`], the object of that name is durable.
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError>;
 
-    /// The whole object.
+    /// Reads the whole object.
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError>;
 
-    /// Exactly that range of the object, or [`StoreError::OutOfRange`].
+    /// Reads exactly this range of the object, or fails with [`StoreError::OutOfRange`].
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError>;
 
-    /// The object's length and time, or `None` if there is no such object.
+    /// The object's length and time; `None` if it does not exist.
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError>;
 
-    /// Objects whose key starts with `prefix`, which may end within a segment, in byte order of key, after
-    /// `after`; a page of at most `limit` objects (a limit of 0 counts as 1).
+    /// A page of the objects whose key starts with `prefix` (which may end within a segment) and follows `after`, in
+    /// byte order of keys. At most `limit` objects; a limit of 0 counts as 1.
     async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError>;
 
-    /// Deletes; a missing object is success.
+    /// Deletes the object; succeeds if it does not exist.
     async fn delete(&self, key: &Key) -> Result<(), StoreError>;
 
-    /// Deletes all of them, in no particular order and perhaps at once; missing ones are success. An error names one
-    /// that may still be there, and nothing is said of the others: ask again for all.
+    /// Deletes all of them in any order; missing ones count as deleted. After an error any of them may still exist (the
+    /// error names one): call again with all.
     async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
         for key in keys {
             self.delete(key).await?;
@@ -42,43 +42,43 @@ pub trait Store: Send + Sync {
         Ok(())
     }
 
-    /// The time by the clock that dates the objects.
+    /// The time by the clock that dates objects.
     async fn now(&self) -> Result<StoreTime, StoreError>;
 
-    /// The whole object, as bytes that stay in the page cache where the store can map them; otherwise read.
+    /// Reads the whole object. Stores that can map files return bytes in the page cache.
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.read(key).await
     }
 
-    /// Whether each request takes a round trip over a network: then many should be made at once, and more be asked for
-    /// with each. Wrappers say what the store beneath says.
+    /// Whether each request is a network round trip; then callers should send many at once and ask for much with each.
+    /// Wrappers return the answer of the inner store.
     fn is_far(&self) -> bool {
         false
     }
 
-    /// The most bytes that an object created here may have, where that is less than anything that is written may need.
+    /// The most bytes of an object that can be created here, if that is less than Copal may need.
     fn largest(&self) -> Option<u64> {
         None
     }
 }
 
-/// What became of a creation.
+/// The result of a creation.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Created {
-    /// The object is ours.
+    /// The object was created.
     New,
-    /// An object of that name was there: perhaps with other bytes.
+    /// An object of that name existed, perhaps with other bytes.
     Exists,
 }
 
-/// What is known of an object without reading it.
+/// What is known about an object without reading it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Stat {
     /// Bytes in the object.
     pub length: u64,
-    /// When it was written, by the store's clock.
+    /// When it was created, by the store's clock.
     pub created: StoreTime,
-    /// The SHA-256 of its bytes, where the store computed it from what it holds and vouches for it; listings have none.
+    /// The SHA-256 of its bytes, if the store itself computed it from what it holds. Listings have none.
     pub sha256: Option<[u8; 32]>,
 }
 
@@ -91,16 +91,16 @@ pub struct Listed {
     pub stat: Stat,
 }
 
-/// A part of a listing.
+/// A page of a listing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListPage {
     /// In byte order of key.
     pub objects: Vec<Listed>,
-    /// Whether objects follow: ask again after the last one.
+    /// Whether more objects follow after the last one.
     pub more: bool,
 }
 
-/// All objects under a prefix. For prefixes that hold few enough to keep in memory.
+/// Lists all objects below a prefix. Only for prefixes whose listing fits into memory.
 pub async fn list_all<S: Store + ?Sized>(store: &S, prefix: &str) -> Result<Vec<Listed>, StoreError> {
     let mut all: Vec<Listed> = Vec::new();
     loop {
@@ -114,7 +114,7 @@ pub async fn list_all<S: Store + ?Sized>(store: &S, prefix: &str) -> Result<Vec<
     }
 }
 
-/// Objects asked for at once; stores may return fewer.
+/// Objects per page; stores may return fewer.
 const LIST_PAGE: usize = 10_000;
 
 macro_rules! store_by_reference {

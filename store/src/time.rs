@@ -1,14 +1,13 @@
-//! Times as the store tells them, the only ones whose differences may be trusted.
+//! Times by the store's clock: the only times whose differences are trusted.
 
 use std::time::Duration;
 
-/// Nanoseconds since the Unix epoch by the store's clock.
+/// Nanoseconds since the Unix epoch, by the store's clock.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StoreTime(pub i64);
 
 impl StoreTime {
-    /// The time passed since `earlier`; zero if that is the later one, so that a clock set back never makes
-    /// anything old.
+    /// The time since `earlier`. Zero if `earlier` is later, so that a clock that was set back makes nothing old.
     pub fn since(self, earlier: StoreTime) -> Duration {
         if self < earlier {
             return Duration::ZERO;

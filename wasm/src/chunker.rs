@@ -1,4 +1,4 @@
-//! Chunker: the bytes of files, window by window, cut into chunks and named.
+//! Chunker: cuts the bytes of files into chunks, window by window, and computes their ids.
 
 use copal_engine::chunk::{BadChunkSizes, ChunkSizes, Chunker as Cutter};
 use copal_engine::id::ChunkId;
@@ -6,7 +6,7 @@ use copal_engine::keys::domain::{DomainKey, DomainKeys};
 
 use crate::fault::{Code, Fault};
 
-/// Cuts and names for one domain.
+/// Cuts and names chunks for one domain.
 #[derive(Debug)]
 pub struct Chunker {
     keys: DomainKeys,
@@ -20,12 +20,12 @@ pub struct Cut {
     pub ids: Vec<ChunkId>,
     /// Their lengths.
     pub lengths: Vec<u32>,
-    /// How many bytes they are; what follows goes before the next window.
+    /// Bytes of these chunks; the rest goes before the next window.
     pub consumed: usize,
 }
 
 impl Chunker {
-    /// Prepares to cut as a repository's parameters say.
+    /// A chunker with a repository's parameters. Sizes in bytes.
     pub fn new(key: &DomainKey, min: u64, average: u64, max: u64) -> Result<Self, Fault> {
         let sizes = ChunkSizes::new(min, average, max);
         let sizes = sizes.map_err(|error: BadChunkSizes| Fault::of(Code::DescriptorDamaged, &error))?;
@@ -34,12 +34,12 @@ impl Chunker {
         Ok(Self { keys, cutter })
     }
 
-    /// The keys that name, for the sealer beside it.
+    /// The keys that name chunks, for the sealer of the same worker.
     pub fn keys(&self) -> &DomainKeys {
         &self.keys
     }
 
-    /// Cuts as far as is certain: to the end if nothing follows the window.
+    /// Cuts as far as is certain; to the end if `is_last`.
     pub fn cut(&self, window: &[u8], is_last: bool) -> Cut {
         let mut cut = Cut::default();
         while cut.consumed < window.len() {

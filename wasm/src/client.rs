@@ -1,4 +1,4 @@
-//! Client: this device as the repository knows it, full or write-only, with the keys that sign for it.
+//! Client: this device as a client of the repository, full or write-only, with its signing keys.
 
 use copal_engine::client::{ClientRecord, Role, read_chain};
 use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
@@ -15,12 +15,12 @@ use crate::fault::{Code, Fault};
 use crate::owner::kem_of;
 use crate::sealed;
 
-/// Who holds a signing key.
+/// The holder of a signing key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Signer {
-    /// The engine, by its seed.
+    /// The engine, with the key's seed.
     Engine(Secret),
-    /// The host, in a vault of its own: only the public key is known here.
+    /// The host, in its own key store: the engine knows only the public key.
     Host([u8; 32]),
 }
 
@@ -44,7 +44,7 @@ impl Signer {
     /// The host's key if there is one, else the engine's.
     ///
     /// # Panics
-    /// If the seed has not 32 bytes.
+    /// If the seed does not have 32 bytes.
     pub(crate) fn of(host: Option<[u8; 32]>, seed: &[u8]) -> Self {
         host.map_or_else(|| Self::Engine(Secret::new(seed.try_into().expect("32 bytes"))), Self::Host)
     }
@@ -79,7 +79,7 @@ pub struct Client {
     domain_key: DomainKey,
     manifest: Signer,
     request: Signer,
-    /// Seals what the device keeps of its own trees.
+    /// The key that seals what the device keeps of its own trees.
     device: Secret,
     rest: Rest,
 }
@@ -87,7 +87,7 @@ pub struct Client {
 /// What only one of the roles has.
 #[derive(Clone, Debug)]
 enum Rest {
-    /// The key that seals what is kept, which only the owner's secret gives; and that secret, which proves packs.
+    /// The key that seals the stored client, derived from the owner's secret; and that secret, which proves packs.
     Full {
         kept_key: Secret,
         secret: OwnerSecret,
@@ -129,15 +129,15 @@ impl Client {
         Self { repository, id, domain, owner, domain_key, manifest, request, device, rest: Rest::WriteOnly { address } }
     }
 
-    /// A write-only client from what [`Client::keep`] gave.
+    /// Restores a write-only client from the bytes of [`Client::keep`].
     pub fn resume(kept: &[u8]) -> Result<Self, Fault> {
         Self::decode(kept)
             .ok_or_else(|| Fault::new(Code::KeptDamaged, "what this browser kept of the client is damaged"))
     }
 
-    /// What resumes it: of a full client sealed for the owner, of a write-only one in the clear.
+    /// The bytes to restore it from: sealed for the owner if it is a full client, in the clear if it is write-only.
     ///
-    /// The latter is `version u8 (1) ‖ repository 16 ‖ client 16 ‖ domain 16 ‖ owner 32 ‖ domain key 32 ‖ two signers ‖
+    /// The latter: `version u8 (1) ‖ repository 16 ‖ client 16 ‖ domain 16 ‖ owner 32 ‖ domain key 32 ‖ two signers ‖
     /// device key 32 ‖ address ‖ SHA-256 of all before`.
     pub fn keep(&self, salt: [u8; 16]) -> Zeroizing<Vec<u8>> {
         let mut bytes = Zeroizing::new(Vec::with_capacity(1 << 10));
@@ -198,7 +198,7 @@ impl Client {
         ))
     }
 
-    /// Whether the repository still knows the client as it is. `records` are all versions of its record.
+    /// Checks that the repository still knows this client. `records` are all versions of its record.
     pub fn check(&self, descriptor: &Descriptor, records: &[(u64, Vec<u8>)]) -> Result<ClientRecord, Fault> {
         kem_of(descriptor, self.owner)?;
         let record = read_chain(self.repository, &descriptor.owner_key, self.id, records)?;
@@ -213,7 +213,7 @@ impl Client {
         Ok(record)
     }
 
-    /// Signs a request, if the engine holds the key.
+    /// Signs a request; fails if the host holds the key.
     pub fn sign_request(
         &self,
         request: &Request<'_>,
@@ -225,12 +225,12 @@ impl Client {
         Ok(request.sign(&self.terms(created, expires, nonce), &key))
     }
 
-    /// What the host has to sign of a request.
+    /// What the host must sign for a request.
     pub fn unsigned_request(&self, request: &Request<'_>, created: u64, expires: u64, nonce: [u8; 16]) -> Unsigned {
         request.unsigned(&self.terms(created, expires, nonce))
     }
 
-    /// Writes a manifest with the signature of the host, or with the engine's if that holds the key.
+    /// Signs a manifest with the engine's key, or takes the host's signature if the host holds the key.
     pub(crate) fn sign_manifest(&self, manifest: &Manifest, signature: Option<&[u8; 64]>) -> Result<Vec<u8>, Fault> {
         let bytes = match (self.manifest.key(), signature) {
             (Some(key), None) => manifest.sign(self.repository, &key),
@@ -238,22 +238,22 @@ impl Client {
             (Some(_), Some(_)) => return Err(Fault::misuse("the engine holds the key that signs manifests")),
             (None, None) => return Err(Fault::misuse("the host holds the key that signs manifests")),
         };
-        // A signature by another key, or over other bytes, would be rejected where nobody sees why.
+        // Ingest would reject a wrong signature later, where nobody sees why.
         Manifest::verify(self.repository, &self.manifest_public(), self.id, manifest.number, &bytes)?;
         Ok(bytes)
     }
 
-    /// The repository.
+    /// The repository's id.
     pub fn repository(&self) -> RepositoryId {
         self.repository
     }
 
-    /// The client.
+    /// The client's id.
     pub fn id(&self) -> ClientId {
         self.id
     }
 
-    /// The domain it writes to.
+    /// The domain that it writes to.
     pub fn domain(&self) -> DomainId {
         self.domain
     }
@@ -263,7 +263,7 @@ impl Client {
         &self.domain_key
     }
 
-    /// The owner's secret, which a full client has while it is unlocked.
+    /// The owner's secret; only a full client has it.
     pub(crate) fn owner_secret(&self) -> Option<&OwnerSecret> {
         match &self.rest {
             Rest::Full { secret, .. } => Some(secret),
@@ -271,12 +271,12 @@ impl Client {
         }
     }
 
-    /// Names the owner's public keys.
+    /// The owner's fingerprint.
     pub fn owner(&self) -> OwnerFingerprint {
         self.owner
     }
 
-    /// What it may do.
+    /// Its role.
     pub fn role(&self) -> Role {
         match self.rest {
             Rest::Full { .. } => Role::Full,
@@ -284,7 +284,7 @@ impl Client {
         }
     }
 
-    /// Where the repository is, as a write-only client was told.
+    /// The repository's address, from the enrollment of a write-only client.
     pub fn address(&self) -> Option<&str> {
         match &self.rest {
             Rest::Full { .. } => None,
@@ -292,27 +292,27 @@ impl Client {
         }
     }
 
-    /// Who signs manifests.
+    /// The signer of manifests.
     pub fn manifest_signer(&self) -> &Signer {
         &self.manifest
     }
 
-    /// Who signs requests.
+    /// The signer of requests.
     pub fn request_signer(&self) -> &Signer {
         &self.request
     }
 
-    /// The public half of the manifest key.
+    /// The public key of manifests.
     pub fn manifest_public(&self) -> [u8; 32] {
         self.manifest.public()
     }
 
-    /// The public half of the request key.
+    /// The public key of requests.
     pub fn request_public(&self) -> [u8; 32] {
         self.request.public()
     }
 
-    /// The key of the trees that the device keeps.
+    /// The key of the kept trees.
     pub(crate) fn tree_key(&self) -> Secret {
         self.device.derive("kept-tree", self.repository.as_bytes())
     }

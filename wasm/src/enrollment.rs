@@ -1,4 +1,4 @@
-//! Enrollment: the line by which an owner lets this browser join as a client.
+//! Enrollment: the line with which an owner lets this browser join as a client.
 
 use copal_engine::client::{ClientPublic, ClientRecord, Role, read_chain};
 use copal_engine::enrollment::Enrollment as Line;
@@ -12,13 +12,13 @@ use crate::client::{Client, Signer};
 use crate::fault::{Code, Fault};
 use crate::owner::{Joined, Owner, kem_of};
 
-/// An enrollment that was read. Its secrets are wiped when it is dropped.
+/// A parsed enrollment. Its secrets are wiped when it is dropped.
 #[derive(Debug)]
 pub struct Enrollment {
     line: Line,
 }
 
-/// Public keys whose private halves the host holds.
+/// Public keys whose private keys the host holds.
 #[derive(Copy, Clone, Debug, Default)]
 pub struct HostKeys {
     /// Signs manifests.
@@ -28,28 +28,28 @@ pub struct HostKeys {
 }
 
 impl Enrollment {
-    /// Random bytes that [`Enrollment::join`] takes.
+    /// The number of random bytes for [`Enrollment::join`].
     pub const RANDOM: usize = 3 * 32;
-    /// Random bytes that [`Enrollment::join_full`] takes.
+    /// The number of random bytes for [`Enrollment::join_full`].
     pub const RANDOM_FULL: usize = 2 * 32;
 
-    /// Reads the line.
+    /// Parses the line.
     pub fn parse(line: &str) -> Result<Self, Fault> {
         Ok(Self { line: Line::decode(line)? })
     }
 
-    /// What it says.
+    /// Its content.
     pub fn line(&self) -> &Line {
         &self.line
     }
 
-    /// Signs a request with the enrollment key, which counts until somebody has joined.
+    /// Signs a request with the enrollment key, which is valid until a client has joined.
     pub fn sign_request(&self, request: &Request<'_>, created: u64, expires: u64, nonce: [u8; 16]) -> Headers {
         let terms = Terms { created, expires, nonce, signatory: Signatory::Client(self.line.client) };
         request.sign(&terms, &self.line.key())
     }
 
-    /// Makes the client, and the record that joins it. `records` are all versions of its record that there are.
+    /// Makes a write-only client and the record that joins it. `records` are all existing versions of its record.
     pub fn join(
         &self,
         descriptor: &Descriptor,
@@ -77,7 +77,7 @@ impl Enrollment {
         Ok(self.joined(client, &record, created))
     }
 
-    /// Makes the full client that waits, for the owner, and the record that joins it.
+    /// Makes a full client, with the owner's secret, and the record that joins it.
     pub fn join_full(
         &self,
         owner: &Owner,
@@ -97,7 +97,7 @@ impl Enrollment {
         Ok(self.joined(client, &record, created))
     }
 
-    /// The record of the client that waits, if it is the one that the line tells of.
+    /// The record of the waiting client, if it agrees with the line.
     fn awaited(&self, descriptor: &Descriptor, records: &[(u64, Vec<u8>)]) -> Result<ClientRecord, Fault> {
         let line = &self.line;
         if descriptor.repository != line.repository {

@@ -1,4 +1,4 @@
-//! Fault: why a call failed, as a code for programs and words for people. Never holds a secret.
+//! Fault: why a call failed, as a code for programs and text for people. Never contains a secret.
 
 use core::error::Error;
 
@@ -18,7 +18,7 @@ use copal_engine::wire::record::RecordError;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {
-        /// What kind of fault it is.
+        /// The kind of a fault.
         #[derive(Copy, Clone, Debug, PartialEq, Eq)]
         pub enum Code {$(
             $(#[$doc])*
@@ -26,7 +26,7 @@ macro_rules! codes {
         )*}
 
         impl Code {
-            /// The code as hosts see it; it does not change.
+            /// The code for hosts; stable.
             pub fn text(self) -> &'static str {
                 match self {
                     $(Code::$name => $text,)*
@@ -39,55 +39,55 @@ macro_rules! codes {
 codes! {
     /// The passphrase or code does not open this slot.
     WrongPassphrase "wrong-passphrase";
-    /// It can be no passphrase.
+    /// It is not a valid passphrase.
     BadPassphrase "bad-passphrase";
-    /// It can be no recovery code.
+    /// It is not a valid recovery code.
     BadRecoveryCode "bad-recovery-code";
     /// The slot is damaged or forged.
     SlotDamaged "slot-damaged";
-    /// Something else opens the slot.
+    /// The slot opens with another kind of secret.
     SlotOther "slot-other";
-    /// There is not as much memory as is needed.
+    /// There is not enough memory.
     NoMemory "no-memory";
     /// The descriptor is damaged or forged.
     DescriptorDamaged "descriptor-damaged";
-    /// It belongs to somebody else.
+    /// It belongs to another owner or repository.
     OtherOwner "other-owner";
-    /// Made by a newer program.
+    /// A newer program made it.
     UnsupportedVersion "unsupported-version";
-    /// The text is no enrollment.
+    /// The text is not an enrollment.
     BadEnrollment "bad-enrollment";
-    /// Somebody has joined with the enrollment.
+    /// A client has joined with this enrollment already.
     EnrollmentUsed "enrollment-used";
     /// The owner has revoked the client.
     ClientRevoked "client-revoked";
     /// The repository does not know the client.
     ClientUnknown "client-unknown";
-    /// The client's record cannot be believed.
+    /// The client's record cannot be trusted.
     ClientDamaged "client-damaged";
-    /// What the host kept was altered, or is another's.
+    /// What the host kept was changed, or belongs to another client.
     KeptDamaged "kept-damaged";
-    /// What a root names is gone: there is a newer one.
+    /// An object that a root names is gone: there is a newer root.
     RootGone "root-gone";
     /// Bytes are not what they should be.
     Damaged "damaged";
-    /// It is nowhere.
+    /// It does not exist.
     Absent "absent";
     /// Only the owner's secret can do this.
     NeedsOwner "needs-owner";
-    /// No tree holds such a path.
+    /// It is not a valid path.
     BadPath "bad-path";
-    /// It is no id.
+    /// It is not a valid id.
     BadId "bad-id";
     /// Paths do not ascend.
     OutOfOrder "out-of-order";
-    /// An entry that no tree holds.
+    /// The entry is not valid in a tree.
     BadEntry "bad-entry";
-    /// The session may seal no more.
+    /// The session may not seal more blocks.
     SessionUsedUp "session-used-up";
-    /// A block does not read back as what it was made of.
+    /// A block does not read back as its plaintext.
     SealFailed "seal-failed";
-    /// The caller broke the order of calls.
+    /// The caller broke the rules of a call.
     Misuse "misuse";
 }
 
@@ -102,12 +102,12 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault in these words.
+    /// A fault with this text.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
-    /// A fault in the words of an error and of its causes.
+    /// A fault with the text of an error and its causes.
     pub fn of(code: Code, error: &dyn Error) -> Self {
         let mut message = error.to_string();
         let mut cause = error.source();
@@ -119,7 +119,7 @@ impl Fault {
         Self { code, message }
     }
 
-    /// The caller broke the order of calls.
+    /// A fault of a caller who broke the rules of a call.
     pub fn misuse(what: &str) -> Self {
         Self::new(Code::Misuse, what)
     }

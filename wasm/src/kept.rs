@@ -1,9 +1,9 @@
-//! Kept tree: the pages of a tree as its client keeps them, sealed with a key of its own, to compare the next backup
-//! with. What it says is checked like everything that is read: pages have their ids, chunks are looked up in the index.
-//! Losing it costs reading files again, never uploading.
+//! Kept tree: a client's copy of its last tree, sealed with its own key, for the next backup to compare with. Its
+//! content is checked like everything else: pages must have their ids, and chunks are looked up in the index. If it is
+//! lost, files are read again, but not uploaded again.
 //!
-//! A file grows at its end only, so that a host may append as it goes: `salt 16 ‖ records`, a record being
-//! `kind u8 ‖ length u32 ‖ a sealed block`. A head says which page lies where; the last whole one counts.
+//! The file only grows at its end, so a host can append while it works: `salt 16 ‖ records`; a record is `kind u8 ‖
+//! length u32 ‖ a sealed block`. A head record says where each page is; the last complete head counts.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -21,24 +21,24 @@ use copal_engine::tree::{Content, Page, VerifiedPage};
 use crate::fault::{Code, Fault};
 use crate::sealed;
 
-/// What a kept tree is of.
+/// The snapshot of a kept tree.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeptSnapshot {
     pub(crate) root: ChunkId,
-    /// When its backup was begun, by the client's clock.
+    /// When its backup began, by the client's clock.
     pub(crate) begun: Time,
     /// Bytes of its files.
     pub(crate) bytes: u64,
 }
 
-/// Where a page lies: the record and the position in it.
+/// The place of a page: the record, and the position in it.
 type Place = (u32, u32);
 
-/// A kept tree, opened.
+/// An open kept tree.
 pub(crate) struct KeptTree {
     pub(crate) snapshot: KeptSnapshot,
     bytes: Vec<u8>,
-    /// Where the blocks of records lie; a record's number is its position.
+    /// The ranges of the records' blocks, by record number.
     records: Vec<core::ops::Range<usize>>,
     pages: HashMap<ChunkId, Place>,
     cipher: SessionCipher,
@@ -52,7 +52,7 @@ struct Recent {
 }
 
 impl KeptTree {
-    /// Opens a file; none if it has no whole head of this client's.
+    /// Opens a file; `None` without a complete head of this client.
     pub(crate) fn open(key: &Secret, repository: RepositoryId, bytes: Vec<u8>) -> Option<Self> {
         let (salt, _) = bytes.split_first_chunk::<{ SessionId::LEN }>()?;
         let cipher = sealed::cipher(key, repository, *salt);
@@ -73,7 +73,7 @@ impl KeptTree {
         Some(Self { snapshot, bytes, records, pages, cipher, recent: RefCell::new(recent) })
     }
 
-    /// A page, its id recomputed.
+    /// A page, checked against its id.
     pub(crate) fn page(&self, keys: &DomainKeys, id: &ChunkId) -> Option<VerifiedPage> {
         self.with_stored(id, |bytes| {
             let (height, references, plaintext) = split(bytes)?;
@@ -99,7 +99,7 @@ impl KeptTree {
     }
 }
 
-/// Writes the tree that is kept next, while it is built.
+/// Writes the next kept tree while its backup runs.
 pub(crate) struct KeptWriter {
     cipher: SessionCipher,
     counters: Counters,
@@ -126,12 +126,12 @@ impl KeptWriter {
         }
     }
 
-    /// Keeps pages that were just made.
+    /// Adds pages that were just made.
     pub(crate) fn add(&mut self, pages: &[Page]) -> Result<(), Fault> {
         pages.iter().try_for_each(|page| self.push(page.id, &joined(page)))
     }
 
-    /// Keeps the pages that list the content of an entry which is as it was; those that are not kept are passed over.
+    /// Adds the old pages that list the content of an unchanged entry; skips those that were not kept.
     pub(crate) fn take_over(&mut self, content: &Content, before: &[KeptTree]) -> Result<(), Fault> {
         let Content::List { root, .. } = content else { return Ok(()) };
         let mut left = vec![*root];
@@ -140,13 +140,13 @@ impl KeptWriter {
             let Some(bytes) = stored else { continue };
             self.push(id, &bytes)?;
             let references = split(&bytes).map(|(_, references, _)| references).unwrap_or_default();
-            // The others are chunks.
+            // Other references are chunks.
             left.extend(references.into_iter().filter(|id| before.iter().any(|tree| tree.pages.contains_key(id))));
         }
         Ok(())
     }
 
-    /// Says which tree the pages so far make.
+    /// Ends with a head: the pages so far make this tree.
     pub(crate) fn end(&mut self, snapshot: KeptSnapshot) -> Result<(), Fault> {
         self.close()?;
         let mut head = Vec::with_capacity(40 + self.pages.len() * (ChunkId::LEN + 8));
@@ -160,7 +160,7 @@ impl KeptWriter {
             head.extend_from_slice(&record.to_le_bytes());
             head.extend_from_slice(&item.to_le_bytes());
         }
-        // A tree of so many pages is not kept: the next backup reads every file.
+        // A tree with too many pages for one head is not kept: the next backup reads every file.
         if head.len() > CHUNK_BYTES as usize {
             return Ok(());
         }
@@ -169,7 +169,7 @@ impl KeptWriter {
         self.seal(HEAD, builder)
     }
 
-    /// What is to be appended to the file.
+    /// The bytes to append to the file.
     pub(crate) fn take(&mut self) -> Option<Vec<u8>> {
         (!self.out.is_empty()).then(|| core::mem::take(&mut self.out))
     }
@@ -202,7 +202,7 @@ impl KeptWriter {
         let Some(job) = builder.take(counter) else { return Ok(()) };
         let sealed = match kind {
             HEAD => job.run(&mut self.tools, &self.cipher)?,
-            // Not read back: whoever reads a page computes its id, and does without those that have another.
+            // Not read back: a reader computes every page's id and skips wrong pages.
             _ => job.run_unread(&mut self.tools, &self.cipher),
         };
         self.out.push(kind);
@@ -213,7 +213,7 @@ impl KeptWriter {
     }
 }
 
-/// The kind of the record at an offset, and where its block lies; none at the end, or where the file was cut.
+/// The kind of the record at an offset and the range of its block; `None` at the end, or where the file was cut.
 fn record_at(bytes: &[u8], at: usize) -> Option<(u8, core::ops::Range<usize>)> {
     let head: [u8; 5] = bytes.get(at..at.checked_add(5)?)?.try_into().ok()?;
     let length = u32::from_le_bytes([head[1], head[2], head[3], head[4]]);
@@ -261,7 +261,7 @@ fn split(bytes: &[u8]) -> Option<(u8, Vec<ChunkId>, &[u8])> {
 
 const PAGES: u8 = 0;
 const HEAD: u8 = 1;
-/// Bytes of pages in a block, before compression.
+/// Bytes of pages per block, before compression.
 const BLOCK: usize = 256 << 10;
 /// Blocks kept open.
 const RECENT: usize = 8;

@@ -1,7 +1,7 @@
-//! The engine for hosts of WebAssembly: a browser's workers, Node, wasmtime.
+//! The engine for WebAssembly hosts: a browser's workers, Node, wasmtime.
 //!
-//! What a host has to read it is told, what it read it hands over; nothing here does I/O, knows the time or has
-//! randomness. `js` converts, calls, converts; everything below it is plain Rust, which the tests run natively.
+//! The engine says what to read, and the host supplies the bytes; nothing here does I/O, knows the time or has
+//! randomness. `js` converts, calls, converts; everything else is plain Rust, which tests run natively.
 // What wasm-bindgen generates for an export is unsafe; without it nothing is.
 #![cfg_attr(not(feature = "js"), forbid(unsafe_code))]
 

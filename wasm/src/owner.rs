@@ -22,7 +22,7 @@ pub struct Owner {
     secret: OwnerSecret,
 }
 
-/// A client that was just made, and the record that makes the repository know it.
+/// A new client, and the record that registers it.
 pub struct Joined {
     /// The client.
     pub client: Client,
@@ -32,19 +32,19 @@ pub struct Joined {
     pub bytes: Vec<u8>,
 }
 
-/// Which of the stored copies of key slots a page tries, in this order.
+/// Which copies of key slots a page tries, in this order.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SlotsToTry {
-    /// The positions of copies, one of each slot.
+    /// The positions of copies, one per slot.
     pub tries: Vec<u32>,
     /// Whether a copy is damaged.
     pub is_damaged: bool,
-    /// Whether slots are left out: they ask for more than a page gives unasked, or are another repository's.
+    /// Whether slots were left out, because they need much memory or belong to another repository.
     pub is_costly: bool,
 }
 
 impl SlotsToTry {
-    /// Orders the slots of a kind, the cheapest first.
+    /// Orders the slots of a kind, cheapest first.
     pub fn of(copies: &[Vec<u8>], repository: RepositoryId, kind: SlotKind) -> Self {
         let mut order = Self::default();
         let mut whole: Vec<(SlotId, u32, Slot)> = Vec::new();
@@ -71,7 +71,7 @@ impl SlotsToTry {
 }
 
 impl Owner {
-    /// Random bytes that [`Owner::register`] takes.
+    /// The number of random bytes for [`Owner::register`].
     pub const RANDOM: usize = 16 + 2 * 32;
 
     /// Opens a slot.
@@ -79,22 +79,22 @@ impl Owner {
         Ok(Self { secret: Slot::parse(slot)?.open(input)? })
     }
 
-    /// What opens a slot, made of an input: all of opening that takes memory and time.
+    /// Derives the key that opens a slot: the part of opening that takes memory and time.
     pub fn stretch(slot: &[u8], input: &SlotInput) -> Result<Secret, Fault> {
         Ok(Slot::parse(slot)?.stretch(input)?)
     }
 
-    /// Opens a slot with what [`Owner::stretch`] gave, maybe another instance of the engine.
+    /// Opens a slot with the result of [`Owner::stretch`], which may come from another instance of the engine.
     pub fn open_stretched(slot: &[u8], stretched: &Secret) -> Result<Self, Fault> {
         Ok(Self { secret: Slot::parse(slot)?.unwrap(stretched)? })
     }
 
-    /// Holds a secret that was opened elsewhere.
+    /// Wraps a secret that was opened elsewhere.
     pub fn of(secret: OwnerSecret) -> Self {
         Self { secret }
     }
 
-    /// Whether the descriptor is this owner's.
+    /// Checks that the descriptor is this owner's.
     pub fn check(&self, descriptor: &Descriptor) -> Result<(), Fault> {
         if descriptor.repository != self.secret.repository() {
             return Err(DescriptorError::Owner.into());
@@ -107,7 +107,7 @@ impl Owner {
         &self.secret
     }
 
-    /// Signs a request in the owner's own name.
+    /// Signs a request as the owner.
     pub fn sign_request(&self, request: &Request<'_>, created: u64, expires: u64, nonce: [u8; 16]) -> Headers {
         let terms = Terms { created, expires, nonce, signatory: Signatory::Owner };
         request.sign(&terms, &self.secret.signing_key())
@@ -124,7 +124,7 @@ impl Owner {
         self.register_with(descriptor, name, created, random, HostKeys::default())
     }
 
-    /// The same, with keys that the host holds.
+    /// Makes a full client, with keys that the host may hold.
     pub fn register_with(
         &self,
         descriptor: &Descriptor,
@@ -155,7 +155,7 @@ impl Owner {
         Ok(Joined { client, key: layout::client(id, 1), bytes })
     }
 
-    /// A full client from what [`Client::keep`] gave.
+    /// Restores a full client from the bytes of [`Client::keep`].
     pub fn resume(&self, kept: &[u8]) -> Result<Client, Fault> {
         let damaged = || Fault::new(Code::KeptDamaged, "what this browser kept of the client cannot be opened");
         let opened = sealed::open(&self.kept_key(), self.secret.repository(), kept).ok_or_else(damaged)?;
@@ -183,7 +183,7 @@ impl Owner {
     }
 }
 
-/// The key to which sessions are wrapped, if the descriptor is that of the owner with this fingerprint.
+/// The owner's public key for wrapping sessions, if the descriptor is that of this owner.
 pub(crate) fn kem_of(descriptor: &Descriptor, owner: OwnerFingerprint) -> Result<KemPublic, Fault> {
     let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or(DescriptorError::Owner)?;
     let is_owners = fingerprint(descriptor.repository, &descriptor.owner_key, &kem) == owner;

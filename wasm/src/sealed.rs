@@ -1,5 +1,5 @@
-//! Sealed: bytes that a host keeps for one who can open them again. `salt 16 ‖ a block`; the salt stands where a
-//! session's id does.
+//! Sealed: bytes that a host keeps and only the key's holder can open: `salt 16 ‖ a block`, with the salt as session
+//! id.
 
 use copal_engine::id::{RepositoryId, SessionId};
 use copal_engine::keys::secret::Secret;
@@ -15,7 +15,7 @@ pub(crate) fn seal(key: &Secret, repository: RepositoryId, salt: [u8; SessionId:
     stored
 }
 
-/// Opens them; none if they were altered or are another's.
+/// Opens sealed bytes; `None` if they were changed or sealed with another key.
 pub(crate) fn open(key: &Secret, repository: RepositoryId, stored: &[u8]) -> Option<Zeroizing<Vec<u8>>> {
     let (salt, block) = stored.split_first_chunk()?;
     let mut bytes = Zeroizing::new(Vec::new());

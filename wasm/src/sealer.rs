@@ -1,5 +1,5 @@
-//! Sealer: a worker's part of sealing. It names the chunks of a block once more, compresses them, unpacks and compares, tells
-//! the terms for the host's cipher, and compares again what that cipher gives back when it opens what it has sealed.
+//! Sealer: a worker's part of sealing. It checks the ids of a block's chunks, compresses, decompresses and compares;
+//! returns the terms for the host's cipher; and compares what that cipher opens from its own output.
 
 use std::collections::BTreeMap;
 
@@ -13,33 +13,33 @@ use copal_engine::seal::{BlockKind, Nonces, SealTerms};
 
 use crate::fault::{Code, Fault};
 
-/// What is to be compressed and sealed as one.
+/// The content of a block to be compressed and sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockFacts {
-    /// Its number in the session.
+    /// Its counter in the session.
     pub counter: u64,
     /// Whether it holds pages.
     pub is_tree: bool,
-    /// The ids of what it holds.
+    /// The ids of its entries.
     pub ids: Vec<ChunkId>,
-    /// The lengths of what it holds.
+    /// The lengths of its entries.
     pub lengths: Vec<u32>,
 }
 
-/// Prepares one block after another. It has the key that names chunks and the one that makes nonces; neither opens anything.
+/// Prepares block after block. Has the keys that name chunks and make nonces; neither opens anything.
 pub struct Sealer {
     keys: DomainKeys,
     nonces: Nonces,
     tools: SealTools,
-    /// Plaintexts that the host's cipher is at.
+    /// Plaintexts that the host's cipher is sealing.
     out: BTreeMap<u64, Vec<u8>>,
 }
 
 impl Sealer {
-    /// Bytes of what [`super::backup::Backup::sealer_key`] gives.
+    /// The length of [`super::backup::Backup::sealer_key`].
     pub const KEY: usize = Secret::LEN + RepositoryId::LEN + SessionId::LEN;
 
-    /// Prepares to compress at a level; one that there is not is taken for the nearest.
+    /// A sealer with this compression level, or the nearest one available.
     pub fn new(keys: DomainKeys, key: &[u8; Sealer::KEY], level: i32) -> Self {
         let (secret, rest) = key.split_at(Secret::LEN);
         let (repository, session) = rest.split_at(RepositoryId::LEN);
@@ -50,8 +50,7 @@ impl Sealer {
         Self { keys, nonces, tools: SealTools::new(parameters(level)), out: BTreeMap::new() }
     }
 
-    /// The plaintext of a block of these bytes, if they have the names that they are stored under: whatever came between the
-    /// worker that named them and here.
+    /// The plaintext of a block, if its bytes still have the ids that the naming worker computed.
     pub fn plaintext(&mut self, block: &BlockFacts, raw: &[u8]) -> Result<Vec<u8>, Fault> {
         let BlockFacts { counter, is_tree, ids, lengths } = block;
         let sum: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
@@ -62,7 +61,7 @@ impl Sealer {
         if sum != raw.len() as u64 || !fits {
             return Err(Fault::misuse("ids and lengths are not those of a block's bytes"));
         }
-        // Pages come from the session at once, and their names follow from more than their bytes.
+        // Pages come directly from the session, and their ids depend on more than their bytes.
         if !is_tree {
             let mut rest = raw;
             for (id, &length) in ids.iter().zip(lengths) {
@@ -76,7 +75,7 @@ impl Sealer {
         Ok(self.tools.plaintext(*counter, lengths, raw)?)
     }
 
-    /// The plaintext of a block and what the host's cipher seals it with. It is kept until [`Sealer::opened`].
+    /// The plaintext of a block, and the terms for the host's cipher. The plaintext is kept until [`Sealer::opened`].
     pub fn prepare(&mut self, block: &BlockFacts, raw: &[u8]) -> Result<(&[u8], SealTerms), Fault> {
         let plaintext = self.plaintext(block, raw)?;
         let kind = if block.is_tree { BlockKind::Tree } else { BlockKind::Data };
@@ -85,8 +84,7 @@ impl Sealer {
         Ok((kept, terms))
     }
 
-    /// Takes what the host's cipher made of the block when it opened what it had sealed: only if that is the plaintext, what
-    /// was sealed may be stored.
+    /// Takes what the host's cipher opened from its own output. The block may be stored only if that is the plaintext.
     pub fn opened(&mut self, counter: u64, opened: &[u8]) -> Result<(), Fault> {
         let plaintext = self.out.remove(&counter).ok_or_else(|| Fault::misuse("no such block is being sealed"))?;
         if plaintext != opened {
@@ -97,7 +95,7 @@ impl Sealer {
     }
 }
 
-/// A level as browsers have it: what searches longer than level 3 is not in the module.
+/// A compression level for browsers: the module does not include levels above 3.
 pub(crate) fn parameters(level: i32) -> Parameters {
     Parameters::of_level(level.clamp(-7, 3))
 }

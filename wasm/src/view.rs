@@ -1,4 +1,4 @@
-//! View: what the repository has, as its newest root names it: the state, and the index of some domains.
+//! View: what the newest root names: the state, and the index of some domains.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
@@ -13,12 +13,12 @@ use copal_engine::time::Time;
 
 use crate::fault::{Code, Fault};
 
-/// Something to be read: a whole object, or a part of one.
+/// A read: a whole object, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Read {
     /// The object's name.
     pub key: String,
-    /// The bytes; none for all.
+    /// The range of bytes; `None` for the whole object.
     pub range: Option<core::ops::Range<u64>>,
 }
 
@@ -27,7 +27,7 @@ impl Read {
         Self { key, range: None }
     }
 
-    /// Sorts reads by object and place, each once.
+    /// Sorts reads by object and range, and removes duplicates.
     pub(crate) fn tidy(reads: &mut Vec<Read>) {
         let place = |read: &Read| read.range.as_ref().map(|range| (range.start, range.end));
         reads.sort_by(|a, b| (&a.key, place(a)).cmp(&(&b.key, place(b))));
@@ -35,7 +35,7 @@ impl Read {
     }
 }
 
-/// Bytes of a segment, shared by the indexes that search it.
+/// Bytes of a segment, shared by the indexes that search them.
 #[derive(Clone, Debug)]
 pub struct Shared(Rc<Vec<u8>>);
 
@@ -45,7 +45,7 @@ impl AsRef<[u8]> for Shared {
     }
 }
 
-/// The repository as one root names it. Filled step by step: what [`View::needs`] names is supplied until nothing is.
+/// The repository as one root names it. The host supplies what [`View::needs`] returns until nothing is needed.
 #[derive(Debug, Default)]
 pub struct View {
     number: Option<u64>,
@@ -62,43 +62,43 @@ pub struct View {
 /// Bytes of packs accepted on a day.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Growth {
-    /// When the day began.
+    /// The start of the day.
     pub time: Time,
     /// The bytes.
     pub bytes: u64,
 }
 
-/// What the state tells of packs and index.
+/// Numbers about packs and index, from the state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Packs.
     pub packs: u64,
-    /// Bytes of packs with chunks.
+    /// Bytes of data packs.
     pub data_bytes: u64,
-    /// Bytes of packs with pages.
+    /// Bytes of tree packs.
     pub tree_bytes: u64,
-    /// Packs that a check found gone.
+    /// Packs that a check found missing.
     pub missing: u64,
     /// Packs that a check found damaged.
     pub damaged: u64,
-    /// Segments of the index.
+    /// Index segments.
     pub segments: u64,
     /// Their entries.
     pub entries: u64,
-    /// By day, the oldest first.
+    /// By day, oldest first.
     pub growth: Vec<Growth>,
-    /// When a pack was last read whole: of those that ever were, the oldest and the newest time, and how many they are.
+    /// The oldest and the newest time at which a pack was read completely, and how many packs ever were.
     pub checked: Option<(Time, Time, u64)>,
 }
 
 impl View {
-    /// Begins with the root of this name; none for a repository without one.
+    /// A view of the root with this name; `None` for a repository without roots.
     pub fn new(root_key: Option<&str>, domains: BTreeSet<DomainId>) -> Result<Self, Fault> {
         Ok(Self { number: number_of(root_key)?, domains, ..Self::default() })
     }
 
-    /// The same domains by a newer root, to be filled before it takes this one's place; none if it is no newer. Segments and
-    /// overlays that it names too need not be read again.
+    /// A view of a newer root with the same domains, to be filled before [`View::replace`]; `None` if it is not newer.
+    /// Reuses segments and overlays that both roots name.
     pub fn newer(&self, root_key: Option<&str>) -> Result<Option<Self>, Fault> {
         let number = number_of(root_key)?;
         let (domains, segments, overlays) = (self.domains.clone(), self.segments.clone(), self.overlays.clone());
@@ -106,8 +106,8 @@ impl View {
         Ok((number > self.number).then(newer))
     }
 
-    /// Takes a newer one's place, with all domains that are wanted by now. False if that has to be filled for them first.
-    /// One that has become the older of both meanwhile is done without.
+    /// Replaces this view by a newer one, for all domains that are wanted now. Returns false if the newer one must
+    /// first be filled for them. Does nothing if it is not newer any more.
     pub fn replace(&mut self, newer: &mut Self) -> bool {
         if newer.number <= self.number {
             return true;
@@ -120,14 +120,14 @@ impl View {
         is_complete
     }
 
-    /// Wants the index of one more domain.
+    /// Adds a domain whose index is wanted.
     pub fn want(&mut self, domain: DomainId) {
         if self.domains.insert(domain) {
             self.join_indexes();
         }
     }
 
-    /// What is to be read next; nothing once the view is complete.
+    /// The next reads; empty once the view is complete.
     pub fn needs(&self) -> Vec<Read> {
         let Some(number) = self.number else { return Vec::new() };
         let Some((root, _)) = &self.root else { return vec![Read::whole(layout::root(number))] };
@@ -154,7 +154,7 @@ impl View {
         self.needs().is_empty()
     }
 
-    /// Takes an object that was needed; none if it is not there.
+    /// Takes an object that was needed; `None` if it does not exist.
     pub fn supply(&mut self, key: &str, bytes: Option<Vec<u8>>) -> Result<(), Fault> {
         let Some(bytes) = bytes else {
             return Err(Fault::new(Code::RootGone, format!("{key}, which the newest root needs, is gone")));
@@ -199,7 +199,7 @@ impl View {
         }
     }
 
-    /// Folds the runs once all are there.
+    /// Folds the runs once all have been supplied.
     fn fold(&mut self) -> Result<(), Fault> {
         let Some((root, _)) = &self.root else { return Ok(()) };
         let runs: Option<Vec<&Vec<u8>>> = root.runs.iter().map(|run| self.runs.get(&run.hash)).collect();
@@ -227,7 +227,7 @@ impl View {
             let overlays = overlays_of(state, *domain).map(|hash| self.overlays.get(&hash).cloned());
             let (segments, overlays) = (segments.collect::<Option<Vec<_>>>(), overlays.collect::<Option<Vec<_>>>());
             let (Some(segments), Some(overlays)) = (segments, overlays) else { continue };
-            // Parts of another domain than the state says are as good as lost.
+            // A segment or overlay with another domain than the state says counts as lost.
             if let Ok(index) = Index::new(*domain, segments, Overlay::new(overlays)) {
                 self.indexes.insert(*domain, index);
             }
@@ -249,17 +249,17 @@ impl View {
         self.state.as_ref()
     }
 
-    /// The index of a domain that was wanted; none if the repository has nothing of it.
+    /// The index of a wanted domain; `None` if the repository has nothing in it.
     pub fn index(&self, domain: DomainId) -> Option<&Index<Shared>> {
         self.indexes.get(&domain)
     }
 
-    /// What a client may do about a chunk or page.
+    /// The status of a chunk or page, which says what a client may do about it.
     pub fn status(&self, domain: DomainId, id: &ChunkId) -> Status {
         self.index(domain).map_or(Status::Absent, |index| index.status(id))
     }
 
-    /// The same for many, in any order.
+    /// The status of many ids, in any order.
     pub fn statuses(&self, domain: DomainId, ids: &[ChunkId]) -> Vec<Status> {
         let Some(index) = self.index(domain) else { return vec![Status::Absent; ids.len()] };
         let mut order: Vec<u32> = (0..ids.len() as u32).collect();
@@ -277,7 +277,7 @@ impl View {
         self.segments.values().map(|segment| segment.bytes().len() as u64).sum()
     }
 
-    /// What the state tells of packs and index.
+    /// Numbers about packs and index, from the state.
     pub fn statistics(&self) -> Statistics {
         let Some(state) = &self.state else { return Statistics::default() };
         let mut sums = Statistics {

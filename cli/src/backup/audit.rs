@@ -1,5 +1,5 @@
-//! Audit: whether the segments that a backup looks chunks up in are what they are named by. They are mapped and read here
-//! and there; a bit that has flipped in one lets a chunk be found where it is not.
+//! Audit: hashes the index segments that a backup looks chunks up in. Segments are memory-mapped and read in part, so a
+//! flipped bit could make a lookup find a chunk that is not there.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -7,7 +7,7 @@ use copal_engine::id::{DomainId, ObjectHash};
 use copal_engine::layout;
 use copal_service::view::View;
 
-/// The names of a domain's segments that are damaged. Nothing more is looked at once somebody says that it is over.
+/// The names of a domain's damaged segments. Stops when `is_over` is set.
 pub(super) fn damaged_segments(view: &View, domain: DomainId, is_over: &AtomicBool) -> Vec<String> {
     let segments = view.segments_of(domain).take_while(|_| !is_over.load(Ordering::Relaxed));
     let damaged = segments.filter(|(hash, segment)| ObjectHash::of(segment.bytes()) != *hash);

@@ -1,4 +1,4 @@
-//! Basis: the earlier snapshot a backup compares with.
+//! Basis: the parent snapshot that a backup compares with.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -23,38 +23,38 @@ use crate::reader::{BlockReader, PageReader, Pages, ReadError, index_of};
 use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::wait::wait;
 
-/// The domain as the newest root has it, and the snapshot to compare with.
+/// The parent snapshot, and the domain's index as the newest root has it.
 pub struct Basis {
-    /// The snapshot, if there is one.
+    /// The parent snapshot, if there is one.
     pub snapshot: Option<Compared>,
-    /// The checkpoint of a run that did not get to its end, if that is newer: the beginning of a tree.
+    /// The checkpoint of an unfinished run (the beginning of a tree), if it is newer than the snapshot.
     pub checkpoint: Option<Compared>,
-    /// Reads its pages: from the repository, or a write-only client from its own copy.
+    /// Reads the pages: from the repository, or from a write-only client's kept tree.
     pub pages: Arc<dyn Pages>,
-    /// What the repository has of the domain.
+    /// The domain's index.
     pub index: Arc<Index<Bytes>>,
-    /// The write-only client's own copy.
+    /// A write-only client's kept tree.
     pub(super) kept: Option<Arc<KeptTree>>,
 }
 
-/// The snapshot a backup compares with.
+/// A snapshot or checkpoint that a backup compares with.
 #[derive(Copy, Clone, Debug)]
 pub struct Compared {
     /// Its id.
     pub id: SnapshotId,
     /// Its root page.
     pub root: ChunkId,
-    /// When its backup was begun, by the client's clock.
+    /// When its backup began, by the client's clock.
     pub begun: Time,
-    /// Bytes of its files.
+    /// Total bytes of its files.
     pub bytes: u64,
-    /// Whether the state knows it, and it was not forgotten.
+    /// Whether the state has it as kept (not forgotten).
     pub is_kept: bool,
 }
 
 impl Basis {
-    /// The newest kept snapshot of the same source, and the newest checkpoint after it: this client's own, else that of
-    /// another full client. Only one whose manifest verifies counts: what is taken over from it is not read again.
+    /// The newest kept snapshot of the source, and the newest checkpoint after it: this client's own, else another full
+    /// client's. Its manifest must verify, because files taken over from it are not read again.
     pub(super) fn find(
         access: Access<'_>,
         client: &LocalClient,
@@ -67,8 +67,8 @@ impl Basis {
         }
     }
 
-    /// A write-only client compares with its own copy of its last tree. Whether the repository still has what that refers
-    /// to is asked of the index, entry by entry, so that it need not be known what became of the snapshot.
+    /// A write-only client compares with its kept tree. The index tells for each entry whether the repository still has
+    /// the content, so it does not matter what became of the snapshot.
     fn of_kept_tree(enrolled: &Enrolled, client: &LocalClient, view: &View, options: &Options) -> Self {
         let keys = Access::from(enrolled).domain_keys(client.domain);
         let source = keys.source_id(&options.host, &options.paths, &options.label);
@@ -100,7 +100,7 @@ impl Basis {
             .filter(|(_, record)| record.domain == client.domain && record.source == source)
             .filter(|(_, record)| record.state == SnapshotState::Kept)
             .collect();
-        // This client's own come first. A full client without any may be a machine that was set up anew.
+        // This client's own come first. A full client without any may be a machine that was set up again.
         let is_own = |(signer, _): &(ClientId, u64)| *signer == client.id;
         candidates.sort_by_key(|(key, record)| Reverse((is_own(key), record.accepted, record.client_time)));
         let (mut snapshot, mut checkpoint) = (None, None);
@@ -114,7 +114,7 @@ impl Basis {
                 wait(async { futures::join!(objects::read(host.store, &name), clients::read(&host, *signer)) });
             let Some(bytes) = bytes? else { continue };
             let Ok(Some(signed_by)) = signed_by else { continue };
-            // What a write-only client says of files is no reason not to read them.
+            // A write-only client's word about a file must not stop a full client from reading that file.
             let Some(public) = signed_by.keys.filter(|_| signed_by.role == Role::Full) else { continue };
             let verified = Manifest::verify(repository.id(), &public.manifest, *signer, *number, &bytes);
             let Some(claim) = verified.ok().and_then(|verified| verified.manifest.snapshot) else { continue };
@@ -133,7 +133,7 @@ impl Basis {
         Ok(Self { snapshot, checkpoint, index: pages.index(), pages, kept: None })
     }
 
-    /// What to compare with, what to prefer first.
+    /// The trees to compare with, the preferred one first.
     pub(super) fn trees(&self) -> impl Iterator<Item = Compared> {
         self.checkpoint.into_iter().chain(self.snapshot)
     }
@@ -143,7 +143,7 @@ impl Basis {
         !self.index.overlay().runs().is_empty()
     }
 
-    /// What the repository has of a chunk or page.
+    /// The index's status of a chunk or page.
     pub fn status(&self, id: &ChunkId) -> Status {
         self.index.status(id)
     }

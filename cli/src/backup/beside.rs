@@ -1,4 +1,4 @@
-//! Beside: the trees a backup compares with, read beside the scan.
+//! Beside: reads the trees of the basis in step with the scan.
 
 use copal_engine::backup::content::is_unfinished;
 use copal_engine::path::TreePath;
@@ -8,19 +8,19 @@ use copal_engine::tree::Entry;
 use super::basis::Basis;
 use crate::reader::{EntryStream, TreeError};
 
-/// The basis, all trees of it in step.
+/// A cursor over all trees of the basis: checkpoint and parent snapshot.
 pub(super) struct Beside<'a> {
     lanes: Vec<Lane<'a>>,
 }
 
-/// An entry as an earlier run saw it.
+/// An entry of the basis.
 pub(super) struct Old {
     pub(super) entry: Entry,
-    /// When that run began.
+    /// When the backup that recorded it began.
     pub(super) begun: Time,
 }
 
-/// One tree, in constant memory.
+/// A cursor over one tree, in constant memory.
 struct Lane<'a> {
     stream: EntryStream<'a>,
     next: Option<Entry>,
@@ -37,7 +37,7 @@ impl<'a> Beside<'a> {
         Self { lanes: basis.trees().map(lane).collect() }
     }
 
-    /// What the basis has at a path; paths must be asked for in order. The first tree that has it is believed.
+    /// The entry of the basis at a path; paths must come in tree order. If several trees have it, the first one counts.
     pub(super) fn at(&mut self, path: &TreePath) -> Result<Option<Old>, TreeError> {
         let mut found = None;
         for lane in &mut self.lanes {
@@ -49,7 +49,7 @@ impl<'a> Beside<'a> {
 }
 
 impl Lane<'_> {
-    /// Pages that cannot be read are passed over: their entries are then read from the source again.
+    /// Skips pages that cannot be read: their entries are then read from the source again.
     fn at(&mut self, path: &TreePath) -> Result<Option<Entry>, TreeError> {
         loop {
             if self.next.is_none() {

@@ -1,8 +1,8 @@
-//! Budget: bounds the bytes that are read and not yet taken.
+//! Budget: bounds the bytes that are read ahead and not yet taken by the session.
 
 use std::sync::{Condvar, Mutex};
 
-/// A number of bytes that may be out at once.
+/// A number of bytes that may be taken at once.
 pub(super) struct Budget {
     left: Mutex<u64>,
     freed: Condvar,
@@ -14,7 +14,7 @@ impl Budget {
         Self { left: Mutex::new(all), freed: Condvar::new(), all }
     }
 
-    /// Takes bytes, waiting until they are there; more than all there are counts as all. Gives what was taken.
+    /// Takes bytes, and waits until they are free; at most the total. Returns how many were taken.
     pub(super) fn take(&self, bytes: u64) -> u64 {
         let bytes = bytes.min(self.all);
         let mut left = self.left.lock().expect("nobody panics with the budget");
@@ -25,7 +25,7 @@ impl Budget {
         bytes
     }
 
-    /// Takes bytes if they are there now.
+    /// Takes bytes if they are free now.
     pub(super) fn try_take(&self, bytes: u64) -> Option<u64> {
         let bytes = bytes.min(self.all);
         let mut left = self.left.lock().expect("nobody panics with the budget");
@@ -33,7 +33,6 @@ impl Budget {
         Some(bytes)
     }
 
-    /// Gives bytes back.
     pub(super) fn give(&self, bytes: u64) {
         *self.left.lock().expect("nobody panics with the budget") += bytes;
         self.freed.notify_all();

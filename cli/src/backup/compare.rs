@@ -1,5 +1,5 @@
-//! Compare: the scan beside the basis, both in tree order. Decides for every entry whether it is taken over as it is or
-//! looked into.
+//! Compare: reads the scan and the basis side by side, both in tree order. Decides for every entry whether it is taken
+//! over unchanged or becomes a job.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -23,19 +23,19 @@ use crate::stat::{EntryStat, FileId};
 
 /// One entry on its way to the session, in tree order.
 pub(super) enum Item {
-    /// As it is in the basis; and which file it is.
+    /// Unchanged since the basis; with the file's identity.
     Same(Box<Entry>, FileId),
-    /// To be made of what a job gives; what the basis has, whether its content stays, and what
-    /// the job costs of the budget.
+    /// To be made from the parts that a job sends. `old` is the entry of the basis, `is_reused` says whether its
+    /// content stays, and `cost` is what the job took of the read budget.
     Job { path: TreePath, parts: Receiver<Part>, old: Option<Box<Entry>>, cost: u64, is_reused: bool },
-    /// Another name of a file that came before.
+    /// Another hard link to a file that came before.
     Link { path: TreePath, stat: EntryStat },
-    /// Something to be told.
+    /// A problem to report.
     Trouble(Trouble),
 }
 
 impl Item {
-    /// What it has of the budget.
+    /// Bytes that the item holds of the read budget.
     pub(super) fn cost(&self) -> u64 {
         if let Item::Job { cost, .. } = self { *cost } else { 0 }
     }
@@ -46,16 +46,16 @@ pub(super) struct Comparison<'a> {
     pub(super) basis: &'a Basis,
     pub(super) signs: Signs,
     pub(super) force: bool,
-    /// Bytes that may still be stored again because the repository wants them.
+    /// Bytes that may still be uploaded again because the repository wants them.
     pub(super) rewrite_budget: u64,
     pub(super) tools: &'a Tools<'a>,
     pub(super) interrupted: &'a AtomicBool,
-    /// Set when nobody takes items any more.
+    /// Set when the receiver takes no more items.
     pub(super) ended: &'a AtomicBool,
 }
 
 impl Comparison<'_> {
-    /// Sends an item for every entry, and a job for each that is looked into. An error ends it; so does nobody listening.
+    /// Sends an item for every entry, and a job for each not taken over. Ends early if the receiver has gone.
     pub(super) fn run(
         mut self,
         events: &Receiver<Vec<ScanEvent>>,
@@ -96,7 +96,7 @@ impl Comparison<'_> {
         Ok(())
     }
 
-    /// None if nobody takes jobs or items any more.
+    /// Makes an entry's item; none if the receiver has gone.
     fn compare(
         &mut self,
         entry: Scanned,
@@ -108,7 +108,7 @@ impl Comparison<'_> {
         let old = old.map(|old| old.entry);
         let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), signs);
         let is_reused = old.as_ref().is_some_and(is_unchanged) && old.as_ref().is_some_and(|old| self.may_reuse(old));
-        // With the same ctime nothing else about it has changed either.
+        // If ctime and inode are the same, nothing else about the entry has changed either.
         let is_same = |old: &Entry| {
             old.ctime == entry.stat.ctime && old.inode == entry.stat.inode && is_same_link(old, &entry.stat)
         };
@@ -142,7 +142,8 @@ impl Comparison<'_> {
         Some(item)
     }
 
-    /// Whether the content may be referred to again. What the repository wants is read anew, as far as the budget goes.
+    /// Whether the entry may reuse the basis's content: not if any of it is missing or flagged, or if it is wanted and
+    /// the rewrite budget suffices to upload it again.
     fn may_reuse(&mut self, old: &Entry) -> bool {
         let mut worst = Status::Present;
         let mut wanted = 0;
@@ -153,7 +154,7 @@ impl Comparison<'_> {
         if !is_reusable(old, &mut is_good) {
             return false;
         }
-        // That a list is there says that what it lists was there; since then anything of it may have been marked.
+        // A list that is present once had all its chunks. Since then any of them may have been marked.
         if matches!(old.content, Content::List { .. }) && self.basis.has_marks() {
             let walked = pieces(&*self.basis.pages, old, |_, piece| {
                 is_good(&piece.id);
@@ -177,13 +178,13 @@ impl Comparison<'_> {
         }
     }
 
-    /// What storing a piece again takes of the budget.
+    /// Bytes that uploading a piece again takes of the rewrite budget: 0 unless it is wanted.
     fn wanted(&self, piece: &Piece) -> u64 {
         if self.basis.status(&piece.id) == Status::Wanted { piece.length.into() } else { 0 }
     }
 }
 
-/// The next events; none if there are no more, or nobody listens.
+/// The next events; none at the end, or if the receiver has gone.
 fn next(events: &Receiver<Vec<ScanEvent>>, outbox: &mut Outbox<'_>) -> Option<Vec<ScanEvent>> {
     match events.try_recv() {
         Ok(events) => return Some(events),

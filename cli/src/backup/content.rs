@@ -1,4 +1,4 @@
-//! Content: files read, cut and named by a pool of threads.
+//! Content: a pool of threads reads files, cuts them into chunks and computes the chunk ids.
 
 use std::io;
 use std::ops::Range;
@@ -17,39 +17,39 @@ use crate::read::{Extras, Hole, OpenError, SourceFile, TRIES, link_target};
 use crate::scan::source_of;
 use crate::stat::EntryStat;
 
-/// An entry to be looked into.
+/// An entry whose content or metadata must be read.
 pub(super) struct Job {
     pub(super) path: TreePath,
     pub(super) stat: EntryStat,
-    /// Whether its content is read; else only what else there is to it.
+    /// Whether to read the content too, or only xattrs, link target and device number.
     pub(super) is_content_needed: bool,
-    /// The pieces it had in the basis, if it had some.
+    /// The file's pieces in the basis; empty if it had none.
     pub(super) before: Vec<Piece>,
     pub(super) parts: Sender<Part>,
 }
 
-/// What a job gives, in order.
+/// What a job sends, in this order.
 pub(super) enum Part {
     /// The whole content of a small file.
     Inline(Vec<u8>),
-    /// Bytes of the content, cut and named.
+    /// A part of the content, cut into chunks.
     Chunks { bytes: Vec<u8>, cuts: Vec<(ChunkId, Range<usize>)> },
-    /// The file changed while it was read: what was given so far does not count.
+    /// The file changed while it was read: discard the parts so far.
     Again,
-    /// The end.
+    /// The job is complete.
     Done(Box<Found>),
-    /// It cannot be read.
+    /// The entry cannot be read.
     Failed(String),
 }
 
-/// What was found out besides the content.
+/// What a job found besides the content.
 pub(super) struct Found {
     /// The metadata that belongs to the content.
     pub(super) stat: EntryStat,
     pub(super) extras: TreeExtras,
-    /// It was written to each time it was read.
+    /// The file changed in each attempt to read it.
     pub(super) is_changing: bool,
-    /// Attributes that could not be read.
+    /// Xattrs that could not be read, with the reason.
     pub(super) unreadable: Vec<String>,
 }
 
@@ -61,21 +61,19 @@ pub(super) struct Tools<'a> {
     pub(super) budget: &'a Budget,
 }
 
-/// Does jobs until there are no more.
 pub(super) fn work(jobs: &Receiver<Job>, tools: &Tools<'_>) {
     for job in jobs {
         do_job(job, tools);
     }
 }
 
-/// Does a job.
 pub(super) fn do_job(job: Job, tools: &Tools<'_>) {
     let last = if job.is_content_needed && job.stat.kind() == rustix::fs::FileType::RegularFile {
         read_file(&job, tools).unwrap_or_else(Part::Failed)
     } else {
         look_at(&job)
     };
-    // Nobody listens any more if the backup has ended early.
+    // Sending fails only if the backup has ended early.
     let _ = job.parts.send(last);
 }
 
@@ -95,7 +93,7 @@ fn look_at(job: &Job) -> Part {
     Part::Done(Box::new(Found { stat: job.stat.clone(), extras, is_changing: false, unreadable }))
 }
 
-/// Reads a file; again if it changed meanwhile, up to a point.
+/// Reads a file, up to `TRIES` times if it changes meanwhile.
 fn read_file(job: &Job, tools: &Tools<'_>) -> Result<Part, String> {
     let source = source_of(&job.path);
     for attempt in 1.. {
@@ -111,7 +109,7 @@ fn read_file(job: &Job, tools: &Tools<'_>) -> Result<Part, String> {
     Ok(Part::Failed("the backup has ended".into()))
 }
 
-/// Reads a file once. None if nobody listens any more.
+/// Reads a file once; none if the receiver has gone.
 fn read_once(source: &Path, job: &Job, tools: &Tools<'_>) -> Result<Option<Found>, String> {
     let mut file = SourceFile::open(source).map_err(|error| match error {
         OpenError::Io(error) => words(&error),
@@ -139,12 +137,12 @@ fn read_once(source: &Path, job: &Job, tools: &Tools<'_>) -> Result<Option<Found
     let mut extras = TreeExtras { holes: ending.holes.iter().map(range_of).collect(), ..TreeExtras::default() };
     let unreadable = take_xattrs(xattrs, &mut extras);
     let mut stat = ending.stat;
-    // A file that shrank meanwhile is as long as what was got of it.
+    // If the file shrank meanwhile, its size is what was read, and the holes.
     stat.size = ending.delivered + ending.holes.iter().map(|hole| hole.length).sum::<u64>();
     Ok(Some(Found { stat, extras, is_changing: ending.changed, unreadable }))
 }
 
-/// Sends a large file piece by piece. What follows the last certain cut goes into the next piece.
+/// Sends a large file in pieces, each up to its last certain cut. False if the receiver has gone.
 fn send_in_pieces(file: &mut SourceFile, job: &Job, tools: &Tools<'_>) -> Result<bool, String> {
     let piece = PIECE.max(2 * tools.chunker.sizes().max());
     let mut bytes = Vec::with_capacity(piece);
@@ -187,7 +185,7 @@ fn range_of(hole: &Hole) -> Range<u64> {
     hole.offset..hole.offset + hole.length
 }
 
-/// An error of the system, without its number.
+/// The text of a system error, without its number.
 pub(super) fn words(error: &io::Error) -> String {
     let text = error.to_string();
     match text.find(" (os error") {
@@ -197,15 +195,15 @@ pub(super) fn words(error: &io::Error) -> String {
 }
 
 impl Tools<'_> {
-    /// Bytes that a file of this size holds while it is read.
+    /// Bytes of the read budget that a file of this size takes while it is read.
     pub(super) fn cost(size: u64) -> u64 {
         size.min(3 * PIECE as u64) + ENTRY_COST
     }
 }
 
-/// Files up to this size are read whole, and wait for their turn whole.
+/// Files up to this size are read and sent whole.
 const WHOLE: u64 = 4 << 20;
-/// Larger ones come in pieces of this size.
+/// Larger files are sent in pieces of this size.
 const PIECE: usize = 4 << 20;
-/// What an entry costs besides its content.
+/// Bytes of the read budget that an entry takes besides its content.
 const ENTRY_COST: u64 = 512;

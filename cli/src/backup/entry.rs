@@ -1,4 +1,4 @@
-//! Entries: what is recorded of what the scan and the readers found.
+//! Entries: makes tree entries from what the scan and the readers found.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use copal_engine::tree::{Content, Entry, Extras, Mode, Owner};
 use crate::read::Owners;
 use crate::stat::{EntryStat, FileId};
 
-/// Makes entries; owners are looked up once.
+/// Makes entries; looks each owner up once.
 #[derive(Default)]
 pub(super) struct Recorder {
     names: Option<Owners>,
@@ -20,7 +20,7 @@ pub(super) struct Recorder {
 }
 
 impl Recorder {
-    /// An entry with its content; none for a kind of file that no tree holds.
+    /// Makes an entry; none for a kind of file that a tree cannot hold.
     pub(super) fn entry(
         &mut self,
         path: TreePath,
@@ -45,8 +45,8 @@ impl Recorder {
         })
     }
 
-    /// The group that a file with several names forms: its inode's number, unless a file of another device has that in
-    /// this snapshot.
+    /// The hard-link group of a file with several names. It is the inode number, unless another file in this snapshot
+    /// has taken that group (another device, or a reused inode number).
     pub(super) fn group(&mut self, stat: &EntryStat) -> Option<u64> {
         if stat.links < 2 || stat.is_directory() {
             return None;
@@ -54,7 +54,7 @@ impl Recorder {
         Some(self.group_of(stat.id(), stat.inode))
     }
 
-    /// The group of a file that the basis put into `wanted`.
+    /// The group of a file; `wanted` unless another file has taken it.
     pub(super) fn group_of(&mut self, file: FileId, wanted: u64) -> u64 {
         if let Some(group) = self.groups.get(&file) {
             return *group;
@@ -77,7 +77,7 @@ impl Recorder {
     }
 }
 
-/// What change detection looks at. Directories and links have a size too, but none is recorded.
+/// What change detection compares. Directories and links have a size too, but entries do not record it.
 pub(super) fn look(stat: &EntryStat) -> Look {
     let size = if stat.kind() == rustix::fs::FileType::RegularFile { stat.size } else { 0 };
     Look { mode: stat.mode, size, mtime: stat.mtime, ctime: stat.ctime, inode: stat.inode }

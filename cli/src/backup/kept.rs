@@ -1,8 +1,8 @@
-//! Kept tree: a write-only client's own copy of the pages of its last tree, sealed with the device key. It cannot open
-//! what it has stored; without this copy it would read every file again. What it says is checked like everything that is
-//! read: pages have their ids, chunks are looked up in the index. Losing or damaging it costs reading, never uploading.
+//! Kept tree: a write-only client's own copy of the pages of its last tree, sealed with the device key. The client
+//! cannot open what it has stored, so without this copy it would read every file again. Pages are checked by their ids,
+//! and chunks are looked up in the index. Losing or damaging the copy costs reading, never uploading.
 //!
-//! The file holds blocks of pages, then a head that says which page lies where, then in the clear where the head lies.
+//! The file holds blocks of pages, then a head that says where each page lies, then the head's position in the clear.
 
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
@@ -26,26 +26,25 @@ use crate::entropy::random;
 use crate::reader::{Pages, ReadError};
 use crate::repository::Enrolled;
 
-/// What a kept tree is of.
+/// The snapshot that a kept tree belongs to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct KeptSnapshot {
     pub(super) id: SnapshotId,
     pub(super) root: ChunkId,
-    /// When its backup was begun, by this machine's clock.
+    /// When its backup began, by this machine's clock.
     pub(super) begun: Time,
-    /// Bytes of its files.
+    /// Total bytes of its files.
     pub(super) bytes: u64,
 }
 
-/// A kept tree, opened.
 pub(super) struct KeptTree {
     pub(super) snapshot: KeptSnapshot,
     file: File,
     cipher: SessionCipher,
     keys: DomainKeys,
-    /// Where blocks lie; a block's number is its position.
+    /// Offset and length of each block; a block's number is its index here.
     blocks: Vec<(u64, u32)>,
-    /// The block and the position in it of each page.
+    /// Block number and position in the block of each page.
     pages: HashMap<ChunkId, (u32, u32)>,
     recent: Mutex<Recent>,
 }
@@ -57,7 +56,7 @@ struct Recent {
 }
 
 impl KeptTree {
-    /// The tree that is kept of a source; none if there is none that is whole.
+    /// Opens the kept tree of a source; none if there is none, or if it cannot be read.
     pub(super) fn open(enrolled: &Enrolled, source: SourceId, keys: &DomainKeys) -> Option<Self> {
         let file = File::open(path(enrolled, source)?).ok()?;
         let length = file.metadata().ok()?.len();
@@ -99,7 +98,7 @@ impl KeptTree {
         Some(Self { snapshot, file, cipher, keys, blocks: places?, pages, recent })
     }
 
-    /// A page as it was kept.
+    /// The opened block that holds a page, and the page's position in it.
     fn stored(&self, id: &ChunkId) -> Result<(Arc<OpenBlock>, usize), ReadError> {
         let (number, item) = *self.pages.get(id).ok_or(ReadError::Absent { id: *id })?;
         let damaged = |why: String| ReadError::Damaged { id: *id, object: "the kept tree".into(), why };
@@ -129,7 +128,7 @@ impl Pages for KeptTree {
     }
 }
 
-/// Writes the tree that is kept next, while it is built.
+/// Writes the next kept tree while the backup builds it.
 pub(super) struct KeptWriter {
     path: PathBuf,
     unfinished: PathBuf,
@@ -142,12 +141,12 @@ pub(super) struct KeptWriter {
     at: u64,
     blocks: Vec<(u64, u32)>,
     pages: HashMap<ChunkId, (u32, u32)>,
-    /// The one before, from which lists of huge files are taken over.
+    /// The previous kept tree, from which the content lists of unchanged huge files are copied.
     before: Option<Arc<KeptTree>>,
 }
 
 impl KeptWriter {
-    /// Begins; none if there is no place for it.
+    /// Begins a kept tree; none if this machine has no cache directory.
     pub(super) fn begin(
         enrolled: &Enrolled,
         source: SourceId,
@@ -182,13 +181,13 @@ impl KeptWriter {
         }))
     }
 
-    /// Keeps pages that were just made.
+    /// Adds pages that were just made.
     pub(super) fn add(&mut self, pages: Vec<Page>) -> io::Result<()> {
         pages.iter().try_for_each(|page| self.push(page.id, &joined(page)))
     }
 
-    /// Keeps the pages that list the content of an entry which is as it was; those that are not kept are passed over: the
-    /// file is then read again once.
+    /// Copies the pages that list an unchanged entry's content. Pages that the previous kept tree lacks are skipped:
+    /// the next backup then reads the file once.
     pub(super) fn take_over(&mut self, content: &Content) -> io::Result<()> {
         let (Content::List { root, .. }, Some(before)) = (content, self.before.clone()) else { return Ok(()) };
         let mut left = vec![*root];
@@ -197,13 +196,13 @@ impl KeptWriter {
             let Some(bytes) = block.chunk(item) else { continue };
             self.push(id, bytes)?;
             let references = split(bytes).map(|(_, references, _)| references).unwrap_or_default();
-            // The others are chunks.
+            // References to ids that are not pages are chunks.
             left.extend(references.into_iter().filter(|id| before.pages.contains_key(id)));
         }
         Ok(())
     }
 
-    /// Puts the new tree in the place of the one before.
+    /// Replaces the previous kept tree with this one.
     pub(super) fn finish(mut self, snapshot: KeptSnapshot) -> io::Result<()> {
         self.close()?;
         let mut head = Vec::with_capacity(64 + self.pages.len() * (ChunkId::LEN + 8));
@@ -238,7 +237,7 @@ impl KeptWriter {
     }
 
     fn push(&mut self, id: ChunkId, bytes: &[u8]) -> io::Result<()> {
-        // A page that no block takes is not kept: what it tells of is read again.
+        // A page that is too large for a block is not kept: the next backup reads the files that it describes.
         if self.pages.contains_key(&id) || bytes.len() > CHUNK_BYTES as usize {
             return Ok(());
         }
@@ -273,7 +272,7 @@ impl KeptWriter {
 
 impl Drop for KeptWriter {
     fn drop(&mut self) {
-        // Gone under this name once it is finished; otherwise of no use.
+        // After `finish` renamed it, nothing has this name. An unfinished file is of no use.
         let _ = std::fs::remove_file(&self.unfinished);
     }
 }
@@ -282,7 +281,7 @@ fn path(enrolled: &Enrolled, source: SourceId) -> Option<PathBuf> {
     enrolled.cache_dir.as_ref().map(|directory| directory.join(format!("tree-{source}")))
 }
 
-/// Removes what runs that were killed have left; younger files may be of a run that goes on.
+/// Removes unfinished files of killed runs. A younger file may belong to a run that goes on.
 fn remove_leftovers(path: &Path) {
     let (Some(directory), Some(name)) = (path.parent(), path.file_name()) else { return };
     let prefix = [name.as_encoded_bytes(), b"."].concat();
@@ -294,7 +293,7 @@ fn remove_leftovers(path: &Path) {
     }
 }
 
-/// A file's own cipher: its random bytes stand where a session's id does.
+/// The cipher of one file: its random salt takes the place of a session id.
 fn cipher(enrolled: &Enrolled, salt: SessionId) -> SessionCipher {
     let credentials = &enrolled.credentials;
     let key = credentials.device.derive("kept-tree", credentials.repository.as_bytes());
@@ -329,7 +328,7 @@ fn read_block(file: &File, at: u64, length: u32) -> io::Result<Vec<u8>> {
     Ok(stored)
 }
 
-/// What is left of some bytes, taken from the front.
+/// The bytes that are not read yet, taken from the front.
 struct Fields<'a>(&'a [u8]);
 
 impl<'a> Fields<'a> {
@@ -349,15 +348,14 @@ impl<'a> Fields<'a> {
 }
 
 const MAGIC: &[u8; 8] = b"copaltr1";
-/// Bytes of where the head lies, of its blocks, of all blocks before it, and of the mark.
+/// Bytes at the file's end: the head's offset, the number of its blocks, the number of page blocks, the magic.
 const TAIL: usize = 8 + 4 + 4 + MAGIC.len();
 /// Bytes of pages in a block, before compression.
 const BLOCK: usize = 256 << 10;
-/// Bytes of the head in a block.
+/// Bytes of the head in one block, before compression.
 const HEAD_PART: usize = 4 << 20;
-/// After this nobody writes to an unfinished file any more.
+/// No run writes to an unfinished file that is older than this.
 const LEFTOVER_AGE: Duration = Duration::from_secs(48 * 3_600);
-/// Compression level.
 const LEVEL: i32 = 3;
-/// Blocks kept open.
+/// Opened blocks that are held in memory.
 const RECENT: usize = 8;

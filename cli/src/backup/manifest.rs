@@ -1,4 +1,4 @@
-//! Manifest: the end of the client's chain, what is added to it, and the answers. Nothing counts before an answer.
+//! Manifest: appends manifests to the client's chain and reads their receipts. Nothing counts before its receipt.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,20 +19,20 @@ use super::output::create;
 use crate::repository::{Access, LocalClient};
 use crate::wait::{Patience, wait};
 
-/// The end of a client's chain.
+/// The end of a client's chain of manifests.
 pub(super) struct Chain<'a> {
     access: Access<'a>,
     client: &'a LocalClient,
     root_seen: Option<(u64, ObjectHash)>,
     number: u64,
     hash: ObjectHash,
-    /// The last number that the state has decided.
+    /// The last number that the state has decided about.
     decided: u64,
-    /// What this process has answered itself.
+    /// Receipts from this process's last ingest.
     answers: Vec<Receipt>,
 }
 
-/// A manifest that was added.
+/// A manifest that was added to the chain.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Claimed {
     pub(super) number: u64,
@@ -40,7 +40,7 @@ pub(super) struct Claimed {
 }
 
 impl<'a> Chain<'a> {
-    /// Finds the end: from what the state has decided through whatever was written since.
+    /// Finds the end of the chain: starts at the state's head and follows all manifests written since.
     pub(super) fn find(access: Access<'a>, client: &'a LocalClient, view: &View) -> Result<Self, JobError> {
         let head = view.state.heads.get(&client.id);
         let (number, hash) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
@@ -53,8 +53,8 @@ impl<'a> Chain<'a> {
         Ok(chain)
     }
 
-    /// What manifests have brought that nobody has answered yet: it need not be stored again, since whatever follows in
-    /// the chain is decided after them. What cannot be read is stored again.
+    /// Ids in the packs of manifests without a receipt. They need not be stored again, because any later manifest is
+    /// decided after these. What cannot be read is stored again.
     pub(super) fn unanswered(&self) -> Result<HashSet<ChunkId>, JobError> {
         let mut ids = HashSet::new();
         let store = self.access.store().as_ref();
@@ -67,7 +67,7 @@ impl<'a> Chain<'a> {
                 match wait(objects::read_table(store, Place::Packs, id, length)) {
                     Ok(table) => ids.extend(table.ids.iter().copied()),
                     Err(JobError::Damaged { .. }) => {}
-                    // A gateway lets nobody who may only save read packs.
+                    // A gateway does not let a write-only client read packs.
                     Err(JobError::Store(StoreError::NotFound { .. } | StoreError::Denied { .. })) => {}
                     Err(error) => return Err(error),
                 }
@@ -76,7 +76,7 @@ impl<'a> Chain<'a> {
         Ok(ids)
     }
 
-    /// Adds a manifest. `own` are the packs that this process made, reading each block back: the owner vouches for them.
+    /// Adds a manifest. With the owner secret it proves the packs in `own`: this process made them and read them back.
     pub(super) fn add(
         &mut self,
         packs: Vec<(PackId, u64)>,
@@ -100,8 +100,8 @@ impl<'a> Chain<'a> {
         Ok(Claimed { number: manifest.number, hash })
     }
 
-    /// Decides about what was added, where that is the client's own business. `own` are the packs that this process
-    /// stored itself; the view is the state that was read before.
+    /// Decides about the manifests added, if this process ingests. `own` are the packs that it stored itself; `view` is
+    /// the state that was read before.
     pub(super) fn decide(&mut self, view: &View, own: &HashSet<PackId>) -> Result<(), JobError> {
         if self.access.decides() {
             let is_own = |pack: &PackId| own.contains(pack);
@@ -111,7 +111,7 @@ impl<'a> Chain<'a> {
         Ok(())
     }
 
-    /// The answer to a manifest, once it is there. Who decides itself has it at once; others wait.
+    /// The receipt of a manifest. A process that ingests has it at once, and others wait; none if patience runs out.
     pub(super) fn answer(
         &self,
         claimed: Claimed,
@@ -150,8 +150,8 @@ impl<'a> Chain<'a> {
         Ok(Some(receipt))
     }
 
-    /// Creates the manifest under the next number that is free. A number that another run of this client took is linked
-    /// into the chain, and the next one is tried.
+    /// Creates the manifest under the next free number. If another run of this client took a number, its manifest
+    /// becomes the previous one, and the next number is tried.
     fn append(&mut self, manifest: &mut Manifest) -> Result<ObjectHash, JobError> {
         loop {
             manifest.number = self.number + 1;
@@ -177,7 +177,7 @@ impl<'a> Chain<'a> {
     }
 }
 
-/// Why a manifest was rejected, in words; none if it was accepted. An error if another try would be rejected too.
+/// Why a manifest was rejected, as text; none if it was accepted. Fails if another attempt would be rejected too.
 pub(super) fn refusal(receipt: &Receipt) -> Result<Option<String>, BackupError> {
     if receipt.outcome == Outcome::Accepted {
         return Ok(None);
@@ -192,5 +192,5 @@ pub(super) fn refusal(receipt: &Receipt) -> Result<Option<String>, BackupError> 
     if receipt.reasons.iter().any(is_barred) { Err(BackupError::Barred(words)) } else { Ok(Some(words)) }
 }
 
-/// How long what is stored may wait for a manifest.
+/// How long stored packs may wait for a manifest.
 pub(super) const MANIFEST_EVERY: Duration = Duration::from_secs(120);

@@ -1,8 +1,8 @@
 //! Backup: from the sources to an accepted snapshot.
 //!
-//! Threads: a scan ahead in tree order; one thread that compares with the basis; a pool that reads, cuts and names; this
-//! one, which owns the session; a pool that seals; one that stores. Everything between them is bounded by bytes, and
-//! results are taken in the order of the entries, so that what is stored does not depend on which thread was faster.
+//! Threads: the scan runs ahead in tree order; one thread compares with the basis (parent snapshot); a pool reads, cuts
+//! and names chunks; this thread owns the session; one pool seals, another stores. The queues between them are bounded.
+//! The session takes results in the order of the entries, so what is stored does not depend on thread timing.
 
 mod assemble;
 mod audit;
@@ -50,56 +50,56 @@ use crate::wait::wait;
 
 /// What is backed up.
 pub enum Source<'a> {
-    /// What a scan finds.
+    /// The entries that a scan finds.
     Tree {
         /// The scan.
         scan: &'a Arc<Scan>,
-        /// The scan's first run, if it was begun already.
+        /// The scan's first run, if it has already begun.
         ahead: Option<Sweep>,
     },
-    /// One stream of bytes, as a file of this name.
+    /// One stream of bytes, saved as a file.
     Stream {
         /// The file's name in the snapshot.
         name: Vec<u8>,
         /// Its content.
         bytes: Box<dyn Read + Send + 'a>,
-        /// Whether it may be empty: mostly something else has failed then.
+        /// Whether the stream may be empty. An empty stream mostly means that the command before it failed.
         may_be_empty: bool,
     },
 }
 
-/// How a backup goes about it.
+/// Options of a backup.
 pub struct Options {
-    /// The host it is recorded for.
+    /// Host name of the snapshot.
     pub host: String,
-    /// The paths it is recorded for; with host and label they are the source.
+    /// Paths of the snapshot. Host, paths and label together are the source.
     pub paths: Vec<Vec<u8>>,
-    /// A name for the source, or empty.
+    /// Label of the source, or empty.
     pub label: String,
     /// Tags.
     pub tags: Vec<String>,
-    /// The time it is recorded for, instead of now.
+    /// The snapshot's time, instead of now.
     pub time: Option<Time>,
-    /// Who runs it.
+    /// The user who runs the backup.
     pub user: String,
-    /// Whether every file is read.
+    /// Whether every file is read, changed or not.
     pub force: bool,
     /// Which signs of change are believed.
     pub signs: Signs,
-    /// Whether nothing is written.
+    /// Whether this is a dry run, which writes nothing to the repository.
     pub is_dry_run: bool,
-    /// Whether no snapshot is made if the tree is that of the basis.
+    /// Whether to make no snapshot if the tree equals that of the basis.
     pub skip_if_unchanged: bool,
-    /// The part of the basis's bytes that may be stored again because the repository wants it.
+    /// Share of the basis's bytes that may be uploaded again because the repository wants them.
     pub rewrite_budget: Percent,
-    /// Threads that read, and threads that seal.
+    /// Number of threads that read, and of threads that seal.
     pub threads: usize,
-    /// How long to wait for the service's answer, where that is not the client's own; none: not at all.
+    /// How long to wait for the service's receipt. With `None` a client that does not ingest itself does not wait.
     pub wait: Option<Duration>,
 }
 
 impl Options {
-    /// One directory, with nothing asked for and nobody waited for.
+    /// Defaults for one directory: no labels or tags, no wait for a receipt.
     pub fn plain(host: &str, root: &Root, threads: usize) -> Self {
         Self {
             host: host.into(),
@@ -119,34 +119,34 @@ impl Options {
     }
 }
 
-/// An entry that was not, or not wholly, saved.
+/// An entry that was not saved, or not completely.
 #[derive(Debug)]
 pub struct Trouble {
-    /// Which one.
+    /// The entry's path.
     pub path: PathBuf,
-    /// What happened to it.
+    /// What happened to the entry.
     pub kind: TroubleKind,
-    /// In words.
+    /// The reason, as text.
     pub why: String,
 }
 
 /// What happened to an entry.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum TroubleKind {
-    /// It is not in the snapshot, or without its content.
+    /// The entry is missing from the snapshot, or its content or an attribute is.
     Unreadable,
-    /// It kept changing; what was read last is in the snapshot.
+    /// The file changed each time it was read. The snapshot has what was read last.
     Changing,
-    /// It was left out on purpose.
+    /// The entry was left out on purpose.
     Skipped(SkipKind),
 }
 
 /// Why an entry was left out on purpose.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum SkipKind {
-    /// A socket, or what was named itself and is excluded: a person may not expect it.
+    /// A socket, or a path to back up that is itself excluded: the user may not expect that.
     Noted,
-    /// Everything else that is told only on request.
+    /// Everything else. Reported only on request.
     Quiet,
 }
 
@@ -159,37 +159,37 @@ impl From<&Skip> for SkipKind {
 /// What a backup did.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The snapshot; none after a dry run, or if nothing had changed.
+    /// The snapshot; none after a dry run, or if it was skipped because nothing had changed.
     pub snapshot: Option<SnapshotId>,
-    /// What it was compared with.
+    /// The parent snapshot.
     pub basis: Option<SnapshotId>,
-    /// What is in it.
+    /// Counts of what the snapshot holds.
     pub counts: Counts,
     /// How it differs from the basis.
     pub summary: Summary,
-    /// What was new.
+    /// What was new to the repository.
     pub tally: Tally,
-    /// Entries that were not, or not wholly, saved.
+    /// Entries that were not saved, or not completely.
     pub troubles: Vec<Trouble>,
-    /// Who has accepted the snapshot; none if nobody was waited for.
+    /// Who accepted the snapshot; none if the backup did not wait for the receipt.
     pub accepted_by: Option<IngestBy>,
     /// Why a write-only client could not keep its copy of the tree.
     pub not_kept: Option<std::io::Error>,
-    /// Nanoseconds by which this machine's clock is ahead of the store's, if that is more than a few minutes.
+    /// Nanoseconds by which this machine's clock is ahead of the store's (negative: behind), if over five minutes.
     pub clock_ahead: Option<i64>,
-    /// Segments of the index that are damaged: what the snapshot refers to may not be found until it is made again.
+    /// Damaged index segments. The snapshot may refer to chunks that they wrongly list, until they are rebuilt.
     pub damaged: Vec<String>,
-    /// Whether the repository has domains of other clients, whose packs somebody has to prove.
+    /// Whether the repository has domains of other clients, whose packs the owner has to prove.
     pub has_other_domains: bool,
 }
 
 impl Outcome {
-    /// Entries that could not be saved.
+    /// Number of entries that could not be saved.
     pub fn errors(&self) -> u64 {
         self.count(TroubleKind::Unreadable)
     }
 
-    /// Files that somebody wrote to each time they were read: they are saved as they were read last.
+    /// Number of files that changed each time they were read. They are saved as they were read last.
     pub fn changing(&self) -> u64 {
         self.count(TroubleKind::Changing)
     }
@@ -205,7 +205,7 @@ pub enum BackupError {
     /// The repository has no descriptor any more.
     #[error("the repository's descriptor is lost: nothing can be written to it")]
     NoDescriptor,
-    /// Its parameters cannot be used.
+    /// The repository's parameters cannot be used.
     #[error("the repository's parameters cannot be used")]
     Parameters(#[from] copal_engine::chunk::BadChunkSizes),
     /// The session cannot go on.
@@ -228,25 +228,25 @@ pub enum BackupError {
     /// The stream could not be read.
     #[error("the stream could not be read")]
     Stream(#[source] std::io::Error),
-    /// Nothing came.
+    /// The stream is empty, and that is not allowed.
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
     /// The snapshot's description is too large.
     #[error(transparent)]
     Info(#[from] copal_engine::snapshot::OversizeInfo),
-    /// The manifest was rejected, again and again.
+    /// The manifest was rejected in every attempt.
     #[error("the manifest was rejected: {0}")]
     Rejected(String),
-    /// The manifest was rejected for what no other try can mend.
+    /// The manifest was rejected for a reason that another attempt cannot change.
     #[error("the manifest was rejected: {0}")]
     Barred(String),
-    /// Nobody has answered the manifest in time.
+    /// No receipt came in time.
     #[error("manifest {number} was not answered")]
     Unanswered {
         /// The manifest's number.
         number: u64,
     },
-    /// A thread came to a state that must not be; it has said which.
+    /// A thread panicked, and has printed why.
     #[error("a thread of this backup panicked: this is a mistake in copal, and nothing is lost by it")]
     Panicked,
     /// The user stopped it.
@@ -254,21 +254,21 @@ pub enum BackupError {
     Interrupted,
 }
 
-/// What is stored and not yet accepted. What an attempt that was rejected leaves of it, the next one may name again.
+/// What is stored and not yet accepted. The next attempt may claim what a rejected attempt leaves here.
 #[derive(Default)]
 struct Carried {
-    /// Packs that no manifest names.
+    /// Packs that no manifest names yet.
     packs: Vec<(PackKind, PackId, u64)>,
     ids: HashSet<ChunkId>,
     /// Manifests that were not answered yet.
     claims: VecDeque<Claim>,
-    /// What earlier runs have claimed and nobody has answered.
+    /// Ids that earlier runs have claimed in manifests without a receipt.
     earlier: HashSet<ChunkId>,
-    /// Manifests that were accepted.
+    /// Number of manifests that were accepted.
     accepted: u64,
 }
 
-/// A manifest that waits for its answer.
+/// A manifest that waits for its receipt.
 struct Claim {
     claimed: Claimed,
     packs: Vec<(PackKind, PackId, u64)>,
@@ -276,8 +276,8 @@ struct Claim {
     is_final: bool,
 }
 
-/// Backs up. A manifest that is rejected because the repository changed meanwhile is followed by another attempt on the
-/// newest state, which stores only what is missing.
+/// Backs up the source. If a manifest is rejected because the repository changed meanwhile, another attempt starts from
+/// the newest state and stores only what is missing. A stream cannot be read twice, so it gets one attempt.
 pub fn backup<'a>(
     access: impl Into<Access<'a>>,
     client: &LocalClient,
@@ -292,8 +292,8 @@ pub fn backup<'a>(
     let read = || view::read_parts(access.store().as_ref(), &parts);
     let mut seen = None;
     if !options.is_dry_run && access.decides() {
-        // What an earlier run uploaded and did not live to see accepted. Mostly there is nothing, and then the state was
-        // read meanwhile.
+        // First decide about what an earlier run uploaded without a receipt. Mostly there is nothing, so the state that
+        // was read at the same time is current.
         let host = access.host();
         let earlier = ingest(&host, IngestBy::Client, Scope::Client(client.id), &|_| false);
         let (decided, view) = wait(futures::future::join(earlier, read()));
@@ -314,7 +314,7 @@ pub fn backup<'a>(
             Err(BackupError::Rejected(why)) => last = why,
             Err(error) => return Err(error),
         }
-        // A run of many hours may meet many prunes; as long as it gets on, it goes on.
+        // A run of many hours may overlap many prunes: progress resets the attempts.
         left = if carried.accepted > before { ATTEMPTS } else { left - 1 };
         if matches!(source, Source::Stream { .. }) || interrupted.load(Ordering::Relaxed) {
             break;
@@ -346,8 +346,8 @@ impl Outcome {
     }
 }
 
-/// What Linux shows of every entry.
+/// All kinds of metadata: Linux provides them for every entry.
 const METADATA: MetadataSeen = MetadataSeen(255);
-/// A manifest is rejected only if the state changed under it: more often than this in a row, and nothing accepted, is a
-/// fault.
+/// Attempts in a row without an accepted manifest. A manifest is rejected only if the state changed meanwhile, so more
+/// rejections than this mean a fault.
 const ATTEMPTS: u32 = 4;

@@ -1,4 +1,4 @@
-//! Outbox: items sent many at a time, so that who takes them is not woken for each.
+//! Outbox: sends items in batches, so that the receiver is not woken for each.
 
 use std::mem;
 
@@ -6,7 +6,7 @@ use crossbeam_channel::Sender;
 
 use super::compare::Item;
 
-/// Items not sent yet. Whoever is about to wait sends them first: what it waits for may depend on them.
+/// Items not sent yet. The sender must flush before it waits: what it waits for may depend on these items.
 pub(super) struct Outbox<'a> {
     sink: &'a Sender<Vec<Item>>,
     items: Vec<Item>,
@@ -17,19 +17,19 @@ impl<'a> Outbox<'a> {
         Self { sink, items: Vec::new() }
     }
 
-    /// Adds one, and sends if these are enough. False if nobody takes them any more.
+    /// Adds an item, and sends the batch if it is full. False if the receiver has gone.
     pub(super) fn put(&mut self, item: Item) -> bool {
         self.items.push(item);
         self.items.len() < TOGETHER || self.flush()
     }
 
-    /// Sends what there is. False if nobody takes it any more.
+    /// Sends the items so far. False if the receiver has gone.
     pub(super) fn flush(&mut self) -> bool {
         self.items.is_empty() || self.sink.send(mem::take(&mut self.items)).is_ok()
     }
 }
 
-/// Items sent at once.
+/// Items in a batch.
 pub(super) const TOGETHER: usize = 64;
 
 #[cfg(test)]

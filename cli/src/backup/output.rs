@@ -1,4 +1,4 @@
-//! Output: blocks sealed by a pool of threads, packs stored by another.
+//! Output: one pool of threads seals blocks, another stores packs.
 
 use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -25,21 +25,21 @@ use crate::report::progress::Progress;
 use crate::site::Site;
 use crate::wait::wait;
 
-/// Threads that seal and store, for as long as a backup runs.
+/// The threads that seal and store, for the duration of a backup.
 pub(super) struct Output<'a> {
     jobs: Option<Sender<SealJob>>,
     sealed: Receiver<Result<SealedBlock, BackupError>>,
     packs: Option<Sender<Pack>>,
     stored: Receiver<Result<PackId, BackupError>>,
-    /// The packs that are not known to be stored.
+    /// Packs that are not known to be stored yet.
     out: HashSet<PackId>,
     interrupted: &'a AtomicBool,
-    /// Until when it is waited for uploads after a wish to end.
+    /// Deadline for uploads under way after an interrupt.
     until: Option<Instant>,
 }
 
 impl<'a> Output<'a> {
-    /// Starts the threads: Without a site packs are thrown away. After a wish to end uploads are waited for a short time.
+    /// Starts the threads. Without a site (dry run) packs are discarded.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         threads: usize,
@@ -86,7 +86,7 @@ impl<'a> Output<'a> {
         Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, out: HashSet::new(), interrupted, until: None }
     }
 
-    /// Does what a session asks for, and gives it what is ready; `given` sees every pack before it is stored.
+    /// Performs the session's actions and returns sealed blocks to it. `given` sees every pack before it is stored.
     pub(super) fn serve(&mut self, session: &mut Session, mut given: impl FnMut(&Pack)) -> Result<(), BackupError> {
         while let Some(action) = session.poll() {
             match action {
@@ -104,7 +104,7 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Seals and stores everything that is open in a session, and waits until it is durable.
+    /// Seals and stores everything that is open in a session, and waits until the store has it.
     pub(super) fn flush(&mut self, session: &mut Session, mut given: impl FnMut(&Pack)) -> Result<(), BackupError> {
         session.flush()?;
         self.serve(session, &mut given)?;
@@ -117,13 +117,13 @@ impl<'a> Output<'a> {
         self.settle()
     }
 
-    /// Gives a block to be sealed; waits while all threads are busy.
+    /// Queues a block to be sealed; waits while all threads are busy.
     fn seal(&self, job: SealJob) {
         let jobs = self.jobs.as_ref().expect("open until the end");
         jobs.send(job).expect("sealing threads live as long as this");
     }
 
-    /// Gives a pack to be stored; waits while another one is.
+    /// Queues a pack to be stored; waits while the queue is full.
     fn store(&mut self, mut pack: Pack) -> Result<(), BackupError> {
         self.out.insert(pack.id);
         loop {
@@ -137,7 +137,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Waits until every pack given is stored; fails if one could not be.
+    /// Waits until every queued pack is stored; fails if one could not be.
     fn settle(&mut self) -> Result<(), BackupError> {
         while !self.out.is_empty() {
             match self.stored.recv_timeout(SLICE) {
@@ -157,12 +157,12 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Whether a pack that was given is known to be stored.
+    /// Whether a queued pack is known to be stored.
     pub(super) fn has_stored(&self, pack: &PackId) -> bool {
         !self.out.contains(pack)
     }
 
-    /// Fails once it was waited for uploads long enough after a wish to end.
+    /// Fails when uploads have had `AFTER_A_WISH_TO_END` since the interrupt.
     fn go_on(&mut self) -> Result<(), BackupError> {
         if !self.interrupted.load(Ordering::Relaxed) {
             return Ok(());
@@ -173,8 +173,8 @@ impl<'a> Output<'a> {
     }
 }
 
-/// Does something whose panic must become an error: whoever waits for the answer would wait for ever, since other threads
-/// can still give one.
+/// Turns a panic of `act` into an error. Otherwise the receiver would wait for ever, because the other threads keep the
+/// channel open.
 fn outliving<T>(act: impl FnOnce() -> Result<T, BackupError>) -> Result<T, BackupError> {
     catch_unwind(AssertUnwindSafe(act)).unwrap_or(Err(BackupError::Panicked))
 }
@@ -183,14 +183,14 @@ async fn store_pack(store: &dyn Store, pack: Pack) -> Result<(), JobError> {
     commit::put(store, layout::pack(Place::Packs, pack.id), pack.bytes).await
 }
 
-/// Creates an object; whether it was new.
+/// Creates an object; tells whether it was new.
 pub(super) async fn create(store: &dyn Store, name: String, bytes: Vec<u8>) -> Result<bool, JobError> {
     Ok(store.create(&objects::key(name), Bytes::from(bytes)).await? == copal_store::Created::New)
 }
 
-/// So soon a wish to end is noticed.
+/// Interval at which waiting code checks for an interrupt.
 const SLICE: Duration = Duration::from_millis(100);
-/// How long uploads under way may take after it.
+/// How long uploads under way may take after an interrupt.
 const AFTER_A_WISH_TO_END: Duration = Duration::from_secs(6);
 
 #[cfg(test)]

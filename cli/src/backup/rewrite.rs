@@ -1,5 +1,5 @@
-//! Rewrite: a backup whose source is the repository itself. What is live in blocks of which most is dead is opened,
-//! checked, and packed anew; the old copies die by the rule that all copies die by.
+//! Rewrite: a backup whose source is the repository itself. It opens sparse blocks (mostly dead), checks their live
+//! chunks and pages, and packs those anew. The old copies then die by the same rule as all others.
 
 use std::collections::{HashSet, VecDeque};
 use std::sync::Arc;
@@ -29,20 +29,20 @@ use crate::report::progress::Progress;
 use crate::repository::{LocalClient, Repository};
 use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
-/// What was written anew.
+/// What a rewrite did.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
-    /// Chunks and pages.
+    /// Chunks and pages that were written again.
     pub items: u64,
     /// Bytes of the packs written.
     pub bytes: u64,
-    /// Chunks and pages left where they are, because they cannot be read; check says more.
+    /// Chunks and pages left in place because they cannot be read. `check` reports the cause.
     pub unreadable: u64,
 }
 
-/// Packs what is live in sparse blocks of the client's domain into new blocks, in the order of a snapshot, so that they
-/// compress like those of a backup; claims them, and has that decided. Each chunk and page must have its id. A manifest is
-/// written every so often, and an interruption costs no more than that.
+/// Packs the live chunks and pages of sparse blocks of the client's domain into new blocks and claims them. Keeps the
+/// order of a snapshot, so that blocks compress like those of a backup. Checks the id of each chunk and page. Writes
+/// manifests regularly: an interruption costs no more than the work since the last one.
 pub fn rewrite(
     repository: &Repository,
     client: &LocalClient,
@@ -116,7 +116,7 @@ impl Writer<'_> {
         if is_due { self.claim() } else { Ok(()) }
     }
 
-    /// Stores what is open and claims it.
+    /// Stores open blocks and packs, and claims them.
     fn claim(&mut self) -> Result<(), BackupError> {
         self.output.flush(&mut self.session, noting(&mut self.packs, &mut self.own))?;
         self.listed = Instant::now();
@@ -145,8 +145,8 @@ fn noting<'n>(packs: &'n mut u64, own: &'n mut HashSet<PackId>) -> impl FnMut(&P
     }
 }
 
-/// Where it is read from. Blocks are met in turns, since each backup has packed what it found in the same order: those
-/// opened last stay open.
+/// Reads the sparse blocks. Each backup packed its chunks in the same order, so a few blocks are needed in turns: the
+/// blocks used last stay open.
 struct Source<'a> {
     reader: &'a BlockReader,
     keys: &'a DomainKeys,
@@ -154,7 +154,7 @@ struct Source<'a> {
     open: VecDeque<((PackId, u32), Result<OpenBlock, String>)>,
 }
 
-/// A chunk or page that has its id.
+/// A chunk or page whose bytes have its id.
 enum Item<'a> {
     Chunk(&'a [u8]),
     Page(Box<Page>),
@@ -188,11 +188,11 @@ impl Source<'_> {
         })))
     }
 
-    /// Opens a block, if it is not open; tells which it is.
+    /// Opens a block unless it is open; returns its position in `open`.
     fn open(&mut self, block: &SparseBlock) -> Result<usize, CopyError> {
         let key = (block.pack, block.offset);
         if let Some(at) = self.open.iter().position(|(other, _)| *other == key) {
-            // The one used last goes last.
+            // Least recently used first.
             let used = self.open.remove(at).expect("it is there");
             self.open.push_back(used);
             return Ok(self.open.len() - 1);

@@ -1,4 +1,4 @@
-//! `completions`, `version`: what needs no repository.
+//! `completions`, `version`: commands without a repository.
 
 use super::context::Context;
 use crate::args::repository::Completions;
@@ -18,5 +18,5 @@ pub(super) fn version(context: &Context<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The format that this program reads and writes, as `docs/format.md` numbers it.
+/// The format version that this program reads and writes (`docs/format.md`).
 const FORMAT: u32 = 1;

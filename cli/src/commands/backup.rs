@@ -44,7 +44,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let (site, opening) = site(context, options)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let scan = sources.scan(site.directory(), options)?.map(Arc::new);
-    // Unlocking takes as long as looking at tens of thousands of entries: it is done meanwhile.
+    // Start the scan before unlocking: unlocking takes as long as looking at tens of thousands of entries.
     let mut ahead = scan.as_ref().map(|scan| scan.begin(threads));
     let opened = opening.open(context, &site)?;
     context.is_met(&site, opened.id(), options.another)?;
@@ -87,21 +87,21 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     }
     let outcome = outcome.map_err(of_backup)?;
     if let (Access::Owner(repository), true) = (access, outcome.has_other_domains && !options.dry_run) {
-        // The snapshot is saved, whether or not these packs can be proven.
+        // A failure does not matter to the snapshot, which is saved.
         if let Err(error) = context.prove(repository, PROVED_MOST) {
             context.report.warn(&format!("no packs of write-only clients were proven: {error}"));
         }
     }
     if !options.dry_run {
         let met = opened.met(context);
-        // The snapshot is saved: a failure here costs only the comparison of the next run.
+        // The snapshot is saved. A failure only costs the next run its comparison with this state.
         if let Err(error) = met.and_then(|(store, state_dir, clients)| context.remember(store, &state_dir, &clients)) {
             context.report.warn(&format!("this machine could not note the state it has met: {error}"));
         }
     }
     tell_troubles(context, &outcome);
     if site.directory().is_some() && !options.dry_run && outcome.tally.bytes_stored >= RESERVE_FROM {
-        // What is saved is saved, whether or not the reserve is kept.
+        // A missing reserve does not matter to the snapshot, which is saved.
         let _ = wait(reserve::keep(&site.store(), |bytes| SystemEntropy.fill(bytes)));
     }
     if let Some(error) = &outcome.not_kept {
@@ -123,7 +123,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
 }
 
-/// Where the repository is and what opens it; it is made first if it is not there and that was asked for.
+/// Finds the repository and the secret that opens it; with `--init`, makes the repository first if there is none.
 fn site(context: &Context<'_>, options: &Backup) -> Result<(Site, Opening), Failure> {
     let found = context.site();
     let is_wanted = match &found {
@@ -143,7 +143,7 @@ fn site(context: &Context<'_>, options: &Backup) -> Result<(Site, Opening), Fail
     Ok((site, opening))
 }
 
-/// What is backed up, as the command line names it.
+/// What to back up, as the command line names it.
 enum Sources {
     Roots(Vec<Root>),
     Stream { name: Vec<u8>, command: Option<Vec<std::ffi::OsString>> },
@@ -187,7 +187,7 @@ impl Sources {
         }
     }
 
-    /// A link that is named is saved as such: whoever wants what it leads to should know before it is missed.
+    /// Warns about each named path that is a link to a directory: the link itself is saved, and not the directory.
     fn tell_links(&self, context: &Context<'_>) {
         let Self::Roots(roots) = self else { return };
         let places: Vec<PathBuf> = roots.iter().map(|root| source_of(root.path())).collect();
@@ -279,7 +279,7 @@ fn spawn(words: &[std::ffi::OsString]) -> Result<(Child, std::process::ChildStdo
     Ok((child, output))
 }
 
-/// A command's output. Its end counts only if the command has succeeded: half a dump must not become a snapshot.
+/// A command's output. Reading fails at its end if the command failed: half a dump must not become a snapshot.
 struct Checked<'a> {
     output: std::process::ChildStdout,
     child: &'a mut Child,
@@ -332,7 +332,7 @@ fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary 
     }
 }
 
-/// Bytes of packs that a backup opens for clients that cannot prove them.
+/// Bytes of packs that a backup proves for clients that cannot prove their own.
 const PROVED_MOST: u64 = 64 << 20;
-/// Who stores less keeps no reserve: it would be most of a small repository.
+/// A backup that stores fewer bytes creates no reserve, which would be most of a small repository.
 const RESERVE_FROM: u64 = 16 << 20;

@@ -1,4 +1,4 @@
-//! `cache`: what this machine keeps of repositories to be faster.
+//! `cache`: deletes this machine's cache of repositories.
 
 use std::os::unix::ffi::OsStrExt;
 

@@ -1,4 +1,4 @@
-//! `cat`: an object of the repository, decoded.
+//! `cat`: shows an object of the repository, decoded.
 
 use super::context::Context;
 use crate::args::look::Cat;

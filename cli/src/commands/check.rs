@@ -61,8 +61,8 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
         context.report.note(&format!("{packs} not needed any more; prune removes what is left of them"));
     }
     let is_state_lost = outcome.is_state_lost;
-    // The newest state in the store may be sound and older than one that this machine has seen. If it cannot be read, the
-    // check has said so.
+    // The newest state in the store may be sound, but older than one that this machine has seen. If it cannot be read,
+    // the check above has reported that.
     let lost = match wait(view::read_parts(repository.store().as_ref(), &Parts::NOTHING)) {
         Ok(view) => context.older(repository.store().as_ref(), repository.state_dir(), &view, CLIENTS)?,
         Err(_) => Vec::new(),
@@ -74,7 +74,7 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
     Ok(exit)
 }
 
-/// Lets the machine of an `ssh://` repository check, which opens nothing, and says what it found.
+/// Lets the other machine of an `ssh://` repository check without a key; reports the result.
 fn there(context: &Context<'_>, site: &Site, options: &Check, started: Instant) -> Result<Exit, Failure> {
     let parts = match options.read_data() {
         ReadData::None => None,
@@ -88,7 +88,7 @@ fn there(context: &Context<'_>, site: &Site, options: &Check, started: Instant) 
     answer(context, outcome, &context.older_there(site)?, started)
 }
 
-/// Says what was found, and what is gone of the state that this machine has met.
+/// Reports damage, and the parts of the state that this machine has met and that are lost.
 fn answer(
     context: &Context<'_>,
     outcome: Outcome,

@@ -1,4 +1,4 @@
-//! `client`: the machines that save to the repository.
+//! `client`: manages the clients of the repository.
 
 use std::ffi::OsStr;
 use std::io::{IsTerminal, Read};
@@ -49,7 +49,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         return Err(Failure::Usage(format!("a name of {} bytes is too long", options.name.len())));
     }
     let repository = context.open()?;
-    // Before anything is written.
+    // Check the address before anything is written.
     let page = options.page.as_deref().map(|given| page(given, repository.site().location())).transpose()?;
     let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
     let role = match options.role {
@@ -120,7 +120,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The address of a web app: as given, or that of the gateway that the repository is reached by.
+/// The address of a web app: `given`, or, if that is empty, the gateway that the repository is reached through.
 fn page(given: &OsStr, repository: &Location) -> Result<String, Failure> {
     let named = if given.is_empty() { repository.clone() } else { Location::parse(Some(given))? };
     match named {
@@ -136,10 +136,10 @@ fn page(given: &OsStr, repository: &Location) -> Result<String, Failure> {
     }
 }
 
-/// Draws the line as a QR code, for a person with a camera.
+/// Draws the enrollment line as a QR code, to be scanned with a camera.
 fn show_code(context: &Context<'_>, line: &str) {
     if let Ok(code) = QrCode::with_error_correction_level(line.as_bytes(), EcLevel::L) {
-        // Terminals are dark.
+        // Inverted: terminals are mostly dark.
         let drawn = code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
         context.report.picture(&Zeroizing::new(drawn));
     }
@@ -147,7 +147,7 @@ fn show_code(context: &Context<'_>, line: &str) {
 
 fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
     let line = line(options)?;
-    // A link has it behind its mark.
+    // In a link the line follows `LINK`.
     let bare = line.split_once(LINK).map_or(line.as_str(), |(_, bare)| bare);
     let enrollment = Enrollment::decode(bare).map_err(|error| Failure::Enrollment(error.into()))?;
     drop(line);
@@ -156,7 +156,8 @@ fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
         None if enrollment.address.is_empty() => return Err(BadLocation::Missing.into()),
         None => Location::parse(Some(enrollment.address.as_ref()))?,
     };
-    // A gateway knows nobody else on this machine yet; or this machine has joined before, and it knows nobody else any more.
+    // On the first attempt the gateway knows only the enrollment key. If this machine has joined before, the gateway
+    // refuses that key and knows only the client's own: try again with it.
     let record = join_at(context, &location, &enrollment, true).or_else(|refused| match (&refused, &location) {
         (Failure::Store(StoreError::Denied { .. }), Location::Https(_) | Location::Ssh(_)) => {
             let again = join_at(context, &location, &enrollment, false);
@@ -188,7 +189,7 @@ fn join_at(
         return Err(Failure::NoRepository { location: site.location().to_string() });
     }
     if enrollment.role() == Role::Full {
-        // Who joins as a full client shows that the passphrase is known here.
+        // A machine that joins as a full client must know the passphrase.
         let repository = context.open_with(&site, &context.credential()?)?;
         if repository.owner.fingerprint() != enrollment.owner {
             return Err(Failure::Enrollment("the enrollment is for another repository".into()));
@@ -198,7 +199,7 @@ fn join_at(
     join(&site, enrollment, &address(&site), &state_dir).map_err(of_join)
 }
 
-/// The line, from a file, standard input, or a person.
+/// Reads the enrollment line from a file, from standard input or from the terminal.
 fn line(options: &Join) -> Result<Zeroizing<String>, Failure> {
     let mut text = Zeroizing::new(String::with_capacity(2 * LINE_MOST as usize));
     let is_stdin = match &options.file {
@@ -247,7 +248,7 @@ fn list(context: &Context<'_>) -> Result<Exit, Failure> {
 
 fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
     let repository = context.open()?;
-    // What waits is decided before: a revocation names the last that counts.
+    // First ingest waiting manifests, because a revocation names the last manifest that counts.
     context.ingest(&repository)?;
     let id = meant(known(&repository)?, &options.client)?;
     loop {
@@ -258,7 +259,7 @@ fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
         let changes = view.root.as_ref().and_then(|(root, _)| root.change_head);
         let last_change = changes.filter(|_| record.role == Role::Full);
         let next = record.revoked(last_good, last_change, now(&repository)?);
-        // Another version may have come meanwhile: the client may have joined.
+        // If another version came meanwhile (the client may have joined), try again.
         if create(context, &repository, &next)? {
             context.report.answer(&RevokeSummary { client: Hex(id), last_good: last_good.0, version: next.version })?;
             return Ok(Exit::Done);
@@ -266,7 +267,7 @@ fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
     }
 }
 
-/// The last manifest that is still good, and its hash.
+/// The last manifest that still counts after a revocation, and its hash; number 0 if none does.
 fn last_good(
     repository: &Repository,
     view: &View,
@@ -288,10 +289,10 @@ fn last_good(
     }
 }
 
-/// A client as its owner knows it.
+/// A client, with its name opened.
 struct Known {
     id: ClientId,
-    /// Empty if it cannot be told.
+    /// Empty if it cannot be opened.
     name: String,
     record: Result<ClientRecord, String>,
 }
@@ -322,7 +323,7 @@ fn known(repository: &Repository) -> Result<Vec<Known>, Failure> {
     Ok(all)
 }
 
-/// The one client that is called so, or whose id begins so; of several with one name the one that is not revoked.
+/// The client with this name or with an id that begins so. If several share the name, the one that is not revoked.
 fn meant(all: Vec<Known>, wanted: &str) -> Result<ClientId, Failure> {
     let named: Vec<&Known> = all.iter().filter(|known| known.name == wanted).collect();
     let current: Vec<&Known> = named.iter().copied().filter(|known| !known.is_revoked()).collect();
@@ -342,7 +343,6 @@ fn meant(all: Vec<Known>, wanted: &str) -> Result<ClientId, Failure> {
     }
 }
 
-/// A manifest that was accepted.
 #[derive(Copy, Clone)]
 struct Accepted {
     number: u64,
@@ -350,7 +350,7 @@ struct Accepted {
     time: Time,
 }
 
-/// The last manifest of a client that was accepted.
+/// A client's last accepted manifest.
 fn last_accepted(store: &dyn Store, view: &View, client: ClientId) -> Result<Option<Accepted>, Failure> {
     let Some(head) = view.state.heads.get(&client) else { return Ok(None) };
     let last = head.decisions.iter().rfind(|decision| decision.outcome == Outcome::Accepted);
@@ -367,7 +367,7 @@ fn last_accepted(store: &dyn Store, view: &View, client: ClientId) -> Result<Opt
     Ok(None)
 }
 
-/// Writes a version of a client; false if there is one of that number already.
+/// Writes both copies of a version of a client's record; false if that version exists already.
 fn create(context: &Context<'_>, repository: &Repository, record: &ClientRecord) -> Result<bool, Failure> {
     let store = repository.store();
     let name = layout::client(record.client, record.version);
@@ -375,7 +375,7 @@ fn create(context: &Context<'_>, repository: &Repository, record: &ClientRecord)
     let is_new = wait(objects::create_own(store.as_ref(), &name, bytes.clone())).map_err(of_store)?;
     if is_new {
         let copy = clients::Copy { name: layout::client_copy(record.client, record.version), bytes };
-        // The record counts already.
+        // The record counts already with one copy.
         if let Err(error) = wait(clients::write(store.as_ref(), &[copy])) {
             context
                 .report
@@ -389,7 +389,7 @@ fn now(repository: &Repository) -> Result<Time, Failure> {
     Ok(Time(wait(repository.store().now()).map_err(of_store)?.0))
 }
 
-/// Bytes that are read of what should be one line.
+/// Most bytes that are read of an enrollment line.
 const LINE_MOST: u64 = 8 << 10;
-/// Stands before the line in a link: no server sees what is behind it, and the page removes it first of all.
+/// Precedes the line in a link. Browsers do not send this part to a server, and the page removes it first of all.
 const LINK: &str = "#join=";

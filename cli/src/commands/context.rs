@@ -1,4 +1,4 @@
-//! Context: what every command starts from: the options that all take, and the repository they name.
+//! Context: the global options, and the repository that they name.
 
 use std::ffi::OsString;
 
@@ -31,7 +31,6 @@ use crate::site::{Means, Site};
 use crate::verify;
 use crate::wait::wait;
 
-/// What every command starts from.
 pub(super) struct Context<'a> {
     pub(super) global: &'a Global,
     pub(super) report: &'a Report,
@@ -43,12 +42,12 @@ impl<'a> Context<'a> {
         Self { global, report, renews_locks: false }
     }
 
-    /// The same for what reads all that is needed, which then stays locked, where it is.
+    /// Like this context, but renews object locks. For commands that read everything needed, which then stays locked.
     pub(super) fn renewing_locks(&self) -> Self {
         Self { renews_locks: true, ..*self }
     }
 
-    /// Where the repository is, or is to be.
+    /// Where the repository is, or will be.
     pub(super) fn location(&self) -> Result<Location, Failure> {
         match Location::parse(self.global.repository.as_deref()) {
             Err(BadLocation::Missing) => Ok(self.enrolled_at()?.ok_or(BadLocation::Missing)?),
@@ -56,7 +55,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Where the one repository is that this machine is enrolled in as write-only.
+    /// The only repository that this machine is enrolled in as write-only; none if there are none or several.
     fn enrolled_at(&self) -> Result<Option<Location>, Failure> {
         let directories = self.places().map(|places| Credentials::directories(places.state())).unwrap_or_default();
         let [only] = directories.as_slice() else { return Ok(None) };
@@ -65,7 +64,7 @@ impl<'a> Context<'a> {
         Ok(address.map(|address| Location::parse(Some(address.as_ref()))).transpose()?)
     }
 
-    /// Where a repository is. Nobody is asked for a passphrase of something that is not there.
+    /// The site of the repository; fails if there is none, before anybody is asked for a passphrase.
     pub(super) fn site(&self) -> Result<Site, Failure> {
         self.reach().map_err(|failure| match failure {
             Failure::NoRepository { location } => self.no_repository(location),
@@ -90,7 +89,7 @@ impl<'a> Context<'a> {
         Ok(site)
     }
 
-    /// The repositories that this machine has met where the options say.
+    /// The repositories that this machine has met at the location.
     pub(super) fn met(&self) -> Vec<RepositoryId> {
         match (self.places(), self.location()) {
             (Ok(places), Ok(location)) => met_at(places.state(), &location),
@@ -98,7 +97,7 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// Refuses to go on with another repository than was met there, unless that is wanted: then it counts as met.
+    /// Refuses a repository other than the one met at this location, unless `another` allows it; remembers it as met.
     pub(super) fn is_met(&self, site: &Site, repository: RepositoryId, another: bool) -> Result<(), Failure> {
         let met = self.met();
         match met.first() {
@@ -117,14 +116,14 @@ impl<'a> Context<'a> {
         let _ = self.places().map(|places| remember(&places.state_of(repository), site.location()));
     }
 
-    /// Tells a gateway who this machine is.
+    /// Gives the site what it needs to identify this machine to a gateway.
     pub(super) fn introduce(&self, site: &Site) -> Result<(), Failure> {
         let (state, ca_file) = (self.places()?.state().to_owned(), self.global.ca_file.clone());
         site.introduce(Introduction { state, ca_file });
         Ok(())
     }
 
-    /// How its store is reached.
+    /// Options for reaching the store.
     pub(super) fn means(&self) -> Means {
         let rate = |size: Option<Size>| size.map(|size| size.0);
         Means {
@@ -145,16 +144,15 @@ impl<'a> Context<'a> {
         Sources::new(self.global.key_file.clone(), self.global.password_file.clone(), environment)
     }
 
-    /// The name of this machine.
     pub(super) fn this_host(&self) -> String {
         this_host(environment)
     }
 
-    /// What this machine holds for a repository, if it is enrolled there as write-only.
+    /// This machine's write-only credentials for a repository; none if it is not enrolled there.
     pub(super) fn enrolled(&self, site: &Site) -> Result<Option<Credentials>, Failure> {
         let places = self.places()?;
         let directories = Credentials::directories(places.state());
-        // Other machines need not look.
+        // On machines without credentials, do not read the descriptor.
         if directories.is_empty() {
             return Ok(None);
         }
@@ -162,15 +160,15 @@ impl<'a> Context<'a> {
         if let Some(credentials) = of_this.transpose().map_err(of_client)?.flatten() {
             return Ok(Some(credentials));
         }
-        // Another repository in the place of the one it is enrolled in, or one whose descriptor is lost, is told as such.
+        // If another repository is here now, or its descriptor is lost, opening it with these credentials reports that.
         let here = address(site);
         let kept = directories.iter().filter_map(|directory| Credentials::find(directory).ok().flatten());
         Ok(kept.into_iter().find(|credentials| credentials.address == here))
     }
 
-    /// Opens a repository as the write-only client that this machine is.
+    /// Opens a repository as a write-only client.
     pub(super) fn open_enrolled(&self, site: &Site, credentials: Credentials) -> Result<Enrolled, Failure> {
-        // Without a cache every file is read again, and that is all.
+        // Without a cache directory the only cost is that every file is read.
         let places = self.places()?;
         let state_dir = places.state_of(credentials.repository);
         let cache_dir = places.cache_of(credentials.repository);
@@ -184,13 +182,13 @@ impl<'a> Context<'a> {
         Ok(enrolled)
     }
 
-    /// Opens the repository with the secret at hand. Nobody is asked for one where the machine is to do without.
+    /// Opens the repository with its secret. A write-only machine without a given secret fails instead of asking.
     pub(super) fn open(&self) -> Result<Repository, Failure> {
         let (site, credential) = self.unlocking()?;
         self.open_with(&site, &credential)
     }
 
-    /// Opens it without what earlier runs have copied: for whoever looks for damage.
+    /// Like [`Self::open`], but without the cache of earlier runs; for commands that look for damage.
     pub(super) fn open_bare(&self) -> Result<Repository, Failure> {
         let (site, credential) = self.unlocking()?;
         let mut repository = self.open_as_it_is(&site, &credential)?;
@@ -207,7 +205,7 @@ impl<'a> Context<'a> {
         Ok((site, credential))
     }
 
-    /// The secret at hand for a repository that is there.
+    /// The secret for an existing repository, from the options, the environment or the terminal.
     pub(super) fn credential(&self) -> Result<Credential, Failure> {
         Ok(self.secrets().existing(&mut Terminal)?)
     }
@@ -240,7 +238,7 @@ impl<'a> Context<'a> {
         Ok(repository)
     }
 
-    /// Whether a key slot is worth what it asks for: the option says so, or else the person at the terminal.
+    /// Whether to try a costly key slot: `--unlock-memory` decides, or else the user.
     fn agrees(&self, costly: &Costly) -> bool {
         match self.global.unlock_memory {
             Some(Size(most)) => u64::from(costly.cost.m_kib) << 10 <= most,
@@ -248,24 +246,24 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// The client that this machine is, to write with; registered if the repository does not know it. Nothing is written on
-    /// an older state than this machine has met.
+    /// This machine's client, for writing; registers it if the repository does not know it. Fails if the state is older
+    /// than one this machine has met.
     pub(super) fn client(&self, repository: &Repository) -> Result<LocalClient, Failure> {
         self.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
         LocalClient::load_or_register(repository, &self.this_host()).map_err(of_client)
     }
 
-    /// The newest state. Where clients ingest, what was left undecided is decided first.
+    /// Reads the newest state, with all indexes.
     pub(super) fn view(&self, repository: &Repository) -> Result<View, Failure> {
         wait(view::read(repository.store().as_ref())).map_err(of_job)
     }
 
-    /// The same without any index, for who asks for no chunk: it may be large, and a part of it may be unreadable.
+    /// Like [`Self::view`], but without indexes, which may be large or damaged; for commands that look up no chunk.
     pub(super) fn records(&self, repository: &Repository) -> Result<View, Failure> {
         wait(view::read_parts(repository.store().as_ref(), &Parts::RECORDS)).map_err(of_job)
     }
 
-    /// The snapshots. What cannot be listed is told, and what is lost.
+    /// Reads the snapshots. Warns about lost objects and about manifests that cannot be listed.
     pub(super) fn history(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
         let lost = self.lost(repository, view)?;
         for (object, why) in &lost {
@@ -282,7 +280,7 @@ impl<'a> Context<'a> {
         Ok(history)
     }
 
-    /// The snapshot a person means to read; whose it is is told where that is no matter of course.
+    /// Resolves the snapshot to read. Notes whose it is if `latest` falls back to one that is not this machine's own.
     pub(super) fn find<'h>(
         &self,
         repository: &Repository,
@@ -300,7 +298,7 @@ impl<'a> Context<'a> {
         Ok(snapshot)
     }
 
-    /// Says which write-only clients claim to be the host that was asked for: nothing else finds what they have saved.
+    /// Notes which write-only clients claim the host asked for: only `--client` finds their snapshots.
     pub(super) fn note_claimants(&self, history: &History, narrow: &Narrow) {
         for client in history.claimants(narrow).values() {
             let (who, id) = (client.human(), client.client.short());
@@ -308,17 +306,17 @@ impl<'a> Context<'a> {
         }
     }
 
-    /// This machine, as `latest` means it.
+    /// This machine, for resolving `latest`.
     pub(super) fn here(&self, repository: &Repository) -> Here {
         Here { host: self.this_host(), client: LocalClient::id_in(repository.state_dir()) }
     }
 
-    /// How a command ends that did all it was asked, with snapshots that may be damaged.
+    /// The exit code of a command that succeeded: damage if some snapshots could not be read.
     pub(super) fn exit_of(&self, history: &History) -> Exit {
         if history.problems.is_empty() { Exit::Done } else { Exit::Damage }
     }
 
-    /// Opens packs that nobody has proven yet, up to so many bytes, and vouches for them as the owner.
+    /// Opens and checks packs that are not proven yet, up to `most` bytes, and signs the owner's proof of them.
     pub(super) fn prove(&self, repository: &Repository, most: u64) -> Result<(), Failure> {
         let view = self.records(repository)?;
         let packs = verify::unproven(&view, most);
@@ -337,7 +335,7 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Decides what is undecided and folds in new changes, where that is the clients' business.
+    /// Ingests waiting manifests and changes, if clients ingest here.
     pub(super) fn ingest(&self, repository: &Repository) -> Result<(), Failure> {
         if repository.ingests() {
             wait(ingest(&repository.host(), IngestBy::Client, Scope::All, &|_| false)).map_err(of_job)?;
@@ -346,10 +344,10 @@ impl<'a> Context<'a> {
     }
 }
 
-/// Where the records of all clients lie.
+/// The prefix of all client records.
 pub(super) const CLIENTS: &str = "clients/";
 
-/// What a credential opens slots with.
+/// Converts a credential to the input of key slots.
 pub(super) fn input(credential: &Credential) -> Result<SlotInput, Failure> {
     let text = credential.expose();
     let unusable =

@@ -1,4 +1,4 @@
-//! `diff`: what differs between two snapshots.
+//! `diff`: lists the differences between two snapshots.
 
 use super::context::Context;
 use super::place::place;

@@ -1,4 +1,4 @@
-//! `dump`: from a snapshot to standard output.
+//! `dump`: writes a file or directory of a snapshot to standard output.
 
 use copal_engine::tree::EntryKind;
 

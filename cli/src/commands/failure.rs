@@ -1,4 +1,4 @@
-//! What errors of the repository, the store and the jobs are to a person.
+//! Failure: maps errors of the repository, the store and the jobs to failures for the user.
 
 use std::path::Path;
 
@@ -70,7 +70,7 @@ pub(super) fn of_client(error: ClientError) -> Failure {
     }
 }
 
-/// Without a descriptor nothing can be written.
+/// The failure of every write without a descriptor.
 fn no_descriptor() -> Failure {
     Failure::Damaged { object: "the descriptor in copal/".into(), cause: "nothing can be written without it".into() }
 }
@@ -169,7 +169,7 @@ pub(super) fn of_dump(error: DumpError) -> Failure {
     }
 }
 
-/// Why a place in a snapshot cannot be used.
+/// Why a path in a snapshot cannot be used.
 pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) -> Failure {
     match error {
         ScopeError::Absent => {
@@ -183,5 +183,5 @@ pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) 
     }
 }
 
-/// The format that this program writes, and the newest it reads.
+/// The newest format version that this program reads, and the one that it writes.
 const FORMAT: u64 = 1;

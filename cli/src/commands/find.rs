@@ -1,4 +1,4 @@
-//! `find`: entries that match a pattern, over snapshots.
+//! `find`: searches snapshots for entries that match a pattern.
 
 use copal_engine::id::DomainId;
 use copal_engine::path::TreePath;
@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure
     Ok(if lost.is_empty() { context.exit_of(&history) } else { Exit::Damage })
 }
 
-/// A reader for each domain that has snapshots.
+/// A page reader for each domain that has snapshots.
 struct Readers(Vec<(DomainId, PageReader)>);
 
 impl Readers {
@@ -60,7 +60,7 @@ impl Readers {
     }
 }
 
-/// The snapshots to search, and where in them.
+/// The snapshots to search, and the directory to search in each.
 fn chosen<'h>(
     context: &Context<'_>,
     repository: &Repository,

@@ -1,4 +1,4 @@
-//! `forget`: by name, or by rules of what to keep.
+//! `forget`: forgets snapshots by name or by retention rules.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -65,7 +65,7 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
     Ok(if pruned == Exit::Done { exit } else { pruned })
 }
 
-/// Everything that the options leave, with what the rules say of it.
+/// All snapshots that match the options, with the verdict of the rules.
 fn by_rules(repository: &Repository, history: &History, options: &Forget) -> Result<Vec<ForgetRow>, Failure> {
     let snapshots = history.narrowed(&options.narrow);
     let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
@@ -78,7 +78,7 @@ fn by_rules(repository: &Repository, history: &History, options: &Forget) -> Res
     Ok(snapshots.iter().map(row).collect())
 }
 
-/// The snapshots that are named. One that is pinned stays.
+/// The snapshots that are named. Pinned ones are kept.
 fn by_name(
     context: &Context<'_>,
     repository: &Repository,
@@ -119,7 +119,7 @@ fn row(snapshot: &Snapshot, reasons: Vec<String>) -> ForgetRow {
     }
 }
 
-/// Says what became of the change: a snapshot that somebody pinned meanwhile is kept.
+/// Marks snapshots as kept that the change did not forget because somebody pinned them meanwhile.
 fn admit_kept(rows: &mut [ForgetRow], view: &View) {
     let kept = view.state.snapshots.values().filter(|record| record.state == SnapshotState::Kept);
     let kept: BTreeSet<SnapshotId> = kept.map(|record| record.id).collect();
@@ -158,7 +158,7 @@ fn report(
         let what_if = prune::service_options(repository, &prune::Options { is_dry_run: true, ..Default::default() })?;
         let found = wait(run_prune(&repository.host(), &what_if)).map_err(of_job)?;
         report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);
-        // What nothing needs since now is flagged by the next prune, at the earliest now.
+        // The next prune flags what is unreferenced since now; the grace period starts then, at the earliest now.
         let grace = if found.bytes_pending > 0 { what_if.grace } else { Duration::ZERO };
         report.freeable_from = Some(Stamp(now + grace));
     }

@@ -1,4 +1,4 @@
-//! Guard: what the policy in force keeps whatever the rules say, and whoever has forgotten it.
+//! Guard: the snapshots that the policy's floor and holds protect, whatever rules or clients forget.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,12 +17,12 @@ use crate::report::guard::{Guarded, HeldField, StaysBy, StaysField};
 use crate::repository::Repository;
 use crate::wait::wait;
 
-/// What is kept of a state.
+/// The holds and protected snapshots of a state.
 pub(super) fn guarded(repository: &Repository, view: &View, now: Time) -> Result<Guarded, Failure> {
     of(repository, view, &view.state.snapshots, now)
 }
 
-/// What is kept of snapshots that are forgotten, now or perhaps, and what concerns them.
+/// Like [`guarded`], but only for these snapshots, as if all of them were forgotten.
 pub(super) fn guarded_of(
     repository: &Repository,
     view: &View,
@@ -55,7 +55,7 @@ fn of(repository: &Repository, view: &View, records: &Records, now: Time) -> Res
 
 fn held_field(repository: &Repository, view: &View, held: Held) -> Result<HeldField, Failure> {
     let record = view.state.snapshots.iter().find(|(_, record)| record.id == held.snapshot);
-    // What cannot be read, check tells.
+    // Snapshots that cannot be read are reported by `check`.
     let read = match record {
         Some((key, record)) => History::read_one(repository, *key, record)?.ok(),
         None => None,

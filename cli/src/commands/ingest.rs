@@ -1,4 +1,4 @@
-//! `ingest`: decides about what clients have uploaded.
+//! `ingest`: decides about the manifests that clients have uploaded.
 
 use copal_service::gateway::{Ingested, JobOrder};
 

@@ -53,7 +53,7 @@ pub(super) fn create(
     let key_file = context.global.key_file.as_ref();
     if let Some(path) = key_file {
         let key = secret();
-        // Before the repository: a slot whose key was lost would be of no use.
+        // Write the key file first: a slot whose key was lost would be useless.
         create_private(path, text::encode_key_file(&key).as_bytes())?;
         inputs.push(SlotInput::KeyFile(key));
     }

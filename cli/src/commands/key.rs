@@ -1,4 +1,4 @@
-//! `key`: what opens the repository.
+//! `key`: manages the key slots of the repository.
 
 use copal_engine::id::SlotId;
 use copal_engine::keys::slot::{Argon2Params, SlotInput, SlotKind};
@@ -32,7 +32,7 @@ pub(super) fn run(context: &Context<'_>, options: &Key) -> Result<Exit, Failure>
     Ok(keys.exit())
 }
 
-/// The repository's keys.
+/// The repository's key slots.
 struct Keys<'a> {
     context: &'a Context<'a>,
     repository: &'a Repository,
@@ -58,7 +58,7 @@ impl Keys<'_> {
         let (slot, added) = match &options.new_key_file {
             Some(path) => {
                 let key = secret();
-                // Before the slot: one whose key was lost would be of no use.
+                // Write the key file first: a slot whose key was lost would be useless.
                 create_private(path, text::encode_key_file(&key).as_bytes())?;
                 let written = self.write(&SlotInput::KeyFile(key)).inspect_err(|_| {
                     let _ = std::fs::remove_file(path);
@@ -76,7 +76,7 @@ impl Keys<'_> {
     fn remove(&self, options: &Remove) -> Result<(), Failure> {
         let slot = self.meant(&options.slot)?;
         if slot.id == self.repository.slot {
-            // Whoever opens the repository with another key has shown that another one works.
+            // The slot in use is never removed: opening the repository with another key proves that another one works.
             let is_only = self.slots.iter().filter(|other| other.slot.is_some()).count() == 1;
             return Err(Failure::KeyInUse { slot: Hex(slot.id).short(), is_only });
         }
@@ -85,7 +85,7 @@ impl Keys<'_> {
         self.context.report.answer(&KeySummary { added: None, removed: Some(Hex(slot.id)), kind: removed })
     }
 
-    /// Adds the new passphrase before the old one is removed: whenever this is interrupted, one of them opens.
+    /// Adds the new passphrase before it removes the old one, so that one of them works even after an interruption.
     fn change(&self, options: &Change) -> Result<(), Failure> {
         let old = self.replaceable()?;
         let input = input(&added(options.new_password_file.as_deref(), &mut Terminal)?)?;
@@ -118,7 +118,7 @@ impl Keys<'_> {
         add_slot(store(self.repository), &self.repository.owner, input, Argon2Params::default()).map_err(of_store)
     }
 
-    /// The one slot whose id begins with these digits.
+    /// The only slot whose id begins with these digits.
     fn meant(&self, digits: &str) -> Result<&KeySlot, Failure> {
         let wanted = digits.to_ascii_lowercase();
         let fitting: Vec<&KeySlot> =
@@ -131,7 +131,7 @@ impl Keys<'_> {
         }
     }
 
-    /// The passphrase that a new one replaces: the one in use; if another kind of key is in use, the only one there is.
+    /// The passphrase slot to replace: the one in use; if another kind of key is in use, the only one, if any.
     fn replaceable(&self) -> Result<Option<SlotId>, Failure> {
         let is_passphrase =
             |slot: &&KeySlot| slot.slot.as_ref().is_some_and(|slot| slot.kind() == SlotKind::Passphrase);
@@ -147,7 +147,7 @@ impl Keys<'_> {
         }
     }
 
-    /// Tells which copies are not whole.
+    /// Warns about damaged copies; returns the exit code.
     fn exit(&self) -> Exit {
         let faults = || self.slots.iter().flat_map(|slot| &slot.faults);
         for (object, why) in faults() {

@@ -1,4 +1,4 @@
-//! `ls`: what lies in a directory of a snapshot.
+//! `ls`: lists a directory of a snapshot.
 
 use super::context::Context;
 use super::place::place;

@@ -21,7 +21,7 @@ use crate::report::field::Hex;
 use crate::report::upkeep::ChangeSummary;
 use crate::repository::Repository;
 
-/// What is done to the snapshots chosen.
+/// What to do with the chosen snapshots.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Pin,
@@ -88,7 +88,7 @@ pub(super) fn tag(context: &Context<'_>, options: &Tag) -> Result<Exit, Failure>
 
 type Tags = (Vec<(TagId, Vec<u8>)>, Vec<TagId>);
 
-/// The ids of tags in a domain; those that are added with their sealed names.
+/// The ids of the tags in a domain; added tags come with their sealed names.
 fn tags(repository: &Repository, domain: DomainId, options: &Tag) -> Tags {
     let keys = repository.domain_keys(domain);
     let add = options.add.iter().map(|name| {
@@ -109,7 +109,7 @@ fn kept<'a>(here: &Here, history: &'a History, choice: &Choice) -> Result<Vec<&'
     distinct(choice.snapshots.iter().map(find))
 }
 
-/// The snapshots that are to come back; one that was not forgotten needs nothing.
+/// The snapshots to undelete. One that was not forgotten is accepted too, and needs no change.
 fn forgotten<'a>(here: &Here, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
     let find = |which| {
         let found = pick(history.forgotten(&choice.narrow), which, &choice.narrow, here, Intent::Change);
@@ -144,7 +144,7 @@ fn write(
     changes::write(repository, &client, operations).map_err(of_change)
 }
 
-/// Fails if a snapshot did not come back: prune was faster.
+/// Fails if a snapshot did not come back because prune had freed it.
 fn all_back(chosen: &[&Snapshot], written: &Written) -> Result<(), Failure> {
     let is_kept = |key| {
         let record = written.view.state.snapshots.get(key);

@@ -1,4 +1,4 @@
-//! Met: what this machine has seen of a repository's state, and what of it is not there any more.
+//! Met: compares the repository's state with what this machine has seen of it.
 
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,8 @@ use crate::site::Site;
 use crate::wait::wait;
 
 impl Context<'_> {
-    /// Lists the parts of the state that are lost: objects that this machine has seen or that another object names, each
-    /// with the reason. Every command that reads reports them. Fails if the repository has lost its whole state.
+    /// Lists the parts of the state that are lost: objects that this machine has seen or that another object names,
+    /// each with the reason. Every command that reads reports them. Fails if the repository has lost its whole state.
     pub(super) fn lost(&self, repository: &Repository, view: &View) -> Result<Vec<(String, String)>, Failure> {
         for why in &view.passed {
             self.report.warn(&format!("{why}: it is passed over"));
@@ -26,7 +26,7 @@ impl Context<'_> {
             Ok(None) => {}
             Ok(Some((_, evidence))) if view.root.is_none() => return Err(of_job(JobError::StateLost { evidence })),
             Ok(Some((number, evidence))) => lost.push((layout::root(number), evidence)),
-            // It may tell of a newer root.
+            // A damaged object here might have named a newer root.
             Err(error) => lost.extend([error.blame().map_err(of_job)?]),
         }
         let store = repository.store().as_ref();
@@ -37,7 +37,7 @@ impl Context<'_> {
         Ok(lost)
     }
 
-    /// Lists the objects that are older now than when this machine last saw them. If there are none, remembers the state.
+    /// Lists the objects that are older than this machine has seen them. If there are none, remembers the state.
     pub(super) fn older(
         &self,
         store: &dyn Store,
@@ -48,7 +48,7 @@ impl Context<'_> {
         Met::older(store, state_dir, view.root.as_ref(), clients).map_err(of_job)
     }
 
-    /// Refuses to write on an older state than this machine has met.
+    /// Fails if the state is older than one this machine has met; called before writes.
     pub(super) fn refuse_older(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
         let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
         match self.older(store, state_dir, &view, clients)?.into_iter().next() {
@@ -57,21 +57,21 @@ impl Context<'_> {
         }
     }
 
-    /// Remembers the state as it is now: after a write of this machine.
+    /// Remembers the current state, after a write of this machine.
     pub(super) fn remember(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
         let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
         Met::now(store, view.root.as_ref(), clients).map_err(of_store)?.keep(state_dir);
         Ok(())
     }
 
-    /// Where this machine keeps what belongs to the repository of a site; none if no descriptor there can be read.
+    /// This machine's state directory of the repository at a site; none if no descriptor there can be read.
     pub(super) fn state_there(&self, site: &Site) -> Result<Option<PathBuf>, Failure> {
         let descriptors = list_descriptors(site.store().as_ref()).map_err(of_store)?;
         let newest = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok());
         newest.map(|descriptor| Ok(self.places()?.state_of(descriptor.repository))).transpose()
     }
 
-    /// The same for an `ssh://` repository, read through the other machine. A machine that has seen no state needs no key.
+    /// Like [`Self::older`], through the other machine of an `ssh://` repository. Needs no key where nothing was met.
     pub(super) fn older_there(&self, site: &Site) -> Result<Vec<(String, String)>, Failure> {
         if self.met().is_empty() {
             return Ok(Vec::new());
@@ -84,7 +84,7 @@ impl Context<'_> {
                     .note("without its key this machine cannot tell whether the repository is older than it was");
                 Ok(Vec::new())
             }
-            // The job says what is wrong with it.
+            // The job reports what is wrong with the state.
             Err(_) => Ok(Vec::new()),
         }
     }

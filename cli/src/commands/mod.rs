@@ -1,4 +1,4 @@
-//! Commands: each parses what the options leave open, drives the engine and the service, and reports.
+//! Commands: each interprets its options, drives the engine and the service, and reports.
 
 mod about;
 mod backup;

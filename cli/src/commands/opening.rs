@@ -1,4 +1,4 @@
-//! Opening: a repository opened with what is at hand, for commands that a write-only machine may run too.
+//! Opening: opens a repository for commands that a write-only machine may run too.
 
 use std::path::PathBuf;
 
@@ -14,20 +14,19 @@ use crate::repository::{Access, Credentials, Enrolled, LocalClient, Repository};
 use crate::secrets::Credential;
 use crate::site::Site;
 
-/// What is at hand to open a repository with.
+/// The secret or credentials that open a repository.
 pub(super) enum Opening {
     Secret(Credential),
     WriteOnly(Box<Credentials>),
 }
 
-/// The repository, opened with it.
 pub(super) enum Opened {
     Owner(Box<Repository>),
     WriteOnly(Box<Enrolled>),
 }
 
 impl Opening {
-    /// A machine that is enrolled as write-only uses that, whatever secret is at hand; others are asked for one.
+    /// Uses the write-only credentials of an enrolled machine, even if a secret is given; otherwise takes a secret.
     pub(super) fn find(context: &Context<'_>, site: &Site) -> Result<Self, Failure> {
         Ok(match context.enrolled(site)? {
             Some(credentials) => Self::WriteOnly(Box::new(credentials)),
@@ -44,7 +43,6 @@ impl Opening {
 }
 
 impl Opened {
-    /// The repository's id.
     pub(super) fn id(&self) -> RepositoryId {
         match self {
             Self::Owner(repository) => repository.id(),
@@ -52,7 +50,7 @@ impl Opened {
         }
     }
 
-    /// The store, where this machine keeps what it has met of it, and the client records it may list.
+    /// The store, this machine's state directory, and the prefix of the client records that it may list.
     pub(super) fn met(&self, context: &Context<'_>) -> Result<(&dyn Store, PathBuf, String), Failure> {
         Ok(match self {
             Self::Owner(repository) => {
@@ -66,7 +64,7 @@ impl Opened {
         })
     }
 
-    /// The repository as its client saves to it.
+    /// The repository and its client, for a backup. Fails if the state is older than one this machine has met.
     pub(super) fn used_by(&self, context: &Context<'_>) -> Result<(Access<'_>, LocalClient), Failure> {
         Ok(match self {
             Self::Owner(repository) => (Access::Owner(repository), context.client(repository)?),
@@ -79,7 +77,7 @@ impl Opened {
     }
 }
 
-/// Where a repository is, as another machine may reach it too; nothing if that cannot be written down.
+/// The repository's address as another machine may use it; empty if it is too long or not UTF-8.
 pub(super) fn address(site: &Site) -> String {
     let text = match site.directory() {
         Some(directory) => directory.canonicalize().ok().and_then(|path| path.to_str().map(str::to_owned)),

@@ -12,8 +12,8 @@ use crate::site::Site;
 use crate::wait::wait;
 
 impl Context<'_> {
-    /// The other machine of an `ssh://` repository, which runs jobs without a key; none for other repositories. Nothing is
-    /// asked yet.
+    /// The other machine of an `ssh://` repository, which runs jobs without a key; none for other repositories. Sends
+    /// no request yet.
     pub(super) fn taking_orders(&self) -> Result<Option<Site>, Failure> {
         if !matches!(self.location()?, Location::Ssh(_)) {
             return Ok(None);
@@ -26,7 +26,7 @@ impl Context<'_> {
         Ok(Some(site))
     }
 
-    /// Lets the other machine of a site run a job, and gives its report.
+    /// Lets the other machine of a site run a job; returns its report.
     pub(super) fn order<T: DeserializeOwned>(&self, site: &Site, order: &JobOrder) -> Result<T, Failure> {
         let there = site.taking_orders().ok_or(Failure::NoJobThere("runs this job"))?;
         wait(there.order(order)).map_err(|error| match error {

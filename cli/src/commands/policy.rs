@@ -1,4 +1,4 @@
-//! `policy`: what the service was told to follow.
+//! `policy`: sets and shows the policy that the service follows.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -65,7 +65,7 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// Ends holds, by releasing the snapshots that have raised them.
+/// Ends holds by releasing the suspicious snapshots that caused them.
 fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     let repository = context.open()?;
     context.ingest(&repository)?;
@@ -91,7 +91,7 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The suspicious snapshot that a person means.
+/// The suspicious snapshot that the user names.
 fn suspicious(held: &[Held], which: &Which) -> Result<SnapshotId, Failure> {
     let Which::Prefix(digits) = which else {
         return Err(Failure::Usage(
@@ -106,7 +106,7 @@ fn suspicious(held: &[Held], which: &Which) -> Result<SnapshotId, Failure> {
     }
 }
 
-/// The names of the policy's tags, sealed: the policy itself has ids only, and perhaps no snapshot has the tag yet.
+/// Stores the sealed names of the policy's tags: the policy has only ids, and perhaps no snapshot has the tag yet.
 fn names_of_tags(
     repository: &Repository,
     file: &PolicyFile,
@@ -151,12 +151,12 @@ fn show(context: &Context<'_>) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The floor and the hold of replaced policies, as the newest root has them.
+/// The guard (floor and hold) of replaced policies that still applies, from the newest root.
 fn lingering(view: &View) -> Option<Lingering> {
     view.root.as_ref().and_then(|(root, _)| root.lingering)
 }
 
-/// The keys of every domain that a client writes to.
+/// The keys of every domain: the shared one and those of all clients.
 fn domains(repository: &Repository) -> Result<BTreeMap<DomainId, DomainKeys>, Failure> {
     let mut domains = BTreeMap::new();
     let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
@@ -171,7 +171,7 @@ fn domains(repository: &Repository) -> Result<BTreeMap<DomainId, DomainKeys>, Fa
     Ok(domains)
 }
 
-/// The names of all tags that can be told.
+/// The names of all known tags, by their ids in every domain.
 fn tag_names(context: &Context<'_>, repository: &Repository) -> Result<BTreeMap<TagId, String>, Failure> {
     let view = context.view(repository)?;
     let history = context.history(repository, &view)?;

@@ -25,14 +25,13 @@ use crate::repository::{ClientError, Repository};
 use crate::site::Site;
 use crate::wait::wait;
 
-/// How a prune goes about it.
 #[derive(Default)]
 pub(super) struct Options {
-    /// As the policy in force says without it.
+    /// The grace period, instead of the policy's.
     pub(super) grace: Option<Duration>,
     pub(super) is_dry_run: bool,
     pub(super) repack_most: Option<u64>,
-    /// Whether no block is opened.
+    /// Whether to open no block.
     pub(super) is_keyless: bool,
 }
 
@@ -40,7 +39,7 @@ pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Resul
     let repack_most = options.max_repack.map(|size| size.0);
     let (grace, is_dry_run, is_keyless) = (options.grace.map(|span| span.0), options.dry_run, options.keyless);
     let options = Options { grace, is_dry_run, repack_most, is_keyless };
-    // Only the owner may shorten the grace period there; whoever has given a secret wants to be the owner.
+    // Only the owner may shorten the grace period there, and a user who gives a secret wants to act as the owner.
     let is_owners = !is_keyless && (grace.is_some() || context.secrets().is_given());
     if !is_owners && let Some(site) = context.taking_orders()? {
         if !is_dry_run && let Some((object, why)) = context.older_there(&site)?.into_iter().next() {
@@ -54,7 +53,7 @@ pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Resul
     act(context, &repository, options)
 }
 
-/// Lets the machine of an `ssh://` repository prune, and reports.
+/// Lets the other machine of an `ssh://` repository prune; reports the result.
 fn there(context: &Context<'_>, site: &Site, options: &Options) -> Result<Exit, Failure> {
     let started = Instant::now();
     warn_of_grace(context, options.grace, options.is_dry_run);
@@ -69,7 +68,6 @@ fn warn_of_grace(context: &Context<'_>, grace: Option<Duration>, is_dry_run: boo
     }
 }
 
-/// Prunes and reports.
 pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Options) -> Result<Exit, Failure> {
     let started = Instant::now();
     let is_ssh = matches!(repository.site().location(), Location::Ssh(_));
@@ -81,7 +79,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     }
     if is_ssh {
         match there(context, repository.site(), &options) {
-            // A dry run changes nothing: this machine works it out with its key.
+            // If the other machine cannot, do the dry run here with the key: it changes nothing.
             Err(Failure::Order(OrderError::Closed | OrderError::Old)) if options.is_dry_run => {}
             done => return done,
         }
@@ -99,7 +97,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     report(context, &done, &anew, options.is_dry_run, started)
 }
 
-/// Says what a prune did, wherever it ran.
+/// Reports what a prune did, wherever it ran.
 fn report(
     context: &Context<'_>,
     done: &job::Report,
@@ -137,16 +135,16 @@ fn report(
     Ok(if done.lost > 0 || done.unread > 0 { Exit::Damage } else { Exit::Done })
 }
 
-/// What was, or would be, written anew by who can open it.
+/// Result of rewriting sparse blocks with the key.
 #[derive(Default)]
 struct Anew {
     bytes: u64,
-    /// What would be freed by it.
+    /// Bytes that a dry run expects to free.
     freed: u64,
 }
 
-/// Writes the live part of sparse blocks anew, as far as that is allowed, and leaves the rest of the allowance. What is
-/// freed by it dies in the prune that follows, or, with a grace period, in a later one.
+/// Rewrites the live part of sparse blocks within the repack limit, and subtracts what it used from that limit. The old
+/// blocks are removed by the following prune, or, with a grace period, by a later one.
 fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Options) -> Result<Anew, Failure> {
     let Some(descriptor) = &repository.descriptor else { return Ok(Anew::default()) };
     let domain = descriptor.shared_domain;
@@ -172,7 +170,7 @@ fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Opt
             how.repack_most = how.repack_most.saturating_sub(done.bytes);
             Ok(Anew { bytes: done.bytes, freed: 0 })
         }
-        // Without room nothing can be written anew before something was freed.
+        // A full disk: nothing can be rewritten before space is freed.
         Err(
             BackupError::Store(full @ StoreError::Full { .. })
             | BackupError::Job(JobError::Store(full @ StoreError::Full { .. })),
@@ -184,7 +182,7 @@ fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Opt
     }
 }
 
-/// The options as the service takes them; packs get the sizes that the descriptor says.
+/// Converts the options to those of the service. Pack sizes come from the descriptor.
 pub(super) fn service_options(repository: &Repository, options: &Options) -> Result<job::Options, Failure> {
     let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
     let parameters = &descriptor.parameters;
@@ -202,9 +200,9 @@ pub(super) fn service_options(repository: &Repository, options: &Options) -> Res
     })
 }
 
-/// For a hundred bytes that are needed so many that are not may lie in blocks of their own. A service tolerates more.
+/// Percentage of dead bytes that may stay as whole blocks beside live ones. A keyless prune tolerates more.
 const DEAD_MOST: u32 = 1;
-/// The same for those in blocks that are needed in part.
+/// The same percentage for dead bytes trapped in partly live blocks.
 const TRAPPED_MOST: u32 = 1;
-/// Not for less is a session begun.
+/// Rewriting starts only if it frees at least this many bytes.
 const WORTH_IT: u64 = 128 << 10;

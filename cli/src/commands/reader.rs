@@ -30,7 +30,7 @@ pub(super) fn run(context: &Context<'_>, options: &ReaderFile) -> Result<Exit, F
     Ok(Exit::Done)
 }
 
-/// The reader that a repository is to carry: that in the file, if one is named, else the one inside this program.
+/// The reader to store in a repository: from the given file, else the one inside this program.
 pub(super) fn reader(options: &ReaderFile) -> Result<Option<Reader>, Failure> {
     let Some(path) = &options.reader else { return Ok(Reader::inside()) };
     let unusable = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));

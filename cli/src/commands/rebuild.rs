@@ -1,4 +1,4 @@
-//! `rebuild-index`: folds the state again from what clients and prunes have left.
+//! `rebuild-index`: makes the state again from the objects that clients and prunes have written.
 
 use copal_service::rebuild::{rebuild_with, unnamed_packs};
 
@@ -19,10 +19,10 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     if repository.descriptor.is_none() {
         return Err(of_client(ClientError::NoDescriptor));
     }
-    // What a lost manifest named is still there, and the keys tell that it is what it says.
+    // Packs of lost manifests still exist, and the keys tell which are genuine.
     let unnamed = wait(unnamed_packs(&repository.host())).map_err(of_job)?;
     let genuine = genuine(&repository, unnamed).map_err(of_job)?;
-    // Other machines remember as much: what is made now is newer than all that they have seen.
+    // Number the new root above the newest one met, so that other machines do not take it for an older state.
     let known = Met::of_machine(repository.state_dir()).root_number();
     let rebuilt = wait(rebuild_with(&repository.host(), &genuine, known)).map_err(of_job)?;
     for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {

@@ -1,4 +1,4 @@
-//! `repair`: says what has healed and what is still lost, and mends what can be mended without the lost bytes.
+//! `repair`: reports what has healed and what is still lost, and restores redundant copies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -62,7 +62,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     Ok(if is_whole { context.exit_of(&history) } else { Exit::Damage })
 }
 
-/// What a check found to be lost and prune has not forgotten yet.
+/// Chunks and pages that a check marked as lost and that prune has not removed from the index yet.
 fn lost(view: &View) -> BTreeSet<(DomainId, ChunkId)> {
     let marks =
         view.indexes.iter().flat_map(|(domain, index)| index.overlay().marks().map(move |mark| (*domain, mark)));
@@ -70,7 +70,7 @@ fn lost(view: &View) -> BTreeSet<(DomainId, ChunkId)> {
     lost.map(|(domain, ((id, _), _))| (domain, id)).collect()
 }
 
-/// Says which backups may bring back what is lost.
+/// Suggests the backups that may bring back lost data.
 fn advise(context: &Context<'_>, history: &History, hits: &Hits) {
     let mut sources: BTreeMap<Series, &Snapshot> = BTreeMap::new();
     let hit = hits.snapshots();

@@ -1,4 +1,4 @@
-//! `restore`: from a snapshot to a directory.
+//! `restore`: restores a snapshot to a directory.
 
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ use crate::repository::Repository;
 use crate::restore::{Deletion, Event, Outcome, Request, Scope, Tally, restore};
 use crate::stat::{EntryStat, FileId};
 
-/// Paths that are shown in one message.
+/// Most paths shown in one message.
 const SHOWN: usize = 20;
 
 pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Failure> {
@@ -128,8 +128,8 @@ fn request<'a>(
     }
 }
 
-/// A write-only client is a machine that may have been taken over, and without owners the rights would be those of whoever
-/// restores.
+/// Whether special rights are restored. A write-only client may have been taken over, and with `--no-owner` the rights
+/// would be those of the user who restores.
 fn powers(snapshot: &Snapshot, options: &Restore) -> Powers {
     match options.no_owner || snapshot.signer.role == Role::WriteOnly {
         true if !options.trust => Powers::LeftOut,
@@ -153,7 +153,7 @@ fn filter<const N: usize>(lists: [(&Vec<String>, Case); N]) -> Result<Filter, Fa
     builder.finish().map_err(|error| Failure::Usage(error.to_string()))
 }
 
-/// The target, which must not lie in the repository: what is restored there would be taken for its objects.
+/// The absolute target. Fails if it lies in the repository, where restored files would be taken for objects.
 fn outside_of(repository: &Repository, target: &Path) -> Result<PathBuf, Failure> {
     let absolute = std::path::absolute(target).map_err(|error| Failure::io("restore into", target, error))?;
     let there = absolute.ancestors().find_map(|above| above.canonicalize().ok());
@@ -166,7 +166,7 @@ fn outside_of(repository: &Repository, target: &Path) -> Result<PathBuf, Failure
     }
 }
 
-/// What no restore deletes, wherever the target is: the repository, this machine's keys and cache, and the secret's file.
+/// Files that no restore deletes: the repository, this machine's keys and cache, and the secret's file.
 fn spared(context: &Context<'_>, repository: &Repository) -> Vec<FileId> {
     let (places, secrets) = (context.places().ok(), context.secrets());
     let mut paths: Vec<PathBuf> = repository.site().directory().map(Path::to_owned).into_iter().collect();
@@ -176,7 +176,7 @@ fn spared(context: &Context<'_>, repository: &Repository) -> Vec<FileId> {
     real.filter_map(|path| EntryStat::of_path(&path).ok()).map(|stat| stat.id()).collect()
 }
 
-/// Lists what is to be deleted and asks a person, if there is one.
+/// Lists the entries to delete, and asks the user if there is a terminal.
 fn confirm(context: &Context<'_>, options: &Restore, paths: &[TreePath], interrupted: &AtomicBool) -> bool {
     if options.yes || !asks() {
         return true;
@@ -212,7 +212,7 @@ fn tell(context: &Context<'_>, event: Event<'_>, options: &Restore) {
     }
 }
 
-/// An entry of the target, as a person finds it.
+/// An entry's full path below the target, for messages.
 fn there(options: &Restore, path: &TreePath) -> String {
     let target = options.target.as_os_str().as_bytes();
     human::path(&[target.strip_suffix(b"/").unwrap_or(target), b"/", path.as_bytes()].concat())
@@ -237,7 +237,7 @@ fn lost(range: &LostRange) -> String {
     }
 }
 
-/// Says once of each kind what could not be set.
+/// Warns once for each kind of metadata that could not be set.
 fn tell_shortfalls(context: &Context<'_>, shortfalls: &Shortfalls) {
     for (lack, count, examples) in shortfalls.iter() {
         let what = match lack {
@@ -251,7 +251,7 @@ fn tell_shortfalls(context: &Context<'_>, shortfalls: &Shortfalls) {
             Lack::LeftOut(Power::Bits) => "set-user-id or set-group-id",
             Lack::LeftOut(Power::Attribute) => "an attribute of security.* or trusted.*",
             Lack::LeftOut(Power::Device) => "a device",
-            // Each of them is named as an entry that could not be written.
+            // Each device was already reported as an entry that could not be written.
             Lack::Device => continue,
         };
         if matches!(lack, Lack::LeftOut(_)) {

@@ -1,4 +1,4 @@
-//! `serve`: offers the repository to clients without rights on its store, and does the service's jobs.
+//! `serve`: runs a gateway for clients without rights on the store, and the service's jobs.
 
 use std::sync::Arc;
 
@@ -18,7 +18,7 @@ pub(super) fn run(context: &Context<'_>, options: &args::serve::Serve) -> Result
         context.report.warn("without TLS nobody from outside should reach this address but a proxy that has it");
     }
     let listening = |at: &crate::serve::Listening| {
-        // Nobody who serves wants to fail because nobody reads this.
+        // A failure to print the address must not stop the server.
         let _ = print(context.global.json, at);
     };
     let is_quiet = context.global.quiet;
@@ -56,7 +56,7 @@ fn print(is_json: bool, at: &crate::serve::Listening) -> std::io::Result<()> {
     out.flush()
 }
 
-/// Jobs end while nobody waits for them: what they have to say is a line of the log.
+/// Logs a note of a job: nobody waits for its result.
 fn tell(is_quiet: bool, note: &JobNote) {
     match note {
         JobNote::Failed { job, why } => eprintln!("{job} failed: {why}"),

@@ -1,4 +1,4 @@
-//! Signals: a wish to end that a command can see between two steps, and an end that comes soon in any case.
+//! Signals: lets a command end cleanly after SIGINT or SIGTERM, and ends the process if that takes too long.
 
 use std::io::IsTerminal;
 use std::sync::Arc;
@@ -10,15 +10,15 @@ use signal_hook::iterator::Signals;
 
 use crate::report::{Failure, Report};
 
-/// Set once somebody wants the command to end. If it has not ended by itself soon after, the process ends: whoever asked
-/// for that (a system that shuts down, for one) would kill it, and it could not say what is kept.
+/// Returns a flag that SIGINT and SIGTERM set. If the command has not ended `ENDS_WITHIN` later, the process reports
+/// what is kept and exits, before the system kills it (at shutdown, for example).
 pub(super) fn watch_signals(
     report: &Report,
     kept: impl Fn() -> Option<String> + Send + 'static,
 ) -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
     for signal in SIGNALS {
-        // A second one ends the process at once: nothing is harmed by that.
+        // A second signal ends the process at once, which harms nothing.
         let armed = signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone())
             .and_then(|_| signal_hook::flag::register(signal, flag.clone()));
         armed.map_err(|error| Failure::io("watch", "signals", error))?;
@@ -37,24 +37,24 @@ pub(super) fn watch_signals(
     Ok(flag)
 }
 
-/// Says what stays of a command that was interrupted.
+/// Reports what an interrupted command keeps.
 pub(super) fn tell_kept(report: &Report, kept: Option<String>) {
     if let Some(kept) = kept {
         report.warn(&kept);
     }
 }
 
-/// What asks a process to end.
+/// The signals that ask a process to end.
 const SIGNALS: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
-/// How long a command has to end by itself.
+/// How long a command may take to end by itself.
 const ENDS_WITHIN: Duration = Duration::from_secs(8);
 
-/// Whether there is a person who can be asked something.
+/// Whether there is a terminal to ask the user.
 pub(super) fn asks() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
-/// Whether a person says yes to what was asked. A wish to end is a no.
+/// Whether the user answers yes. An interrupt means no.
 pub(super) fn is_yes(interrupted: &AtomicBool) -> bool {
     let (sender, answer) = channel();
     // Reading a line cannot be interrupted; the thread ends with the process.

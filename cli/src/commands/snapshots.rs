@@ -1,4 +1,4 @@
-//! `snapshots`: lists them.
+//! `snapshots`: lists snapshots.
 
 use std::collections::BTreeMap;
 
@@ -43,7 +43,7 @@ fn newest_of_each<'a>(snapshots: Vec<&'a Snapshot>, options: &Snapshots, most: u
     newest
 }
 
-/// What snapshots of one group share: always the client that signed them; without --group-by also host, paths and label.
+/// The key that groups snapshots: always the client; without `--group-by` also host, paths and label.
 fn group(snapshot: &Snapshot, options: &Snapshots) -> Vec<String> {
     let by = options.group_by.unwrap_or(GroupBy { host: true, paths: true, tags: false, label: true });
     let mut key = vec![snapshot.signer.id.to_string()];

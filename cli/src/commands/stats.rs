@@ -20,7 +20,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let history = context.history(&repository, &view)?;
     let kept = || history.snapshots.iter().filter(|snapshot| snapshot.is_kept());
     let stored = wait(objects::list(repository.store().as_ref(), "")).map_err(of_store)?;
-    // Without grace: what nothing needs is dead, however lately it came to be so.
+    // Without a grace period, so that all dead bytes count, also recent ones.
     let what_if = prune::Options { grace: Duration::ZERO, is_dry_run: true, ..prune::Options::new([0, 0]) };
     let dead = wait(prune(&repository.host(), &what_if)).map_err(of_job)?;
     context.report.answer(&Stats {

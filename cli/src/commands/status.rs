@@ -1,4 +1,4 @@
-//! `status`: what waits, what was rejected, and how old the newest snapshots are.
+//! `status`: shows waiting and rejected manifests, and the age of the newest snapshots.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -37,7 +37,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         Opened::WriteOnly(enrolled) => (Access::WriteOnly(enrolled), Some(enrolled.credentials.client)),
     };
     let store = access.store().as_ref();
-    // Indexes are not looked at.
+    // Without the indexes of any domain.
     let parts = Parts { domains: Some(BTreeSet::new()), ..Parts::ALL };
     let view = wait(view::read_parts(store, &parts)).map_err(of_job)?;
     let lost = match &opened {
@@ -74,7 +74,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         last_prune: None,
         chunks_repeated: 0,
     };
-    // The rest is the owner's business; a gateway tells it nobody else.
+    // The rest is for full clients only: a gateway does not let a write-only client read it.
     if let Access::Owner(repository) = access {
         report.changes_waiting = Some(changes_waiting(store, &view)?);
         report.guarded = guarded(repository, &view, now)?;
@@ -87,13 +87,13 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     Ok(if lost.is_empty() { exit } else { Exit::Damage })
 }
 
-/// The owner's fingerprint, as the descriptor tells it.
+/// The owner's fingerprint, from the descriptor.
 fn owner_of(descriptor: &Descriptor) -> Option<Hex<OwnerFingerprint>> {
     let kem = KemPublic::from_slice(&descriptor.kem_public)?;
     Some(Hex(fingerprint(descriptor.repository, &descriptor.owner_key, &kem)))
 }
 
-/// Manifests of a client that no root has decided.
+/// A client's manifests that no root has decided.
 fn waiting_of(
     store: &dyn Store,
     view: &View,
@@ -117,7 +117,7 @@ fn waiting_of(
     Ok(waiting.collect())
 }
 
-/// Manifests of a client that were rejected since the last one that was accepted.
+/// A client's manifests that were rejected since the last accepted one.
 fn rejected_of(
     store: &dyn Store,
     view: &View,
@@ -153,7 +153,7 @@ fn rejected_of(
     Ok(rejected)
 }
 
-/// The newest kept snapshot of every series; of a write-only client its own, without names, which it cannot open.
+/// The newest kept snapshot of every series; for a write-only client its own, without names that it cannot open.
 fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec<SeriesField>, Failure> {
     let mut newest: BTreeMap<Series, Newest<'_>> = BTreeMap::new();
     for (key, record) in &view.state.snapshots {
@@ -167,7 +167,7 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
     let mut all = Vec::new();
     for (series, (key, record)) in newest {
         let read = match access {
-            // What cannot be read, check tells.
+            // Snapshots that cannot be read are reported by `check`.
             Access::Owner(repository) => History::read_one(repository, key, record)?.ok(),
             Access::WriteOnly(_) => None,
         };
@@ -188,7 +188,7 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
     Ok(all)
 }
 
-/// A snapshot, with its client and number.
+/// A snapshot, with its client and manifest number.
 type Newest<'a> = ((ClientId, u64), &'a SnapshotRecord);
 
 fn changes_waiting(store: &dyn Store, view: &View) -> Result<u64, Failure> {
@@ -204,8 +204,7 @@ fn last_job(store: &dyn Store, job: &str) -> Result<Option<JobField>, Failure> {
         .map(|object| JobField { time: Stamp(Time(object.stat.created.0)), report: object.key.as_str().to_owned() }))
 }
 
-/// How many chunks a prune has met that packs repeat which nobody has proven. A report is a note: one that cannot be
-/// read tells nothing.
+/// Number of chunks that unproven packs repeat, from a prune's report; 0 if the report cannot be read.
 fn repeated(store: &dyn Store, report: &str) -> Result<u64, Failure> {
     let bytes = wait(objects::read(store, report)).map_err(of_store)?;
     let report: Option<Value> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
@@ -226,14 +225,14 @@ fn list_after(store: &dyn Store, prefix: &str, after: &str) -> Result<Vec<Listed
     }
 }
 
-/// The name that the owner has given a client.
+/// The client's name; none for write-only machines.
 fn name_of(access: Access<'_>, client: ClientId) -> Option<String> {
     let Access::Owner(repository) = access else { return None };
     let record = wait(clients::read(&repository.host(), client)).ok()??;
     repository.owner.open_text(TextPurpose::ClientName, &client.0, &record.sealed_name).ok()
 }
 
-/// Rejections of one client that are shown.
+/// Most manifests of one client that are looked at for rejections.
 const REJECTED_MOST: usize = 64;
-/// Objects listed at once.
+/// Objects in one listing request.
 const PAGE: usize = 1_000;

@@ -1,4 +1,4 @@
-//! Archive: a part of a snapshot as a tar archive in the POSIX (pax) form.
+//! Archive: writes a part of a snapshot as a tar archive in the POSIX (pax) format.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -14,8 +14,8 @@ use super::{DumpError, ZEROS, write_file};
 use crate::reader::{ChunkReader, PageReader};
 use crate::restore::{Identities, Scope};
 
-/// Writes a part of a snapshot as an archive. Its entries are named as a restore of that part would name them. One that
-/// cannot be read ends the archive without its end mark, so that it does not look whole.
+/// Writes a part of a snapshot as a tar archive. Entries have the names that a restore would give them. An entry that
+/// cannot be read ends the archive without its end mark, so that it does not look complete.
 pub fn dump_tar(pages: &PageReader, root: ChunkId, scope: &Scope, out: &mut dyn Write) -> Result<(), DumpError> {
     let (chunks, identities) = (ChunkReader::new(pages), Identities::default());
     let mut archive = Archive { pages, chunks, out, identities, firsts: HashMap::new() };
@@ -24,7 +24,7 @@ pub fn dump_tar(pages: &PageReader, root: ChunkId, scope: &Scope, out: &mut dyn 
     while let Some(entry) = stream.next()?
         && scope.holds(&entry.path)
     {
-        // What unpacks the archive might follow a link there.
+        // The program that unpacks the archive might follow a link there.
         if !leaves.admits(&entry) {
             return Err(DumpError::Misplaced { path: entry.path });
         }
@@ -39,7 +39,7 @@ struct Archive<'a> {
     chunks: ChunkReader<'a>,
     out: &'a mut dyn Write,
     identities: Identities,
-    /// The first names of files that have several.
+    /// The first names of files with several names.
     firsts: HashMap<(u64, u64), TreePath>,
 }
 

@@ -1,4 +1,4 @@
-//! Dump: content of a snapshot written out as a stream, every chunk checked before it leaves.
+//! Dump: writes content of a snapshot as a stream, and checks every chunk first.
 
 mod archive;
 
@@ -12,44 +12,44 @@ use crate::reader::{ChunkReader, PageReader, ReadError, TreeError};
 
 pub use archive::dump_tar;
 
-/// Why a dump ended early: what was written is not whole.
+/// Why a dump ended early: the output is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
     /// A file's content is damaged.
     #[error("the content of /{path} cannot be read")]
     Content {
-        /// Which file.
+        /// The file.
         path: TreePath,
         /// Why.
         #[source]
         source: ReadError,
     },
-    /// A file's content is not as long as its entry says.
+    /// A file's content does not have the length in its entry.
     #[error("the content of /{path} is not as long as it should be")]
     Length {
-        /// Which file.
+        /// The file.
         path: TreePath,
     },
-    /// An entry lies where none can: a restore would be led elsewhere.
+    /// An entry lies below something that is not a directory: a restore could be led elsewhere.
     #[error("/{path} is said to lie below what is no directory")]
     Misplaced {
-        /// Which entry.
+        /// The entry.
         path: TreePath,
     },
     /// The tree cannot be walked.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// The output takes no more.
+    /// Writing the output failed.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
 }
 
-/// Writes a file's bytes, holes as zeros.
+/// Writes a file's bytes, with holes as zeros.
 pub fn dump_file(pages: &PageReader, entry: &Entry, out: &mut dyn Write) -> Result<(), DumpError> {
     write_file(pages, &mut ChunkReader::new(pages), entry, out)
 }
 
-/// Writes a file's bytes; the chunks of the next one mostly lie in the same blocks.
+/// Writes a file's bytes. Callers reuse `chunks`: the next file's chunks are mostly in the same blocks.
 fn write_file(
     pages: &PageReader,
     chunks: &mut ChunkReader<'_>,
@@ -88,17 +88,17 @@ fn write_pieces(
         }
     });
     match listed {
-        // The list of its chunks is part of a file, not of the tree around it.
+        // The list of its chunks belongs to the file, so this is damage to content, not to the tree.
         Err(TreeError::Read(source)) => written.and(Err(DumpError::Content { path: path.clone(), source })),
         Err(error) => written.and(Err(error.into())),
         Ok(()) => written,
     }
 }
 
-/// A file being written from its start to its end.
+/// A file that is written from start to end.
 struct FileStream<'a> {
     entry: &'a Entry,
-    /// How far it is.
+    /// Bytes written so far.
     at: u64,
     out: &'a mut dyn Write,
 }

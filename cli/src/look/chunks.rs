@@ -1,9 +1,9 @@
-//! Chunks: how many different ones an index holds.
+//! Chunks: counts the distinct chunks of an index.
 
 use copal_engine::id::ChunkId;
 use copal_engine::index::Index;
 
-/// Counts the chunks, each once however many copies there are. Segments are sorted: they are read side by side.
+/// Counts the chunks, each once, however many copies it has. Merges the sorted segments as it reads them.
 pub fn count_chunks<B: AsRef<[u8]>>(index: &Index<B>) -> u64 {
     let ids = |segment| chunk_ids(segment).peekable();
     let mut segments: Vec<_> = index.segments().iter().map(ids).collect();

@@ -11,17 +11,17 @@ use crate::report::Failure;
 use crate::report::field::PathField;
 use crate::report::rows::{Change, DiffRow};
 
-/// A directory or other entry of a tree.
+/// One side of a comparison: a directory or other entry of a tree.
 #[derive(Copy, Clone, Debug)]
 pub struct Side<'a> {
     /// The tree's root page.
     pub root: ChunkId,
-    /// Where in it.
+    /// The path in the tree.
     pub path: &'a TreePath,
 }
 
-/// Gives every difference to `found`, in order. Pages that both trees share are not read, if both places have the same
-/// path.
+/// Passes every difference to `found`, in order. If both sides have the same path, pages that both trees share are not
+/// read.
 pub fn compare(
     pages: &PageReader,
     before: Side<'_>,
@@ -60,7 +60,7 @@ fn compare_trees(pages: &PageReader, before: Side<'_>, after: Side<'_>, tell: &m
     }
 }
 
-/// Entries in step, by their paths below the two places.
+/// Merges the entries of both sides by their paths relative to the two directories.
 fn compare_entries(before: &mut Below<'_>, after: &mut Below<'_>, tell: &mut Tell<'_>) -> Result<(), Failure> {
     let (mut old, mut new) = (before.next()?, after.next()?);
     loop {
@@ -80,7 +80,7 @@ fn compare_entries(before: &mut Below<'_>, after: &mut Below<'_>, tell: &mut Tel
     }
 }
 
-/// The entries at and below a place.
+/// The entries at and below a path.
 struct Below<'a> {
     entries: EntryStream<'a>,
     path: TreePath,
@@ -98,14 +98,14 @@ impl<'a> Below<'a> {
         Ok(entry.filter(|entry| entry.path.is_within(&self.path)))
     }
 
-    /// An entry's path as seen from the place; empty for the place itself.
+    /// An entry's path relative to `path`; empty for `path` itself.
     fn below<'e>(&self, entry: &'e Entry) -> &'e [u8] {
         let rest = &entry.path.as_bytes()[self.path.as_bytes().len()..];
         rest.strip_prefix(b"/").unwrap_or(rest)
     }
 }
 
-/// How two entries of one path differ; none if only in what no restore brings back: inode, ctime and birth time.
+/// How two entries of one path differ; none if only in inode, ctime or birth time, which no restore sets.
 fn difference(before: Option<&Entry>, after: Option<&Entry>) -> Option<Change> {
     let (before, after) = match (before, after) {
         (Some(before), Some(after)) => (before, after),

@@ -1,4 +1,4 @@
-//! Listing: what lies in a directory of a snapshot, in order, without reading what lies elsewhere.
+//! Listing: the entries in a directory of a snapshot, in order; other directories are not read.
 
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
@@ -24,14 +24,14 @@ pub struct Listing<'a> {
 }
 
 impl<'a> Listing<'a> {
-    /// Begins before the first entry in a directory of a tree.
+    /// Starts before the first entry in a directory of a tree.
     pub fn new(pages: &'a PageReader, root: ChunkId, directory: TreePath, depth: Depth) -> Self {
         let mut entries = pages.entries(root);
         entries.seek(directory.clone());
         Self { entries, directory, depth }
     }
 
-    /// The next entry; none at the end. Pages that cannot be read are passed over.
+    /// The next entry; none at the end. Skips pages that cannot be read.
     pub fn next_readable(&mut self) -> Result<Option<Entry>, TreeError> {
         while let Some(entry) = self.entries.next_readable()? {
             if entry.path == self.directory {
@@ -45,7 +45,7 @@ impl<'a> Listing<'a> {
             }
             let child = self.child_of(&entry.path);
             let is_child = child == entry.path;
-            // What lies in a directory is passed over without being read.
+            // Skip the content of subdirectories without reading it.
             if (!is_child || is_directory(&entry))
                 && let Some(behind) = child.behind()
             {
@@ -58,12 +58,12 @@ impl<'a> Listing<'a> {
         Ok(None)
     }
 
-    /// What was passed over, and why.
+    /// The ranges of paths that were skipped, and why.
     pub fn lost(&self) -> &[(LostRange, ReadError)] {
         self.entries.lost()
     }
 
-    /// The directory's own entry that a path below it lies in, or is.
+    /// The entry directly in the directory that `path` is, or lies below.
     fn child_of(&self, path: &TreePath) -> TreePath {
         let mut child = path.clone();
         while let Some(parent) = child.parent().filter(|parent| *parent != self.directory) {

@@ -1,7 +1,6 @@
-//! Look: what the reading commands see of a repository: directories of snapshots, entries that match, differences, and
-//! single objects.
+//! Look: lists directories of snapshots, searches entries, compares snapshots, and shows single objects.
 //!
-//! Pages that cannot be read do not end a listing: what they hide is kept, to be named at its end.
+//! Pages that cannot be read do not end a listing: the ranges of paths that they hide are reported at its end.
 
 pub mod cat;
 pub mod chunks;
@@ -16,7 +15,7 @@ use crate::report::field::{PathField, Stamp, TargetField};
 use crate::report::human;
 use crate::report::rows::{EntryKind as RowKind, LsRow};
 
-/// How an entry is listed.
+/// An entry as a row of a list.
 pub fn row(entry: &Entry) -> LsRow {
     LsRow {
         path: PathField::of(&entry.path),
@@ -32,7 +31,7 @@ pub fn row(entry: &Entry) -> LsRow {
     }
 }
 
-/// What cannot be told of a tree, for people: which paths, and why.
+/// Text for the user: which paths of a tree cannot be read, and why.
 pub fn hidden(range: &LostRange, why: &ReadError) -> String {
     let path = |path: &copal_engine::path::TreePath| human::path(&PathField::of(path).0);
     let where_ = match (&range.after, &range.through) {

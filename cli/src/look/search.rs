@@ -1,4 +1,4 @@
-//! Search: entries that match a pattern, over many snapshots. A page that holds no match is read once, however many
+//! Search: finds entries that match a pattern in many snapshots. A page without a match is read once, however many
 //! snapshots share it.
 
 use std::collections::{HashMap, HashSet};
@@ -16,13 +16,13 @@ use crate::report::Failure;
 pub struct Search<'a> {
     pages: &'a PageReader,
     pattern: &'a Filter,
-    /// Pages with no match in or below them.
+    /// Pages without a match in or below them.
     barren: HashSet<ChunkId>,
-    /// The pages that directories of pages refer to.
+    /// The children of each directory page that was read.
     below: HashMap<ChunkId, Vec<ChunkId>>,
 }
 
-/// Reads a pattern: a name; with a slash in it, a path. A `!` means itself: there is nothing to take back.
+/// Parses a pattern: a name, or a path if it has a slash. A leading `!` stands for itself.
 pub fn pattern(glob: &str) -> Result<Filter, BadPattern> {
     let mut builder = FilterBuilder::new();
     match glob.strip_prefix('!') {
@@ -33,12 +33,12 @@ pub fn pattern(glob: &str) -> Result<Filter, BadPattern> {
 }
 
 impl<'a> Search<'a> {
-    /// Searches for a pattern in trees that these pages belong to.
+    /// Searches for a pattern in trees of this reader's domain.
     pub fn new(pages: &'a PageReader, pattern: &'a Filter) -> Self {
         Self { pages, pattern, barren: HashSet::new(), below: HashMap::new() }
     }
 
-    /// Gives every match in a directory of a tree to `found`, in order. Tells what could not be searched.
+    /// Passes every match in a directory of a tree to `found`, in order. Returns what could not be searched.
     pub fn run(
         &mut self,
         root: ChunkId,
@@ -73,12 +73,12 @@ impl<'a> Search<'a> {
         self.pattern.excludes(&entry.path, is_directory(entry))
     }
 
-    /// Whether nothing in or below a page matches, as far as that is known.
+    /// Whether it is known that nothing in or below a page matches.
     fn is_barren(&mut self, id: &ChunkId) -> bool {
         if self.barren.contains(id) {
             return true;
         }
-        // The heights of pages fall, so this ends.
+        // A child's height is less than its parent's, so this ends.
         let Some(children) = self.below.remove(id) else { return false };
         let is_barren = children.iter().all(|child| self.is_barren(child));
         if is_barren {
@@ -89,7 +89,7 @@ impl<'a> Search<'a> {
         is_barren
     }
 
-    /// Remembers a page that was read; says whether it is of no interest.
+    /// Remembers a page that was read; tells whether it has no match.
     fn learn(&mut self, page: &VerifiedPage) -> bool {
         match page.content() {
             PageContent::Entries(entries) if !entries.iter().any(|entry| self.matches(entry)) => {

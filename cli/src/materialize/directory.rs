@@ -1,4 +1,4 @@
-//! Directory: a directory of the target, kept open, and what becomes of new entries in it.
+//! Directory: open directories of the target, and what they pass on to new entries.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,15 +19,15 @@ pub(super) struct Directory {
     passes_acl_on: bool,
 }
 
-/// The owner and group that entries made in a directory get, once one was made.
+/// The owner and group of entries made in a directory, known once one was made.
 type Newcomers = Arc<OnceLock<(u32, u32)>>;
 
-/// The directories opened lately, by their paths below the target.
+/// Recently used directories, by their paths below the target.
 #[derive(Default)]
 pub(super) struct Directories {
     open: Mutex<HashMap<TreePath, Arc<Directory>>>,
-    /// Of a target that was empty and passes on neither an ACL nor its group: what is true of one directory is true of
-    /// all, since all are made in the same way.
+    /// Set if the target was empty and passes on neither an ACL nor its group. Then all directories are made in the
+    /// same way and share this value.
     alike: Option<Newcomers>,
 }
 
@@ -37,13 +37,13 @@ impl Directory {
         Self { fd, newcomers: alike.unwrap_or_default(), passes_acl_on }
     }
 
-    /// Whether new entries inherit an ACL from here.
+    /// Whether new entries inherit an ACL from this directory.
     pub(super) fn passes_acl_on(&self) -> bool {
         self.passes_acl_on
     }
 
-    /// Whether a file just made here belongs to this owner and group already. The first one is looked at; none but
-    /// what is restored changes the directory meanwhile.
+    /// Whether a file just made here has this owner and group already. Examines only the first file: nothing except the
+    /// restore changes the directory meanwhile.
     pub(super) fn gives(&self, file: BorrowedFd<'_>, owner: (u32, u32)) -> bool {
         if let Some(newcomers) = self.newcomers.get() {
             return *newcomers == owner;
@@ -65,24 +65,24 @@ impl AsRawFd for Directory {
 }
 
 impl Directories {
-    /// None is open yet; `target` was just opened.
+    /// No open directories yet; `target` was just opened.
     pub(super) fn new(target: BorrowedFd<'_>, is_empty: bool) -> Self {
         let passes_group_on = |stat: &EntryStat| stat.mode & Mode::SGID.as_raw_mode() != 0;
         let is_plain = EntryStat::of(target).is_ok_and(|stat| !passes_group_on(&stat)) && !has_default_acl(target);
         Self { open: Mutex::default(), alike: (is_empty && is_plain).then(Newcomers::default) }
     }
 
-    /// Whether all directories were made by this restore, and pass nothing on.
+    /// Whether this restore made all directories, and they pass nothing on.
     pub(super) fn are_alike(&self) -> bool {
         self.alike.is_some()
     }
 
-    /// Whether all entries belong to this owner and group as long as nobody gives them another one.
+    /// Whether all new entries have this owner and group without a chown.
     pub(super) fn all_give(&self, owner: (u32, u32)) -> bool {
         self.alike.as_ref().and_then(|newcomers| newcomers.get()).is_some_and(|newcomers| *newcomers == owner)
     }
 
-    /// A directory below the target, opened without following links.
+    /// Opens a directory below the target without following links.
     pub(super) fn at(&self, target: BorrowedFd<'_>, path: &TreePath) -> io::Result<Arc<Directory>> {
         if let Some(open) = self.lock().get(path) {
             return Ok(open.clone());
@@ -97,7 +97,7 @@ impl Directories {
         Ok(directory)
     }
 
-    /// Forgets all: one of them is no longer where it was.
+    /// Closes all, because one of them may have been removed.
     pub(super) fn clear(&self) {
         self.lock().clear();
     }
@@ -112,5 +112,5 @@ fn has_default_acl(directory: BorrowedFd<'_>) -> bool {
     getxattr(through, c"system.posix_acl_default", &mut [0; 0]).is_ok()
 }
 
-/// Directories kept open.
+/// Most directories kept open.
 const OPEN: usize = 128;

@@ -1,4 +1,4 @@
-//! File: a regular file while it is restored.
+//! File: a regular file while it is written.
 
 use std::fs::File;
 use std::io;
@@ -18,11 +18,11 @@ use super::target::Target;
 use crate::read::{Extras, holes_of};
 use crate::stat::EntryStat;
 
-/// A file of the target, open for writing. What is never written stays a hole.
+/// A file of the target, open for writing. Parts that are not written stay holes.
 pub struct TargetFile {
     path: TreePath,
     pub(super) file: File,
-    /// Where it was just made, and with which mode; none if it was there before.
+    /// Its directory and initial mode if it was just made; `None` if it existed before.
     pub(super) made: Option<(Arc<Directory>, Mode)>,
 }
 
@@ -31,17 +31,17 @@ impl TargetFile {
         Self { path, file, made }
     }
 
-    /// Which entry it is.
+    /// Its path in the target.
     pub fn path(&self) -> &TreePath {
         &self.path
     }
 
-    /// Gives it its length before its content: for files written in pieces or with holes.
+    /// Sets its length before its content, for files written in pieces or with holes.
     pub fn set_length(&self, bytes: u64) -> Result<(), WriteError> {
         self.file.set_len(bytes).map_err(|error| self.failed(error))
     }
 
-    /// Writes a piece of the content where it belongs; from any thread, in any order.
+    /// Writes a piece of the content; from any thread, in any order.
     pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<(), WriteError> {
         self.file.write_all_at(bytes, offset).map_err(|error| self.failed(error))
     }
@@ -62,7 +62,7 @@ impl Target {
         open().map_err(|error| WriteError::io("read", path, error))
     }
 
-    /// Makes another name for a file of the target; where the file system takes none, another file of the same content.
+    /// Makes another name for a file of the target; copies the file if the file system refuses a hard link.
     pub fn second_name(&self, path: &TreePath, existing: &TreePath) -> Result<(), WriteError> {
         let refused = match self.hardlink(path, existing) {
             Err(WriteError::Io { source, .. }) if takes_no_link(&source) => source,
@@ -78,7 +78,7 @@ impl Target {
         Ok(())
     }
 
-    /// Copies what is not a hole.
+    /// Copies a file without its holes.
     pub(super) fn copy(&self, path: &TreePath, from: &File, stat: &EntryStat) -> io::Result<TargetFile> {
         let holes = holes_of(from, stat.size)?;
         let file = self.create_file(path, 0o600).map_err(io::Error::other)?;
@@ -96,11 +96,11 @@ impl Target {
     }
 }
 
-/// Whether the file system, not the place, is why a second name cannot be made.
+/// Whether the file system does not support the hard link.
 fn takes_no_link(error: &io::Error) -> bool {
     let reasons = [Errno::PERM, Errno::MLINK, Errno::XDEV, Errno::OPNOTSUPP, Errno::NOSYS];
     reasons.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
-/// Bytes copied at once.
+/// Bytes copied at a time.
 const COPY_BYTES: usize = 1 << 20;

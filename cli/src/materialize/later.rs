@@ -1,4 +1,4 @@
-//! Later: the metadata of restored directories, kept until their content is there.
+//! Later: the metadata of restored directories, kept until their content is written.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,36 +12,36 @@ use super::metadata::Metadata;
 use super::target::Target;
 use crate::read::Xattr;
 
-/// Directories whose metadata is still to be set: writing into a directory changes its mtime, and its mode may forbid
-/// it. Takes some 50 bytes and the last name of each.
+/// Directories whose metadata is not set yet: writing into a directory changes its mtime, and its mode may forbid
+/// writing. Takes about 50 bytes and the last name per directory.
 #[derive(Default)]
 pub struct DirectoriesLater {
     directories: Vec<Directory>,
     names: Vec<u8>,
-    /// Attributes of the few that have some, by the directory's position.
+    /// Extended attributes, by the position of their directory; few directories have some.
     xattrs: Vec<(usize, Vec<Xattr>)>,
-    /// Those that the next one may lie in, outermost first.
+    /// The directories that may contain the next one, outermost first.
     above: Vec<(TreePath, u32)>,
 }
 
 struct Directory {
-    /// The position of the nearest directory above it, or `NONE`.
+    /// The position of the nearest parent directory, or `NONE`.
     parent: u32,
     mode: u32,
     uid: u32,
     gid: u32,
     mtime: Time,
-    /// Where its name in the parent ends; it begins where that of the one before ends.
+    /// The end of its name in `names`; the name begins at the previous end.
     name_end: usize,
 }
 
 impl DirectoriesLater {
-    /// None yet.
+    /// An empty list.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Keeps a directory's metadata. Directories come in tree order.
+    /// Adds a directory's metadata. Directories come in tree order.
     pub fn push(&mut self, path: &TreePath, metadata: &Metadata<'_>) {
         while self.above.pop_if(|(above, _)| !path.is_within(above)).is_some() {}
         let (skip, parent) = self.above.last().map_or((0, NONE), |(above, at)| (above.as_bytes().len(), *at));
@@ -57,18 +57,17 @@ impl DirectoriesLater {
         self.above.push((path.clone(), position));
     }
 
-    /// How many there are.
+    /// The number of directories.
     pub fn len(&self) -> usize {
         self.directories.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no directories.
     pub fn is_empty(&self) -> bool {
         self.directories.is_empty()
     }
 
-    /// Sets the metadata of all, what is inside another before that one. One that fails does not keep the others from
-    /// getting theirs.
+    /// Sets the metadata of all, children before parents. Calls `failed` for each error and goes on.
     pub fn apply(self, target: &Target, threads: usize, failed: impl Fn(WriteError) + Sync) {
         let (apart, above) = self.parts(threads);
         let next = AtomicUsize::new(0);
@@ -89,7 +88,7 @@ impl DirectoriesLater {
         above.into_iter().rev().for_each(set);
     }
 
-    /// Directories with all that is inside them, which do not depend on one another, and those above.
+    /// Subtrees that threads can take independently, and the directories above them.
     fn parts(&self, threads: usize) -> (Vec<Range<usize>>, Vec<usize>) {
         let mut within = vec![1; self.directories.len()];
         for position in (0..within.len()).rev() {
@@ -137,5 +136,5 @@ impl DirectoriesLater {
 }
 
 const NONE: u32 = u32::MAX;
-/// Parts for each thread, so that all are busy to the end.
+/// Subtrees per thread, so that all threads stay busy to the end.
 const PARTS: usize = 16;

@@ -1,4 +1,4 @@
-//! Metadata: owner, mode, attributes and times of a restored entry, set in the order in which none undoes another.
+//! Metadata: sets owner, mode, attributes and times of a restored entry, in an order in which no step undoes another.
 
 use std::ffi::CString;
 use std::os::fd::AsFd;
@@ -16,7 +16,7 @@ use super::target::Target;
 use crate::read::Xattr;
 use crate::stat::EntryStat;
 
-/// What an entry's metadata shall be.
+/// The metadata that an entry shall have.
 #[derive(Debug, Copy, Clone)]
 pub struct Metadata<'m> {
     /// `st_mode`, with the type bits.
@@ -25,25 +25,25 @@ pub struct Metadata<'m> {
     pub uid: u32,
     /// The owning group.
     pub gid: u32,
-    /// When its content last changed.
+    /// When the content last changed.
     pub mtime: Time,
     /// Its extended attributes and ACLs.
     pub xattrs: &'m [Xattr],
 }
 
-/// Which of the owners an entry has now are the ones it shall have.
+/// Whether the entry has the right user and group now.
 struct Owned {
     user: bool,
     group: bool,
 }
 
 impl Target {
-    /// Sets the metadata of any entry. For a directory this comes after its content is there.
+    /// Sets the metadata of any entry; for a directory, after its content is written.
     pub fn set_metadata(&self, path: &TreePath, metadata: &Metadata<'_>) -> Result<(), WriteError> {
         let at = self.at(path).map_err(|error| WriteError::io("set the metadata of", path, error))?;
         let openable = matches!(metadata.kind(), FileType::Directory | FileType::RegularFile);
         let object = Object::at(&at, openable);
-        // Where all directories were made by this restore, nothing need be taken from one but the target's own.
+        // A directory made by this restore has no other attributes, except the target itself.
         let is_new = metadata.kind() == FileType::Directory && self.open.are_alike() && !path.is_top();
         let is_ours = is_new && self.open.all_give((metadata.uid, metadata.gid));
         if !is_new && !self.options.no_xattrs {
@@ -56,7 +56,7 @@ impl Target {
         Ok(())
     }
 
-    /// Sets the metadata of an entry that was there before, unless it has it already.
+    /// Sets the metadata of an existing entry, unless it is right already.
     pub fn renew_metadata(&self, path: &TreePath, metadata: &Metadata<'_>) -> Result<(), WriteError> {
         let Some(stat) = self.existing(path)? else { return Ok(()) };
         let has_owner = self.options.no_owner || (stat.uid, stat.gid) == (metadata.uid, metadata.gid);
@@ -67,21 +67,21 @@ impl Target {
         self.set_metadata(path, metadata)
     }
 
-    /// Whether an entry has the owner, as far as that would be set, and the mode that it shall have.
+    /// Whether an entry has the right mode, and the right owner as far as this process can set it.
     pub fn is_alike(&self, stat: &EntryStat, metadata: &Metadata<'_>) -> bool {
         let has_owner = (stat.uid, stat.gid) == (metadata.uid, metadata.gid);
         let keeps_owner = self.options.no_owner || !rustix::process::geteuid().is_root();
         (has_owner || keeps_owner) && (stat.mode == metadata.mode || metadata.kind() == FileType::Symlink)
     }
 
-    /// Sets the metadata of a file just written; it should not be written to afterwards.
+    /// Sets the metadata of a file just written; do not write to it afterwards.
     pub fn set_file_metadata(&self, file: &TargetFile, metadata: &Metadata<'_>) {
         let object = Object::Open(file.file.as_fd());
         self.set_file_rights(file, metadata);
         self.set_times(&object, file.path(), metadata);
     }
 
-    /// Sets all but the times of a file that is not whole: with the right time it would be taken for whole later.
+    /// Sets everything except the times of an incomplete file, so that a later restore does not take it for complete.
     pub fn set_file_rights(&self, file: &TargetFile, metadata: &Metadata<'_>) {
         let object = Object::Open(file.file.as_fd());
         let owner = (metadata.uid, metadata.gid);
@@ -106,10 +106,10 @@ impl Target {
         if metadata.kind() == FileType::Symlink {
             return;
         }
-        // chown clears these bits, and a program must not run with the rights of another than it was made for.
+        // chown clears these bits. A program must not run with the rights of a user other than its own.
         let mut mode = Mode::from_bits_truncate(metadata.mode & 0o7777);
         let powers = Mode::SUID | Mode::SGID;
-        // On a directory they only pass its group on.
+        // On a directory they only pass on its group.
         if metadata.kind() != FileType::Directory && mode.intersects(powers) && self.leaves_out(Power::Bits, path) {
             mode.remove(powers);
         }
@@ -129,7 +129,7 @@ impl Target {
             let user = rustix::process::geteuid().as_raw() == metadata.uid;
             return Owned { user, group: rustix::process::getegid().as_raw() == metadata.gid };
         }
-        // The number that means "leave it" cannot be an owner.
+        // The value -1 means "do not change" to chown, so it cannot be an owner.
         let owner = (metadata.uid != u32::MAX).then(|| Uid::from_raw(metadata.uid));
         let group = (metadata.gid != u32::MAX).then(|| Gid::from_raw(metadata.gid));
         let errno = match object.chown(owner, group) {
@@ -147,7 +147,7 @@ impl Target {
         Ok(names.split(|&byte| byte == 0).any(is_ours))
     }
 
-    /// An entry that was there before keeps no attributes of its own.
+    /// Removes attributes that the entry had before and the snapshot does not have.
     fn remove_other_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
         let names = object.xattr_names().unwrap_or_default();
         for name in names.split(|&byte| byte == 0) {
@@ -193,12 +193,12 @@ impl Metadata<'_> {
     }
 }
 
-/// Which attributes are set when.
+/// When an attribute is set: before or after owner and mode.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Space {
-    /// They take the right to write, which the mode may not give to its owner: they come before it.
+    /// Setting them needs the right to write, which the final mode may not give: they come before it.
     User,
-    /// Another owner or mode takes them away or changes them: they come after it.
+    /// A change of owner or mode would remove or change them: they come after it.
     System,
 }
 
@@ -208,8 +208,8 @@ impl Space {
     }
 }
 
-/// Changes an attribute; one of the user's of what its owner may not write to, with that right for a moment. Special bits
-/// come afterwards, with the owner.
+/// Changes an attribute. For `user.*` on an entry that its owner may not write to, grants that right for the duration.
+/// Set-user-id and set-group-id bits are set afterwards, with the owner.
 fn change(
     object: &Object<'_>,
     metadata: &Metadata<'_>,
@@ -233,12 +233,12 @@ impl Lack {
     }
 }
 
-/// Whether an attribute is part of what a backup brings back; others are made by the system.
+/// Whether a backup contains this attribute; the system makes the others.
 fn is_ours(name: &[u8]) -> bool {
     name.starts_with(b"user.") || is_acl(name)
 }
 
-/// Whether an attribute gives rights, or belongs to what decides about them.
+/// Whether an attribute grants rights, or is used to decide about them.
 fn is_power(name: &[u8]) -> bool {
     name.starts_with(b"security.") || name.starts_with(b"trusted.")
 }

@@ -1,7 +1,7 @@
-//! Materialize: a restored tree on the file system, written so that nothing outside the target is touched.
+//! Materialize: writes a restored tree to the file system without touching anything outside the target.
 //!
-//! Every call names its object by an open directory and one name in it. Directories are opened below the target without
-//! following links, so neither a hostile tree nor a link that already lies in the target leads out of it.
+//! Every call names its object by an open directory and one name in it. Directories below the target are opened without
+//! following links, so neither a hostile tree nor an existing link in the target leads out of it.
 
 mod directory;
 mod file;
@@ -31,30 +31,30 @@ pub use target::{Created, Removal, Target};
 /// How to write.
 #[derive(Debug, Copy, Clone, Default)]
 pub struct TargetOptions {
-    /// What to do with files that are there already.
+    /// What to do with existing files.
     pub overwrite: Overwrite,
-    /// Whether a directory with content may make way for an entry of another kind.
+    /// Whether an entry of another kind may replace a directory that is not empty.
     pub replace_full_directories: bool,
-    /// Leave everything to whoever restores.
+    /// Do not set owners: everything belongs to the user who restores.
     pub no_owner: bool,
     /// Leave extended attributes and ACLs out.
     pub no_xattrs: bool,
-    /// What becomes of powers that entries bring along.
+    /// What to do with powers that entries have.
     pub powers: Powers,
 }
 
-/// What becomes of what gives rights on this machine: devices, set-user-id and set-group-id of programs, and attributes of
-/// `security.*` (file capabilities are one) and `trusted.*`. Whoever saved them decides what others may do here.
+/// What to do with what grants rights here: devices, set-user-id and set-group-id bits, and attributes in `security.*`
+/// (file capabilities) and `trusted.*`. If restored, the machine that saved them decides about rights here.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
 pub enum Powers {
-    /// They are restored.
+    /// Restore them.
     #[default]
     Restored,
-    /// They are left out and counted: who saved them is not trusted, or the owners they were meant for are not set.
+    /// Leave them out and count them: the machine that saved them is not trusted, or owners are not set.
     LeftOut,
 }
 
-/// What to do with files that are there already.
+/// What to do with existing files.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
 pub enum Overwrite {
     /// Leave them as they are.
@@ -66,37 +66,37 @@ pub enum Overwrite {
     Always,
 }
 
-/// An entry that cannot be written.
+/// Why an entry cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The system refused.
+    /// A system call failed.
     #[error("cannot {act} {path}")]
     Io {
         /// What was tried.
         act: &'static str,
-        /// With which entry.
+        /// The entry.
         path: TreePath,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
-    /// Something else is there and may not be removed.
+    /// Another entry is in its place and may not be removed.
     #[error("something else is in the way of {path}")]
     InTheWay {
-        /// Of which entry.
+        /// The entry.
         path: TreePath,
     },
     /// The target itself cannot be made or opened.
     #[error("cannot restore into {}", path.display())]
     Target {
-        /// Where to restore.
+        /// The target's path.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
 }
 
 impl WriteError {
-    /// The entry it is about; the top for the target itself.
+    /// The entry that the error is about; the top if it is about the target.
     pub fn path(&self) -> TreePath {
         match self {
             Self::Io { path, .. } | Self::InTheWay { path } => path.clone(),
@@ -104,7 +104,7 @@ impl WriteError {
         }
     }
 
-    /// Whether every other entry would fail in the same way: there is no space, or nothing may be written.
+    /// Whether every other entry would fail too: no space is left, or the file system is read-only.
     pub fn hits_all(&self) -> bool {
         use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
         match self {
@@ -114,7 +114,7 @@ impl WriteError {
         }
     }
 
-    /// Whether it takes rights that this process lacks.
+    /// Whether this process lacks the rights.
     pub fn is_denied(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
     }

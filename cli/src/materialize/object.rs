@@ -1,4 +1,4 @@
-//! Object: something in the target whose metadata is set, by an open file or by its name in an open directory.
+//! Object: an entry of the target whose metadata is set, through an open file or through its name in an open directory.
 
 use std::ffi::CStr;
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
@@ -12,18 +12,18 @@ use rustix::io::{Errno, Result};
 
 use super::target::At;
 
-/// What to call the system with. No call follows a link.
+/// How to call the system. No call follows a link.
 pub(super) enum Object<'o> {
     /// An open file.
     Open(BorrowedFd<'o>),
-    /// An open directory or file of the object's own.
+    /// A directory or file that was opened for this object.
     Opened(OwnedFd),
-    /// A link, FIFO or device, or what may not be opened.
+    /// A link, FIFO or device, or an entry that cannot be opened.
     Named(&'o At),
 }
 
 impl<'o> Object<'o> {
-    /// The object at a place: by an open file where it can be opened without effect, else by name.
+    /// The object at a place: opened if that has no side effect and succeeds, else by name.
     pub(super) fn at(at: &'o At, is_openable: bool) -> Self {
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let opened = is_openable.then(|| openat(&at.directory, &at.name, flags, Mode::empty()).ok());
@@ -40,7 +40,7 @@ impl<'o> Object<'o> {
     pub(super) fn chmod(&self, mode: Mode) -> Result<()> {
         match self.call() {
             Call::File(file) => fchmod(file, mode),
-            // A path through an O_PATH file means its very inode, whatever has the name by now.
+            // A path through an O_PATH file names exactly this inode, even if its name changes meanwhile.
             Call::Name(at) => {
                 let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
                 let inode = openat(&at.directory, &at.name, flags, Mode::empty())?;
@@ -63,7 +63,7 @@ impl<'o> Object<'o> {
         }
     }
 
-    /// The names of its attributes, each with a zero byte after it.
+    /// The names of its extended attributes, each with a zero byte after it.
     pub(super) fn xattr_names(&self) -> Result<Vec<u8>> {
         let list = |buffer: &mut [u8]| match self.call() {
             Call::File(file) => flistxattr(file, buffer),
@@ -103,7 +103,7 @@ enum Call<'c> {
     Name(&'c At),
 }
 
-/// A path for calls that take no directory: through the open one, so that nothing but the last name is looked up.
+/// A path for calls that take no directory. It goes through the open one, so that only the last name is looked up.
 fn path(at: &At) -> PathBuf {
     use std::os::unix::ffi::OsStrExt;
     let directory = PathBuf::from(format!("/proc/self/fd/{}", at.directory.as_raw_fd()));

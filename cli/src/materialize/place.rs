@@ -1,4 +1,4 @@
-//! Place: what is where an entry is to be restored, and whether it may stay, must stay or has to go.
+//! Place: what exists where an entry is to be restored, and whether to keep, reuse or remove it.
 
 use std::io;
 
@@ -10,38 +10,38 @@ use super::target::{At, Target};
 use super::{Overwrite, WriteError};
 use crate::stat::EntryStat;
 
-/// What is to be written somewhere.
+/// The entry to be written.
 #[derive(Debug, Copy, Clone)]
 pub struct Wanted<'w> {
     /// Its kind; not a directory.
     pub kind: FileType,
     /// Bytes of a regular file.
     pub size: u64,
-    /// When its content last changed.
+    /// When the content last changed.
     pub mtime: Time,
     /// Where a symbolic link points.
     pub points_to: Option<&'w [u8]>,
     /// Major and minor number of a device.
     pub device: Option<(u32, u32)>,
-    /// Whether it is no name of a file that has others: then a file that has some is not the same.
+    /// Whether the entry is the only name of its file: then an existing file with several names does not match.
     pub is_alone: bool,
 }
 
-/// What is where something is to be written.
+/// What exists where an entry is to be written.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub enum Place {
     /// Nothing: create the entry.
     Free,
     /// An entry with the right content: set its metadata.
     Same,
-    /// Something to be left as it is.
+    /// An entry that is left as it is.
     Kept,
-    /// Something that has to go first.
+    /// An entry that must be removed first.
     Taken,
 }
 
 impl Target {
-    /// Says what is where an entry is to be written, as far as the options care.
+    /// Examines the place of an entry, as far as the options require.
     pub fn look(&self, path: &TreePath, wanted: &Wanted<'_>) -> Result<Place, WriteError> {
         let Some((at, stat)) = self.find(path)? else { return Ok(Place::Free) };
         Ok(match self.options.overwrite {
@@ -51,7 +51,7 @@ impl Target {
         })
     }
 
-    /// Makes room for an entry that is no directory, as far as the options allow.
+    /// Makes room for an entry that is not a directory, as far as the options allow.
     pub fn make_way(&self, path: &TreePath, wanted: &Wanted<'_>) -> Result<Place, WriteError> {
         match self.look(path, wanted)? {
             Place::Taken => self.remove_existing(path).map(|()| Place::Free),
@@ -59,12 +59,12 @@ impl Target {
         }
     }
 
-    /// Whether an entry is there that looks as wanted, whatever may be overwritten.
+    /// Whether the wanted entry exists, whatever the overwrite option says.
     pub fn has(&self, path: &TreePath, wanted: &Wanted<'_>) -> Result<bool, WriteError> {
         Ok(self.find(path)?.is_some_and(|(at, stat)| matches(&at, &stat, wanted)))
     }
 
-    /// What the file system says of an entry of the target, if there is one.
+    /// The stat of an entry of the target, if it exists.
     pub fn existing(&self, path: &TreePath) -> Result<Option<EntryStat>, WriteError> {
         Ok(self.find(path)?.map(|(_, stat)| stat))
     }
@@ -83,7 +83,7 @@ impl Target {
     }
 }
 
-/// Whether an entry has the wanted content, as far as can be told without reading it.
+/// Whether an entry has the wanted content, as far as this can be seen without reading it.
 fn matches(at: &At, stat: &EntryStat, wanted: &Wanted<'_>) -> bool {
     let is_same = match wanted.kind {
         FileType::RegularFile => (stat.size, stat.mtime) == (wanted.size, wanted.mtime),

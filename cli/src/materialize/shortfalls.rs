@@ -1,4 +1,4 @@
-//! Shortfalls: what a restore could not set, counted instead of told for each file.
+//! Shortfalls: metadata that a restore could not set, counted instead of reported per file.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -12,7 +12,7 @@ pub enum Lack {
     Owner,
     /// The permissions.
     Mode,
-    /// Set-user-id or set-group-id, left off since the owner could not be set.
+    /// Set-user-id or set-group-id, left out because the owner could not be set.
     SpecialBits,
     /// An ACL.
     Acl,
@@ -22,13 +22,13 @@ pub enum Lack {
     Times,
     /// A device file as a whole.
     Device,
-    /// That several names are one file: they are several files.
+    /// Several names of one file: they became several files.
     Names,
-    /// Something that gives rights here, left out on purpose.
+    /// Something that grants rights on this machine, left out on purpose.
     LeftOut(Power),
 }
 
-/// What gives rights on this machine.
+/// What grants rights on this machine.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Power {
     /// Set-user-id or set-group-id.
@@ -48,7 +48,7 @@ pub struct Shortfalls {
 /// One case.
 #[derive(Debug)]
 pub struct Example {
-    /// Of which entry.
+    /// The entry.
     pub path: TreePath,
     /// Why.
     pub error: io::Error,
@@ -61,7 +61,7 @@ struct Tally {
 }
 
 impl Shortfalls {
-    /// Notes a case.
+    /// Counts a case.
     pub fn add(&mut self, lack: Lack, path: &TreePath, error: io::Error) {
         let tally = self.tallies.entry(lack).or_default();
         tally.count += 1;
@@ -70,22 +70,22 @@ impl Shortfalls {
         }
     }
 
-    /// How often something was left out on purpose.
+    /// How many cases were left out on purpose.
     pub fn left_out(&self) -> u64 {
         let left_out = self.tallies.iter().filter(|(lack, _)| matches!(lack, Lack::LeftOut(_)));
         left_out.map(|(_, tally)| tally.count).sum()
     }
 
-    /// Whether everything was restored as it was.
+    /// Whether everything could be set.
     pub fn is_empty(&self) -> bool {
         self.tallies.is_empty()
     }
 
-    /// Each kind there is, with its count and the first examples.
+    /// Each kind, with its count and the first examples.
     pub fn iter(&self) -> impl Iterator<Item = (Lack, u64, &[Example])> {
         self.tallies.iter().map(|(lack, tally)| (*lack, tally.count, tally.examples.as_slice()))
     }
 }
 
-/// Examples kept of each kind.
+/// Examples kept per kind.
 const EXAMPLES: usize = 3;

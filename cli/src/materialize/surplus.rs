@@ -1,4 +1,4 @@
-//! Surplus: what lies in the target and not in the snapshot.
+//! Surplus: entries that are in the target and not in the snapshot.
 
 use std::collections::{HashSet, VecDeque};
 use std::convert::Infallible;
@@ -13,63 +13,64 @@ use super::target::Target;
 use crate::names::{Kind, Names};
 use crate::stat::EntryStat;
 
-/// A surplus that cannot be told.
+/// Why the surplus cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum SurplusError<E: std::error::Error + 'static> {
     /// A directory of the target cannot be listed.
     #[error(transparent)]
     Target(#[from] WriteError),
-    /// The snapshot's entries cannot be read to their end, so that nothing counts as surplus.
+    /// Not all entries of the snapshot can be read, so nothing counts as surplus.
     #[error("the entries of the snapshot cannot be read")]
     Snapshot(#[source] E),
 }
 
-/// A directory on the way, and the next of its names.
+/// A directory on the path of the walk, and the next of its names.
 struct Level {
     path: TreePath,
     names: Names,
     next: usize,
 }
 
-/// What lies in a directory of the target and not in the snapshot.
+/// The surplus of a directory.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Surplus {
     /// The entries to remove, deepest first, so that they can be removed one by one.
     pub entries: Vec<TreePath>,
-    /// What is left as it is, although the snapshot does not have it.
+    /// Entries that stay, although the snapshot does not have them or their content.
     pub spared: Vec<TreePath>,
 }
 
-/// An entry of the snapshot, as far as the surplus depends on it.
+/// What the surplus needs to know about an entry of the snapshot.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// Its place in the target.
+    /// Its path in the target.
     pub place: TreePath,
     /// Whether it is a directory.
     pub is_directory: bool,
 }
 
-/// How the snapshot has a path.
+/// What the snapshot has at a path.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Has {
     Nothing,
-    /// A directory without content, or with a marker alone. Perhaps its content was left out of the backup: nobody can tell.
+    /// A directory that is empty or holds only a marker: its content may have been excluded from the backup.
     EmptyDirectory,
     /// A directory with content, or another entry.
     Entry,
 }
 
-/// What a listing of a directory found.
+/// The result of listing a directory.
 enum Listing {
     Level(Level),
-    /// It is never looked into: a mount point, a repository, or spared by its identity.
+    /// A directory that is never examined: a mount point, a repository, or one in `spared`.
     Spared,
 }
 
 impl Target {
-    /// The surplus within a directory, of the entries that are selected. `snapshot` gives the snapshot's entries from
-    /// that directory on, in tree order. A directory that the snapshot holds without content, or with nothing but a marker
-    /// like CACHEDIR.TAG, is looked into only if `looks_into_empty` says so. Mount points, repositories and what the target spares are never looked into.
+    /// The surplus within a directory, limited to selected entries. `snapshot` yields the snapshot's entries from that
+    /// directory on, in tree order. A directory that is empty in the snapshot, or holds only a marker like
+    /// CACHEDIR.TAG, is examined only with `looks_into_empty`. Mount points, repositories and `spared` directories are
+    /// never examined.
     pub fn surplus<E: std::error::Error + 'static>(
         &self,
         within: &TreePath,
@@ -84,7 +85,7 @@ impl Target {
         let is_held = match snapshot.has(within).map_err(SurplusError::Snapshot)? {
             Has::Entry => true,
             Has::EmptyDirectory => false,
-            // The top of a snapshot has no entry of its own.
+            // A snapshot has no entry for its top.
             Has::Nothing => snapshot.fills(within).map_err(SurplusError::Snapshot)?,
         };
         let mut levels = match self.list(within, top.device)? {
@@ -121,7 +122,7 @@ impl Target {
                 surplus.spared.push(path.clone());
             }
             if is_spared || !selects(&path, is_directory) {
-                // A directory that holds something that stays, stays as well.
+                // A directory above an entry that stays must stay too.
                 let mut above = path.parent();
                 while let Some(directory) = above.filter(|directory| above_spared.insert(directory.clone())) {
                     above = directory.parent();
@@ -138,7 +139,7 @@ impl Target {
         Ok(surplus)
     }
 
-    /// Everything within a directory that makes way for another entry.
+    /// Everything within a directory that another entry will replace.
     pub(super) fn everything_within(&self, path: &TreePath) -> Result<Surplus, WriteError> {
         let nothing = std::iter::empty::<Result<Held, Infallible>>();
         self.surplus(path, nothing, |_, _| true, true).map_err(|error| match error {
@@ -147,12 +148,12 @@ impl Target {
         })
     }
 
-    /// Whether an entry of the target is spared by its identity.
+    /// Whether an entry is in `spared`.
     fn spares(&self, path: &TreePath) -> Result<bool, WriteError> {
         Ok(self.existing(path)?.is_some_and(|stat| self.spared.contains(&stat.id())))
     }
 
-    /// Lists a directory, unless it is never looked into.
+    /// Lists a directory, unless it must not be examined.
     fn list(&self, path: &TreePath, device: u64) -> Result<Listing, WriteError> {
         let failed = |error: std::io::Error| WriteError::io("list", path, error);
         let at = self.at(path).map_err(failed)?;
@@ -172,14 +173,14 @@ impl Target {
     }
 }
 
-/// The snapshot's entries to come, of which a few can be looked at before they are taken.
+/// The snapshot's coming entries, with look-ahead.
 struct Coming<E, I: Iterator<Item = Result<Held, E>>> {
     seen: VecDeque<Held>,
     rest: Fuse<I>,
 }
 
 impl<E, I: Iterator<Item = Result<Held, E>>> Coming<E, I> {
-    /// The entry that comes after so many others.
+    /// The entry after this many others.
     fn after(&mut self, others: usize) -> Result<Option<&Held>, E> {
         while self.seen.len() <= others {
             match self.rest.next().transpose()? {
@@ -190,7 +191,7 @@ impl<E, I: Iterator<Item = Result<Held, E>>> Coming<E, I> {
         Ok(self.seen.get(others))
     }
 
-    /// How the snapshot has a path. Entries before it are passed over.
+    /// What the snapshot has at a path. Skips the entries before it.
     fn has(&mut self, path: &TreePath) -> Result<Has, E> {
         while self.after(0)?.is_some_and(|next| next.place < *path) {
             self.seen.pop_front();
@@ -202,7 +203,7 @@ impl<E, I: Iterator<Item = Result<Held, E>>> Coming<E, I> {
         Ok(if is_directory && !self.fills(path)? { Has::EmptyDirectory } else { Has::Entry })
     }
 
-    /// Whether the entries to come fill a directory with more than a marker, which says that its content was left out.
+    /// Whether the coming entries put more than a marker of excluded content into a directory.
     fn fills(&mut self, directory: &TreePath) -> Result<bool, E> {
         let Some(first) = self.after(0)?.filter(|first| first.place.is_within(directory)) else { return Ok(false) };
         let may_mark = !first.is_directory
@@ -212,13 +213,13 @@ impl<E, I: Iterator<Item = Result<Held, E>>> Coming<E, I> {
     }
 }
 
-/// Whether a file system begins here, also one that is another part of the same (a bind mount).
+/// Whether the directory is a mount point; bind mounts count.
 fn is_mount_point(directory: impl AsFd) -> std::io::Result<bool> {
     let stat = statx(directory, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
     Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
-/// What marks a cache; other marks are named as people like, mostly with a leading dot.
+/// The marker of caches. Other markers have any name, mostly with a leading dot.
 const MARKER: &[u8] = b"CACHEDIR.TAG";
-/// Folders that every repository has: a directory with all of them is taken for one.
+/// Folders that every repository has: a directory with all of them counts as one.
 const REPOSITORY: [&[u8]; 2] = [b"copal", b"keys"];

@@ -1,4 +1,4 @@
-//! Target: the directory that is restored into, and the entries made below it.
+//! Target: the directory that is restored into, and operations on entries below it.
 
 use std::ffi::{CString, OsStr};
 use std::io;
@@ -18,50 +18,50 @@ use super::shortfalls::{Lack, Power, Shortfalls};
 use super::{Overwrite, Powers, TargetOptions, WriteError};
 use crate::stat::{EntryStat, FileId};
 
-/// A directory being restored into. Threads may share it.
+/// A directory to restore into. Threads may share it.
 pub struct Target {
     directory: OwnedFd,
     pub(super) options: TargetOptions,
     pub(super) open: Directories,
-    /// Never removed, and never looked into for a surplus.
+    /// Never removed, and never examined for surplus.
     pub(super) spared: Vec<FileId>,
     shortfalls: Mutex<Shortfalls>,
 }
 
-/// Whether an entry was made.
+/// The result of making an entry.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub enum Created {
     /// It is new.
     New,
-    /// A directory that was there already.
+    /// The directory existed already.
     Before,
-    /// It takes rights that this process lacks; noted among the shortfalls.
+    /// This process lacks the rights; counted as a shortfall.
     NotPermitted,
 }
 
-/// What came of a removal.
+/// The result of a removal.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub enum Removal {
     /// Nothing is there now.
     Done,
-    /// A directory that is not empty, left as it is.
+    /// The directory is not empty and was left.
     NotEmpty,
 }
 
-/// Where an entry lies: an open directory, and its name there. The top directory is `.` in itself.
+/// The place of an entry: an open directory and a name in it. The top directory is `.` in itself.
 pub(super) struct At {
     pub(super) directory: Arc<Directory>,
     pub(super) name: CString,
 }
 
 impl Target {
-    /// Opens a directory, making it first if need be. The path may lead through links: it is the user's.
+    /// Opens a directory, created if missing. The path may contain links: the user chose it.
     pub fn open(path: &Path, options: TargetOptions) -> Result<Self, WriteError> {
         std::fs::create_dir_all(path).map_err(|source| WriteError::Target { path: path.into(), source })?;
         Self::open_existing(path, options)
     }
 
-    /// Opens a directory that is there.
+    /// Opens an existing directory.
     pub fn open_existing(path: &Path, options: TargetOptions) -> Result<Self, WriteError> {
         let failed = |source: io::Error| WriteError::Target { path: path.into(), source };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -71,13 +71,13 @@ impl Target {
         Ok(Self { directory, options, open, spared: Vec::new(), shortfalls: Mutex::default() })
     }
 
-    /// The same, which neither removes these files and directories nor what lies in them.
+    /// The same target, which never removes these files and directories or anything in them.
     pub fn sparing(self, spared: Vec<FileId>) -> Self {
         Self { spared, ..self }
     }
 
-    /// Makes a directory, and those above it, readable by nobody else until its metadata is set. What is in the way is
-    /// removed as far as the options allow.
+    /// Makes a directory and its parents with mode 0700 until their metadata is set. Removes what is in the way, as far
+    /// as the options allow.
     pub fn ensure_directory(&self, path: &TreePath) -> Result<Created, WriteError> {
         if path.is_top() {
             return Ok(Created::Before);
@@ -102,8 +102,8 @@ impl Target {
         Ok(Created::New)
     }
 
-    /// A directory restored before may be closed to its owner, who is to write into it once more; its metadata is set
-    /// again afterwards. If this fails, so will what is written there.
+    /// Lets the owner write into a directory that was restored before with a mode that forbids it; its metadata is set
+    /// again later. Ignores failures: the writes into it fail then.
     fn make_writable(&self, at: &At, stat: &EntryStat) {
         let owner = rustix::process::geteuid();
         if !owner.is_root() && owner.as_raw() == stat.uid && stat.mode & 0o700 != 0o700 {
@@ -111,13 +111,13 @@ impl Target {
         }
     }
 
-    /// Makes an empty file, readable by nobody else until its metadata is set: unless it is to have that mode, and it can
-    /// be had at once, in a directory that is closed to others until its own metadata is set. Nothing may be there.
+    /// Makes an empty file; nothing may exist there. Its mode is 0600 until its metadata is set, or already `mode` if
+    /// that works and the directory is still closed to others.
     pub fn create_file(&self, path: &TreePath, mode: u32) -> Result<TargetFile, WriteError> {
         let at = self.at_made(path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_bits_truncate(mode & 0o7777);
-        // Its owner may have to open it again.
+        // The owner may have to open the file again.
         let at_once = self.open.are_alike() && mode.contains(Mode::WUSR) && !mode.intersects(cut_off());
         let made_with = if at_once { mode } else { Mode::RUSR | Mode::WUSR };
         let file = openat(&at.directory, &at.name, flags, made_with);
@@ -125,7 +125,7 @@ impl Target {
         Ok(TargetFile::new(path.clone(), file.into(), Some((at.directory, made_with))))
     }
 
-    /// Opens a file made earlier, to go on writing.
+    /// Opens a file made earlier for more writing.
     pub fn reopen_file(&self, path: &TreePath) -> Result<TargetFile, WriteError> {
         let failed = |error: io::Error| WriteError::io("open", path, error);
         let at = self.at(path).map_err(failed)?;
@@ -137,14 +137,14 @@ impl Target {
         }
     }
 
-    /// Makes a symbolic link; where it points is nobody's business here.
+    /// Makes a symbolic link with any target.
     pub fn symlink(&self, path: &TreePath, points_to: &[u8]) -> Result<(), WriteError> {
         let at = self.at_made(path)?;
         symlinkat(OsStr::from_bytes(points_to), &at.directory, &at.name)
             .map_err(|errno| WriteError::io("make the link", path, errno))
     }
 
-    /// Makes another name for an entry of the target.
+    /// Makes a hard link to an entry of the target.
     pub fn hardlink(&self, path: &TreePath, existing: &TreePath) -> Result<(), WriteError> {
         let from = self.at(existing).map_err(|error| WriteError::io("link to", existing, error))?;
         let at = self.at_made(path)?;
@@ -159,7 +159,7 @@ impl Target {
             .map_err(|errno| WriteError::io("make the fifo", path, errno))
     }
 
-    /// Makes a device file, which takes the rights of root.
+    /// Makes a device file; needs the rights of root.
     pub fn device(&self, path: &TreePath, kind: FileType, numbers: (u32, u32)) -> Result<Created, WriteError> {
         let at = self.at_made(path)?;
         let device = rustix::fs::makedev(numbers.0, numbers.1);
@@ -173,7 +173,7 @@ impl Target {
         }
     }
 
-    /// Removes whatever is at a path; a directory with content only if the options allow that.
+    /// Removes the entry at a path; a directory with content only if the options allow it.
     pub fn remove_existing(&self, path: &TreePath) -> Result<(), WriteError> {
         if self.remove(path)? == Removal::Done {
             return Ok(());
@@ -213,14 +213,14 @@ impl Target {
         }
     }
 
-    /// Has everything written to the disk, so that what is read again comes from there.
+    /// Writes everything to the disk, so that later reads come from there.
     pub fn write_back(&self) {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        // A file system that cannot be asked still gives back what it has.
+        // A failure is ignored: reads still return what the file system has.
         let _ = openat(&self.directory, c".", flags, Mode::empty()).and_then(rustix::fs::syncfs);
     }
 
-    /// What could not be restored as it was for want of rights or of the file system's support.
+    /// What could not be set for lack of rights or of support in the file system.
     pub fn finish(self) -> Shortfalls {
         self.shortfalls.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
@@ -230,7 +230,7 @@ impl Target {
         shortfalls.add(lack, path, error.into());
     }
 
-    /// Whether a power of an entry is left out; if so, that is counted.
+    /// Whether to leave out a power of an entry; counts it if so.
     pub fn leaves_out(&self, power: Power, path: &TreePath) -> bool {
         let leaves_out = self.options.powers == Powers::LeftOut;
         if leaves_out {
@@ -239,14 +239,14 @@ impl Target {
         leaves_out
     }
 
-    /// Where an entry lies, if the directories above it are there.
+    /// The place of an entry, if its parent directories exist.
     pub(super) fn at(&self, path: &TreePath) -> io::Result<At> {
         let directory = self.open.at(self.directory.as_fd(), &path.parent().unwrap_or_default())?;
         let name = if path.is_top() { c".".into() } else { CString::new(path.name())? };
         Ok(At { directory, name })
     }
 
-    /// Where an entry is to lie; makes the directories above it if need be.
+    /// The place of an entry; makes its parent directories if missing.
     fn at_made(&self, path: &TreePath) -> Result<At, WriteError> {
         match self.at(path) {
             Err(error) if is_blocked(&error) => {
@@ -259,8 +259,7 @@ impl Target {
     }
 }
 
-/// The bits of a mode that a new file does not get: those that the umask takes, all if that is not known, and the special
-/// ones.
+/// Mode bits that a new file does not get: those in the umask (all if it is unknown) and the special bits.
 fn cut_off() -> Mode {
     static CUT_OFF: OnceLock<Mode> = OnceLock::new();
     *CUT_OFF.get_or_init(|| {
@@ -271,7 +270,7 @@ fn cut_off() -> Mode {
     })
 }
 
-/// Whether a path leads nowhere, because a directory on it is missing or is something else.
+/// Whether a path cannot exist, because a directory on it is missing or is not a directory.
 pub(super) fn is_blocked(error: &io::Error) -> bool {
     let nowhere = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].map(|errno| errno.raw_os_error());
     error.raw_os_error().is_some_and(|code| nowhere.contains(&code))

@@ -11,26 +11,26 @@ use rustix::io::Errno;
 
 use crate::open;
 
-/// An extended attribute; ACLs are attributes too, in the kernel's form.
+/// An extended attribute. ACLs are attributes too, in the kernel's form.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Xattr {
-    /// With its namespace, such as `user.note`.
+    /// Its name with the namespace, such as `user.note`.
     pub name: Vec<u8>,
-    /// Any bytes.
+    /// Its value: any bytes.
     pub value: Vec<u8>,
 }
 
 /// The extended attributes of an entry, by name.
 #[derive(Debug, Default)]
 pub struct Extras {
-    /// Those that could be read.
+    /// Attributes that could be read.
     pub xattrs: Vec<Xattr>,
-    /// Those that could not, with the reason; an empty name stands for the list of them.
+    /// Attributes that could not be read, with the reason. An empty name means that listing them failed.
     pub unreadable: Vec<(Vec<u8>, io::Error)>,
 }
 
 impl Extras {
-    /// Those of an entry that is not opened: a directory, a link, a device. A final link is not followed.
+    /// Reads the attributes of an entry by path: a directory, link or device. Does not follow a final link.
     pub fn read(path: &Path) -> Self {
         match reachable(path) {
             Ok((path, _directory)) => collect(
@@ -41,7 +41,7 @@ impl Extras {
         }
     }
 
-    /// Those of an open file.
+    /// Reads the attributes of an open file.
     pub fn of_file(file: impl AsFd) -> Self {
         collect(
             |buffer| rustix::fs::flistxattr(&file, buffer),
@@ -50,7 +50,7 @@ impl Extras {
     }
 }
 
-/// Where a symbolic link points, as its bytes say.
+/// The target of a symbolic link, as raw bytes.
 pub fn link_target(path: &Path) -> io::Result<Vec<u8>> {
     let (path, _directory) = reachable(path)?;
     Ok(readlinkat(CWD, &path, Vec::new())?.into_bytes())
@@ -73,7 +73,7 @@ fn collect(
         let c_name = CString::new(name).expect("the list was split at its zero bytes");
         match whole(|buffer| value(&c_name, buffer)) {
             Ok(value) => extras.xattrs.push(Xattr { name: name.into(), value }),
-            // Removed since it was listed.
+            // The attribute was removed after it was listed.
             Err(Errno::NODATA) => {}
             Err(error) => extras.unreadable.push((name.into(), error.into())),
         }
@@ -82,7 +82,7 @@ fn collect(
     extras
 }
 
-/// Fills a buffer by a call that says ERANGE if it was too small.
+/// The result of a call that fails with ERANGE if its buffer is too small.
 fn whole(call: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::Result<Vec<u8>> {
     let mut small = [0; 256];
     match call(&mut small) {
@@ -98,14 +98,14 @@ fn whole(call: impl Fn(&mut [u8]) -> rustix::io::Result<usize>) -> rustix::io::R
     }
 }
 
-/// Whether an attribute is kept by the file system, not made up by it when asked (as `system.nfs4_acl` is).
+/// Whether the file system stores this attribute; some, such as `system.nfs4_acl`, are generated on request.
 fn is_stored(name: &[u8]) -> bool {
     const SPACES: [&[u8]; 4] = [b"user.", b"trusted.", b"security.", b"btrfs."];
     matches!(name, b"system.posix_acl_access" | b"system.posix_acl_default")
         || SPACES.iter().any(|space| name.starts_with(space))
 }
 
-/// A path the kernel takes: calls by path cannot name what lies deeper than it allows, except through an open directory.
+/// A path short enough for the kernel. A long path is reached through an open directory, returned with it.
 fn reachable(path: &Path) -> io::Result<(PathBuf, Option<impl AsFd + use<>>)> {
     if path.as_os_str().as_bytes().len() < LONG {
         return Ok((path.into(), None));
@@ -117,12 +117,12 @@ fn reachable(path: &Path) -> io::Result<(PathBuf, Option<impl AsFd + use<>>)> {
     Ok((through(directory.as_fd()).join(name), Some(directory)))
 }
 
-/// The path by which the kernel reaches an open directory.
+/// A path to an open directory, through `/proc`.
 fn through(directory: BorrowedFd<'_>) -> PathBuf {
     format!("/proc/self/fd/{}", directory.as_raw_fd()).into()
 }
 
-/// The most bytes Linux lets a value, or the list of names, have.
+/// Linux's limit for a value, and for the list of names, in bytes.
 const XATTR_BYTES: usize = 64 << 10;
-/// Paths below this length go to the kernel as they are.
+/// Paths shorter than this go to the kernel unchanged.
 const LONG: usize = 4096;

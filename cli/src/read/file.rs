@@ -1,4 +1,4 @@
-//! File: a regular file's content, read so that a change meanwhile is noticed.
+//! File: reads a regular file's content, and notices if it changes meanwhile.
 
 use std::fs::File;
 use std::io;
@@ -14,40 +14,40 @@ use super::holes::{self, Hole};
 use crate::open;
 use crate::stat::EntryStat;
 
-/// How often a file that changes while it is read is read before what was got is kept.
+/// How often to read a file that keeps changing; the last attempt is kept.
 pub const TRIES: u32 = 3;
 
-/// A regular file opened for backup. It delivers its content without the holes, once, from the start.
+/// A regular file opened for backup. It delivers its content once, from the start, without the holes.
 #[derive(Debug)]
 pub struct SourceFile {
     file: File,
     stat: EntryStat,
     holes: Vec<Hole>,
-    /// What is still to be delivered, last part first.
+    /// Ranges still to be delivered, in reverse order.
     remaining: Vec<Range<u64>>,
     delivered: u64,
 }
 
-/// What a file turned out to be once it was read.
+/// The result of reading a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ending {
-    /// Its metadata at the opening, which belongs to the content unless it changed.
+    /// Metadata when it was opened; describes the content unless `changed`.
     pub stat: EntryStat,
     /// The holes left out of the content.
     pub holes: Vec<Hole>,
-    /// Bytes delivered; with the holes this is the size, unless the file shrank.
+    /// Bytes delivered. Together with the holes this is the size, unless the file shrank.
     pub delivered: u64,
-    /// Whether the file was written to meanwhile, so that the content may be neither the old nor the new one.
+    /// Whether the file was written to while it was read. The content may then be a mixture of old and new.
     pub changed: bool,
 }
 
 /// A file that cannot be opened for backup.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// It is no longer a regular file.
+    /// The path no longer names a regular file.
     #[error("it is no longer a regular file")]
     Kind,
-    /// The system refused.
+    /// The system refused to open it.
     #[error("cannot open it")]
     Io(#[from] io::Error),
 }
@@ -63,9 +63,9 @@ pub struct ReadError {
 }
 
 impl SourceFile {
-    /// Opens a file that the scan found. Its access time stays as it is where the system allows that.
+    /// Opens a file that the scan found. Does not change its access time, where the system allows that.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        // Should a FIFO have taken the file's place, opening it must not wait for a writer.
+        // NONBLOCK: if a FIFO has taken the file's place, opening it must not wait for a writer.
         let file = File::from(open::quietly(path, OFlags::NONBLOCK | OFlags::NOCTTY)?);
         let stat = EntryStat::of(&file)?;
         if stat.kind() != FileType::RegularFile {
@@ -76,13 +76,13 @@ impl SourceFile {
         let mut remaining = holes::data(&holes, stat.size);
         remaining.reverse();
         if stat.size >= LARGE {
-            // Advice only: a file system that takes none reads as well.
+            // Only advice, so a failure does not matter.
             let _ = fadvise(&file, 0, None, Advice::Sequential);
         }
         Ok(Self { file, stat, holes, remaining, delivered: 0 })
     }
 
-    /// Its metadata at the opening.
+    /// Metadata when it was opened.
     pub fn stat(&self) -> &EntryStat {
         &self.stat
     }
@@ -92,8 +92,8 @@ impl SourceFile {
         self.remaining.iter().map(|part| part.end - part.start).sum()
     }
 
-    /// Appends the next content, as much as the buffer has room for without growing; less only at the end of the content.
-    /// A file that shrank ends early, one that grew ends where it ended when it was opened.
+    /// Appends content to the buffer, as much as fits without growing it; less only at the end of the content. Stops
+    /// early if the file shrank. If the file grew, stops where it ended when it was opened.
     pub fn read(&mut self, buffer: &mut Vec<u8>) -> Result<usize, ReadError> {
         let start = buffer.len();
         while buffer.len() < buffer.capacity()
@@ -117,7 +117,7 @@ impl SourceFile {
             part.start += got as u64;
             let reached = part.start;
             if got == 0 {
-                // What the file has lost, holes too, is no part of it any more.
+                // The file ends here now: drop the ranges and holes behind its end.
                 self.remaining.clear();
                 self.holes.retain(|hole| hole.end() <= reached);
             } else if part.is_empty() {
@@ -129,8 +129,7 @@ impl SourceFile {
         Ok(got)
     }
 
-    /// Reads all content that is left into a buffer, which is cleared first: for small files, where one call of the
-    /// kernel does.
+    /// Clears the buffer and reads all remaining content into it. For small files: one system call is enough.
     pub fn read_whole(&mut self, buffer: &mut Vec<u8>) -> Result<(), ReadError> {
         buffer.clear();
         buffer.reserve_exact(usize::try_from(self.remaining()).unwrap_or(usize::MAX));
@@ -142,18 +141,18 @@ impl SourceFile {
         Extras::of_file(&self.file)
     }
 
-    /// Looks at the metadata again.
+    /// Reads the metadata again, and tells whether the file changed.
     pub fn finish(self) -> io::Result<Ending> {
         let now = EntryStat::of(&self.file)?;
         let changed = !now.is_unchanged_since(&self.stat) || self.delivered + self.held() != self.stat.size;
         Ok(Ending { stat: self.stat, holes: self.holes, delivered: self.delivered, changed })
     }
 
-    /// Bytes in holes or not read.
+    /// Bytes in holes, and bytes not read yet.
     fn held(&self) -> u64 {
         self.holes.iter().map(|hole| hole.length).sum::<u64>() + self.remaining()
     }
 }
 
-/// From here on reading ahead pays.
+/// File size from which the kernel's read-ahead pays.
 const LARGE: u64 = 1 << 20;

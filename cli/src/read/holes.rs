@@ -1,4 +1,4 @@
-//! Holes: the parts of a sparse file that no block holds.
+//! Holes: the parts of a sparse file that are not stored on disk.
 
 use std::io;
 use std::ops::Range;
@@ -10,7 +10,7 @@ use rustix::io::Errno;
 /// A part of a file that reads as zeros and takes no space.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub struct Hole {
-    /// Where it begins.
+    /// Offset of its first byte.
     pub offset: u64,
     /// How many bytes it spans.
     pub length: u64,
@@ -22,8 +22,8 @@ impl Hole {
     }
 }
 
-/// The holes of an open file of so many bytes, ascending. Where the file system cannot tell there are none; what
-/// follows the last of [`HOLES_MAX`] is read like any content.
+/// The holes of an open file of `size` bytes, ascending; at most [`HOLES_MAX`], so later holes are read as content.
+/// Empty if the file system cannot report holes.
 pub(super) fn holes(file: impl AsFd, size: u64) -> io::Result<Vec<Hole>> {
     let mut holes = Vec::new();
     let mut at = 0;
@@ -31,7 +31,7 @@ pub(super) fn holes(file: impl AsFd, size: u64) -> io::Result<Vec<Hole>> {
         let data = match seek(&file, SeekFrom::Data(at)) {
             Ok(data) => data.min(size),
             Err(Errno::NXIO) => size,
-            // SEEK_DATA is not for every file system.
+            // Not every file system supports SEEK_DATA.
             Err(Errno::INVAL | Errno::OPNOTSUPP) => break,
             Err(error) => return Err(error.into()),
         };
@@ -50,19 +50,19 @@ pub(super) fn holes(file: impl AsFd, size: u64) -> io::Result<Vec<Hole>> {
     Ok(holes)
 }
 
-/// The holes of an open file of so many bytes, as ranges.
+/// The holes of an open file of `size` bytes, as ranges.
 pub fn holes_of(file: impl AsFd, size: u64) -> io::Result<Vec<Range<u64>>> {
     Ok(holes(file, size)?.into_iter().map(|hole| hole.offset..hole.end()).collect())
 }
 
-/// The parts between the holes.
+/// The ranges of a file between its holes.
 pub(super) fn data(holes: &[Hole], size: u64) -> Vec<Range<u64>> {
     let starts = std::iter::once(0).chain(holes.iter().map(Hole::end));
     let ends = holes.iter().map(|hole| hole.offset).chain([size]);
     starts.zip(ends).map(|(start, end)| start..end).filter(|part| !part.is_empty()).collect()
 }
 
-/// Holes an entry keeps: its record stays small however a file was written.
+/// Most holes of an entry: its record stays small, however the file was written.
 const HOLES_MAX: usize = 16 << 10;
 
 #[cfg(test)]

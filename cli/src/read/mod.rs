@@ -1,4 +1,4 @@
-//! Read: one entry's content and what `statx` does not tell, as a backup needs them.
+//! Read: reads one entry's content, and the metadata that `statx` does not return.
 
 mod extras;
 mod file;

@@ -1,11 +1,11 @@
-//! Owners: the names of users and groups, asked for once each.
+//! Owners: looks up the names of users and groups, each once.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use nix::unistd::{Gid, Group, Uid, User};
 
-/// Names by number. A number without a name has an empty one.
+/// Cached names by number. A number without a name has an empty one.
 #[derive(Debug, Default)]
 pub struct Owners {
     users: HashMap<u32, String>,
@@ -13,7 +13,7 @@ pub struct Owners {
 }
 
 impl Owners {
-    /// Nothing asked yet.
+    /// An empty cache.
     pub fn new() -> Self {
         Self::default()
     }

@@ -1,4 +1,4 @@
-//! Blocks: stored blocks read, opened and checked; session keys unwrapped once.
+//! Blocks: reads, opens and checks stored blocks; unwraps each session key once.
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::Range;
@@ -22,20 +22,20 @@ use crate::wait::wait;
 /// Why a page or chunk cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// No pack holds it.
+    /// The index knows no copy.
     #[error("no pack holds {id}")]
     Absent {
         /// The chunk or page.
         id: ChunkId,
     },
-    /// Every copy is damaged or gone.
+    /// Every copy is damaged or missing.
     #[error("{id} cannot be read from {object}: {why}")]
     Damaged {
         /// The chunk or page.
         id: ChunkId,
         /// The pack of the last copy tried.
         object: String,
-        /// What is wrong with it.
+        /// What is wrong with this copy.
         why: String,
     },
     /// The store failed.
@@ -43,7 +43,7 @@ pub enum ReadError {
     Store(#[from] StoreError),
 }
 
-/// Reads blocks of one domain. Shared by threads.
+/// Reads blocks of one domain. Threads share it.
 pub struct BlockReader {
     store: Arc<dyn Store>,
     owner: Arc<OwnerSecret>,
@@ -51,11 +51,11 @@ pub struct BlockReader {
     domain: DomainId,
     tables: RwLock<HashMap<PackId, Arc<TableCell>>>,
     ciphers: Mutex<HashMap<Vec<u8>, SessionCipher>>,
-    /// Parts of packs that were read together, the newest last; of a store far away only.
+    /// Parts of packs that were read in one request, the newest last. Used for remote ("far") stores only.
     stretches: Mutex<VecDeque<Stretch>>,
 }
 
-/// The table of a pack, once it is read: whoever comes meanwhile waits for the one who reads it.
+/// A pack's table, once it is read. One thread reads it, and others wait for the lock.
 type TableCell = Mutex<Option<Arc<PackTable>>>;
 
 /// A part of a pack.
@@ -72,7 +72,7 @@ pub(crate) enum CopyError {
 }
 
 impl CopyError {
-    /// What is wrong, in words.
+    /// What is wrong, as text.
     pub(crate) fn words(self) -> String {
         match self {
             CopyError::Damaged(why) => why,
@@ -99,7 +99,7 @@ impl From<JobError> for CopyError {
     fn from(error: JobError) -> Self {
         match error {
             JobError::Store(error) => error.into(),
-            // The pack, which the caller names.
+            // The damaged object is the pack, which the caller names.
             JobError::Damaged { why, .. } => CopyError::Damaged(why),
             other => CopyError::Damaged(other.to_string()),
         }
@@ -113,21 +113,21 @@ impl From<BlockError> for CopyError {
 }
 
 impl BlockReader {
-    /// Reads from a store with the owner's secret.
+    /// Makes a reader that opens blocks with the owner secret.
     pub fn new(store: Arc<dyn Store>, owner: Arc<OwnerSecret>, domain: DomainId) -> Self {
         let repository = owner.repository();
         let (tables, ciphers, stretches) = Default::default();
         Self { store, owner, repository, domain, tables, ciphers, stretches }
     }
 
-    /// The copies of an id that may be tried, the best first: that is the one that [`Index::lookup`] gives.
+    /// The copies of an id, the best first: the one that [`Index::lookup`] returns.
     pub fn copies(index: &Index<Bytes>, id: &ChunkId) -> Vec<Location> {
         let mut copies: Vec<_> = index.copies(id).collect();
         copies.sort_by_key(|(_, mark)| Status::of_copy(mark.bits));
         copies.into_iter().map(|(location, _)| location).collect()
     }
 
-    /// Opens the block at a location, reading it from the store.
+    /// Reads the block at a location from the store and opens it.
     pub(crate) fn open_at(
         &self,
         location: &Location,
@@ -138,8 +138,8 @@ impl BlockReader {
         self.open_stored(location.place, location.pack, location.pack_length, location.offset, kind, &stored, tools)
     }
 
-    /// The stored bytes of a block. Where a request takes a round trip, its neighbours are read with it: of content those
-    /// that follow, of a tree also those before, since pages lie in front of what refers to them.
+    /// The stored bytes of a block. If the store is remote, one request also reads its neighbours: for content the
+    /// blocks that follow, for a tree also those before, because pages lie in front of the pages that refer to them.
     fn stored(&self, location: &Location, kind: BlockKind) -> Result<Bytes, CopyError> {
         let start = u64::from(location.offset);
         let wanted = start..start + u64::from(location.length);
@@ -168,7 +168,7 @@ impl BlockReader {
         Ok(bytes.slice(at..at + location.length as usize))
     }
 
-    /// Opens a block whose stored bytes were read already.
+    /// Opens a block whose stored bytes are already read.
     #[expect(clippy::too_many_arguments, reason = "a block is named by all of these")]
     pub(crate) fn open_stored(
         &self,
@@ -188,7 +188,7 @@ impl BlockReader {
         Ok(OpenBlock::open(&cipher, kind, row.counter, stored, tools)?)
     }
 
-    /// The table of a pack, read once.
+    /// The table of a pack; read once.
     pub(crate) fn table(&self, place: Place, pack: PackId, length: u64) -> Result<Arc<PackTable>, CopyError> {
         let cell = self.cell(pack);
         let mut known = cell.lock().expect("no reader panics");
@@ -199,7 +199,7 @@ impl BlockReader {
         Ok(known.insert(table).clone())
     }
 
-    /// Reads a part of a pack; where a request takes a round trip, the pack's table with it, which will be needed next.
+    /// Reads a part of a pack. If the store is remote, also reads the pack's table in parallel: it is needed next.
     pub(crate) fn read_part(
         &self,
         place: Place,
@@ -210,13 +210,13 @@ impl BlockReader {
         let name = objects::key(layout::pack(place, pack));
         let part = self.store.read_range(&name, range);
         let cell = self.cell(pack);
-        // If somebody else reads the table, it is waited for where it is needed.
+        // If another thread reads the table now, the code that needs it waits for it.
         let Some(mut known) = cell.try_lock().ok().filter(|known| self.store.is_far() && known.is_none()) else {
             return wait(part);
         };
         let table = objects::read_table(self.store.as_ref(), place, pack, length);
         let (part, table) = wait(futures::future::join(part, table));
-        // Whoever needs the table asks again, and is told what is wrong with it.
+        // An error is dropped here: `table` reads again and reports it.
         *known = table.ok().map(Arc::new);
         part
     }
@@ -226,14 +226,14 @@ impl BlockReader {
             return cell.clone();
         }
         let mut tables = self.tables.write().expect("no reader panics");
-        // Tables are small beside the packs, but there may be many packs: a full cache starts again.
+        // Tables are small, but there may be many packs: a full cache is cleared.
         if tables.len() >= TABLES && !tables.contains_key(&pack) {
             tables.clear();
         }
         tables.entry(pack).or_default().clone()
     }
 
-    /// The cipher of the session with this record; unwrapping takes a key agreement, so it is done once.
+    /// The cipher of the session with this record; cached, because unwrapping takes a key agreement.
     pub(crate) fn cipher(&self, record: &[u8]) -> Result<SessionCipher, CopyError> {
         let mut ciphers = self.ciphers.lock().expect("no reader panics");
         if let Some(cipher) = ciphers.get(record) {
@@ -251,7 +251,7 @@ impl BlockReader {
         Ok(cipher)
     }
 
-    /// Whose blocks it reads.
+    /// The domain whose blocks it reads.
     pub(super) fn domain(&self) -> DomainId {
         self.domain
     }
@@ -262,9 +262,9 @@ impl BlockReader {
     }
 }
 
-/// Bytes read at once from a store far away.
+/// Bytes read in one request from a remote store.
 const STRETCH: u64 = 4 << 20;
-/// How many of these are kept.
+/// Number of these parts that are cached.
 const STRETCHES: usize = 8;
-/// Tables kept at once.
+/// Number of tables that are cached.
 const TABLES: usize = 1024;

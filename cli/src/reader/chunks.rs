@@ -1,4 +1,4 @@
-//! Chunks: checked chunks of files, read one after another.
+//! Chunks: reads and checks chunks of files, one after another.
 
 use copal_engine::block::{OpenBlock, OpenTools};
 use copal_engine::id::{ChunkId, PackId};
@@ -8,7 +8,7 @@ use copal_engine::seal::BlockKind;
 use super::blocks::{CopyError, ReadError};
 use super::pages::PageReader;
 
-/// Reads chunks. The blocks opened last are kept, since the next chunk mostly lies in one of them.
+/// Reads chunks. Keeps the blocks opened last, because the next chunk mostly lies in one of them.
 pub struct ChunkReader<'a> {
     pages: &'a PageReader,
     tools: OpenTools,
@@ -16,19 +16,19 @@ pub struct ChunkReader<'a> {
 }
 
 impl<'a> ChunkReader<'a> {
-    /// Reads chunks of the domain whose pages this reads.
+    /// Reads chunks of the domain of a page reader.
     pub fn new(pages: &'a PageReader) -> Self {
         Self { pages, tools: OpenTools::new(), recent: Vec::new() }
     }
 
-    /// A chunk whose bytes have the id asked for. All copies are tried.
+    /// A chunk's bytes, which have the id asked for. Tries all copies.
     pub fn chunk(&mut self, id: &ChunkId) -> Result<&[u8], ReadError> {
         let pages = self.pages;
         let (at, ordinal) = pages.try_copies(id, |location| Ok((self.find(id, location)?, location.ordinal)))?;
         Ok(self.recent[at].1.chunk(ordinal.into()).expect("it was just looked at"))
     }
 
-    /// Checks a copy; tells which of the recent blocks holds it.
+    /// Opens and checks a copy; returns its block's position in `recent`.
     fn find(&mut self, id: &ChunkId, location: &Location) -> Result<usize, CopyError> {
         let damaged = |why: &str| CopyError::Damaged(why.to_owned());
         let at = self.open(location)?;
@@ -54,5 +54,5 @@ impl<'a> ChunkReader<'a> {
     }
 }
 
-/// Blocks kept open.
+/// Opened blocks that are held in memory.
 const RECENT: usize = 8;

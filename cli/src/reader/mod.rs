@@ -1,8 +1,7 @@
-//! Reader: pages and chunks of a repository, from the index to the checked plaintext.
+//! Reader: reads pages and chunks of a repository, from the index to the checked plaintext.
 //!
-//! What a reader believes follows from the owner's secret alone: a block opens with a session key that was wrapped for
-//! the owner, and every page and chunk must have the id it was asked for. The index and the tables are hints; where one
-//! leads astray, other copies are tried.
+//! Trust comes from the owner secret alone: session keys were wrapped for the owner, and every page and chunk must have
+//! the id it was asked for. Index and tables are only hints: if one is wrong, the reader tries other copies.
 
 mod blocks;
 mod chunks;

@@ -1,4 +1,4 @@
-//! Newest: the index that copies are looked up in. A prune may move what is being read; where to, the newest root says.
+//! Newest: the index that copies are looked up in, renewed when a prune has moved blocks while they are read.
 
 use std::sync::{Arc, RwLock};
 
@@ -11,31 +11,31 @@ use copal_store::{Store, StoreError};
 use super::blocks::CopyError;
 use crate::wait::wait;
 
-/// The index of a domain, as of the newest root that anybody has needed. Shared by threads.
+/// The index of a domain, as of the newest root that was needed so far. Threads share it.
 pub(super) struct NewestIndex {
     domain: DomainId,
     current: RwLock<Current>,
 }
 
 struct Current {
-    /// The number of the root.
+    /// The number of the root that the index is from.
     root: u64,
     index: Arc<Index<Bytes>>,
 }
 
 impl NewestIndex {
-    /// As a view has it.
+    /// Starts with the index of a view.
     pub(super) fn of(view: &View, domain: DomainId) -> Self {
         Self { domain, current: RwLock::new(Current::of(view, domain)) }
     }
 
-    /// The newest that is known.
+    /// The newest index read so far.
     pub(super) fn get(&self) -> Arc<Index<Bytes>> {
         self.current.read().expect("no reader panics").index.clone()
     }
 
-    /// One that is newer than this one, if there is one. Asked once everything that this one knows has failed: if the store
-    /// does not answer this either, it is the store that failed, and nothing is known to be damaged.
+    /// An index newer than `than`, if there is one. Called when every copy that `than` knows has failed. If the store
+    /// does not answer this request either, the store is at fault, so the error says nothing about damage.
     pub(super) fn newer(
         &self,
         than: &Arc<Index<Bytes>>,
@@ -49,7 +49,7 @@ impl NewestIndex {
             let view = match wait(view::read_parts(store, &Parts::index_of(self.domain))).map_err(CopyError::from) {
                 Ok(view) => view,
                 Err(CopyError::Store(error)) => return Err(error),
-                // What a newer one says cannot be known.
+                // The newer index is damaged, so treat it as if there were none.
                 Err(CopyError::Damaged(_)) => return Ok(None),
             };
             *current = Current::of(&view, self.domain);
@@ -64,7 +64,7 @@ impl Current {
     }
 }
 
-/// What a state has of a domain.
+/// A state's index of a domain; empty if it has none.
 pub(crate) fn index_of(view: &View, domain: DomainId) -> Arc<Index<Bytes>> {
     let empty = || Index::new(domain, Vec::new(), Default::default()).expect("nothing is of another domain");
     Arc::new(view.index(domain).cloned().unwrap_or_else(empty))

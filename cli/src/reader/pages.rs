@@ -1,4 +1,4 @@
-//! Pages: checked pages of trees, and the entries of a tree as a stream in constant memory.
+//! Pages: reads and checks tree pages, and streams the entries of a tree in constant memory.
 
 use std::sync::{Arc, Mutex};
 
@@ -17,9 +17,9 @@ use copal_store::StoreError;
 use super::blocks::{BlockReader, CopyError, ReadError};
 use super::newest::NewestIndex;
 
-/// Where checked pages come from.
+/// A source of checked pages.
 pub trait Pages: Send + Sync {
-    /// A page whose height, references and plaintext have the id asked for.
+    /// Reads a page; its height, references and plaintext have the id asked for.
     fn page(&self, id: &ChunkId) -> Result<VerifiedPage, ReadError>;
 }
 
@@ -31,48 +31,48 @@ pub struct PageReader {
     recent: Mutex<Recent>,
 }
 
-/// The blocks opened last. A walk goes through the pages of a block one after another.
+/// The blocks opened last: a walk reads the pages of a block one after another.
 #[derive(Default)]
 struct Recent {
     tools: OpenTools,
     blocks: Vec<((PackId, u32), Arc<OpenBlock>)>,
 }
 
-/// Why a tree cannot be walked on.
+/// Why a tree cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     /// A page cannot be read.
     #[error("a page of the tree cannot be read")]
     Read(#[from] ReadError),
-    /// Pages do not fit together.
+    /// The pages do not fit together.
     #[error("the pages of the tree do not fit together")]
     Walk(#[from] WalkError),
 }
 
 impl PageReader {
-    /// Reads pages that a view, or a newer one, knows.
+    /// Reads pages that a view, or a newer state, lists.
     pub fn new(blocks: Arc<BlockReader>, view: &View, keys: DomainKeys) -> Self {
         let index = NewestIndex::of(view, blocks.domain());
         Self { blocks, index, keys, recent: Mutex::default() }
     }
 
-    /// The blocks below.
+    /// The block reader below.
     pub fn blocks(&self) -> &Arc<BlockReader> {
         &self.blocks
     }
 
-    /// The index, the newest that was needed so far.
+    /// The newest index that was needed so far.
     pub fn index(&self) -> Arc<Index<Bytes>> {
         self.index.get()
     }
 
-    /// An index newer than this one, if there is one: a prune may have moved what this one knows.
+    /// An index newer than `than`, if there is one: a prune may have moved the copies that `than` lists.
     pub fn newer_index(&self, than: &Arc<Index<Bytes>>) -> Result<Option<Arc<Index<Bytes>>>, StoreError> {
         self.index.newer(than, self.blocks.store().as_ref())
     }
 
-    /// Tries the copies of an id, the best first, and where none is sound those that a newer index knows. If the store did not
-    /// answer for one, and answers again, all are tried once more.
+    /// Tries the copies of an id, the best first. If none is sound, tries those of a newer index. If the store failed
+    /// for a copy but answers now, tries all once more.
     pub(super) fn try_copies<T>(
         &self,
         id: &ChunkId,
@@ -108,7 +108,7 @@ impl PageReader {
         &self.keys
     }
 
-    /// A page whose height, references and plaintext have the id asked for. All copies are tried.
+    /// Reads a page; its height, references and plaintext have the id asked for. Tries all copies.
     pub fn page(&self, id: &ChunkId) -> Result<VerifiedPage, ReadError> {
         self.try_copies(id, |location| self.page_at(id, location))
     }
@@ -145,7 +145,7 @@ impl PageReader {
         EntryStream::new(self, root)
     }
 
-    /// All pieces of an entry's content, wherever they are listed, with their offsets in the content.
+    /// All pieces of an entry's content, in the entry or in list pages, with their offsets in the content.
     pub fn pieces(&self, entry: &Entry, take: impl FnMut(u64, Piece)) -> Result<(), TreeError> {
         pieces(self, entry, take)
     }
@@ -157,7 +157,7 @@ impl Pages for PageReader {
     }
 }
 
-/// All pieces of an entry's content, wherever they are listed, with their offsets in the content.
+/// All pieces of an entry's content, in the entry or in list pages, with their offsets in the content.
 pub fn pieces(pages: &dyn Pages, entry: &Entry, mut take: impl FnMut(u64, Piece)) -> Result<(), TreeError> {
     use copal_engine::tree::Content;
     match &entry.content {
@@ -196,7 +196,7 @@ impl<'a> EntryStream<'a> {
         Self { pages, walk: TreeWalk::new(root), lost: Vec::new() }
     }
 
-    /// Goes on at a path; everything before is passed over without being read.
+    /// Continues at a path; skips everything before it without reading it.
     pub fn seek(&mut self, path: TreePath) {
         self.walk.seek(path);
     }
@@ -213,7 +213,7 @@ impl<'a> EntryStream<'a> {
         }
     }
 
-    /// The next entry that can be read. What is passed over is kept for [`EntryStream::lost`].
+    /// The next readable entry. [`EntryStream::lost`] lists what was skipped.
     pub fn next_readable(&mut self) -> Result<Option<Entry>, TreeError> {
         loop {
             match self.walk.step() {
@@ -244,11 +244,11 @@ impl<'a> EntryStream<'a> {
         &self.lost
     }
 
-    /// The same, when nothing more is to be read.
+    /// Like [`EntryStream::lost`], at the end of the stream.
     pub fn into_lost(self) -> Vec<(LostRange, ReadError)> {
         self.lost
     }
 }
 
-/// Blocks kept open.
+/// Opened blocks that are held in memory.
 const RECENT: usize = 8;

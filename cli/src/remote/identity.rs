@@ -1,4 +1,4 @@
-//! Identity: whose key signs a request: this machine's client, the owner once a passphrase opened its key, or whoever joins.
+//! Identity: the key that signs a request: this machine's client, the owner (after a passphrase), or an enrollment.
 
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
@@ -12,16 +12,16 @@ use super::orders::ORDERED;
 use super::problem::Asked;
 use crate::repository::kept_request_key;
 
-/// What a gateway's client has to know of its machine.
+/// What the client of a gateway must know about its machine.
 #[derive(Clone, Debug)]
 pub struct Introduction {
     /// The directory below which the keys of each repository are kept.
     pub state: PathBuf,
-    /// Certificates to be trusted besides the system's.
+    /// Certificates to trust besides the system's.
     pub ca_file: Option<PathBuf>,
 }
 
-/// The keys at hand.
+/// The keys that this process may sign with.
 #[derive(Default)]
 pub(super) struct Identity {
     known: Mutex<Known>,
@@ -33,7 +33,7 @@ struct Known {
     owner: Option<SigningKey>,
     joining: Option<(ClientId, SigningKey)>,
     client: Option<(ClientId, SigningKey)>,
-    /// Whether the gateway does not know the client.
+    /// Whether the gateway does not know the client key.
     is_unknown: bool,
 }
 
@@ -50,25 +50,25 @@ impl Identity {
         self.known().joining = Some((client, enrollment));
     }
 
-    /// Does without the client's key, which the gateway does not know; whether it was used so far.
+    /// Stops using the client key, which the gateway does not know. Returns whether it was in use until now.
     pub(super) fn forget_client(&self) -> bool {
         let mut known = self.known();
         known.client = None;
         known.joining.is_none() && !std::mem::replace(&mut known.is_unknown, true)
     }
 
-    /// Does without the enrollment key; whether it was used so far.
+    /// Stops using the enrollment key. Returns whether it was in use until now.
     pub(super) fn has_joined(&self) -> bool {
         self.known().joining.take().is_some()
     }
 
-    /// Uses the client's key again: its record was written.
+    /// Uses the client key again: the client's record was written.
     pub(super) fn remember_client(&self) {
         self.known().is_unknown = false;
     }
 
-    /// The key that signs a request; none if this machine has none. Writes that only the owner may make, and orders of jobs
-    /// (only the owner may shorten the grace period), are signed with the owner's key.
+    /// The key that signs a request; `None` if this machine has none. The owner's key signs writes that only the owner
+    /// may make, and job orders, because only the owner may shorten the grace period.
     pub(super) fn signer(&self, repository: RepositoryId, asked: &Asked<'_>) -> Option<(Signatory, SigningKey)> {
         let mut known = self.known();
         if let Some((client, key)) = &known.joining {
@@ -85,7 +85,7 @@ impl Identity {
             && ["copal/", "keys/", "clients/", "reader/", ORDERED].iter().any(|start| asked.key.starts_with(start));
         let owner = known.owner.clone().map(|key| (Signatory::Owner, key));
         let client = known.client.clone().map(|(id, key)| (Signatory::Client(id), key));
-        // A client that was just made is not registered before the owner has said so.
+        // A new client is not registered before the owner has signed its record.
         let is_registering = asked.key.starts_with("clients/") || asked.op == Op::Now;
         if is_owners || (is_registering && owner.is_some()) { owner.or(client) } else { client.or(owner) }
     }

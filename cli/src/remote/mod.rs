@@ -1,5 +1,5 @@
-//! Remote: a repository behind a gateway, over the web or through a pipe to `copal serve --stdio` on another machine. The
-//! rest of the command sees a store like any other.
+//! Remote: a repository behind a gateway, reached over HTTP or through a pipe to `copal serve --stdio` on another
+//! machine. The rest of the program uses it like any other store.
 
 mod identity;
 mod orders;
@@ -41,32 +41,32 @@ pub(crate) use pipe::{CONNECTION_WINDOW, STREAM_WINDOW};
 
 /// A store behind a gateway.
 pub struct GatewayStore {
-    /// Without a slash at its end.
+    /// Without a trailing slash.
     address: String,
     wire: Wire,
     identity: Arc<Identity>,
     repository: Mutex<Option<Arc<About>>>,
 }
 
-/// What the gateway says of its repository.
+/// What the gateway tells about its repository.
 #[derive(Clone, Debug)]
 struct About {
     repository: RepositoryId,
     is_presigned: bool,
 }
 
-/// A store behind a gateway whose calls are made again when that may help.
+/// A [`GatewayStore`] that retries calls after transient failures.
 pub type RemoteStore = Retry<Arc<GatewayStore>, WaitAside>;
 
 impl GatewayStore {
-    /// The gateway at an address of the web. Nothing is sent yet.
+    /// A gateway with an HTTP address. Sends nothing yet.
     pub fn web(address: &str) -> Arc<Self> {
         Arc::new(Self::new(address.trim_end_matches('/').to_owned(), Wire::web()))
     }
 
-    /// The gateway that `copal serve --stdio` is on another machine. Nothing is started yet.
+    /// A gateway that `copal serve --stdio` runs on another machine. Starts nothing yet.
     pub fn ssh(address: SshAddress) -> Arc<Self> {
-        // What stands before the path in signatures: there is no host on a pipe.
+        // Signatures cover an address; a pipe has no host name of its own.
         Arc::new(Self::new(PIPE_ORIGIN.to_owned(), Wire::pipe(address)))
     }
 
@@ -74,12 +74,12 @@ impl GatewayStore {
         Self { address, wire, identity: Arc::default(), repository: Mutex::new(None) }
     }
 
-    /// The same store, patiently.
+    /// The same store with retries.
     pub fn patient(self: Arc<Self>) -> RemoteStore {
         Retry::new(self, Backoff::default(), WaitAside)
     }
 
-    /// Tells where this machine keeps its keys, and whom it trusts.
+    /// Tells where this machine keeps its keys, and which certificates it trusts.
     pub fn introduce(&self, introduction: Introduction) {
         if let Some(file) = &introduction.ca_file {
             self.wire.trust(file.clone());
@@ -87,17 +87,17 @@ impl GatewayStore {
         self.identity.introduce(introduction);
     }
 
-    /// Tells the owner's key, once a passphrase has opened it.
+    /// Gives the owner's key, once a passphrase has opened it.
     pub fn know_owner(&self, owner: &OwnerSecret) {
         self.identity.know_owner(owner.signing_key());
     }
 
-    /// Signs from now on as whoever joins with this enrollment key.
+    /// From now on signs as this client with its enrollment key.
     pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
         self.identity.join_as(client, enrollment);
     }
 
-    /// Asks the service to look at packs that were found harmed, or whole again: it alone notes what is so.
+    /// Asks the service to check packs found damaged, or whole again. Only the service records findings.
     pub async fn suspect(&self, packs: &[PackId]) -> Result<(), StoreError> {
         let asked = Asked { op: Op::Create, key: "the note of what was found" };
         for some in packs.chunks(SUSPECTS) {
@@ -112,7 +112,7 @@ impl GatewayStore {
         Ok(())
     }
 
-    /// What the gateway says of its repository; none if there is none yet.
+    /// What the gateway tells about its repository; `None` if there is no repository yet.
     async fn about(&self) -> Result<Option<Arc<About>>, StoreError> {
         #[derive(Deserialize)]
         struct Answer {
@@ -141,9 +141,9 @@ impl GatewayStore {
     async fn ask(&self, asked: &Asked<'_>, question: Question) -> Result<Reply, StoreError> {
         let reply = self.ask_once(asked, question.clone()).await?;
         let is_known = match reply.problem().as_deref() {
-            // The keys of a client whose record was never written, or is lost: without it this machine is a new one.
+            // The record of this client was never written, or is lost: go on as a new machine.
             Some("client-unknown") => !self.identity.forget_client(),
-            // Who joins is a client once its record is there.
+            // The enrollment key stops being valid once the client's record exists.
             Some("signature-wrong") => !self.identity.has_joined(),
             _ => true,
         };
@@ -174,7 +174,7 @@ impl GatewayStore {
         self.wire.send(question).await.map_err(|error| of_wire(asked, error))
     }
 
-    /// Reads an object, wherever the gateway says it is to be read.
+    /// Reads an object from the gateway, or from the address to which it redirects.
     async fn get(&self, key: &Key, range: Option<Range<u64>>) -> Result<Reply, StoreError> {
         let asked = Asked { op: Op::Read, key: key.as_str() };
         let mut question = Question::new(Method::GET, format!("/v1/objects/{key}")).taking(object_most(key));
@@ -188,12 +188,12 @@ impl GatewayStore {
         }
         let location = reply.headers.get(header::LOCATION).and_then(|to| to.to_str().ok());
         let location = location.ok_or_else(|| asked.io("the gateway leads nowhere"))?;
-        // Not with the gateway's headers: a signature is nobody else's business.
+        // The gateway's headers are left out: the store must not see a signature that is meant for the gateway.
         let elsewhere = Question { to: Answerer::Store, url: location.to_owned(), ..question };
         self.wire.send(elsewhere).await.map_err(|error| of_wire(&asked, error))
     }
 
-    /// Uploads through an address that the gateway hands out.
+    /// Uploads through a presigned address.
     async fn put_elsewhere(&self, asked: &Asked<'_>, key: &Key, bytes: Bytes) -> Result<Reply, StoreError> {
         #[derive(Deserialize)]
         struct Upload {
@@ -225,7 +225,7 @@ impl Store for GatewayStore {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         let asked = Asked { op: Op::Create, key: key.as_str() };
         let reply = match self.about().await? {
-            // A change goes through the gateway, which then knows when there is something to ingest.
+            // Changes always go through the gateway, so that it knows when there is something to ingest.
             Some(about) if about.is_presigned && !asked.key.starts_with("changes/") => {
                 self.put_elsewhere(&asked, key, bytes).await?
             }
@@ -235,7 +235,7 @@ impl Store for GatewayStore {
             }
         };
         match reply.status {
-            // A store says only that it is well.
+            // A store answers 200 where a gateway answers 201.
             status if status == StatusCode::CREATED || (status == StatusCode::OK && reply.from == Answerer::Store) => {
                 if asked.key.starts_with("clients/") {
                     self.identity.has_joined();
@@ -270,7 +270,7 @@ impl Store for GatewayStore {
         let (Some(length), Some(created)) = (length, created) else {
             return Err(asked.io("the gateway does not tell length and time"));
         };
-        // A gateway may be somebody else's: what it attests is not believed.
+        // The gateway may be run by somebody else, so a hash that it states is not believed.
         Ok(Some(Stat { length, created: StoreTime(created), sha256: None }))
     }
 
@@ -324,13 +324,13 @@ impl Store for GatewayStore {
         true
     }
 
-    /// What a gateway takes.
+    /// The most bytes that a gateway accepts in one object.
     fn largest(&self) -> Option<u64> {
         Some(PACK_BYTES)
     }
 }
 
-/// Waits on the threads of the network, so that one wait holds up no other call.
+/// Sleeps on the network threads, so that one sleep delays no other call.
 #[derive(Clone, Copy, Debug)]
 pub struct WaitAside;
 
@@ -345,17 +345,17 @@ impl Pause for WaitAside {
     }
 }
 
-/// A header's value that is known to be one.
+/// A header value from text that is known to be valid.
 fn value(text: &str) -> HeaderValue {
     HeaderValue::from_str(text).expect("digits and letters are a value")
 }
 
 const NO_GATEWAY: &str = "what answers at this address is no gateway: it says 404";
-/// What requests through a pipe are addressed to.
+/// The origin in the URLs of requests through a pipe.
 pub const PIPE_ORIGIN: &str = "http://stdio";
-/// Packs that one request names.
+/// Packs per request.
 const SUSPECTS: usize = 256;
-/// Objects that one listing asks for.
+/// Objects per listing request.
 const LIST_MOST: usize = 10_000;
 
 #[cfg(test)]

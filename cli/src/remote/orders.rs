@@ -1,4 +1,4 @@
-//! Orders: keyless jobs that the `copal` on the other machine of an `ssh://` repository runs beside the repository.
+//! Orders: keyless jobs that the `copal` on the other machine of an `ssh://` repository runs next to the repository.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,19 +15,19 @@ use super::{About, GatewayStore};
 /// Why there is no report of an ordered job.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
-    /// The login's forced command does not allow it.
+    /// The forced command of this ssh login does not allow jobs.
     #[error("the other machine runs no jobs for this login")]
     Closed,
-    /// The program there is older than orders.
+    /// The program there is too old to know orders.
     #[error("the copal on the other machine is too old to run jobs for others")]
     Old,
-    /// The job, or one of its options, is not for this caller.
+    /// This caller may not order the job, or set one of its options.
     #[error("the other machine refuses this job: {0}")]
     Refused(String),
     /// There is no repository.
     #[error("there is no repository")]
     NoRepository,
-    /// The job met damage that it cannot go on with.
+    /// The job met damage and cannot go on.
     #[error("{object} is damaged: {why}")]
     Damaged {
         /// The object's name.
@@ -41,21 +41,21 @@ pub enum OrderError {
 }
 
 impl GatewayStore {
-    /// The same gateway by a connection of its own, whose other end takes orders. None over the web, where the service
-    /// has a schedule.
+    /// The same gateway on a connection of its own, where the other end takes orders. `None` over HTTP: there the
+    /// service has its own schedule.
     pub fn taking_orders(&self) -> Option<Self> {
         let (address, identity) = (self.address.clone(), Arc::clone(&self.identity));
         let repository: Mutex<Option<Arc<About>>> = Mutex::default();
         Some(Self { address, wire: self.wire.taking_orders()?, identity, repository })
     }
 
-    /// Orders a job, waits for its end, and gives its report. An order is sent once: whoever repeats a job decides so.
+    /// Orders a job, waits for its end, and returns its report. Sends it only once: the caller decides about a repeat.
     pub async fn order<T: DeserializeOwned>(&self, order: &JobOrder) -> Result<T, OrderError> {
         let asked = Asked { op: Op::Create, key: ORDERED };
         let question = Question::new(Method::POST, "/v1/jobs").sending(json!(order).to_string().into());
         let reply = match self.ask(&asked, question.taking(REPORT_MOST)).await {
             Ok(reply) => reply,
-            // It did not understand its command line.
+            // The program did not understand `--jobs` on its command line.
             Err(_) if self.wire.exit_code() == Some(USAGE) => return Err(OrderError::Old),
             Err(error) => return Err(error.into()),
         };
@@ -75,9 +75,9 @@ impl GatewayStore {
     }
 }
 
-/// What an order asks for.
+/// The key in error messages about an order.
 pub(super) const ORDERED: &str = "the report of a job";
-/// A report that names every object of a large repository is shorter.
+/// Above the size of a report that names every object of a large repository.
 const REPORT_MOST: u64 = 1 << 30;
-/// How a command ends whose command line makes no sense.
+/// The exit code of a program that does not understand its command line.
 const USAGE: i32 = 2;

@@ -1,5 +1,5 @@
-//! Pieces: a large object read in parts where a whole answer does not come to its end. One that breaks off does not say why;
-//! of parts each has an answer of its own, which names what cannot be read.
+//! Pieces: reads a large object in parts after the answer with the whole object broke off. A broken answer does not say
+//! why; each part has an answer of its own, which names what cannot be read.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ impl GatewayStore {
         Ok(bytes.freeze())
     }
 
-    /// A whole object.
+    /// Reads a whole object.
     pub(super) async fn read_whole(&self, key: &Key) -> Result<Bytes, StoreError> {
         let reply = match self.get(key, None).await {
             Err(error) if error.is_transient() => match self.stat(key).await {
@@ -35,7 +35,7 @@ impl GatewayStore {
         }
     }
 
-    /// A part of an object.
+    /// Reads a part of an object.
     pub(super) async fn read_part(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
         let asked = Asked { op: Op::Read, key: key.as_str() };
         let stat = async || self.stat(key).await?.ok_or_else(|| StoreError::NotFound { key: key.clone() });
@@ -56,7 +56,7 @@ impl GatewayStore {
         };
         match reply.status {
             StatusCode::PARTIAL_CONTENT if reply.bytes.len() as u64 == range.end - range.start => Ok(reply.bytes),
-            // A store of the web gives what it has of a range.
+            // S3 returns the part of the range that exists.
             StatusCode::PARTIAL_CONTENT | StatusCode::RANGE_NOT_SATISFIABLE => {
                 let length = stat().await?.length;
                 if range.end <= length {
@@ -74,5 +74,5 @@ impl GatewayStore {
     }
 }
 
-/// What a gateway reads of a pack before it begins to answer, at least.
+/// Bytes per part. A gateway reads at least this much of a pack before it begins to answer.
 const PIECE: u64 = 256 << 10;

@@ -1,4 +1,4 @@
-//! Pipe: `copal serve --stdio` on another machine, reached by ssh, which speaks HTTP/2 on its standard input and output.
+//! Pipe: `copal serve --stdio` on another machine, started by ssh. It speaks HTTP/2 on its standard input and output.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -19,7 +19,7 @@ use super::runtime;
 use super::wire::WireError;
 use crate::wait::Patience;
 
-/// Where a repository lies on a machine that ssh reaches.
+/// The address of a repository that ssh reaches.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SshAddress {
     /// `host` or `user@host`.
@@ -31,14 +31,14 @@ pub struct SshAddress {
 }
 
 impl SshAddress {
-    /// Reads what stands behind `ssh://`.
+    /// Parses what follows `ssh://`.
     pub fn parse(rest: &str) -> Option<Self> {
         let (authority, path) = rest.split_once('/')?;
         let (host, port) = match authority.rsplit_once(':') {
             Some((host, port)) => (host, Some(port.parse().ok()?)),
             None => (authority, None),
         };
-        // What begins with a dash would be an option of ssh.
+        // ssh would take a name that begins with a dash for an option.
         let name = host.rsplit_once('@').map_or(host, |(_, name)| name);
         let is_sound = |text: &str| !text.is_empty() && !text.starts_with('-') && !text.contains(char::is_whitespace);
         let is_complete = is_sound(host) && is_sound(name) && !path.is_empty();
@@ -56,21 +56,21 @@ impl core::fmt::Display for SshAddress {
     }
 }
 
-/// A connection through ssh, made when it is first needed, and again when it is lost.
+/// A connection through ssh, opened when first needed and again after it is lost.
 pub(super) struct Pipe {
     address: SshAddress,
-    /// Whether the other end is asked to take orders, which older programs do not know.
+    /// Whether to start the other end with `--jobs`, which older programs do not know.
     takes_orders: bool,
     open: tokio::sync::Mutex<Option<SendRequest<Full<Bytes>>>>,
-    /// The newest program. It ends when its input does.
+    /// The newest ssh process. It ends when its input is closed.
     child: Mutex<Option<Child>>,
-    /// Whether anybody has answered yet.
+    /// Whether an answer has ever come.
     has_answered: AtomicBool,
 }
 
 impl Drop for Pipe {
     fn drop(&mut self) {
-        // It ends by itself once the pipe is closed; nobody waits for a machine that does not answer.
+        // The process ends by itself once the pipe is closed. Do not wait: the other machine may not answer.
         self.child().as_mut().map(Child::try_wait);
     }
 }
@@ -87,7 +87,7 @@ impl Pipe {
         pipe
     }
 
-    /// How the program has ended, which is waited for shortly; none if anybody has answered.
+    /// The exit code of ssh. Waits up to [`ENDS_WITHIN`] for the process to end, unless an answer has come.
     pub(super) fn exit_code(&self) -> Option<i32> {
         let mut patience = Patience::of(ENDS_WITHIN);
         loop {
@@ -103,7 +103,7 @@ impl Pipe {
     }
 
     pub(super) async fn send(&self, question: Question) -> Result<Reply, WireError> {
-        // Where nobody ever answered, nobody will: what ssh says about it stands above.
+        // If no answer has ever come, a retry does not help: ssh has printed the reason.
         let may_pass = self.has_answered.load(Ordering::Relaxed);
         let passing = move |error: hyper::Error| WireError { may_pass, source: error.into() };
         let mut sender = self.connected().await?;
@@ -136,7 +136,7 @@ impl Pipe {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(broken(io::ErrorKind::BrokenPipe.into()));
         };
-        // The one before has ended with its pipe.
+        // The process before this one has ended with its pipe.
         if let Some(mut before) = self.child().replace(child) {
             let _ = before.try_wait();
         }
@@ -150,7 +150,7 @@ impl Pipe {
                 .handshake(io);
             let (sender, connection) =
                 handshake.await.map_err(|error| WireError { may_pass: false, source: error.into() })?;
-            // Its end is seen by whoever sends.
+            // The next request notices when the connection ends.
             tokio::spawn(connection);
             Ok(sender)
         });
@@ -164,7 +164,7 @@ impl Pipe {
         if let Some(port) = self.address.port {
             command.arg("-p").arg(port.to_string());
         }
-        // ssh gives this to a shell on the other machine.
+        // ssh gives this line to a shell on the other machine.
         let path = self.address.path.replace('\'', "'\\''");
         let jobs = if self.takes_orders { " --jobs" } else { "" };
         command.arg(&self.address.host).arg(format!("copal serve --stdio{jobs} --repository '{path}'"));
@@ -178,11 +178,11 @@ fn program() -> std::ffi::OsString {
     std::env::var_os("COPAL_SSH").filter(|program| !program.is_empty()).unwrap_or_else(|| "ssh".into())
 }
 
-/// How long it is waited for the other machine is told to ssh (`ServerAliveInterval`).
+/// No timeout of ours: ssh has its own for a silent machine (`ServerAliveInterval`).
 const SSH_DECIDES: Duration = Duration::MAX;
-/// So soon a program ends that does not understand its command line.
+/// How soon a program ends that does not understand its command line.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
-/// Bytes that may be under way, of one answer and of all.
+/// Flow control windows in bytes: for one answer, and for the connection.
 pub(crate) const STREAM_WINDOW: u32 = 8 << 20;
 pub(crate) const CONNECTION_WINDOW: u32 = 32 << 20;
 

@@ -1,4 +1,4 @@
-//! Problem: what a gateway's refusal, or a failure on the way to it, is to who uses a store.
+//! Problem: turns a gateway's error answer, or a failure on the way to it, into a [`StoreError`].
 
 use std::error::Error;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::reply::{Answerer, Reply};
 use super::wire::WireError;
 
-/// What was asked, for words.
+/// What a request asked for, to name it in an error.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Asked<'a> {
     pub(super) op: Op,
@@ -28,12 +28,12 @@ impl Asked<'_> {
     }
 }
 
-/// What a failure on the way is.
+/// The error for a request that got no answer.
 pub(super) fn of_wire(asked: &Asked<'_>, error: WireError) -> StoreError {
     if error.may_pass { asked.transient(error.source) } else { asked.io(error.source) }
 }
 
-/// What an answer is that is not the one asked for.
+/// The error for an answer that is not the expected one.
 pub(super) fn of_reply(asked: &Asked<'_>, reply: &Reply) -> StoreError {
     if reply.from == Answerer::Store {
         return of_answer(asked.op, asked.key, reply.status.as_u16(), &reply.bytes);
@@ -74,7 +74,7 @@ fn may_pass(status: StatusCode) -> bool {
     )
 }
 
-/// What a gateway says by name only: without one it is of what stands before it.
+/// Whether a status without a problem name may come from a proxy: a gateway always gives these with a name.
 fn is_anybodys(status: StatusCode) -> bool {
     let lasts = [StatusCode::NOT_IMPLEMENTED, StatusCode::INSUFFICIENT_STORAGE];
     status == StatusCode::NOT_FOUND || (status.is_server_error() && !lasts.contains(&status))

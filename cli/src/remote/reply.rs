@@ -1,4 +1,4 @@
-//! Reply: a question to a gateway or to a store behind it, and the answer, of which no more is taken than was asked for.
+//! Reply: a request to a gateway, or the store behind it, and the answer, limited to the size the request allows.
 
 use std::error::Error;
 use std::fmt;
@@ -20,11 +20,11 @@ use serde_json::Value;
 use super::problem::{Asked, of_reply};
 use super::wire::{WireError, words};
 
-/// Who answers: it decides what a status means.
+/// Answers the request. The meaning of a status depends on it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Answerer {
     Gateway,
-    /// The store behind it, at an address that the gateway has handed out.
+    /// The store behind the gateway, at a presigned address.
     Store,
 }
 
@@ -33,11 +33,11 @@ pub(super) enum Answerer {
 pub(super) struct Question {
     pub(super) to: Answerer,
     pub(super) method: Method,
-    /// The whole address; of a gateway the path, until it is signed.
+    /// The whole address; for a gateway only the path, until the request is signed.
     pub(super) url: String,
     pub(super) headers: HeaderMap,
     pub(super) body: Bytes,
-    /// Bytes that the answer may have.
+    /// Most bytes that the answer may have.
     pub(super) most: u64,
 }
 
@@ -50,13 +50,13 @@ pub(super) struct Reply {
 }
 
 impl Question {
-    /// Asks a gateway, for an answer in JSON unless told otherwise.
+    /// A request to a gateway. Expects JSON unless `taking` sets another size limit.
     pub(super) fn new(method: Method, path: impl Into<String>) -> Self {
         let (headers, body) = (HeaderMap::new(), Bytes::new());
         Self { to: Answerer::Gateway, method, url: path.into(), headers, body, most: JSON_MOST }
     }
 
-    /// Asks a store, at an address that a gateway has handed out.
+    /// A request to a store, at a presigned address.
     pub(super) fn elsewhere(method: Method, url: impl Into<String>) -> Self {
         Self { to: Answerer::Store, ..Self::new(method, url) }
     }
@@ -78,21 +78,21 @@ impl Question {
 }
 
 impl fmt::Debug for Reply {
-    /// A header may hold an address with its signature.
+    /// Leaves out the headers: one may hold a signed address.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Reply").field("from", &self.from).field("status", &self.status).finish_non_exhaustive()
     }
 }
 
 impl Reply {
-    /// Whether it is a yes of somebody else: neither a gateway nor a store of ours answers with pages.
+    /// Whether another program answered with success: gateways and stores never send HTML.
     pub(super) fn is_web_page(&self) -> bool {
         let kind = self.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
         self.status.is_success() && kind.starts_with("text/html")
     }
 
-    /// Reads an answer to its end. No piece may be longer in coming than `patience`; of one that has more bytes than
-    /// `most` no more is read.
+    /// Reads an answer to its end. Fails if a piece takes longer than `patience`, or if the answer has more bytes than
+    /// `most`.
     pub(super) async fn read<B>(
         response: Response<B>,
         from: Answerer,
@@ -104,7 +104,7 @@ impl Reply {
         B::Error: Error + 'static,
     {
         let (parts, body) = response.into_parts();
-        // Of a refusal the beginning says enough.
+        // The beginning of an error answer is enough.
         let is_refusal = !parts.status.is_success();
         let most = if is_refusal { REFUSAL_MOST } else { most };
         let hint = body.size_hint().lower().min(most).min(ROOM);
@@ -127,12 +127,12 @@ impl Reply {
         Ok(Self { from, status: parts.status, headers: parts.headers, bytes: bytes.freeze() })
     }
 
-    /// The name of the problem that a gateway's answer tells of.
+    /// The problem name in a gateway's answer.
     pub(super) fn problem(&self) -> Option<String> {
         if self.status.is_success() || self.from == Answerer::Store {
             return None;
         }
-        // The answer to HEAD has no body.
+        // An answer to HEAD has no body, so the name is also in a header.
         if let Some(name) = self.headers.get(PROBLEM).and_then(|name| name.to_str().ok()) {
             return Some(name.to_owned());
         }
@@ -140,8 +140,8 @@ impl Reply {
         body["type"].as_str()?.strip_prefix(TYPES).map(str::to_owned)
     }
 
-    /// Whether it says that the object is not there. The 404 of anybody else, a proxy or another program at that address,
-    /// says nothing about it.
+    /// Whether the answer says that the object does not exist. A plain 404 says nothing: a proxy or another program may
+    /// have sent it.
     pub(super) fn is_absence(&self) -> bool {
         self.status == StatusCode::NOT_FOUND
             && match self.from {
@@ -150,7 +150,7 @@ impl Reply {
             }
     }
 
-    /// The answer as JSON, if it is one.
+    /// Parses the answer as JSON.
     pub(super) fn json<T: DeserializeOwned>(&self, asked: &Asked<'_>) -> Result<T, StoreError> {
         if !self.status.is_success() {
             return Err(of_reply(asked, self));
@@ -159,16 +159,16 @@ impl Reply {
     }
 }
 
-/// Bytes that an object of that name may have.
+/// Most bytes that the object of this name may have.
 pub(super) fn object_most(key: &Key) -> u64 {
     let folder = key.as_str().split('/').next().unwrap_or_default();
     if matches!(folder, "index" | "state") { SEGMENT_MOST } else { PACK_BYTES }
 }
 
-/// A listing of 10,000 of the longest names is shorter.
+/// Above the size of a listing with 10,000 of the longest names.
 const JSON_MOST: u64 = 16 << 20;
 const REFUSAL_MOST: u64 = 64 << 10;
-/// More than a segment of as many entries as there may be.
+/// Above the size of an index segment with the most entries.
 const SEGMENT_MOST: u64 = 4 << 30;
-/// So much room is made because an answer announces it.
+/// Most bytes of memory reserved because an answer announces its length.
 const ROOM: u64 = 32 << 20;

@@ -1,11 +1,11 @@
-//! Runtime: the threads on which the network is waited for. The rest of the command waits without any.
+//! Runtime: the threads that wait for the network. The rest of the program has no async runtime.
 
 use std::future::Future;
 use std::sync::OnceLock;
 
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// The threads of the network.
+/// The runtime of the network threads, started at first use.
 pub(super) fn handle() -> &'static Handle {
     static RUNTIME: OnceLock<Runtime> = OnceLock::new();
     let runtime = RUNTIME.get_or_init(|| {
@@ -15,7 +15,7 @@ pub(super) fn handle() -> &'static Handle {
     runtime.handle()
 }
 
-/// Runs a future on the threads of the network; the caller may wait on any.
+/// Runs a future on the network threads; any executor may await the result.
 pub(super) async fn run<T: Send + 'static>(future: impl Future<Output = T> + Send + 'static) -> T {
     match handle().spawn(future).await {
         Ok(done) => done,

@@ -1,4 +1,4 @@
-//! Wire: questions and answers, over the web or through a pipe.
+//! Wire: sends requests and reads answers, over HTTP or through a pipe.
 
 use std::error::Error;
 use std::io;
@@ -11,23 +11,23 @@ use super::pipe::{Pipe, SshAddress};
 use super::reply::{Question, Reply};
 use super::runtime;
 
-/// The way to a gateway.
+/// The connection to a gateway.
 pub(super) enum Wire {
     Web(Web),
     Pipe(Pipe),
 }
 
-/// The web, with certificates.
+/// HTTP with TLS.
 pub(super) struct Web {
     client: OnceLock<reqwest::Client>,
     ca_file: Mutex<Option<PathBuf>>,
-    /// Whether a gateway has answered yet.
+    /// Whether an answer has ever come.
     has_answered: AtomicBool,
-    /// So long nothing may arrive.
+    /// The longest silence before a request fails.
     patience: Duration,
 }
 
-/// No answer.
+/// A request got no answer. `may_pass` says whether a retry may help.
 #[derive(Debug)]
 pub(super) struct WireError {
     pub(super) may_pass: bool,
@@ -35,7 +35,7 @@ pub(super) struct WireError {
 }
 
 impl WireError {
-    /// Nothing came for so long.
+    /// Nothing arrived for `patience`.
     pub(super) fn silence(patience: Duration) -> Self {
         Self { may_pass: true, source: format!("no answer for {} s", patience.as_secs()).into() }
     }
@@ -50,7 +50,7 @@ impl Wire {
         Self::Pipe(Pipe::new(address))
     }
 
-    /// The same way to an end that takes orders; none over the web.
+    /// The same connection to a process that takes orders; `None` over HTTP.
     pub(super) fn taking_orders(&self) -> Option<Self> {
         match self {
             Self::Web(_) => None,
@@ -58,7 +58,7 @@ impl Wire {
         }
     }
 
-    /// How the program at the other end has ended, if it has and nobody ever answered.
+    /// The exit code of the ssh process, if it has ended; `None` over HTTP.
     pub(super) fn exit_code(&self) -> Option<i32> {
         match self {
             Self::Web(_) => None,
@@ -73,7 +73,7 @@ impl Wire {
         }
     }
 
-    /// Asks, and reads the whole answer.
+    /// Sends a request and reads the whole answer.
     pub(super) async fn send(&self, question: Question) -> Result<Reply, WireError> {
         match self {
             Self::Web(web) => web.send(question).await,
@@ -98,7 +98,7 @@ impl Web {
         };
         let Question { to, method, url, headers, body, most } = question;
         let patience = self.patience;
-        // An answer begins when the body has gone out, which takes as long as the line is slow.
+        // The answer begins after the body was sent, and a slow line needs time for that.
         let begins = patience + Duration::from_secs(body.len() as u64 / SLOWEST);
         let request = client.request(method, url).headers(headers).body(body);
         let reply = runtime::run(async move {
@@ -110,7 +110,7 @@ impl Web {
         });
         let reply = reply.await?;
         if reply.is_web_page() {
-            // Where a gateway has answered before, somebody who wants a login may go away again.
+            // If the gateway has answered before, this may be a login page on the way to it, which may go away again.
             let source =
                 "a web page came instead of an answer: something else answers at this address, or on the way to it";
             return Err(WireError { may_pass: self.has_answered.load(Ordering::Relaxed), source: source.into() });
@@ -120,7 +120,7 @@ impl Web {
     }
 }
 
-/// A server that is being started again refuses connections, the first one of a command too.
+/// A refused connection counts as transient, even the first one of a command: the server may be restarting.
 fn unanswered(error: &reqwest::Error) -> WireError {
     let may_pass = !error.is_builder() && !is_about_certificates(error);
     WireError { may_pass, source: words(error).into() }
@@ -128,9 +128,9 @@ fn unanswered(error: &reqwest::Error) -> WireError {
 
 fn build(ca_file: Option<PathBuf>) -> Result<reqwest::Client, WireError> {
     let refused = |error: &dyn Error| WireError { may_pass: false, source: words(error).into() };
-    // Another part of the command may have chosen already; it is the same one.
+    // Fails if another part of the program has installed the provider already, which is the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    // How long an answer may take is for who asks: the client's own limit would count an upload as silence.
+    // No timeout in the client: it would count an upload as silence. `send` has its own.
     let mut builder = reqwest::Client::builder()
         .user_agent(concat!("copal/", env!("CARGO_PKG_VERSION")))
         .redirect(reqwest::redirect::Policy::none())
@@ -145,7 +145,7 @@ fn build(ca_file: Option<PathBuf>) -> Result<reqwest::Client, WireError> {
     builder.build().map_err(|error| refused(&error))
 }
 
-/// Whether a certificate, or something else of TLS, is what is wrong: that does not pass.
+/// Whether a certificate or another part of TLS is the cause: a retry does not help.
 fn is_about_certificates(error: &reqwest::Error) -> bool {
     let mut cause: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(at) = cause {
@@ -157,13 +157,13 @@ fn is_about_certificates(error: &reqwest::Error) -> bool {
     false
 }
 
-/// Errors of input and output wrap each other, and tell as their source that of what they wrap.
+/// An `io::Error` may wrap another; its `source()` skips the wrapped error, so look at it too.
 fn is_of_tls(error: &(dyn Error + 'static)) -> bool {
     let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     error.is::<rustls::Error>() || wrapped.is_some_and(|wrapped| is_of_tls(wrapped))
 }
 
-/// An error with its causes, each once. Addresses are left out where they may hold signatures of a store.
+/// An error with its causes, each once. Leaves out addresses, which may hold signatures of a store.
 pub(super) fn words(error: &dyn Error) -> String {
     let mut words = Vec::new();
     let mut cause: Option<&dyn Error> = Some(error);
@@ -179,9 +179,9 @@ pub(super) fn words(error: &dyn Error) -> String {
 }
 
 const CONNECT: Duration = Duration::from_secs(10);
-/// So long nothing may arrive.
+/// The longest silence before a request fails.
 const IDLE: Duration = Duration::from_secs(60);
-/// Bytes a second below which an upload counts as stuck.
+/// Bytes per second below which an upload counts as stuck.
 const SLOWEST: u64 = 16 << 10;
 const CONNECTIONS: usize = 16;
 
@@ -206,7 +206,7 @@ mod tests {
         std::thread::spawn(move || {
             for stream in listener.incoming() {
                 count.fetch_add(1, Ordering::Relaxed);
-                // Who does not want to hear more hangs up.
+                // The client may hang up early: its errors do not matter.
                 let _ = act(stream.unwrap());
             }
         });
@@ -257,7 +257,7 @@ mod tests {
                     std::thread::sleep(PIECE);
                     stream.write_all(b"x")?;
                 }
-                // The end of the connection would tell.
+                // Keep the connection open: its end would show that the answer is incomplete.
                 stream.read(&mut [0]).map(drop)
             })
         };

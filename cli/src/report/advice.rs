@@ -1,4 +1,4 @@
-//! Advice: what a person can do about a failure.
+//! Advice: what the user can do about a failure.
 
 use std::io;
 
@@ -13,10 +13,10 @@ use crate::remote::OrderError;
 use crate::secrets::{Kind, SecretError};
 
 impl Failure {
-    /// What to do where a repository shows an older state than there was.
+    /// The advice for a repository that shows an older state than this machine has seen.
     pub const REMEDY_OLDER: &str = "\"copal check\" says what is gone, \"copal rebuild-index\" goes on from what is there; revoke again who was revoked";
 
-    /// What to do about it, where there is something to say.
+    /// The advice for this failure, if there is any.
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self {
             Self::Usage(_) => "\"copal COMMAND --help\" explains the options",
@@ -137,7 +137,7 @@ impl Failure {
     }
 }
 
-/// Whether an object is made again by `rebuild-index`.
+/// Whether `rebuild-index` makes this object again.
 pub(super) fn is_index(object: &str) -> bool {
     object == "the index" || ["roots/", "state/", "index/"].iter().any(|folder| object.starts_with(folder))
 }

@@ -1,4 +1,4 @@
-//! Clients: what `client` says of the machines that save to a repository. Field names are stable (`docs/cli.md`).
+//! Clients: the results of `client`. Field names are stable (`docs/cli.md`).
 
 use std::io::{self, Write};
 
@@ -14,14 +14,14 @@ use super::{Answer, List};
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "kebab-case")]
 pub enum RoleField {
-    /// Everything.
+    /// It may do everything.
     Full,
-    /// Save.
+    /// It may only save.
     WriteOnly,
 }
 
 impl RoleField {
-    /// The role as people are shown it.
+    /// The role as text for people.
     pub fn human(self) -> &'static str {
         match self {
             Self::Full => "full",
@@ -39,22 +39,22 @@ impl From<Role> for RoleField {
     }
 }
 
-/// The client that has signed something, in a list.
+/// The client that signed a snapshot or manifest, in a list.
 #[derive(Serialize, Clone, Debug)]
 pub struct SignerField {
     /// Its id.
     pub client: Hex<ClientId>,
-    /// Its name, as the owner has registered it; its id where it has none.
+    /// Its name as the owner registered it, or its id without a name.
     pub client_name: String,
     /// What it may do.
     pub role: RoleField,
-    /// The host that a write-only client claims to be, where that is not its name.
+    /// The host that a write-only client claims to be, if that differs from its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_host: Option<String>,
 }
 
 impl SignerField {
-    /// The client as people are shown it.
+    /// The client as text for people.
     pub fn human(&self) -> String {
         let (name, role) = (human::text(&self.client_name), self.role.human());
         match &self.claimed_host {
@@ -75,9 +75,9 @@ pub struct EnrollmentSummary<'a> {
     pub role: RoleField,
     /// The domain it will write to.
     pub domain: Hex<DomainId>,
-    /// What `client join` takes.
+    /// The line for `client join`.
     pub line: &'a str,
-    /// The same for a browser, if it was asked for.
+    /// The link for a browser, if it was asked for.
     pub link: Option<&'a str>,
 }
 
@@ -87,16 +87,16 @@ impl Answer for EnrollmentSummary<'_> {
     }
 }
 
-/// What `client join` did.
+/// The result of `client join`.
 #[derive(Serialize, Clone, Debug)]
 pub struct JoinSummary {
-    /// The client that this machine is now.
+    /// The id of this machine's client.
     pub client: Hex<ClientId>,
     /// What it may do.
     pub role: RoleField,
     /// The repository.
     pub repository_id: Hex<RepositoryId>,
-    /// Where it is.
+    /// Its location.
     pub repository: String,
 }
 
@@ -112,13 +112,13 @@ impl Answer for JoinSummary {
 pub struct ClientRow {
     /// Its id.
     pub id: Hex<ClientId>,
-    /// Its name; empty if it cannot be told.
+    /// Its name; empty if unknown.
     pub name: String,
     /// What it may do.
     pub role: Option<RoleField>,
     /// The domain it writes to.
     pub domain: Option<Hex<DomainId>>,
-    /// Whether that is the one that full clients share.
+    /// Whether that is the domain that full clients share.
     pub shared: Option<bool>,
     /// Whether it has joined.
     pub joined: Option<bool>,
@@ -126,7 +126,7 @@ pub struct ClientRow {
     pub created: Option<Stamp>,
     /// The number of the last of its manifests that was accepted.
     pub last_manifest: Option<u64>,
-    /// When that was.
+    /// The time of that manifest.
     pub last_time: Option<Stamp>,
     /// The number of the last good manifest of a client that was revoked.
     pub revoked: Option<u64>,
@@ -159,12 +159,12 @@ impl List for ClientRow {
     }
 }
 
-/// What `client revoke` did.
+/// The result of `client revoke`.
 #[derive(Serialize, Clone, Debug)]
 pub struct RevokeSummary {
     /// The client.
     pub client: Hex<ClientId>,
-    /// The number of the last of its manifests that is good; 0 if none is.
+    /// The number of its last good manifest; 0 if none is good.
     pub last_good: u64,
     /// The version of its record.
     pub version: u64,

@@ -1,4 +1,4 @@
-//! Failure: why a command could not do what it was asked.
+//! Failure: why a command failed.
 
 use std::error::Error;
 use std::io;
@@ -16,16 +16,16 @@ use crate::remote::OrderError;
 use crate::repository::Costly;
 use crate::secrets::{Kind, SecretError};
 
-/// Why a command could not do what it was asked.
+/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The options make no sense together with what is there.
+    /// The options do not fit each other or the repository.
     #[error("{0}")]
     Usage(String),
-    /// No repository is named, or not one that this version opens.
+    /// No repository is named, or this version cannot open it.
     #[error(transparent)]
     Location(#[from] BadLocation),
-    /// No passphrase or key is at hand.
+    /// There is no passphrase or key.
     #[error(transparent)]
     Secret(#[from] SecretError),
     /// The cache or the client keys cannot be written.
@@ -34,37 +34,37 @@ pub enum Failure {
     /// The location holds no repository.
     #[error("{location} is not a repository")]
     NoRepository {
-        /// Where it was looked for.
+        /// The location.
         location: String,
     },
-    /// The location holds no repository now, and did when this machine used it.
+    /// The location holds no repository any more; it did when this machine last used it.
     #[error("{location} held repository {met} when this machine used it, and holds none now")]
     RepositoryGone {
-        /// Where it was.
+        /// The location.
         location: String,
-        /// Its first digits.
+        /// The first digits of its id.
         met: String,
     },
-    /// The location holds another repository than this machine has met there.
+    /// The location holds another repository than before.
     #[error("{location} holds repository {found}, and held {met} when this machine used it")]
     AnotherRepository {
-        /// Where it is.
+        /// The location.
         location: String,
-        /// The first digits of the one that is there.
+        /// The first digits of the id found.
         found: String,
-        /// The first digits of the one that was met.
+        /// The first digits of the id seen before.
         met: String,
     },
-    /// The location already holds one.
+    /// The location already holds a repository.
     #[error("{location} already holds a repository")]
     RepositoryExists {
-        /// Where it was to be created.
+        /// The location.
         location: String,
     },
     /// The directory for a new repository holds something else.
     #[error("{location} is not empty")]
     NotEmpty {
-        /// Where the repository was to be created.
+        /// The location.
         location: String,
     },
     /// The repository was written by a newer program.
@@ -72,93 +72,93 @@ pub enum Failure {
     NewerFormat {
         /// The repository's format.
         found: u64,
-        /// The newest this program knows.
+        /// The newest format that this program knows.
         known: u64,
     },
     /// The secret opens none of the repository's key slots.
     #[error("wrong {}", kind_of_secret(*.0))]
     WrongSecret(Kind),
-    /// A key slot that might open was not tried.
+    /// A key slot that might open was not tried because of its memory cost.
     #[error(transparent)]
     CostlySlot(Costly),
-    /// The text cannot be a secret of its kind: it was mistyped, or the file is another one or damaged.
+    /// The text is not a valid secret of its kind: mistyped, another file, or damaged.
     #[error("this {} cannot be right", kind_of_secret(*.kind))]
     BadSecret {
-        /// What it should be.
+        /// The kind.
         kind: Kind,
         /// What is wrong with it.
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
-    /// The store does not behave as a repository needs.
+    /// The store does not give the guarantees that a repository needs.
     #[error("{location} cannot hold a repository")]
     UnfitStore {
-        /// Where it is.
+        /// The location.
         location: String,
-        /// What it does not do.
+        /// What it lacks.
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
-    /// The machine may not do this: its client is not a full one.
+    /// This machine's client is not a full one, so it may not do this.
     #[error("this machine may not {act} this repository")]
     NotPermitted {
         /// What it may not do: `read`, `change`.
         act: &'static str,
     },
-    /// Behind a gateway the service alone writes the state and deletes.
+    /// Behind a gateway only the service writes the state and deletes.
     #[error("through a gateway nobody {0}: the service beside the store does")]
     NoJobThere(&'static str),
     /// The other machine did not run a job.
     #[error(transparent)]
     Order(OrderError),
-    /// The owner has revoked the client that this machine is.
+    /// The owner has revoked this machine's client.
     #[error("this machine's client {client} was revoked by the owner")]
     Revoked {
         /// The client's first digits.
         client: String,
     },
-    /// The machine is enrolled as write-only, and no secret is given that would open the repository.
+    /// The machine is write-only, and no secret is given that would open the repository.
     #[error("this machine's client is write-only: it saves, and can do nothing else")]
     WriteOnly,
     /// A client cannot be made, or a machine cannot become one.
     #[error(transparent)]
     Enrollment(Box<dyn Error + Send + Sync>),
-    /// No snapshot is meant.
+    /// No snapshot matches.
     #[error("no snapshot fits \"{wanted}\"")]
     NoSnapshot {
-        /// What the command line says.
+        /// The text from the command line.
         wanted: String,
     },
-    /// Several snapshots may be meant.
+    /// Several snapshots match.
     #[error("\"{wanted}\" fits several snapshots")]
     AmbiguousSnapshot {
-        /// What the command line says.
+        /// The text from the command line.
         wanted: String,
-        /// Those that fit.
+        /// The snapshots that match.
         candidates: Vec<SnapshotRow>,
     },
-    /// `latest` is of this machine, which has made none, and of which other one it is cannot be told.
+    /// `latest` means this machine's newest snapshot, but it has none, and several other series could be meant.
     #[error("this machine (\"{host}\") has made no snapshot that fits \"latest\"; {}", others(.candidates.len()))]
     NoneOfThisHost {
         /// The name of this machine.
         host: String,
-        /// The newest of each series of others.
+        /// The newest snapshot of each other series.
         candidates: Vec<SnapshotRow>,
     },
-    /// Nothing in the repository is called so.
+    /// The repository has no object, key or the like of this name.
     #[error("the repository has no {what} \"{wanted}\"")]
     NoObject {
         /// What was looked for: `key`, `object`.
         what: &'static str,
-        /// What the command line says.
+        /// The text from the command line.
         wanted: String,
     },
-    /// The key to be removed is the one that opened the repository.
+    /// The key to remove is the one that opened the repository.
     #[error("{}", in_use(.slot, *.is_only))]
     KeyInUse {
         /// The slot's first digits.
         slot: String,
-        /// Whether no other key is there.
+        /// Whether it is the only key.
         is_only: bool,
     },
     /// The snapshot was forgotten, and prune has freed what it needs.
@@ -175,13 +175,13 @@ pub enum Failure {
         /// The snapshot's first digits.
         snapshot: String,
     },
-    /// A path to save is not there.
+    /// A path to save does not exist.
     #[error("{} does not exist", .path.display())]
     NoSuchPath {
         /// The path.
         path: PathBuf,
     },
-    /// A path to save lies in the repository, or the other way round.
+    /// A path to save is inside the repository, or contains it.
     #[error("{} lies in the repository itself", .path.display())]
     InsideRepository {
         /// The path.
@@ -190,7 +190,7 @@ pub enum Failure {
     /// A stream to save is empty.
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
-    /// An object is not what it must be, and the command cannot go on without it.
+    /// An object is damaged, and the command needs it.
     #[error("{object} is damaged")]
     Damaged {
         /// The object's name.
@@ -199,12 +199,12 @@ pub enum Failure {
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
-    /// The repository shows an older state than this machine has met.
+    /// The repository shows an older state than this machine has seen.
     #[error("{object} is older than it was: {why}")]
     Older {
         /// What is older.
         object: String,
-        /// In words.
+        /// The reason, in words.
         why: String,
     },
     /// The file with this machine's client keys is damaged.
@@ -213,53 +213,53 @@ pub enum Failure {
         /// The file.
         path: PathBuf,
     },
-    /// The ingest said no.
+    /// Ingest rejected the backup.
     #[error("the backup was rejected: {}", .reasons.join("; "))]
     Rejected {
-        /// Why.
+        /// The reasons.
         reasons: Vec<String>,
     },
-    /// The ingest has not said anything yet.
+    /// Ingest has not answered yet.
     #[error("{what} is uploaded, but not accepted yet")]
     NotYetAccepted {
         /// What was uploaded: the backup, a change.
         what: &'static str,
     },
-    /// A person was asked, and did not say yes.
+    /// The user did not confirm.
     #[error("nothing was restored or deleted: the deletions were not confirmed")]
     Declined,
-    /// The store refuses.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The file system refuses.
+    /// The file system failed.
     #[error("cannot {act} {thing}")]
     Io {
         /// What was tried: `read`, `write`.
         act: &'static str,
-        /// On which file or object.
+        /// The file or object.
         thing: String,
         /// Why not.
         #[source]
         cause: io::Error,
     },
-    /// Somebody pressed Ctrl-C or asked the process to end.
+    /// The user pressed Ctrl-C, or the process was asked to end.
     #[error("interrupted")]
     Interrupted,
-    /// Whoever read the output has gone: nothing to say, and nobody to say it to.
+    /// The reader of the output has closed it: nothing to report.
     #[error("the output was closed")]
     OutputClosed,
-    /// Anything else, in its own words.
+    /// Any other error.
     #[error(transparent)]
     Other(#[from] Box<dyn Error + Send + Sync>),
 }
 
 impl Failure {
-    /// A failure to read or write a file, named.
+    /// A failure to read or write a named file.
     pub fn io(act: &'static str, thing: impl Into<PathBuf>, cause: io::Error) -> Self {
         Self::Io { act, thing: thing.into().display().to_string(), cause }
     }
 
-    /// What becomes of a failure to write to standard output.
+    /// The failure for an error of standard output.
     pub fn output(cause: io::Error) -> Self {
         match cause.kind() {
             io::ErrorKind::BrokenPipe => Self::OutputClosed,
@@ -267,7 +267,7 @@ impl Failure {
         }
     }
 
-    /// The exit code that tells a script what happened.
+    /// The exit code for scripts.
     pub fn exit(&self) -> Exit {
         match self {
             Self::Usage(_) | Self::Location(_) => Exit::Usage,
@@ -281,7 +281,7 @@ impl Failure {
         }
     }
 
-    /// The word that tells a program what happened; stable.
+    /// The kind for programs; stable.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Usage(_) => "usage",
@@ -323,7 +323,7 @@ impl Failure {
         }
     }
 
-    /// The failure and what caused it, in one line.
+    /// The failure with its causes, in one line.
     pub fn text(&self) -> String {
         let mut text = self.to_string();
         let mut cause = self.source();
@@ -335,7 +335,7 @@ impl Failure {
         text
     }
 
-    /// The snapshots that may be meant, where several may.
+    /// The snapshots that match, if several do.
     pub(super) fn candidates(&self) -> Option<&[SnapshotRow]> {
         match self {
             Self::AmbiguousSnapshot { candidates, .. } | Self::NoneOfThisHost { candidates, .. } => Some(candidates),
@@ -352,7 +352,7 @@ impl Failure {
     }
 }
 
-/// A failure, as programs read it.
+/// A failure in JSON.
 #[derive(Serialize)]
 struct ErrorObject<'a> {
     error: String,

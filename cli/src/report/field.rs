@@ -1,4 +1,4 @@
-//! Field: values of JSON results that have one form everywhere: ids, times and paths.
+//! Field: values that have the same form in all JSON results: ids, times and paths.
 
 use core::fmt::Display;
 
@@ -14,7 +14,7 @@ use super::human;
 pub struct Hex<T>(pub T);
 
 impl<T: Display> Hex<T> {
-    /// The digits that people are shown.
+    /// The digits that people see.
     pub fn short(&self) -> String {
         self.0.to_string().chars().take(SHORT).collect()
     }
@@ -26,7 +26,7 @@ impl<T: Display> Serialize for Hex<T> {
     }
 }
 
-/// An instant, written in RFC 3339 with the offset of this machine's zone.
+/// A time, written in RFC 3339 with the offset of this machine's time zone.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Stamp(pub Time);
 
@@ -36,17 +36,17 @@ impl Serialize for Stamp {
     }
 }
 
-/// A path: the field `path` in UTF-8, and `path_bytes` in hexadecimal where that loses something.
+/// A path: field `path` in UTF-8, plus `path_bytes` in hexadecimal if UTF-8 loses something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PathField(pub Vec<u8>);
 
 impl PathField {
-    /// A path in a snapshot, written from its top.
+    /// A path in a snapshot, with a leading slash.
     pub fn of(path: &TreePath) -> Self {
         Self([b"/", path.as_bytes()].concat())
     }
 
-    /// The path as people are shown it.
+    /// The path as text for people.
     pub fn human(&self) -> String {
         human::path(&self.0)
     }
@@ -58,7 +58,7 @@ impl Serialize for PathField {
     }
 }
 
-/// Where a symbolic link points: `target`, and `target_bytes` where that loses something; neither for other entries.
+/// The target of a symbolic link: `target`, plus `target_bytes` if UTF-8 loses something; neither for other entries.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct TargetField(pub Option<Vec<u8>>);
 
@@ -68,17 +68,17 @@ impl Serialize for TargetField {
     }
 }
 
-/// Paths: the field `paths` in UTF-8, and `paths_bytes`, all of them in hexadecimal, where that loses something.
+/// Paths: field `paths` in UTF-8, plus `paths_bytes` with all of them in hexadecimal if UTF-8 loses something.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct PathsField(pub Vec<Vec<u8>>);
 
 impl PathsField {
-    /// Paths in a snapshot, written from its top.
+    /// Paths in a snapshot, with a leading slash.
     pub fn of<'a>(paths: impl IntoIterator<Item = &'a TreePath>) -> Self {
         Self(paths.into_iter().map(|path| PathField::of(path).0).collect())
     }
 
-    /// The paths as people are shown them, one a line.
+    /// The paths as text for people, one per line.
     pub fn human(&self) -> String {
         self.0.iter().map(|path| human::path(path)).collect::<Vec<_>>().join("\n")
     }

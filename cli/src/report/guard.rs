@@ -1,4 +1,4 @@
-//! Guard: what is said of series that are held, and of what was forgotten and stays. Field names are stable (`docs/cli.md`).
+//! Guard: held series, and forgotten snapshots that stay. Field names are stable (`docs/cli.md`).
 
 use std::io::{self, Write};
 
@@ -8,30 +8,30 @@ use serde::Serialize;
 use super::field::{Hex, PathsField, Stamp};
 use super::human::{self, things};
 
-/// What the policy in force keeps whatever the rules say.
+/// What the policy's guard (floor and hold) keeps.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Guarded {
-    /// Suspicious snapshots that nobody has released: nothing of their series expires or is removed.
+    /// Suspicious snapshots that nobody has released: nothing in their series expires or is removed.
     pub held: Vec<HeldField>,
-    /// Forgotten snapshots that no prune removes yet.
+    /// Forgotten snapshots that prune does not remove yet.
     pub stays: Vec<StaysField>,
 }
 
 /// A suspicious snapshot.
 #[derive(Serialize, Clone, Debug)]
 pub struct HeldField {
-    /// Who signed its series.
+    /// The client that signed its series.
     pub client: Hex<ClientId>,
-    /// What its series is of.
+    /// The source of its series.
     pub source: Hex<SourceId>,
-    /// The machine it stands for, if it can be told.
+    /// The machine that it is from, if known.
     pub host: Option<String>,
-    /// What was backed up; empty if it cannot be told.
+    /// What was backed up; empty if unknown.
     #[serde(flatten)]
     pub paths: PathsField,
     /// The snapshot.
     pub snapshot: Hex<SnapshotId>,
-    /// When it was accepted: since then its series is held.
+    /// When it was accepted; its series is held since then.
     pub accepted: Stamp,
     /// Why it is suspicious.
     pub why: String,
@@ -42,39 +42,39 @@ pub struct HeldField {
 pub struct StaysField {
     /// The snapshot.
     pub snapshot: Hex<SnapshotId>,
-    /// Who signed its series.
+    /// The client that signed its series.
     pub client: Hex<ClientId>,
-    /// What its series is of.
+    /// The source of its series.
     pub source: Hex<SourceId>,
-    /// When it was forgotten; none if that is only tried.
+    /// When it was forgotten; `None` in a dry run.
     pub forgotten: Option<Stamp>,
-    /// What keeps it.
+    /// Why it stays.
     pub by: StaysBy,
-    /// From when on nothing keeps it, where that is a matter of time.
+    /// Until when it stays, if time decides that.
     pub until: Option<Stamp>,
 }
 
 impl StaysField {
-    /// Whether it is of a held series.
+    /// Whether its series is the held one.
     pub fn is_of(&self, held: &HeldField) -> bool {
         (self.client.0, self.source.0) == (held.client.0, held.source.0)
     }
 }
 
-/// What keeps a forgotten snapshot.
+/// Why a forgotten snapshot stays.
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum StaysBy {
     /// Its series is held.
     Hold,
-    /// It is one of the last of its series that the floor keeps.
+    /// It is among the last snapshots of its series that the floor keeps.
     FloorLast,
     /// It is younger than the floor's age.
     FloorAge,
 }
 
 impl Guarded {
-    /// Writes what stays, why, since when, and what ends it.
+    /// Prints what stays, why, since when, and what ends it.
     pub fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for held in &self.held {
             let (series, client, snapshot) = (held.source.short(), held.client.short(), held.snapshot.short());

@@ -1,4 +1,4 @@
-//! Human: numbers, times, paths and tables as people read them.
+//! Human: numbers, times, paths and tables as text for people.
 
 use std::io::{self, Write};
 
@@ -7,7 +7,7 @@ use copal_engine::time::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
-/// A number of bytes with three digits or so: `1.21 GiB`.
+/// A number of bytes with about three digits: `1.21 GiB`.
 pub fn size(bytes: u64) -> String {
     const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
     if bytes < 1024 {
@@ -22,7 +22,7 @@ pub fn size(bytes: u64) -> String {
     format!("{value:.digits$} {}", UNITS[unit])
 }
 
-/// A number with its thousands apart: `1,234,567`.
+/// A number with separators: `1,234,567`.
 pub fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -40,7 +40,7 @@ pub fn things(number: u64, one: &str, many: &str) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { many })
 }
 
-/// How long something took or will take: `3.2 s`, `4:05`, `1:02:03`.
+/// A duration: `3.2 s`, `4:05`, `1:02:03`.
 pub fn duration(seconds: f64) -> String {
     if seconds < 60.0 {
         return format!("{seconds:.1} s");
@@ -54,17 +54,17 @@ pub fn clock(seconds: u64) -> String {
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
-/// An instant to the second, in a zone: `2026-01-31 17:05:00`.
+/// A time to the second, in a zone: `2026-01-31 17:05:00`.
 pub fn time_in(time: Time, zone: &TimeZone) -> String {
     timestamp(time).to_zoned(zone.clone()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
-/// An instant to the second, in the zone of this machine.
+/// A time to the second, in this machine's time zone.
 pub fn time(time: Time) -> String {
     time_in(time, &TimeZone::system())
 }
 
-/// An instant in RFC 3339, to the nanosecond where it has any, in a zone.
+/// A time in RFC 3339 in a zone, with a fraction if it has one.
 pub fn rfc3339_in(time: Time, zone: &TimeZone) -> String {
     timestamp(time).to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%.f%:z").to_string()
 }
@@ -102,7 +102,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these headings; those that begin with `>` stand right, as their columns do.
+    /// A table with these headings; a `>` before a heading aligns its column to the right.
     pub fn new(headings: &[&str]) -> Self {
         let right = headings.iter().map(|heading| heading.starts_with('>')).collect();
         let mut table = Self { rows: Vec::new(), right };

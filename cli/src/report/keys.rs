@@ -1,4 +1,4 @@
-//! Keys: what the commands say that make a repository, what it carries, and its keys. Field names are stable (`docs/cli.md`).
+//! Keys: the results of `init`, `reader` and `key`. Field names are stable (`docs/cli.md`).
 
 use std::io::{self, Write};
 
@@ -10,16 +10,16 @@ use super::field::Hex;
 use super::human;
 use super::rows::KeyKind;
 
-/// What `init` made.
+/// The result of `init`.
 #[derive(Serialize, Clone, Debug)]
 pub struct InitSummary {
     /// The repository's id.
     pub repository_id: Hex<RepositoryId>,
-    /// Where it is, as the command line names it.
+    /// Its location, as the command line names it.
     pub repository: String,
-    /// This machine, as the repository knows it.
+    /// The id of this machine's client.
     pub client: Hex<ClientId>,
-    /// The recovery code: shown this once.
+    /// The recovery code; shown only this once.
     pub recovery_code: String,
     /// The key file that was written, if one was asked for.
     pub key_file: Option<String>,
@@ -46,14 +46,14 @@ impl Answer for InitSummary {
     }
 }
 
-/// What `reader` did.
+/// The result of `reader`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ReaderSummary {
     /// The reader's name.
     pub reader: String,
-    /// The name of the text beside it.
+    /// The name of the text next to it.
     pub text: String,
-    /// Whether either was stored, or was there already.
+    /// Whether either was stored now; false if both existed.
     pub stored: bool,
     /// The descriptor that names the reader, if a new version had to be written.
     pub descriptor: Option<String>,
@@ -68,12 +68,12 @@ impl Answer for ReaderSummary {
     }
 }
 
-/// What `key recovery` made.
+/// The result of `key recovery`.
 #[derive(Serialize, Clone, Debug)]
 pub struct RecoverySummary {
     /// Its slot.
     pub slot: Hex<SlotId>,
-    /// The recovery code: shown this once.
+    /// The recovery code; shown only this once.
     pub recovery_code: String,
 }
 
@@ -88,14 +88,14 @@ fn write_recovery_code(code: &str, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "Recovery code (shown this once; write it down on paper):\n\n    {code}\n")
 }
 
-/// What `key add`, `key remove` or `key change` did.
+/// The result of `key add`, `key remove` or `key change`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct KeySummary {
-    /// What opens the repository now and did not before.
+    /// The key slot that was added.
     pub added: Option<Hex<SlotId>>,
-    /// What no longer opens it.
+    /// The key slot that was removed.
     pub removed: Option<Hex<SlotId>>,
-    /// What kind of key it is.
+    /// The kind of key.
     pub kind: Option<KeyKind>,
 }
 

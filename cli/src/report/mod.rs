@@ -1,4 +1,4 @@
-//! Report: the only place with sentences for people. Results go to standard output; all else to standard error.
+//! Report: the only module with sentences for people. Results go to standard output, all else to standard error.
 
 use std::ffi::OsStr;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
@@ -28,19 +28,19 @@ pub mod upkeep;
 
 pub use failure::Failure;
 
-/// A result: one JSON object, or what a person reads.
+/// A result: one JSON object, or text for people.
 pub trait Answer: Serialize {
-    /// Writes what a person reads.
+    /// Writes the text for people.
     fn human(&self, out: &mut dyn Write) -> io::Result<()>;
 }
 
-/// A result that comes in numbers: one JSON array, or one table.
+/// A result with many rows: one JSON array, or one table.
 pub trait List: Serialize + Sized {
-    /// Writes what a person reads.
+    /// Writes the table for people.
     fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()>;
 }
 
-/// What a command says, in the form and the amount asked for.
+/// Prints in the form and amount that the global options ask for.
 #[derive(Clone)]
 pub struct Report {
     form: Form,
@@ -54,16 +54,16 @@ enum Form {
     Json,
 }
 
-/// How much is said.
+/// How much to print.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Amount {
     /// Results, warnings and errors.
     Quiet,
     /// Also notes and progress.
     Normal,
-    /// Also what happens to each entry.
+    /// Also what happens to each entry (`-v`).
     Verbose,
-    /// Also what happens inside.
+    /// Also internal steps (`-vv`).
     Debug,
 }
 
@@ -77,7 +77,7 @@ pub struct EntryTrouble {
     pub warning: String,
 }
 
-/// An entry that was saved, and that a person may want to know something about.
+/// An entry that was saved, with a remark about it.
 #[derive(Serialize)]
 struct EntryNote<'a> {
     #[serde(flatten)]
@@ -86,7 +86,7 @@ struct EntryNote<'a> {
 }
 
 impl Report {
-    /// A report as the global options ask for. Progress is drawn only on a terminal.
+    /// A report with the global options. Draws progress only on a terminal.
     pub fn new(global: &Global) -> Self {
         let form = if global.json { Form::Json } else { Form::Human };
         let amount = match (global.quiet, global.verbose) {
@@ -100,39 +100,39 @@ impl Report {
         Self { form, amount, screen: MultiProgress::with_draw_target(target) }
     }
 
-    /// Whether as much as `amount` is said.
+    /// Whether to print messages of this amount.
     pub fn says(&self, amount: Amount) -> bool {
         self.amount >= amount
     }
 
-    /// Says something that a person may want to know: not with `--quiet`, nor in JSON.
+    /// Prints a note for people; not with `--quiet` or in JSON.
     pub fn note(&self, text: &str) {
         self.say(Amount::Normal, text);
     }
 
-    /// Shows a picture, drawn in characters, to a person: not with `--quiet`, nor in JSON.
+    /// Prints a picture made of characters for people; not with `--quiet` or in JSON.
     pub fn picture(&self, text: &str) {
         if self.form == Form::Human && self.says(Amount::Normal) {
             self.on_stderr(text);
         }
     }
 
-    /// Shows a question to a person, on its line, whatever was asked for.
+    /// Prints a question for a person, without a line end, in every mode.
     pub fn ask(&self, text: &str) {
         self.screen.suspend(|| {
-            // Who cannot read the question does not say yes.
+            // If the question cannot be printed, nobody can agree to it.
             let _ = write!(io::stderr().lock(), "{text}");
         });
     }
 
-    /// Says something at `-v` (`Verbose`) or `-vv` (`Debug`); not in JSON.
+    /// Prints a message at `-v` (`Verbose`) or `-vv` (`Debug`); not in JSON.
     pub fn say(&self, amount: Amount, text: &str) {
         if self.form == Form::Human && self.says(amount) {
             self.on_stderr(&format!("copal: {}", human::text(text)));
         }
     }
 
-    /// Warns: the work goes on, but a person should know.
+    /// Prints a warning: the work goes on.
     pub fn warn(&self, text: &str) {
         match self.form {
             Form::Human => self.on_stderr(&format!("copal: warning: {}", human::text(text))),
@@ -140,7 +140,7 @@ impl Report {
         }
     }
 
-    /// Names an entry that could not be read or written.
+    /// Prints the name of an entry that could not be read or written.
     pub fn trouble(&self, trouble: &EntryTrouble) {
         match self.form {
             Form::Human => {
@@ -150,7 +150,7 @@ impl Report {
         }
     }
 
-    /// Says something about an entry that is no trouble: to a person not with `--quiet`.
+    /// Prints a remark about an entry; for people not with `--quiet`.
     pub fn entry_note(&self, path: field::PathField, note: &str) {
         match self.form {
             Form::Human => self.note(&format!("{}: {note}", path.human())),
@@ -158,7 +158,7 @@ impl Report {
         }
     }
 
-    /// Says why a command failed and what can be done; the exit code follows from it.
+    /// Prints why a command failed and what to do; returns the exit code.
     pub fn fail(&self, failure: &Failure) -> Exit {
         match (failure, self.form) {
             (Failure::OutputClosed, _) => {}
@@ -200,28 +200,28 @@ impl Report {
         Lines { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), form: self.form }
     }
 
-    /// Begins to show progress, until what is returned is dropped.
+    /// Shows progress until the returned value is dropped.
     pub fn watch(&self, act: &'static str, progress: Arc<progress::Progress>) -> progress::Watch {
         progress::Watch::begin(&self.screen, act, progress)
     }
 
-    /// Writes whole lines, without tearing what progress has drawn.
+    /// Writes whole lines above the progress display.
     fn on_stderr(&self, text: &str) {
         self.screen.suspend(|| {
-            // Nothing can be said about an error that cannot be said.
+            // An error of standard error cannot be reported.
             let _ = writeln!(io::stderr().lock(), "{text}");
         });
     }
 }
 
-/// Results that are written one by one.
+/// Writes results one by one.
 pub struct Lines {
     out: BufWriter<StdoutLock<'static>>,
     form: Form,
 }
 
 impl Lines {
-    /// Writes one.
+    /// Writes one result.
     pub fn row(&mut self, answer: &impl Answer) -> Result<(), Failure> {
         let written = match self.form {
             Form::Human => answer.human(&mut self.out),
@@ -232,23 +232,23 @@ impl Lines {
         written.map_err(Failure::output)
     }
 
-    /// Writes bytes as they are, for `dump` and completions.
+    /// Writes raw bytes, for `dump` and completions.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.out.write_all(bytes).map_err(Failure::output)
     }
 
-    /// Takes bytes as they are, for whoever writes them piece by piece.
+    /// The raw output, for callers that write piece by piece.
     pub fn raw(&mut self) -> &mut dyn Write {
         &mut self.out
     }
 
-    /// Hands everything over.
+    /// Flushes the output.
     pub fn finish(mut self) -> Result<(), Failure> {
         self.out.flush().map_err(Failure::output)
     }
 }
 
-/// Says what is wrong with a command line, or shows the help that was asked for.
+/// Prints what is wrong with a command line, or the help text.
 pub fn usage<'a>(error: &clap::Error, mut arguments: impl Iterator<Item = &'a OsStr>) -> Exit {
     if error.use_stderr() && arguments.any(|argument| argument == "--json") {
         let text = error.to_string();
@@ -258,7 +258,7 @@ pub fn usage<'a>(error: &clap::Error, mut arguments: impl Iterator<Item = &'a Os
         eprintln!("{}", failure.json());
         return Exit::Usage;
     }
-    // Nothing can be said about an error that cannot be said.
+    // An error of standard error cannot be reported.
     let _ = error.print();
     if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }

@@ -1,4 +1,4 @@
-//! Policy: what `policy` says. Field names are stable (`docs/cli.md`).
+//! Policy: the results of `policy`. Field names are stable (`docs/cli.md`).
 
 use std::io::{self, Write};
 
@@ -9,16 +9,16 @@ use super::Answer;
 use super::field::Stamp;
 use super::human::{self, things};
 
-/// What `policy set` did.
+/// The result of `policy set`.
 #[derive(Serialize, Clone, Debug)]
 pub struct PolicySummary {
     /// The number of the change that holds the policy; none with `--dry-run`.
     pub change: Option<u64>,
-    /// Snapshots that it does not keep today.
+    /// Existing snapshots that the policy does not keep.
     pub would_expire: u64,
-    /// Suspicious snapshots of today that hold their series under it.
+    /// Existing suspicious snapshots that would hold their series.
     pub would_hold: u64,
-    /// The floor and the hold of replaced policies that go on beside those of this one.
+    /// The guard (floor and hold) of replaced policies that still applies too.
     pub lingers: Option<LingeringField>,
     /// Whether nothing was signed because `--dry-run` was given.
     pub dry_run: bool,
@@ -53,22 +53,22 @@ pub struct PolicyShown {
     pub change: Option<u64>,
     /// The policy as a file for `policy set`.
     pub policy: Option<String>,
-    /// The floor and the hold of replaced policies that go on beside those of this one.
+    /// The guard (floor and hold) of replaced policies that still applies too.
     pub lingers: Option<LingeringField>,
 }
 
-/// The floor and the hold of replaced policies, as far as they go on.
+/// The guard of replaced policies, as far as it still applies.
 #[derive(Serialize, Clone, Debug)]
 pub struct LingeringField {
-    /// Until when.
+    /// When it ends.
     pub until: Stamp,
-    /// So many snapshots of each series, those accepted last.
+    /// The last accepted snapshots of each series that it keeps.
     pub floor_last: u32,
-    /// What was accepted less than so many seconds ago.
+    /// It keeps snapshots accepted less than this long ago.
     pub floor_age_seconds: u64,
-    /// Percent of a snapshot that raise a hold.
+    /// The change in percent that raises a hold.
     pub hold_share: Option<u8>,
-    /// From how many bytes on.
+    /// The size in bytes from which a hold is raised.
     pub hold_from: Option<u64>,
 }
 

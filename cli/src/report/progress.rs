@@ -1,4 +1,4 @@
-//! Progress: how far a command is, counted by its workers and drawn ten times a second.
+//! Progress: how far a command is. Workers count; a thread draws ten times a second.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -10,7 +10,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::human::{self, count, size};
 
-/// How far a command is. Workers count; nobody waits for the screen.
+/// Counters of a running command. Workers never wait for the screen.
 #[derive(Debug, Default)]
 pub struct Progress {
     files_done: AtomicU64,
@@ -26,7 +26,7 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Says how much there is to do, once it is known; zero is unknown.
+    /// Sets the total amount of work, once known; zero means unknown.
     pub fn expect(&self, files: u64, bytes: u64) {
         self.files_total.store(files, Relaxed);
         self.bytes_total.store(bytes, Relaxed);
@@ -37,7 +37,7 @@ impl Progress {
         self.files_done.fetch_add(1, Relaxed);
     }
 
-    /// Counts bytes that were looked at: read, or known to be unchanged.
+    /// Counts bytes that were read, or known to be unchanged.
     pub fn add_done(&self, bytes: u64) {
         self.bytes_done.fetch_add(bytes, Relaxed);
     }
@@ -52,13 +52,13 @@ impl Progress {
         self.bytes_stored.fetch_add(bytes, Relaxed);
     }
 
-    /// Counts bytes of packs that a manifest names, so that no other run stores them again.
+    /// Counts bytes of packs that a manifest names, so that no other run uploads them again.
     pub fn add_claimed(&self, bytes: u64, is_all: bool) {
         self.bytes_claimed.fetch_add(bytes, Relaxed);
         self.is_all_claimed.fetch_or(is_all, Relaxed);
     }
 
-    /// What stays of a backup that ends now.
+    /// What a backup that ends now has kept, as a sentence.
     pub fn kept(&self) -> String {
         match (self.is_all_claimed.load(Relaxed), self.bytes_claimed.load(Relaxed)) {
             (true, _) => "all of it is uploaded: the snapshot counts once it is accepted".into(),
@@ -77,9 +77,9 @@ impl Progress {
         self.errors.load(Relaxed)
     }
 
-    /// Names what is worked on.
+    /// Sets the path that is worked on.
     pub fn now_at(&self, path: &[u8]) {
-        // Whoever comes at the same moment is as good an example.
+        // Another thread is setting it: its path will do.
         if let Ok(mut current) = self.current.try_lock() {
             current.clear();
             current.extend_from_slice(path);
@@ -101,7 +101,7 @@ impl Progress {
     }
 }
 
-/// Shows progress for as long as it lives.
+/// Shows progress until dropped.
 #[derive(Debug)]
 pub struct Watch {
     painter: Option<(Sender<()>, JoinHandle<()>)>,
@@ -141,7 +141,7 @@ impl Drop for Watch {
     }
 }
 
-/// Bytes a second, over the last few seconds.
+/// Bytes per second, averaged over the last few seconds.
 #[derive(Debug)]
 struct Rate {
     per_second: Option<f64>,

@@ -1,4 +1,4 @@
-//! Rows: results that come in numbers: snapshots, entries, differences, keys. Field names are stable (`docs/cli.md`).
+//! Rows: results with many rows: snapshots, entries, differences, keys. Field names are stable (`docs/cli.md`).
 
 use std::io::{self, Write};
 
@@ -17,7 +17,7 @@ pub struct SnapshotRow {
     pub id: Hex<SnapshotId>,
     /// When it was made.
     pub time: Stamp,
-    /// The machine it stands for.
+    /// The machine that it is from.
     pub host: String,
     /// What was backed up.
     #[serde(flatten)]
@@ -26,19 +26,19 @@ pub struct SnapshotRow {
     pub tags: Vec<String>,
     /// The label of its series; may be empty.
     pub label: String,
-    /// Regular files in it.
+    /// The number of regular files.
     pub files: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Who signed it.
+    /// The client that signed it.
     #[serde(flatten)]
     pub signer: SignerField,
-    /// Whether it is kept whatever the rules say.
+    /// Whether it is pinned: no rule removes it.
     pub pinned: bool,
 }
 
 impl SnapshotRow {
-    /// Says that `latest` is this one on a host that has made none.
+    /// A note that `latest` means this snapshot on a host that has none.
     pub fn as_latest_for(&self, host: &str) -> String {
         let time = human::time(self.time.0);
         let (paths, client) = (self.paths.human().replace('\n', ", "), self.signer.human());
@@ -75,7 +75,7 @@ impl List for SnapshotRow {
     }
 }
 
-/// What kind of entry it is.
+/// The kind of an entry.
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum EntryKind {
@@ -96,7 +96,7 @@ pub enum EntryKind {
 }
 
 impl EntryKind {
-    /// The kind in the type bits of a mode.
+    /// The kind in the type bits of `st_mode`.
     pub fn of_mode(mode: u32) -> Self {
         match mode & 0o170_000 {
             0o040_000 => Self::Dir,
@@ -122,13 +122,13 @@ impl EntryKind {
     }
 }
 
-/// An entry of a snapshot; as a person's line, its path.
+/// An entry of a snapshot; people see its path.
 #[derive(Serialize, Clone, Debug)]
 pub struct LsRow {
     /// Its path, from the snapshot's top.
     #[serde(flatten)]
     pub path: PathField,
-    /// What kind of entry it is.
+    /// Its kind.
     #[serde(rename = "type")]
     pub kind: EntryKind,
     /// Bytes of a regular file, else 0.
@@ -139,13 +139,13 @@ pub struct LsRow {
     pub uid: u32,
     /// The group's number.
     pub gid: u32,
-    /// The owner's name where it was known.
+    /// The owner's name, if known.
     pub user: String,
-    /// The group's name where it was known.
+    /// The group's name, if known.
     pub group: String,
     /// When the content changed last.
     pub mtime: Stamp,
-    /// Where a symbolic link points.
+    /// The target of a symbolic link.
     #[serde(flatten)]
     pub target: TargetField,
 }
@@ -156,7 +156,7 @@ impl Answer for LsRow {
     }
 }
 
-/// An entry of a snapshot; as a person's line, as `ls -l` writes it.
+/// An entry of a snapshot; people see it as in `ls -l`.
 #[derive(Serialize, Clone, Debug)]
 #[serde(transparent)]
 pub struct LongLsRow(pub LsRow);
@@ -175,12 +175,12 @@ impl Answer for LongLsRow {
     }
 }
 
-/// An entry that `find` found.
+/// A result of `find`.
 #[derive(Serialize, Clone, Debug)]
 pub struct FindRow {
     /// The snapshot it is in.
     pub snapshot: Hex<SnapshotId>,
-    /// Who signed that.
+    /// The client that signed the snapshot.
     #[serde(flatten)]
     pub signer: SignerField,
     /// The entry.
@@ -207,7 +207,7 @@ pub enum Change {
     Modified,
     /// Its content is the same; mode, owner, times or attributes differ.
     Metadata,
-    /// It is of another kind.
+    /// Its kind differs.
     Type,
 }
 
@@ -238,12 +238,12 @@ impl Answer for DiffRow {
     }
 }
 
-/// Something that opens a repository.
+/// A key slot of a repository.
 #[derive(Serialize, Clone, Debug)]
 pub struct KeyRow {
     /// Its slot's id.
     pub slot: Hex<SlotId>,
-    /// What it is.
+    /// Its kind.
     pub kind: KeyKind,
     /// When it was made.
     pub created: Stamp,
@@ -251,7 +251,7 @@ pub struct KeyRow {
     pub current: bool,
 }
 
-/// What opens a repository.
+/// The kind of a key slot.
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum KeyKind {

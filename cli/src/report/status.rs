@@ -1,4 +1,4 @@
-//! Status: what `status` says. Field names are stable (`docs/cli.md`).
+//! Status: the result of `status`. Field names are stable (`docs/cli.md`).
 
 use std::io::{self, Write};
 
@@ -13,40 +13,40 @@ use super::human::{self, Table, things};
 use super::summary::Decider;
 use super::upkeep::REPEATED;
 
-/// How things stand.
+/// The result of `status`.
 #[derive(Serialize, Clone, Debug)]
 pub struct StatusReport {
-    /// Who decides about manifests; none if the descriptor is lost.
+    /// Who decides about manifests; `None` if the descriptor is lost.
     pub ingest: Option<Decider>,
-    /// The owner's fingerprint, which a service is told to trust; none if the descriptor is lost.
+    /// The owner's fingerprint, for a service to pin; `None` if the descriptor is lost.
     pub owner: Option<Hex<OwnerFingerprint>>,
     /// The number of the newest root.
     pub root: u64,
-    /// Manifests that nobody has decided about.
+    /// Manifests that are not decided yet.
     pub waiting: Vec<WaitingField>,
-    /// Manifests that were rejected since the last one of their client that was accepted.
+    /// Manifests rejected since their client's last accepted one.
     pub rejected: Vec<RejectedField>,
     /// The newest snapshot of every series.
     pub series: Vec<SeriesField>,
-    /// What the policy keeps whatever the rules say; only the owner is told.
+    /// What the policy's guard keeps; only for the owner.
     #[serde(flatten)]
     pub guarded: Guarded,
-    /// Changes that are not folded in yet; only the owner is told.
+    /// Changes that are not folded in yet; only for the owner.
     pub changes_waiting: Option<u64>,
     /// The newest report of a check by the service.
     pub last_check: Option<JobField>,
     /// The newest report of a prune by the service.
     pub last_prune: Option<JobField>,
-    /// Chunks and pages that packs repeat which nobody has proven, as that prune has met them.
+    /// Chunks and pages that unproven packs repeat, as found by that prune.
     pub chunks_repeated: u64,
 }
 
 /// A manifest without an answer.
 #[derive(Serialize, Clone, Debug)]
 pub struct WaitingField {
-    /// Whose.
+    /// The client.
     pub client: Hex<ClientId>,
-    /// The client's name, if it can be told.
+    /// The client's name, if known.
     pub name: Option<String>,
     /// Its number.
     pub manifest: u64,
@@ -59,9 +59,9 @@ pub struct WaitingField {
 /// A manifest that was rejected.
 #[derive(Serialize, Clone, Debug)]
 pub struct RejectedField {
-    /// Whose.
+    /// The client.
     pub client: Hex<ClientId>,
-    /// The client's name, if it can be told.
+    /// The client's name, if known.
     pub name: Option<String>,
     /// Its number.
     pub manifest: u64,
@@ -74,20 +74,20 @@ pub struct RejectedField {
 /// The newest snapshot of a series.
 #[derive(Serialize, Clone, Debug)]
 pub struct SeriesField {
-    /// The machine it stands for, if it can be told.
+    /// The machine that it is from, if known.
     pub host: Option<String>,
     /// The label of the series.
     pub label: Option<String>,
-    /// What was backed up; empty if it cannot be told.
+    /// What was backed up; empty if unknown.
     #[serde(flatten)]
     pub paths: PathsField,
-    /// Names the series to whoever cannot open the rest.
+    /// The id of the series' source, which is readable without keys.
     pub source: Hex<SourceId>,
-    /// Who signed it.
+    /// The client that signed it.
     pub client: Hex<ClientId>,
-    /// That client's name, if it can be told.
+    /// The client's name, if known.
     pub client_name: Option<String>,
-    /// What that client may do, if it can be told.
+    /// The client's role, if known.
     pub role: Option<RoleField>,
     /// The snapshot.
     pub snapshot: Hex<SnapshotId>,
@@ -157,7 +157,7 @@ impl Answer for StatusReport {
 }
 
 impl SeriesField {
-    /// The client as people are shown it.
+    /// The client as text for people.
     fn who(&self) -> String {
         let name = self.client_name.as_deref().map_or_else(|| self.client.short(), human::text);
         self.role.map_or_else(|| name.clone(), |role| format!("{name} ({})", role.human()))

@@ -1,4 +1,4 @@
-//! Summary: what backup, restore, check and stats say at their end. Field names are stable (`docs/cli.md`).
+//! Summary: the results of backup, restore, check and stats. Field names are stable (`docs/cli.md`).
 
 use std::io::{self, Write};
 
@@ -12,18 +12,18 @@ use super::clients::SignerField;
 use super::field::{Hex, PathField, PathsField};
 use super::human::{self, things};
 
-/// What a backup did.
+/// The result of a backup.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct BackupSummary {
-    /// The new snapshot; none after a dry run, or if nothing had changed and `--skip-if-unchanged` was given.
+    /// The new snapshot; `None` after a dry run, or if nothing changed with `--skip-if-unchanged`.
     pub snapshot_id: Option<Hex<SnapshotId>>,
-    /// The snapshot it was compared with.
+    /// The parent snapshot (basis) that the backup compared with.
     pub basis_id: Option<Hex<SnapshotId>>,
-    /// Files that the basis does not have.
+    /// Files that the parent snapshot does not have.
     pub files_new: u64,
-    /// Files that differ from the basis.
+    /// Files that differ from the parent snapshot.
     pub files_changed: u64,
-    /// Files that are as in the basis.
+    /// Files that are as in the parent snapshot.
     pub files_unmodified: u64,
     /// Directories.
     pub dirs: u64,
@@ -31,7 +31,7 @@ pub struct BackupSummary {
     pub others: u64,
     /// Entries that could not be saved.
     pub errors: u64,
-    /// Files that changed each time they were read, saved as they were read last.
+    /// Files that changed during every read; saved as read last.
     pub changing: u64,
     /// Bytes of all files.
     pub bytes_scanned: u64,
@@ -43,7 +43,7 @@ pub struct BackupSummary {
     pub seconds: f64,
     /// Whether nothing was written because `--dry-run` was given.
     pub dry_run: bool,
-    /// Who has verified and accepted the snapshot; none if nobody has yet.
+    /// Who accepted the snapshot; `None` if it is not accepted yet.
     pub accepted_by: Option<Decider>,
 }
 
@@ -97,24 +97,24 @@ impl Answer for BackupSummary {
     }
 }
 
-/// What a restore did.
+/// The result of a restore.
 #[derive(Serialize, Clone, Debug)]
 pub struct RestoreSummary {
     /// The snapshot.
     pub snapshot_id: Hex<SnapshotId>,
-    /// The machine it stands for.
+    /// The machine that it is from.
     pub host: String,
-    /// Who signed it.
+    /// The client that signed it.
     #[serde(flatten)]
     pub signer: SignerField,
-    /// Where it was restored to, as field `path`.
+    /// The target directory, as field `path`.
     #[serde(flatten)]
     pub target: PathField,
     /// Files written.
     pub files_restored: u64,
-    /// Files that were there already, and right.
+    /// Files that were right already.
     pub files_unchanged: u64,
-    /// Files that were there and stayed, since `--overwrite` says so.
+    /// Files that were left as they were, because of `--overwrite`.
     pub files_skipped: u64,
     /// Directories.
     pub dirs: u64,
@@ -122,13 +122,13 @@ pub struct RestoreSummary {
     pub others: u64,
     /// Entries deleted because the snapshot does not have them.
     pub deleted: u64,
-    /// Entries that could not be written, or not as they were.
+    /// Entries that were not written, or not completely.
     pub errors: u64,
     /// Devices, set-user-id and set-group-id, and system attributes left out on purpose.
     pub left_out: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Files compared again after they were written.
+    /// Files read again and compared.
     pub files_verified: u64,
     /// How long it took.
     pub seconds: f64,
@@ -163,7 +163,7 @@ impl Answer for RestoreSummary {
     }
 }
 
-/// What check found.
+/// The result of a check.
 #[derive(Serialize, Clone, Debug)]
 pub struct CheckReport {
     /// Whether nothing is damaged.
@@ -189,10 +189,10 @@ pub struct Damage {
     pub why: String,
     /// Snapshots that need it.
     pub snapshots: Vec<Hex<SnapshotId>>,
-    /// Entries that need it, as far as keys were at hand to tell.
+    /// Entries that need it, as far as the available keys show.
     #[serde(flatten)]
     pub paths: PathsField,
-    /// How many more entries need it than are named.
+    /// How many more entries need it.
     pub more_paths: u64,
 }
 
@@ -202,15 +202,15 @@ pub struct Damage {
 pub enum DamageKind {
     /// It is not there.
     Missing,
-    /// It is there with other bytes than were written.
+    /// It has other bytes than were written.
     Damaged,
-    /// It cannot be what its writer claims: a signature, seal or id does not fit.
+    /// It is not what its writer claims: a signature, seal or id does not fit.
     Forged,
     /// It refers to something that the repository does not have.
     Unresolved,
-    /// Its bytes are known to be gone; a backup of a source that has them brings them back.
+    /// Its bytes are known to be gone; a backup of a source that has them heals it.
     Lost,
-    /// Nothing current needs it.
+    /// It is damaged, but nothing current needs it.
     Stale,
 }
 
@@ -258,13 +258,13 @@ impl Answer for CheckReport {
 }
 
 impl CheckReport {
-    /// What is to be done first about what was found.
+    /// What to do first about the findings.
     fn remedy(&self) -> &'static str {
         let mut needed = self.errors.iter().filter(|damage| damage.kind != DamageKind::Stale).peekable();
         if needed.peek().is_none() {
             return "No snapshot needs that: \"copal repair\" writes again what can be, and prune removes what is out of use.";
         }
-        // What else was found may only look damaged by an index that is.
+        // A damaged index may make other objects look damaged too.
         match needed.any(|damage| is_index(&damage.object)) {
             true => {
                 "Run \"copal rebuild-index\" while nobody else writes to the repository, then \"copal check --full\"."
@@ -274,10 +274,10 @@ impl CheckReport {
     }
 }
 
-/// What the repository holds.
+/// The result of `stats`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Stats {
-    /// Snapshots that are kept.
+    /// Kept snapshots.
     pub snapshots: u64,
     /// Bytes of all files of all snapshots.
     pub logical_bytes: u64,
@@ -289,7 +289,7 @@ pub struct Stats {
     pub chunks: u64,
     /// Stored bytes that no snapshot needs.
     pub dead_bytes: u64,
-    /// Dead bytes in blocks that also hold live ones: freed when those are written again.
+    /// Dead bytes in blocks that also hold live data; they become free when that is rewritten.
     pub trapped_bytes: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Upkeep: what the commands say that keep and thin out a repository. Field names are stable (`docs/cli.md`).
+//! Upkeep: the results of commands that maintain a repository. Field names are stable (`docs/cli.md`).
 
 use std::io::{self, Write};
 
@@ -12,7 +12,7 @@ use super::guard::Guarded;
 use super::human::{self, Table, things};
 use super::summary::Decider;
 
-/// What `forget` decided about the snapshots.
+/// The result of `forget`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ForgetReport {
     /// The snapshots that were considered.
@@ -21,13 +21,13 @@ pub struct ForgetReport {
     pub kept: u64,
     /// How many are forgotten.
     pub forgotten: u64,
-    /// Bytes that only forgotten snapshots need, as far as it was worked out.
+    /// Bytes that only forgotten snapshots need, if computed.
     pub freeable_bytes: Option<u64>,
-    /// From when prune may free them.
+    /// When prune may free them.
     pub freeable_from: Option<Stamp>,
-    /// Who prunes: whoever runs the command where it reaches the store itself, else the service.
+    /// Who prunes: the user if the command reaches the store itself, else the service.
     pub pruned_by: Decider,
-    /// What the policy keeps of the forgotten ones for the time being.
+    /// Forgotten snapshots that the policy's guard keeps for now.
     #[serde(flatten)]
     pub guarded: Guarded,
     /// Whether nothing was forgotten because `--dry-run` was given.
@@ -41,9 +41,9 @@ pub struct ForgetRow {
     pub id: Hex<SnapshotId>,
     /// When it was made.
     pub time: Stamp,
-    /// The machine it stands for.
+    /// The machine that it is from.
     pub host: String,
-    /// Who signed it.
+    /// The client that signed it.
     #[serde(flatten)]
     pub signer: SignerField,
     /// What was backed up.
@@ -98,34 +98,34 @@ impl Answer for ForgetReport {
     }
 }
 
-/// What `prune` did.
+/// The result of `prune`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct PruneReport {
-    /// Entries of the index that nothing needs any more, marked in this run.
+    /// Index entries that nothing needs any more, flagged in this run.
     pub entries_flagged: u64,
     /// Entries of the index removed.
     pub entries_removed: u64,
     /// Packs deleted.
     pub packs_deleted: u64,
-    /// Packs whose live blocks were written anew.
+    /// Packs whose live blocks were copied.
     pub packs_rewritten: u64,
     /// Bytes deleted.
     pub bytes_freed: u64,
-    /// Bytes written anew.
+    /// Bytes copied.
     pub bytes_rewritten: u64,
     /// Bytes that a later run will free.
     pub bytes_pending: u64,
-    /// From when on.
+    /// When it can.
     pub pending_until: Option<Stamp>,
-    /// Bytes of blocks that nothing needs, in packs of which most is needed.
+    /// Bytes of dead blocks in packs that are mostly live.
     pub bytes_dead: u64,
-    /// Bytes that nothing needs, in blocks that also hold what is needed.
+    /// Dead bytes in blocks that also hold live data.
     pub bytes_trapped: u64,
-    /// Chunks and pages that backups are asked to upload again, so that the blocks they lie in can be freed.
+    /// Chunks and pages marked as wanted: backups upload them again, so that their blocks can be freed.
     pub chunks_wanted: u64,
-    /// Forgotten snapshots that stay, since the policy's floor or a hold keeps them.
+    /// Forgotten snapshots that the policy's floor or a hold keeps.
     pub snapshots_stay: u64,
-    /// Chunks and pages that packs repeat which nobody has proven.
+    /// Chunks and pages that unproven packs repeat.
     pub chunks_repeated: u64,
     /// How long it took.
     pub seconds: f64,
@@ -176,10 +176,10 @@ impl Answer for PruneReport {
     }
 }
 
-/// Tells people what to do about chunks that unproven packs repeat.
+/// The advice about chunks that unproven packs repeat.
 pub(super) const REPEATED: &str = "\"copal check --full\" proves what is sound and names the packs that lie.";
 
-/// What `tag`, `pin`, `unpin` or `undelete` changed.
+/// The result of `tag`, `pin`, `unpin` or `undelete`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ChangeSummary {
     /// The change's number; none if there was nothing to change.
@@ -197,7 +197,7 @@ impl Answer for ChangeSummary {
     }
 }
 
-/// What `ingest` folded in.
+/// The result of `ingest`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct IngestReport {
     /// Manifests accepted.
@@ -217,12 +217,12 @@ impl Answer for IngestReport {
     }
 }
 
-/// What `compact` merged.
+/// The result of `compact`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct CompactReport {
-    /// Index segments there were.
+    /// Index segments before.
     pub segments_before: u64,
-    /// Index segments there are now.
+    /// Index segments after.
     pub segments_after: u64,
     /// The number of the newest root.
     pub root: u64,
@@ -238,14 +238,14 @@ impl Answer for CompactReport {
     }
 }
 
-/// What `repair` found.
+/// The result of `repair`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct RepairReport {
     /// Chunks and pages that were lost and are back.
     pub healed: u64,
     /// Chunks and pages that are still lost.
     pub lost: u64,
-    /// Snapshots that cannot be restored whole.
+    /// Snapshots that cannot be restored completely.
     pub snapshots: Vec<Hex<SnapshotId>>,
     /// The first entries that cannot be restored.
     #[serde(flatten)]
@@ -278,7 +278,7 @@ impl Answer for RepairReport {
     }
 }
 
-/// What `rebuild-index` made.
+/// The result of `rebuild-index`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct RebuildReport {
     /// The number of the root that was written.
@@ -289,7 +289,7 @@ pub struct RebuildReport {
     pub entries: u64,
     /// Snapshots that were found.
     pub snapshots: u64,
-    /// Chunks and pages that a snapshot needs and no pack has.
+    /// Chunks and pages that a snapshot needs and no pack holds.
     pub lost: u64,
 }
 
@@ -304,7 +304,7 @@ impl Answer for RebuildReport {
     }
 }
 
-/// What `cache clean` deleted.
+/// The result of `cache clean`.
 #[derive(Serialize, Clone, Debug)]
 pub struct CacheSummary {
     /// The cache's directory.
@@ -320,7 +320,7 @@ impl Answer for CacheSummary {
     }
 }
 
-/// What `version` says.
+/// The result of `version`.
 #[derive(Serialize, Clone, Debug)]
 pub struct VersionSummary {
     /// The program's version.
@@ -335,7 +335,7 @@ impl Answer for VersionSummary {
     }
 }
 
-/// An object of the repository, as `cat` shows it.
+/// An object of the repository, shown by `cat`.
 #[derive(Serialize, Clone, Debug)]
 #[serde(transparent)]
 pub struct CatReport(pub serde_json::Value);

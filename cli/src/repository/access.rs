@@ -1,5 +1,5 @@
-//! Access: a repository as whoever saves to it holds it. Everything but saving takes a [`Repository`], which only the
-//! owner's secret opens.
+//! Access: a repository as a client that backs up to it holds it. Everything but backups takes a [`Repository`], which
+//! only the owner secret opens.
 
 use std::sync::Arc;
 
@@ -16,12 +16,12 @@ use super::{Enrolled, Repository};
 use crate::entropy::{random, secret};
 use crate::site::Site;
 
-/// A repository as whoever saves to it holds it.
+/// A repository as a client that backs up to it holds it.
 #[derive(Copy, Clone)]
 pub enum Access<'a> {
-    /// With the owner's secret.
+    /// A full client, which knows the owner secret.
     Owner(&'a Repository),
-    /// With the key of one domain, and no key that opens anything.
+    /// A write-only client: it has the key of one domain, and no key that decrypts.
     WriteOnly(&'a Enrolled),
 }
 
@@ -62,7 +62,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// What the repository says of itself; none if that was lost.
+    /// The descriptor; none if it is lost or damaged.
     pub fn descriptor(self) -> Option<&'a Descriptor> {
         match self {
             Self::Owner(repository) => repository.descriptor.as_ref(),
@@ -70,7 +70,7 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// What jobs of the service work with.
+    /// The context that jobs of the service run in.
     pub fn host(self) -> Host<'a> {
         match self {
             Self::Owner(repository) => repository.host(),
@@ -78,12 +78,12 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Whether this process decides about its own manifests: clients ingest, and it is no write-only one.
+    /// Whether this process ingests its own manifests: clients ingest here, and this one is a full client.
     pub fn decides(self) -> bool {
         matches!(self, Self::Owner(repository) if repository.ingests())
     }
 
-    /// The keys of a domain; a write-only client has those of its own.
+    /// The keys of a domain. A write-only client has only those of its own domain, and panics for others.
     pub fn domain_keys(self, domain: DomainId) -> DomainKeys {
         match self {
             Self::Owner(repository) => repository.domain_keys(domain),
@@ -103,7 +103,7 @@ impl<'a> Access<'a> {
     }
 }
 
-/// A new session, wrapped for the owner of this key.
+/// A new session, whose key is wrapped for this owner key.
 pub(super) fn new_session(
     repository: RepositoryId,
     domain: DomainId,

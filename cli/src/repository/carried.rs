@@ -1,5 +1,5 @@
-//! Carried: the reader that a repository carries, a WebAssembly program that restores without this one, and a text beside
-//! it that tells how. Where this program was built with it, it is inside.
+//! Carried: the reader in a repository (a WebAssembly program that restores without Copal), and the text beside it that
+//! explains how to use it. A build of Copal may contain the reader.
 
 use std::borrow::Cow;
 
@@ -15,36 +15,36 @@ use copal_store::{Created, Op, Store, StoreError};
 use super::{NamedDescriptor, Newest, Repository, list_descriptors, newest_descriptor};
 use crate::wait::wait;
 
-/// A reader.
+/// A reader's bytes.
 pub struct Reader(Cow<'static, [u8]>);
 
 /// Bytes that are no reader.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadReader {
-    /// Something else.
+    /// It does not begin like a WebAssembly module.
     #[error("it is no WebAssembly module")]
     Module,
-    /// Larger than a repository may carry.
+    /// It is larger than a repository may carry.
     #[error("it has {0} bytes, allowed are {READER_BYTES}")]
     Length(u64),
 }
 
-/// What became of a reader.
+/// What storing a reader changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Carried {
-    /// Whether it or its text was stored.
+    /// Whether the reader or its text was new to the store.
     pub is_stored: bool,
-    /// The descriptor that was written to name it.
+    /// The name of the descriptor that was written to name it; none if the newest named it already.
     pub descriptor: Option<String>,
 }
 
 impl Reader {
-    /// The reader inside this program; none if it was built without.
+    /// The reader inside this program; none if it was built without one.
     pub fn inside() -> Option<Self> {
         (!INSIDE.is_empty()).then_some(Self(Cow::Borrowed(INSIDE)))
     }
 
-    /// Takes a reader that was built otherwise.
+    /// Checks and takes a reader from elsewhere.
     pub fn new(bytes: Vec<u8>) -> Result<Self, BadReader> {
         match bytes.len() as u64 {
             _ if !bytes.starts_with(MODULE) => Err(BadReader::Module),
@@ -58,7 +58,7 @@ impl Reader {
         ObjectHash::of(&self.0)
     }
 
-    /// Stores it and its text, the text first: nobody shall find a program without a word about it.
+    /// Stores the reader and its text; the text first, so that no reader is ever without one.
     pub(super) fn store(&self, store: &dyn Store) -> Result<ObjectHash, StoreError> {
         self.store_missing(store)?;
         Ok(self.hash())
@@ -80,8 +80,8 @@ impl Reader {
     }
 }
 
-/// Stores a reader in a repository, and writes the next version of the descriptor if the newest does not name it. None if
-/// the repository has no descriptor that can be used.
+/// Stores a reader in a repository, and writes the next version of the descriptor if the newest does not name it. None
+/// if the repository has no usable descriptor.
 pub fn carry(repository: &Repository, reader: &Reader) -> Result<Option<Carried>, StoreError> {
     let (store, owner) = (repository.store().as_ref(), &repository.owner);
     let Some(opened) = &repository.descriptor else { return Ok(None) };
@@ -90,12 +90,12 @@ pub fn carry(repository: &Repository, reader: &Reader) -> Result<Option<Carried>
     Ok(named.map(|named| Carried { is_stored, descriptor: named.version() }))
 }
 
-/// Whether the newest descriptor names a reader.
+/// How the newest descriptor came to name a reader.
 #[derive(Debug, PartialEq, Eq)]
 enum Named {
-    /// It did before.
+    /// It named the reader before.
     Already,
-    /// This version was written for it.
+    /// The descriptor with this name was written for it.
     Now(String),
 }
 
@@ -108,8 +108,8 @@ impl Named {
     }
 }
 
-/// Has the newest descriptor name a reader. None if there is no descriptor that can be used, or only an older one than was
-/// seen.
+/// Makes the newest descriptor name a reader. None if there is no usable descriptor, or only one older than version
+/// `seen`.
 fn name(
     store: &dyn Store,
     owner: &OwnerSecret,
@@ -132,19 +132,19 @@ fn name(
         if wait(objects::create_own(store, &last, bytes))? {
             return Ok(Some(Named::Now(last)));
         }
-        // Somebody else was faster: the next one is made of what they have written.
+        // Another writer took this version: try the next one, based on theirs.
     }
     let source = "others write descriptors faster".into();
     Err(StoreError::Transient { op: Op::Create, key: last, source })
 }
 
-/// What `build.rs` was given, or nothing.
+/// The reader that `build.rs` was given; empty if none.
 const INSIDE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/reader.wasm"));
 
-/// Versions that others may write meanwhile.
+/// Attempts, each of which may lose its version to another writer.
 const ATTEMPTS: usize = 8;
 
-/// How a module begins.
+/// The first bytes of a WebAssembly module.
 const MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
 #[cfg(test)]
@@ -165,7 +165,7 @@ mod tests {
         OwnerSecret::new(RepositoryId([0xc0; 16]), secret(1), secret(2), secret(3))
     }
 
-    /// A version that says who ingests, and names no reader.
+    /// Writes a version that names no reader.
     fn write(store: &MemoryStore, version: u64, ingest: IngestBy) {
         let descriptor = Descriptor {
             version,
@@ -191,7 +191,7 @@ mod tests {
             let listed = list_descriptors(&store);
             listings += 1;
             if listings == 1 {
-                // Between the listing and what is made of it.
+                // Another writer adds a version after the first listing.
                 write(&store, 2, IngestBy::Service);
             }
             listed

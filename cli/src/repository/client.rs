@@ -1,4 +1,4 @@
-//! The client that this machine is: its signing keys, kept in the state directory, and its record in the repository.
+//! This machine's client: its signing keys in the state directory, and its record in the repository.
 
 use std::fs;
 use std::io;
@@ -22,7 +22,7 @@ use crate::entropy::{random, secret};
 use crate::places::{PlaceError, create_private_dir, write_private};
 use crate::wait::wait;
 
-/// The client that this machine is.
+/// This machine's client.
 pub struct LocalClient {
     /// Its id.
     pub id: ClientId,
@@ -50,13 +50,13 @@ pub enum ClientError {
     /// The file with its keys is damaged.
     #[error("{} does not hold a client's keys", .0.display())]
     Damaged(PathBuf),
-    /// It is enrolled as write-only.
+    /// This machine is enrolled as write-only.
     #[error("this machine's client is write-only: it saves, and does nothing else")]
     WriteOnly,
-    /// The owner has revoked it.
+    /// The owner has revoked the client.
     #[error("this machine's client {0} was revoked by the owner")]
     Revoked(ClientId),
-    /// Its record in the repository is not sound.
+    /// The client's record in the repository is not sound, or is of other keys.
     #[error("the repository's record of this machine's client {0} is not sound")]
     Record(ClientId),
     /// There is no descriptor that names the shared domain.
@@ -71,8 +71,8 @@ pub enum ClientError {
 }
 
 impl LocalClient {
-    /// The id of the client that this machine is, full or write-only. None if it is none yet, or if its keys are damaged: who
-    /// only reads needs none.
+    /// The id of this machine's client, full or write-only. None if it has no client yet, or if its keys are damaged:
+    /// reading needs none.
     pub fn id_in(state_dir: &Path) -> Option<ClientId> {
         match Credentials::find(state_dir) {
             Ok(Some(credentials)) => Some(credentials.client),
@@ -80,9 +80,9 @@ impl LocalClient {
         }
     }
 
-    /// The client that this machine is; registers it as a new full client if it is none yet.
+    /// This machine's client. Registers a new full client if there is none yet.
     pub fn load_or_register(repository: &Repository, name: &str) -> Result<Self, ClientError> {
-        // Keys of a full client would let whoever takes this machine over forget snapshots.
+        // On a write-only machine, keys of a full client would let a thief forget snapshots.
         if Credentials::are_in(repository.state_dir()) {
             return Err(ClientError::WriteOnly);
         }
@@ -100,12 +100,12 @@ impl LocalClient {
                 Ok(Self { id, keys, domain: record.domain })
             }
             Some(_) => Err(ClientError::Record(id)),
-            // Registering was interrupted after the keys were kept, or the record was lost.
+            // Registering was interrupted after the keys were written, or the record was lost.
             None => Self::write_record(repository, id, keys, name),
         }
     }
 
-    /// The keys are kept before the record is written: a record without keys would be of no use to anybody.
+    /// Writes the keys before the record, because a record without keys is useless.
     fn register(repository: &Repository, path: PathBuf, name: &str) -> Result<Self, ClientError> {
         create_private_dir(repository.state_dir())?;
         let id = ClientId(random());
@@ -138,7 +138,7 @@ impl LocalClient {
     }
 }
 
-/// The keys in a file; none if it is not there.
+/// Reads the id and keys from a file; none if there is no such file.
 pub(super) fn kept(path: &Path) -> Result<Option<(ClientId, ClientKeys)>, ClientError> {
     match fs::read(path) {
         Ok(bytes) => match decode(&Zeroizing::new(bytes)) {

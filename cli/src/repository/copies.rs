@@ -1,5 +1,5 @@
-//! Copies: key slots are stored twice, so that one damaged object does not lock everybody out, and so are client records,
-//! without which nobody believes a client's snapshots.
+//! Copies: restores missing second copies. Key slots are stored twice, so that one damaged object does not lock
+//! everybody out. So are client records, because a client's snapshots cannot be verified without them.
 
 use std::collections::BTreeSet;
 
@@ -13,16 +13,16 @@ use copal_store::{Store, StoreError};
 use super::Repository;
 use crate::wait::wait;
 
-/// What became of the copies that were not whole.
+/// The copies that were missing or damaged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Copies {
-    /// Were missing and are written again.
+    /// Names of copies that were missing and are written again.
     pub restored: Vec<String>,
-    /// Are damaged: objects are never replaced.
+    /// Names of damaged copies. They stay, because objects are never replaced.
     pub damaged: Vec<String>,
 }
 
-/// Writes the missing copies of client records again, from the other ones.
+/// Writes missing copies of client records again, from the whole ones.
 pub fn restore_record_copies(repository: &Repository) -> Result<Copies, JobError> {
     let (store, host) = (repository.store().as_ref(), repository.host());
     let mut copies = Copies::default();
@@ -35,7 +35,7 @@ pub fn restore_record_copies(repository: &Repository) -> Result<Copies, JobError
     Ok(copies)
 }
 
-/// Writes the missing copies of key slots again, from the other one.
+/// Writes missing copies of key slots again, from the whole ones.
 pub fn restore_copies(store: &dyn Store) -> Result<Copies, StoreError> {
     let listed = wait(objects::list(store, "keys/"))?;
     let id = |name: &str| SlotId::from_hex(name.split('/').nth(1)?).ok();

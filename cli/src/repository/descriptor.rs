@@ -1,4 +1,4 @@
-//! Descriptor: written again where it was lost or damaged. Objects are never replaced, so it gets the next version.
+//! Descriptor: writes it again where it was lost or damaged, as the next version, because objects are never replaced.
 
 use bytes::Bytes;
 use copal_engine::client::{ClientRecord, Role};
@@ -12,9 +12,9 @@ use copal_store::StoreError;
 use super::{Repository, list_descriptors, seen};
 use crate::wait::wait;
 
-/// Writes a new descriptor if the newest cannot be used; gives its name. It says what the newest sound one says. If there
-/// is none, client records and receipts tell, and parameters are those of new repositories: others would only let chunks
-/// be cut elsewhere. Without a client record nobody knows the shared domain then, and nothing is written.
+/// Writes a new descriptor if the newest cannot be used; returns its name. It copies the newest sound one. Without any,
+/// client records and receipts supply the facts, and parameters are the defaults: others only change cut points.
+/// Without a full client's record the shared domain is unknown, and nothing is written.
 pub fn restore_descriptor(repository: &Repository) -> Result<Option<String>, JobError> {
     if repository.descriptor.is_some() {
         return Ok(None);
@@ -39,7 +39,7 @@ pub fn restore_descriptor(repository: &Repository) -> Result<Option<String>, Job
     Ok(wait(objects::create_own(store.as_ref(), &name, bytes))?.then_some(name))
 }
 
-/// A descriptor of what client records and receipts tell.
+/// A descriptor made from client records and receipts; none without a full client's record.
 fn told_by_others(repository: &Repository, version: u64) -> Result<Option<Descriptor>, JobError> {
     let Some(record) = full_client(repository)? else { return Ok(None) };
     let owner = &repository.owner;
@@ -72,8 +72,8 @@ fn full_client(repository: &Repository) -> Result<Option<ClientRecord>, JobError
     Ok(oldest)
 }
 
-/// Who answered manifests so far: clients, if one has answered the first manifest of any client. Those that come through a
-/// gateway the service answers there, too.
+/// Who has ingested so far: clients, if a client wrote the first receipt of any client. (In such a repository the
+/// service writes the receipts of clients behind a gateway.)
 fn ingested_by(repository: &Repository) -> Result<IngestBy, StoreError> {
     let store = repository.store().as_ref();
     let (mut by, mut last) = (IngestBy::Client, None);

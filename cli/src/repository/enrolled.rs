@@ -1,5 +1,5 @@
-//! Enrolled: what a write-only machine holds, and the repository as it sees it. It opens nothing of what is stored: session
-//! keys are wrapped for the owner alone, and the device key seals its own cache.
+//! Enrolled: a write-only machine's credentials, and its view of the repository. It cannot open stored data: session
+//! keys are wrapped for the owner alone, and the device key seals only its own cache.
 
 use std::fs;
 use std::io;
@@ -24,28 +24,28 @@ use crate::places::{PlaceError, create_private_dir, write_private};
 use crate::site::Site;
 use crate::wait::wait;
 
-/// What a write-only client holds; the file it lies in is the machine's own.
+/// The credentials of a write-only client. The format of their file is this machine's own.
 pub struct Credentials {
     /// The repository.
     pub repository: RepositoryId,
     /// The client.
     pub client: ClientId,
-    /// The domain it writes to, which is its own.
+    /// The client's own domain, which it writes to.
     pub domain: DomainId,
-    /// Names the owner's public keys: no descriptor with others is believed.
+    /// Fingerprint of the owner's public keys. A descriptor with other keys is rejected.
     pub owner: OwnerFingerprint,
-    /// Names and cuts chunks of its domain; opens nothing.
+    /// Derives chunk ids and cut points in the domain; cannot decrypt.
     pub domain_key: DomainKey,
     /// Signs manifests and requests.
     pub keys: ClientKeys,
-    /// Seals what this machine keeps of its own trees.
+    /// Seals this machine's kept trees.
     pub device: Secret,
     /// Where the repository is.
     pub address: String,
 }
 
 impl Credentials {
-    /// What a state directory of one repository holds; none if the machine is not enrolled as write-only.
+    /// Reads the credentials in a repository's state directory; none if the machine is not enrolled as write-only.
     pub fn find(state_dir: &Path) -> Result<Option<Self>, ClientError> {
         let path = state_dir.join(FILE);
         match fs::read(&path) {
@@ -58,7 +58,7 @@ impl Credentials {
         }
     }
 
-    /// The state directories below a directory that hold some.
+    /// The state directories below a directory that hold credentials, sorted.
     pub fn directories(state: &Path) -> Vec<PathBuf> {
         let entries = fs::read_dir(state).into_iter().flatten().flatten().map(|entry| entry.path());
         let mut found: Vec<PathBuf> = entries.filter(|path| Self::are_in(path)).collect();
@@ -66,7 +66,7 @@ impl Credentials {
         found
     }
 
-    /// Whether a state directory holds some, sound or not.
+    /// Whether a state directory holds credentials, sound or not.
     pub fn are_in(state_dir: &Path) -> bool {
         state_dir.join(FILE).exists()
     }
@@ -133,17 +133,17 @@ pub struct Enrolled {
     pub(super) site: Site,
     pub(super) store: Arc<dyn Store>,
     pub(super) descriptor: Descriptor,
-    /// The owner's key, for which sessions are wrapped.
+    /// The owner's public key that session keys are wrapped for.
     pub(super) kem: KemPublic,
-    /// What the client holds.
+    /// The client's credentials.
     pub credentials: Credentials,
-    /// Where copies of its trees are kept; none if there is no place for them.
+    /// Directory of the kept trees; none if this machine has no cache directory.
     pub cache_dir: Option<PathBuf>,
 }
 
 impl Enrolled {
-    /// Opens the repository of a site, if its newest descriptor is that of the owner who enrolled the client, and none older
-    /// than this machine has seen.
+    /// Opens the repository of a site. The newest descriptor must be of the owner who enrolled the client, and not
+    /// older than this machine has seen.
     pub fn open(
         site: &Site,
         credentials: Credentials,
@@ -163,7 +163,7 @@ impl Enrolled {
         Ok(Self { site: site.clone(), store, descriptor, kem, credentials, cache_dir })
     }
 
-    /// The client, if the owner has not revoked it.
+    /// This machine's client; fails if the owner has revoked it, or if its record does not match the credentials.
     pub fn client(&self) -> Result<LocalClient, ClientError> {
         let credentials = &self.credentials;
         let id = credentials.client;
@@ -178,7 +178,7 @@ impl Enrolled {
         Ok(LocalClient { id, keys: credentials.keys.clone(), domain: credentials.domain })
     }
 
-    /// What jobs of the service work with.
+    /// The context that jobs of the service run in.
     pub(super) fn host(&self) -> Host<'_> {
         Host {
             store: self.store.as_ref(),
@@ -190,7 +190,7 @@ impl Enrolled {
     }
 }
 
-/// The owner's key for sessions, if the descriptor is that of the owner with this fingerprint.
+/// The owner's key for sessions; fails if the descriptor is not of this repository and owner.
 pub(super) fn owners_kem(
     descriptor: &Descriptor,
     repository: RepositoryId,
@@ -204,7 +204,7 @@ pub(super) fn owners_kem(
 
 const FILE: &str = "enrolled";
 const VERSION: u8 = 1;
-/// Bytes before the address.
+/// Bytes of an encoded file before the address.
 const FIXED: usize = 1 + 3 * 16 + 32 + 32 + ClientKeys::LEN + 32;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Making a repository: the owner's secret, its slots, the descriptor. The descriptor comes last: a directory without it
-//! is not yet a repository, and a crash before leaves nothing that looks like one.
+//! Init: writes the owner secret's key slots, then the descriptor. The descriptor comes last: without it a directory is
+//! not yet a repository, so a crash leaves nothing that looks like one.
 
 use bytes::Bytes;
 use copal_engine::id::{DomainId, RepositoryId, SlotId};
@@ -20,27 +20,27 @@ use crate::entropy::{random, secret};
 use crate::site::Site;
 use crate::wait::wait;
 
-/// What a repository is made with.
+/// Options of a new repository.
 pub struct Init<'a> {
-    /// Where.
+    /// The site to make it at.
     pub site: &'a Site,
-    /// What opens it from now on, besides the recovery code.
+    /// Secrets that open the repository, besides the recovery code.
     pub inputs: &'a [SlotInput],
-    /// Its parameters.
+    /// The descriptor's parameters.
     pub parameters: Parameters,
-    /// Who ingests.
+    /// Whether clients or a service ingest.
     pub ingest: IngestBy,
     /// Cost of unlocking with a passphrase.
     pub argon2: Argon2Params,
-    /// The reader that it is to carry.
+    /// The reader to store in it.
     pub reader: Option<&'a Reader>,
 }
 
-/// A repository that was made.
+/// A new repository.
 pub struct Initialised {
     /// Its id.
     pub repository: RepositoryId,
-    /// Opens the repository when everything else is lost; shown once.
+    /// The recovery code, which opens the repository when all other secrets are lost. Shown once.
     pub recovery_code: Zeroizing<String>,
     /// The owner's secret.
     pub owner: OwnerSecret,
@@ -49,19 +49,19 @@ pub struct Initialised {
 /// Why a repository cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
-    /// There is one already.
+    /// The site holds a repository already.
     #[error("{0} is a repository already")]
     Exists(String),
-    /// Something else is in the directory.
+    /// The site holds other files.
     #[error("{0} holds other files")]
     NotEmpty(String),
-    /// The store failed, or cannot hold a repository safely.
+    /// The store failed, or is not safe for a repository.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
 
-/// Makes a repository where there is nothing yet, or finishes one that an interrupted run began, if
-/// the same secret opens it.
+/// Makes a repository in an empty place, or finishes one that an interrupted `init` began, if the first of `inputs`
+/// opens its slots.
 pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     let name = options.site.location().to_string();
     let store = options.site.store();
@@ -69,7 +69,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     if !list_descriptors(&store)?.is_empty() || (!slots.is_empty() && !is_unfinished(&store)?) {
         return Err(InitError::Exists(name));
     }
-    // The reader comes after the slots: without any, what lies there is somebody else's.
+    // `init` stores the reader after the slots: a reader without slots was put there by somebody else.
     let is_reader_strange = slots.is_empty() && !wait(objects::list(&store, "reader/"))?.is_empty();
     if is_reader_strange || options.site.holds_other_files().unwrap_or(true) {
         return Err(InitError::NotEmpty(name));
@@ -106,8 +106,8 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     Ok(Initialised { repository: owner.repository(), recovery_code, owner })
 }
 
-/// Whether key slots are all there is: an `init` was interrupted before it wrote the descriptor, and nothing can have been
-/// stored since.
+/// Whether an `init` was interrupted before it wrote the descriptor: there are only key slots, readers and temporary
+/// files, so nothing was backed up since.
 pub(super) fn is_unfinished(store: &dyn Store) -> Result<bool, StoreError> {
     if !wait(objects::list(store, "copal/"))?.is_empty() {
         return Ok(false);
@@ -118,7 +118,7 @@ pub(super) fn is_unfinished(store: &dyn Store) -> Result<bool, StoreError> {
     Ok(listed.iter().all(|object| is_of_init(object.key.as_str())))
 }
 
-/// The owner's secret of a repository that was begun; an error if none of what is given opens it.
+/// Unlocks the owner secret of an unfinished repository, if there is one, with the first input.
 fn begun(options: &Init<'_>, slots: Vec<FoundSlot>) -> Option<Result<OwnerSecret, OpenError>> {
     if slots.is_empty() {
         return None;
@@ -127,7 +127,7 @@ fn begun(options: &Init<'_>, slots: Vec<FoundSlot>) -> Option<Result<OwnerSecret
     Some(unlock(options.site.location(), slots, input, None, &|_| false).map(|(owner, _)| owner))
 }
 
-/// Writes a key slot, twice.
+/// Writes both copies of a new key slot.
 pub fn add_slot(
     store: &dyn Store,
     owner: &OwnerSecret,

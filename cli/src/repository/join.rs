@@ -1,4 +1,4 @@
-//! Joining: an enrollment becomes a client with keys of its own, once.
+//! Join: an enrollment becomes a client with keys of its own, once.
 
 use std::path::Path;
 
@@ -36,25 +36,25 @@ pub enum JoinError {
         #[source]
         source: Option<DescriptorError>,
     },
-    /// The repository knows no such client.
+    /// The repository has no record of the client.
     #[error("the repository has no client {0} that waits to be joined")]
     Unknown(ClientId),
-    /// Somebody has joined already.
+    /// The enrollment was used already.
     #[error("the enrollment of client {0} was used already")]
     Used(ClientId),
-    /// The owner has revoked it.
+    /// The owner has revoked the client.
     #[error("the enrollment of client {0} was revoked")]
     Revoked(ClientId),
-    /// The record of the client says something else than the enrollment.
+    /// The client's record contradicts the enrollment.
     #[error("the repository's record of client {0} does not agree with the enrollment")]
     Record(ClientId),
-    /// The machine is another client of this repository.
+    /// This machine already is another client of this repository.
     #[error("this machine is a client of that repository already")]
     AlreadyClient,
-    /// What the machine keeps cannot be read.
+    /// This machine's keys cannot be read.
     #[error(transparent)]
     Client(#[from] ClientError),
-    /// The machine's keys cannot be kept.
+    /// This machine's keys cannot be written.
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// The store failed.
@@ -65,8 +65,8 @@ pub enum JoinError {
     Job(#[from] JobError),
 }
 
-/// Joins the repository of a site as the client that waits. The keys are kept before the record is written, so that a run
-/// that was interrupted is finished by the next one with the same line; no other machine can use it then.
+/// Joins the repository of a site as the client of the enrollment. Writes the keys before the record, so that this
+/// machine can finish an interrupted run with the same line, and no other machine can use the line then.
 pub fn join(site: &Site, enrollment: &Enrollment, address: &str, state_dir: &Path) -> Result<ClientRecord, JoinError> {
     let store = site.store();
     let id = enrollment.client;
@@ -102,7 +102,7 @@ pub fn join(site: &Site, enrollment: &Enrollment, address: &str, state_dir: &Pat
         Ok(Some(done)) => Ok(done),
         Ok(None) => Err(JoinError::Record(id)),
         Err(error) => {
-            // Keys that nobody knows are of no use; those kept earlier may have been somebody's.
+            // New keys without a record are useless. Keys from an earlier run stay: a record may name them.
             if is_new {
                 discard(enrollment.role(), state_dir)?;
             }
@@ -111,7 +111,7 @@ pub fn join(site: &Site, enrollment: &Enrollment, address: &str, state_dir: &Pat
     }
 }
 
-/// The record, if this machine has joined; an error if nobody may any more.
+/// The record if this machine has joined, none if nobody has. Fails if the enrollment was used or revoked.
 fn finished(record: &ClientRecord, kept: Option<&ClientKeys>) -> Result<Option<ClientRecord>, JoinError> {
     let ours = kept.map(ClientKeys::manifest_public);
     match record.keys {
@@ -122,7 +122,7 @@ fn finished(record: &ClientRecord, kept: Option<&ClientKeys>) -> Result<Option<C
     }
 }
 
-/// Keys that an interrupted run has kept for this enrollment.
+/// The keys that an interrupted run has written for this enrollment.
 fn kept(enrollment: &Enrollment, state_dir: &Path) -> Result<Option<ClientKeys>, JoinError> {
     let write_only = Credentials::find(state_dir)?.map(|kept| (kept.client, kept.keys, Role::WriteOnly));
     let full = client::kept(&state_dir.join(KEYS))?.map(|(id, keys)| (id, keys, Role::Full));
@@ -133,7 +133,6 @@ fn kept(enrollment: &Enrollment, state_dir: &Path) -> Result<Option<ClientKeys>,
     }
 }
 
-/// Makes keys and keeps them.
 fn keep(enrollment: &Enrollment, address: &str, state_dir: &Path) -> Result<ClientKeys, JoinError> {
     let keys = ClientKeys::new(secret(), secret());
     match &enrollment.domain_key {

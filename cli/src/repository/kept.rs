@@ -1,4 +1,4 @@
-//! Kept: the key that signs requests to gateways, as this machine keeps it.
+//! Kept: finds this machine's key for signing gateway requests.
 
 use std::path::Path;
 
@@ -8,8 +8,8 @@ use ed25519_dalek::SigningKey;
 use super::Credentials;
 use super::client::{self, KEYS};
 
-/// The client that this machine is and its request key; none if it is none, or if its file cannot be read, which the
-/// command says where it needs the rest of it.
+/// This machine's client and its request key. None if it has no client, or if its file cannot be read: the command
+/// reports that when it needs the other keys.
 pub fn kept_request_key(state_dir: &Path) -> Option<(ClientId, SigningKey)> {
     if let Ok(Some(kept)) = Credentials::find(state_dir) {
         return Some((kept.client, kept.keys.request_key()));

@@ -1,5 +1,5 @@
-//! Met: the newest state of a repository that this machine has met. A store that shows an older one has lost the newer one,
-//! or was put back, or lies: snapshots are gone from lists, what was forgotten is back, who was revoked may write again.
+//! Met: the newest state of a repository that this machine has met. A store that shows an older one has lost data, was
+//! restored from a copy, or lies: snapshots are missing, forgotten ones are back, revoked clients may write again.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -21,18 +21,18 @@ use crate::wait::wait;
 
 type Link = (u64, ObjectHash);
 
-/// A state, as far as a machine remembers it.
+/// The parts of a state that a machine remembers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Met {
     root: Option<Link>,
     change: Option<Link>,
     clients: BTreeMap<ClientId, u64>,
-    /// Where the clients were looked for: of others it says nothing.
+    /// The prefix below which clients were listed. The memory says nothing about clients outside it.
     within: String,
 }
 
 impl Met {
-    /// What the store shows: its newest root, and the versions of the clients whose records lie below a prefix.
+    /// Reads the newest root of the store, and the versions of client records below the prefix `clients`.
     pub fn now(store: &dyn Store, root: Option<&(Root, ObjectHash)>, clients: &str) -> Result<Self, StoreError> {
         let mut versions: BTreeMap<ClientId, Vec<u64>> = BTreeMap::new();
         for listed in wait(objects::list(store, clients))? {
@@ -50,7 +50,7 @@ impl Met {
         })
     }
 
-    /// What this machine remembers; nothing where it has never met the repository.
+    /// Reads what this machine remembers; empty if it never met the repository.
     pub fn of_machine(state_dir: &Path) -> Self {
         let text = fs::read_to_string(file(state_dir)).unwrap_or_default();
         let mut met = Self::default();
@@ -71,13 +71,13 @@ impl Met {
         met
     }
 
-    /// The number of the newest root it knows of; 0 if of none.
+    /// The number of the newest root that it knows; 0 if it knows none.
     pub fn root_number(&self) -> u64 {
         self.root.map_or(0, |(number, _)| number)
     }
 
-    /// Lists the objects that are older in the store than this machine remembers, each with the reason; if there are none,
-    /// remembers what the store shows. `root` is the newest root that a view has found.
+    /// Lists the objects that are older in the store than this machine remembers, each with the reason. If there are
+    /// none, remembers what the store shows. `root` is the newest root that a view has found.
     pub fn older(
         store: &dyn Store,
         state_dir: &Path,
@@ -96,14 +96,14 @@ impl Met {
         if lost.is_empty() {
             return Ok(lost);
         }
-        // Another process of this machine may have remembered a root that is newer than the view. What is remembered before
-        // the store is read must be there.
+        // Another process of this machine may have remembered a root that is newer than the view. So read the memory
+        // again first, then the store: whatever the memory has now must be there.
         let seen = Self::of_machine(state_dir);
         let view = wait(view::read_parts(store, &Parts::NOTHING))?;
         compare(seen, view.root.as_ref())
     }
 
-    /// Lists the objects of this memory that a newer reading of the store lacks, each with the reason.
+    /// Lists the objects of this memory that `now`, a newer reading of the store, lacks, each with the reason.
     fn lost_in(&self, now: &Self, store: &dyn Store) -> Result<Vec<(String, String)>, StoreError> {
         let mut lost = Vec::new();
         lost.extend(older(store, self.root, now.root, layout::root, "root", false)?);
@@ -120,8 +120,8 @@ impl Met {
         Ok(lost)
     }
 
-    /// Remembers a state that lacks nothing of what was met before. A machine that cannot keep it works on: what it wants
-    /// to do is no less right for that.
+    /// Writes this state to the state directory. Call it only with a state that lacks nothing that was met before. A
+    /// failure to write is ignored, because it must not stop the command.
     pub fn keep(&self, state_dir: &Path) {
         let before = Self::of_machine(state_dir);
         let mut clients = before.clients.clone();
@@ -150,8 +150,8 @@ impl Met {
     }
 }
 
-/// Whether the end of a chain is older than one that was met, or another one. What was met is looked for where the end is
-/// newer; where `stays` the object must be there still.
+/// Compares the end of a chain with the one met before; returns name and reason if the chain is older or another one.
+/// If the end is newer, reads the object met before; where `stays` it must still exist.
 fn older(
     store: &dyn Store,
     seen: Option<Link>,
@@ -175,7 +175,7 @@ fn older(
             Ok(None) if !stays => return Ok(None),
             Ok(None) => format!("{told}, and it is not there"),
             Ok(Some(_)) => format!("{told}, and what is there is another one"),
-            // A gateway lets no write-only client read changes: to this one only the number tells.
+            // A gateway does not let a write-only client read changes: it can only compare the number.
             Err(StoreError::Denied { .. }) => return Ok(None),
             Err(error) => return Err(error),
         },
@@ -183,7 +183,7 @@ fn older(
     Ok(Some((name, why)))
 }
 
-/// Where a machine keeps it.
+/// The file in the state directory.
 fn file(state_dir: &Path) -> PathBuf {
     state_dir.join("met")
 }
@@ -236,7 +236,7 @@ mod tests {
         };
         met.keep(&state);
         assert_eq!(Met::of_machine(&state), met);
-        // Whoever may list one client only says nothing of the others.
+        // A client that may list only its own records remembers nothing about the others.
         let own =
             Met { clients: [(ClientId([5; 16]), 1)].into(), within: format!("clients/{}/", ClientId([5; 16])), ..met };
         own.keep(&state);

@@ -1,4 +1,4 @@
-//! The repository as this machine uses it: the store, what it says of itself, and the secrets that open it.
+//! The repository as this machine uses it: the store, its descriptor, and the secrets that open it.
 
 mod access;
 mod carried;
@@ -60,11 +60,11 @@ use crate::wait::wait;
 pub struct Repository {
     store: Arc<dyn Store>,
     site: Site,
-    /// What the repository says of itself; none if that was lost, and then it can only be read.
+    /// The descriptor; none if it is lost or damaged. The repository can then only be read.
     pub descriptor: Option<Descriptor>,
     /// What is wrong with the newest descriptor, if it is damaged.
     pub descriptor_fault: Option<(String, DescriptorError)>,
-    /// The secret everything derives from.
+    /// The owner secret, from which every key derives.
     pub owner: Arc<OwnerSecret>,
     /// The key slot that opened it.
     pub slot: SlotId,
@@ -75,26 +75,26 @@ pub struct Repository {
 /// Why a repository cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// There is nothing that looks like a repository.
+    /// The location holds no repository.
     #[error("{0} is not a repository")]
     NoRepository(Location),
-    /// No slot opens with what was given.
+    /// No key slot opens with the given secret.
     #[error("no key slot of {location} opens with the {kind} given")]
     WrongSecret {
         /// Where the repository is.
         location: Location,
-        /// What was given.
+        /// The kind of secret that was given.
         kind: String,
     },
-    /// No slot is of the kind of what was given.
+    /// The repository has no key slot for this kind of secret.
     #[error("{location} has no key slot for a {kind}")]
     NoSlot {
         /// Where the repository is.
         location: Location,
-        /// What was given.
+        /// The kind of secret that was given.
         kind: String,
     },
-    /// All slots that might open are damaged.
+    /// No slot opened, and at least one is damaged: it may be the right one.
     #[error("key slot {object} is damaged")]
     DamagedSlot {
         /// The slot's name.
@@ -103,10 +103,10 @@ pub enum OpenError {
         #[source]
         source: SlotError,
     },
-    /// A slot that might open was not tried: nobody agreed to what it asks for.
+    /// A slot that might open was not tried, because nobody agreed to its cost.
     #[error(transparent)]
     Costly(Costly),
-    /// The descriptor is of a newer format.
+    /// The descriptor is of a newer format. A write-only client also refuses a damaged, older or foreign one.
     #[error("descriptor {object} cannot be used")]
     Descriptor {
         /// Its name.
@@ -124,7 +124,7 @@ pub enum OpenError {
 }
 
 impl Repository {
-    /// Opens and unlocks the repository of a site, with slots that ask for no more than is usual.
+    /// Opens and unlocks the repository of a site. Skips key slots whose cost is unusual.
     pub fn open(
         site: &Site,
         input: &SlotInput,
@@ -133,7 +133,7 @@ impl Repository {
         Self::open_if(site, input, &|_| false, state_dir)
     }
 
-    /// The same; `agrees` is asked about slots that ask for more.
+    /// Like [`Repository::open`], but asks `agrees` about key slots with unusual cost.
     pub fn open_if(
         site: &Site,
         input: &SlotInput,
@@ -169,11 +169,11 @@ impl Repository {
         })
     }
 
-    /// Whether a repository is at a site, and not only what an interrupted `init` left.
+    /// Whether a site holds a repository, and not only the leftovers of an interrupted `init`.
     pub fn is_at(site: &Site) -> Result<bool, StoreError> {
         let store = site.store();
         let holds = |prefix| Ok::<_, StoreError>(!wait(store.list(prefix, None, 1))?.objects.is_empty());
-        // Asked of every repository that is opened: where there is a descriptor, that is all that is looked at.
+        // Called for every repository that is opened: where there is a descriptor, one listing is enough.
         Ok(holds("copal/")? || (holds("keys/")? && !init::is_unfinished(&store)?))
     }
 
@@ -187,8 +187,8 @@ impl Repository {
         &self.site
     }
 
-    /// Whether this process decides about what clients upload: the descriptor leaves it to clients, and there is no gateway
-    /// before the store. Behind one the service beside the store decides, whatever the descriptor says.
+    /// Whether this process ingests: the descriptor leaves ingest to clients, and no gateway stands before the store.
+    /// Behind a gateway the service beside the store ingests, whatever the descriptor says.
     pub fn ingests(&self) -> bool {
         let by = self.descriptor.as_ref().map(|descriptor| descriptor.ingest);
         by == Some(IngestBy::Client) && !self.site.is_behind_gateway()
@@ -199,26 +199,25 @@ impl Repository {
         &self.store
     }
 
-    /// Keeps copies of the index and the state in a directory, and reads them there; what jobs need for a while lies there
-    /// as well.
+    /// Caches index and state of a bucket in a directory, and puts the jobs' scratch files there.
     pub fn keep_copies_in(&mut self, directory: &Path) {
         self.store = self.site.cached_store(directory);
         self.scratch = Files::new(directory);
     }
 
-    /// Reads index and state anew, once.
+    /// For a bucket: drops the cache of earlier runs, so that this run reads each object from the store.
     pub fn read_anew(&mut self) {
         self.store = self.site.store_of_a_run();
     }
 
-    /// Gives the repository's reserve up where there is no room, for what makes room. A gateway does that itself.
+    /// Gives up the repository's reserve when the disk is full, for jobs that free space. A gateway does that itself.
     pub fn give_reserve(&mut self) {
         if !self.site.is_behind_gateway() {
             self.store = Arc::new(Reserve::new(self.store.clone()));
         }
     }
 
-    /// What jobs of the service work with.
+    /// The context that jobs of the service run in.
     pub fn host(&self) -> Host<'_> {
         Host {
             store: self.store.as_ref(),
@@ -239,7 +238,7 @@ impl Repository {
         access::new_session(self.id(), domain, &self.owner.kem_public())
     }
 
-    /// Where this machine keeps what belongs to the repository.
+    /// This machine's state directory of the repository.
     pub fn state_dir(&self) -> &Path {
         &self.state_dir
     }
@@ -255,7 +254,7 @@ pub fn list_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, Store
 async fn read_descriptors(store: &dyn Store) -> Result<Vec<NamedDescriptor>, StoreError> {
     let listed = objects::list(store, "copal/").await?;
     let names: Vec<String> = listed.iter().map(|listed| listed.key.as_str().to_owned()).collect();
-    // A version far above the others was never reached by one after another.
+    // A version far above the others does not count, because versions are written one after another.
     let last = reached(0, CHAIN_LEAP, names.iter().filter_map(|name| layout::trailing_number(name)));
     let mut descriptors = Vec::new();
     for (name, read) in names.iter().zip(objects::read_many(store, &names).await) {
@@ -273,13 +272,13 @@ enum Newest {
     None,
 }
 
-/// The newest descriptor, which must be the owner's. An older one does not stand in for a newer one that is damaged:
-/// without any the repository can still be read.
+/// The newest descriptor, which must be signed by the owner. An older one does not replace a damaged newer one: without
+/// a descriptor the repository can still be read.
 fn newest_descriptor(descriptors: &[NamedDescriptor], owner: &OwnerSecret) -> Result<Newest, OpenError> {
     let Some((object, newest)) = descriptors.last() else { return Ok(Newest::None) };
     match newest {
         Ok(descriptor) => {
-            // Another owner's: files of two repositories were mixed. What is to be read does not depend on it.
+            // Another owner's descriptor: files of two repositories were mixed. Reading does not depend on it.
             if descriptor.verify_owner(&owner.verifying_key()).is_err() || descriptor.repository != owner.repository() {
                 return Ok(Newest::Damaged(object.clone(), DescriptorError::Owner));
             }

@@ -1,5 +1,5 @@
-//! Seen: the newest version of the descriptor that this machine has met. A store that shows an older one has lost it, or
-//! was put back, or lies.
+//! Seen: the newest version of the descriptor that this machine has met. A store that shows an older version has lost
+//! the newer one, was restored from a copy, or lies.
 
 use std::fs;
 use std::path::Path;
@@ -8,22 +8,22 @@ use copal_engine::repository::{Descriptor, DescriptorError};
 
 use crate::places::{create_private_dir, write_private};
 
-/// Refuses a descriptor that is older than one that was seen, and remembers a newer one.
+/// Refuses a descriptor that is older than the newest one seen; remembers a newer one.
 pub(super) fn compare(state_dir: &Path, descriptor: &Descriptor) -> Result<(), DescriptorError> {
     let (version, seen) = (descriptor.version, newest(state_dir));
     if version < seen {
         return Err(DescriptorError::Older { version, seen });
     }
-    // Nothing is older than the first.
+    // Version 1 need not be remembered: no descriptor is older.
     if version > seen.max(1) {
-        // A machine that cannot keep it reads on: what it wants to do is no less right for that.
+        // A failure to write is ignored, because it must not stop the command.
         let kept = create_private_dir(state_dir);
         let _ = kept.and_then(|()| write_private(&state_dir.join(FILE), format!("{version}\n").as_bytes()));
     }
     Ok(())
 }
 
-/// The newest version that was seen; 0 if nothing is known of any.
+/// The newest version that was seen; 0 if none is remembered.
 pub(super) fn newest(state_dir: &Path) -> u64 {
     let text = fs::read_to_string(state_dir.join(FILE));
     text.ok().and_then(|text| text.trim_end().parse().ok()).unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Key slots as their owner manages them: each with its two copies, and what is wrong with either.
+//! Slots: the key slots as the owner manages them. Reads both copies of each, and says what is wrong with them.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,9 @@ use copal_store::{Store, StoreError};
 
 use crate::wait::wait;
 
-/// A key slot, as far as its copies are whole.
+/// A key slot and the state of its copies.
 pub struct KeySlot {
-    /// Its id, which its copies are named by.
+    /// Its id, which names its copies.
     pub id: SlotId,
     /// The slot; none if no copy is whole.
     pub slot: Option<Slot>,
@@ -23,13 +23,13 @@ pub struct KeySlot {
 /// What is wrong with a copy of a key slot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
-    /// There is only the other copy.
+    /// The copy does not exist.
     #[error("it is missing")]
     Missing,
-    /// It does not read as a key slot.
+    /// The copy is not a valid key slot.
     #[error(transparent)]
     Bad(#[from] SlotError),
-    /// It is a whole slot under another one's name.
+    /// The copy is a valid slot, but another one than its name says.
     #[error("it holds key slot {0}")]
     Misplaced(SlotId),
 }
@@ -59,13 +59,13 @@ pub fn read_slot(store: &dyn Store, id: SlotId) -> Result<KeySlot, StoreError> {
     Ok(found)
 }
 
-/// Whether a slot that was just written is stored whole and opens.
+/// Whether both copies of a slot are stored whole, and the slot opens.
 pub fn proves(store: &dyn Store, id: SlotId, input: &SlotInput) -> Result<bool, StoreError> {
     let stored = read_slot(store, id)?;
     Ok(stored.faults.is_empty() && stored.slot.is_some_and(|slot| slot.open(input).is_ok()))
 }
 
-/// Deletes both copies of a key slot. Only the owner may, and never the last slot.
+/// Deletes both copies of a key slot. The caller makes sure that it is not the last slot.
 pub fn remove_slot(store: &dyn Store, id: SlotId) -> Result<(), StoreError> {
     layout::slot(id).into_iter().try_for_each(|name| wait(store.delete(&objects::key(name))))
 }

@@ -1,4 +1,4 @@
-//! Unlocking: finding the key slot that opens with what the user has.
+//! Unlock: finds the key slot that the user's secret opens.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::OpenError;
 use crate::location::Location;
 use crate::wait::wait;
 
-/// A slot as the store has it: the first of its two copies that is whole, or what is wrong with them.
+/// A slot as the store has it: its first whole copy, or what is wrong with its copies.
 pub struct FoundSlot {
     /// The name of the copy.
     pub object: String,
@@ -29,7 +29,7 @@ pub fn find_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, StoreError> {
 pub(super) async fn read_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, StoreError> {
     let mut slots: BTreeMap<String, FoundSlot> = BTreeMap::new();
     let listed = objects::list(store, "keys/").await?;
-    // Neither a large object nor very many are worth the memory.
+    // Read neither large objects nor very many: they would fill the memory.
     let (small, large): (Vec<_>, Vec<_>) = listed.iter().partition(|listed| listed.stat.length <= STORED_BYTES as u64);
     for listed in large {
         let object = listed.key.as_str().to_owned();
@@ -56,7 +56,7 @@ pub(super) async fn read_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, Stor
             }
         }
     }
-    // What cannot be read might be the copy that is whole.
+    // A copy that could not be read might be the whole one: fail if its slot has no other.
     unread.retain(|folder, _| slots.get(folder).is_none_or(|found| found.slot.is_err()));
     if let Some((_, error)) = unread.pop_first() {
         return Err(error);
@@ -64,20 +64,20 @@ pub(super) async fn read_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, Stor
     Ok(slots.into_values().collect())
 }
 
-/// A slot that is tried only if somebody agrees.
+/// A slot that is tried only if the user agrees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("key slot {slot} asks for {} MiB of memory and {} passes: {doubt}", cost.m_kib >> 10, cost.t)]
 pub struct Costly {
     /// The slot.
     pub slot: SlotId,
-    /// What it asks for.
+    /// The cost that it asks for.
     pub cost: Argon2Params,
-    /// Why it is asked about.
+    /// Why the user is asked.
     pub doubt: Doubt,
 }
 
-/// Tries the slots of the right kind, the cheapest first; tells which one opened. `agrees` is asked about slots that ask for
-/// much, or that another repository has.
+/// Tries the slots of the right kind, the cheapest first; returns the owner secret and the slot that opened. `agrees`
+/// is asked about slots that cost much, or that belong to another repository.
 pub fn unlock(
     location: &Location,
     slots: Vec<FoundSlot>,
@@ -125,5 +125,5 @@ pub fn unlock(
     }
 }
 
-/// Objects below `keys/` that are read: two for each slot.
+/// Most objects below `keys/` that are read: two for each slot.
 const OBJECTS_READ: usize = 2_048;

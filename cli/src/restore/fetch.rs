@@ -1,4 +1,4 @@
-//! Fetch: what the threads of a restore do: read blocks, check their chunks, and write them to the files that want them.
+//! Fetch: worker threads: they read blocks, check the chunks, and write them to the files that need them.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,20 +19,20 @@ use super::work::Work;
 use crate::materialize::Target;
 use crate::reader::{BlockReader, CopyError};
 
-/// Something for a thread to do.
+/// Work for a thread.
 pub(super) enum Task {
-    /// Files whose content is at hand.
+    /// Files with inline content.
     Write(Vec<(Arc<Restoring>, Inline)>),
-    /// Blocks, and the files of the window they were gathered in.
+    /// Blocks to read, and the files of the window that need them.
     Read(RangeRead, Arc<[Arc<Restoring>]>),
 }
 
-/// Does tasks until there are no more.
+/// Does tasks until the channel is closed.
 pub(super) fn work(tasks: &Receiver<Task>, work: &Work<'_>) {
     let Some(target) = work.target else { return };
     let mut fetch = Fetch { work, target, tools: OpenTools::new() };
     for task in tasks {
-        // What is left is taken, so that nobody waits to hand it over, and dropped.
+        // Drains the channel, so that the sender never blocks.
         if work.is_over() {
             continue;
         }
@@ -49,25 +49,25 @@ struct Fetch<'a> {
     tools: OpenTools,
 }
 
-/// A chunk that a copy does not give.
+/// A chunk that could not be read from one copy.
 struct Missed {
     chunk: ChunkRead,
     copy: CopyAt,
     fault: Fault,
 }
 
-/// What is wrong with a copy.
+/// Why a copy could not be read.
 #[derive(Clone)]
 struct Fault {
     why: String,
-    /// Whether it is the store that did not answer.
+    /// Whether the store failed, so that a retry may help.
     may_pass: bool,
 }
 
-/// Which copies have been tried, of which chunks, and whether they may be tried once more: the store did not answer.
+/// The copies of chunks that were tried; true if a copy may be tried once more because the store failed.
 type Tried = HashMap<(ChunkId, CopyAt), bool>;
 
-/// Where a copy lies.
+/// The place of a copy.
 type CopyAt = (Place, PackId, u32);
 
 impl Fetch<'_> {
@@ -76,7 +76,7 @@ impl Fetch<'_> {
         file.release(self.work, self.target);
     }
 
-    /// Reads blocks; what they do not give is read from copies that were not tried.
+    /// Reads blocks; chunks that fail are read from copies not tried yet.
     fn read(&mut self, read: RangeRead, files: &[Arc<Restoring>], tried: &Tried) {
         let blocks = self.work.request.pages.blocks();
         let mut missed = Vec::new();
@@ -87,7 +87,7 @@ impl Fetch<'_> {
                     self.block(&read, block, &stored[start..start + block.length as usize], files, &mut missed);
                 }
             }
-            // One bad sector does not make its neighbours unreadable.
+            // Read block by block, so that one bad sector does not fail its neighbours.
             Err(_) if read.blocks.len() > 1 => {
                 for block in read.blocks {
                     if self.work.is_over() {
@@ -136,7 +136,7 @@ impl Fetch<'_> {
         }
     }
 
-    /// Writes a chunk to all files that want it, if it is what its id says.
+    /// Checks a chunk against its id and writes it to all files that need it.
     fn chunk(&self, open: &OpenBlock, chunk: &ChunkRead, files: &[Arc<Restoring>]) -> Result<(), CopyError> {
         let damaged = |why: &str| CopyError::Damaged(why.to_owned());
         let bytes = open.chunk(chunk.ordinal.into()).ok_or_else(|| damaged("its block holds fewer chunks"))?;
@@ -155,12 +155,12 @@ impl Fetch<'_> {
         Ok(())
     }
 
-    /// Reads chunks from their other copies, those that a newer index knows among them: a prune may have moved them. Names
-    /// the files that want one of which there are no more.
+    /// Reads chunks from their other copies, including those in a newer index, because prune may have moved them. Marks
+    /// the files of a chunk without further copies as damaged.
     fn try_others(&mut self, missed: Vec<Missed>, files: &[Arc<Restoring>], mut tried: Tried) {
         let pages = self.work.request.pages;
         for Missed { chunk, copy, fault } in &missed {
-            // One that fails for the second time has had its chance.
+            // A copy that failed twice is not tried again.
             let again = fault.may_pass && !tried.contains_key(&(chunk.id, *copy));
             tried.insert((chunk.id, *copy), again);
         }
@@ -221,7 +221,7 @@ impl Fault {
     }
 }
 
-/// Blocks less far apart are read with one request.
+/// Blocks closer than this are read with one request.
 pub(super) const GAP: u64 = 128 << 10;
-/// Bytes read with one request.
+/// Most bytes per request.
 pub(super) const MOST: u64 = 4 << 20;

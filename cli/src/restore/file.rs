@@ -1,4 +1,4 @@
-//! File: a regular file on its way, from the first chunk that is known of it to its metadata.
+//! File: a regular file during its restore, from its first chunk to its metadata.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +14,7 @@ use super::work::Work;
 use crate::materialize::{Metadata, Target, TargetFile, WriteError};
 use crate::read::Xattr;
 
-/// What an entry's metadata shall be, kept while its content is written.
+/// The metadata to set once the content is written.
 pub(super) struct Kept {
     mode: u32,
     owner: Arc<Owner>,
@@ -22,18 +22,18 @@ pub(super) struct Kept {
     xattrs: Vec<Xattr>,
 }
 
-/// A file on its way. Threads share it.
+/// A file during its restore. Threads share it.
 pub(super) struct Restoring {
     place: TreePath,
     kept: Kept,
     size: u64,
     extents: Extents,
-    /// Whether it is written in one piece, so that its length follows from that.
+    /// Whether it is written in one piece, which sets its length.
     is_one_piece: bool,
-    /// Something else is there, to be removed as soon as there is something to write.
+    /// Whether another entry is in its place, to be removed when the first bytes are ready.
     replaces: bool,
     handle: Mutex<Handle>,
-    /// Pieces still to be written, and one for whoever still adds some.
+    /// Pieces still to write, plus one until all pieces have been added.
     left: AtomicU64,
     is_named: AtomicBool,
 }
@@ -41,9 +41,9 @@ pub(super) struct Restoring {
 enum Handle {
     None,
     Open(Arc<TargetFile>),
-    /// Made, and closed for want of file descriptors.
+    /// Created, and closed to save file descriptors.
     Closed,
-    /// It could not be made.
+    /// It could not be created.
     Failed,
     Finished,
 }
@@ -62,7 +62,7 @@ impl Kept {
 }
 
 impl Restoring {
-    /// A file that goes to a place; its maker holds it until [`Restoring::release`].
+    /// A file for a place. The caller holds it until [`Restoring::release`].
     pub(super) fn new(place: TreePath, entry: &mut Entry, replaces: bool) -> Arc<Self> {
         let holes = &entry.extras.holes;
         let is_one_piece = match &entry.content {
@@ -83,12 +83,12 @@ impl Restoring {
         })
     }
 
-    /// Where it goes.
+    /// Its path in the target.
     pub(super) fn place(&self) -> &TreePath {
         &self.place
     }
 
-    /// Announces a piece, to be released once it is written.
+    /// Announces a piece; [`Restoring::release`] follows once it is written.
     pub(super) fn expect(&self) {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
@@ -98,7 +98,7 @@ impl Restoring {
         self.write_parts(work, target, self.extents.parts(offset, bytes));
     }
 
-    /// Writes content that came with the entry.
+    /// Writes content that is stored inside the entry.
     pub(super) fn write_inline(self: &Arc<Self>, work: &Work<'_>, target: &Target, content: &Inline) {
         self.write_parts(work, target, self.extents.inline(content));
     }
@@ -132,24 +132,24 @@ impl Restoring {
         work.progress.add_done(taken);
     }
 
-    /// Notes that a piece of it is damaged, or cannot be found.
+    /// Records that a piece is damaged or missing.
     pub(super) fn damaged(&self, work: &Work<'_>, why: String) {
         if !self.is_named.swap(true, Ordering::Relaxed) {
             work.damaged(&self.place, why);
         }
     }
 
-    /// Whether it is named as not wholly restored.
+    /// Whether the file was reported as incomplete.
     pub(super) fn is_named(&self) -> bool {
         self.is_named.load(Ordering::Relaxed)
     }
 
-    /// Whether there is a file.
+    /// Whether the file exists in the target.
     pub(super) fn is_made(&self) -> bool {
         matches!(*self.lock(), Handle::Finished)
     }
 
-    /// One piece, or who adds pieces, is done; the last one finishes the file.
+    /// Ends one piece, or the adding of pieces; the last call finishes the file.
     pub(super) fn release(self: &Arc<Self>, work: &Work<'_>, target: &Target) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1
             && !work.is_over()
@@ -161,7 +161,7 @@ impl Restoring {
 
     fn finish(self: &Arc<Self>, work: &Work<'_>, target: &Target) -> Result<(), WriteError> {
         let is_whole = !self.is_named();
-        // Of a file of which nothing can be read nothing is written, so that what is there stays.
+        // If no chunk of a file is readable, leave the existing target file alone.
         if !is_whole && matches!(*self.lock(), Handle::None) {
             return Ok(());
         }
@@ -179,7 +179,7 @@ impl Restoring {
         Ok(())
     }
 
-    /// The open file, made if need be; none if that failed before.
+    /// The open file, created if necessary; `None` if that failed before.
     fn opened(self: &Arc<Self>, work: &Work<'_>, target: &Target) -> Result<Option<Arc<TargetFile>>, WriteError> {
         let mut handle = self.lock();
         let opened = match &*handle {
@@ -237,14 +237,14 @@ impl Restoring {
     }
 }
 
-/// Files kept open between two of their pieces, the longest open first.
+/// Open files that wait for more pieces, oldest first.
 #[derive(Default)]
 pub(super) struct OpenFiles {
     files: Mutex<VecDeque<Weak<Restoring>>>,
 }
 
 impl OpenFiles {
-    /// Keeps a file open, and closes another one if there are too many.
+    /// Keeps a file open and closes the oldest if there are too many.
     fn add(&self, file: &Arc<Restoring>) {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         files.push_back(Arc::downgrade(file));
@@ -256,5 +256,5 @@ impl OpenFiles {
     }
 }
 
-/// Files kept open at once.
+/// Most files kept open.
 const OPEN: usize = 256;

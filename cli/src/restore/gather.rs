@@ -1,4 +1,4 @@
-//! Gather: files collected until there is enough to read, so that each block is read once for many of them.
+//! Gather: collects files into a window, so that each block is read once for many files.
 
 use std::sync::Arc;
 
@@ -15,17 +15,17 @@ use super::file::Restoring;
 use super::work::{Work, sentence};
 use crate::reader::ReadError;
 
-/// Collects what is to be written and hands it to the threads.
+/// Collects what is to be written and sends it to the threads.
 pub(super) struct Gather<'a> {
     work: &'a Work<'a>,
     tasks: Sender<Task>,
-    /// Files whose content is at hand, and the bytes of all.
+    /// Files with inline content.
     ready: Vec<(Arc<Restoring>, Inline)>,
     window: Window,
-    /// The files that want something of the window; a number in it is a position here.
+    /// The files that need chunks of the window; its targets refer to positions here.
     files: Vec<Arc<Restoring>>,
     pieces: usize,
-    /// Whether the newest index was asked for.
+    /// Whether the newest index was loaded.
     is_newest: bool,
     most_bytes: u64,
 }
@@ -45,7 +45,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Takes a file that is to be written.
+    /// Adds a file to be written.
     pub(super) fn file(&mut self, file: Arc<Restoring>, entry: Entry) {
         let content_bytes = entry.content_bytes();
         match entry.content {
@@ -66,7 +66,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Hands over what is left.
+    /// Sends what is left.
     pub(super) fn finish(&mut self) {
         self.flush_ready();
         self.flush_window();
@@ -79,7 +79,7 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Goes through the pieces of a huge file. What a page of the list names is lost with it, and only that.
+    /// Adds the pieces of a huge file. A page of its list that cannot be read loses only the pieces that it names.
     fn list(&mut self, file: &Arc<Restoring>, mut walk: ListWalk) {
         while !self.work.is_over() {
             match walk.step() {
@@ -118,8 +118,8 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Where the best copy of a chunk lies. One that the index does not know may be known by a newer one, which is asked for
-    /// once: what is lost is lost in all of them, and what is moved meanwhile this one knows.
+    /// The best copy of a chunk. If the index does not know the chunk, loads a newer index, but only once: that one
+    /// knows what was moved meanwhile, and the rest is lost.
     fn locate(&mut self, id: &ChunkId) -> Result<Option<Location>, StoreError> {
         let pages = self.work.request.pages;
         let index = pages.index();
@@ -131,7 +131,7 @@ impl<'a> Gather<'a> {
         Ok(pages.newer_index(&index)?.and_then(|newer| newer.lookup(id)))
     }
 
-    /// No more pieces come: unless some are on their way, the file is done.
+    /// Ends the adding of pieces: a file without pieces under way is finished.
     fn release(&mut self, file: Arc<Restoring>) {
         if let Some(target) = self.work.target {
             file.release(self.work, target);
@@ -151,7 +151,7 @@ impl<'a> Gather<'a> {
             self.hand_over(Task::Read(read, files.clone()));
         }
         self.pieces = 0;
-        // The first windows are small, so that nobody waits long for something to do.
+        // The first windows are small, so that the threads soon have work.
         self.most_bytes = (2 * self.most_bytes).min(MOST_BYTES);
     }
 
@@ -160,11 +160,11 @@ impl<'a> Gather<'a> {
     }
 }
 
-/// Bytes of the first window.
+/// Most bytes of the first window.
 const FIRST_BYTES: u64 = 8 << 20;
-/// Bytes of a window.
+/// Most bytes of a window.
 const MOST_BYTES: u64 = 128 << 20;
-/// Pieces of a window.
+/// Most pieces of a window.
 const MOST_PIECES: usize = 32 << 10;
-/// Files handed over at once whose content is at hand.
+/// Files with inline content per task.
 const READY_FILES: usize = 64;

@@ -1,4 +1,4 @@
-//! Links: files with several names, made as one file with several names again.
+//! Links: restores files with several names as one file with several names.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::work::Work;
 use crate::materialize::{Overwrite, Target, WriteError};
 use crate::stat::EntryStat;
 
-/// The first name of each file, and the others that are to be made when its content is there.
+/// The first name of each file, and its other names, which are made when its content is written.
 #[derive(Default)]
 pub(super) struct Links {
     identities: Identities,
-    /// By group and content: names of one group with other contents are another file.
+    /// By group and content: a name in the same group with other content is another file.
     firsts: HashMap<(u64, u64), u32>,
     names: Vec<First>,
     others: Vec<(TreePath, u32)>,
@@ -24,21 +24,21 @@ pub(super) struct Links {
 
 /// The first name of a file.
 pub(super) enum First {
-    /// A file on its way.
+    /// A file during its restore.
     OnItsWay(Arc<Restoring>),
-    /// It is there.
+    /// An entry that exists already.
     There(TreePath),
 }
 
 impl Links {
-    /// Whether an entry is another name of a file met before; it is made at the end.
+    /// Takes an entry that is another name of an earlier file; [`Links::make`] makes it at the end.
     pub(super) fn takes(&mut self, entry: &Entry, place: &TreePath) -> bool {
         let Some(first) = self.identities.of(entry).and_then(|key| self.firsts.get(&key)) else { return false };
         self.others.push((place.clone(), *first));
         true
     }
 
-    /// Keeps the first name of a file that may have others.
+    /// Records the first name of a file that may have others.
     pub(super) fn keep(&mut self, identity: Option<(u64, u64)>, first: impl FnOnce() -> First) {
         if let Some(identity) = identity {
             self.firsts.insert(identity, self.names.len() as u32);
@@ -46,7 +46,7 @@ impl Links {
         }
     }
 
-    /// What the names of one file have in common; none if it has one name only.
+    /// The key that all names of a file share; `None` if it has only one name.
     pub(super) fn identity(&self, entry: &Entry) -> Option<(u64, u64)> {
         self.identities.of(entry)
     }
@@ -105,7 +105,7 @@ fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Re
     Ok(())
 }
 
-/// Names another name of what is not there.
+/// Reports a name whose file could not be restored.
 fn lacks_first(work: &Work<'_>, place: &TreePath, first: &TreePath) {
     let first = work.request.scope.outside(first);
     work.trouble(place, format!("it is another name of /{first}, which could not be restored"));

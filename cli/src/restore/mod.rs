@@ -1,8 +1,7 @@
-//! Restore: entries of a snapshot brought back into a directory.
+//! Restore: writes entries of a snapshot into a directory.
 //!
-//! One thread walks the tree, makes directories and links and says where content comes from; others read blocks, check
-//! every chunk by its id and write it where it belongs. A file gets its time last, so that one that was left unfinished
-//! never looks like a whole one.
+//! One thread walks the tree, makes directories and links, and locates content. Others read blocks, check every chunk
+//! against its id and write it. A file gets its time last, so that an unfinished file never looks complete.
 
 mod fetch;
 mod file;
@@ -44,9 +43,9 @@ pub struct Request<'a> {
     pub pages: &'a PageReader,
     /// The snapshot's root page.
     pub root: ChunkId,
-    /// What of it, and where that lies in the target.
+    /// Which part of the snapshot, and where it goes in the target.
     pub scope: Scope,
-    /// What was backed up: outside of it nothing is deleted.
+    /// The paths that were backed up. Nothing outside them is deleted.
     pub sources: Vec<TreePath>,
     /// Which entries, by their paths in the snapshot.
     pub selection: Selection,
@@ -54,71 +53,71 @@ pub struct Request<'a> {
     pub target: PathBuf,
     /// How to write.
     pub options: TargetOptions,
-    /// Take owners by their numbers, also where their names are known.
+    /// Use the numbers of owners even if their names are known here.
     pub numeric_owner: bool,
-    /// How what the snapshot does not have is deleted, if it is.
+    /// How to delete what the snapshot does not have; `None` deletes nothing.
     pub deletion: Option<Deletion<'a>>,
-    /// Read everything again.
+    /// Whether to read everything again and compare it.
     pub verifies: bool,
-    /// Write nothing.
+    /// Whether to write nothing.
     pub is_dry_run: bool,
     /// Threads that read and write.
     pub threads: usize,
 }
 
-/// What came of it.
+/// The result of a restore.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// What was counted.
+    /// The counters.
     pub tally: Tally,
     /// Whether something in the repository is damaged.
     pub is_damaged: bool,
-    /// Whether something was read again that is not what the snapshot has.
+    /// Whether an entry that was read again differs from the snapshot.
     pub differs: bool,
-    /// What could not be set.
+    /// Metadata that could not be set.
     pub shortfalls: Shortfalls,
 }
 
-/// Something that happened to an entry, by its path in the snapshot unless another one is named.
+/// An event for an entry, with its path in the snapshot unless said otherwise.
 #[derive(Debug)]
 pub enum Event<'e> {
-    /// It was restored, or would be.
+    /// It was restored, or would be in a dry run.
     Restored(&'e TreePath),
-    /// It was deleted, or would be; by its path in the target, since the snapshot has none.
+    /// It was deleted, or would be; with its path in the target.
     Deleted(&'e TreePath),
-    /// Entries of the target that stay as they are, although the snapshot does not have what lies in them.
+    /// Entries of the target that stay as they are, although they are or contain surplus.
     Spared(&'e [TreePath]),
-    /// It is not, or not wholly, restored.
+    /// It was not restored, or not completely.
     Trouble {
-        /// Which one.
+        /// The entry.
         path: &'e TreePath,
         /// Why.
         why: String,
     },
-    /// Entries that nobody can name are lost.
+    /// Entries whose names are lost.
     Lost {
-        /// Between which.
+        /// The paths between which they are.
         range: &'e LostRange,
         /// Why.
         why: String,
     },
-    /// It concerns the restore as a whole.
+    /// A remark about the whole restore.
     Note(&'e str),
 }
 
-/// Why a restore ended early. What it had restored by then stays, and the next one goes on.
+/// Why a restore ended early. What it has written stays, and the next restore goes on from there.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// The target takes no more.
+    /// Nothing more can be written to the target.
     #[error(transparent)]
     Target(#[from] WriteError),
     /// The tree cannot be walked.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// The repository is gone.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The user wants nothing of that deleted. Nothing was written.
+    /// The user does not want these entries deleted. Nothing was written.
     #[error("not confirmed")]
     Declined,
     /// The user stopped it.
@@ -126,7 +125,7 @@ pub enum RestoreError {
     Interrupted,
 }
 
-/// Restores. `tell` is told what happens, from any thread.
+/// Runs a restore. Calls `tell` with events, from any thread.
 pub fn restore(
     request: &Request<'_>,
     progress: &Progress,
@@ -154,7 +153,7 @@ pub fn restore(
     Ok(Outcome { tally, is_damaged, differs, shortfalls })
 }
 
-/// The target, and whether nothing was in it. None in a dry run if it is not there.
+/// The target, and whether it was empty. `None` in a dry run if it does not exist.
 fn open_target(request: &Request<'_>) -> Result<Option<(Target, bool)>, RestoreError> {
     let path = &request.target;
     let is_new = std::fs::read_dir(path).map_or(true, |mut entries| entries.next().is_none());
@@ -169,7 +168,7 @@ fn open_target(request: &Request<'_>) -> Result<Option<(Target, bool)>, RestoreE
     Ok(Some((spare(Target::open_existing(path, request.options)?), is_new)))
 }
 
-/// Restores everything but the metadata of directories, which is left to the end.
+/// Restores everything except the metadata of directories, which the caller sets at the end.
 fn restore_entries(work: &Work<'_>, takes_root: bool) -> Result<DirectoriesLater, RestoreError> {
     let (later, links) = thread::scope(|scope| {
         let (tasks, to_do) = bounded(2 * work.request.threads);

@@ -1,5 +1,5 @@
-//! Owners: whose an entry is on this machine. Names count before numbers: another machine may have given its users other
-//! numbers.
+//! Owners: the owner of an entry on this machine. Names come before numbers, because another machine may number its
+//! users differently.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use std::sync::Arc;
 use copal_engine::tree::Owner;
 use nix::unistd::{Group, User};
 
-/// Owners of a snapshot, and who they are here.
+/// Owners in a snapshot and their numbers on this machine.
 #[derive(Default)]
 pub(super) struct Owners {
     are_numeric: bool,
     users: HashMap<Vec<u8>, Option<u32>>,
     groups: HashMap<Vec<u8>, Option<u32>>,
-    /// The last one asked for: most entries share it with the one before.
+    /// The last result: most entries have the same owner as the one before.
     last: Option<(Arc<Owner>, Arc<Owner>)>,
 }
 
@@ -22,7 +22,7 @@ impl Owners {
         Self { are_numeric, ..Self::default() }
     }
 
-    /// The owner with the numbers that the names have here. A name that nobody has here leaves the number as it was.
+    /// The owner with the numbers of its names on this machine. If a name is unknown here, its number stays.
     pub(super) fn here(&mut self, owner: &Arc<Owner>) -> Arc<Owner> {
         if self.are_numeric {
             return owner.clone();

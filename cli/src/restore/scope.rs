@@ -1,4 +1,4 @@
-//! Scope: which part of a snapshot is meant, and where its entries go.
+//! Scope: which part of a snapshot to restore, and where its entries go.
 
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
@@ -9,19 +9,19 @@ use crate::reader::{EntryStream, PageReader, ReadError, TreeError};
 /// A part of a snapshot: a directory with its content, one other entry, or everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    /// The entry meant.
+    /// The selected entry.
     path: TreePath,
-    /// The directory whose content goes to the top: `path` itself, or the one above it.
+    /// The directory whose content goes to the top of the target: `path` itself, or its parent.
     base: TreePath,
 }
 
-/// A place that cannot be found.
+/// Why a path is not found.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
     /// The snapshot has nothing there.
     #[error("the snapshot has no such entry")]
     Absent,
-    /// Where it might be, the tree cannot be read.
+    /// The path may be in a part of the tree that cannot be read.
     #[error("the part of the tree where it might be cannot be read")]
     Lost(#[source] ReadError),
     /// The tree cannot be walked.
@@ -35,7 +35,7 @@ impl Scope {
         Self { path: TreePath::TOP, base: TreePath::TOP }
     }
 
-    /// The part at a path, tried at the places where it may lie in a snapshot of `sources`.
+    /// The part at a path, which is tried at each place where it may be in a snapshot of `sources`.
     pub fn find(pages: &PageReader, root: ChunkId, path: &SpecPath, sources: &[TreePath]) -> Result<Self, ScopeError> {
         let mut lost = None;
         for place in path.candidates(sources) {
@@ -43,7 +43,7 @@ impl Scope {
             stream.seek(place.clone());
             let next = stream.next_readable()?;
             match next {
-                // What lies in it shows that it is a directory, also where its own entry is lost.
+                // An entry below it shows that it is a directory, even if its own entry is lost.
                 Some(entry) if entry.path.is_within(&place) => {
                     let is_directory =
                         entry.path != place || entry.mode.kind() == copal_engine::tree::EntryKind::Directory;
@@ -57,17 +57,17 @@ impl Scope {
         Err(lost.map_or(ScopeError::Absent, |(_, error)| ScopeError::Lost(error)))
     }
 
-    /// The entry meant.
+    /// The selected entry.
     pub fn path(&self) -> &TreePath {
         &self.path
     }
 
-    /// Whether a directory's content is meant, not a single file.
+    /// Whether the content of a directory is selected, not a single file.
     pub fn is_directory(&self) -> bool {
         self.path == self.base
     }
 
-    /// The entries that belong to it, from the first one on.
+    /// The entries of the snapshot from the first one in the scope on.
     pub fn entries<'p>(&self, pages: &'p PageReader, root: ChunkId) -> EntryStream<'p> {
         let mut stream = pages.entries(root);
         if !self.path.is_top() {
@@ -76,12 +76,12 @@ impl Scope {
         stream
     }
 
-    /// Whether an entry belongs to it.
+    /// Whether the scope contains an entry.
     pub fn holds(&self, path: &TreePath) -> bool {
         path.is_within(&self.path)
     }
 
-    /// The directories, by their places in the target, that were backed up with all their content.
+    /// The directories, by their paths in the target, that were backed up with all their content.
     pub fn restored_directories(&self, sources: &[TreePath]) -> Vec<TreePath> {
         if !self.is_directory() {
             return Vec::new();
@@ -95,25 +95,25 @@ impl Scope {
         below.into_iter().map(|source| self.inside(source)).collect()
     }
 
-    /// Whether the target becomes a directory that was meant, not only one on the way to what was backed up.
+    /// Whether the target becomes a directory that was backed up, not only a parent of one.
     pub fn takes_root(&self, sources: &[TreePath]) -> bool {
         !self.path.is_top() || sources.iter().any(TreePath::is_top)
     }
 
-    /// Where an entry of it goes.
+    /// Where an entry of the scope goes in the target.
     pub fn inside(&self, path: &TreePath) -> TreePath {
         let below = path.as_bytes().get(self.base.as_bytes().len()..).unwrap_or_default();
         let below = below.strip_prefix(b"/").unwrap_or(below);
         TreePath::new(below).expect("the end of a path is a path")
     }
 
-    /// Which entry of the snapshot goes to a place.
+    /// The path in the snapshot that goes to a place in the target.
     pub fn outside(&self, place: &TreePath) -> TreePath {
         if self.base.is_top() || place.is_top() {
             return if place.is_top() { self.base.clone() } else { place.clone() };
         }
         let joined = [self.base.as_bytes(), b"/", place.as_bytes()].concat();
-        // What comes from the target only may be longer than a snapshot's paths; it is named as far as it goes.
+        // A path that exists only in the target may be too long when joined; then it is used as it is.
         TreePath::new(joined).unwrap_or_else(|_| place.clone())
     }
 }

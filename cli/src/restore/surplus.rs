@@ -1,4 +1,4 @@
-//! Surplus: what the snapshot does not have, deleted from what was restored.
+//! Surplus: deletes entries of the target that the snapshot does not have.
 
 use copal_engine::path::TreePath;
 use copal_engine::tree::EntryKind;
@@ -10,18 +10,18 @@ use crate::materialize::{Held, Removal, Surplus, SurplusError, Target};
 use crate::reader::TreeError;
 use crate::stat::FileId;
 
-/// How what the snapshot does not have is deleted.
+/// How to delete entries that the snapshot does not have.
 pub struct Deletion<'a> {
-    /// Files and directories that stay, whatever the snapshot has: the repository, this machine's keys and cache.
+    /// Files and directories that always stay: the repository, this machine's keys and cache.
     pub spared: Vec<FileId>,
-    /// Whether what the selection leaves out is deleted as well, and what lies in directories that the snapshot holds
-    /// without content.
+    /// Whether to delete also what the selection excludes, and the content of directories that are empty in the
+    /// snapshot.
     pub with_excluded: bool,
-    /// Asked before anything is written: whether these entries of the target, deepest first, may be deleted.
+    /// Called before anything is written: may these entries of the target, deepest first, be deleted?
     pub approves: &'a (dyn Fn(&[TreePath]) -> bool + Sync),
 }
 
-/// What is to be deleted; none if the snapshot's entries cannot be read. Nothing is written yet.
+/// The entries to delete; `None` if not all entries of the snapshot can be read. Writes nothing.
 pub(super) fn plan(
     request: &Request<'_>,
     deletion: &Deletion<'_>,
@@ -71,7 +71,7 @@ fn within(
     target.surplus(directory, held, selects, deletion.with_excluded)
 }
 
-/// Deletes what was planned.
+/// Deletes the planned entries.
 pub(super) fn delete(work: &Work<'_>, surplus: &[TreePath]) -> Result<(), RestoreError> {
     let Some(target) = work.target else { return Ok(()) };
     for place in surplus {
@@ -84,7 +84,7 @@ pub(super) fn delete(work: &Work<'_>, surplus: &[TreePath]) -> Result<(), Restor
                 work.count(|tally| tally.deleted += 1);
                 work.tell(Event::Deleted(place));
             }
-            // Something was put into it meanwhile.
+            // The directory got new content meanwhile.
             Ok(Removal::NotEmpty) => {}
             Err(error) if error.hits_all() => return Err(error.into()),
             Err(error) => work.write_failed(&error),

@@ -1,4 +1,4 @@
-//! Verify: everything that was restored, read again and compared with the snapshot.
+//! Verify: reads everything that was restored again and compares it with the snapshot.
 
 use std::fs::File;
 use std::io;
@@ -16,7 +16,7 @@ use super::work::{Work, sentence};
 use crate::materialize::Target;
 use crate::read::holes_of;
 
-/// Compares all files, and what else can be compared, with the snapshot.
+/// Compares all files, and other entries as far as possible, with the snapshot.
 pub(super) fn verify(work: &Work<'_>, target: &Target) -> Result<(), RestoreError> {
     let request = work.request;
     target.write_back();
@@ -76,7 +76,7 @@ fn verify_entry(work: &Work<'_>, target: &Target, entry: &Entry) {
 
 fn verify_file(work: &Work<'_>, file: &File, entry: &Entry) -> Result<(), String> {
     let unreadable = |error: io::Error| format!("cannot read it again: {error}");
-    // What the system still holds in memory says nothing about what is stored.
+    // Drop the page cache: it does not show what the disk holds.
     let _ = fadvise(file, 0, None, Advice::DontNeed);
     let size = file.metadata().map_err(unreadable)?.len();
     if size != entry.size {
@@ -112,7 +112,7 @@ fn verify_file(work: &Work<'_>, file: &File, entry: &Entry) -> Result<(), String
     Ok(())
 }
 
-/// Reads a piece of the content, which may lie on both sides of a hole.
+/// Reads a piece of the content, which may span a hole.
 fn read(file: &File, extents: &Extents, offset: u64, length: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; length];
     let mut rest = bytes.as_mut_slice();
@@ -124,7 +124,7 @@ fn read(file: &File, extents: &Extents, offset: u64, length: usize) -> io::Resul
     Ok(bytes)
 }
 
-/// Whether the holes of the original read as zeros.
+/// Whether the original's holes read as zeros.
 fn has_zeros(file: &File, entry: &Entry) -> io::Result<bool> {
     if entry.extras.holes.is_empty() {
         return Ok(true);

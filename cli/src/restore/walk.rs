@@ -1,4 +1,4 @@
-//! Walk: the thread that goes through the tree, makes everything but files, and says where their content comes from.
+//! Walk: one thread walks the tree, makes everything except files, and passes files on to [`Gather`].
 
 use std::sync::Arc;
 
@@ -16,26 +16,26 @@ use super::owners::Owners;
 use super::work::{Work, sentence};
 use crate::materialize::{Created, DirectoriesLater, Overwrite, Place, Power, Target, Wanted, WriteError};
 
-/// Goes through the tree.
+/// The walk through the tree.
 pub(super) struct Walk<'a> {
     work: &'a Work<'a>,
     gather: Gather<'a>,
     later: DirectoriesLater,
     links: Links,
-    /// The directories that the next entry may lie in, outermost first.
+    /// The directories that may contain the next entry, outermost first.
     above: Vec<Above>,
-    /// Whether the target itself takes the metadata of the directory whose content goes there.
+    /// Whether the target itself takes the metadata of the directory restored into it.
     takes_root: bool,
     owners: Owners,
     lost: usize,
 }
 
-/// A directory on the way.
+/// A directory above the current entry.
 struct Above {
     path: TreePath,
-    /// Its entry, as long as it is not made: it was not selected itself.
+    /// Its entry until the directory is made; it is made late if it is not selected itself.
     entry: Option<Box<Entry>>,
-    /// Whether it was empty, so that nothing in it needs to be looked at.
+    /// Whether this restore created it, so that nothing can be in the way inside it.
     is_new: bool,
 }
 
@@ -53,7 +53,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Goes through all entries; gives the metadata of directories and the further names, which come last.
+    /// Walks all entries; returns what comes last: the metadata of directories and the other names of files.
     pub(super) fn run(mut self) -> Result<(DirectoriesLater, Links), RestoreError> {
         let request = self.work.request;
         let mut stream = request.scope.entries(request.pages, request.root);
@@ -96,7 +96,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// Makes the directories on the way that are not made yet.
+    /// Makes the directories above the entry that are not made yet.
     fn make_above(&mut self) -> Result<(), RestoreError> {
         for at in 0..self.above.len() {
             let Some(mut entry) = self.above[at].entry.take() else { continue };
@@ -111,7 +111,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Makes a directory; whether it is new.
+    /// Makes a directory; returns whether it is new.
     fn directory(&mut self, place: &TreePath, entry: &mut Entry, is_in_new: bool) -> Result<bool, WriteError> {
         self.work.count(|tally| tally.dirs += 1);
         let Some(target) = self.writable() else { return Ok(is_in_new) };
@@ -129,8 +129,8 @@ impl<'a> Walk<'a> {
         Ok(created == Created::New)
     }
 
-    /// The directory restored into may be anybody's: it becomes like the original if it was empty, or if that changes
-    /// neither its owner nor its mode.
+    /// Sets the target's own metadata only if the target was empty, or if its owner and mode would not change: it may
+    /// be any directory of the user's.
     fn root(&mut self, target: &Target, kept: &Kept) -> Result<(), WriteError> {
         let metadata = kept.metadata();
         if self.takes_root || target.existing(&TreePath::TOP)?.is_some_and(|stat| target.is_alike(&stat, &metadata)) {
@@ -146,7 +146,7 @@ impl<'a> Walk<'a> {
         if entry.kind() == EntryKind::Socket {
             return Ok(());
         }
-        // What is in its place stays as it is.
+        // What is in its place stays.
         if entry.extras.device.is_some() && self.work.target.is_some_and(|of| of.leaves_out(Power::Device, place)) {
             self.work.leave_unverified(place);
             return Ok(());
@@ -187,7 +187,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What is where an entry goes. In a directory that was just made there is nothing.
+    /// What is at the entry's place. A directory just made is empty, so this does not look there.
     fn look(&self, entry: &Entry, place: &TreePath) -> Result<Place, WriteError> {
         match self.work.target {
             Some(target) if !self.above.last().is_some_and(|above| above.is_new) => target.look(place, &wanted(entry)),
@@ -215,7 +215,7 @@ impl<'a> Walk<'a> {
         self.gather.file(file, entry);
     }
 
-    /// Makes what is neither a file nor a directory.
+    /// Makes an entry that is neither a file nor a directory.
     fn other(&mut self, target: &Target, entry: &mut Entry, place: &TreePath) -> Result<(), WriteError> {
         let mut created = Created::New;
         match (entry.kind(), entry.extras.link_target.take(), entry.extras.device) {
@@ -252,13 +252,13 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// The target, unless nothing is to be written.
+    /// The target; `None` in a dry run.
     fn writable(&self) -> Option<&'a Target> {
         self.work.target.filter(|_| !self.work.request.is_dry_run)
     }
 }
 
-/// What an entry that is no directory looks like when it is there.
+/// What an existing entry must look like to count as this one; not for directories.
 pub(super) fn wanted(entry: &Entry) -> Wanted<'_> {
     Wanted {
         kind: FileType::from_raw_mode(entry.mode.bits()),

@@ -1,4 +1,4 @@
-//! Work: what all threads of a restore share: the request, what was counted, and whether to go on.
+//! Work: what the threads of a restore share: the request, the counters, and whether to go on.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,14 +12,14 @@ use super::{Event, Request, RestoreError};
 use crate::materialize::{Target, WriteError};
 use crate::report::progress::Progress;
 
-/// What was counted.
+/// The counters of a restore.
 #[derive(Debug, Copy, Clone, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Files written.
     pub files_restored: u64,
     /// Files that were right already.
     pub files_unchanged: u64,
-    /// Files left as they were.
+    /// Files that were left as they were.
     pub files_skipped: u64,
     /// Directories.
     pub dirs: u64,
@@ -27,18 +27,18 @@ pub struct Tally {
     pub others: u64,
     /// Entries deleted.
     pub deleted: u64,
-    /// Entries that are not, or not wholly, restored.
+    /// Entries that were not restored, or not completely.
     pub errors: u64,
     /// Bytes written.
     pub bytes_written: u64,
-    /// Files read again and found right.
+    /// Files read again and found equal.
     pub files_verified: u64,
 }
 
-/// What all threads share.
+/// What the threads share.
 pub(super) struct Work<'a> {
     pub(super) request: &'a Request<'a>,
-    /// None in a dry run into a directory that is not there.
+    /// `None` in a dry run into a directory that does not exist.
     pub(super) target: Option<&'a Target>,
     pub(super) progress: &'a Progress,
     pub(super) open_files: OpenFiles,
@@ -50,7 +50,7 @@ pub(super) struct Work<'a> {
     has_lost: AtomicBool,
     is_stopped: AtomicBool,
     fatal: Mutex<Option<RestoreError>>,
-    /// What was left as it was or went wrong, by its place in the target: not to be verified.
+    /// Places in the target that are not verified, because they were left as they were or had trouble.
     unverifiable: Mutex<HashSet<TreePath>>,
 }
 
@@ -79,7 +79,7 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Counts something.
+    /// Changes the counters.
     pub(super) fn count(&self, add: impl FnOnce(&mut Tally)) {
         add(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -88,29 +88,29 @@ impl<'a> Work<'a> {
         (self.tell)(event);
     }
 
-    /// Notes that an entry, by its place in the target, is restored.
+    /// Reports that the entry at a place in the target is restored.
     pub(super) fn restored(&self, place: &TreePath) {
         (self.tell)(Event::Restored(&self.request.scope.outside(place)));
     }
 
-    /// Names an entry, by its place in the target, that is not wholly restored because the repository is damaged.
+    /// Reports an entry, by its place in the target, that is incomplete because the repository is damaged.
     pub(super) fn damaged(&self, place: &TreePath, why: String) {
         self.is_damaged.store(true, Ordering::Relaxed);
         self.trouble(place, why);
     }
 
-    /// Names an entry that is not what the snapshot has, though it was written, or looked right.
+    /// Reports an entry that differs from the snapshot when read again.
     pub(super) fn differs(&self, place: &TreePath, why: String) {
         self.differs.store(true, Ordering::Relaxed);
         self.trouble(place, why);
     }
 
-    /// Names an entry that could not be written; ends the restore if no other one can be written either.
+    /// Reports an entry that could not be written.
     pub(super) fn write_failed(&self, error: &WriteError) {
         self.trouble(&error.path(), sentence(error));
     }
 
-    /// Names an entry that is not wholly restored.
+    /// Reports an entry that is not completely restored.
     pub(super) fn trouble(&self, place: &TreePath, why: String) {
         self.count(|tally| tally.errors += 1);
         self.progress.add_error();
@@ -118,7 +118,7 @@ impl<'a> Work<'a> {
         (self.tell)(Event::Trouble { path: &self.request.scope.outside(place), why });
     }
 
-    /// Names entries that cannot even be told.
+    /// Reports entries whose names are lost.
     pub(super) fn lost(&self, range: &LostRange, why: String) {
         self.is_damaged.store(true, Ordering::Relaxed);
         self.has_lost.store(true, Ordering::Relaxed);
@@ -127,35 +127,35 @@ impl<'a> Work<'a> {
         (self.tell)(Event::Lost { range, why });
     }
 
-    /// Whether there are entries that cannot be told.
+    /// Whether the names of some entries are lost.
     pub(super) fn has_lost(&self) -> bool {
         self.has_lost.load(Ordering::Relaxed)
     }
 
-    /// Keeps what is at a place from being verified.
+    /// Excludes a place from verification.
     pub(super) fn leave_unverified(&self, place: &TreePath) {
         if self.request.verifies {
             self.unverifiable.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
         }
     }
 
-    /// Whether what is at a place is to be verified.
+    /// Whether a place is to be verified.
     pub(super) fn is_verifiable(&self, place: &TreePath) -> bool {
         !self.unverifiable.lock().unwrap_or_else(PoisonError::into_inner).contains(place)
     }
 
-    /// Ends everything because of an error that hits every entry.
+    /// Ends the restore because of an error that affects every entry.
     pub(super) fn stop(&self, error: RestoreError) {
         self.fatal.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
         self.is_stopped.store(true, Ordering::Relaxed);
     }
 
-    /// Whether there is nothing more to do: an error that hits every entry, or the user's wish.
+    /// Whether to stop: an error affects every entry, or the user interrupted.
     pub(super) fn is_over(&self) -> bool {
         self.is_stopped.load(Ordering::Relaxed) || self.interrupted.load(Ordering::Relaxed)
     }
 
-    /// Fails if the work ended early.
+    /// Fails if the restore ended early.
     pub(super) fn check(&self) -> Result<(), RestoreError> {
         if let Some(error) = self.fatal.lock().unwrap_or_else(PoisonError::into_inner).take() {
             return Err(error);
@@ -163,14 +163,14 @@ impl<'a> Work<'a> {
         if self.interrupted.load(Ordering::Relaxed) { Err(RestoreError::Interrupted) } else { Ok(()) }
     }
 
-    /// What was counted, whether there was damage, and whether something was read again as something else.
+    /// The counters, whether there was damage, and whether something differed when read again.
     pub(super) fn finish(self) -> (Tally, bool, bool) {
         let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
         (tally, self.is_damaged.into_inner(), self.differs.into_inner())
     }
 }
 
-/// An error with what caused it, in one line.
+/// An error with its causes, in one line.
 pub(super) fn sentence(error: &dyn std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

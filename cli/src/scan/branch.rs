@@ -1,4 +1,4 @@
-//! Branch: the directories on the way to the roots, as a tree of names.
+//! Branch: the directories that lead to the roots, as a tree of names.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -7,17 +7,16 @@ use std::path::{Path, PathBuf};
 
 use copal_engine::path::TreePath;
 
-/// A directory on the way to a root, or a root.
+/// A root, or a directory that leads to one.
 #[derive(Debug, Default)]
 pub(super) struct Branch {
-    /// Whether the user named it.
     pub(super) is_root: bool,
-    /// What lies below it on the way to further roots.
+    /// Names below it that are or lead to roots.
     pub(super) below: BTreeMap<Vec<u8>, Branch>,
 }
 
 impl Branch {
-    /// The top directory, with the ways to all roots below it.
+    /// Builds the tree for these roots; returns its top directory.
     pub(super) fn top<'a>(roots: impl IntoIterator<Item = &'a TreePath>) -> Self {
         let mut top = Branch::default();
         for root in roots {
@@ -31,7 +30,7 @@ impl Branch {
     }
 }
 
-/// Where the entry of a scanned tree is opened.
+/// The path to open an entry of a tree by.
 pub fn source_of(path: &TreePath) -> PathBuf {
     Path::new("/").join(OsStr::from_bytes(path.as_bytes()))
 }

@@ -1,4 +1,4 @@
-//! Explore: one piece of the scan's work, done by whichever thread comes to it.
+//! Explore: one task of the scan, done by whichever thread is free.
 
 use std::ffi::{CStr, OsStr};
 use std::io;
@@ -17,17 +17,16 @@ use crate::names::{Kind, Names};
 use crate::open;
 use crate::stat::EntryStat;
 
-/// What a thread can do without the others.
+/// A task that a thread can do on its own.
 pub(super) enum Work<'s> {
-    /// List a directory and look at its first names.
+    /// List a directory and look at its first `SLICE` names.
     List(Directory<'s>),
     /// Look at more names of a large directory.
     Look {
         /// The directory.
         directory: Arc<Directory<'s>>,
-        /// All its names.
         names: Arc<Names>,
-        /// The positions of those to look at.
+        /// The positions of the names to look at.
         range: Range<usize>,
     },
 }
@@ -35,15 +34,15 @@ pub(super) enum Work<'s> {
 /// A directory whose entry was found.
 pub(super) struct Directory<'s> {
     path: TreePath,
-    /// The file system not to leave, if one is not to be left.
+    /// The device of the root above; with `one_file_system` the scan stays on it.
     device: u64,
-    /// The ways to roots below.
+    /// The names that lead to roots below.
     branch: Option<&'s Branch>,
     content: Content<'s>,
     rules: Option<Arc<Rules>>,
 }
 
-/// What of a directory's content is wanted, besides roots and what leads to them.
+/// Which part of a directory's content is wanted, besides roots and the directories that lead to them.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Content<'s> {
     Everything,
@@ -51,18 +50,18 @@ enum Content<'s> {
     Nothing,
 }
 
-/// What came of a piece of work.
+/// The result of a task.
 #[derive(Default)]
 pub(super) struct Found<'s> {
-    /// In tree order.
+    /// Events, in tree order.
     pub(super) events: Vec<ScanEvent>,
-    /// What belongs between the events: after so many of them.
+    /// Further tasks, each with the number of events that come before it.
     pub(super) between: Vec<(usize, Work<'s>)>,
     pub(super) excluded: u64,
 }
 
 impl<'s> Work<'s> {
-    /// Where in the tree its events begin.
+    /// The path at which the task's events begin.
     pub(super) fn place(&self) -> TreePath {
         match self {
             Work::List(directory) => directory.path.clone(),
@@ -72,7 +71,6 @@ impl<'s> Work<'s> {
         }
     }
 
-    /// Does it.
     pub(super) fn run(self, options: &'s ScanOptions) -> Found<'s> {
         let mut found = Found::default();
         match self {
@@ -89,7 +87,7 @@ impl<'s> Work<'s> {
 }
 
 impl<'s> Found<'s> {
-    /// The top directory, where every scan begins.
+    /// The result for the top directory, where every scan begins.
     pub(super) fn top(branch: &'s Branch) -> Self {
         let mut found = Found::default();
         match EntryStat::of_path(&source_of(&TreePath::TOP)) {
@@ -120,7 +118,7 @@ impl<'s> Found<'s> {
         }
     }
 
-    /// Opens a directory as far as its content is wanted. If it cannot be listed, roots below may still be reached.
+    /// Opens a directory as far as it is wanted. If it cannot be listed, roots below may still be reached.
     fn open(&mut self, directory: &mut Directory<'s>) -> Option<OwnedFd> {
         let source = source_of(&directory.path);
         if directory.content != Content::Nothing {
@@ -136,7 +134,7 @@ impl<'s> Found<'s> {
             .ok()
     }
 
-    /// The names to look at, once markers and ignore files have been obeyed.
+    /// The names to look at, after applying markers and ignore files.
     fn names(&mut self, fd: &OwnedFd, directory: &mut Directory<'s>, options: &'s ScanOptions) -> Names {
         let roots = || directory.branch.into_iter().flat_map(|branch| branch.below.keys().map(Vec::as_slice));
         if directory.content == Content::Nothing {
@@ -163,7 +161,7 @@ impl<'s> Found<'s> {
         names
     }
 
-    /// Looks at one name of a directory and decides what becomes of it.
+    /// Looks at one name of a directory: emits it, skips it or descends.
     fn look(&mut self, fd: &OwnedFd, directory: &Directory<'s>, name: (&CStr, Kind), options: &'s ScanOptions) {
         let (name, kind) = name;
         let path = match directory.path.join(name.to_bytes()) {
@@ -206,7 +204,7 @@ impl<'s> Found<'s> {
         }
     }
 
-    /// Emits a directory and leaves its content as further work.
+    /// Emits a directory, and adds its content as a further task.
     fn descend(
         &mut self,
         path: TreePath,
@@ -238,7 +236,7 @@ impl<'s> Found<'s> {
         }
     }
 
-    /// An entry that vanished since it was listed is none, unless the user named it.
+    /// The entry's metadata. One that vanished after it was listed is reported only if the user named it.
     fn stat(&mut self, fd: impl AsFd, path: &TreePath, name: &CStr, is_root: bool) -> Option<EntryStat> {
         match EntryStat::at(fd, name) {
             Ok(stat) => return Some(stat),
@@ -271,5 +269,5 @@ impl Directory<'_> {
     }
 }
 
-/// Names looked at in one go.
+/// Names of a directory that one task looks at.
 const SLICE: usize = 2_048;

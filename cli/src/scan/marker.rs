@@ -1,4 +1,4 @@
-//! Marker: a file whose presence says that its directory need not be backed up.
+//! Marker: a file whose presence excludes its directory from backup.
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
@@ -9,14 +9,14 @@ use rustix::fs::{FileType, Mode, OFlags, openat};
 
 use crate::stat::EntryStat;
 
-/// A file name, and how the file must begin.
+/// A file name, and the bytes that the file must begin with.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Marker {
     name: OsString,
     header: Vec<u8>,
 }
 
-/// A text that names no file.
+/// A text that is not `NAME` or `NAME:HEADER`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} does not name a file: write NAME or NAME:HEADER, without a slash")]
 pub struct BadMarker(OsString);
@@ -33,7 +33,7 @@ impl Marker {
         Ok(Self { name: OsString::from_vec(name.into()), header: header.into() })
     }
 
-    /// The mark of cache directories, `CACHEDIR.TAG` (bford.info/cachedir).
+    /// The marker of cache directories, `CACHEDIR.TAG` (bford.info/cachedir).
     pub fn cache_directory() -> Self {
         Self { name: "CACHEDIR.TAG".into(), header: b"Signature: 8a477f597d28d172789f06886806bc55".into() }
     }
@@ -43,7 +43,7 @@ impl Marker {
         &self.name
     }
 
-    /// Whether the file of that name in the directory begins as it must.
+    /// Whether the marker's file in the directory begins with the header.
     pub(super) fn marks(&self, directory: impl AsFd) -> bool {
         self.header.is_empty() || self.header_is_there(directory).unwrap_or(false)
     }
@@ -56,7 +56,7 @@ impl Marker {
     }
 }
 
-/// Opens a file of a directory; none if it is not a regular one.
+/// Opens a file of a directory; none if it is not a regular file.
 pub(super) fn open_regular(directory: impl AsFd, name: &OsStr) -> io::Result<Option<std::fs::File>> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let file = openat(directory, name, flags, Mode::empty())?;

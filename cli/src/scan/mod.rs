@@ -1,7 +1,7 @@
-//! Scan: the entries of the sources, in tree order, with one `statx` each.
+//! Scan: lists the entries of the sources in tree order, with one `statx` each.
 //!
-//! Worker threads list directories ahead of the walk that emits them. The walk itself does whatever no worker has begun,
-//! so it never waits for work that waits for it, and what is emitted does not depend on how many threads there are.
+//! Worker threads list directories ahead of the walk that emits them. The walk itself runs tasks that no worker has
+//! begun, so it never waits for a task that waits for it. What is emitted does not depend on the number of threads.
 
 mod branch;
 mod explore;
@@ -32,28 +32,28 @@ pub use walk::Scan;
 /// What to scan and what to leave out.
 #[derive(Default)]
 pub struct ScanOptions {
-    /// Where to start; what lies in several of them comes once.
+    /// Where to start. An entry below several roots is emitted once.
     pub roots: Vec<Root>,
-    /// What to leave out by name.
+    /// Patterns of entries to leave out.
     pub excludes: Filter,
-    /// Stay on the file system of each root. Directories where another one is mounted come without their content.
+    /// Stay on the file system of each root. Mount points of others are emitted without their content.
     pub one_file_system: bool,
-    /// A directory with one of these files comes with that file only.
+    /// Of a directory that holds one of these files, only that file is emitted.
     pub markers: Vec<Marker>,
-    /// Names of files, such as `.gitignore`, that say what to leave out below them; in one directory the later one decides.
+    /// Names of ignore files, such as `.gitignore`. In one directory the later name decides.
     pub ignore_files: Vec<OsString>,
-    /// Leave out regular files with more bytes.
+    /// Leave out regular files with more bytes than this.
     pub exclude_larger_than: Option<u64>,
-    /// The repository itself: its directory comes without its content.
+    /// The repository's directory: emitted without its content.
     pub forbidden: Option<FileId>,
 }
 
-/// Something met on the way.
+/// What a scan emits.
 #[derive(Debug)]
 pub enum ScanEvent {
     /// An entry to be backed up.
     Entry(Scanned),
-    /// An entry that could not be looked at, or a directory (its own entry came before) that could not be listed.
+    /// An entry without metadata because of an error, or a directory (emitted before) that could not be listed.
     Unreadable {
         /// Which one.
         path: TreePath,
@@ -67,7 +67,7 @@ pub enum ScanEvent {
         /// Why.
         reason: Skip,
     },
-    /// A file of exclusions that is not, or not fully, obeyed: more is backed up than it asks for.
+    /// An ignore file that is obeyed only in part or not at all: more is backed up than it asks for.
     BadIgnoreFile {
         /// Which one.
         path: TreePath,
@@ -85,27 +85,27 @@ pub struct Scanned {
     pub stat: EntryStat,
 }
 
-/// Why something was left out.
+/// Why an entry or its content was left out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Skip {
-    /// A socket lives only as long as its process.
+    /// An entry that is a socket: it lives only as long as its process.
     Socket,
-    /// The content of a directory on another file system.
+    /// The content of a directory where another file system is mounted.
     OtherFileSystem,
-    /// The content, but for the marker, of a directory that holds this marker.
+    /// The content, except the marker, of a directory that holds this marker.
     Marked(OsString),
     /// The content of the repository itself.
     Repository,
-    /// A root that the user also excluded.
+    /// A root that is also excluded.
     ExcludedRoot,
 }
 
-/// What a scan came to.
+/// Counts of a scan.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
 pub struct Totals {
     /// Entries emitted.
     pub entries: u64,
-    /// Entries left out by patterns, ignore files or size; what lies below such a directory is not counted.
+    /// Entries left out by patterns, ignore files or size. Entries below an excluded directory are not counted.
     pub excluded: u64,
 }
 
@@ -118,7 +118,7 @@ pub enum ScanError {
 }
 
 impl Scanned {
-    /// Where to open it.
+    /// The path to open it by.
     pub fn source(&self) -> PathBuf {
         source_of(&self.path)
     }

@@ -1,4 +1,4 @@
-//! Pool: the work at hand, and how far it may run ahead of the walk.
+//! Pool: the queue of the scan's tasks. Limits how far workers run ahead of the walk.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
@@ -10,7 +10,7 @@ use copal_engine::path::TreePath;
 use super::explore::{Found, Work};
 use super::{ScanEvent, ScanOptions};
 
-/// Work for the threads, what comes first in the tree first.
+/// The tasks for the worker threads; the first in the tree comes first.
 pub(super) struct Pool<'s> {
     options: &'s ScanOptions,
     state: Mutex<State<'s>>,
@@ -19,15 +19,15 @@ pub(super) struct Pool<'s> {
 
 struct State<'s> {
     ready: BinaryHeap<Ready<'s>>,
-    /// Events found and not yet emitted.
+    /// Number of events found and not yet emitted.
     ahead: usize,
     closed: bool,
 }
 
-/// A piece of work and its place in the tree.
+/// A task and its place in the tree.
 pub(super) struct Task<'s> {
     place: TreePath,
-    /// Locked by the thread that does the work, while it does.
+    /// The thread that does the work holds this lock until it is done.
     stage: Mutex<Stage<'s>>,
 }
 
@@ -37,12 +37,12 @@ enum Stage<'s> {
     Taken,
 }
 
-/// What came of a task, with the tasks that follow from it.
+/// The result of a task, with the tasks that follow from it.
 #[derive(Default)]
 pub(super) struct Findings<'s> {
-    /// In tree order.
+    /// Events, in tree order.
     pub(super) events: Vec<ScanEvent>,
-    /// What belongs between the events: after so many of them.
+    /// Further tasks, each with the number of events that come before it.
     pub(super) between: Vec<(usize, Arc<Task<'s>>)>,
     pub(super) excluded: u64,
 }
@@ -55,7 +55,7 @@ impl<'s> Pool<'s> {
         Self { options, state: Mutex::new(state), changed: Condvar::new() }
     }
 
-    /// Makes tasks of the work that follows, and offers them to the threads.
+    /// Makes tasks of the work in a result, and queues them for the threads.
     pub(super) fn offer(&self, found: Found<'s>) -> Findings<'s> {
         let task = |work: Work<'s>| Arc::new(Task { place: work.place(), stage: Mutex::new(Stage::Waiting(work)) });
         let between: Vec<_> = found.between.into_iter().map(|(at, work)| (at, task(work))).collect();
@@ -71,7 +71,7 @@ impl<'s> Pool<'s> {
         Findings { events: found.events, between, excluded: found.excluded }
     }
 
-    /// Works until the pool is closed.
+    /// Runs tasks until the pool is closed.
     pub(super) fn work(&self) {
         while let Some(task) = self.next() {
             let mut stage = task.lock();
@@ -81,7 +81,7 @@ impl<'s> Pool<'s> {
         }
     }
 
-    /// What came of a task; does it here if no thread has begun it.
+    /// The result of a task; runs it here if no thread has begun it.
     pub(super) fn take(&self, task: &Task<'s>) -> Findings<'s> {
         let mut stage = task.lock();
         match mem::replace(&mut *stage, Stage::Taken) {
@@ -91,7 +91,7 @@ impl<'s> Pool<'s> {
         }
     }
 
-    /// Notes that so many events have been emitted.
+    /// Notes that the walk has emitted this many events.
     pub(super) fn emitted(&self, events: usize) {
         let mut state = self.lock();
         let was_full = state.ahead >= AHEAD;
@@ -101,7 +101,6 @@ impl<'s> Pool<'s> {
         }
     }
 
-    /// Sends the threads home.
     pub(super) fn close(&self) {
         self.lock().closed = true;
         self.changed.notify_all();
@@ -134,7 +133,7 @@ impl<'s> Task<'s> {
 }
 
 impl Ord for Ready<'_> {
-    /// The heap gives the greatest first: what comes first in the tree.
+    /// Reversed: the heap returns the greatest, which must be the first in the tree.
     fn cmp(&self, other: &Self) -> Ordering {
         other.0.place.cmp(&self.0.place)
     }
@@ -154,5 +153,5 @@ impl PartialEq for Ready<'_> {
 
 impl Eq for Ready<'_> {}
 
-/// Events that may be found ahead of the walk, some 300 bytes each: as many as are found while a passphrase is stretched.
+/// Events found ahead of the walk, about 300 bytes each: as many as are found while a passphrase is stretched.
 const AHEAD: usize = 96 << 10;

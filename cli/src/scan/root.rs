@@ -1,4 +1,4 @@
-//! Root: a path the user named, made absolute.
+//! Root: a path to back up, made absolute.
 
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -8,8 +8,8 @@ use copal_engine::path::{BadPath, TreePath};
 
 use crate::stat::EntryStat;
 
-/// Where a scan starts. Its directories are canonical; the last name may be a symbolic link, which is then itself the
-/// root.
+/// A path where a scan starts. Its parent directories are canonical. If the last name is a symbolic link, the link
+/// itself is the root.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Root {
     path: TreePath,
@@ -18,7 +18,7 @@ pub struct Root {
 /// A path that cannot be scanned.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRoot {
-    /// There is nothing, or it cannot be reached.
+    /// The path does not exist or cannot be reached.
     #[error("cannot back up {}", path.display())]
     Unreachable {
         /// The path as given.
@@ -26,7 +26,7 @@ pub enum BadRoot {
         /// What the system says.
         source: io::Error,
     },
-    /// The tree cannot hold the path.
+    /// A tree cannot hold the path.
     #[error("cannot back up {}", path.display())]
     Path {
         /// The path as given.
@@ -37,7 +37,7 @@ pub enum BadRoot {
 }
 
 impl Root {
-    /// Looks the path up. With a final slash a link is followed, as everywhere on POSIX.
+    /// Resolves a path. With a final slash a link is followed, as everywhere on POSIX.
     pub fn new(given: &Path) -> Result<Self, BadRoot> {
         let unreachable = |source| BadRoot::Unreachable { path: given.into(), source };
         let absolute = make_absolute(given).map_err(unreachable)?;
@@ -49,7 +49,7 @@ impl Root {
         }
     }
 
-    /// Its name in the tree: the absolute path without the leading slash.
+    /// Its path in the tree: the absolute path without the leading slash.
     pub fn path(&self) -> &TreePath {
         &self.path
     }

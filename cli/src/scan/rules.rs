@@ -1,4 +1,4 @@
-//! Rules: what the ignore files of a directory and of those above it leave out.
+//! Rules: applies the ignore files of a directory and of the directories above it.
 
 use std::borrow::Cow;
 use std::ffi::OsStr;
@@ -15,17 +15,16 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use super::marker::open_regular;
 use crate::classes::without_slashes;
 
-/// The patterns of one ignore file, and those of the directories above.
+/// The patterns of one ignore file, linked to those of the directories above.
 pub(super) struct Rules {
-    /// Bytes of a path up to the directory of the file, with the slash after it.
+    /// Length of the path of the file's directory, with the slash after it.
     prefix: usize,
     patterns: Gitignore,
     above: Option<Arc<Rules>>,
 }
 
 impl Rules {
-    /// Reads the ignore file of an open directory. What is wrong with it comes back as text; the lines that can be used
-    /// are.
+    /// Reads the ignore file of an open directory. Problems come back as text; the valid lines are used anyway.
     pub(super) fn read(
         directory: impl AsFd,
         path: &TreePath,
@@ -51,7 +50,7 @@ impl Rules {
         (Some(Arc::new(Rules { prefix, patterns, above })), problem)
     }
 
-    /// Whether the rules leave an entry out, those of the nearest directory first.
+    /// Whether the rules exclude an entry. The nearest directory's rules come first.
     pub(super) fn exclude(&self, path: &TreePath, is_directory: bool) -> bool {
         let mut rules = Some(self);
         while let Some(at) = rules {
@@ -86,11 +85,11 @@ fn compile(text: &[u8]) -> (Gitignore, Option<String>) {
     (patterns, problem)
 }
 
-/// A line whose classes match no slash.
+/// Rewrites a line so that its character classes match no slash.
 fn in_names(line: &str) -> Cow<'_, str> {
     let (sign, body) = line.strip_prefix('!').map_or(("", line), |body| ("!", body));
     match without_slashes(body).filter(|_| !line.starts_with('#')) {
-        // With a slash in it, it would be tied to the place of the file.
+        // The rewritten class holds a slash, which would anchor the pattern at the file's directory: prefix `**/`.
         Some(rewritten) if !body.trim_end().trim_end_matches('/').contains('/') => {
             format!("{sign}**/{rewritten}").into()
         }
@@ -99,7 +98,7 @@ fn in_names(line: &str) -> Cow<'_, str> {
     }
 }
 
-/// An ignore file longer than this is not one.
+/// Only this many bytes of an ignore file are read.
 const LARGEST: u64 = 1 << 20;
 
 #[cfg(test)]

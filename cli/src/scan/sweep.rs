@@ -1,4 +1,4 @@
-//! Sweep: a scan that runs by itself, ahead of whoever takes what it finds.
+//! Sweep: a scan that runs in its own thread, ahead of its receiver.
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
@@ -9,7 +9,7 @@ use crossbeam_channel::{Receiver, bounded};
 use super::{Scan, ScanEvent, Totals};
 use crate::clock::now;
 
-/// A run of a scan. It stops and waits when it is some way ahead, and ends when this is dropped.
+/// A running scan. It pauses when it is `BATCHES` batches ahead, and ends when this is dropped.
 pub struct Sweep {
     started: Time,
     events: Receiver<Vec<ScanEvent>>,
@@ -17,7 +17,7 @@ pub struct Sweep {
 }
 
 impl Scan {
-    /// Begins a run, with so many threads that look.
+    /// Starts a scan with this many worker threads.
     pub fn begin(self: &Arc<Self>, threads: usize) -> Sweep {
         let scan = self.clone();
         let started = now();
@@ -28,25 +28,25 @@ impl Scan {
 }
 
 impl Sweep {
-    /// When it began: nothing was looked at earlier.
+    /// When the scan began: no entry was looked at earlier.
     pub fn started(&self) -> Time {
         self.started
     }
 
-    /// What it finds, in tree order, in batches.
+    /// The scan's events, in tree order, in batches.
     pub fn events(&self) -> &Receiver<Vec<ScanEvent>> {
         &self.events
     }
 
-    /// Ends it, wherever it is.
+    /// Ends the scan, wherever it is.
     ///
     /// # Panics
-    /// If the scan did: what it sent is not the whole tree then.
+    /// If the scan panicked: its events are then not the whole tree.
     pub fn finish(self) -> Totals {
         drop(self.events);
         self.thread.join().expect("scanning does not panic")
     }
 }
 
-/// Batches that wait to be taken.
+/// Batches that may wait for the receiver.
 const BATCHES: usize = 4;

@@ -1,4 +1,4 @@
-//! Walk: emits what the threads find, in the order of the tree.
+//! Walk: emits what the threads find, in tree order.
 
 use std::iter::Peekable;
 use std::mem;
@@ -14,7 +14,7 @@ use super::pool::{Findings, Pool, Task};
 use super::{ScanError, ScanEvent, ScanOptions, Totals};
 use crate::stat::EntryStat;
 
-/// A scan ready to run.
+/// A scan, ready to run.
 pub struct Scan {
     options: ScanOptions,
     top: Branch,
@@ -27,7 +27,7 @@ struct Walk<'p, 's> {
     totals: Totals,
 }
 
-/// Findings of which some are still to be emitted.
+/// Findings that are being emitted.
 struct Level<'s> {
     events: vec::IntoIter<ScanEvent>,
     emitted: usize,
@@ -35,7 +35,7 @@ struct Level<'s> {
 }
 
 impl Scan {
-    /// Checks that no root lies in the repository.
+    /// Makes a scan; fails if a root lies in the repository.
     pub fn new(options: ScanOptions) -> Result<Self, ScanError> {
         for root in options.roots.iter().filter(|_| options.forbidden.is_some()) {
             let mut at = Some(root.path().clone());
@@ -51,15 +51,15 @@ impl Scan {
         Ok(Self { options, top })
     }
 
-    /// Sends all events in tree order, in batches, and returns when they are through or the other end of the channel is
-    /// gone. Begins with the top directory and every directory on the way to the roots.
+    /// Sends all events in tree order, in batches, beginning with the top directory and the directories that lead to
+    /// the roots. Returns at the end of the scan, or when the receiver has gone.
     pub fn run(&self, threads: usize, sink: &Sender<Vec<ScanEvent>>) -> Totals {
         let pool = Pool::new(&self.options);
         thread::scope(|scope| {
             let _closing = Closing(&pool);
             (0..threads).for_each(|_| drop(scope.spawn(|| pool.work())));
             let mut walk = Walk { pool: &pool, sink, batch: Vec::new(), totals: Totals::default() };
-            // An error means that nobody listens any more: that is the listener's decision.
+            // An error means that the receiver has gone, which ends the scan early.
             let _ = walk.emit(pool.offer(Found::top(&self.top)));
             walk.totals
         })
@@ -103,7 +103,7 @@ impl<'s> Walk<'_, 's> {
     }
 }
 
-/// Closes the pool however the walk ends: threads that waited on would keep a panic from being seen.
+/// Closes the pool even if the walk panics: waiting threads would otherwise hide the panic.
 struct Closing<'p, 's>(&'p Pool<'s>);
 
 impl Drop for Closing<'_, '_> {
@@ -112,5 +112,5 @@ impl Drop for Closing<'_, '_> {
     }
 }
 
-/// Events sent at once.
+/// Events in a batch.
 const BATCH: usize = 512;

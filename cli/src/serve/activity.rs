@@ -1,5 +1,5 @@
-//! Activity: what a connection is at, which says when it is to end: one without a request, one whose client does not read
-//! its answer, one that is old. Signs of life of HTTP/2 keep none.
+//! Activity: what a connection is doing, and whether to close it: it has no request, its client does not read the
+//! answer, or it is old. HTTP/2 pings do not keep a connection open.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -13,29 +13,29 @@ use axum::http::{Request, Response};
 use hyper::body::{Frame, SizeHint};
 use tower::Service;
 
-/// How long is waited for what.
+/// The time limits of a connection.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Patience {
-    /// For the first bytes.
+    /// Until the first bytes arrive.
     pub(super) silence: Duration,
-    /// For a request, while there is none.
+    /// Without any request.
     pub(super) idle: Duration,
-    /// For a client to take another piece of its answer.
+    /// Until the client takes the next piece of an answer.
     pub(super) stall: Duration,
-    /// After so long a connection ends as soon as no request is under way.
+    /// After this age a connection closes as soon as it has no request.
     pub(super) old: Duration,
-    /// After so long it ends in any case.
+    /// After this age a connection closes in any case.
     pub(super) oldest: Duration,
 }
 
 impl Patience {
-    /// How often a connection is looked at.
+    /// How often to check a connection.
     pub(super) fn look(&self) -> Duration {
         self.idle.min(self.stall).min(self.old) / 4
     }
 }
 
-/// What a connection is at.
+/// What a connection is doing.
 #[derive(Clone, Debug)]
 pub(super) struct Activity {
     state: Arc<Mutex<State>>,
@@ -45,10 +45,10 @@ pub(super) struct Activity {
 
 #[derive(Debug)]
 struct State {
-    /// Requests under way, by number: since when the client is waited for, which takes no more of its answer.
+    /// Requests under way, by number; and since when each waits for its client to take more of the answer.
     requests: BTreeMap<u64, Option<Instant>>,
     next: u64,
-    /// When there was a request last.
+    /// When the last request ended.
     last: Instant,
 }
 
@@ -58,7 +58,7 @@ impl Activity {
         Self { state: Arc::new(Mutex::new(state)), patience, born: now }
     }
 
-    /// Whether the connection is to end.
+    /// Whether to close the connection.
     pub(super) fn is_over(&self, now: Instant) -> bool {
         let age = now.saturating_duration_since(self.born);
         let state = self.state();
@@ -70,7 +70,7 @@ impl Activity {
         age >= self.patience.oldest || state.requests.values().flatten().any(stalls)
     }
 
-    /// When to look again.
+    /// When to check again.
     pub(super) fn look(&self) -> Duration {
         self.patience.look()
     }
@@ -88,14 +88,14 @@ impl Activity {
     }
 }
 
-/// A request under way, until its answer has been taken.
+/// A request under way, until the client has taken its answer.
 struct UnderWay {
     state: Arc<Mutex<State>>,
     number: u64,
 }
 
 impl UnderWay {
-    /// The client is waited for since then, or nobody.
+    /// Sets since when the request waits for its client; `None` if it does not.
     fn waits_for_client(&self, since: Option<Instant>) {
         self.state.lock().unwrap_or_else(PoisonError::into_inner).requests.insert(self.number, since);
     }
@@ -109,7 +109,7 @@ impl Drop for UnderWay {
     }
 }
 
-/// A service whose requests are counted.
+/// A service that records its requests in an [`Activity`].
 #[derive(Clone)]
 pub(super) struct Counted<S> {
     inner: S,
@@ -145,7 +145,7 @@ where
     }
 }
 
-/// The body of an answer. While it is not asked for more, its client is waited for.
+/// The body of an answer. Between two polls the request waits for its client.
 struct Answer {
     body: Body,
     under_way: UnderWay,
@@ -160,7 +160,7 @@ impl HttpBody for Answer {
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Self::Error>>> {
         let frame = Pin::new(&mut self.body).poll_frame(context);
-        // What is pending waits for the store.
+        // While the body is pending, the request waits for the store, not for the client.
         self.under_way.waits_for_client(frame.is_ready().then(Instant::now));
         frame
     }

@@ -1,4 +1,4 @@
-//! Aside: a store whose calls run on threads of their own, because a directory does its work inside the call.
+//! Aside: runs the calls of a store on blocking threads, because a directory store works inside the call.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime
 
 use crate::wait::wait;
 
-/// A store whose calls run on threads of their own. For futures that tokio runs.
+/// A store whose calls run on tokio's blocking threads.
 pub(super) struct Aside {
     inner: Arc<dyn Store>,
 }
@@ -28,7 +28,7 @@ impl Aside {
         let inner = self.inner.clone();
         match tokio::task::spawn_blocking(move || call(inner.as_ref())).await {
             Ok(done) => done,
-            // The process is ending, or the call has panicked.
+            // The process is ending, or the call panicked.
             Err(error) => Err(StoreError::Transient { op, key: name.to_owned(), source: error.into() }),
         }
     }

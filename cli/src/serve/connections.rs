@@ -1,5 +1,4 @@
-//! Connections: so many at once, of one address too; none that says nothing, asks for nothing or does not read; and none
-//! for ever.
+//! Connections: limits their number, in total and per address, and closes those that are silent, idle, stalled or old.
 
 use std::collections::HashMap;
 use std::future::Future;
@@ -19,18 +18,18 @@ use tokio::time::{Sleep, sleep};
 
 use super::activity::{Activity, Counted, Patience};
 
-/// How many connections there may be, for all listeners together.
+/// How many connections all listeners together accept.
 #[derive(Clone)]
 pub(super) struct Room {
     all: Arc<Semaphore>,
-    /// Of each network, and the most.
+    /// Connections per network, and the most of them.
     networks: Arc<Mutex<HashMap<IpAddr, usize>>>,
     each: usize,
 }
 
 impl Room {
-    /// Half of the files that the process may open, of which it is permitted as many as the system lets it have: the other
-    /// half is for what requests and jobs read and write. So many of them for each address.
+    /// Raises the limit of open files to its maximum and accepts half as many connections: requests and jobs need the
+    /// other half. At most `each` connections per address.
     pub(super) fn of_process(each: usize) -> Self {
         let limit = getrlimit(Resource::Nofile);
         let raised = Rlimit { current: limit.maximum, ..limit };
@@ -45,7 +44,7 @@ impl Room {
         Self { all: Arc::new(Semaphore::new(most)), networks: Arc::default(), each }
     }
 
-    /// Room for one more, of a peer of that address.
+    /// Takes a permit for a connection from that address; fails if there are too many.
     fn enter(&self, peer: Option<IpAddr>) -> io::Result<Permit> {
         let all = self.all.clone().try_acquire_owned().map_err(io::Error::other)?;
         let network = peer.and_then(network);
@@ -61,7 +60,7 @@ impl Room {
     }
 }
 
-/// What counts as one address: of IPv6 the network that one subscriber has. None for this machine itself, where a proxy is.
+/// What counts as one address: for IPv6 the /64 network. `None` for this machine, where a proxy may run.
 fn network(peer: IpAddr) -> Option<IpAddr> {
     match peer.to_canonical() {
         own if own.is_loopback() => None,
@@ -70,7 +69,7 @@ fn network(peer: IpAddr) -> Option<IpAddr> {
     }
 }
 
-/// One connection's room.
+/// The permit of one connection.
 struct Permit {
     _all: OwnedSemaphorePermit,
     network: Option<IpAddr>,
@@ -90,7 +89,7 @@ impl Drop for Permit {
     }
 }
 
-/// A stream that knows who is at its other end.
+/// A stream that knows the address of its peer.
 pub(super) trait Peer {
     fn peer(&self) -> Option<IpAddr>;
 }
@@ -101,7 +100,7 @@ impl Peer for TcpStream {
     }
 }
 
-/// Accepts as another acceptor does, while there is room.
+/// Wraps an acceptor and limits the number of connections.
 #[derive(Clone)]
 pub(super) struct Connections<A> {
     inner: A,
@@ -124,7 +123,7 @@ where
     type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, Self::Service)>> + Send>>;
 
     fn accept(&self, stream: I, service: S) -> Self::Future {
-        // Without one it is closed at once: its client tries again, and no job lacks a file meanwhile.
+        // Without a permit the connection is closed at once. The client tries again, and jobs never run out of files.
         let permit = self.room.enter(stream.peer());
         let accepted = self.inner.accept(stream, service);
         let patience = self.patience;
@@ -140,21 +139,21 @@ where
     }
 }
 
-/// A connection that ends if it says nothing, or if its [`Activity`] says so.
+/// A connection that closes if it is silent, or if its [`Activity`] says so.
 ///
-/// Once a request begins, or what all connections of HTTP/2 begin with has come, hyper's own timers hold. Until then it has
-/// none, since it does not know which protocol's is to be used.
+/// `silence` ends when a request begins or the HTTP/2 preface has come: then hyper's own timers apply. Before that
+/// hyper has no timers, because it does not know the protocol yet.
 pub(super) struct Connection<T> {
     stream: T,
     silence: Option<Silence>,
     activity: Activity,
-    /// When the activity is looked at next.
+    /// When to check the activity again.
     looks: Pin<Box<Sleep>>,
     _permit: Permit,
 }
 
 impl<T> Connection<T> {
-    /// Whether enough was waited; otherwise the task is woken to look again.
+    /// Whether to close the connection; if not, the task wakes up for the next check.
     fn is_over(&mut self, context: &mut Context<'_>) -> bool {
         while self.looks.as_mut().poll(context).is_ready() {
             let now = Instant::now();
@@ -174,15 +173,15 @@ impl<T> Connection<T> {
     }
 }
 
-/// What is waited for.
+/// The wait for the first bytes.
 struct Silence {
     ends: Pin<Box<Sleep>>,
-    /// Bytes that came, all of which HTTP/2 begins with.
+    /// Bytes received so far, all of them equal to the HTTP/2 preface.
     matched: usize,
 }
 
 impl Silence {
-    /// Whether it is known which protocol is spoken.
+    /// Whether these bytes tell which protocol the client speaks.
     fn is_broken_by(&mut self, bytes: &[u8]) -> bool {
         let is_same = PREFACE[self.matched..].iter().zip(bytes).all(|(expected, byte)| expected == byte);
         self.matched += bytes.len();
@@ -236,9 +235,9 @@ impl<T: AsyncWrite + Unpin> AsyncWrite for Connection<T> {
     }
 }
 
-/// What a connection of HTTP/2 begins with (RFC 9113, 3.4).
+/// The first bytes of an HTTP/2 connection (RFC 9113, 3.4).
 const PREFACE: &[u8; 24] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
-/// More than one process serves at once.
+/// More connections than one process serves at once.
 const MOST: u64 = 16_384;
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! Hosts: by which names clients may ask. A page of somebody else that lets its own name lead here (DNS rebinding) would
-//! otherwise use the browser of whoever opens it to ask what only this machine may.
+//! Hosts: the host names that requests may use. A hostile web page can let its own name resolve to this address (DNS
+//! rebinding), and would then use the visitor's browser to send requests that only this machine may send.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -10,30 +10,30 @@ use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use copal_service::gateway::Problem;
 
-/// The names that lead here.
+/// The names of this gateway.
 #[derive(Debug, Default)]
 pub(super) struct Hosts {
-    /// Those that the operator has named.
+    /// Those that the operator has set.
     named: Vec<String>,
-    /// Those of the certificate, perhaps with a star.
+    /// Those in the certificate; may have a wildcard.
     certified: RwLock<Vec<String>>,
 }
 
 impl Hosts {
-    /// Those that the operator names, and that of the address by which clients know the gateway.
+    /// The names that the operator has set, and the one in the public URL.
     pub(super) fn new(named: &[String], public_url: Option<&str>) -> Self {
         let public = public_url.and_then(|url| url.split_once("://")?.1.split('/').next().map(bare));
         Self { named: named.iter().map(|name| bare(name)).chain(public).collect(), certified: RwLock::default() }
     }
 
-    /// Tells the names of the certificate.
+    /// Sets the names in the certificate.
     pub(super) fn certified(&self, names: Vec<String>) {
         *self.certified.write().unwrap_or_else(PoisonError::into_inner) =
             names.into_iter().map(|name| name.to_ascii_lowercase()).collect();
     }
 
-    /// Whether this is one of them, with or without a port. No page of somebody else has an address of numbers, or
-    /// `localhost`, as its name.
+    /// Whether this name, with or without port, is one of them. IP addresses and `localhost` are accepted too: no other
+    /// page can have them as its name.
     fn leads_here(&self, host: &str) -> bool {
         let host = bare(host);
         let is_address = host.parse::<Ipv4Addr>().is_ok()
@@ -47,7 +47,7 @@ impl Hosts {
     }
 }
 
-/// A name without port and last dot, in small letters.
+/// A name without port and final dot, in lower case.
 fn bare(host: &str) -> String {
     let name = match host.rsplit_once(':') {
         Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -56,10 +56,10 @@ fn bare(host: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
 
-/// Refuses what is asked by another name.
+/// Refuses requests that use another name.
 pub(super) async fn check(State(hosts): State<Arc<Hosts>>, request: Request, next: Next) -> Response {
     let header = request.headers().get(header::HOST).and_then(|value| value.to_str().ok());
-    // HTTP/2 names it in the address. Where both do, both have to be right.
+    // HTTP/2 has the name in the URI. If the request has both, both must be right.
     let named = [request.uri().authority().map(|authority| authority.as_str()), header];
     if named.iter().all(Option::is_none) {
         return Problem::new("bad-request", StatusCode::BAD_REQUEST, "the header Host is missing").into_response();

@@ -1,5 +1,5 @@
-//! Jobs: ingest when something has arrived, and expire, compact, prune and check by the clock. A kill at any point harms
-//! nothing: the next run goes on.
+//! Jobs: ingests when something has arrived; runs expire, compact, prune and check on a schedule. The process may be
+//! killed at any point: the next run goes on.
 
 #[path = "singly.rs"]
 mod singly;
@@ -38,7 +38,7 @@ use crate::entropy::SystemEntropy;
 use crate::site::of_a_run;
 use crate::wait::wait;
 
-/// The threads of the jobs.
+/// The threads that run jobs.
 pub(super) struct Jobs {
     arrivals: SyncSender<Arrival>,
     suspects: SyncSender<Vec<PackId>>,
@@ -47,7 +47,7 @@ pub(super) struct Jobs {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// What the jobs work with.
+/// What the jobs need.
 #[derive(Clone)]
 pub(super) struct Work {
     store: Arc<dyn Store>,
@@ -76,11 +76,11 @@ impl Upkeep {
     }
 }
 
-/// What a job reads of indexes.
+/// How a job reads indexes.
 pub(super) enum Indexes {
-    /// Pieces, or a part after the other.
+    /// Piece by piece, or one part after the other.
     Pieces,
-    /// A domain's at a time: that of a far store lies in files meanwhile.
+    /// A whole domain at a time. For a far (remote) store the index is copied to temporary files.
     Whole,
 }
 
@@ -95,10 +95,10 @@ impl Jobs {
     ) -> Self {
         let work = Work { store, owner, metrics, watch, note };
         let ending = Arc::new(AtomicBool::new(false));
-        // More than that are found by looking at all clients.
+        // If more arrivals come than the queue holds, ingest finds them when it looks at all clients.
         let (arrivals, arrived) = sync_channel(1_024);
         let every = options.ingest_every.0;
-        // A client that orders jobs waits for their reports: what nobody announced is for the ingest it may order.
+        // With `--jobs`, uploads without an announcement are left to the ingest that the client may order.
         let first = if options.jobs { every } else { Duration::ZERO };
         let own = work.clone();
         let mut threads = vec![{
@@ -111,9 +111,9 @@ impl Jobs {
             (Upkeep::Prune, options.prune_every.0),
             (Upkeep::Check, options.check_every.0),
         ];
-        // Upkeep by the clock is for those who serve for long.
+        // A process on standard input and output lives too briefly for scheduled jobs.
         let plan = if options.stdio { Vec::new() } else { plan.to_vec() };
-        // Who is told to wait asks again, or the next check finds it.
+        // If the queue is full, the client reports again, or the next check finds the damage.
         let (suspects, suspected) = sync_channel(64);
         let also_ending = ending.clone();
         let own = work.clone();
@@ -121,7 +121,7 @@ impl Jobs {
         Self { arrivals, suspects, work, ending, threads }
     }
 
-    /// Tells that a client may have uploaded a manifest or a change.
+    /// A function that announces a manifest or a change that a client may have uploaded.
     pub(super) fn announcer(&self) -> impl Fn(Arrival) + Send + Sync + 'static {
         let arrivals = self.arrivals.clone();
         move |arrival| match arrivals.try_send(arrival) {
@@ -129,7 +129,7 @@ impl Jobs {
         }
     }
 
-    /// Tells that packs may be harmed, or whole again.
+    /// A function that reports packs that may be damaged, or whole again.
     pub(super) fn suspecter(&self) -> impl Fn(Vec<PackId>) + Send + Sync + 'static {
         let suspects = self.suspects.clone();
         move |packs| match suspects.try_send(packs) {
@@ -137,12 +137,12 @@ impl Jobs {
         }
     }
 
-    /// Runs jobs that a client orders.
+    /// A runner for jobs that clients order.
     pub(super) fn runner(&self) -> Arc<dyn JobRunner> {
         Arc::new(Ordered::new(self.work.clone()))
     }
 
-    /// Lets what has arrived be decided, and upkeep come to the end of its step; what is left goes on in another process.
+    /// Ends the threads: ingest decides about what has arrived, and a running job ends its current step.
     pub(super) fn finish(self) {
         self.ending.store(true, Ordering::Relaxed);
         drop((self.arrivals, self.suspects));
@@ -153,7 +153,7 @@ impl Jobs {
 }
 
 impl Work {
-    /// Decides about what arrives, and now and then about what arrived unannounced.
+    /// Ingests what arrives, and from time to time what arrived without an announcement.
     fn ingest_arrivals(&self, arrived: &Receiver<Arrival>, first: Duration, every: Duration, ending: &AtomicBool) {
         let pause = if every.is_zero() { NEVER } else { every };
         let mut next = Instant::now() + first;
@@ -168,14 +168,14 @@ impl Work {
                     let arrivals = std::iter::once(first).chain(arrived.try_iter());
                     let clients: BTreeSet<ClientId> = arrivals.filter_map(Arrival::client).collect();
                     let clients: Vec<ClientId> = clients.into_iter().collect();
-                    // Changes are folded in whoever's manifests are decided.
+                    // Ingest folds in the changes too, whichever clients it is for.
                     self.ingest_carefully(&mut care, Some(&clients));
                 }
                 Err(RecvTimeoutError::Timeout) if is_ending => return,
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => return,
             }
-            // Also beside clients that announce something all the time.
+            // This also runs when clients announce something all the time.
             if !is_ending && Instant::now() >= next {
                 if !every.is_zero() {
                     self.ingest_carefully(&mut care, None);
@@ -186,7 +186,7 @@ impl Work {
     }
 
     fn ingest(&self, scope: Scope<'_>) -> Result<(), Stopped> {
-        // Whoever comes through the gateway leaves it to this process, also where clients beside the store decide.
+        // Clients of a gateway leave ingest to this process, even if clients with direct access ingest themselves.
         self.run("ingest", &named(scope), Indexes::Pieces, |host, _, metrics| {
             let done = wait(ingest::work(host, IngestBy::Service, scope, &|_| false))?;
             metrics.decided(&done.receipts, done.refused.len());
@@ -199,7 +199,7 @@ impl Work {
         })
     }
 
-    /// Does each job of the plan whenever its time has come, and looks at packs as soon as somebody suspects them.
+    /// Runs each job of the plan when it is due, and checks packs as soon as a client suspects them.
     fn keep_up(&self, plan: &[(Upkeep, Duration)], suspected: &Receiver<Vec<PackId>>, ending: &Arc<AtomicBool>) {
         let asked = ending.clone();
         let budget = Budget::until(move || asked.load(Ordering::Relaxed));
@@ -207,7 +207,7 @@ impl Work {
             .iter()
             .filter(|(_, every)| !every.is_zero())
             .map(|(job, every)| {
-                // The first run does not wait for a day: the process may not live that long, unless it is the job that ends it.
+                // Start early: the process may not live a day. But a job that was killed waits its whole period.
                 let first = if self.killed(job.name()).is_some() { *every } else { (*every).min(FIRST) };
                 (*job, *every, Instant::now() + first)
             })
@@ -241,7 +241,7 @@ impl Work {
     }
 
     fn upkeep(&self, job: Upkeep, budget: &Budget) {
-        // Whatever became of it is told, and its next time comes.
+        // `run` has reported a failure; the job runs again when it is due.
         let _ = match job {
             Upkeep::Expire => self.run(job.name(), "", Indexes::Pieces, |host, _, metrics| {
                 metrics.expired(&wait(expire_until(host, IngestBy::Service, budget))?);
@@ -262,7 +262,7 @@ impl Work {
                     let view = view::read_parts(host.store, &Parts::NOTHING).await?;
                     policy::current(host, &view).await
                 });
-                // What stands in the way of the policy is what a check is there to find.
+                // Check runs without the policy: it is there to find such damage.
                 let policy = policy.unwrap_or_else(|error| {
                     (self.note)(&JobNote::NoPolicy { job: "check", why: error.to_string() });
                     None
@@ -278,7 +278,7 @@ impl Work {
         };
     }
 
-    /// What a job was at work on when an earlier process was killed.
+    /// What a job was working on when an earlier process was killed.
     fn killed(&self, job: &'static str) -> Option<String> {
         let what = self.watch.killed(job)?;
         self.metrics.take(job, metrics::Metrics::default().count(STOPS, 1));
@@ -286,8 +286,8 @@ impl Work {
         Some(what)
     }
 
-    /// Runs a job, which is at work on `what`, on the repository as its descriptor now says; without a repository there is
-    /// nothing to do.
+    /// Runs a job with the repository as its descriptor says now. `what` names the work, for [`Watch`]. Does nothing
+    /// without a repository.
     fn run(
         &self,
         job: &'static str,
@@ -302,7 +302,7 @@ impl Work {
         done
     }
 
-    /// Like `run`, but the caller says why a job failed.
+    /// Like [`Self::run`], but the caller reports the failure.
     pub(super) fn run_silently(
         &self,
         job: &'static str,
@@ -335,11 +335,11 @@ impl Work {
     }
 }
 
-/// So long a job that runs rarely waits for its first run.
+/// Most time before the first run of a scheduled job.
 const FIRST: Duration = Duration::from_secs(10 * 60);
-/// How often it is looked whether a job is due.
+/// How often to check whether a job is due.
 const TICK: Duration = Duration::from_millis(200);
-/// How long a thread waits that has nothing to look for.
+/// The pause without a schedule.
 const NEVER: Duration = Duration::from_secs(24 * 60 * 60);
-/// Of so many parts a check reads one where no policy says otherwise.
+/// The default number of parts: a check reads one of them.
 const CHECK_PARTS: u32 = 30;

@@ -1,4 +1,4 @@
-//! Listen: the gateway, and what is beside it, on sockets, until the process is asked to end.
+//! Listen: serves the gateway, the page and the metrics on sockets until the process is asked to end.
 
 use std::io;
 use std::net::{SocketAddr, TcpListener};
@@ -25,7 +25,7 @@ use super::{JobNote, ServeError};
 use crate::args::serve::Serve;
 use crate::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 
-/// Where clients and Prometheus find what is served.
+/// The addresses that are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listening {
     /// The gateway's address, such as `http://127.0.0.1:8321`.
@@ -34,7 +34,7 @@ pub struct Listening {
     pub metrics: Option<String>,
 }
 
-/// Serves until SIGTERM or SIGINT; requests under way may then end.
+/// Serves until SIGTERM or SIGINT; then requests under way may end.
 pub(super) fn serve(
     router: Router,
     page: Option<Page>,
@@ -103,12 +103,12 @@ pub(super) fn serve(
             }
         }
     });
-    // What still runs belongs to requests whose senders will ask again.
+    // Tasks that still run belong to requests, which their senders repeat.
     runtime.shutdown_timeout(Duration::from_secs(1));
     served
 }
 
-/// Nobody keeps a connection by sending nothing or reading nothing, or all threads by asking for everything at once.
+/// Sets the limits of a server: time limits, so that no client keeps a silent connection, and the number of streams.
 pub(super) fn bound<A>(
     mut server: Server<SocketAddr, A>,
     room: &Room,
@@ -122,7 +122,7 @@ pub(super) fn bound<A>(
     server.map(|acceptor| Connections::new(acceptor, room, patience))
 }
 
-/// Binds here, so that the port is known before anybody is told.
+/// Binds the socket here, so that the port is known before it is announced.
 fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let socket = TcpListener::bind(address)?;
     socket.set_nonblocking(true)?;
@@ -152,18 +152,18 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
     response
 }
 
-/// So long the head of a request may take, and an answer to a sign of life.
+/// Most time for the head of a request, and for the answer to an HTTP/2 ping.
 const HEADERS: Duration = Duration::from_secs(30);
-/// What clients are waited for: connections come and go, and who has none makes another one.
+/// The time limits of connections. A client that loses one makes another.
 const PATIENCE: Patience = Patience {
     silence: HEADERS,
     idle: Duration::from_secs(60),
     stall: Duration::from_secs(60),
     old: Duration::from_secs(60 * 60),
-    // A pack may take more than four hours at the least speed that is waited for.
+    // At the slowest speed that is accepted, a pack may take more than four hours.
     oldest: Duration::from_secs(6 * 60 * 60),
 };
-/// Requests at once through one connection.
+/// Most streams per HTTP/2 connection.
 const STREAMS: u32 = 64;
-/// So long requests under way may take after the process was asked to end.
+/// How long requests may go on after the process was asked to end.
 const GRACE: Duration = Duration::from_secs(10);

@@ -1,4 +1,4 @@
-//! Metrics: what Prometheus is told: the numbers of `service::metrics`, by job, and what only a host that lives on knows.
+//! Metrics: what Prometheus reads: the numbers of `service::metrics` per job, and those of a long-lived process.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
@@ -14,7 +14,7 @@ use prometheus_client::registry::Registry;
 
 use crate::clock;
 
-/// Counters and gauges, and their names.
+/// Counters and gauges by name.
 pub(super) struct Metrics {
     registry: Registry,
     totals: HashMap<&'static str, Family<Job, Counter<f64, AtomicU64>>>,
@@ -63,13 +63,13 @@ impl Metrics {
         metrics
     }
 
-    /// A request was answered.
+    /// Counts a request that was answered.
     pub(super) fn answered(&self, method: &Method, path: String, status: u16) {
         let method = label(method);
         self.responses.get_or_create(&Request { method, path, status: status.into() }).inc();
     }
 
-    /// A run has ended, or a request, which is one of the job `gateway`.
+    /// Adds the numbers of a finished run; requests count as the job `gateway`.
     pub(super) fn take(&self, job: &'static str, run: &metrics::Metrics) {
         for (metric, value) in run.values() {
             match metric.sum {
@@ -86,7 +86,7 @@ impl Metrics {
         }
     }
 
-    /// As Prometheus reads it.
+    /// The text that Prometheus reads.
     pub(super) fn text(&self) -> String {
         let mut text = String::new();
         encode(&mut text, &self.registry).expect("a text takes every letter");
@@ -94,8 +94,8 @@ impl Metrics {
     }
 }
 
-/// The metric's name in Prometheus' manner, without what all of them begin with and what totals end with: `bytes_deleted`
-/// for `BytesDeleted`.
+/// The metric's name for Prometheus, without the common prefix and the suffix of totals: `BytesDeleted` becomes
+/// `bytes_deleted`.
 fn series(metric: &Metric) -> String {
     let mut name = String::new();
     for letter in metric.name.chars() {
@@ -110,7 +110,7 @@ fn series(metric: &Metric) -> String {
     name
 }
 
-/// A method as a label. Whoever asks can make up others, and a label is never forgotten.
+/// A method as a label. Unknown ones become `other`: clients could invent any number, and labels are never dropped.
 fn label(method: &Method) -> &'static str {
     const KNOWN: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"];
     KNOWN.into_iter().find(|known| method.as_str() == *known).unwrap_or("other")

@@ -1,4 +1,4 @@
-//! Serve: the whole service on one machine: a gateway for clients, and the jobs beside the store. It holds no key.
+//! Serve: the whole service on one machine: a gateway for clients, and the jobs next to the store. It has no keys.
 
 mod activity;
 mod aside;
@@ -51,10 +51,10 @@ pub enum ServeError {
     /// There is no repository.
     #[error("there is no repository at {0}")]
     NoRepository(String),
-    /// It lies behind another gateway.
+    /// Another gateway serves it already.
     #[error("{0} is served by a gateway already")]
     Gateway(Location),
-    /// It cannot be reached.
+    /// The store cannot be reached.
     #[error(transparent)]
     Site(#[from] SiteError),
     /// The store failed.
@@ -63,21 +63,21 @@ pub enum ServeError {
     /// The descriptor cannot be used.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// No bucket can be named so.
+    /// The bucket's name or prefix is invalid.
     #[error(transparent)]
     Bucket(#[from] BadConfig),
-    /// The repository belongs to another owner than before.
+    /// The repository belongs to another owner than expected.
     #[error("the repository is signed by owner {found}, and {expected} was expected")]
     Owner {
-        /// The owner that was seen first, or named.
+        /// The owner that was named, or seen first.
         expected: OwnerFingerprint,
-        /// Who has signed the descriptor.
+        /// The owner that signed the descriptor.
         found: OwnerFingerprint,
     },
     /// A file, an address or a certificate cannot be used.
     #[error("cannot {act}")]
     Io {
-        /// What was tried.
+        /// What failed.
         act: String,
         /// Why it did not work.
         #[source]
@@ -85,23 +85,23 @@ pub enum ServeError {
     },
 }
 
-/// What is served, and what is told about it.
+/// What to serve, and whom to inform.
 pub struct Service<'a> {
-    /// Where the repository lies.
+    /// The repository's location.
     pub location: &'a Location,
-    /// How its store is reached.
+    /// Settings for reaching the store.
     pub means: &'a Means,
-    /// How it is served.
+    /// The options of `serve`.
     pub options: &'a Serve,
-    /// Where this machine remembers owners.
+    /// The directory in which this machine remembers owners.
     pub state: PathBuf,
-    /// Told once clients can come.
+    /// Called once the sockets accept clients.
     pub listening: &'a dyn Fn(&Listening),
-    /// Told what became of jobs.
+    /// Called with the results of jobs.
     pub note: Arc<dyn Fn(&JobNote) + Send + Sync>,
 }
 
-/// Serves until the process is asked to end, or, on standard input, until that ends.
+/// Serves until the process is asked to end; with `--stdio`, until standard input ends.
 pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
     let options = service.options;
     if matches!(service.location, Location::Https(_) | Location::Ssh(_)) {
@@ -136,12 +136,12 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
         None => None,
     };
     let metrics = Arc::new(Metrics::new());
-    // What serves one client through a pipe is gone with it.
+    // A process that serves one client through a pipe keeps no notes.
     let lasting = facts.as_ref().filter(|_| !options.stdio);
     let notes = lasting.map(|facts| service.state.join(facts.descriptor.repository.to_string()).join("jobs"));
     let watch = Watch::new(notes);
     let jobs = Jobs::start(store.clone(), owner, options, metrics.clone(), watch.clone(), service.note.clone());
-    // Each command that comes by ssh is served by a process of its own, on a pipe that nobody else writes to.
+    // With `--stdio` each client has its own process and pipe, so nobody else can replay a request.
     let memory = if options.stdio { Memory::default() } else { Memory::since(seconds()) };
     let router = Gateway::new(settings(service, &store, owner, bucket, &jobs, watch), Some(memory)).router();
     let served = if options.stdio {
@@ -153,14 +153,14 @@ pub fn serve(service: &Service<'_>) -> Result<(), ServeError> {
     served
 }
 
-/// The bucket that clients use directly, if they may.
+/// The bucket that clients may use directly, if any.
 fn direct(service: &Service<'_>) -> Result<Option<Arc<dyn Presigner>>, ServeError> {
     let presign = service.options.presign;
     let Some(bucket) = presign::Bucket::of(service.location, service.means)?.filter(|_| presign != Presign::Never)
     else {
         return Ok(None);
     };
-    // Through ssh each command of a client is served by a process of its own.
+    // With `--stdio` each command starts a process, so the probe must be brief.
     if presign == Presign::Safe && !bucket.binds_requests(service.options.stdio)? {
         (service.note)(&JobNote::Unbound);
         return Ok(None);
@@ -199,7 +199,7 @@ fn settings(
     let (announce, suspect) = (jobs.announcer(), jobs.suspecter());
     let origin = if options.stdio { Some(PIPE_ORIGIN.to_owned()) } else { options.public_url.clone() };
     Settings {
-        // What waits for a disk must not hold up who waits for the network.
+        // Calls that wait for a disk must not block tasks that wait for the network.
         store: Arc::new(Aside::new(store.clone())),
         entropy: Arc::new(SystemEntropy),
         clock: seconds,
@@ -207,7 +207,7 @@ fn settings(
         owner,
         origin,
         scheme: if options.tls_cert.is_some() { "https" } else { "http" },
-        // Who comes by ssh may read the directory as well as this process.
+        // A client that comes by ssh may read the directory as well as this process may.
         open_slots: options.open_slots || options.stdio,
         accept_init: options.accept_init || options.stdio,
         quota: Quota { stored: options.quota.map(|size| size.0), daily: options.daily_quota.map(|size| size.0) },

@@ -1,37 +1,37 @@
-//! Note: what became of a job or of a certificate, for whoever reads the log.
+//! Note: the results of jobs and of certificate reloads, for the log.
 
 use copal_engine::id::ClientId;
 
-/// What became of a job, for people.
+/// An event of a job, to be logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobNote {
-    /// It could not do its work.
+    /// The job failed.
     Failed {
-        /// Which.
+        /// The job.
         job: &'static str,
         /// Why.
         why: String,
     },
-    /// An earlier process was killed while it did its work: it waits for its next time.
+    /// An earlier process was killed during this job, so the job waits until it is due.
     Killed {
-        /// Which.
+        /// The job.
         job: &'static str,
     },
-    /// Ingest of a client panicked, or was killed: the client is left alone for a while.
+    /// Ingest of a client panicked or was killed: ingest skips the client for a while.
     Aside {
-        /// Whose.
+        /// The client.
         client: ClientId,
     },
-    /// It does its work without the policy, which cannot be read.
+    /// The job runs without the policy, which cannot be read.
     NoPolicy {
-        /// Which.
+        /// The job.
         job: &'static str,
         /// Why.
         why: String,
     },
     /// A manifest was rejected.
     Rejected {
-        /// Whose.
+        /// The client.
         client: ClientId,
         /// Its number.
         number: u64,
@@ -40,14 +40,14 @@ pub enum JobNote {
     },
     /// The certificate's files have changed.
     Certificate {
-        /// Why they cannot be used; the certificate before stays.
+        /// Why the files cannot be used; then the old certificate stays in use.
         why: Option<String>,
     },
-    /// The bucket's server heeds headers that were not signed, so that nothing is presigned.
+    /// The bucket's server accepts headers that were not signed, so nothing is presigned.
     Unbound,
     /// A check found damage.
     Damage {
-        /// So many things are wrong.
+        /// The number of findings.
         findings: u64,
     },
 }

@@ -1,5 +1,5 @@
-//! Ordered: jobs that a client on the pipe orders, one at a time. When the pipe ends, the process ends and its job with
-//! it: every job may be killed at any point, and the next run goes on.
+//! Ordered: runs jobs that a client orders through the pipe, one at a time. When the pipe ends, the process ends, and
+//! the job with it: every job may be killed at any point, and the next run goes on.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -26,7 +26,7 @@ use crate::wait::wait;
 /// Runs ordered jobs.
 pub(super) struct Ordered {
     work: Work,
-    /// Held by the job that runs.
+    /// Held by the running job.
     turn: Arc<Mutex<()>>,
 }
 
@@ -84,7 +84,7 @@ fn stopped(why: &impl ToString) -> Problem {
     Problem::new("job-stopped", StatusCode::INTERNAL_SERVER_ERROR, why.to_string())
 }
 
-/// Decides about all that clients have uploaded.
+/// Ingests everything that clients have uploaded.
 pub fn ingested(host: &Host<'_>, by: IngestBy) -> Result<Ingested, JobError> {
     let receipts = wait(ingest(host, by, Scope::All, &|_| false))?;
     let rejected = receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected).map(|receipt| {
@@ -105,12 +105,12 @@ pub fn ingested(host: &Host<'_>, by: IngestBy) -> Result<Ingested, JobError> {
     Ok(Ingested { accepted, rejected, waiting, root: view.number() })
 }
 
-/// Prune with the sizes of packs that the descriptor says.
+/// The options of prune with the descriptor's pack sizes.
 pub(super) fn prune_options(descriptor: &Descriptor) -> prune::Options {
     prune::Options::new([descriptor.parameters.pack_target.into(), descriptor.parameters.tree_pack_target.into()])
 }
 
-/// Prunes, if need be in the room of the reserve, and then fills the reserve again.
+/// Prunes, using up the reserve if the disk is full, and then refills the reserve.
 pub(super) fn pruned(host: &Host<'_>, options: &prune::Options) -> Result<prune::Report, JobError> {
     let store = Reserve::new(host.store);
     let done = wait(report::prune(&Host { store: &store, ..*host }, options))?;

@@ -1,5 +1,5 @@
-//! Page: the files of a web page beside the gateway, with headers that let it load nothing, and talk to nobody, but this
-//! server.
+//! Page: serves the files of a web page next to the gateway. Headers forbid the page to load from, or send to, other
+//! servers.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,24 +14,24 @@ use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
 use copal_engine::id::ObjectHash;
 
-/// A page, read when the server starts: what is served does not change while it runs.
+/// A page, read when the server starts; later changes of its files have no effect.
 pub(super) struct Page {
-    /// By their paths in addresses, such as `/assets/index-Cq2f.js`.
+    /// By URL path, such as `/assets/index-Cq2f.js`.
     files: BTreeMap<String, File>,
     policy: HeaderValue,
 }
 
 struct File {
     bytes: Bytes,
-    /// The same, compressed by brotli, if the page brings that along.
+    /// The file compressed with brotli, if the page has it.
     brotli: Option<Bytes>,
     kind: &'static str,
     tag: HeaderValue,
 }
 
 impl Page {
-    /// Reads the page in a directory. `store` is the origin of the bucket that the gateway hands out addresses of, if it
-    /// does: the page may talk to it as well.
+    /// Reads the page in a directory. `store` is the origin of the bucket if the gateway presigns its addresses: the
+    /// page may connect to it too.
     pub(super) fn read(directory: &Path, store: Option<&str>) -> io::Result<Self> {
         let mut found = BTreeMap::new();
         gather(directory, "", &mut found)?;
@@ -57,7 +57,7 @@ impl Page {
         Ok(Self { files: files.collect(), policy })
     }
 
-    /// Serves the page wherever the router has nothing.
+    /// Serves the page at every path without a route.
     pub(super) fn beside(self, router: Router) -> Router {
         let page = Arc::new(self);
         let files = Router::new().fallback(answer).with_state(page);
@@ -77,7 +77,7 @@ impl Page {
         let Some(file) = self.files.get(path) else {
             return (StatusCode::NOT_FOUND, headers, "there is nothing at this address").into_response();
         };
-        // The builder names what lies there by its content.
+        // The bundler puts a hash of the content into the names of these files.
         let caching = if path.starts_with("/assets/") { "public, max-age=31536000, immutable" } else { "no-cache" };
         headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(caching));
         headers.insert(header::ETAG, file.tag.clone());
@@ -112,7 +112,7 @@ async fn answer(State(page): State<Arc<Page>>, request: Request) -> Response {
     page.respond(&request)
 }
 
-/// Nothing but what this server gives runs, is shown or is talked to; no text becomes a script.
+/// Scripts, images and connections only from this server (and the bucket); no string becomes a script.
 fn policy(store: Option<&str>) -> Result<HeaderValue, axum::http::header::InvalidHeaderValue> {
     let store = store.map(|origin| format!(" {origin}")).unwrap_or_default();
     HeaderValue::from_str(&format!(
@@ -140,7 +140,7 @@ fn gather(directory: &Path, below: &str, found: &mut BTreeMap<String, Bytes>) ->
     Ok(())
 }
 
-/// A browser runs scripts and WebAssembly only if they come under their types.
+/// A browser runs scripts and WebAssembly only with the right media types.
 fn kind(path: &str) -> &'static str {
     match path.rsplit_once('.').map(|(_, ending)| ending) {
         Some("html") => "text/html; charset=utf-8",
@@ -162,7 +162,7 @@ fn takes_brotli(headers: &HeaderMap) -> bool {
     offered.split(',').any(|coding| coding.trim() == "br")
 }
 
-/// The same for everything.
+/// Headers of every answer.
 const HEADERS: [(HeaderName, &str); 6] = [
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
@@ -174,7 +174,7 @@ const HEADERS: [(HeaderName, &str); 6] = [
         "camera=(), microphone=(), geolocation=(), payment=(), usb=(), serial=(), hid=()",
     ),
 ];
-/// No file of a page is larger: they stay in memory.
+/// Most bytes of one file, because files stay in memory.
 const FILE_BYTES: u64 = 32 << 20;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Pin: the owner whose repository this machine serves, remembered when it is first seen.
+//! Pin: the owner whose repository this machine serves, remembered from the first time.
 
 use std::fs;
 use std::io;
@@ -8,7 +8,7 @@ use copal_engine::id::OwnerFingerprint;
 
 use crate::places::{PlaceError, create_private_dir, write_private};
 
-/// The owner that was seen first; from now on the given one if none was.
+/// The owner that was seen first. If there is none, remembers `seen`.
 pub(super) fn remembered(path: &Path, seen: OwnerFingerprint) -> io::Result<OwnerFingerprint> {
     match fs::read_to_string(path) {
         Ok(text) => OwnerFingerprint::from_hex(text.trim_end()).map_err(io::Error::other),

@@ -1,4 +1,4 @@
-//! Presign: addresses at which a bucket takes and gives objects itself.
+//! Presign: presigned addresses at which clients upload to and read from a bucket directly.
 
 use std::fs;
 use std::path::PathBuf;
@@ -15,10 +15,10 @@ use crate::places::note_proof;
 use crate::site::Means;
 use crate::wait::wait;
 
-/// A bucket that clients use directly, with addresses that the gateway hands out.
+/// A bucket that clients use directly, through presigned addresses.
 pub(super) struct Bucket {
     store: S3Store,
-    /// Where it is noted that its server holds clients to what was signed.
+    /// The file whose age says when the server last passed [`Bucket::binds_requests`].
     proof: Option<PathBuf>,
 }
 
@@ -27,7 +27,7 @@ impl Bucket {
     pub(super) fn of(location: &Location, means: &Means) -> Result<Option<Self>, BadConfig> {
         let Location::S3 { bucket, prefix } = location else { return Ok(None) };
         let mut config = S3Config::new(bucket, prefix);
-        // What the signature covers, clients have to send.
+        // Clients must send every header that the signature covers.
         config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
         config.kms_key.clone_from(&means.kms_key);
         config.lock = means.object_lock;
@@ -36,8 +36,8 @@ impl Bucket {
         Ok(Some(Self { store, proof }))
     }
 
-    /// Whether its server holds clients to what was signed, as far as can be found out. Who is `brief` believes what was
-    /// found out before.
+    /// Whether the S3 server enforces signed headers, as far as a probe can tell. If `brief`, reuses a success of the
+    /// last 24 h.
     pub(super) fn binds_requests(&self, brief: bool) -> Result<bool, StoreError> {
         let age = |proof: &PathBuf| fs::metadata(proof).ok()?.modified().ok()?.elapsed().ok();
         if brief && self.proof.as_ref().and_then(age).is_some_and(|age| age < BELIEVED) {
@@ -51,17 +51,17 @@ impl Bucket {
             (_, None) => {}
         }
         match found {
-            // Who cannot try it out does not know, and serves all the same.
+            // Without the right to write the probe cannot tell; the gateway serves without presigning.
             Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => Ok(false),
             found => found,
         }
     }
 }
 
-/// So long what was found out about a server is believed.
+/// How long a successful probe counts.
 const BELIEVED: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Scheme, host and port of the addresses that are handed out.
+/// Scheme, host and port of the presigned addresses.
 pub(super) fn origin(presigner: &dyn Presigner) -> Result<String, StoreError> {
     let key = Key::new("copal/1").expect("it is a name");
     let address = wait(presigner.get(&key, Duration::from_secs(1)))?.url;

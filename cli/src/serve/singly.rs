@@ -1,5 +1,5 @@
-//! Singly: how ingest goes on after a run that ended badly: each client alone, so that one holds up no other, and without
-//! the one that panicked or killed the process.
+//! Singly: how ingest goes on after a run that failed: it takes each client separately, so that none blocks another,
+//! and skips the one that panicked or killed the process.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -14,17 +14,17 @@ use super::{Indexes, JobNote, Work};
 use crate::serve::watch::Stopped;
 use crate::wait::wait;
 
-/// Of which clients ingest is careful.
+/// Which clients ingest takes separately or skips.
 #[derive(Debug, Default)]
 pub(super) struct Care {
-    /// Whether each client is worked alone until all were looked at.
+    /// Whether to take each client separately until all were tried.
     is_single: bool,
-    /// Who is left alone until then.
+    /// The clients to skip, each until that time.
     aside: BTreeMap<ClientId, Instant>,
 }
 
 impl Care {
-    /// How to begin, where an earlier process was killed while it ingested `what`.
+    /// The start after an earlier process was killed while it ingested `what`.
     pub(super) fn after(what: Option<&str>, now: Instant) -> Self {
         let Some(what) = what else { return Self::default() };
         match ClientId::from_hex(what) {
@@ -33,7 +33,7 @@ impl Care {
         }
     }
 
-    /// Who is left alone.
+    /// The clients to skip.
     pub(super) fn aside(&self) -> impl Iterator<Item = ClientId> {
         self.aside.keys().copied()
     }
@@ -45,11 +45,11 @@ impl Care {
 }
 
 impl Work {
-    /// Ingests what these clients have uploaded, or all, and the changes.
+    /// Ingests the uploads of these clients, or of all, and the changes.
     pub(super) fn ingest_carefully(&self, care: &mut Care, wanted: Option<&[ClientId]>) {
         if !care.is_needed(Instant::now()) {
             match self.ingest(wanted.map_or(Scope::All, Scope::Clients)) {
-                // A store that fails does so for each client.
+                // If the store failed, it would fail for each client too.
                 Ok(()) | Err(Stopped::Failed(JobError::Store(_))) => return,
                 Err(_) => {}
             }
@@ -58,7 +58,7 @@ impl Work {
             Some(clients) => clients.to_vec(),
             None => self.undecided(),
         };
-        // Who holds up the others is not among the changes.
+        // Changes come first: no client can block them.
         let _ = self.ingest(Scope::Decisions);
         for client in clients {
             if care.aside.contains_key(&client) {
@@ -72,7 +72,7 @@ impl Work {
         care.is_single &= wanted.is_some();
     }
 
-    /// The clients that have manifests behind their last decision; none if that cannot be found out, which is told.
+    /// The clients with undecided manifests. Reports a failure and returns none.
     fn undecided(&self) -> Vec<ClientId> {
         let mut undecided = Vec::new();
         let _ = self.run("ingest", "", Indexes::Pieces, |host, _, _| {
@@ -86,7 +86,7 @@ impl Work {
     }
 }
 
-/// What a run is at work on, for the note that it leaves if it is killed.
+/// The name of the work, for the note that stays if the run is killed.
 pub(super) fn named(scope: Scope<'_>) -> String {
     match scope {
         Scope::Client(client) | Scope::Clients(&[client]) => client.to_string(),
@@ -94,7 +94,7 @@ pub(super) fn named(scope: Scope<'_>) -> String {
     }
 }
 
-/// For so long a client is left alone of which ingest panicked, or was killed.
+/// How long to skip a client whose ingest panicked or was killed.
 const REST: Duration = Duration::from_secs(60 * 60);
 
 #[cfg(test)]

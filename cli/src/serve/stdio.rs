@@ -1,4 +1,4 @@
-//! Stdio: the gateway on standard input and output, for one client at the other end of ssh.
+//! Stdio: the gateway on standard input and output, for one client that connected with ssh.
 
 use std::io;
 use std::time::Duration;
@@ -25,11 +25,11 @@ pub(super) fn serve(router: Router) -> Result<(), ServeError> {
             .max_concurrent_streams(STREAMS);
         builder.serve_connection(io, TowerToHyperService::new(router)).await
     });
-    // A thread still reads from standard input.
+    // One thread still waits for standard input.
     runtime.shutdown_timeout(Duration::from_secs(5));
     match served {
         Ok(()) => Ok(()),
-        // Who goes without a word has what it came for, or comes again.
+        // The client closed the connection: it has its answers, or will connect again.
         Err(error) if error.downcast_ref::<hyper::Error>().is_some_and(is_gone) => Ok(()),
         Err(error) => Err(failed(io::Error::other(error))),
     }
@@ -41,5 +41,5 @@ fn is_gone(error: &hyper::Error) -> bool {
     error.is_closed() || error.is_incomplete_message() || io.is_some()
 }
 
-/// Requests at once.
+/// Most streams at once.
 const STREAMS: u32 = 64;

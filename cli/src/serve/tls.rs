@@ -1,4 +1,4 @@
-//! Tls: the certificate that is served, and read again when its files change.
+//! Tls: the certificate, reloaded when its files change.
 
 use std::fs;
 use std::io;
@@ -14,28 +14,28 @@ use tokio::signal::unix::{SignalKind, signal};
 use super::JobNote;
 use super::hosts::Hosts;
 
-/// A certificate, and where it was read.
+/// A certificate and the paths of its files.
 pub(super) struct Tls {
     cert: PathBuf,
     key: PathBuf,
     pub(super) config: RustlsConfig,
-    /// What the files were like when they were read last.
+    /// The time and length of the files when they were last read.
     seen: Option<[Stamp; 2]>,
 }
 
-/// What tells that a file is another one than before.
+/// Modification time and length: a change means another file.
 type Stamp = (SystemTime, u64);
 
 impl Tls {
     pub(super) async fn read(cert: PathBuf, key: PathBuf) -> io::Result<Self> {
-        // Another part of the command may have chosen already; it is the same one.
+        // Fails if another part of the program has installed the provider already, which is the same one.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let seen = stamps(&cert, &key);
         let config = RustlsConfig::from_pem_file(&cert, &key).await?;
         Ok(Self { cert, key, config, seen })
     }
 
-    /// The names that the certificate is for.
+    /// The DNS names in the certificate.
     pub(super) fn names(&self) -> Vec<String> {
         let first = CertificateDer::pem_file_iter(&self.cert).ok().and_then(|mut all| all.next()?.ok());
         let Some(first) = first else { return Vec::new() };
@@ -45,8 +45,8 @@ impl Tls {
         }
     }
 
-    /// Reads the files again when they change, or SIGHUP comes; connections go on. A certificate that cannot be used is told,
-    /// and the one before stays.
+    /// Reloads the files when they change or SIGHUP comes; open connections go on. If the new certificate cannot be
+    /// used, reports that and keeps the old one.
     pub(super) async fn watch(mut self, hosts: Arc<Hosts>, note: Arc<dyn Fn(&JobNote) + Send + Sync>) {
         let Ok(mut asked) = signal(SignalKind::hangup()) else { return };
         loop {
@@ -71,11 +71,11 @@ impl Tls {
     }
 }
 
-/// None while one of them is not there.
+/// `None` while one of the files is missing.
 fn stamps(cert: &PathBuf, key: &PathBuf) -> Option<[Stamp; 2]> {
     let stamp = |path| fs::metadata(path).and_then(|found| Ok((found.modified()?, found.len()))).ok();
     Some([stamp(cert)?, stamp(key)?])
 }
 
-/// How often the files are looked at.
+/// How often to check the files.
 const LOOK: Duration = Duration::from_secs(10);

@@ -1,5 +1,5 @@
-//! Unmade: a store where there is no repository yet. Its first object makes it, so that a wrong path makes nothing, and a
-//! directory that is somebody's gets nothing.
+//! Unmade: a store for a repository that does not exist yet. The first object creates the directory: a wrong path
+//! creates nothing, and a directory with other files is never written to.
 
 use std::ops::Range;
 use std::sync::{Arc, OnceLock};
@@ -13,11 +13,11 @@ use crate::location::Location;
 use crate::site::{Means, Site, SiteError};
 use crate::wait::wait;
 
-/// A store that is made by its first object.
+/// A store that its first object creates.
 pub(super) struct Unmade {
     location: Location,
     means: Means,
-    /// What is there already: an empty directory, or what an interrupted `init` left.
+    /// The existing store: empty, or with what an interrupted `init` left.
     found: Option<Arc<dyn Store>>,
     made: OnceLock<Arc<dyn Store>>,
 }
@@ -31,7 +31,7 @@ impl Unmade {
         self.made.get().or(self.found.as_ref())
     }
 
-    /// On a thread of its own: to open a store is to wait for it, and whoever calls is waiting already.
+    /// Opens the store on another thread, because opening blocks and the caller is a future.
     fn make(&self, key: &Key) -> Result<Arc<dyn Store>, StoreError> {
         if let Some(made) = self.made.get() {
             return Ok(made.clone());
@@ -43,7 +43,7 @@ impl Unmade {
     fn make_here(&self, key: &Key) -> Result<Arc<dyn Store>, StoreError> {
         let failed = |source| StoreError::Io { op: Op::Create, key: key.to_string(), source };
         if let Ok(site) = Site::open(&self.location, &self.means) {
-            // Somebody else may have made the repository meanwhile.
+            // Another process may have made the repository meanwhile.
             let is_made = !wait(site.store().list("copal/", None, 1))?.objects.is_empty();
             if !is_made && site.holds_other_files().map_err(|error| failed(error.into()))? {
                 return Err(StoreError::Obstructed { key: key.to_string() });
@@ -100,7 +100,7 @@ impl Store for Unmade {
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
-        // A directory tells the time by writing something.
+        // A directory store would write a file to tell the time.
         match self.made.get() {
             Some(made) => made.now().await,
             None => Ok(StoreTime(clock::now().0)),

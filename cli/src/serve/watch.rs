@@ -1,4 +1,4 @@
-//! Watch: what became of each job, so that one that panics, or takes the process with it, is stopped once and told of.
+//! Watch: the results of each job. A job that panics, or gets the process killed, is reported, not repeated at once.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -11,12 +11,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use copal_service::error::JobError;
 use copal_service::gateway::JobHealth;
 
-/// How a run did not end well.
+/// Why a run failed.
 #[derive(Debug)]
 pub(super) enum Stopped {
-    /// It says why.
+    /// The job returned an error.
     Failed(JobError),
-    /// It panicked.
+    /// The job panicked.
     Panicked(String),
 }
 
@@ -35,16 +35,16 @@ impl core::fmt::Display for Stopped {
     }
 }
 
-/// What became of the jobs, and notes in files of what each is at work on. A note that is there when a process begins says
-/// that an earlier process was killed while it did that.
+/// The results of jobs, and files that note what each job is working on. A note that exists when a process starts means
+/// that an earlier process was killed during that job.
 #[derive(Clone, Debug)]
 pub(super) struct Watch {
-    /// None where nothing can be kept: then a kill is not noticed.
+    /// The directory of notes; `None` if it cannot be made: then a kill goes unnoticed.
     directory: Option<PathBuf>,
     jobs: Arc<Mutex<BTreeMap<&'static str, Told>>>,
 }
 
-/// What is known of a job.
+/// The results of one job.
 #[derive(Copy, Clone, Debug, Default)]
 struct Told {
     stops: u64,
@@ -52,23 +52,23 @@ struct Told {
 }
 
 impl Watch {
-    /// Keeps notes in a directory, which is made if it is missing.
+    /// Keeps notes in a directory, created if missing.
     pub(super) fn new(directory: Option<PathBuf>) -> Self {
         let directory = directory.filter(|directory| fs::create_dir_all(directory).is_ok());
         Self { directory, jobs: Arc::default() }
     }
 
-    /// What a job was at work on when an earlier process was killed; that counts as a stop of the job.
+    /// What a job was working on when an earlier process was killed. This counts as a stop of the job.
     pub(super) fn killed(&self, job: &'static str) -> Option<String> {
         let path = self.directory.as_ref()?.join(job);
         let what = fs::read_to_string(&path).ok()?;
-        // A note that cannot be taken away would be found for ever.
+        // A note that cannot be deleted would count again at every start.
         fs::remove_file(&path).ok()?;
         self.told(job, |told| *told = Told { stops: told.stops + 1, is_failing: true });
         Some(what)
     }
 
-    /// Runs a job, which is at work on `what`. A panic ends the run and nothing else.
+    /// Runs a job, which works on `what`. A panic ends only the run.
     pub(super) fn run(
         &self,
         job: &'static str,
@@ -77,7 +77,7 @@ impl Watch {
     ) -> Result<(), Stopped> {
         let note = self.directory.as_ref().map(|directory| directory.join(job));
         let is_noted = note.as_ref().is_some_and(|path| write_whole(path, what).is_ok());
-        // What a job leaves when it is unwound it leaves when it is killed too: the next run goes on from what is stored.
+        // A panic leaves no more behind than a kill: the next run goes on from what is stored.
         let done = catch_unwind(AssertUnwindSafe(|| {
             #[cfg(feature = "faults")]
             copal_store::faults::job(job);
@@ -97,7 +97,7 @@ impl Watch {
         done
     }
 
-    /// What the gateway tells whoever asks for its health.
+    /// The health of all jobs, for the gateway's health request.
     pub(super) fn health(&self) -> Vec<JobHealth> {
         let jobs = self.jobs.lock().unwrap_or_else(PoisonError::into_inner);
         let health =
@@ -110,7 +110,7 @@ impl Watch {
     }
 }
 
-/// Half a note would name the wrong thing.
+/// Half a note would name the wrong work.
 fn write_whole(path: &std::path::Path, what: &str) -> io::Result<()> {
     let new = path.with_extension("new");
     fs::write(&new, what)?;
@@ -143,7 +143,7 @@ mod tests {
         let watch = Watch::new(Some(directory.path().join("jobs")));
         watch.run("check", "all", || Ok(())).unwrap();
         assert_eq!(watch.killed("check"), None, "it has ended");
-        // A process that is killed takes nothing away.
+        // A killed process leaves its note behind.
         fs::write(directory.path().join("jobs/ingest"), "a client").unwrap();
         assert_eq!(watch.killed("ingest").as_deref(), Some("a client"));
         assert_eq!(watch.killed("ingest"), None);

@@ -1,4 +1,4 @@
-//! Fates: whether a chunk or page can be read, as far as is known of the packs that hold it.
+//! Fates: whether a chunk or page can be read, judged by what a check learned about the packs that hold it.
 
 use copal_engine::id::{ChunkId, DomainId, PackId};
 use copal_engine::index::Location;
@@ -8,7 +8,7 @@ use copal_service::view::View;
 use super::hits::Hit;
 use super::packs::Opened;
 
-/// What was learned of packs: some are harmed as a whole, of some every block was opened.
+/// What a check learned about packs: which are damaged as a whole, and which were opened block by block.
 #[derive(Default)]
 pub struct Fates {
     harm: Harm,
@@ -16,17 +16,17 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// What a check has learned.
+    /// The results of a check.
     pub(super) fn new(harm: Harm, opened: Opened) -> Self {
         Self { harm, opened }
     }
 
-    /// Whether nothing is harmed, also as far as the state knows.
+    /// Whether nothing is damaged, according to the check and the state.
     pub fn are_all_good(&self, view: &View) -> bool {
         self.opened.has_only_good() && view.state.packs.keys().all(|pack| !self.is_harmed(view, pack))
     }
 
-    /// What stands in the way of reading an id; nothing if one of its copies is good.
+    /// Why an id cannot be read; empty if one of its copies is good.
     pub(super) fn hits(&self, view: &View, domain: DomainId, id: &ChunkId) -> Vec<Hit> {
         let index = view.index(domain);
         let copies: Vec<Location> = index.into_iter().flat_map(|index| index.copies(id)).map(|(at, _)| at).collect();

@@ -1,4 +1,4 @@
-//! Findings: everything that is wrong, once for each object, and whom it hits.
+//! Findings: all damage, once per object, with the snapshots and paths that it affects.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use super::hits::{Hit, Hits, Impact};
 use crate::report::field::{Hex, PathsField};
 use crate::report::summary::{Damage, DamageKind};
 
-/// Everything that is wrong.
+/// All damage.
 #[derive(Default)]
 pub(super) struct Findings {
     by_object: BTreeMap<String, Found>,
@@ -27,14 +27,14 @@ struct Found {
 }
 
 impl Findings {
-    /// Adds what the service has found.
+    /// Adds a finding of the keyless check.
     pub(super) fn add(&mut self, finding: Finding, view: Option<&View>) {
         let kind = match finding.kind {
             Kind::Missing => DamageKind::Missing,
             Kind::Damaged => DamageKind::Damaged,
             Kind::Dangling => DamageKind::Unresolved,
             Kind::Stale => DamageKind::Stale,
-            // Whoever opens the trees finds out by himself.
+            // [`Findings::locate`] finds this out from the trees.
             Kind::Replaced => return,
         };
         let object = match (finding.pack, view) {
@@ -54,13 +54,13 @@ impl Findings {
         self.entry(name_of(view, pack), kind, why).pack = Some(pack);
     }
 
-    /// Whether something refers to what is not there.
+    /// Whether something refers to a missing object.
     pub(super) fn has_unresolved(&self) -> bool {
         self.by_object.values().any(|found| found.kind == DamageKind::Unresolved)
     }
 
-    /// Says of everything whom it hits; adds what the trees have shown. Takes out, and gives, the packs that were known to
-    /// be harmed and that nothing kept needs: backups have replaced what they held.
+    /// Sets the impact of every finding, and adds findings from the trees. Removes and returns the packs that were
+    /// known to be damaged and that no kept snapshot needs: backups have replaced their content.
     pub(super) fn locate(&mut self, before: &View, view: &View, hits: Hits) -> Vec<PackId> {
         let is_known =
             |pack: &PackId| before.state.packs.get(pack).is_some_and(|record| record.is_missing || record.is_damaged);
@@ -78,7 +78,7 @@ impl Findings {
                     (name_of(view, pack), DamageKind::Lost, "it was found damaged before", Some(pack))
                 }
                 Hit::Pack(pack) => {
-                    // What is wrong with it may be known already.
+                    // An earlier finding may have a more exact kind.
                     let name = name_of(view, pack);
                     let kind = self.by_object.get(&name).map_or(DamageKind::Damaged, |found| found.kind);
                     (name, kind, "it cannot be read", Some(pack))
@@ -113,7 +113,7 @@ impl Findings {
         damage.collect()
     }
 
-    /// What is known of an object. Of two kinds the graver one stands, with its reason.
+    /// The finding of an object. If two kinds meet, keeps the graver one with its reason.
     fn entry(&mut self, object: String, kind: DamageKind, why: &str) -> &mut Found {
         let new = || Found { kind, why: why.to_owned(), pack: None, impact: Impact::default() };
         let found = self.by_object.entry(object).or_insert_with(new);

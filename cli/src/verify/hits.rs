@@ -1,14 +1,14 @@
-//! Hits: what damage means for a person: which snapshots are not whole, and which paths in them.
+//! Hits: which snapshots and paths the damage affects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::{ChunkId, DomainId, PackId, SnapshotId};
 use copal_engine::path::TreePath;
 
-/// What stands in the way of reading something.
+/// Why something cannot be read.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Hit {
-    /// Its pack is harmed.
+    /// Its pack is missing or damaged.
     Pack(PackId),
     /// No pack holds this chunk or page.
     Id(ChunkId),
@@ -16,32 +16,32 @@ pub enum Hit {
     Forged(ChunkId),
 }
 
-/// What one hit means.
+/// What one hit affects.
 #[derive(Clone, Debug, Default)]
 pub struct Impact {
     /// The snapshots that need it.
     pub snapshots: Vec<SnapshotId>,
-    /// The first paths that need it. Where a page of a tree is hit, the directory that its entries lie in.
+    /// The first paths that need it; for a page, the directory of its entries.
     pub paths: BTreeSet<TreePath>,
     /// How many more there are.
     pub more: u64,
-    /// What is wrong, where that is not known otherwise.
+    /// What is wrong, if only the walk through the trees knows.
     pub why: Option<String>,
 }
 
-/// All hits, and what each means.
+/// All hits and what they affect.
 #[derive(Clone, Debug, Default)]
 pub struct Hits {
     /// What each hit means.
     pub impacts: BTreeMap<Hit, Impact>,
     /// The chunks and pages that cannot be read.
     pub lost: BTreeSet<ChunkId>,
-    /// The domains in which a page cannot be read: what is needed below it nobody knows.
+    /// Domains with a page that cannot be read: what its subtree needs is unknown.
     pub blind: BTreeSet<DomainId>,
 }
 
 impl Hits {
-    /// The snapshots that cannot be restored whole.
+    /// The snapshots that cannot be restored completely.
     pub fn snapshots(&self) -> BTreeSet<SnapshotId> {
         self.impacts.values().flat_map(|impact| impact.snapshots.iter().copied()).collect()
     }
@@ -73,5 +73,5 @@ impl Hits {
     }
 }
 
-/// Paths told of one hit.
+/// Paths named per hit.
 const PATHS: usize = 100;

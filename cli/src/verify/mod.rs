@@ -1,5 +1,5 @@
-//! Verify: whether the repository restores. The service checks what needs no key; with keys, blocks are opened, trees are
-//! walked, and damage is told as what it hits: snapshots and paths.
+//! Verify: whether everything can be restored. The service's check does what needs no key. With keys, this opens
+//! blocks, walks trees, and reports which snapshots and paths the damage affects.
 
 mod fates;
 mod findings;
@@ -38,7 +38,7 @@ pub use trees::walk;
 pub struct Options {
     /// Which packs are read.
     pub read: ReadData,
-    /// Whether everything read is opened, and every tree walked.
+    /// Whether to open everything that is read, and to walk every tree.
     pub is_full: bool,
     /// How many packs are opened at once.
     pub threads: usize,
@@ -61,29 +61,29 @@ impl From<StoreError> for VerifyError {
     }
 }
 
-/// What was found.
+/// The result of a check.
 #[derive(Default)]
 pub struct Outcome {
     /// All damage, by object.
     pub damage: Vec<Damage>,
     /// Packs read whole.
     pub packs_read: u64,
-    /// Bytes of them.
+    /// Bytes of these packs.
     pub bytes_read: u64,
-    /// Packs that are known to be harmed and that nothing kept needs any more.
+    /// Packs that were known to be damaged and that no kept snapshot needs any more.
     pub replaced: Vec<PackId>,
-    /// Why what was found could not be noted in the state.
+    /// Why the findings could not be recorded in the state.
     pub unnoted: Option<JobError>,
-    /// Packs that were opened, hold what they say, and are not proven yet.
+    /// Packs that were opened and are sound, and not proven yet.
     pub unproven: Vec<PackId>,
-    /// How many packs the service was asked to look at, because it alone notes what is so.
+    /// How many packs the service was asked to check, because only it records findings.
     pub asked: u64,
     /// Whether the newest state could not be read, so that only records were checked.
     pub is_state_lost: bool,
 }
 
 impl Outcome {
-    /// Takes over the report of a keyless check that ran on another machine.
+    /// Converts the report of a keyless check on another machine.
     pub fn of_service(found: check::Report) -> Self {
         let mut findings = Findings::default();
         found.findings.into_iter().for_each(|finding| findings.add(finding, None));
@@ -92,21 +92,21 @@ impl Outcome {
     }
 }
 
-/// Checks the repository. What was learned about packs is noted in the state, so that backups heal it. Where the newest
-/// state cannot be read, records alone are checked.
+/// Checks the repository. Records findings about packs in the state, so that backups heal the damage. If the newest
+/// state cannot be read, checks only the records.
 pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -> Result<Outcome, VerifyError> {
     let store = repository.store().as_ref();
     let before = match wait(view::read(&Witnessed::new(store))) {
         Ok(view) => Some(view),
-        // The service says so, too.
+        // The keyless check reports this too.
         Err(JobError::StateLost { .. }) => None,
         Err(error) => error.blame().map(|_| None)?,
     };
-    // Behind a gateway the service alone notes when packs were read.
+    // Behind a gateway only the service records when packs were read, so this machine keeps its own position.
     let turn = repository.site().is_behind_gateway().then(|| turn::last(repository.state_dir()));
     let depth = match options.read {
         ReadData::All if !options.is_full => Depth::Data { part: 1, parts: 1 },
-        // Whichever part is asked for: those not read for longest come first, so that all are read in turn.
+        // A share reads the packs not read for longest, whichever part was named: so repeated checks read all packs.
         ReadData::Share(share) if !options.is_full => match turn {
             None => Depth::Data { part: 1, parts: share.parts() },
             Some(last) => Depth::Behind { last, parts: share.parts() },
@@ -135,7 +135,7 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
     Ok(outcome)
 }
 
-/// Opens packs if that is asked for, notes what was learned, and finds out whom it hits.
+/// Opens packs if `is_full`, records findings, and determines what the damage affects.
 fn dig(
     repository: &Repository,
     options: &Options,
@@ -168,7 +168,7 @@ fn dig(
         let history = History::read(repository, &view)?;
         let needed = wait(Needed::of(&repository.host(), &view))?;
         let hits = walk(repository, (&view, &needed), &history, &fates, progress)?;
-        // A prune that runs at the same time deletes what an older root still names.
+        // A prune at the same time deletes objects that an older root still names: try again with the newer root.
         let is_superseded =
             || Ok::<_, JobError>(wait(view::read(repository.store().as_ref()))?.number() > view.number());
         if attempt < ATTEMPTS && !hits.impacts.is_empty() && is_superseded()? {
@@ -186,7 +186,7 @@ fn dig(
     Ok(())
 }
 
-/// Opens the packs again that are known to be harmed, and notes what is so now.
+/// Opens packs that are recorded as missing or damaged, and records what is true now.
 pub fn look_again(repository: &Repository, before: &View) -> Result<Fates, JobError> {
     let harmed = before.state.packs.iter().filter(|(_, record)| record.is_missing || record.is_damaged);
     let harmed: Vec<(PackId, &PackRecord)> = harmed.map(|(id, record)| (*id, record)).collect();
@@ -197,7 +197,7 @@ pub fn look_again(repository: &Repository, before: &View) -> Result<Fates, JobEr
     Ok(Fates::new(harm, opened))
 }
 
-/// The packs that a full check reads: those that are there, or those of them that are due; and how many belong to the share.
+/// The packs that a full check reads: all that exist, or those due; and how many of them make up the share.
 fn chosen<'a>(
     view: &'a View,
     read: ReadData,
@@ -219,5 +219,5 @@ fn chosen<'a>(
     }
 }
 
-/// So often trees are walked anew because the repository changed meanwhile; then the last walk stands.
+/// How often to walk the trees if the repository changes meanwhile; then the last walk counts.
 const ATTEMPTS: u32 = 8;

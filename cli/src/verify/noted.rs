@@ -1,5 +1,5 @@
-//! Noted: what was learned about packs gets into the state. Behind a gateway the service alone writes that, and believes
-//! nobody: it is asked to look for itself.
+//! Noted: records findings about packs in the state. Behind a gateway only the service writes the state, and it trusts
+//! no client's findings: it is asked to check the packs itself.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use copal_store::StoreError;
 use crate::repository::Repository;
 use crate::wait::wait;
 
-/// Notes it; gives how many packs the service was asked to look at instead. `before` is the state that was checked.
+/// Records the findings; returns how many packs the service was asked to check instead. `before` is the checked state.
 pub fn noted(repository: &Repository, before: &View, harm: &Harm) -> Result<u64, JobError> {
     match wait(note(&repository.host(), harm)) {
         Err(refused @ JobError::Store(StoreError::Denied { .. })) => {

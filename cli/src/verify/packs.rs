@@ -1,4 +1,4 @@
-//! Packs: read once, hashed, and every block opened: does each chunk and page have the id that the table says?
+//! Packs: reads packs once, hashes them, and opens every block to compare each chunk and page with its id in the table.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
@@ -26,32 +26,32 @@ use crate::report::summary::DamageKind;
 use crate::repository::Repository;
 use crate::wait::wait;
 
-/// What was found in the packs that were opened.
+/// The findings about opened packs.
 #[derive(Default)]
 pub(super) struct Opened {
     pub(super) packs_read: u64,
     pub(super) bytes_read: u64,
-    /// What is wrong with packs.
+    /// Faults by pack.
     pub(super) faults: BTreeMap<PackId, Fault>,
     whole: BTreeMap<PackId, Time>,
-    /// Packs that have the hash of their name and do not hold what they say.
+    /// Packs that have the right hash and do not hold what their tables say.
     forged: BTreeSet<PackId>,
-    /// What the state said of the packs before.
+    /// The records of the packs in the checked state.
     before: BTreeMap<PackId, PackRecord>,
-    /// Packs whose table could be read, so that every block was tried.
+    /// Packs whose table could be read, so that every block was opened.
     tried: BTreeSet<PackId>,
-    /// What can be read of the packs among them that are not whole.
+    /// For faulty packs among these: the entries that can be read.
     held: HashMap<PackId, HashSet<Entry>>,
 }
 
-/// An entry of a pack that has its id: where its block begins, how long that is, and its place in the block.
+/// A sound entry of a pack: its id, the offset and length of its block, and its position in the block.
 type Entry = (ChunkId, u32, u32, u16);
 
 /// What is wrong with a pack.
 pub(super) struct Fault {
     pub(super) kind: DamageKind,
     pub(super) why: String,
-    /// Whether it is a fact about the pack, or about who asks for it.
+    /// Whether the pack itself is at fault; false if this machine lacks the rights to read it.
     is_certain: bool,
 }
 
@@ -60,8 +60,8 @@ impl Opened {
         self.held.is_empty()
     }
 
-    /// Whether a copy of an id can be read; none if its pack was not opened. A pack that is not whole may even be another
-    /// one, in which everything is in order.
+    /// Whether a copy can be read; `None` if its pack was not opened. Compares the position too, because a pack with
+    /// the wrong hash may be another pack that is sound.
     pub(super) fn is_good(&self, id: &ChunkId, copy: &Location) -> Option<bool> {
         let entry = (*id, copy.offset, copy.length, copy.ordinal);
         self.tried.contains(&copy.pack).then(|| self.held.get(&copy.pack).is_none_or(|held| held.contains(&entry)))
@@ -72,12 +72,12 @@ impl Opened {
         self.whole.keys().copied()
     }
 
-    /// Packs that have the hash of their name and do not.
+    /// Packs with the right hash that do not hold what their tables say.
     pub(super) fn forged(&self) -> impl Iterator<Item = PackId> + '_ {
         self.forged.iter().copied()
     }
 
-    /// Adds what was learned about packs.
+    /// Adds these findings to `harm`.
     pub(super) fn tell(&self, harm: &mut Harm) {
         for (id, fault) in &self.faults {
             match fault.kind {
@@ -90,13 +90,13 @@ impl Opened {
         for (id, time) in &self.whole {
             harm.add_whole(*id, &self.before[id], *time);
             harm.opened.insert(*id);
-            // Its table was found unsound before, and is sound now that all of it was read.
+            // Its table was recorded as damaged before; now the whole pack was read and is sound.
             harm.damaged.remove(id);
         }
     }
 }
 
-/// Opens packs, several at once.
+/// Opens packs on several threads.
 pub(super) fn open(
     repository: &Repository,
     packs: &[(PackId, &PackRecord)],
@@ -112,7 +112,7 @@ pub(super) fn open(
         (domain, (blocks, repository.domain_keys(domain)))
     });
     let readers: BTreeMap<DomainId, (BlockReader, DomainKeys)> = readers.collect();
-    // Read no earlier than that, however long it takes.
+    // Every pack is read after this time.
     let now = wait(repository.host().now_to_note())?;
     let todo = Mutex::new(packs.iter());
     let next = || todo.lock().expect("no worker panics").next();
@@ -144,8 +144,8 @@ pub(super) fn open(
     Ok(opened)
 }
 
-/// Of packs that clients wrote: those that hold what their tables say, all of it sealed by a client of their domain. They
-/// may be believed even if no manifest names them any more.
+/// Selects packs in `packs/` that hold what their tables say, sealed in sessions of their domain. They can be trusted
+/// even if no manifest names them any more.
 pub fn genuine(repository: &Repository, packs: impl IntoIterator<Item = PackId>) -> Result<BTreeSet<PackId>, JobError> {
     let witnessed = Arc::new(Witnessed::new(repository.store().clone()));
     let store: Arc<dyn Store> = witnessed.clone();
@@ -171,7 +171,7 @@ pub fn genuine(repository: &Repository, packs: impl IntoIterator<Item = PackId>)
     Ok(genuine)
 }
 
-/// What one pack's opening gave.
+/// The result of opening one pack.
 #[derive(Default)]
 struct Trial {
     bytes: u64,
@@ -220,7 +220,7 @@ impl Trial {
             }
             Err(error) => {
                 match (denial(&error), refusal(&error)) {
-                    // Rights are no damage.
+                    // A lack of rights is not damage.
                     (Some(why), _) => trial.fail(DamageKind::Damaged, why, false),
                     (None, Some((_, why))) => trial.fail(DamageKind::Damaged, why, true),
                     (None, None) => return Err(error),
@@ -267,13 +267,13 @@ impl Trial {
         }
     }
 
-    /// The first fault stands.
+    /// Sets the fault; the first one counts.
     fn fail(&mut self, kind: DamageKind, why: String, is_certain: bool) {
         self.fault.get_or_insert(Fault { kind, why, is_certain });
     }
 }
 
-/// The positions of entries that do not have their ids; an error if the block does not open.
+/// The positions of entries that do not have their ids; an error if the block cannot be opened.
 fn open_block(
     table: &PackTable,
     row: &BlockRow,

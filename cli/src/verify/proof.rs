@@ -1,5 +1,5 @@
-//! Proof: packs that nobody who can read has opened are opened, and the owner vouches for those that hold what they say.
-//! Prune lets no copy displace an older one before that, and moves nothing (decision 0013).
+//! Proof: opens packs that no key holder has opened yet; the owner vouches for the sound ones. Before that, prune lets
+//! no copy in them displace an older copy, and moves nothing (decision 0013).
 
 use copal_engine::change::Operation;
 use copal_engine::id::PackId;
@@ -15,16 +15,16 @@ use crate::changes::{self, ChangeError};
 use crate::report::progress::Progress;
 use crate::repository::{LocalClient, Repository};
 
-/// What opening unproven packs gave.
+/// The result of opening unproven packs.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Proved {
     /// Packs that the owner vouches for now.
     pub packs: u64,
-    /// Packs that do not hold what they say.
+    /// Packs that do not hold what their tables say.
     pub forged: u64,
 }
 
-/// Opens packs and vouches for them.
+/// Opens packs and vouches for the sound ones.
 pub fn prove(
     repository: &Repository,
     client: &LocalClient,
@@ -45,7 +45,7 @@ pub fn prove(
     Ok(Proved { packs, forged })
 }
 
-/// Signs, as the owner, that these packs hold what they say; gives how many. Each was opened, and every id compared.
+/// Signs, as the owner, that these packs hold what their tables say; returns how many. The caller has opened them.
 pub fn vouch(repository: &Repository, client: &LocalClient, packs: Vec<PackId>) -> Result<u64, ChangeError> {
     let operations: Vec<Operation> =
         packs.chunks(PACKS).map(|packs| Operation::prove(&repository.owner, packs.to_vec())).collect();
@@ -55,12 +55,12 @@ pub fn vouch(repository: &Repository, client: &LocalClient, packs: Vec<PackId>) 
     Ok(packs.len() as u64)
 }
 
-/// Whether nobody has proven a pack that its client may have lied about.
+/// Whether a pack is unproven: its client may have written a false table.
 pub(super) fn is_unproven(record: &PackRecord) -> bool {
     record.place == Place::Packs && !record.is_proven && !record.is_missing && !record.is_damaged
 }
 
-/// The packs that are not proven, those first that were accepted first, up to so many bytes.
+/// The unproven packs in the order of acceptance, as many as fit into `most` bytes.
 pub fn unproven(view: &View, most: u64) -> Vec<(PackId, &PackRecord)> {
     let mut packs: Vec<(PackId, &PackRecord)> =
         view.state.packs.iter().filter(|(_, record)| is_unproven(record)).map(|(id, record)| (*id, record)).collect();
@@ -74,5 +74,5 @@ pub fn unproven(view: &View, most: u64) -> Vec<(PackId, &PackRecord)> {
     packs
 }
 
-/// Packs in one operation: about a megabyte of a change.
+/// Packs per operation: about 1 MB of a change.
 const PACKS: usize = 1 << 15;

@@ -1,4 +1,4 @@
-//! Trees: every page of every snapshot that a prune leaves whole, read once however many snapshots share it, and everything it refers to.
+//! Trees: walks the pages of all snapshots that prune keeps, each page once, and looks up everything they refer to.
 
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
@@ -18,7 +18,7 @@ use crate::reader::{PageReader, ReadError};
 use crate::report::progress::Progress;
 use crate::repository::Repository;
 
-/// Walks the trees of all snapshots that a prune leaves whole, and says what cannot be read.
+/// Walks the trees of all snapshots that prune keeps, and reports what cannot be read.
 pub fn walk(
     repository: &Repository,
     (view, needed): (&View, &Needed),
@@ -50,15 +50,15 @@ pub fn walk(
     Ok(hits)
 }
 
-/// What is known of a page and everything below it.
+/// What is known about a page and its subtree.
 struct Subtree {
-    /// What stands in the way of reading all of it.
+    /// Why not all of it can be read.
     hits: BTreeSet<Hit>,
-    /// None if the page itself cannot be read.
+    /// `None` if the page itself cannot be read.
     shape: Option<Shape>,
 }
 
-/// What the page above must say of a page.
+/// What the parent page must say about this page.
 struct Shape {
     height: u8,
     kind: Kind,
@@ -85,8 +85,7 @@ struct Trees<'a> {
 }
 
 impl Trees<'_> {
-    /// Reads a page, unless it was read before, and everything below it. A page refers only to lower ones, so that this
-    /// ends.
+    /// Reads a page and its subtree, unless it was read before. Ends because a page refers only to lower ones.
     fn visit(&mut self, id: ChunkId, above: u8) -> Result<Rc<Subtree>, StoreError> {
         if let Some(known) = self.seen.get(&id) {
             return Ok(known.clone());
@@ -128,7 +127,7 @@ impl Trees<'_> {
         Ok(Subtree { hits: all, shape: Some(shape) })
     }
 
-    /// What stands in the way of reading an entry's content.
+    /// Why an entry's content cannot be read.
     fn content(&mut self, entry: &Entry, above: u8) -> Result<BTreeSet<Hit>, StoreError> {
         match &entry.content {
             Content::None | Content::Inline(_) => Ok(BTreeSet::new()),
@@ -212,7 +211,7 @@ impl Trees<'_> {
         Ok(Subtree { hits, shape: Some(shape) })
     }
 
-    /// A page of which no copy can be read.
+    /// A page without a readable copy.
     fn unreadable(&mut self, id: ChunkId, error: &ReadError) -> Subtree {
         self.hits.lost.insert(id);
         self.hits.blind.insert(self.domain);
@@ -225,7 +224,7 @@ impl Trees<'_> {
         Subtree { hits, shape: None }
     }
 
-    /// A sound page that does not belong where it is: only a faulty or hostile writer makes one.
+    /// A sound page that does not belong in its place: only a faulty or hostile writer makes one.
     fn forged(&mut self, id: ChunkId, why: &str) -> Subtree {
         self.hits.explain(Hit::Forged(id), why.to_owned());
         Subtree { hits: BTreeSet::from([Hit::Forged(id)]), shape: None }
@@ -238,7 +237,7 @@ impl Trees<'_> {
     }
 }
 
-/// The directory that holds everything behind one path, up to another.
+/// The directory that contains everything after one path, up to another.
 fn common(after: Option<&TreePath>, through: &TreePath) -> TreePath {
     let Some(after) = after else { return TreePath::TOP };
     let mut place = through.parent().unwrap_or(TreePath::TOP);

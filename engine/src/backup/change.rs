@@ -1,34 +1,34 @@
-//! Change: whether an entry is what the basis says it was, so that its content need not be read again.
+//! Change: whether a file is unchanged since the parent snapshot (the basis), so that it need not be read again.
 
 use core::time::Duration;
 
 use crate::time::Time;
 use crate::tree::{Content, Entry, EntryKind};
 
-/// What one look at a file (one statx) tells about it.
+/// The result of one statx call on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
     /// st_mode with the type bits.
     pub mode: u32,
-    /// Bytes of a regular file.
+    /// The size of a regular file in bytes.
     pub size: u64,
-    /// Time of the last change of the content.
+    /// The last change of the content.
     pub mtime: Time,
-    /// Time of the last change of content or metadata.
+    /// The last change of content or metadata.
     pub ctime: Time,
-    /// Number of the inode.
+    /// The inode number.
     pub inode: u64,
 }
 
-/// Which signs of change are believed. All of them by default.
+/// Which signs of change count. All by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Signs {
-    /// A file with another inode is another file; off for file systems that number anew.
+    /// A different inode means a different file. Off for file systems that do not keep inode numbers.
     pub inode: bool,
-    /// A file with another ctime has changed; off after tools that touch metadata only.
+    /// A different ctime means a change. Off after tools that only touch metadata.
     pub ctime: bool,
-    /// When the basis was begun. A file that was touched shortly before, or later, may have been written once more within
-    /// the same tick of the file system's clock, so its times prove nothing.
+    /// When the parent snapshot was begun. If a file was touched less than 2 s before, or later, its times prove
+    /// nothing: it may have been written again within the same tick of the file system's clock.
     pub basis_begun: Option<Time>,
 }
 
@@ -38,8 +38,7 @@ impl Default for Signs {
     }
 }
 
-/// Whether the basis still tells the truth about a file's content. The device number is never compared: it changes
-/// when a file system is mounted again.
+/// Whether the file's content is still as in `basis`. Ignores the device number, which changes with each mount.
 pub fn is_unchanged(basis: &Entry, now: &Look, signs: Signs) -> bool {
     const TYPE: u32 = 0o170_000;
     let touched = if signs.ctime { basis.ctime.max(basis.mtime) } else { basis.mtime };
@@ -53,11 +52,11 @@ pub fn is_unchanged(basis: &Entry, now: &Look, signs: Signs) -> bool {
         && (!signs.inode || basis.inode == now.inode)
 }
 
-/// No file system's clock has longer ticks (FAT's).
+/// The longest tick of a file system's clock (FAT).
 const TICK: Duration = Duration::from_secs(2);
 
-/// Whether everything an entry's content refers to may be referred to again. `is_good` says of one chunk or page that
-/// the repository has a copy that is neither flagged nor wanted nor lost.
+/// Whether the content of the entry `basis` may be referenced again. `is_good` says whether the repository has a copy
+/// of a chunk or page that is neither flagged, wanted nor lost.
 pub fn is_reusable(basis: &Entry, mut is_good: impl FnMut(&crate::id::ChunkId) -> bool) -> bool {
     match &basis.content {
         Content::None | Content::Inline(_) => true,
@@ -66,7 +65,7 @@ pub fn is_reusable(basis: &Entry, mut is_good: impl FnMut(&crate::id::ChunkId) -
     }
 }
 
-/// Whether the entry has content of its own to read.
+/// Whether the entry is a file that is not empty.
 pub fn has_content(entry: &Entry) -> bool {
     entry.kind() == EntryKind::File && entry.size > 0
 }

@@ -1,4 +1,4 @@
-//! Content: the pieces of one file as they come, however many.
+//! Content: collects the pieces of one file, however many there are.
 
 use std::sync::Arc;
 
@@ -6,8 +6,7 @@ use crate::path::TreePath;
 use crate::time::Time;
 use crate::tree::{BuildError, Content, Entry, EntryKind, Extras, LIST_AFTER, ListBuilder, Mode, Owner, Page, Piece};
 
-/// Gathers the pieces of a file: as they are, or in pages of a list once there are many, so that memory does not grow
-/// with the file.
+/// Collects the pieces of a file. Many pieces go into list pages, so that memory does not grow with the file.
 #[derive(Clone, Debug, Default)]
 pub struct FileContent {
     pieces: Vec<Piece>,
@@ -15,17 +14,16 @@ pub struct FileContent {
     bytes: u64,
 }
 
-/// Whether an entry is the beginning of a file, as a checkpoint has it that was made while the file was taken: nothing of
-/// a file to compare with.
+/// Whether an entry is only the beginning of a file, from a checkpoint. Such an entry is not used for comparison.
 pub fn is_unfinished(entry: &Entry) -> bool {
     entry.kind() == EntryKind::File && entry.mtime == UNFINISHED
 }
 
-/// The time of such an entry. A file that really is that old is read anew each time.
+/// The mtime that marks an unfinished entry. A file with exactly this mtime is read on every run.
 const UNFINISHED: Time = Time(i64::MIN);
 
 impl FileContent {
-    /// Adds the next piece; gives the pages that are finished.
+    /// Adds the next piece; returns the finished list pages.
     pub(super) fn push(
         &mut self,
         piece: Piece,
@@ -48,8 +46,7 @@ impl FileContent {
         Ok(list.take_pages())
     }
 
-    /// What has come so far, as an entry at the file's place, and the pages of it that are not finished; none before the
-    /// first piece.
+    /// The pieces so far as an unfinished entry, with the list pages that were still open; none before the first piece.
     pub(super) fn so_far(&self, path: &TreePath) -> Result<Option<(Entry, Vec<Page>)>, BuildError> {
         if self.bytes == 0 {
             return Ok(None);
@@ -70,7 +67,7 @@ impl FileContent {
         Ok(Some((entry, pages)))
     }
 
-    /// Ends the file; gives the pages that are left.
+    /// Ends the file; returns its content and the remaining list pages.
     pub(super) fn finish(self) -> Result<(Content, Vec<Page>), BuildError> {
         match self.list {
             None if self.pieces.is_empty() => Ok((Content::None, Vec::new())),

@@ -1,4 +1,4 @@
-//! Cut: a file's bytes cut into chunks and named, with what an earlier snapshot knows as a hint.
+//! Cut: cuts a file into chunks and names them, with an earlier snapshot's chunks as a hint.
 
 use core::ops::Range;
 
@@ -7,9 +7,8 @@ use crate::id::ChunkId;
 use crate::keys::domain::DomainKeys;
 use crate::tree::Piece;
 
-/// The chunks of a whole content, in order. `before` are the pieces that the file had in an earlier snapshot, or none:
-/// where they are still there, they need not be searched for, only named. What comes out is the same with any hint
-/// that the same chunker made.
+/// The chunks of a whole file, in order. `before` are the file's pieces in an earlier snapshot, or none. Unchanged
+/// pieces are only hashed, not searched for. The result is the same with every hint from the same chunker.
 pub fn cut(bytes: &[u8], before: &[Piece], chunker: &Chunker, keys: &DomainKeys) -> Vec<(ChunkId, Range<usize>)> {
     let mut chunks = Vec::with_capacity(before.len());
     let mut start = 0;
@@ -22,8 +21,8 @@ pub fn cut(bytes: &[u8], before: &[Piece], chunker: &Chunker, keys: &DomainKeys)
         start = end;
     }
     if chunks.len() < before.len() || start < bytes.len() {
-        // Where a chunk ends depends on its own bytes and the one behind it, and on how near the content's end is. So the
-        // last chunk that was found again may end elsewhere, and so may those near where either content ends.
+        // A chunk's end depends on its bytes, on the next chunk, and on the distance to the end of the content. So the
+        // last matching chunk, and all chunks near the end of either content, are cut again.
         let length_before: usize = before.iter().map(|piece| piece.length as usize).sum();
         let shorter = length_before.min(bytes.len());
         chunks.pop();

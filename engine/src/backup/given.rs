@@ -1,19 +1,19 @@
-//! Given: the packs that a session has given out and no manifest has claimed yet.
+//! Given: packs that a session has given out and that no manifest has claimed yet.
 
 use std::collections::VecDeque;
 
 use crate::id::PackId;
 use crate::pack::{Pack, PackKind, PackWriter};
 
-/// What manifests may claim: packs that were given out since the last one, all of which must be stored by now. Nothing
-/// refers to a pack further on, so that the list may be cut anywhere and claimed by several manifests in order.
+/// Packs that manifests may claim, all of which must be stored by now. No pack refers to a later one, so the list may
+/// be split anywhere and claimed by several manifests in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listing {
     /// The packs and their lengths.
     pub packs: Vec<(PackId, u64)>,
 }
 
-/// A pack of which the host computes the SHA-256, which is its name.
+/// A pack whose name, its SHA-256, the host computes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnnamedPack {
     /// Its number among the session's packs.
@@ -22,30 +22,28 @@ pub struct UnnamedPack {
     pub bytes: Vec<u8>,
 }
 
-/// Packs that were given out, in order.
 #[derive(Default)]
 pub(super) struct Given {
     listed: Vec<Listed>,
     next: u64,
-    /// Packs for the host to name, if that is left to it.
+    /// Packs for the host to name, if names are left to it.
     unnamed: Option<VecDeque<UnnamedPack>>,
 }
 
 struct Listed {
     kind: PackKind,
     number: u64,
-    /// None: the host has not named it yet.
+    /// `None` until the host has named the pack.
     id: Option<PackId>,
     length: u64,
 }
 
 impl Given {
-    /// Leaves names to the host from now on.
     pub(super) fn leave_names(&mut self) {
         self.unnamed.get_or_insert_default();
     }
 
-    /// Lists a pack that is full; gives its length, and the pack unless the host is to name it.
+    /// Lists a full pack; returns its length, and the pack itself unless the host is to name it.
     pub(super) fn add(&mut self, writer: PackWriter) -> (u64, Option<Pack>) {
         let number = self.next;
         self.next += 1;
@@ -85,7 +83,7 @@ impl Given {
 
     pub(super) fn take(&mut self) -> Listing {
         let mut listed = std::mem::take(&mut self.listed);
-        // A tree pack may be full before the block of data that its pages refer to.
+        // Data packs come first: a tree pack may be full before the data block that its pages refer to.
         listed.sort_by_key(|pack| pack.kind);
         let named = |pack: Listed| (pack.id.expect("a pack is named before it is stored"), pack.length);
         Listing { packs: listed.into_iter().map(named).collect() }

@@ -1,4 +1,4 @@
-//! Backup: what a run decides. Which files are read, which chunks are new, in which order blocks, packs and pages are made.
+//! Backup: decides what a run reads, which chunks are new, and in which order blocks, packs and pages are made.
 
 pub mod change;
 pub mod content;

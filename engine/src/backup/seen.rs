@@ -1,11 +1,11 @@
-//! Seen: the ids a session has given out itself.
+//! Seen: the ids that a session has given out.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
 use crate::id::ChunkId;
 
-/// A set of ids, 24 bytes and a little each.
+/// A set of ids; each costs little more than 24 bytes.
 #[derive(Debug, Default)]
 pub(super) struct Seen(HashSet<ChunkId, BuildHasherDefault<IdHasher>>);
 
@@ -19,7 +19,7 @@ impl Seen {
     }
 }
 
-/// Ids are uniform already: their first bytes are their hash.
+/// Ids are uniformly distributed: their first 8 bytes serve as the hash.
 #[derive(Default)]
 struct IdHasher(u64);
 

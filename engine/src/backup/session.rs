@@ -1,8 +1,8 @@
-//! Session: one run of a client. Takes chunks and entries in path order; gives blocks to seal and packs to store.
+//! Session: one run of a client. Takes chunks and entries in path order; returns blocks to seal and packs to store.
 //!
-//! The session decides, hosts do: sealing a block is a value ([`SealJob`](crate::block::SealJob)) that any thread may run,
-//! and its result may come back in any order. Blocks are numbered when they are made and packed in that order, so that what
-//! is stored depends on the order of the input only.
+//! The session decides; the host executes. Sealing a block is a value ([`SealJob`](crate::block::SealJob)) that any
+//! thread may run, and results may come back in any order. Blocks are numbered when they are made and packed by number,
+//! so that the stored bytes depend only on the order of the input.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -23,7 +23,7 @@ use crate::tree::{Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreePar
 pub use super::given::{Listing, UnnamedPack};
 pub use super::terms::{Action, FinishedTree, SessionError, SessionStart, Tally};
 
-/// One run of a client.
+/// The state of one run of a client.
 pub struct Session {
     tree_params: TreeParams,
     domain: DomainId,
@@ -38,17 +38,17 @@ pub struct Session {
     seen: Seen,
     actions: VecDeque<Action>,
     next_sealed: u64,
-    /// Blocks that came back before their turn; none for numbers under which nothing is packed.
+    /// Sealed blocks that wait for one with a lower number. `None` marks a number under which nothing is packed.
     early: BTreeMap<u64, Option<SealedBlock>>,
     jobs_out: u64,
     given: Given,
     tally: Tally,
-    /// The pages of the tree so far, if they are kept.
+    /// A copy of the tree's pages, if [`Session::keep_pages`] was called.
     kept: Option<Vec<Page>>,
 }
 
 impl Session {
-    /// Begins with nothing stored.
+    /// Begins a session with nothing stored.
     pub fn begin(start: SessionStart) -> Result<Self, SessionError> {
         let p = &start.parameters;
         let tree = TreeParams::new(p.leaf_fanout, p.inner_fanout, p.page_min, p.page_max)?;
@@ -74,44 +74,43 @@ impl Session {
         })
     }
 
-    /// Keeps a copy of every page it makes from now on, also of those that the repository has, for [`Session::take_kept`]:
-    /// a client that cannot open what it has stored compares with its own copy.
+    /// Keeps a copy of every page made from now on, including pages that the repository already has. For write-only
+    /// clients: they cannot open what they stored and compare with this copy. See [`Session::take_kept`].
     pub fn keep_pages(&mut self) {
         self.kept.get_or_insert_default();
     }
 
-    /// The pages made since the last call, as they are stored; none unless they are kept.
+    /// The pages made since the last call, as they are stored; empty without [`Session::keep_pages`].
     pub fn take_kept(&mut self) -> Vec<Page> {
         self.kept.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
-    /// Leaves it to the host to name packs, which then come by [`Session::poll_unnamed`]: where the host's SHA-256 is the
-    /// faster one.
+    /// Lets the host name packs, where its SHA-256 is faster. Packs then come from [`Session::poll_unnamed`].
     pub fn leave_names(&mut self) {
         self.given.leave_names();
     }
 
-    /// The next pack to be named by [`Session::named`], and stored.
+    /// The next pack for the host to name (see [`Session::named`]) and store.
     pub fn poll_unnamed(&mut self) -> Option<UnnamedPack> {
         self.given.poll_unnamed()
     }
 
-    /// Takes the name of a pack; false if there is no such pack without one.
+    /// Sets the name of a pack; false if no unnamed pack has this number.
     pub fn named(&mut self, number: u64, id: PackId) -> bool {
         self.given.name(number, id)
     }
 
-    /// Whether every pack that was given out has its name.
+    /// Whether every pack given out has its name.
     pub fn is_named(&self) -> bool {
         self.given.is_named()
     }
 
-    /// Whether it has taken a chunk or page of this id, so that its bytes need not be brought again.
+    /// Whether this session already took the chunk or page, so that its bytes are not needed again.
     pub fn has_taken(&self, id: &ChunkId) -> bool {
         self.seen.contains(id)
     }
 
-    /// Takes a chunk; `is_known` says whether the repository has a copy that may be referred to.
+    /// Adds a chunk, unless it was added before. `is_known` says whether the repository has a copy to refer to.
     pub fn add_chunk(
         &mut self,
         id: ChunkId,
@@ -126,8 +125,7 @@ impl Session {
         self.close_full_data_block()
     }
 
-    /// Takes a chunk of which the host keeps the bytes, until the block that has it is to be sealed; false if the chunk was
-    /// taken before.
+    /// Adds a chunk whose bytes the host keeps until its block is sealed; false if the chunk was added before.
     pub fn add_chunk_elsewhere(&mut self, id: ChunkId, length: u32) -> Result<bool, SessionError> {
         if self.seen.contains(&id) {
             return Ok(false);
@@ -138,7 +136,7 @@ impl Session {
         Ok(true)
     }
 
-    /// Adds the next piece of a file, whose bytes it was given.
+    /// Adds the next piece of a file. The caller has added the piece's chunk.
     pub fn add_piece(
         &mut self,
         file: &mut FileContent,
@@ -149,7 +147,7 @@ impl Session {
         self.add_pages(pages, &is_known)
     }
 
-    /// Ends a file: its content as its entry has it.
+    /// Ends a file and returns its content for the entry.
     pub fn content_of(
         &mut self,
         file: FileContent,
@@ -160,17 +158,17 @@ impl Session {
         Ok(content)
     }
 
-    /// Takes the next entry, in path order. Everything its content refers to must have been taken or be known.
+    /// Adds the next entry, in path order. Every chunk its content refers to must have been added or be known.
     pub fn add_entry(&mut self, entry: &Entry, is_known: impl Fn(&ChunkId) -> bool) -> Result<(), SessionError> {
         self.builder.push(entry)?;
         let pages = self.builder.take_pages();
         self.add_pages(pages, &is_known)
     }
 
-    /// Closes a copy of the tree as far as it has come, for a checkpoint that a later run may go on from; none while it
-    /// has no entry. The session goes on. Of the file that is being taken, and where it lies, there is what has come of
-    /// it ([`is_unfinished`](super::content::is_unfinished)): what nothing refers to a prune would remove, which must not
-    /// happen to the beginning of a file before its end has come.
+    /// Closes a copy of the tree so far as a checkpoint that a later run can continue from; none while the tree has no
+    /// entry. The session continues. `open` is the file being read and its path: the checkpoint holds its beginning as
+    /// an unfinished entry ([`is_unfinished`](super::content::is_unfinished)), because prune would remove unreferenced
+    /// chunks before the file's end arrives.
     pub fn checkpoint(
         &mut self,
         open: Option<(&TreePath, &FileContent)>,
@@ -181,7 +179,7 @@ impl Session {
             && let Some((entry, pages)) = file.so_far(path)?
         {
             self.add_pages(pages, &is_known)?;
-            // What no tree takes is told when all of it has come.
+            // If the tree refuses the entry, `add_entry` reports the error once the file is complete.
             if builder.push(&entry).is_err() {
                 builder = self.builder.clone();
             }
@@ -194,18 +192,18 @@ impl Session {
         Ok(Some(FinishedTree { root: finished.root, entries: finished.entries, bytes: finished.bytes }))
     }
 
-    /// Forgets what it has given out so far. Call it once the repository itself knows all of that: after a manifest was
-    /// accepted that followed a flush.
+    /// Forgets the ids it has given out. Call it after a flush whose manifest was accepted: the repository has them
+    /// then.
     pub fn forget_seen(&mut self) {
         self.seen = Seen::default();
     }
 
-    /// Takes a page that was made before, to be written anew. Everything it refers to must be known.
+    /// Writes an existing page again. Every chunk and page it refers to must be known.
     pub fn add_page(&mut self, page: Page) -> Result<(), SessionError> {
         self.add_pages(vec![page], &|_: &ChunkId| false)
     }
 
-    /// Closes the tree. The session can only be flushed afterwards.
+    /// Closes the tree. After this, the session may only be flushed.
     pub fn finish_tree(&mut self, is_known: impl Fn(&ChunkId) -> bool) -> Result<FinishedTree, SessionError> {
         let fresh = TreeBuilder::new(self.tree_params, self.keys.clone());
         let finished = std::mem::replace(&mut self.builder, fresh).finish()?;
@@ -213,7 +211,7 @@ impl Session {
         Ok(FinishedTree { root: finished.root, entries: finished.entries, bytes: finished.bytes })
     }
 
-    /// Closes the open blocks. Packs are closed once all blocks are back; [`Session::close_packs_if_idle`] does it.
+    /// Closes the open blocks. Packs are closed when all blocks are sealed: see [`Session::close_packs_if_idle`].
     pub fn flush(&mut self) -> Result<(), SessionError> {
         self.close_data_block()?;
         self.close_tree_block()?;
@@ -221,7 +219,7 @@ impl Session {
         Ok(())
     }
 
-    /// Takes a number for one more block, for the snapshot's sealed info.
+    /// Takes the number of one more block, for the snapshot's sealed info.
     pub fn take_counter(&mut self) -> Result<Counter, SessionError> {
         let counter = self.counters.next().ok_or(SessionError::Exhausted)?;
         self.early.insert(counter.get(), None);
@@ -229,12 +227,12 @@ impl Session {
         Ok(counter)
     }
 
-    /// What the host has to do next, if anything.
+    /// The host's next action, if any.
     pub fn poll(&mut self) -> Option<Action> {
         self.actions.pop_front()
     }
 
-    /// Takes a sealed block, in any order.
+    /// Accepts a sealed block, in any order.
     pub fn sealed(&mut self, block: SealedBlock) -> Result<(), SessionError> {
         self.jobs_out -= 1;
         self.early.insert(block.counter, Some(block));
@@ -254,20 +252,20 @@ impl Session {
         true
     }
 
-    /// What a manifest may claim now. Call it after a flush, once every pack given out is stored.
+    /// Takes the packs that a manifest may now claim. Call it after a flush, once every pack given out is stored.
     ///
     /// # Panics
-    /// If a pack has no name, and so cannot be stored.
+    /// If a pack has no name yet.
     pub fn take_listing(&mut self) -> Listing {
         self.given.take()
     }
 
-    /// How many packs wait for a manifest.
+    /// The number of packs that no manifest has claimed.
     pub fn packs_unlisted(&self) -> usize {
         self.given.len()
     }
 
-    /// What the session has seen and made so far.
+    /// Totals of the session so far.
     pub fn tally(&self) -> Tally {
         self.tally
     }
@@ -295,7 +293,7 @@ impl Session {
         if self.tree.block.is_full() { self.close_tree_block() } else { Ok(()) }
     }
 
-    /// Counts a new chunk, and closes the block that has no room for it.
+    /// Counts a new chunk, and closes the open block if the chunk does not fit.
     fn make_room(&mut self, id: &ChunkId, length: usize) -> Result<(), SessionError> {
         self.seen.insert(id);
         self.tally.chunks_new += 1;

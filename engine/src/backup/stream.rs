@@ -5,14 +5,13 @@ use crate::limits::CLEAR_SHARE;
 use crate::pack::{PackLimit, PackWriter, PageView};
 use crate::seal::BlockKind;
 
-/// What a session fills with data, or with pages.
 pub(super) struct Stream {
     pub(super) block: BlockBuilder,
     pub(super) pack: Option<PackWriter>,
     pack_target: usize,
-    /// Bytes of the last pack that had its size.
+    /// Length of the last pack that reached its target.
     pack_length: usize,
-    /// Buffers of blocks that are in packs, for the next blocks.
+    /// Buffers of blocks already copied into packs, to be reused.
     buffers: Vec<Vec<u8>>,
 }
 
@@ -27,13 +26,13 @@ impl Stream {
         }
     }
 
-    /// Adds a block to the open pack; false if there is none, or no room in it.
+    /// Adds a block to the open pack; false if no pack is open, or it has no room.
     pub(super) fn add(&mut self, block: &SealedBlock) -> Result<bool, PackLimit> {
         match &mut self.pack {
-            // Manifests of the most packs must bring no more of headers and tables than is allowed.
+            // Headers and tables of a manifest with the most packs must stay within their limit.
             Some(open) if open.clear_length() + rows(block) > CLEAR_SHARE => Ok(false),
             Some(open) => match add(open, block) {
-                // So many small blocks, or entries, that the pack is full before it has its size.
+                // The pack has the most blocks or entries before it reaches its target.
                 Err(PackLimit::Full { .. }) => Ok(false),
                 added => added.map(|()| true),
             },
@@ -41,28 +40,26 @@ impl Stream {
         }
     }
 
-    /// Begins a pack with a block.
     pub(super) fn begin(&mut self, mut pack: PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
-        // As long as the one before: growing it step by step would copy it each time.
+        // Reserve the last pack's length: growing step by step would copy the bytes each time.
         pack.reserve(self.pack_length);
         add(&mut pack, block)?;
         self.pack = Some(pack);
         Ok(())
     }
 
-    /// Takes the open pack once it has its size.
+    /// Takes the open pack once it has reached its target.
     pub(super) fn take_full(&mut self) -> Option<PackWriter> {
         let full = self.pack.take_if(|pack| pack.len() >= self.pack_target);
         self.pack_length = full.as_ref().map_or(self.pack_length, PackWriter::len);
         full
     }
 
-    /// A buffer for the next block.
+    /// A buffer for the next block; a used one if there is one.
     pub(super) fn take_buffer(&mut self) -> Vec<u8> {
         self.buffers.pop().unwrap_or_default()
     }
 
-    /// Keeps the buffer of a block that is in a pack.
     pub(super) fn keep_buffer(&mut self, buffer: Vec<u8>) {
         if self.buffers.len() < BUFFERS {
             self.buffers.push(buffer);
@@ -70,7 +67,7 @@ impl Stream {
     }
 }
 
-/// Bytes that a block adds to the table of its pack.
+/// Bytes that a block adds to its pack's table.
 fn rows(block: &SealedBlock) -> u64 {
     BLOCK_ROW + block.items.iter().map(BlockItem::row_length).sum::<u64>()
 }
@@ -85,7 +82,7 @@ fn add(writer: &mut PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
     writer.add_block(&block.bytes, 0, block.counter, ids, pages)
 }
 
-/// Buffers kept: more blocks are rarely sealed at once.
+/// Buffers to keep: rarely are more blocks being sealed at once.
 const BUFFERS: usize = 4;
-/// What a table spends on a block beside its items.
+/// Bytes of a block's own row in a pack's table.
 const BLOCK_ROW: u64 = 24;

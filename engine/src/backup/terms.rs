@@ -1,4 +1,4 @@
-//! Terms: what a session begins with, what it asks of its host, and what it tells.
+//! Terms: the types with which a session and its host talk.
 
 use crate::block::SealJob;
 use crate::id::{ChunkId, DomainId};
@@ -9,17 +9,17 @@ use crate::pack::{Pack, PackLimit};
 use crate::repository::Parameters;
 use crate::tree::{BadParams, BuildError};
 
-/// What a session is begun with. The host provides every random number.
+/// What a session needs to begin. The host provides all randomness.
 pub struct SessionStart {
     /// The repository's parameters.
     pub parameters: Parameters,
     /// The domain that the session writes to.
     pub domain: DomainId,
-    /// That domain's keys.
+    /// The domain's keys.
     pub keys: DomainKeys,
     /// The session's record, which every pack carries.
     pub record: SessionRecord,
-    /// 32 random bytes from which the random bytes of packs follow.
+    /// 32 random bytes, from which the session derives the random bytes of packs.
     pub seed: Secret,
 }
 
@@ -28,7 +28,7 @@ pub struct SessionStart {
 pub enum Action {
     /// Run the job on any thread and give its result to [`Session::sealed`](super::session::Session::sealed).
     Seal(SealJob),
-    /// Store the pack, durably, before a manifest names it.
+    /// Store the pack durably before a manifest names it.
     Store(Pack),
 }
 
@@ -38,18 +38,18 @@ pub enum SessionError {
     /// 2^24 blocks were sealed under one key.
     #[error("the session has sealed as many blocks as one key may")]
     Exhausted,
-    /// Entries came out of order, or one cannot be in a tree.
+    /// An entry is out of order, or a tree cannot hold it.
     #[error("the tree cannot hold the entry")]
     Tree(#[from] BuildError),
-    /// The repository's parameters make no tree.
+    /// No tree can be built with the repository's parameters.
     #[error("the repository's parameters make no tree")]
     Parameters(#[from] BadParams),
-    /// A pack cannot hold a block.
+    /// A block does not fit even an empty pack.
     #[error("a pack cannot hold the block")]
     Pack(#[from] PackLimit),
 }
 
-/// The finished tree.
+/// A finished tree.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct FinishedTree {
     /// Its root page.
@@ -60,7 +60,7 @@ pub struct FinishedTree {
     pub bytes: u64,
 }
 
-/// What the session has seen and made so far.
+/// Totals of a session so far.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Plaintext bytes of chunks that were new.

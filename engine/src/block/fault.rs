@@ -1,4 +1,4 @@
-//! Fault: why a stored block cannot be read, or one that was just sealed.
+//! Fault: why a stored block, or one that was just sealed, cannot be read.
 
 use crate::compress::DecompressError;
 use crate::seal::OpenError;
@@ -7,10 +7,10 @@ use crate::wire::DecodeError;
 /// A stored block that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
-    /// It does not open.
+    /// The cipher does not open it.
     #[error(transparent)]
     Sealed(#[from] OpenError),
-    /// Who knew the key sealed something that is not a block.
+    /// A holder of the key sealed something that is not a block.
     #[error("malformed block {counter}")]
     Malformed {
         /// The block's number in its session.
@@ -18,7 +18,7 @@ pub enum BlockError {
         /// What is wrong, and where.
         source: DecodeError,
     },
-    /// What was sealed does not unpack.
+    /// The sealed payload does not decompress.
     #[error("block {counter} does not decompress")]
     Compression {
         /// The block's number in its session.
@@ -28,10 +28,10 @@ pub enum BlockError {
     },
 }
 
-/// A block that does not read back right after it was sealed: this program, or this machine, cannot be trusted.
+/// A block that does not read back right after sealing: this program or this machine is faulty.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SealFault {
-    /// It does not open, or not as a block.
+    /// It does not open, or what opens is not a block.
     #[error("block {counter} cannot be read back after sealing")]
     Unreadable {
         /// The block's number in its session.
@@ -39,7 +39,7 @@ pub enum SealFault {
         /// Why.
         source: BlockError,
     },
-    /// It opens to something else.
+    /// It opens to other bytes.
     #[error("block {counter} reads back as other bytes than were sealed")]
     Differs {
         /// The block's number in its session.

@@ -1,13 +1,12 @@
-//! Pending block: one that is compressed and sealed elsewhere, such as by a browser's cipher. It gives the bytes that
-//! [`super::SealJob::run`] gives; whoever seals it reads it back as that does.
+//! Pending block: a block that the host compresses and seals itself, for instance with a browser's cipher. The result
+//! is the same bytes as from [`super::SealJob::run`], and the host reads it back as that function does.
 
 use super::{BlockItem, SealFault, SealedBlock};
 use crate::id::ChunkId;
 use crate::limits::BLOCK_BYTES;
 use crate::seal::{BlockKind, Counter, NONCE, SessionCipher, TAG};
 
-/// A block whose bytes are being compressed and sealed elsewhere. Its number was fixed when it was made, and is used up
-/// with it.
+/// A block whose bytes the host compresses and seals. Its number is already fixed and used up.
 #[derive(Debug)]
 pub struct PendingBlock {
     kind: BlockKind,
@@ -41,7 +40,7 @@ impl PendingBlock {
         self.items.iter().map(|item| item.id).collect()
     }
 
-    /// Takes what a cipher elsewhere made of it, under the terms of its number, and has read back: the nonce and what it gave.
+    /// Accepts the bytes that the host sealed under this number and has already read back. Checks only their length.
     pub fn sealed(self, bytes: Vec<u8>) -> Result<SealedBlock, SealFault> {
         let counter = self.counter.get();
         if !(NONCE + TAG + 1..=BLOCK_BYTES as usize).contains(&bytes.len()) {
@@ -50,7 +49,7 @@ impl PendingBlock {
         Ok(SealedBlock { kind: self.kind, counter, items: self.items, bytes, raw_length: self.raw_length })
     }
 
-    /// Seals a plaintext with the engine's own cipher, and reads it back.
+    /// Seals the plaintext with the engine's own cipher, and reads it back.
     pub fn seal(self, cipher: &SessionCipher, plaintext: &[u8]) -> Result<SealedBlock, SealFault> {
         let counter = self.counter.get();
         let bytes = cipher.seal(self.kind, self.counter, plaintext);

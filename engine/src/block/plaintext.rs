@@ -1,4 +1,4 @@
-//! Block plaintext: what is sealed. Chunk lengths and the compressed chunks, padded so that the stored length tells little.
+//! Block plaintext: chunk lengths and compressed chunks, padded so that the stored length reveals little.
 
 use core::ops::Range;
 
@@ -7,7 +7,7 @@ use crate::limits::{BLOCK_BYTES, BLOCK_ENTRIES, CHUNK_BYTES};
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 
-/// Replaces `plaintext` by that of chunks of these lengths, which follow each other in `raw`.
+/// Replaces `plaintext` by the encoding of chunks of these lengths, which follow each other in `raw`.
 pub(super) fn encode(lengths: &[u32], raw: &[u8], compressor: &mut Compressor, plaintext: &mut Vec<u8>) {
     plaintext.clear();
     plaintext.resize(HEAD, 0);
@@ -25,7 +25,7 @@ pub(super) fn encode(lengths: &[u32], raw: &[u8], compressor: &mut Compressor, p
     plaintext.resize(padded(plaintext.len(), lengths.len()), 0);
 }
 
-/// The parts of a plaintext, found to agree with each other.
+/// The parsed parts of a plaintext, checked to be consistent.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Parts {
     pub(super) codec: Codec,
@@ -67,7 +67,7 @@ impl Parts {
         Ok(Self { codec, raw_length: raw_length as usize, lengths, payload })
     }
 
-    /// Replaces `raw` by what the payload unpacks to.
+    /// Replaces `raw` by the decompressed payload.
     pub(super) fn decompress(
         &self,
         plaintext: &[u8],
@@ -78,14 +78,13 @@ impl Parts {
     }
 }
 
-/// How a payload holds the chunks.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Codec {
     Raw = 0,
     Zstd = 1,
 }
 
-/// Rounds a length up so that it tells only its order of magnitude, at a cost of at most 12 % (Padmé).
+/// Rounds a length up by at most 12 % so that it reveals only its order of magnitude (Padmé).
 pub fn padme(x: u64) -> u64 {
     if x < 2 {
         return x;
@@ -96,7 +95,7 @@ pub fn padme(x: u64) -> u64 {
     x.saturating_add(mask) & !mask
 }
 
-/// The length of a plaintext with padding. Chunk lengths inside say nothing to the store; a lone chunk's would.
+/// The padded length of a plaintext. Padmé for a lone chunk, whose length the store could otherwise infer.
 fn padded(length: usize, chunks: usize) -> usize {
     if chunks == 1 { padme(length as u64) as usize } else { length.next_multiple_of(256) }
 }

@@ -1,4 +1,4 @@
-//! Chunks: where a file's content is cut. Cut points follow from the content, so that an edit moves only those near it.
+//! Chunks: decides where content is cut. Cut points depend on the content, so that an edit moves only those nearby.
 
 mod sizes;
 
@@ -9,7 +9,7 @@ use zeroize::Zeroize;
 
 pub use sizes::{BadChunkSizes, ChunkSizes};
 
-/// Cuts content with a domain's gear table: whoever does not know the table cannot tell content by its chunks' lengths.
+/// Cuts content with a domain's secret gear table, so that lengths of chunks do not reveal the content.
 #[derive(Clone)]
 pub struct Chunker {
     sizes: ChunkSizes,
@@ -20,22 +20,22 @@ pub struct Chunker {
 }
 
 impl Chunker {
-    /// Takes the sizes of the repository and the gear table of the domain.
+    /// Makes a chunker from the repository's sizes and the domain's gear table.
     pub fn new(sizes: ChunkSizes, gear: &[u64; 256]) -> Self {
         let (strict, loose) = select_masks(sizes.average(), Normalization::Level1);
         let gear_doubled = Box::new(gear.map(|word| word << 1));
         Self { sizes, strict, loose, gear: Box::new(*gear), gear_doubled }
     }
 
-    /// The sizes it cuts to.
+    /// The chunk sizes.
     pub fn sizes(&self) -> ChunkSizes {
         self.sizes
     }
 
-    /// The length of the first chunk of what is left of the content, of which `window` are the next bytes and `is_last`
-    /// says that there are no others. None: the answer needs more bytes (or there are none left at all).
+    /// The length of the next chunk. `window` is the start of the remaining content, or all of it if `is_last`. None if
+    /// more bytes are needed, or none are left.
     ///
-    /// A window of the largest chunk's size always has an answer; shorter ones are searched again from the start.
+    /// A window of the largest chunk size always has an answer. The search in a shorter one starts again each time.
     pub fn next_cut(&self, window: &[u8], is_last: bool) -> Option<usize> {
         let cut = self.cut(window);
         // A cut at the end of the window is only certain if the window is full: more bytes may follow.
@@ -43,7 +43,7 @@ impl Chunker {
         (is_certain && cut > 0).then_some(cut)
     }
 
-    /// The chunks of a whole content.
+    /// The chunks of a whole content, in order.
     pub fn cuts(&self, whole: &[u8]) -> impl Iterator<Item = Range<usize>> {
         let mut start = 0;
         core::iter::from_fn(move || {

@@ -2,7 +2,7 @@
 
 use crate::limits::CHUNK_BYTES;
 
-/// Sizes that were found to be powers of two, in order and within the limits.
+/// Sizes in bytes, checked to be powers of two, in order and within the limits.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ChunkSizes {
     min: usize,
@@ -23,32 +23,32 @@ impl ChunkSizes {
         Ok(Self { min: min as usize, average: average as usize, max: max as usize })
     }
 
-    /// No chunk is smaller but a file's last one.
+    /// The smallest size of a chunk, except a file's last one.
     pub fn min(&self) -> usize {
         self.min
     }
 
-    /// About as large is a chunk of content that has no structure.
+    /// The approximate average size of chunks of random content.
     pub fn average(&self) -> usize {
         self.average
     }
 
-    /// No chunk is larger.
+    /// The largest size of a chunk.
     pub fn max(&self) -> usize {
         self.max
     }
 }
 
-/// Sizes that chunks cannot have.
+/// Why chunk sizes cannot be used.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadChunkSizes {
-    /// One of the sizes.
+    /// A size is not allowed.
     #[error("chunk size {size} is not a power of two from 256 bytes to 16 MiB")]
     Size {
         /// The size, in bytes.
         size: u64,
     },
-    /// The sizes do not ascend.
+    /// The sizes are out of order.
     #[error("chunk sizes {min}, {average} and {max} do not ascend")]
     Order {
         /// The smallest.

@@ -1,12 +1,12 @@
-//! Fold: new marks of a domain, and the run that they become with older ones, in room that the host gives. There may be one
-//! for every entry of the index.
+//! Fold: collects new marks of a domain and merges them with older runs, in scratch storage of the host, because there
+//! may be a mark for every entry of the index.
 
 use super::overlay::{Copied, Mark, OverlayRun, RECORD, next_newest, read, record_of};
 use crate::id::{ChunkId, DomainId, ObjectHash, PackTag};
 use crate::room::{List, Room, Row, Scratch};
 use crate::state::run::{HEAD, Older, RunKind, RunRef, put_head};
 
-/// Marks of one domain, to be written.
+/// New marks of one domain.
 pub struct NewMarks<'a> {
     scratch: &'a dyn Scratch,
     rows: List<NewMark>,
@@ -30,27 +30,27 @@ impl Row for NewMark {
 }
 
 impl<'a> NewMarks<'a> {
-    /// None yet.
+    /// Starts without marks.
     pub fn new(scratch: &'a dyn Scratch) -> Self {
         Self { scratch, rows: List::default(), last: None }
     }
 
-    /// Adds a mark; an empty one hides an older one.
+    /// Adds a mark; an empty mark hides an older one.
     ///
     /// # Panics
-    /// If it is about a copy that does not come after the last one.
+    /// If the copy does not come after the previous one.
     pub fn push(&mut self, copy: Copied, mark: Mark) {
         assert!(self.last.is_none_or(|last| last < copy), "marks ascend by what they are about");
         self.last = Some(copy);
         self.rows.push(self.scratch, NewMark(copy, mark));
     }
 
-    /// How many there are.
+    /// The number of marks.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no marks.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -60,8 +60,8 @@ impl<'a> NewMarks<'a> {
         self.rows.iter().map(|NewMark(copy, mark)| (copy, mark))
     }
 
-    /// The run of these marks and of older runs, newest first; none if no mark stays. Empty marks are dropped where nothing
-    /// older is left for them to hide.
+    /// Merges these marks and older runs, newest first, into one run; none if no mark is left. Drops empty marks if no
+    /// older run is left for them to hide.
     ///
     /// # Panics
     /// If a run is of another domain.
@@ -98,12 +98,12 @@ impl<'a> NewMarks<'a> {
     }
 }
 
-/// A run that was just made: the object is as long as the reference says, and lies at the beginning of the room.
+/// A newly merged run. Its object is at the start of `room`, as long as `reference` says.
 #[derive(Debug)]
 pub struct FoldedRun {
-    /// How it is named.
+    /// The name and size of the run.
     pub reference: RunRef,
-    /// What it lies in.
+    /// The storage that holds it.
     pub room: Room,
 }
 

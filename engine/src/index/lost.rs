@@ -1,5 +1,5 @@
-//! Lost: which copies of a domain are lost, folded from the runs of its overlay as their bytes come, piece by piece. Of
-//! everything else that the runs say nothing is held.
+//! Lost: finds the lost copies of a domain by folding the runs of its overlay, whose bytes may come in pieces. Keeps
+//! only marks of lost copies in memory.
 
 use std::collections::BTreeMap;
 
@@ -9,38 +9,38 @@ use crate::state::OverlayRecord;
 use crate::state::run::{HEAD, Head, RunKind};
 use crate::wire::DecodeError;
 
-/// The copies that are lost, by the runs that were folded in so far.
+/// The lost copies, according to the runs folded in so far.
 #[derive(Clone, Debug, Default)]
 pub struct LostCopies(BTreeMap<Copied, Mark>);
 
 impl LostCopies {
-    /// Begins to fold a run in, as the state names it: each after those that are older.
+    /// Begins to fold in a run of this record. Runs come oldest first.
     pub fn begin<'l>(&'l mut self, domain: DomainId, record: &'l OverlayRecord) -> RunFold<'l> {
         RunFold { lost: &mut self.0, domain, record, rest: Vec::new(), at: 0, records: 0, last: None }
     }
 
-    /// What is lost, ascending, and the marks that say so.
+    /// The lost copies, ascending, with their marks.
     pub fn finish(self) -> Vec<(Copied, Mark)> {
         self.0.into_iter().collect()
     }
 }
 
-/// A run that is being folded in.
+/// A run being folded in.
 #[derive(Debug)]
 pub struct RunFold<'l> {
     lost: &'l mut BTreeMap<Copied, Mark>,
     domain: DomainId,
     record: &'l OverlayRecord,
-    /// What has come of the head, or of a record that is not whole.
+    /// The incomplete header or record at the end of the bytes so far.
     rest: Vec<u8>,
-    /// Bytes before the rest.
+    /// The offset of `rest`.
     at: usize,
     records: u64,
     last: Option<Copied>,
 }
 
 impl RunFold<'_> {
-    /// Takes the next bytes, however many.
+    /// Takes the next bytes, in pieces of any length.
     pub fn push(&mut self, mut piece: &[u8]) -> Result<(), DecodeError> {
         while !piece.is_empty() {
             let width = if self.at == 0 { HEAD } else { RECORD };
@@ -61,7 +61,7 @@ impl RunFold<'_> {
         Ok(())
     }
 
-    /// Ends the run; an error if that is not all of it.
+    /// Ends the run; fails if it is incomplete.
     pub fn finish(self) -> Result<(), DecodeError> {
         if self.rest.is_empty() && self.at > 0 && self.records == self.record.records {
             return Ok(());
@@ -69,7 +69,6 @@ impl RunFold<'_> {
         Err(DecodeError::new(self.at + self.rest.len(), "a run has other records than the state has of it"))
     }
 
-    /// Takes the head, or a record.
     fn take(&mut self, bytes: &[u8]) -> Result<(), DecodeError> {
         if self.at == 0 {
             self.take_head(bytes)?
@@ -100,7 +99,7 @@ impl RunFold<'_> {
         }
         self.last = Some(copy);
         self.records += 1;
-        // What a newer run says of a copy stands.
+        // A newer run overrides older ones.
         match mark.bits.contains(Bits::LOST) {
             true => drop(self.lost.insert(copy, mark)),
             false => drop(self.lost.remove(&copy)),

@@ -1,7 +1,7 @@
-//! Index: where the copies of every chunk and page of a domain lie, and whether clients may rely on them.
+//! Index: where each chunk and page of a domain is stored, and whether clients may rely on the copies.
 //!
-//! Immutable sorted segments hold the places; an overlay of marks says what was found out since. Both are searched in
-//! borrowed bytes: a mapped file, a `Vec` and a buffer of the browser serve alike.
+//! Immutable sorted segments hold the locations; an overlay holds later marks. Both are searched in borrowed bytes: a
+//! mapped file, a `Vec` or a browser's buffer.
 
 mod fold;
 mod lost;
@@ -30,28 +30,28 @@ pub struct Index<B> {
     overlay: Overlay<B>,
 }
 
-/// What a client may do about a chunk or page, as its best copy allows.
+/// What a client may do about a chunk or page, according to its best copy.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Status {
-    /// The repository has a copy that can be relied on: nothing is uploaded.
+    /// There is a usable copy: no upload is needed.
     Present,
-    /// The repository has a copy, but would rather have another one.
+    /// There is a copy, but the repository asks for another upload.
     Wanted,
-    /// The copy may be removed at any time: it must be uploaded again to be referred to.
+    /// All copies may be removed at any time: upload it again to refer to it.
     Flagged,
-    /// The bytes of every copy are gone.
+    /// All copies are lost.
     Lost,
-    /// The repository knows nothing of it.
+    /// The index has no copy of it.
     Absent,
 }
 
 impl Status {
-    /// Whether a client may refer to the repository's copy instead of uploading its own.
+    /// Whether a client may refer to the repository's copy instead of uploading the bytes.
     pub fn may_deduplicate(self) -> bool {
         self == Status::Present
     }
 
-    /// What a copy with these bits allows.
+    /// The status of a copy with these bits.
     pub fn of_copy(bits: Bits) -> Self {
         if bits.contains(Bits::LOST) {
             Status::Lost
@@ -65,18 +65,18 @@ impl Status {
     }
 }
 
-/// Segments or marks of several domains that were to be searched together.
+/// A segment or overlay run is of another domain than the index.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a part of the index is of domain {found}, not of {expected}")]
 pub struct MixedDomains {
-    /// The index's domain.
+    /// The domain of the index.
     pub expected: DomainId,
-    /// The part's.
+    /// The domain of the part.
     pub found: DomainId,
 }
 
 impl<B: AsRef<[u8]>> Index<B> {
-    /// Joins the parts of a domain's index. Of equally good copies, that of the segment listed first is preferred.
+    /// Joins the segments and overlay of a domain. Among equally good copies, lookups prefer the segment listed first.
     pub fn new(domain: DomainId, segments: Vec<Segment<B>>, overlay: Overlay<B>) -> Result<Self, MixedDomains> {
         let parts = segments.iter().map(Segment::domain).chain(overlay.runs().iter().map(OverlayRun::domain));
         match parts.into_iter().find(|part| *part != domain) {
@@ -90,37 +90,37 @@ impl<B: AsRef<[u8]>> Index<B> {
         &self.segments
     }
 
-    /// The marks.
+    /// The overlay.
     pub fn overlay(&self) -> &Overlay<B> {
         &self.overlay
     }
 
-    /// All copies of a chunk or page, and what holds of each.
+    /// All copies of a chunk or page, with their marks.
     pub fn copies(&self, id: &ChunkId) -> impl Iterator<Item = (Location, Mark)> + '_ {
         let id = *id;
         let places = self.segments.iter().flat_map(move |segment| segment.find(&id));
         places.map(move |place| (place, self.overlay.mark(&id, place.pack.tag())))
     }
 
-    /// All copies of many chunks or pages, whose ids ascend; `found` gets each with the id's position in `ids`.
+    /// Looks up all copies of many ids, in ascending order. Calls `found` with each id's position in `ids`.
     pub fn copies_of_many(&self, ids: &[ChunkId], mut found: impl FnMut(usize, Location, Mark)) {
         for segment in &self.segments {
             segment.find_many(ids, |at, place| found(at, place, self.overlay.mark(&ids[at], place.pack.tag())));
         }
     }
 
-    /// The copy to read: one that can be relied on if there is one; a lost one only if there is no other.
+    /// The copy to read: a usable one if possible, a lost one only if there is no other.
     pub fn lookup(&self, id: &ChunkId) -> Option<Location> {
         self.copies(id).min_by_key(|(_, mark)| Status::of_copy(mark.bits)).map(|(place, _)| place)
     }
 
-    /// Whether a client may deduplicate against a chunk or page.
+    /// The status of a chunk or page.
     pub fn status(&self, id: &ChunkId) -> Status {
         let best = self.copies(id).map(|(_, mark)| Status::of_copy(mark.bits)).min();
         best.unwrap_or_else(|| self.status_without_copy(id))
     }
 
-    /// The same for many ids, which ascend; in their order.
+    /// The statuses of many ids, which ascend; in the same order.
     pub fn statuses(&self, ids: &[ChunkId]) -> Vec<Status> {
         let mut statuses = vec![Status::Absent; ids.len()];
         self.copies_of_many(ids, |at, _, mark| statuses[at] = statuses[at].min(Status::of_copy(mark.bits)));

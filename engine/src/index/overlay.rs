@@ -1,4 +1,4 @@
-//! Overlay: what was found out about entries since their segments were written: flagged, wanted or lost.
+//! Overlay: marks on copies, made after their segments were written: flagged, wanted or lost.
 
 use core::iter::Peekable;
 use core::ops::{BitOr, BitOrAssign};
@@ -10,31 +10,31 @@ use crate::state::run::{HEAD, Head, Run, RunKind, put_head};
 use crate::time::Time;
 use crate::wire::DecodeError;
 
-/// What holds of a copy; nothing, for most.
+/// The marks of a copy; most copies have none.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Bits(u32);
 
 impl Bits {
-    /// Nothing: the copy is as good as any.
+    /// No mark: the copy can be used.
     pub const NONE: Bits = Bits(0);
-    /// Nothing that is kept needs it: prune may remove it, and clients no longer deduplicate against it.
+    /// Unreferenced: no kept snapshot needs the copy. Clients do not deduplicate against it, and prune may remove it.
     pub const FLAGGED: Bits = Bits(1);
-    /// Whoever still has the plaintext should upload it again.
+    /// A client that has the plaintext should upload it again.
     pub const WANTED: Bits = Bits(2);
     /// Its bytes are gone.
     pub const LOST: Bits = Bits(4);
 
-    /// Whether all of the other's bits hold.
+    /// Whether all bits of `other` are set.
     pub fn contains(self, other: Bits) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether nothing holds.
+    /// Whether no bit is set.
     pub fn is_empty(self) -> bool {
         self.0 == 0
     }
 
-    /// These bits less the other's.
+    /// These bits without those of `other`.
     pub fn without(self, other: Bits) -> Bits {
         Bits(self.0 & !other.0)
     }
@@ -53,16 +53,16 @@ impl BitOrAssign for Bits {
     }
 }
 
-/// What holds of a copy, and when it was flagged.
+/// The bits of a copy, and when it was flagged.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Mark {
-    /// What holds of it; nothing hides an older mark.
+    /// Its bits. A mark without bits hides an older mark.
     pub bits: Bits,
-    /// When it was flagged, by the store's clock.
+    /// When it was flagged, on the store's clock.
     pub time: Time,
 }
 
-/// A copy that a mark is about: the id, and its pack or none.
+/// The copy that a mark is about: its id and its pack, or [`PackTag::NONE`] for an id without a copy.
 pub type Copied = (ChunkId, PackTag);
 
 /// A sorted run of marks of one domain, over borrowed, mapped or owned bytes.
@@ -73,7 +73,7 @@ pub struct OverlayRun<B> {
 }
 
 impl<B: AsRef<[u8]>> OverlayRun<B> {
-    /// Checks the head and the length, in constant time.
+    /// Checks the header and the length. Takes constant time.
     pub fn parse(bytes: B) -> Result<Self, DecodeError> {
         let all = bytes.as_ref();
         let head = Head::parse(all)?;
@@ -86,7 +86,7 @@ impl<B: AsRef<[u8]>> OverlayRun<B> {
         Ok(Self { domain: head.domain, bytes })
     }
 
-    /// Checks everything else the format says of the run.
+    /// Checks everything else that the format requires of the run.
     pub fn verify(&self) -> Result<(), DecodeError> {
         let mut before: Option<&[u8]> = None;
         for (at, record) in self.bytes.as_ref()[HEAD..].chunks_exact(RECORD).enumerate() {
@@ -107,17 +107,17 @@ impl<B: AsRef<[u8]>> OverlayRun<B> {
         self.domain
     }
 
-    /// How many marks there are, empty ones among them.
+    /// The number of marks, including empty ones.
     pub fn len(&self) -> usize {
         self.records().len()
     }
 
-    /// Whether there is none.
+    /// Whether the run has no marks.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What this run says of a copy; nothing, if it does not mention it.
+    /// The run's mark of a copy; none if the run does not mention the copy.
     pub fn find(&self, id: &ChunkId, pack: PackTag) -> Option<Mark> {
         let mut key = [0; KEY];
         key[..ChunkId::LEN].copy_from_slice(id.as_bytes());
@@ -126,14 +126,14 @@ impl<B: AsRef<[u8]>> OverlayRun<B> {
         read(record).filter(|_| record[..KEY] == key).map(|(_, mark)| mark)
     }
 
-    /// All marks of an id, empty ones among them.
+    /// All marks of an id, including empty ones.
     pub fn of(&self, id: &ChunkId) -> impl Iterator<Item = (PackTag, Mark)> + '_ {
         let (id, first) = (*id, self.records().lower_bound(id.as_bytes(), 0));
         let records = (first..).map_while(|at| read(self.records().get(at)?));
         records.take_while(move |((of, _), _)| *of == id).map(|((_, pack), mark)| (pack, mark))
     }
 
-    /// All marks in order, empty ones among them.
+    /// All marks in order, including empty ones.
     pub fn iter(&self) -> impl Iterator<Item = (Copied, Mark)> + '_ {
         self.bytes.as_ref()[HEAD..].chunks_exact(RECORD).filter_map(read)
     }
@@ -143,7 +143,7 @@ impl<B: AsRef<[u8]>> OverlayRun<B> {
     }
 }
 
-/// Writes a run of marks; empty ones hide older ones.
+/// Writes a run of marks; an empty mark hides an older one.
 pub fn write_overlay(domain: DomainId, random: [u8; 16], marks: &BTreeMap<Copied, Mark>) -> Run {
     let mut bytes = Vec::with_capacity(HEAD + marks.len() * RECORD);
     put_head(&mut bytes, RunKind::Overlay, domain, random, marks.len() as u64);
@@ -151,7 +151,7 @@ pub fn write_overlay(domain: DomainId, random: [u8; 16], marks: &BTreeMap<Copied
     Run::seal(RunKind::Overlay, marks.len() as u64, bytes)
 }
 
-/// The marks of one domain: runs stacked, the newest on top.
+/// The marks of one domain, from a stack of runs.
 #[derive(Clone, Debug)]
 pub struct Overlay<B> {
     runs: Vec<OverlayRun<B>>,
@@ -164,7 +164,7 @@ impl<B> Default for Overlay<B> {
 }
 
 impl<B: AsRef<[u8]>> Overlay<B> {
-    /// Stacks runs, newest first.
+    /// Makes an overlay of these runs, newest first.
     pub fn new(runs: Vec<OverlayRun<B>>) -> Self {
         Self { runs }
     }
@@ -174,24 +174,24 @@ impl<B: AsRef<[u8]>> Overlay<B> {
         &self.runs
     }
 
-    /// What holds of a copy; of an id without any, with [`PackTag::NONE`].
+    /// The mark of a copy. With [`PackTag::NONE`], the mark of an id without a copy.
     pub fn mark(&self, id: &ChunkId, pack: PackTag) -> Mark {
         self.runs.iter().find_map(|run| run.find(id, pack)).unwrap_or_default()
     }
 
-    /// What holds of a copy, without the time.
+    /// The bits of a copy's mark.
     pub fn bits(&self, id: &ChunkId, pack: PackTag) -> Bits {
         self.mark(id, pack).bits
     }
 
-    /// All marks that stand, in order.
+    /// All current marks that are not empty, in order.
     pub fn marks(&self) -> impl Iterator<Item = (Copied, Mark)> + '_ {
         let mut sources: Vec<_> = self.runs.iter().map(|run| run.iter().peekable()).collect();
         core::iter::from_fn(move || next_newest(&mut sources)).filter(|(_, mark)| !mark.bits.is_empty())
     }
 }
 
-/// The next copy that one of the runs mentions, and what the newest of those says of it.
+/// The next copy that any run mentions, with the mark of the newest such run.
 pub(super) fn next_newest<I: Iterator<Item = (Copied, Mark)>>(runs: &mut [Peekable<I>]) -> Option<(Copied, Mark)> {
     let copy = runs.iter_mut().filter_map(|run| Some(run.peek()?.0)).min()?;
     let mut newest = None;
@@ -203,7 +203,6 @@ pub(super) fn next_newest<I: Iterator<Item = (Copied, Mark)>>(runs: &mut [Peekab
     Some((copy, newest?))
 }
 
-/// A mark as a run holds it.
 pub(super) fn record_of((id, pack): Copied, mark: Mark) -> [u8; RECORD] {
     let mut record = [0; RECORD];
     record[..ChunkId::LEN].copy_from_slice(id.as_bytes());
@@ -213,7 +212,7 @@ pub(super) fn record_of((id, pack): Copied, mark: Mark) -> [u8; RECORD] {
     record
 }
 
-/// Reads a mark that has no bits but those this program knows.
+/// Decodes a mark; none if it has bits that this program does not know.
 pub(super) fn read_mark(record: &[u8]) -> Option<(Copied, Mark)> {
     let is_known = record.get(44..RECORD) == Some(&[0; 4]);
     read(record).filter(|(_, mark)| is_known && ALL.contains(mark.bits))
@@ -229,7 +228,7 @@ pub(super) fn read(record: &[u8]) -> Option<(Copied, Mark)> {
 }
 
 const ALL: Bits = Bits(7);
-/// Bytes of a record, and of the key it starts with.
+/// The lengths of a record and of its key, in bytes.
 pub(super) const RECORD: usize = 48;
 const KEY: usize = 32;
 

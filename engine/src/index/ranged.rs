@@ -1,8 +1,8 @@
-//! Ranged: looking many ids up in a segment of which only pieces are read, as an object store gives them.
+//! Ranged: looks up many ids in a segment of which only byte ranges are read, as from an object store.
 //!
-//! A round wants pieces around the places where ids are expected, the host reads them, and what they hold narrows where
-//! each id can be. Two rounds settle nearly all. What is read is checked: pieces that no segment can hold are an error.
-//! An altered id passes: it makes an entry seem absent.
+//! In each round, the search asks for ranges around the expected positions of ids, the host reads them, and the search
+//! narrows each position. Two rounds settle nearly all ids. The bytes read are checked: what no segment can contain is
+//! an error. An altered id is not noticed: it makes an entry seem absent.
 
 use core::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::id::{ChunkId, DomainId};
 use crate::state::SegmentRecord;
 use crate::wire::DecodeError;
 
-/// What a segment's first bytes say, in agreement with what the state says of it.
+/// A segment's header, checked against the segment's record in the state.
 #[derive(Clone, Debug)]
 pub struct SegmentHead {
     pub(super) front: Front,
@@ -21,10 +21,10 @@ pub struct SegmentHead {
 }
 
 impl SegmentHead {
-    /// The bytes to read.
+    /// The range of the header.
     pub const BYTES: Range<u64> = 0..HEADER as u64;
 
-    /// Reads them.
+    /// Parses the header.
     pub fn parse(bytes: &[u8], record: &SegmentRecord) -> Result<Self, SegmentError> {
         let front = Front::parse(bytes)?;
         if front.entries != record.entries || front.length() != record.length {
@@ -33,45 +33,45 @@ impl SegmentHead {
         Ok(Self { front, bounds: (record.first, record.last) })
     }
 
-    /// The domain of everything in the segment.
+    /// The domain of all entries.
     pub fn domain(&self) -> DomainId {
         self.front.domain
     }
 
-    /// Where the row of a block lies; none if there is no such block.
+    /// The range of a block's row; none if there is no such block.
     pub fn block_range(&self, at: u32) -> Option<Range<u64>> {
         let start = self.front.blocks_start() + u64::from(at) * BLOCK_ROW as u64;
         (at < self.front.blocks).then_some(start..start + BLOCK_ROW as u64)
     }
 
-    /// How many packs hold its entries.
+    /// The number of packs that the segment refers to.
     pub fn pack_count(&self) -> u32 {
         self.front.packs
     }
 
-    /// Where the row of a pack lies; none if there is no such pack.
+    /// The range of a pack's row; none if there is no such pack.
     pub fn pack_range(&self, at: u32) -> Option<Range<u64>> {
         let start = HEADER as u64 + u64::from(at) * PACK_ROW as u64;
         (at < self.front.packs).then_some(start..start + PACK_ROW as u64)
     }
 
-    /// Reads the row of a block.
+    /// Parses the row of a block.
     pub fn block(row: &[u8]) -> Option<SegmentBlock> {
         row.first_chunk::<BLOCK_ROW>().map(|row| block_row(row))
     }
 
-    /// Reads rows of packs; those of no known kind or place are passed over.
+    /// Parses rows of packs. Skips packs of unknown kind or place.
     pub fn packs(rows: &[u8]) -> impl Iterator<Item = SegmentPack> + '_ {
         rows.chunks_exact(PACK_ROW).filter_map(Self::pack)
     }
 
-    /// Reads the row of a pack; none if it is of no known kind or place.
+    /// Parses the row of a pack; none if its kind or place is unknown.
     pub fn pack(row: &[u8]) -> Option<SegmentPack> {
         pack_row(row.first_chunk()?)
     }
 }
 
-/// An entry of a segment that was found by its id.
+/// An entry found by its id.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct FoundEntry {
     /// The block's position among the segment's blocks.
@@ -80,41 +80,41 @@ pub struct FoundEntry {
     pub height: u8,
 }
 
-/// How many of the copies of one id are sought.
+/// How many copies of each id are sought.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Wanted {
-    /// The first one.
+    /// The first.
     First,
-    /// All of them.
+    /// All.
     All,
 }
 
-/// A search for ids among the entries of one segment.
+/// A search for many ids among the entries of one segment.
 #[derive(Debug)]
 pub struct EntrySearch<'i> {
     shelf: Shelf,
     ids: &'i [ChunkId],
     wanted: Wanted,
     open: Vec<Open>,
-    /// What the current round reads, and which of the open ids are expected there.
+    /// The ranges of the current round, as positions of entries, and which `open` ids are expected in each.
     pieces: Vec<(Range<u64>, Range<usize>)>,
     rounds: u32,
     found: Vec<(usize, RawEntry)>,
     steps: Steps,
 }
 
-/// How much is read at once, in bytes.
+/// Sizes of reads, in bytes.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Steps {
-    /// Windows around a guess, at least and at most: few ids are sought widely at once, for the sake of one round less;
+    /// The smallest and largest window around an expected position. With few ids, windows are wide, to save a round.
     /// many closely.
     pub(super) least: u64,
     pub(super) most: u64,
-    /// What the windows of a round come to, but for the least.
+    /// The total size of a round's windows, apart from `least`.
     pub(super) round: u64,
-    /// Windows that are no farther apart are read at once: another request takes longer than these bytes.
+    /// The largest gap between two windows that are read together: another request takes longer than these bytes.
     pub(super) gap: u64,
-    /// The longest piece.
+    /// The longest range.
     pub(super) piece: u64,
 }
 
@@ -122,28 +122,28 @@ impl Steps {
     const STORE: Self = Self { least: 4 << 10, most: 512 << 10, round: 4 << 20, gap: 32 << 10, piece: 1 << 20 };
 }
 
-/// Where the records lie.
+/// Where the entries are in the segment.
 #[derive(Copy, Clone, Debug)]
 struct Shelf {
     start: u64,
     count: u64,
-    /// Blocks that entries may name.
+    /// The number of blocks: entries name blocks below it.
     blocks: u32,
 }
 
-/// An id that is not settled: all records before `low` are below it, and none from `high` on is.
+/// An id whose position is not settled. All entries before `low` are less than the id; none from `high` on is.
 #[derive(Clone, Debug)]
 struct Open {
     at: usize,
     low: Anchor,
     high: Anchor,
     window: Range<u64>,
-    /// Whether it was found, and more of its records may follow from `low` on.
+    /// Whether the id was found, and `low` is where more of its copies may follow.
     is_found: bool,
     is_settled: bool,
 }
 
-/// A place, and how the id of the record there begins.
+/// The position of an entry, and the first 8 bytes of its id as a number.
 #[derive(Copy, Clone, Debug)]
 struct Anchor {
     place: u64,
@@ -151,7 +151,7 @@ struct Anchor {
 }
 
 impl<'i> EntrySearch<'i> {
-    /// Seeks ids, which ascend: of each the first copy, or all of them.
+    /// Starts a search for ids, in ascending order.
     pub fn new(head: &SegmentHead, ids: &'i [ChunkId], wanted: Wanted) -> Self {
         let front = &head.front;
         let shelf = Shelf { start: front.entries_start(), count: front.entries, blocks: front.blocks };
@@ -170,7 +170,7 @@ impl<'i> EntrySearch<'i> {
         Self { steps, ..self }
     }
 
-    /// The ranges of bytes that have to be read next; none once all is settled. Each is to be taken once, by its position.
+    /// The byte ranges to read next; none once every id is settled. Pass each to [`EntrySearch::take`], by its index.
     pub fn next_round(&mut self) -> Vec<Range<u64>> {
         self.open.retain(|open| !open.is_settled);
         let Steps { least, most, round, gap, piece } = self.steps;
@@ -202,7 +202,7 @@ impl<'i> EntrySearch<'i> {
         self.pieces.iter().map(|(places, _)| bytes(places.start)..bytes(places.end)).collect()
     }
 
-    /// Takes the bytes of one of the ranges; an error if no sorted records have such bytes there.
+    /// Takes the bytes of one range of the round; fails if the entries in them are invalid or not in order.
     pub fn take(&mut self, piece: usize, bytes: &[u8]) -> Result<(), DecodeError> {
         let (places, of) = self.pieces[piece].clone();
         let offset = self.shelf.start as usize + places.start as usize * ENTRY;
@@ -230,7 +230,7 @@ impl<'i> EntrySearch<'i> {
             let before = self.found.len();
             self.found.extend(copies.map(|record| (open.at, *record)));
             let end = places.start + (from + self.found.len() - before) as u64;
-            // Copies may go on behind the piece.
+            // More copies may follow after this range.
             let is_cut = self.wanted == Wanted::All && end == places.end && end < self.shelf.count;
             open.is_settled = !is_cut;
             open.low.place = end;
@@ -242,9 +242,9 @@ impl<'i> EntrySearch<'i> {
         Ok(())
     }
 
-    /// What was found: positions in the ids, ascending, and the copies of each in their order.
+    /// The results in ascending order of their positions in `ids`; copies of one id keep their order.
     pub fn finish(mut self) -> Vec<(usize, FoundEntry)> {
-        // Pieces may have been taken in any order; the entries of one id were taken in theirs.
+        // Ranges may have been taken in any order, but copies of one id were taken in order, and this sort is stable.
         self.found.sort_by_key(|(at, _)| *at);
         let found = self.found.into_iter();
         found.map(|(at, raw)| (at, FoundEntry { block: raw.block, height: raw.flags as u8 })).collect()
@@ -252,7 +252,7 @@ impl<'i> EntrySearch<'i> {
 }
 
 impl Shelf {
-    /// Reads an entry; an error if no entry is like that.
+    /// Parses an entry; fails if it is invalid.
     fn read(&self, bytes: &[u8]) -> Result<RawEntry, &'static str> {
         let raw = RawEntry::read(bytes.first_chunk().ok_or("an entry is missing")?);
         if raw.block >= self.blocks {
@@ -266,7 +266,7 @@ impl Shelf {
 }
 
 impl Open {
-    /// Where to look next: at least one place.
+    /// Where to look next: at least one position.
     fn expected(&self, target: u64, may_guess: bool, most: u64, count: u64) -> Range<u64> {
         let (low, high) = (self.low.place, self.high.place);
         let end = |end: u64| end.min(high + 1).min(count);
@@ -280,20 +280,20 @@ impl Open {
         } else {
             0.5
         };
-        // Of evenly spread ids so many lie before it, give or take three standard deviations.
+        // If ids are evenly spread, the id's position is the guess plus or minus three standard deviations.
         let guess = (low + (span * share) as u64).min(count - 1);
         let spread = (3.0 * (span * share * (1.0 - share)).sqrt()) as u64 + 16;
         let spread = if may_guess { spread.min(most / 2) } else { most / 2 };
         guess.saturating_sub(spread).max(low)..end(guess + spread + 1)
     }
 
-    /// Learns from a piece. Gives the position in it from which records are not below the id, if it is certain that none
-    /// before it is; an error with a position where the piece contradicts what was read before.
+    /// Narrows the position by the entries of a range. Returns the index of the first entry not less than the id, once
+    /// no earlier entry can be one. Fails, with an index, if the range contradicts earlier ones.
     fn narrow(&mut self, id: &ChunkId, records: &Records<'_>, places: &Range<u64>) -> Result<Option<usize>, usize> {
         let at = records.lower_bound(id.as_bytes(), 0);
         let place = places.start + at as u64;
         if self.is_found {
-            // The copies go on here, if at all.
+            // More copies, if any, start here.
             let at = self.low.place.checked_sub(places.start).ok_or(0_usize)?;
             return Ok(Some(at as usize));
         }
@@ -316,5 +316,5 @@ fn head_of(id: &ChunkId) -> u64 {
     super::search::head_of(id.as_bytes())
 }
 
-/// Rounds in which places are guessed from ids that are spread evenly; then the range is halved, whatever the ids are.
+/// In this many rounds, positions are guessed from evenly spread ids. After that the search halves its range.
 const GUESSES: u32 = 6;

@@ -1,4 +1,4 @@
-//! Rows: a segment's header, packs, blocks and entries, byte for byte.
+//! Rows: the byte layout of a segment's header, packs, blocks and entries.
 
 use super::segment::{Location, SegmentBlock, SegmentPack};
 use crate::id::{ChunkId, DomainId, PackId};
@@ -8,7 +8,7 @@ use crate::pack::PackKind;
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 
-/// What the header says: how much of everything there is, and so where it lies.
+/// A segment's header: the number of rows of each kind, and so their offsets.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Front {
     pub(super) domain: DomainId,
@@ -48,7 +48,7 @@ impl Front {
     }
 }
 
-/// An entry as it is stored. Ordered as entries are, provided that the blocks are.
+/// An entry as stored. If blocks are in order, the derived order is that of entries.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct RawEntry {
     pub(super) id: ChunkId,
@@ -68,12 +68,11 @@ impl RawEntry {
         }
     }
 
-    /// By what the entries of a segment ascend.
     pub(super) fn place(&self) -> (ChunkId, u32, u16) {
         (self.id, self.block, self.ordinal)
     }
 
-    /// Whether these are the flags of a chunk or of a page.
+    /// Whether the flags are valid, for a chunk or for a page.
     pub(super) fn has_sound_flags(&self) -> bool {
         self.flags == 0 || (PAGE + 1..=PAGE + u16::from(HEIGHT)).contains(&self.flags)
     }
@@ -86,7 +85,7 @@ impl RawEntry {
     }
 }
 
-/// The flags of an entry: a page's height, or nothing for a chunk.
+/// The flags of an entry: for a page its height, for a chunk 0.
 pub(super) fn flags(kind: PackKind, height: u8) -> u16 {
     match kind {
         PackKind::Data => 0,
@@ -112,7 +111,7 @@ pub(super) fn block_row(row: &[u8]) -> SegmentBlock {
     SegmentBlock { pack: u32_at(row, 0), offset: u32_at(row, 4), length: u32_at(row, 8) }
 }
 
-/// None if it is of no known kind or place.
+/// Parses a pack's row; none if its kind or place is unknown.
 pub(super) fn pack_row(row: &[u8; PACK_ROW]) -> Option<SegmentPack> {
     Some(SegmentPack {
         id: PackId::from_slice(&row[..32])?,
@@ -136,5 +135,5 @@ pub(super) const HEADER: usize = 64;
 pub(super) const PACK_ROW: usize = 48;
 pub(super) const BLOCK_ROW: usize = 12;
 pub(super) const ENTRY: usize = 32;
-/// Set in the flags of a page's entry; the bits below hold its height.
+/// Set in the flags of a page; the bits below hold its height.
 pub(super) const PAGE: u16 = 1 << 8;

@@ -1,6 +1,6 @@
-//! Searching sorted fixed-width records whose keys are spread evenly: about two probes and a short gallop.
+//! Searches sorted fixed-width records with evenly spread keys: about two probes and a short gallop.
 
-/// Records of one width that start with their keys and ascend by them.
+/// Records of equal width, sorted by the key at their start.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Records<'a> {
     bytes: &'a [u8],
@@ -8,7 +8,7 @@ pub(super) struct Records<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// Takes whole records; `width` is at least 8.
+    /// Takes whole records; `width` is at least 8 bytes.
     pub(super) fn new(bytes: &'a [u8], width: usize) -> Self {
         Self { bytes, width }
     }
@@ -22,8 +22,8 @@ impl<'a> Records<'a> {
         self.bytes.get(start..start.checked_add(self.width)?)
     }
 
-    /// The first record at or after `from` whose key is not below `key`, which is not longer than a record. If the
-    /// records do not ascend, the answer is some position, and the search still ends.
+    /// The position of the first record from `from` on whose key is not less than `key`; `key` is at most as long as a
+    /// record. If records are out of order, the result is arbitrary, but the search still ends.
     pub(super) fn lower_bound(&self, key: &[u8], from: usize) -> usize {
         let mut search = Search { records: *self, key, low: from.min(self.len()), high: self.len() };
         let Some(mut guess) = search.guess_from_ends() else { return search.low };
@@ -39,7 +39,7 @@ impl<'a> Records<'a> {
         search.low
     }
 
-    /// The start of a key as a number: keys ascend as these do.
+    /// The first 8 bytes of a record's key as a number, which orders as keys do.
     pub(super) fn head(&self, at: usize) -> u64 {
         self.get(at).map_or(0, head_of)
     }
@@ -52,7 +52,7 @@ pub(super) fn head_of(key: &[u8]) -> u64 {
     u64::from_be_bytes(head)
 }
 
-/// Searches for keys that ascend: each is expected as far behind the last one as evenly spread keys would be.
+/// Searches for ascending keys. Expects each key as far after the previous one as if keys were evenly spread.
 pub(super) struct Ascending<'a> {
     records: Records<'a>,
     from: usize,
@@ -67,12 +67,12 @@ impl<'a> Ascending<'a> {
         Self { records, from: 0, head: least, slope: last as f64 / most.saturating_sub(least).max(1) as f64 }
     }
 
-    /// As [`Records::lower_bound`], for a key that is not below the last one.
+    /// Like [`Records::lower_bound`], for a key not less than the previous one.
     pub(super) fn lower_bound(&mut self, key: &[u8]) -> usize {
         let ahead = self.ahead(key);
         let mut search = Search { records: self.records, key, low: self.from, high: self.records.len() };
         let mut guess = Guess { target: head_of(key), at: self.from as f64 + ahead, slope: self.slope };
-        // Distances scatter by about their roots.
+        // The error of a distance grows with its square root.
         let mut scatter = ahead.sqrt();
         if ahead > FAR && !search.is_done() {
             let at = search.probe(guess.at);
@@ -85,7 +85,7 @@ impl<'a> Ascending<'a> {
         search.low
     }
 
-    /// Brings near what the next searches look at first, all at once: each would wait for memory by itself.
+    /// Touches the first probes of the next searches all at once, so that their memory accesses overlap.
     pub(super) fn touch<'k>(&self, keys: impl Iterator<Item = &'k [u8]>) {
         for key in keys {
             let at = (self.from as f64 + self.ahead(key)) as usize;
@@ -98,7 +98,7 @@ impl<'a> Ascending<'a> {
     }
 }
 
-/// Where a key is expected. Only a guess: what is found does not depend on it.
+/// Where a key is expected. Only a guess: the result does not depend on it.
 struct Guess {
     target: u64,
     at: f64,
@@ -113,7 +113,7 @@ impl Guess {
     }
 }
 
-/// All records before `low` are below the key, all from `high` on are not.
+/// All records before `low` are less than the key; none from `high` on is.
 struct Search<'a> {
     records: Records<'a>,
     key: &'a [u8],
@@ -134,9 +134,9 @@ impl Search<'_> {
         Some(Guess { target, at: target.saturating_sub(least) as f64 * slope, slope })
     }
 
-    /// Narrows the range by the record next to the guess; gives where that was.
+    /// Narrows the range with the record nearest to the guess; returns that record's position.
     fn probe(&mut self, guess: f64) -> usize {
-        // The conversion saturates, so that no guess can be out of range.
+        // The conversion saturates, so no guess can be out of range.
         let at = (guess as usize).clamp(self.low, self.high - 1);
         let below = self.records.get(at).is_some_and(|record| record[..self.key.len().min(record.len())] < *self.key);
         if below {
@@ -147,7 +147,7 @@ impl Search<'_> {
         at
     }
 
-    /// Steps away from the guess, ever farther, until the key is passed.
+    /// Steps away from the guess in doubling steps until the key is passed.
     fn gallop(&mut self, guess: f64, mut step: usize) {
         if self.is_done() {
             return;
@@ -172,7 +172,7 @@ impl Search<'_> {
     }
 }
 
-/// Records to a guess from which on it is worth to look once and guess again.
+/// From this distance in records on, a second guess is worth its probe.
 const FAR: f64 = 1024.0;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Segments: immutable sorted parts of the index, searched as they lie in a mapped file.
+//! Segments: immutable sorted files of the index, searched in place in a mapped file.
 
 use core::ops::Range;
 
@@ -9,22 +9,22 @@ use crate::layout::Place;
 use crate::pack::PackKind;
 use crate::wire::DecodeError;
 
-/// Where a copy of a chunk or page lies.
+/// Where a copy of a chunk or page is stored.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     /// The pack.
     pub pack: PackId,
-    /// Where the pack lies.
+    /// The folder in which the pack is stored.
     pub place: Place,
-    /// The pack's bytes.
+    /// The pack's length in bytes.
     pub pack_length: u64,
-    /// Bytes of the pack's table.
+    /// The table's length in bytes.
     pub table_length: u32,
-    /// Where the block starts in the pack.
+    /// The block's offset in the pack.
     pub offset: u32,
-    /// The block's bytes.
+    /// The block's length in bytes.
     pub length: u32,
-    /// The position in the block.
+    /// The item's position in the block.
     pub ordinal: u16,
     /// The page's height; 0 for a chunk.
     pub height: u8,
@@ -43,52 +43,52 @@ pub struct Entry {
     pub location: Location,
 }
 
-/// An entry of a segment, its block not looked up.
+/// An entry of a segment, without its location.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct SegmentEntry {
     /// The chunk or page.
     pub id: ChunkId,
     /// The block's position among the segment's blocks.
     pub block: u32,
-    /// The position in the block.
+    /// The item's position in the block.
     pub ordinal: u16,
     /// Whether this is a page.
     pub is_page: bool,
 }
 
-/// A pack of a segment.
+/// A pack that a segment refers to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SegmentPack {
     /// The pack.
     pub id: PackId,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u64,
-    /// Bytes of its table.
+    /// Its table's length in bytes.
     pub table_length: u32,
-    /// Chunks or pages.
+    /// Whether it holds chunks or pages.
     pub kind: PackKind,
-    /// Where it lies.
+    /// The folder in which it is stored.
     pub place: Place,
 }
 
-/// A block of a segment.
+/// A block that a segment refers to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SegmentBlock {
     /// The pack's position among the segment's packs.
     pub pack: u32,
-    /// Where the block starts in the pack.
+    /// The block's offset in the pack.
     pub offset: u32,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u32,
 }
 
-/// Bytes that are not a segment.
+/// The bytes are not a segment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("malformed index segment")]
 pub struct SegmentError(#[from] DecodeError);
 
-/// A sorted part of the index over borrowed, mapped or owned bytes. Nothing is loaded up front; a lookup in a segment
-/// that [`Segment::verify`] would refuse gives wrong answers, but never panics.
+/// A segment over borrowed, mapped or owned bytes. Nothing is loaded up front. In a segment that [`Segment::verify`]
+/// would refuse, lookups give wrong answers but never panic.
 #[derive(Clone, Debug)]
 pub struct Segment<B> {
     bytes: B,
@@ -100,7 +100,7 @@ pub struct Segment<B> {
 }
 
 impl<B: AsRef<[u8]>> Segment<B> {
-    /// Checks the header and that the parts fit the bytes, in constant time.
+    /// Checks the header and the lengths of the parts. Takes constant time.
     pub fn parse(bytes: B) -> Result<Self, SegmentError> {
         let all = bytes.as_ref();
         let front = Front::parse(all)?;
@@ -116,32 +116,32 @@ impl<B: AsRef<[u8]>> Segment<B> {
         Ok(Self { domain, blocks_start, entries_start, packs, blocks, bytes })
     }
 
-    /// The segment as it is stored.
+    /// The stored bytes.
     pub fn bytes(&self) -> &[u8] {
         self.bytes.as_ref()
     }
 
-    /// The domain of everything in the segment.
+    /// The domain of all entries.
     pub fn domain(&self) -> DomainId {
         self.domain
     }
 
-    /// How many entries there are.
+    /// The number of entries.
     pub fn len(&self) -> usize {
         self.records().len()
     }
 
-    /// Whether there is none.
+    /// Whether the segment has no entries.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// How many packs there are.
+    /// The number of packs.
     pub fn pack_count(&self) -> u32 {
         self.packs
     }
 
-    /// How many blocks there are.
+    /// The number of blocks.
     pub fn block_count(&self) -> u32 {
         self.blocks
     }
@@ -157,10 +157,10 @@ impl<B: AsRef<[u8]>> Segment<B> {
         Copies { segment: self, id: *id, at: self.records().lower_bound(id.as_bytes(), 0) }
     }
 
-    /// The copies of many chunks or pages, whose ids ascend; `found` gets each copy with the id's position in `ids`.
+    /// Looks up many ids, in ascending order. Calls `found` for each copy with the position of its id in `ids`.
     pub fn find_many(&self, ids: &[ChunkId], mut found: impl FnMut(usize, Location)) {
         debug_assert!(ids.is_sorted(), "ids to look up ascend");
-        // Most segments of a large domain cover few of them.
+        // Most segments of a large domain cover few of the ids.
         let Some((first, last)) = self.bounds() else { return };
         let before = ids.partition_point(|id| *id < first);
         let ids = &ids[before..ids.partition_point(|id| *id <= last).max(before)];
@@ -182,7 +182,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
         }
     }
 
-    /// As [`Segment::lower_bound`], of many ids, which ascend; `found` gets each id's position in `ids` and that in here.
+    /// Like [`Segment::lower_bound`] for many ids, which ascend. Calls `found` with each index in `ids` and its bound.
     pub fn lower_bounds(&self, ids: &[ChunkId], mut found: impl FnMut(usize, usize)) {
         debug_assert!(ids.is_sorted(), "ids to look up ascend");
         let mut search = Ascending::new(self.records());
@@ -194,7 +194,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
         }
     }
 
-    /// Tells where entries lie. What is read of all of them is brought near first, all at once.
+    /// Resolves the locations of a group. Touches all needed rows first, so that memory accesses overlap.
     fn resolve_group(&self, group: &mut Vec<(usize, RawEntry)>, found: &mut impl FnMut(usize, Location)) {
         for (_, raw) in group.iter() {
             core::hint::black_box(self.block(raw.block));
@@ -210,12 +210,12 @@ impl<B: AsRef<[u8]>> Segment<B> {
         }
     }
 
-    /// All entries in order; those that name no block of the segment are passed over.
+    /// All entries in order. Skips entries that name a block outside the segment.
     pub fn entries(&self) -> impl Iterator<Item = Entry> + '_ {
         (0..self.len()).filter_map(|at| self.entry(at))
     }
 
-    /// All packs, ascending; those of no known kind or place are passed over.
+    /// All packs, ascending. Skips packs of unknown kind or place.
     pub fn packs(&self) -> impl Iterator<Item = SegmentPack> + '_ {
         (0..self.packs).filter_map(|at| self.pack(at))
     }
@@ -227,7 +227,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
             .map(block_row)
     }
 
-    /// The blocks of the pack at a position, as positions among all blocks.
+    /// The positions of a pack's blocks among all blocks.
     pub fn blocks_of(&self, pack: u32) -> Range<u32> {
         let rows =
             Records::new(&self.bytes.as_ref()[self.blocks_start..][..self.blocks as usize * BLOCK_ROW], BLOCK_ROW);
@@ -243,7 +243,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
         first_from(pack)..pack.checked_add(1).map_or(self.blocks, first_from)
     }
 
-    /// The pack at a position; none if there is no such pack, or it is of no known kind or place.
+    /// The pack at a position; none if the position is too large, or the kind or place unknown.
     pub fn pack(&self, at: u32) -> Option<SegmentPack> {
         if at >= self.packs {
             return None;
@@ -251,7 +251,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
         pack_row(self.bytes.as_ref().get(HEADER + at as usize * PACK_ROW..)?.first_chunk()?)
     }
 
-    /// The block at a position; none if there is no such block.
+    /// The block at a position; none if the position is too large.
     pub fn block(&self, at: u32) -> Option<SegmentBlock> {
         if at >= self.blocks {
             return None;
@@ -260,17 +260,17 @@ impl<B: AsRef<[u8]>> Segment<B> {
         self.bytes.as_ref().get(start..start + BLOCK_ROW).map(block_row)
     }
 
-    /// The position of the first entry whose id is not below this one.
+    /// The position of the first entry whose id is not less than `id`.
     pub fn lower_bound(&self, id: &ChunkId) -> usize {
         self.records().lower_bound(id.as_bytes(), 0)
     }
 
-    /// The id of the entry at a position; none behind the last one.
+    /// The id of the entry at a position; none after the last entry.
     pub fn id_at(&self, at: usize) -> Option<ChunkId> {
         ChunkId::from_slice(&self.records().get(at)?[..ChunkId::LEN])
     }
 
-    /// The entry at a position as it lies there; none behind the last one.
+    /// The entry at a position, without its location; none after the last entry.
     pub fn entry_at(&self, at: usize) -> Option<SegmentEntry> {
         let raw = self.raw(at)?;
         Some(SegmentEntry { id: raw.id, block: raw.block, ordinal: raw.ordinal, is_page: raw.flags & PAGE != 0 })
@@ -321,5 +321,5 @@ impl<B: AsRef<[u8]>> Iterator for Copies<'_, B> {
     }
 }
 
-/// Ids that are looked up side by side, so that they wait for memory together.
+/// How many ids are looked up side by side, so that their memory accesses overlap.
 const GROUP: usize = 32;

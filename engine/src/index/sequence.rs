@@ -1,5 +1,5 @@
-//! Sequence: a segment that is read once from its first byte to its last, of which only what is known of packs and blocks
-//! and some entries are held: so segments that do not fit into memory are merged a range of ids at a time.
+//! Sequence: reads a segment once from start to end, and keeps only packs, blocks and some entries in memory. So
+//! segments larger than memory can be merged, one range of ids at a time.
 
 use core::ops::Range;
 
@@ -12,37 +12,37 @@ use super::write::front;
 use crate::id::{ChunkId, ObjectHash};
 use crate::state::SegmentRecord;
 
-/// A segment that is being read.
+/// A segment being read.
 pub struct Sequence {
     front: Front,
     hasher: Sha256,
-    /// Bytes that were fed.
+    /// The number of bytes fed.
     at: u64,
-    /// Everything before the entries.
+    /// Everything before the entries, as far as fed.
     dictionary: Vec<u8>,
-    /// Entries that were fed and not taken.
+    /// Entries fed but not taken.
     held: Vec<u8>,
 }
 
 impl Sequence {
-    /// Begins a segment of which the first bytes were read.
+    /// Begins to read a segment with this header.
     pub fn new(head: &SegmentHead) -> Self {
         Self { front: head.front, hasher: Sha256::new(), at: 0, dictionary: Vec::new(), held: Vec::new() }
     }
 
-    /// Bytes before the entries of a segment, which are held until it is read.
+    /// The bytes before a segment's entries, which stay in memory while the segment is read.
     pub fn dictionary_bytes(record: &SegmentRecord) -> u64 {
         record.length.saturating_sub(record.entries.saturating_mul(ENTRY as u64))
     }
 
-    /// What has to be fed until so many entries are held, or all that are left: bytes that follow those fed before.
+    /// The bytes to feed next, so that `entries` entries are held, or all that are left.
     pub fn wanted(&self, entries: u64) -> Range<u64> {
         let missing = entries.saturating_mul(ENTRY as u64).saturating_sub(self.held.len() as u64);
         let from = self.at.max(self.front.entries_start());
         self.at..from.saturating_add(missing).min(self.front.length())
     }
 
-    /// Takes the bytes that follow those fed before.
+    /// Takes the next bytes.
     pub fn feed(&mut self, bytes: &[u8]) {
         self.hasher.update(bytes);
         let ahead = self.front.entries_start().saturating_sub(self.at).min(bytes.len() as u64) as usize;
@@ -51,17 +51,17 @@ impl Sequence {
         self.at += bytes.len() as u64;
     }
 
-    /// Whether everything was fed.
+    /// Whether the whole segment was fed.
     pub fn is_read(&self) -> bool {
         self.at == self.front.length()
     }
 
-    /// Entries that are held.
+    /// The number of entries held.
     pub fn held(&self) -> u64 {
         (self.held.len() / ENTRY) as u64
     }
 
-    /// Entries that were not taken, fed or not.
+    /// The number of entries not yet taken, whether fed or not.
     pub fn left(&self) -> u64 {
         (self.front.length() - self.at.max(self.front.entries_start())) / ENTRY as u64 + self.held()
     }
@@ -71,8 +71,8 @@ impl Sequence {
         self.entries().next_back().map(|raw| raw.id)
     }
 
-    /// Takes entries from the first one held up to the first of which the id is not `within`, as a segment of their own;
-    /// none if there are none, or nothing is known of their packs.
+    /// Takes the held entries up to the first whose id is not `within`, as a segment of their own; none if there are
+    /// none, or if none has a readable pack.
     pub fn take(&mut self, within: impl Fn(&ChunkId) -> bool) -> Result<Option<Segment<Vec<u8>>>, SegmentError> {
         let count = self.entries().take_while(|raw| within(&raw.id)).count();
         let entries: Vec<RawEntry> = self.entries().take(count).collect();
@@ -92,7 +92,7 @@ impl Sequence {
             renamed.push((at, blocks.len() as u32));
             blocks.push(SegmentBlock { pack: packs.len() as u32 - 1, ..block });
         }
-        // An entry of which the block or pack cannot be read is left out, as it is of any merge.
+        // Entries whose block or pack cannot be read are left out, as in any merge.
         let place = |of: u32| renamed.binary_search_by_key(&of, |(at, _)| *at).ok().map(|at| renamed[at].1);
         let mut bytes = Vec::with_capacity(entries.len() * ENTRY);
         let placed = entries.iter().filter_map(|raw| Some(RawEntry { block: place(raw.block)?, ..*raw }));
@@ -103,7 +103,7 @@ impl Sequence {
         if count == 0 { Ok(None) } else { Segment::parse(whole).map(Some) }
     }
 
-    /// The hash of everything that was fed: once all was, it must be that of the segment's name.
+    /// The hash of everything fed. Once the whole segment was fed, it must equal the segment's name.
     pub fn hash(&self) -> ObjectHash {
         ObjectHash(self.hasher.clone().finalize().into())
     }

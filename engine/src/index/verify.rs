@@ -1,4 +1,4 @@
-//! Verifying a segment whole: what lookups rely on and [`Segment::parse`] is too quick to check.
+//! Verifies a whole segment: checks what lookups rely on, and what [`Segment::parse`] skips for speed.
 
 use super::rows::{PAGE, RawEntry};
 use super::segment::{Segment, SegmentBlock, SegmentError, SegmentPack};
@@ -7,7 +7,7 @@ use crate::pack::{PackKind, TRAILER_BYTES};
 use crate::wire::DecodeError;
 
 impl<B: AsRef<[u8]>> Segment<B> {
-    /// Checks everything the format says of a segment; the error's offset is the position of a pack, block or entry.
+    /// Checks everything that the format requires. The error's offset is the position of a pack, block or entry.
     pub fn verify(&self) -> Result<(), SegmentError> {
         let packs = self.verified_packs()?;
         let blocks = self.verified_blocks(&packs)?;
@@ -88,7 +88,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
     }
 }
 
-/// Where a pack's table begins; none if the pack is too short for table and trailer.
+/// Where a pack's table begins; none if the pack is too short for its table and trailer.
 fn blocks_end(pack: &SegmentPack) -> Option<u64> {
     pack.length.checked_sub(TRAILER_BYTES as u64 + u64::from(pack.table_length))
 }

@@ -1,4 +1,4 @@
-//! Writing segments, from packs and from other segments.
+//! Writes segments, from packs and from other segments.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
@@ -11,34 +11,34 @@ use crate::limits::SEGMENT_ENTRIES;
 use crate::pack::PackTable;
 use crate::state::SegmentRecord;
 
-/// A segment that was just written.
+/// A newly written segment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewSegment {
     /// The SHA-256 of the bytes, which is its name.
     pub hash: ObjectHash,
-    /// What the state has to say of it.
+    /// Its record for the state.
     pub record: SegmentRecord,
     /// The object to be stored.
     pub bytes: Vec<u8>,
 }
 
-/// Why packs or segments do not go into one segment.
+/// Why entries do not fit one segment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SegmentLimit {
-    /// The entries have to be spread over several segments.
+    /// Too many entries: use several segments.
     #[error("a segment cannot hold more than {SEGMENT_ENTRIES} entries")]
     Full,
-    /// A segment never mixes domains.
+    /// The entries are of another domain.
     #[error("entries of domain {found} do not belong into a segment of domain {expected}")]
     Domain {
         /// The segment's domain.
         expected: DomainId,
-        /// The domain of what was to be added.
+        /// The domain of the entries.
         found: DomainId,
     },
 }
 
-/// Collects accepted packs.
+/// Builds a segment from accepted packs.
 #[derive(Clone, Debug)]
 pub struct SegmentWriter {
     domain: DomainId,
@@ -50,12 +50,12 @@ pub struct SegmentWriter {
 }
 
 impl SegmentWriter {
-    /// Starts a segment. The random bytes keep its name from being made twice.
+    /// Starts a segment. The random bytes make its name unique.
     pub fn new(domain: DomainId, random: [u8; 16]) -> Self {
         Self { domain, random, added: BTreeSet::new(), packs: Vec::new(), blocks: Vec::new(), entries: Vec::new() }
     }
 
-    /// Adds all entries of a pack; a pack that was added before adds nothing.
+    /// Adds all entries of a pack. Does nothing if the pack was added before.
     pub fn add_pack(&mut self, id: PackId, place: Place, table: &PackTable) -> Result<(), SegmentLimit> {
         if table.domain != self.domain {
             return Err(SegmentLimit::Domain { expected: self.domain, found: table.domain });
@@ -82,7 +82,7 @@ impl SegmentWriter {
         Ok(())
     }
 
-    /// How many entries were added.
+    /// The number of entries added.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -106,9 +106,8 @@ impl SegmentWriter {
     }
 }
 
-/// Merges segments of one domain: drops the entries that are not to be kept, and then the blocks and packs without
-/// any. Each distinct entry is asked for once, in ascending order. None if nothing stays. The bytes do not depend on
-/// how the entries were spread over the segments.
+/// Merges segments of one domain. Drops entries for which `keep` is false, then unused blocks and packs; none if
+/// nothing is left. `keep` gets each distinct entry once, in order. The bytes do not depend on how entries were spread.
 pub fn merge<B: AsRef<[u8]>>(
     domain: DomainId,
     random: [u8; 16],
@@ -122,7 +121,7 @@ pub fn merge<B: AsRef<[u8]>>(
     let mut entries = MergedEntries::new(segments, &dictionary);
     let mut used = vec![false; dictionary.blocks.len()];
 
-    // The entries go behind room for the largest front there can be, and move up once its size is known.
+    // Leave room for the largest possible front, and move the entries up once its size is known.
     let room = front_length(dictionary.packs.len(), dictionary.blocks.len());
     let most: usize = segments.iter().map(|segment| segment.len()).sum();
     let mut bytes = Vec::with_capacity(room + most * ENTRY);
@@ -156,17 +155,17 @@ pub fn merge<B: AsRef<[u8]>>(
     Ok(Some(seal(bytes, first, last, count)))
 }
 
-/// The packs and blocks of several segments as one.
+/// The merged packs and blocks of several segments.
 struct Dictionary {
     packs: Vec<SegmentPack>,
     blocks: Vec<SegmentBlock>,
-    /// For each segment the new position of each of its blocks; none for one whose pack cannot be read.
+    /// For each segment, the new position of each of its blocks; `None` if the block's pack cannot be read.
     block_maps: Vec<Vec<Option<u32>>>,
 }
 
 impl Dictionary {
     fn join<B: AsRef<[u8]>>(segments: &[&Segment<B>]) -> Self {
-        // Copies of a row that should differ in nothing are ordered whole, so that the same one wins in any grouping.
+        // Sort by all fields, so that among differing rows of a pack or block the same one wins in any grouping.
         let mut packs: Vec<SegmentPack> = segments.iter().flat_map(|segment| segment.packs()).collect();
         packs.sort_unstable();
         packs.dedup_by_key(|pack| pack.id);
@@ -197,7 +196,7 @@ impl Dictionary {
         Entry { id: raw.id, block: raw.block, location: locate(&self.packs[block.pack as usize], block, raw) }
     }
 
-    /// The packs and blocks in use, and the new position of each block.
+    /// The packs and blocks in use, and each block's new position.
     fn restricted(&self, used: &[bool]) -> (Vec<SegmentPack>, Vec<SegmentBlock>, Vec<u32>) {
         let (mut packs, mut blocks) = (Vec::new(), Vec::new());
         let mut ranks = Vec::with_capacity(used.len());
@@ -217,7 +216,7 @@ impl Dictionary {
     }
 }
 
-/// The entries of several segments in one ascending order, with their blocks renamed.
+/// The entries of several segments in one ascending order, with renumbered blocks.
 struct MergedEntries<'a, B> {
     segments: &'a [&'a Segment<B>],
     maps: &'a [Vec<Option<u32>>],
@@ -242,7 +241,7 @@ impl<'a, B: AsRef<[u8]>> MergedEntries<'a, B> {
         merged
     }
 
-    /// The next entry that is not the one before again.
+    /// The next entry that differs from the previous one.
     fn next_distinct(&mut self) -> Option<RawEntry> {
         loop {
             let Reverse((entry, source)) = *self.heads.peek()?;
@@ -268,7 +267,7 @@ impl<'a, B: AsRef<[u8]>> MergedEntries<'a, B> {
     }
 }
 
-/// The items in order of their keys, and where each one went.
+/// The items sorted by key, and the new position of each.
 fn sorted<T: Copy, K: Ord>(items: &[T], key: impl Fn(&T) -> K) -> (Vec<T>, Vec<u32>) {
     let mut order: Vec<usize> = (0..items.len()).collect();
     order.sort_unstable_by_key(|&at| key(&items[at]));
@@ -281,7 +280,7 @@ fn front_length(packs: usize, blocks: usize) -> usize {
     (HEADER + packs * PACK_ROW + blocks * BLOCK_ROW).next_multiple_of(ENTRY)
 }
 
-/// Everything before the entries.
+/// The header, packs and blocks, padded: everything before the entries.
 pub(super) fn front(
     domain: DomainId,
     random: [u8; 16],

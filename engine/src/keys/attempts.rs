@@ -1,7 +1,7 @@
-//! Attempts: which key slots are tried with what somebody has, in which order, and which only if a person agrees.
+//! Attempts: which key slots to try with an input, in which order, and which to try only after asking.
 //!
-//! A slot proves nothing before it opens, and stretching a passphrase for it takes the memory and time that the slot asks for.
-//! Whoever may write to `keys/` can plant slots. So the cheapest slots come first, and the expensive ones are asked about.
+//! A slot proves nothing before it opens, and each passphrase slot costs the memory and time that it asks for. Anyone
+//! who may write to `keys/` can plant slots. So the cheapest slots come first, and expensive ones need a confirmation.
 
 use core::fmt;
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use std::collections::VecDeque;
 use super::slot::{Argon2Params, Slot, SlotKind};
 use crate::id::RepositoryId;
 
-/// The slots that one input may open, in the order in which they are tried.
+/// The slots that an input may open, in the order of attempts.
 #[derive(Clone, Debug)]
 pub struct Attempts {
     slots: VecDeque<(Option<Doubt>, Slot)>,
@@ -17,23 +17,23 @@ pub struct Attempts {
     work: u64,
 }
 
-/// The next slot.
+/// The next attempt.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Attempt {
     /// Try this slot.
     Open(Slot),
-    /// Try this slot if somebody agrees.
+    /// Ask whether to try this slot.
     Ask(Slot, Doubt),
 }
 
-/// Why a slot is not tried unasked.
+/// Why to ask before trying a slot.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubt {
     /// It asks for more memory than [`UNASKED_KIB`].
     Memory,
-    /// The slots before it have taken as much time or as many attempts as slots get unasked.
+    /// The slots before it have used up the time or the number of attempts that need no question.
     Work,
-    /// It says to belong to another repository than the descriptor.
+    /// It claims to belong to another repository than the descriptor's.
     Repository,
 }
 
@@ -48,15 +48,15 @@ impl fmt::Display for Doubt {
 }
 
 impl Attempts {
-    /// Slots of the kind that an input opens: those of the repository first, and of these the cheapest. Without a descriptor
-    /// nobody knows which repository it is.
+    /// Selects the slots of this kind: first those of the repository, cheapest first. `repository` is none if no
+    /// descriptor is known.
     pub fn new(slots: impl IntoIterator<Item = Slot>, kind: SlotKind, repository: Option<RepositoryId>) -> Self {
         let doubted = |slot: Slot| {
             let cost = slot.cost();
             let is_others = repository.is_some_and(|repository| repository != slot.repository());
             let is_large = cost.is_some_and(|cost| cost.m_kib > UNASKED_KIB);
             let doubt = if is_others { Some(Doubt::Repository) } else { is_large.then_some(Doubt::Memory) };
-            // What costs nothing is not worth a question.
+            // A slot without cost needs no question.
             (doubt.filter(|_| cost.is_some()), slot)
         };
         let mut slots: Vec<_> = slots.into_iter().filter(|slot| slot.kind() == kind).map(doubted).collect();
@@ -64,7 +64,7 @@ impl Attempts {
         Self { slots: slots.into(), tried: 0, work: 0 }
     }
 
-    /// The next slot; none if all were tried or passed over.
+    /// The next attempt; none if every slot was returned.
     pub fn poll(&mut self) -> Option<Attempt> {
         let (doubt, slot) = self.slots.pop_front()?;
         let more = slot.cost().map_or(0, work);
@@ -78,16 +78,16 @@ impl Attempts {
     }
 }
 
-/// KiB written: about what stretching takes of time.
+/// KiB written in all passes: roughly the time that stretching takes.
 fn work(cost: Argon2Params) -> u64 {
     u64::from(cost.m_kib).saturating_mul(cost.t.into())
 }
 
-/// Memory that a slot gets unasked, in KiB: 1 GiB.
+/// The most memory of one slot without a question, in KiB: 1 GiB.
 pub const UNASKED_KIB: u32 = 1 << 20;
-/// Slots that are tried unasked, of those that take memory.
+/// The most passphrase slots tried without a question.
 pub const UNASKED_SLOTS: usize = 64;
-/// Work that all slots get unasked: 64 times the memory that one may have, a minute on a small machine.
+/// The most work of all slots without a question: 64 times the memory of one slot, about a minute on a small machine.
 pub const UNASKED_WORK: u64 = 64 * UNASKED_KIB as u64;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Client keys: what a registered device signs with. They stay on the device.
+//! Client keys: the keys with which a registered device signs. They never leave the device.
 
 use ed25519_dalek::SigningKey;
 use zeroize::Zeroizing;
@@ -13,21 +13,21 @@ pub struct ClientKeys {
 }
 
 impl ClientKeys {
-    /// Bytes of the form a client keeps among its own files.
+    /// The length of the form in which a client stores its keys.
     pub const LEN: usize = 64;
 
-    /// Makes the keys of two independent random seeds.
+    /// Makes the keys from two independent random seeds.
     pub fn new(manifest: Secret, request: Secret) -> Self {
         Self { manifest, request }
     }
 
-    /// Reads the form that [`ClientKeys::to_bytes`] gives.
+    /// Reads the form of [`ClientKeys::to_bytes`].
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let seed = |half: &[u8]| Secret::new(half.try_into().expect("32 of 64 bytes"));
         Self::new(seed(&bytes[..32]), seed(&bytes[32..]))
     }
 
-    /// Both seeds, for a file that nobody but the client's user can read.
+    /// Both seeds, for a file that only the client's user can read.
     pub fn to_bytes(&self) -> Zeroizing<[u8; Self::LEN]> {
         let mut bytes = Zeroizing::new([0; Self::LEN]);
         bytes[..32].copy_from_slice(self.manifest.expose());
@@ -45,12 +45,12 @@ impl ClientKeys {
         SigningKey::from_bytes(self.request.expose())
     }
 
-    /// The public half of the manifest key, as the client's record names it.
+    /// The public half of the manifest key, as in the client's record.
     pub fn manifest_public(&self) -> [u8; 32] {
         self.manifest_key().verifying_key().to_bytes()
     }
 
-    /// The public half of the request key, as the client's record names it.
+    /// The public half of the request key, as in the client's record.
     pub fn request_public(&self) -> [u8; 32] {
         self.request_key().verifying_key().to_bytes()
     }

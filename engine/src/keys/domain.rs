@@ -1,10 +1,10 @@
-//! Domain keys: what names chunks and pages and cuts them, within one set of clients that deduplicate against each other.
+//! Domain keys: the keys that name and cut chunks and pages in a domain, whose clients deduplicate against each other.
 
 use crate::id::{ChunkId, DomainId, RepositoryId, SourceId, TagId};
 use crate::keys::secret::Secret;
 use crate::wire::cbor::Writer;
 
-/// The secret of a domain; a write-only client holds this and nothing above it.
+/// The secret of a domain. A write-only client knows this key, but not the owner secret above it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DomainKey(Secret);
 
@@ -15,7 +15,7 @@ impl DomainKey {
         Self(root.derive("domain", &context))
     }
 
-    /// Takes a key that was handed over.
+    /// Takes a key received from the owner.
     pub fn from_secret(secret: Secret) -> Self {
         Self(secret)
     }
@@ -51,12 +51,12 @@ impl DomainKeys {
         }
     }
 
-    /// Names a chunk. Keyed, so that the store cannot test guesses at the plaintext.
+    /// The id of a chunk. Keyed, so that the store cannot test guesses at the plaintext.
     pub fn chunk_id(&self, plaintext: &[u8]) -> ChunkId {
         truncate(self.chunk_id.digest(&[plaintext]))
     }
 
-    /// Names a page by everything a reader relies on: height, references and plaintext.
+    /// The id of a page. Covers all that a reader relies on: height, references and plaintext.
     pub fn page_id(&self, height: u8, references: &[ChunkId], plaintext: &[u8]) -> ChunkId {
         let mut head = Vec::with_capacity(5 + references.len() * ChunkId::LEN);
         head.push(height);
@@ -65,13 +65,13 @@ impl DomainKeys {
         truncate(self.page_id.digest(&[&head, plaintext]))
     }
 
-    /// The value that decides whether a page ends after the item of this key, at a level.
+    /// The value that decides whether a page at this level ends after the item with this key.
     pub fn boundary(&self, level: u8, key: &[u8]) -> u64 {
         let digest = self.page_boundary.digest(&[&[level], key]);
         u64::from_le_bytes(digest[..8].try_into().expect("8 of 32 bytes"))
     }
 
-    /// Names what is backed up, without telling it. Paths may come in any order.
+    /// The id of a backup's source, which hides host, paths and label. Paths may come in any order.
     pub fn source_id(&self, host: &str, paths: &[Vec<u8>], label: &str) -> SourceId {
         let mut paths: Vec<&[u8]> = paths.iter().map(Vec::as_slice).collect();
         paths.sort_unstable();
@@ -84,12 +84,12 @@ impl DomainKeys {
         SourceId(truncate16(self.source.digest(&[&writer.finish()])))
     }
 
-    /// Names a tag, without telling its text.
+    /// The id of a tag, which hides its name.
     pub fn tag_id(&self, name: &str) -> TagId {
         TagId(truncate16(self.tag.digest(&[name.as_bytes()])))
     }
 
-    /// The table that decides where chunks are cut.
+    /// The chunker's table, which decides where chunks are cut.
     pub fn gear(&self) -> &[u64; 256] {
         &self.gear
     }

@@ -1,4 +1,4 @@
-//! Keys: the owner's secret, what derives from it, and the slots that wrap it.
+//! Keys: the owner's secret, the keys derived from it, and the slots that wrap it.
 
 pub mod attempts;
 pub mod client;
@@ -17,7 +17,7 @@ use secret::Secret;
 const NONCE: usize = 12;
 const TAG: usize = 16;
 
-/// `GCM(key, nonce, associated, message)` of a short message.
+/// Encrypts a short message: `GCM(key, nonce, associated, message)`.
 fn gcm_seal(key: &Secret, nonce: [u8; NONCE], associated: &[u8], message: &[u8]) -> Vec<u8> {
     let mut sealed = Vec::with_capacity(message.len() + TAG);
     sealed.extend_from_slice(message);
@@ -27,7 +27,7 @@ fn gcm_seal(key: &Secret, nonce: [u8; NONCE], associated: &[u8], message: &[u8])
     sealed
 }
 
-/// The message of [`gcm_seal`], wiped when dropped; none if the tag does not fit.
+/// Decrypts what [`gcm_seal`] encrypted, into memory that is wiped on drop; none if the tag is wrong.
 fn gcm_open(key: &Secret, nonce: [u8; NONCE], associated: &[u8], sealed: &[u8]) -> Option<zeroize::Zeroizing<Vec<u8>>> {
     let mut message = zeroize::Zeroizing::new(sealed.to_vec());
     Aes256Gcm::new(key.expose().into()).decrypt_in_place(&Nonce::from(nonce), associated, &mut *message).ok()?;

@@ -1,4 +1,4 @@
-//! Owner secret: everything the owner of a repository knows. Whoever holds it can read and change all of it.
+//! Owner secret: the secret of a repository's owner. It gives access to everything in the repository.
 
 use core::fmt;
 
@@ -13,7 +13,7 @@ use crate::keys::domain::DomainKey;
 use crate::keys::secret::Secret;
 use crate::wire::record::label;
 
-/// The repository's id and the three independent random values from which all its keys derive.
+/// The repository's id, and three independent random values from which all its keys are derived.
 #[derive(Clone, PartialEq, Eq)]
 pub struct OwnerSecret {
     repository: RepositoryId,
@@ -23,7 +23,7 @@ pub struct OwnerSecret {
 }
 
 impl OwnerSecret {
-    /// Bytes of the form that key slots wrap.
+    /// The encoded length, as key slots wrap it.
     pub const LEN: usize = 112;
 
     /// Joins the parts of a new repository's secret.
@@ -31,14 +31,14 @@ impl OwnerSecret {
         Self { repository, root, kem_seed, signing_seed }
     }
 
-    /// Reads the form that key slots wrap.
+    /// Decodes the form that key slots wrap.
     pub fn from_bytes(bytes: &[u8; Self::LEN]) -> Self {
         let part = |at: usize| Secret::new(bytes[at..at + 32].try_into().expect("32 bytes"));
         let repository = RepositoryId::from_slice(&bytes[..16]).expect("16 bytes");
         Self::new(repository, part(16), part(48), part(80))
     }
 
-    /// The form that key slots wrap.
+    /// Encodes the form that key slots wrap.
     pub fn to_bytes(&self) -> Zeroizing<[u8; Self::LEN]> {
         let mut bytes = Zeroizing::new([0; Self::LEN]);
         bytes[..16].copy_from_slice(self.repository.as_bytes());
@@ -48,17 +48,17 @@ impl OwnerSecret {
         bytes
     }
 
-    /// The repository this is the secret of.
+    /// The repository that the secret belongs to.
     pub fn repository(&self) -> RepositoryId {
         self.repository
     }
 
-    /// The key from which the domains' keys derive.
+    /// The root key, from which the keys of domains are derived.
     pub fn root(&self) -> &Secret {
         &self.root
     }
 
-    /// The key that signs descriptors and client records.
+    /// The key with which the owner signs descriptors, client records, policies, releases and proofs.
     pub fn signing_key(&self) -> SigningKey {
         SigningKey::from_bytes(self.signing_seed.expose())
     }
@@ -73,7 +73,7 @@ impl OwnerSecret {
         KemPublic::of(self.decapsulation_key().encapsulation_key())
     }
 
-    /// Names both public keys, for a client to compare with what it was told when it was enrolled.
+    /// The digest of both public keys. An enrolled client compares it with the one it was given.
     pub fn fingerprint(&self) -> OwnerFingerprint {
         fingerprint(self.repository, &self.verifying_key(), &self.kem_public())
     }
@@ -83,7 +83,7 @@ impl OwnerSecret {
         DomainKey::derive(&self.root, self.repository, domain)
     }
 
-    /// Seals a short text about a subject, so that only the owner reads it. The same text gives the same bytes.
+    /// Seals a short text about a subject, so that only the owner can read it. Equal texts give equal bytes.
     pub fn seal_text(&self, purpose: TextPurpose, subject: &[u8; 16], text: &str) -> Vec<u8> {
         let associated = self.text_associated(purpose, subject);
         let nonce = self.text_nonce(&associated, text.as_bytes());
@@ -92,7 +92,7 @@ impl OwnerSecret {
         sealed
     }
 
-    /// Opens what [`OwnerSecret::seal_text`] sealed for this purpose and subject.
+    /// Opens a text that [`OwnerSecret::seal_text`] sealed for this purpose and subject.
     pub fn open_text(&self, purpose: TextPurpose, subject: &[u8; 16], sealed: &[u8]) -> Result<String, OpenError> {
         let associated = self.text_associated(purpose, subject);
         let forged = OpenError::Forged { purpose };
@@ -132,7 +132,7 @@ impl fmt::Debug for OwnerSecret {
     }
 }
 
-/// Names an owner by the public keys that a descriptor tells.
+/// The owner's fingerprint, from the public keys in a descriptor.
 pub fn fingerprint(repository: RepositoryId, verifying_key: &[u8; 32], kem: &KemPublic) -> OwnerFingerprint {
     let mut hash = Sha256::new_with_prefix(label("owner"));
     hash.update(repository.as_bytes());
@@ -141,7 +141,7 @@ pub fn fingerprint(repository: RepositoryId, verifying_key: &[u8; 32], kem: &Kem
     OwnerFingerprint(hash.finalize().into())
 }
 
-/// What a sealed text is; a text sealed for one purpose does not open for another.
+/// The purpose of a sealed text. A text sealed for one purpose does not open for another.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum TextPurpose {
     /// The name of a client; the subject is the client's id.
@@ -159,7 +159,7 @@ impl TextPurpose {
     }
 }
 
-/// A sealed text that does not open.
+/// Why a sealed text does not open.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum OpenError {
     /// The bytes were altered, or belong to another subject, purpose or owner.
@@ -176,15 +176,15 @@ pub enum OpenError {
     },
 }
 
-/// A recipient's X-Wing public key, known to be well-formed.
+/// A recipient's well-formed X-Wing public key.
 #[derive(Clone, PartialEq, Eq)]
 pub struct KemPublic(Box<[u8; Self::LEN]>);
 
 impl KemPublic {
-    /// Bytes of the key.
+    /// The length of the key.
     pub const LEN: usize = x_wing::ENCAPSULATION_KEY_SIZE;
 
-    /// Takes the key's bytes, if they are one.
+    /// The key of these bytes; none if they are not a valid key.
     pub fn from_slice(bytes: &[u8]) -> Option<Self> {
         EncapsulationKey::try_from(bytes).ok().map(|key| Self::of(&key))
     }
@@ -194,13 +194,12 @@ impl KemPublic {
         &self.0
     }
 
-    /// What session records call this recipient.
+    /// The recipient's id in session records.
     pub fn recipient_id(&self) -> RecipientId {
         let digest = Sha256::new_with_prefix(label("recipient")).chain_update(*self.0).finalize();
         RecipientId::from_slice(&digest[..RecipientId::LEN]).expect("16 of 32 bytes")
     }
 
-    /// The key in the form that encapsulates.
     pub(super) fn encapsulation_key(&self) -> EncapsulationKey {
         EncapsulationKey::new_from_slice(&self.0[..]).expect("the key was checked when it was taken")
     }

@@ -1,4 +1,4 @@
-//! Secret: 32 bytes that are wiped when dropped, never printed, and compared in constant time.
+//! Secret: 32 bytes that are wiped on drop, never printed, and compared in constant time.
 
 use hkdf::Hkdf;
 use sha2::Sha256;
@@ -12,10 +12,10 @@ use crate::wire::record::label;
 pub struct Secret([u8; 32]);
 
 impl Secret {
-    /// Bytes of a secret.
+    /// The length of a secret in bytes.
     pub const LEN: usize = 32;
 
-    /// Takes the bytes; the caller wipes its own copy.
+    /// Takes the bytes. The caller must wipe its own copy.
     pub fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -37,7 +37,7 @@ impl Secret {
 
     /// `B(self, parts joined)`: the keyed BLAKE3 digest.
     pub fn digest(&self, parts: &[&[u8]]) -> [u8; 32] {
-        // A tree asks for that of every path: what is short is hashed at once, without a hasher's stack.
+        // A tree computes a digest for every path: hash short input at once, without a hasher's stack.
         let mut short = [0; SHORT];
         let length = parts.iter().map(|part| part.len()).sum::<usize>();
         if let Some(mut rest) = short.get_mut(..length) {
@@ -56,7 +56,7 @@ impl Secret {
     }
 }
 
-/// Bytes that are put together before they are hashed.
+/// The largest input in bytes that is hashed at once.
 const SHORT: usize = 128;
 
 impl PartialEq for Secret {

@@ -1,4 +1,4 @@
-//! Session keys: one random key for each run of a client, wrapped for the owner and other recipients in a session record.
+//! Session keys: a random key for each run of a client, wrapped in a session record for the owner and other recipients.
 
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
@@ -14,20 +14,20 @@ use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 use crate::wire::record::label;
 
-/// The key under which a run of a client seals its blocks. It is in memory only and never used by a second run.
+/// The key with which one run of a client seals its blocks. It exists only in memory, and no second run uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionKey(Secret);
 
 impl SessionKey {
-    /// Takes 32 random bytes.
+    /// Makes a key of 32 random bytes.
     pub fn new(random: Secret) -> Self {
         Self(random)
     }
 
-    /// Wraps the key for each recipient, the owner first. Each recipient comes with 64 random bytes of its own.
+    /// Wraps the key for each recipient, the owner first. Each recipient comes with 64 random bytes.
     ///
     /// # Panics
-    /// If there is no recipient, or more than a record may have.
+    /// If there is no recipient, or there are more than a record may have.
     pub fn record(
         &self,
         repository: RepositoryId,
@@ -54,12 +54,12 @@ impl SessionKey {
         SessionRecord { bytes, domain, commitment, wraps }
     }
 
-    /// The key of the blocks, for a host whose own cipher seals them ([`crate::block::PendingBlock`]).
+    /// The key that seals blocks, for a host that seals them with its own cipher ([`crate::block::PendingBlock`]).
     pub fn block_key(&self) -> Secret {
         self.0.derive("block", b"")
     }
 
-    /// The key from which the blocks' nonces follow, for whoever prepares blocks for that cipher ([`crate::seal::Nonces`]).
+    /// The key from which nonces are derived, for preparing blocks for that cipher ([`crate::seal::Nonces`]).
     pub fn nonce_key(&self) -> Secret {
         self.0.derive("nonce", b"")
     }
@@ -70,7 +70,7 @@ impl SessionKey {
     }
 }
 
-/// A session's public part: travels in every pack and manifest that needs it.
+/// The public part of a session, stored in every pack and manifest that needs it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionRecord {
     bytes: Vec<u8>,
@@ -80,7 +80,7 @@ pub struct SessionRecord {
 }
 
 impl SessionRecord {
-    /// Reads a record; the wrapped keys in it are not believed before [`SessionRecord::unwrap`].
+    /// Parses a record. Its wrapped keys are not verified before [`SessionRecord::unwrap`].
     pub fn parse(bytes: &[u8]) -> Result<Self, SessionError> {
         if bytes.len() > SESSION_RECORD_BYTES {
             return Err(DecodeError::new(SESSION_RECORD_BYTES, "a session record is longer than allowed").into());
@@ -107,24 +107,24 @@ impl SessionRecord {
         Ok(Self { bytes: bytes.to_vec(), domain, commitment, wraps })
     }
 
-    /// The record as stored.
+    /// The stored bytes.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// Names the session within its repository.
+    /// The session's id within its repository.
     pub fn id(&self, repository: RepositoryId) -> SessionId {
         let hash = Sha256::new_with_prefix(label("session")).chain_update(repository.as_bytes());
         let digest = hash.chain_update(&self.bytes).finalize();
         SessionId::from_slice(&digest[..SessionId::LEN]).expect("16 of 32 bytes")
     }
 
-    /// The domain whose chunks the session seals.
+    /// The domain of the session's chunks.
     pub fn domain(&self) -> DomainId {
         self.domain
     }
 
-    /// Opens the key that was wrapped for the owner, and checks that it is the one this record commits to.
+    /// Unwraps the key for the owner, and checks that the record commits to it.
     pub fn unwrap(&self, owner: &OwnerSecret) -> Result<SessionKey, UnwrapError> {
         let repository = owner.repository();
         let session = self.id(repository);
@@ -143,7 +143,7 @@ impl SessionRecord {
     }
 }
 
-/// Bytes that are not a session record.
+/// Why bytes are not a session record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SessionError {
     /// The record is malformed.
@@ -157,7 +157,7 @@ pub enum SessionError {
     },
 }
 
-/// A session's key that cannot be had from its record.
+/// Why a session's key cannot be unwrapped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UnwrapError {
     /// The key was not wrapped for this owner.
@@ -172,7 +172,7 @@ pub enum UnwrapError {
         /// Which session.
         session: SessionId,
     },
-    /// Its maker wrapped another key than the one the record commits to.
+    /// The record wraps another key than it commits to.
     #[error("session {session} does not commit to the key it wraps")]
     Commitment {
         /// Which session.
@@ -180,7 +180,6 @@ pub enum UnwrapError {
     },
 }
 
-/// The key, wrapped for one recipient.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Wrap {
     recipient: RecipientId,
@@ -189,7 +188,7 @@ struct Wrap {
 }
 
 impl Wrap {
-    /// The key that seals once, from the secret the KEM shared.
+    /// The key that seals this wrap, from the secret that the KEM shared. It seals only once.
     fn key(&self, shared: &Secret, repository: RepositoryId, domain: DomainId) -> Secret {
         let context = [repository.as_bytes(), domain.as_bytes(), self.recipient.as_bytes()].concat();
         shared.derive("session-wrap", &context)

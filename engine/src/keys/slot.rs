@@ -1,4 +1,4 @@
-//! Key slots: the owner secret, wrapped by something a person knows or a machine keeps.
+//! Key slots: the owner secret, wrapped with a passphrase, a recovery code or a key file.
 
 mod input;
 
@@ -28,9 +28,9 @@ pub use input::{BadPassphrase, Passphrase, SlotInput};
 pub enum SlotKind {
     /// A passphrase, through Argon2id.
     Passphrase = 1,
-    /// A code written down when the repository was made.
+    /// A recovery code, written down when the repository was made.
     RecoveryCode = 2,
-    /// A file, for runs without a person.
+    /// A key file, for unattended runs.
     KeyFile = 3,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for SlotKind {
     }
 }
 
-/// How much work a guess at a passphrase is made to cost.
+/// The cost of one guess at a passphrase.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Argon2Params {
     /// Memory, in KiB.
@@ -62,7 +62,7 @@ pub struct Argon2Params {
 }
 
 impl Argon2Params {
-    /// Whether a reader accepts these parameters: neither too weak nor able to exhaust it.
+    /// Whether readers accept these parameters: neither too weak, nor so large that they exhaust memory.
     pub fn is_within_limits(&self) -> bool {
         (8 << 10..=4 << 20).contains(&self.m_kib) && (1..=64).contains(&self.t) && (1..=16).contains(&self.p)
     }
@@ -74,25 +74,25 @@ impl Default for Argon2Params {
     }
 }
 
-/// What a new slot is made with; ids, nonces and salts are random.
+/// The parameters of a new slot; ids, nonces and salts must be random.
 #[derive(Clone, Debug)]
 pub struct SlotParams {
-    /// Names the slot.
+    /// The slot's id.
     pub id: SlotId,
-    /// When it is made.
+    /// When the slot is made.
     pub created: Time,
-    /// The nonce of its seal.
+    /// The nonce with which the secret is sealed.
     pub nonce: [u8; NONCE],
-    /// The salt of its passphrase; not used by other kinds.
+    /// The salt for a passphrase; unused by other kinds.
     pub salt: [u8; 16],
-    /// The cost of its passphrase; not used by other kinds.
+    /// The cost for a passphrase; unused by other kinds.
     pub argon2: Argon2Params,
 }
 
-/// Wraps the owner secret for an input.
+/// Wraps the owner secret with an input.
 ///
 /// # Panics
-/// If the Argon2 parameters are not within the limits, or there is no memory for them.
+/// If the Argon2 parameters exceed the limits, or the memory does not suffice for them.
 pub fn seal(input: &SlotInput, params: &SlotParams, owner: &OwnerSecret) -> Vec<u8> {
     let stretch = matches!(input, SlotInput::Passphrase(_)).then_some((params.argon2, params.salt));
     let header = encode_header(input.kind(), params, owner.repository(), stretch);
@@ -108,10 +108,10 @@ pub fn seal(input: &SlotInput, params: &SlotParams, owner: &OwnerSecret) -> Vec<
     slot
 }
 
-/// Bytes of a stored slot: whatever is longer is none.
+/// The largest length of a stored slot.
 pub const STORED_BYTES: usize = 4 + SLOT_HEADER_BYTES + 32 + SEALED + ObjectHash::LEN;
 
-/// A slot read from the store, not opened yet.
+/// A parsed slot, not opened yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Slot {
     header: Vec<u8>,
@@ -126,7 +126,7 @@ pub struct Slot {
 }
 
 impl Slot {
-    /// Reads either of a slot's two copies.
+    /// Parses one of the slot's two copies.
     pub fn parse(bytes: &[u8]) -> Result<Self, SlotError> {
         let (content, hash) = bytes.split_last_chunk::<32>().ok_or(SlotError::Damaged)?;
         if bytes.len() > STORED_BYTES || ObjectHash::of(content).0 != *hash {
@@ -143,38 +143,37 @@ impl Slot {
         Self::parse_header(header, commitment, sealed)
     }
 
-    /// Names the slot.
+    /// The slot's id.
     pub fn id(&self) -> SlotId {
         self.id
     }
 
-    /// What opens it.
+    /// What opens the slot.
     pub fn kind(&self) -> SlotKind {
         self.kind
     }
 
-    /// When it was made, by the clock of whoever made it.
+    /// When the slot was made, by its maker's clock.
     pub fn created(&self) -> Time {
         self.created
     }
 
-    /// The repository whose owner secret it says to wrap.
+    /// The repository that the slot claims to belong to.
     pub fn repository(&self) -> RepositoryId {
         self.repository
     }
 
-    /// What trying a passphrase costs; none for the kinds that cost nothing.
+    /// The cost of trying a passphrase; none for other kinds.
     pub fn cost(&self) -> Option<Argon2Params> {
         self.stretch.map(|(cost, _)| cost)
     }
 
-    /// Unwraps the owner secret.
+    /// Opens the slot: unwraps the owner secret.
     pub fn open(&self, input: &SlotInput) -> Result<OwnerSecret, SlotError> {
         self.unwrap(&self.stretch(input)?)
     }
 
-    /// The first half of opening, and all of it that takes memory and time: the 32 bytes that unwrap this slot. Whoever
-    /// has them has what the slot wraps.
+    /// The expensive half of [`open`](Self::open): the 32 bytes that unwrap this slot, as secret as the owner secret.
     pub fn stretch(&self, input: &SlotInput) -> Result<Secret, SlotError> {
         if input.kind() != self.kind {
             return Err(SlotError::OtherKind { slot: self.id, kind: self.kind });
@@ -182,7 +181,7 @@ impl Slot {
         unwrapping_secret(input, self.stretch).ok_or(SlotError::Memory { slot: self.id })
     }
 
-    /// The other half: unwraps the owner secret with what [`stretch`](Self::stretch) gave.
+    /// The cheap second half: unwraps the owner secret with the result of [`stretch`](Self::stretch).
     pub fn unwrap(&self, stretched: &Secret) -> Result<OwnerSecret, SlotError> {
         let slot = self.id;
         let (kek, commitment) = wrap_keys(stretched, &self.header);
@@ -198,7 +197,7 @@ impl Slot {
         Ok(owner)
     }
 
-    /// The same slot as if it asked for other costs.
+    /// The same slot, as if it asked for another cost.
     #[cfg(test)]
     pub(super) fn asking_for(mut self, cost: Argon2Params) -> Self {
         self.stretch = self.stretch.map(|(_, salt)| (cost, salt));
@@ -226,22 +225,22 @@ impl Slot {
     }
 }
 
-/// A slot that cannot be read or opened.
+/// Why a slot cannot be read or opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SlotError {
-    /// The trailing SHA-256 does not fit; the other copy may be whole.
+    /// The trailing SHA-256 does not match. The slot's other copy may be intact.
     #[error("damaged key slot: its checksum does not fit")]
     Damaged,
-    /// The slot is whole, but not in the form it should have.
+    /// The checksum is right, but the content is malformed.
     #[error("malformed key slot")]
     Malformed(#[from] DecodeError),
-    /// A kind this program does not know.
+    /// A kind that this program does not know.
     #[error("key slot has kind {kind}, which this program does not know")]
     UnknownKind {
         /// The kind's number.
         kind: u64,
     },
-    /// The slot asks for a cost that no sane writer chooses.
+    /// The slot asks for a cost outside the limits.
     #[error("key slot {slot} asks for Argon2 costs beyond the limits: {cost:?}")]
     Cost {
         /// Which slot.
@@ -249,7 +248,7 @@ pub enum SlotError {
         /// What it asks for.
         cost: Argon2Params,
     },
-    /// The input is of another kind than the slot.
+    /// The input is of another kind than the slot needs.
     #[error("key slot {slot} is opened by a {kind}")]
     OtherKind {
         /// Which slot.
@@ -257,13 +256,13 @@ pub enum SlotError {
         /// What opens it.
         kind: SlotKind,
     },
-    /// There is not as much memory as the slot asks for.
+    /// There is less free memory than the slot asks for.
     #[error("not enough memory to open key slot {slot}")]
     Memory {
         /// Which slot.
         slot: SlotId,
     },
-    /// The input is not the one that opens this slot.
+    /// The input does not open this slot.
     #[error("wrong {kind} for key slot {slot}")]
     WrongSecret {
         /// Which slot.
@@ -271,13 +270,13 @@ pub enum SlotError {
         /// What opens it.
         kind: SlotKind,
     },
-    /// The input is right, but the seal was altered.
+    /// The input is right, but the sealed secret was altered.
     #[error("key slot {slot} is forged")]
     Forged {
         /// Which slot.
         slot: SlotId,
     },
-    /// The slot wraps the secret of another repository than it says.
+    /// The slot wraps the secret of another repository than it claims.
     #[error("key slot {slot} wraps the secret of another repository")]
     OtherRepository {
         /// Which slot.
@@ -307,7 +306,7 @@ fn decode_stretch(reader: &mut Reader<'_>) -> Result<(Argon2Params, [u8; 16]), D
     Ok((cost, reader.fixed()?))
 }
 
-/// The 32 bytes that unwrap the slot; none if the parameters are beyond the limits or the memory.
+/// The 32 bytes that unwrap the slot; none if the parameters exceed the limits or the memory.
 fn unwrapping_secret(input: &SlotInput, stretch: Option<(Argon2Params, [u8; 16])>) -> Option<Secret> {
     let passphrase = match input {
         SlotInput::Passphrase(passphrase) => passphrase,
@@ -322,7 +321,7 @@ fn unwrapping_secret(input: &SlotInput, stretch: Option<(Argon2Params, [u8; 16])
     Some(Secret::new(*bytes))
 }
 
-/// The key of the seal and the commitment to it; the header is bound into both.
+/// The sealing key, and a commitment to it. Both depend on the header.
 fn wrap_keys(secret: &Secret, header: &[u8]) -> (Secret, [u8; 32]) {
     let mut both = Zeroizing::new([0; 64]);
     Hkdf::<Sha256>::new(None, secret.expose())

@@ -1,4 +1,4 @@
-//! Text: the form in which 32 secret bytes are written on paper (recovery code) or kept in a file (key file).
+//! Text: how 32 secret bytes are written on paper (recovery code) or in a file (key file).
 
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
@@ -6,74 +6,74 @@ use zeroize::Zeroizing;
 use crate::keys::secret::Secret;
 use crate::wire::record::label;
 
-/// A text that is not the recovery code or key file it should be.
+/// Why a text is not the expected recovery code or key file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TextError {
-    /// A character that neither stands for five bits nor is passed over.
+    /// A character that is neither a digit of the encoding nor ignored.
     #[error("{form} has a character at position {position} that it cannot have")]
     Character {
-        /// What was expected.
+        /// The form that was expected.
         form: &'static str,
-        /// Counted in characters from 1.
+        /// The character's position, from 1.
         position: usize,
     },
-    /// The text does not start as it should.
+    /// The text does not start with the form's prefix.
     #[error("{form} must start with {prefix}")]
     Prefix {
-        /// What was expected.
+        /// The form that was expected.
         form: &'static str,
-        /// How it starts.
+        /// The form's prefix.
         prefix: &'static str,
     },
-    /// The text is the other one of the two forms.
+    /// The text has the other form.
     #[error("this is a {actual}, not a {form}")]
     OtherForm {
-        /// What was expected.
+        /// The form that was expected.
         form: &'static str,
-        /// What it is.
+        /// The form it has.
         actual: &'static str,
     },
-    /// Characters are missing or too many.
+    /// Too few or too many characters.
     #[error("{form} has {actual} characters after {prefix}, not 56")]
     Length {
-        /// What was expected.
+        /// The form that was expected.
         form: &'static str,
-        /// How it starts.
+        /// The form's prefix.
         prefix: &'static str,
-        /// How many characters follow the prefix.
+        /// The number of characters after the prefix.
         actual: usize,
     },
-    /// The checksum does not fit: a character is wrong, or two were exchanged.
+    /// The checksum does not match: a character is wrong, or two were swapped.
     #[error("{form} has a typing error: its checksum does not fit")]
     Checksum {
-        /// What was expected.
+        /// The form that was expected.
         form: &'static str,
     },
 }
 
-/// Writes the recovery code of 32 secret bytes.
+/// Encodes 32 secret bytes as a recovery code.
 pub fn encode_recovery(secret: &Secret) -> Zeroizing<String> {
     encode(&RECOVERY, secret)
 }
 
-/// Reads a recovery code as people type it.
+/// Decodes a recovery code as typed.
 pub fn decode_recovery(text: &str) -> Result<Secret, TextError> {
     decode(&RECOVERY, text)
 }
 
-/// Writes the content of a key file.
+/// Encodes 32 secret bytes as the content of a key file.
 pub fn encode_key_file(secret: &Secret) -> Zeroizing<String> {
     let mut text = encode(&KEY_FILE, secret);
     text.push('\n');
     text
 }
 
-/// Reads the content of a key file.
+/// Decodes the content of a key file.
 pub fn decode_key_file(text: &str) -> Result<Secret, TextError> {
     decode(&KEY_FILE, text)
 }
 
-/// One of the two uses of the encoding; a text of one is refused as the other.
+/// One of the two forms. A text of one form is refused as the other.
 struct Form {
     name: &'static str,
     prefix: &'static str,
@@ -132,7 +132,7 @@ fn wrong_start(form: &Form, all: &[u8]) -> TextError {
     }
 }
 
-/// The value of each character, those that are passed over left out.
+/// The values of all characters that are not ignored.
 fn values(form: &Form, text: &str) -> Result<Zeroizing<Vec<u8>>, TextError> {
     let mut values = Zeroizing::new(Vec::with_capacity(text.len()));
     for (index, character) in text.chars().enumerate() {
@@ -148,7 +148,7 @@ fn values(form: &Form, text: &str) -> Result<Zeroizing<Vec<u8>>, TextError> {
     Ok(values)
 }
 
-/// The five bits at an index, the most significant first.
+/// The five bits at an index, most significant first.
 pub(crate) fn five_bits(bytes: &[u8], index: usize) -> usize {
     let at = index * 5 / 8;
     let next = bytes.get(at + 1).copied().unwrap_or(0);

@@ -12,7 +12,7 @@ impl Bits {
         Self(Column::new(scratch, count.div_ceil(64)))
     }
 
-    /// Whether the number is in the set.
+    /// Whether the set has the number.
     pub fn has(&self, number: u32) -> bool {
         self.word(number as usize / 64) >> (number % 64) & 1 == 1
     }
@@ -23,13 +23,13 @@ impl Bits {
         self.0.set(at, self.0.get(at) | 1 << (number % 64));
     }
 
-    /// Takes a number out.
+    /// Removes a number.
     pub fn unset(&mut self, number: u32) {
         let at = number as usize / 64;
         self.0.set(at, self.0.get(at) & !(1 << (number % 64)));
     }
 
-    /// How many numbers there are.
+    /// The size of the set.
     pub fn count(&self) -> u64 {
         self.0.iter().map(|word| u64::from(word.count_ones())).sum()
     }
@@ -39,7 +39,7 @@ impl Bits {
         numbers(self.0.iter())
     }
 
-    /// The numbers that are in the second set as well and not in the third, ascending.
+    /// The numbers that are also in `and` but not in `without`, ascending.
     pub fn and_without<'a>(&'a self, and: &'a Bits, without: &'a Bits) -> impl Iterator<Item = u32> + 'a {
         let words = self.0.iter().enumerate();
         numbers(words.map(|(at, word)| word & and.word(at) & !without.word(at)))
@@ -61,11 +61,11 @@ fn numbers(words: impl Iterator<Item = u64>) -> impl Iterator<Item = u32> {
     })
 }
 
-/// A set that does not change any more, with the places of its numbers among each other.
+/// A set that no longer changes, with fast rank and select.
 #[derive(Debug)]
 pub(super) struct Ranked {
     bits: Bits,
-    /// How many numbers come before each span of [`SPAN`] words.
+    /// For each span of [`SPAN`] words, how many numbers come before it.
     before: Column<u32>,
     count: u32,
 }
@@ -83,7 +83,6 @@ impl Ranked {
         Self { bits, before, count }
     }
 
-    /// How many numbers there are.
     pub(super) fn count(&self) -> u32 {
         self.count
     }
@@ -92,7 +91,7 @@ impl Ranked {
         self.bits.has(number)
     }
 
-    /// How many of the numbers are below this one.
+    /// How many numbers of the set are less than this one.
     pub(super) fn rank(&self, number: u32) -> u32 {
         let word = number as usize / 64;
         if word / SPAN >= self.before.len() {
@@ -103,7 +102,7 @@ impl Ranked {
         self.before.get(word / SPAN) + whole + part.count_ones()
     }
 
-    /// The number of this rank; none if there are not so many.
+    /// The number with this rank; none if the set is not larger than `rank`.
     pub(super) fn select(&self, rank: u32) -> Option<u32> {
         if rank >= self.count {
             return None;
@@ -122,7 +121,7 @@ impl Ranked {
         None
     }
 
-    /// The last span before which there are not more numbers than this.
+    /// The last span that has at most `rank` numbers before it.
     fn last_span(&self, rank: u32) -> usize {
         let (mut low, mut high) = (0, self.before.len());
         while high - low > 1 {

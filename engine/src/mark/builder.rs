@@ -1,4 +1,4 @@
-//! Builder: makes an inventory. Packs come one after another, so that no more than one table is needed at a time.
+//! Builder: makes an inventory. Packs are added one after another, so that only one table is in memory at a time.
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -8,23 +8,23 @@ use crate::index::Segment;
 use crate::pack::{PackKind, PackTable};
 use crate::room::{Column, List, Scratch};
 
-/// Makes an inventory: packs come one after another, so that no more than one table is needed at a time.
+/// Makes an inventory from packs, added one after another.
 pub struct InventoryBuilder<'a, B> {
     graph: Graph<'a, B>,
     packs: Vec<PackItem>,
-    /// For each pack where its blocks begin, and whether its table was read.
+    /// For each pack, its first block, and whether its table was read.
     rows: Vec<(u32, bool)>,
     blocks: List<BlockItem>,
 }
 
 impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
-    /// Begins with the entries present in the index.
+    /// Begins with the entries of these segments.
     pub fn new(segments: Vec<Segment<B>>, scratch: &'a dyn Scratch) -> Result<Self, InventoryLimit> {
         let graph = Graph::new(segments, scratch)?;
         Ok(Self { graph, packs: Vec::new(), rows: Vec::new(), blocks: List::default() })
     }
 
-    /// Adds a pack of the domain and its table; none where it cannot be read. Ids of packs ascend.
+    /// Adds a pack of the domain, in ascending order of ids. `table` is none if it cannot be read.
     pub fn add_pack(&mut self, item: PackItem, table: Option<&PackTable>) -> Result<(), InventoryLimit> {
         debug_assert!(self.packs.last().is_none_or(|last| last.id < item.id), "packs are added in order");
         self.rows.push((self.blocks.len() as u32, table.is_some()));
@@ -45,7 +45,7 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
         Ok(())
     }
 
-    /// The inventory.
+    /// Makes the inventory.
     pub fn finish(mut self) -> Result<Inventory<'a, B>, InventoryLimit> {
         self.graph.finish()?;
         let (merged, scratch) = (self.graph.merged(), self.graph.scratch());
@@ -67,8 +67,8 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
             }
             let named = entry.block as usize;
             let block = if named < maps[segment].len() { maps[segment].get(named) } else { NOWHERE };
-            // Two segments may list the same copy: counted twice, it would seem to have a healthy twin. A client can
-            // give one id to all of its chunks, so that looking at each copy before would never end.
+            // Two segments may list the same copy. Counted twice, it would seem to have a healthy second copy. A client
+            // may give all its chunks the same id, so comparing each copy with all others could take for ever.
             let copy = |at: usize| (block_of.get(at), ordinals.get(at));
             let is_known = if at - first < FEW {
                 (first..at).any(|other| copy(other) == (block, entry.ordinal))
@@ -105,8 +105,8 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
     }
 }
 
-/// Counts a page as unread if the most trusted pack that holds it has no readable table. A thief may have written the tables of
-/// the less trusted packs, and the page in the other one can be healed: what it refers to must stay.
+/// Marks a page as unread if the most trusted pack that holds it has no readable table. A thief may have written the
+/// tables of less trusted packs, and the page in the trusted pack may yet be healed, so its references must stay.
 fn doubt_pages<B: AsRef<[u8]>>(inventory: &mut Inventory<'_, B>, is_read: impl Fn(u32) -> bool) {
     let mut doubted = Vec::new();
     let pages = inventory.copies().filter(|(_, item)| inventory.graph.is_page(item.id));
@@ -133,14 +133,14 @@ struct Finds<'a> {
     packs: &'a [PackItem],
     rows: &'a [(u32, bool)],
     blocks: List<BlockItem>,
-    /// How many of the blocks tables know.
+    /// The number of blocks that tables list.
     table_end: usize,
-    /// Blocks that no table knows: what the index says of them must do.
+    /// Blocks that no table lists, as the index describes them.
     extra: BTreeMap<(u32, u32), u32>,
 }
 
 impl Finds<'_> {
-    /// The number of each block of a segment; nowhere, if nobody knows its pack.
+    /// The number of each block of a segment; [`NOWHERE`] for blocks of unknown packs.
     fn map<B: AsRef<[u8]>>(&mut self, segment: &Segment<B>, scratch: &dyn Scratch) -> Column<u32> {
         let number = |at| self.packs.binary_search_by_key(&segment.pack(at)?.id, |pack| pack.id).ok();
         let packs: Vec<Option<usize>> = (0..segment.pack_count()).map(number).collect();
@@ -162,7 +162,7 @@ impl Finds<'_> {
         numbers
     }
 
-    /// The block of a pack that begins there.
+    /// The number of the pack's block that begins at `offset`.
     fn at(&self, pack: usize, offset: u32) -> Option<u32> {
         let mut low = self.rows[pack].0 as usize;
         let mut high = self.rows.get(pack + 1).map_or(self.table_end, |(next, _)| *next as usize);
@@ -178,7 +178,7 @@ impl Finds<'_> {
     }
 }
 
-/// The block of an entry in a pack that nobody knows.
+/// The block of an entry in an unknown pack.
 const NOWHERE: u32 = u32::MAX;
-/// So many copies of one id are compared with each other; more are looked up.
+/// The most copies of one id that are compared one by one; from there on, a set is used.
 const FEW: usize = 16;

@@ -1,5 +1,5 @@
-//! Graph: the ids of a domain and what its pages refer to, as numbers. An id costs a few bits, a reference four bytes, a
-//! page twelve, all in room that the host gives; the ids themselves stay in the segments.
+//! Graph: the ids of a domain and the references of its pages, as numbers in scratch storage. An id takes a few bits, a
+//! reference four bytes, a page twelve. The ids themselves stay in the segments.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,28 +17,28 @@ use crate::room::{List, Scratch};
 pub struct Graph<'a, B> {
     pub(super) scratch: &'a dyn Scratch,
     merged: Merged<B>,
-    /// The places where another id begins.
+    /// The positions of entries at which another id begins.
     starts: Ranked,
-    /// Whether a copy is a page, by id.
+    /// For each id, whether a copy of it is a page.
     pub(super) is_page: Bits,
-    /// Whether the references of a page are known, by id.
+    /// For each id, whether it is a page with known references.
     pub(super) is_read: Bits,
-    /// By height, one after another: the number of a page, or [`NONE`] if the domain does not have it; the number of the
-    /// pack whose table says so; how many references follow; and these, as numbers of ids. Those from the number of ids on stand for ids that the domain does not have.
-    /// Of a page whose copies disagree all are there and are followed.
+    /// For each height, the records of pages: the page's number, or [`NONE`] if the domain lacks it; the number of the
+    /// pack whose table lists it; its number of references; these, as numbers of ids. Numbers above those of ids stand
+    /// for absent ids. If copies of a page disagree, each has a record, and all are followed.
     pub(super) levels: Vec<List<u32>>,
     absent: BTreeMap<ChunkId, u32>,
     absent_ids: Vec<ChunkId>,
-    /// Ids of pages, and then of references, whose numbers are not known yet.
+    /// Ids of pages, then ids of references, whose numbers are not looked up yet.
     sought: [Shuffle; 2],
 }
 
 impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
-    /// The ids of these segments.
+    /// Numbers the ids of these segments.
     pub fn new(segments: Vec<Segment<B>>, scratch: &'a dyn Scratch) -> Result<Self, InventoryLimit> {
         let most: usize = segments.iter().map(Segment::len).sum();
         let mut starts = Bits::new(scratch, most);
-        // One bit for each place, though there may be fewer ids.
+        // One bit for each entry, although there may be fewer ids.
         let mut is_page = Bits::new(scratch, most);
         let (mut before, mut ids) = (None, 0);
         let merged = Merged::new(segments, scratch, |Placed { place, entry, .. }| {
@@ -64,9 +64,8 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
         })
     }
 
-    /// Takes what a table says of the pages it holds; of pages that have no copy in the index, nothing. Copies that claim
-    /// different references (a client of the domain lied in a table) are all followed: a lie can only keep more.
-    /// `pack` is a number of the caller's for it.
+    /// Adds the pages of a pack's table; `pack` is the caller's number for the pack. Ignores pages without a copy. If
+    /// copies claim different references (a client lied in a table), all are followed: a lie can only keep more.
     pub fn add_table(&mut self, pack: u32, table: &PackTable) -> Result<(), InventoryLimit> {
         for (at, id) in table.ids.iter().enumerate() {
             let Some(page) = table.page(at) else { continue };
@@ -75,7 +74,7 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
         Ok(())
     }
 
-    /// Takes the references of one page.
+    /// Adds the references of one page.
     pub fn add_page(&mut self, pack: u32, id: &ChunkId, page: PageView<'_>) -> Result<(), InventoryLimit> {
         let PageView { height, references, .. } = page;
         let height = height.min(limits::HEIGHT);
@@ -93,7 +92,7 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
         Ok(())
     }
 
-    /// Finds the numbers of everything that was added: only then references can be followed.
+    /// Looks up the numbers of everything added. Only then can references be followed.
     pub fn finish(&mut self) -> Result<(), InventoryLimit> {
         let [pages, references] = std::mem::take(&mut self.sought);
         for slice in pages.slices() {
@@ -114,7 +113,7 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
         Ok(())
     }
 
-    /// The numbers of what is sought; they are looked up in order, so that each id lies near the one before.
+    /// Looks up the numbers of ids in ascending order, so that consecutive lookups touch nearby memory.
     fn numbers(&self, mut sought: Vec<Sought>) -> Vec<(Sought, u32)> {
         sought.sort_unstable_by_key(|sought| sought.id);
         let ids: Vec<ChunkId> = sought.iter().map(|sought| sought.id).collect();
@@ -134,7 +133,7 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
         Ok(number)
     }
 
-    /// How many ids there are.
+    /// The number of ids.
     pub fn count(&self) -> u32 {
         self.starts.count()
     }
@@ -155,13 +154,12 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
         self.is_page.has(id)
     }
 
-    /// Ids that any page refers to and of which there is no copy, ascending.
+    /// Ids without a copy to which any page refers, ascending.
     pub fn absent_ids(&self) -> impl Iterator<Item = &ChunkId> + '_ {
         self.absent.keys()
     }
 
-    /// The packs whose tables refer from a page that the domain has to an id of which there is no copy, as far as that
-    /// passes the test.
+    /// The packs whose tables list a present page with a reference to an absent id that passes `is_meant`.
     pub fn packs_lacking(&self, is_meant: impl Fn(&ChunkId) -> bool) -> BTreeSet<u32> {
         let mut meant = Bits::new(self.scratch, self.absent_ids.len());
         (0..).zip(&self.absent_ids).filter(|(_, id)| is_meant(id)).for_each(|(number, _)| meant.set(number));
@@ -174,7 +172,7 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
         lacking.map(|(level, (_, references))| level.get(references.start - HEAD + 1)).collect()
     }
 
-    /// The id that a reference to what is not there stands for.
+    /// The id behind a reference to an absent id.
     pub(super) fn absent_id(&self, number: usize) -> Option<&ChunkId> {
         self.absent_ids.get(number)
     }
@@ -183,7 +181,7 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
         self.absent_ids.len()
     }
 
-    /// Who gives room for what is as large as the domain.
+    /// The scratch storage for data as large as the domain.
     pub fn scratch(&self) -> &'a dyn Scratch {
         self.scratch
     }
@@ -197,7 +195,7 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
     }
 }
 
-/// Not the number of any id.
+/// Stands for "no id".
 pub(super) const NONE: u32 = u32::MAX;
-/// Numbers before the references of a page.
+/// The number of words in a page's record before its references.
 pub(super) const HEAD: usize = 3;

@@ -1,4 +1,4 @@
-//! Inventory: everything one domain holds, as numbers.
+//! Inventory: everything that a domain holds, as numbers.
 
 use core::fmt;
 use std::collections::BTreeMap;
@@ -9,43 +9,43 @@ use crate::id::{ChunkId, PackId};
 use crate::index::Location;
 use crate::room::{Column, List};
 
-/// Everything one domain holds. A copy's number is its place among all entries of the segments, so that a copy costs six
-/// bytes and two bits, in room that the host gives.
+/// Everything that a domain holds. A copy's number is its position among all entries of the segments, so a copy takes
+/// six bytes and two bits of scratch storage.
 pub struct Inventory<'a, B> {
-    /// Ids and references.
+    /// The ids and references.
     pub graph: Graph<'a, B>,
     /// All packs.
     pub packs: Vec<PackItem>,
     pub(super) blocks: List<BlockItem>,
-    /// The block of each copy, and its position in that.
+    /// For each copy, its block, and its position in the block.
     pub(super) block_of: Column<u32>,
     pub(super) ordinals: Column<u16>,
-    /// Entries that are copies: not those in packs that nobody knows, nor those that two segments list.
+    /// The entries that count as copies. Entries in unknown packs and repeated entries do not.
     pub(super) is_copy: Bits,
-    /// The copies of ids that have many, by the first entry of the id, in the order in which they lie in packs.
+    /// For ids with many copies, by the id's first entry: its copies in the order of packs and offsets.
     pub(super) crowds: BTreeMap<u32, Vec<u32>>,
 }
 
 impl<B: AsRef<[u8]>> Inventory<'_, B> {
-    /// How many ids there are.
+    /// The number of ids.
     pub fn ids(&self) -> u32 {
         self.graph.count()
     }
 
-    /// How many entries there are: the numbers of copies are below.
+    /// The number of entries. Numbers of copies are below it.
     pub fn entries(&self) -> usize {
         self.block_of.len()
     }
 
-    /// How many blocks the packs have: their numbers are below.
+    /// The number of blocks. Numbers of blocks are below it.
     pub fn block_count(&self) -> usize {
         self.blocks.len()
     }
 
-    /// A block.
+    /// The block of a number.
     ///
     /// # Panics
-    /// If there are not so many.
+    /// If there is no such block.
     pub fn block(&self, number: u32) -> BlockItem {
         self.blocks.get(number as usize)
     }
@@ -55,7 +55,7 @@ impl<B: AsRef<[u8]>> Inventory<'_, B> {
         (0..).zip(self.blocks.iter())
     }
 
-    /// A copy. What is no copy is not asked about.
+    /// The copy of a number, which must be that of a copy.
     pub fn copy(&self, copy: u32) -> CopyItem {
         let id = self.graph.starts().rank(copy + 1) - 1;
         CopyItem { id, block: self.block_of.get(copy as usize), ordinal: self.ordinals.get(copy as usize) }
@@ -71,7 +71,7 @@ impl<B: AsRef<[u8]>> Inventory<'_, B> {
         })
     }
 
-    /// All copies with their ids, read as they lie in the segments.
+    /// All copies with their ids, in the order of the segments.
     pub fn copies_with_ids(&self) -> impl Iterator<Item = (u32, ChunkId, CopyItem)> + '_ {
         let mut id = 0;
         self.graph.merged().walk(0).filter_map(move |Placed { place, entry, .. }| {
@@ -88,7 +88,7 @@ impl<B: AsRef<[u8]>> Inventory<'_, B> {
         (start.unwrap_or(0)..end.unwrap_or(0)).filter(|copy| self.is_copy.has(*copy))
     }
 
-    /// The copy of an id that lies there; none if the inventory does not know it.
+    /// The number of the copy of an id at a location; none if the inventory has no such copy.
     pub fn copy_at(&self, id: &ChunkId, place: &Location) -> Option<u32> {
         let wanted = (place.pack, place.offset, place.ordinal);
         let number = self.graph.number(id)?;
@@ -98,7 +98,7 @@ impl<B: AsRef<[u8]>> Inventory<'_, B> {
         }
     }
 
-    /// Where a copy lies.
+    /// A copy's pack, its block's offset, and its position in the block.
     pub(super) fn lies_at(&self, copy: u32) -> (PackId, u32, u16) {
         let block = self.block(self.block_of.get(copy as usize));
         (self.packs[block.pack as usize].id, block.offset, self.ordinals.get(copy as usize))

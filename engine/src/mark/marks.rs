@@ -1,4 +1,4 @@
-//! Marks: what the overlay says of each copy, in two bytes and a bit.
+//! Marks: the overlay's marks of all copies, in two bytes and a bit each.
 
 use std::collections::BTreeMap;
 
@@ -6,19 +6,19 @@ use super::bits::Bits;
 use crate::room::{Column, Scratch};
 use crate::time::Time;
 
-/// A copy's overlay, as far as prune needs it.
+/// The mark of a copy, as far as prune needs it.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Mark {
-    /// Since when it is flagged, if it is.
+    /// When it was flagged, if it is.
     pub flagged: Option<Time>,
-    /// Whether somebody who has the data shall upload it again.
+    /// Whether a client that has the data should upload it again.
     pub wanted: bool,
 }
 
 /// The marks of all copies, by number.
 #[derive(Debug)]
 pub struct Marks {
-    /// One more than the position of a time; 0 for what is not flagged.
+    /// One more than the position of the time in `times`; 0 for copies that are not flagged.
     since: Column<u16>,
     times: Vec<Time>,
     positions: BTreeMap<Time, u16>,
@@ -26,7 +26,7 @@ pub struct Marks {
 }
 
 impl Marks {
-    /// No marks of so many copies.
+    /// Starts with no marks for this many copies.
     pub fn new(scratch: &dyn Scratch, copies: usize) -> Self {
         let (since, wanted) = (Column::new(scratch, copies), Bits::new(scratch, copies));
         Self { since, times: Vec::new(), positions: BTreeMap::new(), wanted }
@@ -46,13 +46,13 @@ impl Marks {
         Mark { flagged, wanted: self.wanted.has(copy) }
     }
 
-    /// The copies that have a mark, and these.
+    /// All copies with a mark, and their marks.
     pub fn iter(&self) -> impl Iterator<Item = (u32, Mark)> + '_ {
         (0..self.since.len() as u32).map(|copy| (copy, self.get(copy))).filter(|(_, mark)| *mark != Mark::default())
     }
 
-    /// Every prune flags at one time, so there are few. If there are too many all the same, what is flagged seems to have
-    /// been flagged later than it was, and stays longer.
+    /// Each prune flags all copies with one time, so there are few times. If there are too many, a copy gets a later
+    /// time than its own, and so stays longer.
     fn position(&mut self, time: Time) -> u16 {
         if let Some(position) = self.positions.get(&time) {
             return *position;

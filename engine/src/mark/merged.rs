@@ -1,5 +1,5 @@
-//! Merged: the segments of a domain as one sorted list of entries. An entry is known by its place: how many come before
-//! it. Ids stay where they are, in the segments; a place costs no memory but that of a few cursors now and then.
+//! Merged: the segments of a domain as one sorted list of entries. An entry's place is the number of entries before it.
+//! Ids stay in the segments; finding places takes no memory except a few cursors at regular places.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -8,37 +8,36 @@ use crate::id::ChunkId;
 use crate::index::{Segment, SegmentEntry};
 use crate::room::{List, Scratch};
 
-/// More entries than one run of a job takes.
+/// A domain has more items than a job can handle.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("a domain has more than {MOST} {what}")]
 pub struct InventoryLimit {
-    /// Of what there are too many.
+    /// The kind of item.
     pub what: &'static str,
 }
 
-/// The segments of a domain as one sorted list.
+/// The segments of a domain, as one sorted list.
 #[derive(Debug)]
 pub(super) struct Merged<B> {
     segments: Vec<Segment<B>>,
-    /// The least and the greatest id of each, if it has any: most segments of a large domain do not cover an id.
+    /// The smallest and largest id of each segment, if any: most segments of a large domain do not cover a given id.
     bounds: Vec<Option<(ChunkId, ChunkId)>>,
-    /// The cursors of all segments at every so many places.
+    /// The cursors of all segments at every `every`-th place.
     cursors: List<u32>,
     every: u32,
     count: u32,
 }
 
-/// An entry of the list.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Placed {
     pub(super) place: u32,
-    /// Its segment.
+    /// The position of its segment.
     pub(super) segment: usize,
     pub(super) entry: SegmentEntry,
 }
 
 impl<B: AsRef<[u8]>> Merged<B> {
-    /// Joins segments; `visit` gets every entry once, in order.
+    /// Joins segments. Calls `visit` with every entry once, in order.
     pub(super) fn new(
         segments: Vec<Segment<B>>,
         scratch: &dyn Scratch,
@@ -47,7 +46,7 @@ impl<B: AsRef<[u8]>> Merged<B> {
         let count: usize = segments.iter().map(Segment::len).sum();
         let count = u32::try_from(count).ok().filter(|count| *count < MOST);
         let count = count.ok_or(InventoryLimit { what: "entries" })?;
-        // The more segments there are, the more a place takes.
+        // Each stored place takes a cursor per segment, so with many segments fewer places are stored.
         let every = EVERY.saturating_mul((segments.len() / FEW).max(1) as u32);
         let mut cursors = List::default();
         let mut walk = Walk::new(&segments, 0, vec![0; segments.len()]);
@@ -78,13 +77,13 @@ impl<B: AsRef<[u8]>> Merged<B> {
         let cursors = if at + self.segments.len() <= self.cursors.len() {
             (at..at + self.segments.len()).map(|at| self.cursors.get(at)).collect()
         } else {
-            // Behind the last place there is nothing.
+            // No entry follows the last stored place.
             self.segments.iter().map(|segment| segment.len() as u32).collect()
         };
         Walk::new(&self.segments, from / self.every * self.every, cursors).skip((from % self.every) as usize)
     }
 
-    /// The place of the first entry of an id; none if no segment has it.
+    /// The place of an id's first entry; none if no segment has the id.
     pub(super) fn place_of(&self, id: &ChunkId) -> Option<u32> {
         let mut is_there = false;
         let mut place = 0;
@@ -102,10 +101,10 @@ impl<B: AsRef<[u8]>> Merged<B> {
         is_there.then_some(place)
     }
 
-    /// The same of many ids, which ascend.
+    /// Like [`Merged::place_of`], for many ids in ascending order.
     pub(super) fn places_of(&self, ids: &[ChunkId]) -> Vec<Option<u32>> {
         let (mut places, mut is_there) = (vec![0; ids.len()], vec![false; ids.len()]);
-        // Entries of segments that end before an id, counted where the first such id is.
+        // For the first id after the end of each segment, the number of entries in those segments.
         let mut behind = vec![0; ids.len() + 1];
         for (segment, bounds) in self.segments.iter().zip(&self.bounds) {
             let Some((first, last)) = bounds else { continue };
@@ -159,8 +158,8 @@ impl<B: AsRef<[u8]>> Iterator for Walk<'_, B> {
     }
 }
 
-/// Entries of a domain, and references of its pages, that a job takes.
+/// The most entries of a domain, and references of its pages, that a job can handle.
 pub(super) const MOST: u32 = u32::MAX - 1;
-/// Places between cursors, for so few segments.
+/// The distance in places between stored cursors, for up to `FEW` segments.
 const EVERY: u32 = 256;
 const FEW: usize = 16;

@@ -1,4 +1,4 @@
-//! Mark: which ids are reached from which pages, over an inventory of one domain held as numbers instead of ids.
+//! Mark: finds which ids are reachable from which pages, over an inventory of one domain as numbers.
 
 mod bits;
 mod builder;
@@ -24,18 +24,18 @@ use crate::room::Row;
 use crate::state::PackRecord;
 use crate::time::Time;
 
-/// A pack of the domain, as the store and the state know it.
+/// A pack of the domain, from its record and the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackItem {
     /// Its name.
     pub id: PackId,
-    /// Where it lies.
+    /// The folder in which it is stored.
     pub place: Place,
-    /// What it holds.
+    /// Whether it holds chunks or pages.
     pub kind: PackKind,
     /// Its length in the store.
     pub length: u64,
-    /// Whether its bytes are there and not known to be damaged.
+    /// Whether its bytes exist and are not known to be damaged.
     pub is_healthy: bool,
     /// How far its table is believed.
     pub trust: Trust,
@@ -44,23 +44,23 @@ pub struct PackItem {
 }
 
 impl PackItem {
-    /// The pack of a record.
+    /// Makes an item from a pack's record.
     pub fn of(id: PackId, record: &PackRecord, is_healthy: bool, trust: Trust) -> Self {
         let PackRecord { place, kind, length, accepted, .. } = *record;
         Self { id, place, kind, length, is_healthy, trust, accepted }
     }
 }
 
-/// How far the table of a pack is believed. The greater counts before the lesser.
+/// How far a pack's table is trusted. A greater value takes precedence.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Trust {
-    /// Its client was revoked, and the last good manifest came before the one that names it.
+    /// The pack's client is revoked, and the claim came after its last good manifest.
     Excluded,
-    /// A full client has named it without the owner's signature, which it could have given.
+    /// A full client claimed the pack without the owner's signature, which it could have added.
     Doubted,
-    /// A client that cannot read has named it, and nobody has compared it with its ids.
+    /// A client without read access claimed the pack, and nobody has compared its content with its ids.
     Claimed,
-    /// The owner has signed it, or prune has made it of such packs.
+    /// The owner signed the pack, or prune made it from such packs.
     Proven,
 }
 
@@ -69,20 +69,20 @@ pub enum Trust {
 pub struct BlockItem {
     /// Its pack, as a number in [`Inventory::packs`].
     pub pack: u32,
-    /// Where it starts.
+    /// Its offset in the pack.
     pub offset: u32,
-    /// Its stored bytes.
+    /// Its stored length in bytes.
     pub length: u32,
-    /// Entries it was made with, present in the index or not.
+    /// The number of entries it was made with, whether still in the index or not.
     pub entries: u32,
 }
 
-/// One present copy of an id: an entry of the index.
+/// A copy of an id: an entry of the index.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct CopyItem {
-    /// The id, as a number in the inventory.
+    /// The id's number in the inventory.
     pub id: u32,
-    /// Its block, by its number in the inventory.
+    /// The block's number in the inventory.
     pub block: u32,
     /// Its position in the block.
     pub ordinal: u16,

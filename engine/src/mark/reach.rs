@@ -1,5 +1,5 @@
-//! Reach: following references. A page refers only to what is lower, so that pages are read once, from the highest to the
-//! lowest, as they lie: nothing is looked for, and nothing is held but a bit for each id.
+//! Reach: follows references. A page refers only to lower ones, so pages are read once, from the highest to the lowest,
+//! in the order of their records. This needs no lookups, and only a bit of memory for each id.
 
 use core::ops::Range;
 
@@ -8,19 +8,19 @@ use super::graph::{Graph, HEAD, NONE};
 use crate::id::ChunkId;
 use crate::room::{Column, List};
 
-/// What was reached.
+/// The result of following references.
 #[derive(Debug)]
 pub struct Reach {
-    /// One bit for each id.
+    /// The set of reached ids.
     pub reached: Bits,
-    /// Ids that were referred to and have no copy.
+    /// Ids without a copy that were referred to.
     pub unresolved: Vec<ChunkId>,
-    /// Pages that were reached and whose references cannot be read: what lies below them is unknown.
+    /// Reached pages whose references cannot be read: what they refer to is unknown.
     pub unread: Vec<ChunkId>,
 }
 
 impl<B: AsRef<[u8]>> Graph<'_, B> {
-    /// Follows references from pages; ids that the domain lacks are gathered in [`Reach::unresolved`].
+    /// Follows references from these pages. Ids without a copy go to [`Reach::unresolved`].
     pub fn reach(&self, pages: impl IntoIterator<Item = ChunkId>) -> Reach {
         let mut reached = Bits::new(self.scratch, self.count() as usize);
         let mut unresolved = Vec::new();
@@ -33,7 +33,7 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
         self.follow(reached, unresolved)
     }
 
-    /// The same from pages that are given by their numbers.
+    /// Like [`Graph::reach`], from pages given by their numbers.
     pub fn reach_from(&self, pages: impl IntoIterator<Item = u32>) -> Reach {
         let mut reached = Bits::new(self.scratch, self.count() as usize);
         pages.into_iter().for_each(|number| reached.set(number));
@@ -57,7 +57,7 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
                         None if reached.has(number) => {}
                         None => {
                             reached.set(number);
-                            // Only if a table lies about heights.
+                            // This happens only if a table lies about heights.
                             is_late |= passed.has(number);
                         }
                     }
@@ -71,12 +71,11 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
         Reach { reached, unresolved, unread }
     }
 
-    /// The pages from which something is reached that passes the test, as far as these are not spared; the test gets the
-    /// numbers of ids, and none for what the domain does not have.
+    /// The pages, except spared ones, that lead to an id that passes `is_sought`. It gets none for an absent id.
     pub fn above(&self, is_sought: impl Fn(Option<u32>) -> bool, is_spared: impl Fn(u32) -> bool) -> Bits {
         let mut above = Bits::new(self.scratch, self.count() as usize);
         let mut is_late = true;
-        // The lowest come first, so that one time is enough; the other shows that it was.
+        // Low pages come first, so one pass is usually enough; another pass confirms it.
         while is_late {
             is_late = false;
             for (page, mut references) in self.levels.iter().flat_map(pages) {
@@ -93,13 +92,13 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
         above
     }
 
-    /// The order in which who reads the pages one after another, each with all below it, first meets each id: a place for
-    /// each id from 1 on, 0 for those that are not met.
+    /// The order in which ids are first met when these pages are read one after another, each with everything below it.
+    /// Positions count from 1; 0 is for ids that are not met.
     pub fn order(&self, pages: impl IntoIterator<Item = ChunkId>) -> Column<u32> {
         let mut is_known = Bits::new(self.scratch, self.count() as usize);
         self.is_page.iter().for_each(|page| is_known.set(page));
         let known = Ranked::new(self.scratch, is_known);
-        // Where the references of each page are; one more, for 0 says that they are unknown. Of several copies one will do.
+        // The place of each page's record plus one; 0 if unknown. If a page has several records, any of them will do.
         let mut lies_at: Column<u64> = Column::new(self.scratch, known.count() as usize);
         for (height, level) in self.levels.iter().enumerate() {
             for (page, references) in records(level) {
@@ -132,12 +131,12 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
     }
 }
 
-/// The pages of one height that the domain has, with their references, as they lie.
+/// The present pages of one height, with their references, in the order of their records.
 fn pages(level: &List<u32>) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + '_)> + '_ {
     records(level).map(|(page, references)| (page, references.map(|at| level.get(at))))
 }
 
-/// The pages of one height that the domain has, with the places of their references.
+/// The present pages of one height, with the positions of their references.
 pub(super) fn records(level: &List<u32>) -> impl Iterator<Item = (u32, Range<usize>)> + '_ {
     let mut at = 0;
     let all = core::iter::from_fn(move || {

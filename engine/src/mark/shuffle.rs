@@ -1,30 +1,30 @@
-//! Shuffle: ids that are to be looked up, dealt out by how they begin. What is looked up together then lies in one part of
-//! every segment, however large these are.
+//! Shuffle: distributes ids by their first bytes before they are looked up. So ids that are looked up together lie in
+//! one part of every segment, however large segments are.
 
 use crate::id::ChunkId;
 use crate::limits;
 use crate::room::{List, Row, Scratch};
 
-/// An id, and where its number is wanted.
+/// An id, and the place where its number is to be stored.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sought {
     pub(super) id: ChunkId,
     pub(super) place: Place,
 }
 
-/// Where a number goes: the height of a page, where its record begins among those of that height, and the page's own number
-/// or that of one of its references.
+/// Where a number is to be stored: the height of a page, the start of its record, and whether it is the page's own
+/// number or that of one of its references.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Place(u64);
 
 impl Place {
-    /// Of a page's own number; none if there are more records than can be told apart.
+    /// The place of a page's own number; none if `start` is too large to be encoded.
     pub(super) fn new(height: u8, start: usize) -> Option<Self> {
         let start = u64::try_from(start).ok().filter(|start| *start < 1 << START)?;
         Some(Self(start << (HEIGHT + REFERENCE) | u64::from(height)))
     }
 
-    /// Of a reference of that page, which are numbered from 1 on.
+    /// The place of one of the page's references, counted from 1.
     pub(super) fn of_reference(self, number: u32) -> Self {
         debug_assert!(number <= limits::PAGE_REFERENCES, "a page has not so many");
         Self(self.0 | u64::from(number) << HEIGHT)
@@ -38,7 +38,7 @@ impl Place {
         (self.0 >> (HEIGHT + REFERENCE)) as usize
     }
 
-    /// The number of the reference; 0 for the page itself.
+    /// The position of the reference; 0 for the page itself.
     pub(super) fn reference(self) -> usize {
         (self.0 >> HEIGHT & ((1 << REFERENCE) - 1)) as usize
     }
@@ -58,29 +58,29 @@ impl Row for Sought {
     }
 }
 
-/// What is sought, in parts whose ids follow each other.
+/// Ids to look up, in parts by their first bytes.
 #[derive(Debug, Default)]
 pub(super) struct Shuffle {
     parts: Vec<List<Sought>>,
 }
 
 impl Shuffle {
-    /// For a domain of about so many ids.
+    /// Makes parts for a domain of about this many ids.
     pub(super) fn new(ids: u32) -> Self {
         let parts = (ids / PART).clamp(1, PARTS);
-        // Of many, what is too short for a file would be much memory together.
+        // With many parts, lists too short for a file would take much memory together.
         let part = if parts < 8 { List::default } else { List::long };
         Self { parts: (0..parts).map(|_| part()).collect() }
     }
 
     pub(super) fn push(&mut self, scratch: &dyn Scratch, sought: Sought) {
-        // Ids are spread evenly; if they are not, it only takes longer.
+        // Ids are evenly spread; if they are not, lookups only take longer.
         let head = sought.id.as_bytes().first_chunk().map_or(0, |head| u64::from(u32::from_be_bytes(*head)));
         let part = (head * self.parts.len() as u64) >> 32;
         self.parts[part as usize].push(scratch, sought);
     }
 
-    /// Everything, a slice at a time; what a part takes is given back with its last.
+    /// All ids, a slice at a time. A part's storage is freed with its last slice.
     pub(super) fn slices(self) -> impl Iterator<Item = Vec<Sought>> {
         self.parts.into_iter().flat_map(|part| {
             (0..part.len()).step_by(SLICE).map(move |from| {
@@ -91,15 +91,14 @@ impl Shuffle {
     }
 }
 
-/// Bits of a place that tell the height, and the reference: [`limits::HEIGHT`], [`limits::PAGE_REFERENCES`]. The others tell
-/// the record.
+/// The bits of a place for height ([`limits::HEIGHT`]) and reference ([`limits::PAGE_REFERENCES`]), then the start.
 const HEIGHT: u32 = 5;
 const REFERENCE: u32 = 21;
 const START: u32 = u64::BITS - HEIGHT - REFERENCE;
-/// Ids of a part, about, and parts at most.
+/// The approximate number of ids in a part, and the most parts.
 const PART: u32 = if cfg!(test) { 8 } else { 1 << 18 };
 const PARTS: u32 = 4_096;
-/// What is looked up together, of about 120 bytes each.
+/// How many ids are looked up together, at about 120 bytes each.
 const SLICE: usize = if cfg!(test) { 16 } else { 1 << 18 };
 
 #[cfg(test)]

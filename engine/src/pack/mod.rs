@@ -1,7 +1,7 @@
-//! Packs: sealed blocks collected into objects of a size that suits the store, each closed by a table in the clear.
+//! Packs: sealed blocks collected into objects of a suitable size, each with a table in the clear at its end.
 //!
-//! The table tells without any key which chunks or pages a pack holds and what its pages refer to; the index, mark and
-//! prune live on it. A reader takes the trailer first, then the table, then the header.
+//! The table lists a pack's chunks or pages, and the references of pages. It needs no key, and index, mark and prune
+//! rely on it. A reader fetches the trailer first, then table and header.
 
 mod read;
 mod table;
@@ -11,7 +11,7 @@ pub use read::{PackError, TRAILER_BYTES, Trailer, parse, parse_table};
 pub use table::{BlockRow, PackTable, PageRow, PageView, Pages};
 pub use write::{Pack, PackLimit, PackWriter};
 
-/// What the blocks of a pack hold.
+/// The kind of items in a pack.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum PackKind {
     /// Chunks.
@@ -21,7 +21,7 @@ pub enum PackKind {
 }
 
 impl PackKind {
-    /// Reads the kind as packs, segments and state write it.
+    /// Decodes the kind, as packs, segments and state encode it.
     pub fn from_byte(byte: u8) -> Option<Self> {
         match byte {
             0 => Some(PackKind::Data),
@@ -34,9 +34,9 @@ impl PackKind {
 const HEAD_MAGIC: &[u8; 8] = b"COPALPAK";
 const END_MAGIC: &[u8; 8] = b"COPALEND";
 const VERSION: u8 = 1;
-/// Bytes of the header before the session records.
+/// The length of the header before its session records.
 const HEADER: usize = 48;
-/// What the table spends on a block, on a chunk, on a page and on a reference.
+/// The lengths of a table's rows: for a block, a chunk, a page, and a reference of a page.
 const BLOCK_ROW: usize = 24;
 const CHUNK_ROW: usize = 24;
 const PAGE_ROW: usize = 56;

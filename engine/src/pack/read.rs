@@ -1,4 +1,4 @@
-//! Reading packs: the trailer tells where the table and the header are, so a host fetches no more than it needs.
+//! Reads packs. The trailer tells where table and header are, so that a host fetches only what it needs.
 
 use core::ops::Range;
 
@@ -12,16 +12,16 @@ use crate::limits::{
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 
-/// Bytes at the end of a pack that tell where its table is.
+/// The length of the trailer at the end of a pack.
 pub const TRAILER_BYTES: usize = 32;
 
-/// Bytes that are not a pack.
+/// Why bytes are not a pack.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackError {
     /// The object is shorter than any pack, or longer than the format allows.
     #[error("no pack has {0} bytes")]
     Length(u64),
-    /// One of the parts in the clear is malformed; the offset counts from its start.
+    /// A part in the clear is malformed; the error's offset counts from the start of that part.
     #[error("malformed {part} of a pack")]
     Malformed {
         /// `header`, `table` or `trailer`.
@@ -32,7 +32,7 @@ pub enum PackError {
     },
 }
 
-/// The last bytes of a pack: how much it holds, and where its header and table are.
+/// The trailer of a pack: its numbers of blocks and entries, and the lengths of header and table.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Trailer {
     blocks: u32,
@@ -44,7 +44,7 @@ pub struct Trailer {
 }
 
 impl Trailer {
-    /// Reads the last [`TRAILER_BYTES`] bytes of a pack of that length.
+    /// Parses the last [`TRAILER_BYTES`] bytes of a pack of this length.
     pub fn parse(last: &[u8], pack_length: u64) -> Result<Self, PackError> {
         if pack_length > PACK_BYTES || pack_length < (HEADER + BLOCK_ROW + CHUNK_ROW + TRAILER_BYTES) as u64 {
             return Err(PackError::Length(pack_length));
@@ -81,39 +81,39 @@ impl Trailer {
         Ok(Self { blocks, entries, references, table_length, header_length, pack_length })
     }
 
-    /// How many blocks the pack has.
+    /// The number of blocks.
     pub fn blocks(&self) -> u32 {
         self.blocks
     }
 
-    /// How many chunks or pages the pack has.
+    /// The number of chunks or pages.
     pub fn entries(&self) -> u32 {
         self.entries
     }
 
-    /// Bytes of the header.
+    /// The length of the header in bytes.
     pub fn header_length(&self) -> u32 {
         self.header_length
     }
 
-    /// Bytes of the table.
+    /// The length of the table in bytes.
     pub fn table_length(&self) -> u32 {
         self.table_length
     }
 
-    /// Where the header lies in the pack.
+    /// The range of the header in the pack.
     pub fn header_range(&self) -> Range<u64> {
         0..u64::from(self.header_length)
     }
 
-    /// Where the table lies in the pack.
+    /// The range of the table in the pack.
     pub fn table_range(&self) -> Range<u64> {
         let end = self.pack_length - TRAILER_BYTES as u64;
         end - u64::from(self.table_length)..end
     }
 }
 
-/// Reads header and table, which were fetched from where the trailer says they are.
+/// Parses header and table, fetched from the ranges of the trailer.
 pub fn parse_table(trailer: &Trailer, header: &[u8], table: &[u8]) -> Result<PackTable, PackError> {
     let (kind, domain, sessions) =
         decode_header(trailer, header).map_err(|source| PackError::Malformed { part: "header", source })?;
@@ -122,7 +122,7 @@ pub fn parse_table(trailer: &Trailer, header: &[u8], table: &[u8]) -> Result<Pac
     Ok(PackTable { kind, domain, sessions, blocks, ids, pages })
 }
 
-/// Reads the table of a pack that is in memory as a whole.
+/// Parses the table of a whole pack in memory.
 pub fn parse(bytes: &[u8]) -> Result<PackTable, PackError> {
     let length = bytes.len() as u64;
     let last = bytes.last_chunk::<TRAILER_BYTES>().ok_or(PackError::Length(length))?;

@@ -1,72 +1,72 @@
-//! Table: what a pack holds, in few large allocations.
+//! Table: the content of a pack, in few large allocations.
 
 use core::ops::Range;
 
 use super::{BLOCK_ROW, CHUNK_ROW, PAGE_ROW, PackKind, REFERENCE, TRAILER_BYTES};
 use crate::id::{ChunkId, DomainId};
 
-/// What a pack holds: its session records, its blocks and their chunks or pages.
+/// The content of a pack: its session records, its blocks, and their chunks or pages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackTable {
-    /// Chunks or pages.
+    /// Whether it holds chunks or pages.
     pub kind: PackKind,
     /// The domain of everything in the pack.
     pub domain: DomainId,
     /// The records of the sessions that sealed the blocks.
     pub sessions: Vec<Vec<u8>>,
-    /// The blocks, in the order in which they lie in the pack.
+    /// The blocks, in the order of their offsets.
     pub blocks: Vec<BlockRow>,
     /// The ids of all chunks or pages, block by block.
     pub ids: Vec<ChunkId>,
-    /// What is told of each page, in the order of `ids`; empty in a data pack.
+    /// The rows of all pages, in the order of `ids`; empty in a data pack.
     pub pages: Pages,
 }
 
 /// A block in a pack.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRow {
-    /// Where the block starts in the pack.
+    /// The block's offset in the pack.
     pub offset: u32,
-    /// Its bytes.
+    /// The block's length in bytes.
     pub length: u32,
-    /// The position of its session's record in the pack.
+    /// The position of its session's record among the pack's sessions.
     pub session: u16,
     /// Its number within the session.
     pub counter: u64,
-    /// Its entries, as positions in the table's ids.
+    /// The positions of its entries in the table's `ids`.
     pub entries: Range<u32>,
 }
 
-/// What a tree pack tells of a page, in a form that owns its references.
+/// A page's row in a tree pack's table, with owned references.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PageRow {
-    /// The page of an earlier snapshot that this one takes the place of: a hint for ingest, which then looks up less.
+    /// The page of an earlier snapshot that this one replaces: a hint.
     pub replaces: Option<ChunkId>,
-    /// One more than the largest height of what the page refers to; chunks have 0.
+    /// One more than the greatest height of its references; chunks have height 0.
     pub height: u8,
-    /// What the page refers to, each id once, in order of first use.
+    /// The ids that the page refers to, each once, in order of first use.
     pub references: Vec<ChunkId>,
 }
 
 impl PageRow {
-    /// The same, borrowed.
+    /// The same row, borrowed.
     pub fn view(&self) -> PageView<'_> {
         PageView { replaces: self.replaces, height: self.height, references: &self.references }
     }
 }
 
-/// What a tree pack tells of a page.
+/// A page's row in a tree pack's table.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct PageView<'a> {
-    /// The page of an earlier snapshot that this one takes the place of: a hint.
+    /// The page of an earlier snapshot that this one replaces: a hint.
     pub replaces: Option<ChunkId>,
-    /// One more than the largest height of what the page refers to.
+    /// One more than the greatest height of its references.
     pub height: u8,
-    /// What the page refers to, each id once, in order of first use.
+    /// The ids that the page refers to, each once, in order of first use.
     pub references: &'a [ChunkId],
 }
 
-/// What a tree pack tells of all its pages.
+/// The rows of all pages of a tree pack.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pages {
     heights: Vec<u8>,
@@ -76,12 +76,12 @@ pub struct Pages {
 }
 
 impl Pages {
-    /// How many pages there are.
+    /// The number of pages.
     pub fn len(&self) -> usize {
         self.heights.len()
     }
 
-    /// Whether there is none, as in every data pack.
+    /// Whether there are no pages, as in every data pack.
     pub fn is_empty(&self) -> bool {
         self.heights.is_empty()
     }
@@ -94,12 +94,12 @@ impl Pages {
         Some(PageView { replaces, height, references })
     }
 
-    /// All pages in order.
+    /// All rows in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = PageView<'_>> {
         (0..self.len()).map(|at| self.get(at).expect("positions below the number of pages have a page"))
     }
 
-    /// The references of all pages, one page after the other.
+    /// The references of all pages, page by page.
     pub fn references(&self) -> &[ChunkId] {
         &self.references
     }
@@ -133,19 +133,19 @@ impl Pages {
 }
 
 impl PackTable {
-    /// Bytes of the table as it stands in the pack.
+    /// The length of the encoded table.
     pub fn table_length(&self) -> u32 {
         let row = if self.kind == PackKind::Data { CHUNK_ROW } else { PAGE_ROW };
         (self.blocks.len() * BLOCK_ROW + self.ids.len() * row + self.pages.references.len() * REFERENCE) as u32
     }
 
-    /// Bytes of the whole pack.
+    /// The length of the whole pack.
     pub fn pack_length(&self) -> u64 {
         let blocks_end = self.blocks.last().map_or(0, |block| u64::from(block.offset) + u64::from(block.length));
         blocks_end + u64::from(self.table_length()) + TRAILER_BYTES as u64
     }
 
-    /// What the table tells of the page at a position in `ids`; none in a data pack.
+    /// The row of the page at a position in `ids`; none in a data pack.
     pub fn page(&self, at: usize) -> Option<PageView<'_>> {
         self.pages.get(at)
     }
@@ -155,7 +155,7 @@ impl PackTable {
         self.page(at).map_or(0, |page| page.height)
     }
 
-    /// The ids of a block's chunks or pages; their positions in it are their ordinals.
+    /// The ids of a block's chunks or pages, by their positions in the block.
     pub fn block_ids(&self, block: &BlockRow) -> &[ChunkId] {
         self.ids.get(block.entries.start as usize..block.entries.end as usize).unwrap_or_default()
     }
@@ -168,5 +168,5 @@ impl PackTable {
     }
 }
 
-/// Stands in the table for "replaces no page".
+/// Encodes that a page replaces no other.
 const NO_PAGE: ChunkId = ChunkId([0; ChunkId::LEN]);

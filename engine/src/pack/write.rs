@@ -1,4 +1,4 @@
-//! Writing packs.
+//! Writes packs.
 
 use super::read::trailer_bytes;
 use super::{BLOCK_ROW, BlockRow, HEAD_MAGIC, HEADER, PackKind, PackTable, PageView, Pages, TRAILER_BYTES, VERSION};
@@ -19,54 +19,54 @@ pub struct Pack {
     pub table: PackTable,
 }
 
-/// Why a pack does not take a block, or cannot be started.
+/// Why a pack cannot be started or does not take a block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PackLimit {
-    /// The block belongs into the next pack.
+    /// There is no room left: the block belongs into the next pack.
     #[error("the pack has no room for another block of {bytes} bytes and {entries} entries")]
     Full {
-        /// Bytes of the sealed block.
+        /// The length of the sealed block.
         bytes: usize,
-        /// Its chunks or pages.
+        /// The number of its chunks or pages.
         entries: usize,
     },
     /// No pack can hold a block of this size.
     #[error("a sealed block of {0} bytes fits into no pack")]
     BlockBytes(usize),
-    /// No pack can hold a block with so many chunks or pages, or with none.
+    /// No pack can hold a block with this many chunks or pages.
     #[error("a block of {0} entries fits into no pack")]
     BlockEntries(usize),
     /// Too many session records, or none.
     #[error("a pack cannot hold {0} session records")]
     Sessions(usize),
-    /// A session record that no reader would take.
+    /// A session record that is too long for readers.
     #[error("a session record of {0} bytes is too long")]
     SessionRecord(usize),
-    /// The block names a session that the pack has no record of.
+    /// The pack has no record of the block's session.
     #[error("the pack has no record of the session at position {0}")]
     Session(u16),
-    /// More blocks under one session key than a reader accepts.
+    /// The block's counter is beyond what readers accept for one session key.
     #[error("block number {0} exceeds what one session key may seal")]
     Counter(u64),
-    /// A tree pack tells something of each page, a data pack of no chunk.
+    /// The number of page rows is wrong: one for each page of a tree pack, none in a data pack.
     #[error("a block of {entries} entries came with rows for {pages} pages")]
     Pages {
-        /// Ids in the block.
+        /// The number of ids in the block.
         entries: usize,
-        /// Rows that came with them.
+        /// The number of page rows.
         pages: usize,
     },
-    /// A page that no reader would take.
+    /// A page whose height or number of references is too large for readers.
     #[error("a page of height {height} with {references} references fits into no pack")]
     Page {
         /// Its height.
         height: u8,
-        /// How much it refers to.
+        /// The number of its references.
         references: usize,
     },
 }
 
-/// Collects sealed blocks. It never closes by itself: the caller compares [`PackWriter::len`] with its target.
+/// Collects sealed blocks. The caller decides when to finish, by comparing [`PackWriter::len`] with its target.
 #[derive(Clone, Debug)]
 pub struct PackWriter {
     bytes: Vec<u8>,
@@ -74,7 +74,7 @@ pub struct PackWriter {
 }
 
 impl PackWriter {
-    /// Starts a pack whose blocks were sealed in these sessions. The random bytes keep its name from being made twice.
+    /// Starts a pack with the records of these sessions. The random bytes make its name unique.
     pub fn new(kind: PackKind, domain: DomainId, random: [u8; 16], sessions: Vec<Vec<u8>>) -> Result<Self, PackLimit> {
         if sessions.is_empty() || sessions.len() > usize::from(PACK_SESSIONS) {
             return Err(PackLimit::Sessions(sessions.len()));
@@ -87,13 +87,12 @@ impl PackWriter {
         Ok(Self { bytes, table })
     }
 
-    /// Makes room for a pack of so many bytes.
+    /// Reserves memory for a pack of this length.
     pub fn reserve(&mut self, bytes: usize) {
         self.bytes.reserve(bytes.min(PACK_BYTES as usize).saturating_sub(self.bytes.len()));
     }
 
-    /// Appends a sealed block with the ids of what it holds and, in a tree pack, what is told of each of its pages.
-    /// A refused block leaves the pack as it was.
+    /// Appends a sealed block with its ids and, in a tree pack, a row for each page. A refused block changes nothing.
     pub fn add_block<'p>(
         &mut self,
         stored: &[u8],
@@ -121,34 +120,34 @@ impl PackWriter {
         Ok(())
     }
 
-    /// Bytes the pack would have if it were finished now.
+    /// The length of the pack if it were finished now.
     pub fn len(&self) -> usize {
         self.bytes.len() + self.table.table_length() as usize + TRAILER_BYTES
     }
 
-    /// Bytes header and table would have then: what an ingest reads of the pack.
+    /// The length of header and table, which ingest reads, if the pack were finished now.
     pub fn clear_length(&self) -> u64 {
         self.header_length() as u64 + u64::from(self.table.table_length())
     }
 
-    /// Whether no block was added yet.
+    /// Whether the pack has no block yet.
     pub fn is_empty(&self) -> bool {
         self.table.blocks.is_empty()
     }
 
-    /// Closes the pack.
+    /// Finishes the pack.
     ///
     /// # Panics
-    /// If no block was added: there is no pack without one.
+    /// If it has no block.
     pub fn finish(self) -> Pack {
         let (bytes, table) = self.close();
         Pack { id: PackId(ObjectHash::of(&bytes).0), bytes, table }
     }
 
-    /// Closes the pack as [`PackWriter::finish`] does, and leaves it to others to name it.
+    /// Like [`PackWriter::finish`], but leaves it to the host to compute the pack's name.
     ///
     /// # Panics
-    /// If no block was added: there is no pack without one.
+    /// If it has no block.
     pub fn close(mut self) -> (Vec<u8>, PackTable) {
         assert!(!self.is_empty(), "a pack is finished only when it holds a block");
         let header_length = self.header_length() as u32;
@@ -162,7 +161,7 @@ impl PackWriter {
         self.table.blocks.first().map_or(self.bytes.len(), |block| block.offset as usize)
     }
 
-    /// Checks a block whose entries are already in the table, from `start`.
+    /// Checks a block whose entries, from `start` on, are already in the table.
     fn check(&self, stored: &[u8], session: u16, counter: u64, start: usize) -> Result<(), PackLimit> {
         let table = &self.table;
         let entries = table.ids.len() - start;

@@ -1,33 +1,33 @@
-//! Copies: which of several copies of an id counts, and which of the others it displaces.
+//! Copies: decides which of several copies of an id counts, and which others it displaces.
 //!
-//! A table is a claim of whoever has a client's signing key. So a copy counts before an older one only if its pack is
-//! proven, and displaces another one only then.
+//! A pack's table is only a claim by someone with a client's signing key. So a copy displaces an older one only if its
+//! pack is proven. An unproven copy displaces only excluded copies that are no older.
 
 use super::sparse::choose_sparse;
 use super::{Rules, live_copies, live_share};
 use crate::mark::{Bits, CopyItem, Inventory, Marks, Trust};
 use crate::room::Column;
 
-/// The copies of ids that something kept refers to.
+/// The choice among the copies of reached ids.
 pub(super) struct Choice {
-    /// The copy of each id that counts.
+    /// For each id, the copy that counts.
     pub(super) best: Bits,
-    /// Copies that are needed no more, since the one that counts is proven or older.
+    /// Copies no longer needed: the copy that counts is proven, or it is no younger and these are excluded.
     pub(super) displaced: Bits,
-    /// Copies that may yet be proven, or that nothing can replace.
+    /// Other copies: they may yet be proven, or nothing can replace them.
     waiting: Bits,
-    /// Copies that count, of ids that have another one which may yet be proven.
+    /// Copies that count, of ids with another healthy copy that may yet be proven (an heir).
     pub(super) has_heir: Bits,
-    /// Blocks of which so little is needed that it is wanted anew.
+    /// Sparse blocks: so little of them is needed that it is wanted again.
     pub(super) sparse: Bits,
-    /// How many copies that count each block has.
+    /// For each block, the number of copies that count.
     pub(super) useful: Column<u32>,
-    /// Copies beside the ones that count, in packs that nobody has proven.
+    /// Copies that do not count, in unproven packs.
     pub(super) unproven: u64,
 }
 
 impl Choice {
-    /// Chooses. `live` tells how many entries of each block are reached.
+    /// Makes the choice. `live` has the number of reached entries of each block.
     pub(super) fn of<B: AsRef<[u8]>>(
         inventory: &Inventory<'_, B>,
         live: &Column<u32>,
@@ -51,7 +51,7 @@ impl Choice {
                 let is_heir = pack.is_healthy && pack.trust == Trust::Claimed;
                 let is_excluded = pack.trust == Trust::Excluded && counts.trust > Trust::Excluded;
                 let replaces = match counts.trust {
-                    // Whoever was asked for a copy from a sparse block has sent it, and nobody has looked at it yet.
+                    // The heir was uploaded because the sparse block is wanted, and it is not proven yet: keep it.
                     Trust::Proven => !(is_heir && sparse.has(of.block)),
                     _ => is_excluded && counts.accepted <= pack.accepted,
                 };
@@ -69,13 +69,13 @@ impl Choice {
         Self { best, displaced, waiting, has_heir, sparse, useful, unproven }
     }
 
-    /// Whether a copy is needed, or may be.
+    /// Whether a copy is needed, or may be needed.
     pub(super) fn stays(&self, copy: u32) -> bool {
         self.best.has(copy) || self.waiting.has(copy)
     }
 }
 
-/// Hands over the copies of each id that is reached.
+/// Calls `take` with all copies of each reached id.
 fn each_id<B: AsRef<[u8]>>(inventory: &Inventory<'_, B>, reached: &Bits, mut take: impl FnMut(&[(u32, CopyItem)])) {
     let mut copies = inventory.copies().filter(|(_, item)| reached.has(item.id)).peekable();
     let mut of_id = Vec::new();
@@ -88,9 +88,9 @@ fn each_id<B: AsRef<[u8]>>(inventory: &Inventory<'_, B>, reached: &Bits, mut tak
     }
 }
 
-/// The greatest counts: a healthy copy, then the more trusted. Of unproven ones the one that was accepted first. Of
-/// proven ones one that is not flagged (or two could take turns for ever), then the one in the block with the largest
-/// live share (what was asked for again must win, or the sparse block would never die), then the newer.
+/// The copy with the greatest rank counts: healthy before damaged, then more trusted before less. Among unproven ones,
+/// the first accepted. Among proven ones, an unflagged one (or two could alternate for ever), then the one in the block
+/// with the largest live share (a wanted upload must win, or the sparse block would never die), then the newest.
 fn rank<B: AsRef<[u8]>>(
     inventory: &Inventory<'_, B>,
     live: &Column<u32>,

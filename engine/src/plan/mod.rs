@@ -1,9 +1,9 @@
-//! Plan: what a prune does to one domain. A pure function of the inventory, the overlay and a time, so that it can be
-//! shown, repeated on a newer root, and searched for mistakes.
+//! Plan: decides what prune does to one domain. A pure function of the inventory, the overlay and a time, so that a
+//! plan can be shown, repeated on a newer root, and tested.
 //!
-//! The rule of deletion: a copy leaves the index only after it was flagged for the grace period, and only if it is not
-//! reachable from any page that stays, or another healthy copy stays that is proven or older. So in every root a page
-//! that is present has all its references present, and no forged copy ends a true one (decision 0013).
+//! The rule of deletion: a copy leaves the index only after it was flagged for the grace period. In addition, its id
+//! must not be reachable from any page that stays, or another healthy copy must stay that is proven or older. So in
+//! every root, all references of a present page are present, and no forged copy displaces a true one (decision 0013).
 
 mod copies;
 mod packs;
@@ -18,62 +18,61 @@ use core::time::Duration;
 use packs::plan_packs;
 pub use sparse::sparse_blocks;
 
-/// What a prune is asked to do.
+/// The settings of a prune.
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// How long a copy stays flagged before it is removed.
     pub grace: Duration,
-    /// How long a copy that a better one displaces stays at least, and a pack where it lies: the time there is to find
-    /// out that the better one was a thief's.
+    /// The least time for which a displaced copy stays flagged, and after which an accepted pack may be repacked. In
+    /// that time a theft of keys can be noticed.
     pub floor: Duration,
-    /// What was flagged no later stays, however long ago that was.
+    /// Copies flagged at or before this time are not removed.
     pub spared: Option<Time>,
     /// The store's time.
     pub now: Time,
-    /// So much of what is live may lie dead beside it, in blocks without a present copy, in percent: if there is more,
-    /// packs are rewritten.
+    /// The most dead bytes in blocks without a present copy, in percent of live bytes. Beyond it, packs are repacked.
     pub dead_most: u32,
-    /// The same for what lies dead in blocks that live on: if there is more, their live part is wanted.
+    /// The same for trapped bytes: dead ones in blocks with live copies. Beyond it, the live parts are marked as
+    /// wanted.
     pub trapped_most: u32,
-    /// Packs shorter than a quarter of this are merged, by kind.
+    /// The target size of packs, by kind. Packs shorter than a quarter of it are merged.
     pub pack_target: [u64; 2],
-    /// At most so many bytes are copied.
+    /// The most bytes to copy.
     pub rewrite_most: u64,
-    /// No pack is copied after so many entries, however small they are: of each something is held until a root names it.
+    /// No further pack is copied after this many entries, because each entry takes memory until a root names its copy.
     pub rewrite_entries: u64,
 }
 
-/// What to do; copies, packs and blocks are numbers in the inventory.
+/// What prune is to do. Copies, packs and blocks are numbers of the inventory.
 #[derive(Debug)]
 pub struct Plan {
-    /// The overlay of every copy that stays.
+    /// The new mark of every copy that stays.
     pub marks: Marks,
-    /// Of each id that is reached the copy that counts.
+    /// For each reached id, the copy that counts.
     pub best: Bits,
     /// Copies that leave the index.
     pub removed: Bits,
-    /// Copies in packs that nobody has proven, of ids that have another copy.
+    /// Copies in unproven packs, of ids for which another copy counts.
     pub unproven_copies: u64,
-    /// Packs without a present copy: to be doomed.
+    /// Packs without a present copy, to be doomed.
     pub dead_packs: Vec<u32>,
-    /// Packs of which the live blocks are copied elsewhere, and these blocks.
+    /// Packs to repack, with the live blocks to copy from each.
     pub rewritten: Vec<(u32, Vec<u32>)>,
-    /// Ids that kept snapshots refer to and of which there is no copy.
+    /// Ids without a copy that kept snapshots refer to.
     pub lost: Vec<ChunkId>,
-    /// Ids that any page that stays refers to and of which there is no copy: all of `lost`, and what pages need that
-    /// nothing kept reaches any more.
+    /// Ids without a copy that present pages refer to: all of `lost`, and those needed only outside of kept snapshots.
     pub absent: Vec<ChunkId>,
-    /// Why nothing is flagged or removed: pages whose references cannot be read.
+    /// Pages with unreadable references. If there are any, nothing is removed.
     pub unread: Vec<ChunkId>,
-    /// Stored bytes of blocks that have to be copied.
+    /// Stored bytes of the blocks to copy.
     pub copied_bytes: u64,
-    /// Stored bytes of blocks that would have to be, were more allowed.
+    /// Stored bytes of blocks that the limits keep from being copied now.
     pub postponed_bytes: u64,
-    /// Stored bytes of packs that this plan frees, copies written anew subtracted.
+    /// Stored bytes that the plan frees, less those of new copies.
     pub freed_bytes: u64,
     /// Stored bytes of blocks without a present copy.
     pub dead_bytes: u64,
-    /// Stored bytes of dead copies in blocks that live on, by share.
+    /// Stored bytes of dead copies in blocks with live copies, in proportion to their number.
     pub trapped_bytes: u64,
 }
 
@@ -98,8 +97,8 @@ impl Plan {
     }
 }
 
-/// Decides. `roots` are the root pages of kept snapshots and open checkpoints; `old` is the overlay; `is_copied` tells of
-/// blocks of which a copy is at hand that no root names yet.
+/// Makes the plan. `roots` are the root pages of kept snapshots and open checkpoints, `old` are the marks of the
+/// overlay. `is_copied` says whether a block already has a copy that no root names yet.
 pub fn plan<B: AsRef<[u8]>>(
     inventory: &Inventory<'_, B>,
     roots: &[ChunkId],
@@ -117,7 +116,7 @@ pub fn plan<B: AsRef<[u8]>>(
     plan.absent.dedup();
     plan.lost = kept.unresolved;
     if !plan.unread.is_empty() {
-        // What lies below an unreadable page cannot be told from garbage.
+        // Pages below an unreadable page cannot be told from garbage.
         old.iter().for_each(|(copy, mark)| plan.marks.set(copy, mark));
         return plan;
     }
@@ -160,7 +159,7 @@ pub fn plan<B: AsRef<[u8]>>(
         }
         let pack = inventory.pack_of(&item);
         let is_trapped = choice.sparse.has(item.block) && !choice.has_heir.has(copy);
-        // Whoever has the data does not rely on what a reader of the domain should have vouched for and has not.
+        // Clients should upload again what lies in packs that are excluded, or that a full client did not prove.
         let is_doubtful = choice.stays(copy) && pack.trust <= Trust::Doubted;
         let is_wanted = is_doubtful || choice.best.has(copy) && (is_trapped || !pack.is_healthy);
         plan.marks.set(copy, Mark { flagged: flagged(copy), wanted: is_wanted });
@@ -170,9 +169,9 @@ pub fn plan<B: AsRef<[u8]>>(
     plan
 }
 
-/// Of the copies about to be removed, though something that stays refers to their id, keeps what must stay: none if
-/// another healthy copy stays that is proven, or no younger than these; else the best healthy one; else all. Those about
-/// to be removed ascend.
+/// Selects which copies of an id to remove, although staying pages refer to the id. Removes all if a healthy copy stays
+/// that is proven, or that is not excluded and no younger than these. Otherwise it spares the best healthy one. If none
+/// is healthy, it removes nothing. `removed` ascends.
 fn spare_one<B: AsRef<[u8]>>(
     inventory: &Inventory<'_, B>,
     flagged: impl Fn(u32) -> Option<Time>,
@@ -204,12 +203,12 @@ fn live_bytes(block: &BlockItem, live: u32) -> u64 {
     u64::from(block.length) * u64::from(live) / u64::from(block.entries.max(1))
 }
 
-/// The live share of a block, in 2^-16ths.
+/// The share of a block's entries that is live, in units of 2^-16.
 fn live_share(block: &BlockItem, live: u32) -> u64 {
     (u64::from(live) << 16) / u64::from(block.entries.max(1))
 }
 
-/// How many copies of each block pass a test, which gets the copy and its id.
+/// For each block, the number of copies that pass `is_live`, which gets the copy and its id.
 fn live_copies<B: AsRef<[u8]>>(inventory: &Inventory<'_, B>, is_live: impl Fn(u32, u32) -> bool) -> Column<u32> {
     let mut live = Column::new(inventory.graph.scratch(), inventory.block_count());
     for (copy, item) in inventory.copies() {

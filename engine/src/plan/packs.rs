@@ -1,4 +1,4 @@
-//! Packs: which of them die, which are rewritten, and what that frees.
+//! Packs: decides which packs die and which are repacked, and how much that frees.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::mark::{Inventory, Trust};
 use crate::pack::PackKind;
 use crate::room::Column;
 
-/// Which packs die, which are rewritten, and what that frees.
+/// Completes the plan with the packs that die, the packs to repack, and the bytes that this frees.
 pub(super) fn plan_packs<B: AsRef<[u8]>>(
     inventory: &Inventory<'_, B>,
     staying: &Column<u32>,
@@ -16,7 +16,7 @@ pub(super) fn plan_packs<B: AsRef<[u8]>>(
     rules: &Rules,
     plan: &mut Plan,
 ) {
-    // The blocks of a pack are neighbours, but for those that no table knows; these are the last.
+    // Blocks of a pack are contiguous, except those that no table lists, which come last.
     let mut of_packs: Vec<Tally> = vec![Tally::default(); inventory.packs.len()];
     for ((_, block), (staying, useful)) in inventory.blocks().zip(staying.iter().zip(useful.iter())) {
         let tally = &mut of_packs[block.pack as usize];
@@ -34,7 +34,7 @@ pub(super) fn plan_packs<B: AsRef<[u8]>>(
     let mut small: [Vec<Candidate>; 2] = Default::default();
     let (mut live_whole, mut dead_whole) = (0, 0);
     for (number, pack) in inventory.packs.iter().enumerate() {
-        // Without header and table: a small pack that is live as a whole would be copied again and again for them.
+        // Without header and table: otherwise a small pack with only live blocks would be copied again and again.
         let Tally { live, dead, has_live } = of_packs[number];
         let candidate = Candidate { pack: number as u32, live, dead };
         let kind = matches!(pack.kind, PackKind::Tree) as usize;
@@ -46,8 +46,8 @@ pub(super) fn plan_packs<B: AsRef<[u8]>>(
         live_whole += live;
         let is_settled = rules.now.since(pack.accepted) >= rules.floor;
         if !pack.is_healthy || pack.trust < Trust::Proven || !is_settled {
-            // Damaged blocks cannot be copied; others only once they are proven and a theft would have been noticed: a
-            // copy below `moved/` no longer tells who has claimed it.
+            // Damaged blocks cannot be copied. Other packs are copied only once they are proven and a theft would have
+            // been noticed, because a copy below `moved/` no longer tells which client claimed it.
         } else if dead > live {
             partly_dead.push(candidate);
         } else if pack.length < rules.pack_target[kind] / 4 {
@@ -57,7 +57,7 @@ pub(super) fn plan_packs<B: AsRef<[u8]>>(
             partly_dead.push(candidate);
         }
     }
-    // What frees most for each byte copied goes first: what is mostly dead, then as much as it takes.
+    // Packs that free most per copied byte come first: all mostly dead ones, then others until few dead bytes remain.
     partly_dead.sort_by_key(|of| (of.live << 16) / (of.live + of.dead).max(1));
     let dead_most = live_whole * u64::from(rules.dead_most) / 100;
     let mut chosen: Vec<Candidate> = Vec::new();
@@ -70,7 +70,7 @@ pub(super) fn plan_packs<B: AsRef<[u8]>>(
         }
         chosen.push(candidate);
     }
-    // One small pack alone would only be copied; several become one.
+    // Copying a single small pack gains nothing; several become one.
     chosen.extend(small.into_iter().filter(|packs| packs.len() >= SMALL_PACKS).flatten());
     let mut blocks_of: BTreeMap<u32, Vec<u32>> = chosen.iter().map(|candidate| (candidate.pack, Vec::new())).collect();
     for (number, block) in inventory.blocks().filter(|(number, _)| staying.get(*number as usize) > 0) {
@@ -96,7 +96,7 @@ pub(super) fn plan_packs<B: AsRef<[u8]>>(
     plan.rewritten.sort_unstable();
 }
 
-/// What the blocks of a pack hold.
+/// The live and dead bytes in the blocks of a pack.
 #[derive(Clone, Default)]
 struct Tally {
     live: u64,
@@ -104,14 +104,13 @@ struct Tally {
     has_live: bool,
 }
 
-/// A pack that may be rewritten.
 struct Candidate {
     pack: u32,
-    /// Bytes of the blocks that stay.
+    /// Bytes of blocks that stay.
     live: u64,
-    /// Bytes of the others, which rewriting frees.
+    /// Bytes of the other blocks, which repacking frees.
     dead: u64,
 }
 
-/// So many small packs of one kind are merged into larger ones.
+/// The least number of small packs of one kind that are merged.
 const SMALL_PACKS: usize = 8;

@@ -1,4 +1,4 @@
-//! Sparse: blocks that hold little of what is needed.
+//! Sparse: finds blocks of which only a small part is needed.
 
 use std::collections::BTreeMap;
 
@@ -6,9 +6,8 @@ use super::{Plan, live_bytes, live_copies, live_share};
 use crate::mark::{Bits, BlockItem, Inventory};
 use crate::room::Column;
 
-/// The blocks whose live part somebody with the key shall write anew, so that at most `trapped_most` percent of what is
-/// live is dead bytes in blocks that live on. The stored bytes of the live parts are at most `most` in all. Gives live
-/// copies by block.
+/// The blocks whose live part a client with the key should rewrite, so that at most `trapped_most` percent of the live
+/// bytes are trapped in such blocks. Selects at most `most` stored live bytes. Returns the live copies by block.
 pub fn sparse_blocks<B: AsRef<[u8]>>(
     inventory: &Inventory<'_, B>,
     plan: &Plan,
@@ -25,8 +24,8 @@ pub fn sparse_blocks<B: AsRef<[u8]>>(
     blocks
 }
 
-/// Blocks of which most is dead, and then those with the least live share, until few enough dead bytes are left in blocks
-/// that live on. `useful` tells how many entries of each block are needed.
+/// All blocks that are mostly dead, then those with the smallest live share, until few enough bytes are trapped.
+/// `useful` has the number of needed entries of each block.
 pub(super) fn choose_sparse<B: AsRef<[u8]>>(
     inventory: &Inventory<'_, B>,
     useful: &Column<u32>,
@@ -44,7 +43,7 @@ pub(super) fn choose_sparse<B: AsRef<[u8]>>(
         |number: u32, block: &BlockItem| bytes(number, block).1 > 0 && inventory.packs[block.pack as usize].is_healthy;
     let needed = || inventory.blocks().filter(|(number, _)| useful.get(*number as usize) > 0);
     let (mut live_whole, mut trapped) = (0, 0);
-    // Sorted by share, and by number among equals: there are as many shares as can be counted.
+    // Counting sort by share, then by number.
     let mut ends = vec![0usize; SHARES as usize];
     for (number, block) in needed() {
         let (live, dead) = bytes(number, &block);
@@ -69,7 +68,7 @@ pub(super) fn choose_sparse<B: AsRef<[u8]>>(
     for number in sparse.iter() {
         let block = inventory.block(number);
         let (live, dead) = bytes(number, &block);
-        // Of blocks with the same share all are chosen or none: how they are numbered changes when they are moved.
+        // Of blocks with equal share, choose all or none: their numbers change when blocks are moved.
         let is_enough = trapped <= live_whole * u64::from(trapped_most) / 100 && last != Some(share(number, &block));
         if (dead <= live && is_enough) || live > left {
             break;
@@ -82,5 +81,5 @@ pub(super) fn choose_sparse<B: AsRef<[u8]>>(
     chosen
 }
 
-/// Shares of a block, in 2^-16ths; what is more than the whole counts as that.
+/// The number of distinct shares, in units of 2^-16; a larger share counts as the whole.
 const SHARES: u64 = (1 << 16) + 1;

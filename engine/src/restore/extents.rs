@@ -1,32 +1,32 @@
-//! Extents: where a file's content lies in the file, between its holes. Every host that writes, prints or compares a file
-//! takes the places of its bytes from here. What no part covers reads as zeros.
+//! Extents: maps a file's content to its offsets in the file, between the holes. Every host that writes, prints or
+//! compares files uses this mapping. Ranges that no extent covers read as zeros.
 
 use core::ops::Range;
 
 use crate::tree::{Entry, Inline};
 
-/// The parts of a file that are not holes.
+/// The ranges of a file that are not holes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Extents {
-    /// Not empty, ascending.
+    /// None is empty; ascending.
     parts: Vec<Extent>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Extent {
-    /// Where it starts in the content, which has no holes.
+    /// Its offset in the content, which has no holes.
     content: u64,
-    /// Where it lies in the file.
+    /// Its range in the file.
     file: Range<u64>,
 }
 
 impl Extents {
-    /// The parts of an entry's file.
+    /// The extents of an entry's file.
     pub fn of(entry: &Entry) -> Self {
         Self::new(entry.size, &entry.extras.holes)
     }
 
-    /// The parts of a file of `size` bytes with these holes, which ascend.
+    /// The extents of a file of `size` bytes with these holes, which ascend.
     pub fn new(size: u64, holes: &[Range<u64>]) -> Self {
         let starts = core::iter::once(0).chain(holes.iter().map(|hole| hole.end));
         let ends = holes.iter().map(|hole| hole.start).chain([size]);
@@ -40,7 +40,7 @@ impl Extents {
         Self { parts }
     }
 
-    /// A piece of the content, cut into parts: each with its offset in the file. Bytes beyond the content are left out.
+    /// Splits a piece of content into parts with their offsets in the file. Drops bytes beyond the content.
     pub fn parts<'a>(&'a self, offset: u64, mut bytes: &'a [u8]) -> impl Iterator<Item = (u64, &'a [u8])> + 'a {
         self.place(offset..offset.saturating_add(bytes.len() as u64)).map(move |place| {
             let (part, after) = bytes.split_at((place.end - place.start) as usize);
@@ -49,18 +49,18 @@ impl Extents {
         })
     }
 
-    /// Content that lies in its page, cut into parts as [`Extents::parts`] does.
+    /// Splits inline content, like [`Extents::parts`].
     pub fn inline<'a>(&'a self, content: &'a Inline) -> impl Iterator<Item = (u64, &'a [u8])> + 'a {
         self.parts(0, content.bytes())
     }
 
-    /// How many bytes of the content lie before an offset of the file.
+    /// The number of content bytes before an offset of the file.
     pub fn content_before(&self, offset: u64) -> u64 {
         let before = self.parts.iter().map(|part| part.file.end.min(offset).saturating_sub(part.file.start));
         before.sum()
     }
 
-    /// Where a range of the content lies in the file, piece by piece. What lies beyond the content lies nowhere.
+    /// The ranges of the file that a range of the content maps to. Ignores what is beyond the content.
     pub fn place(&self, content: Range<u64>) -> impl Iterator<Item = Range<u64>> + '_ {
         let first = self.parts.partition_point(|part| part.content <= content.start).saturating_sub(1);
         self.parts[first.min(self.parts.len())..].iter().map_while(move |part| {

@@ -1,18 +1,17 @@
-//! Leaves: nothing lies below what is no directory. A tree that says otherwise was made to lead whoever writes it elsewhere,
-//! through a link.
+//! Leaves: checks that no entry lies below an entry that is not a directory. A tree with such an entry was made to
+//! redirect the restore through a symbolic link.
 
 use crate::path::TreePath;
 use crate::tree::{Entry, EntryKind};
 
-/// Watches the entries of a tree, in its order.
+/// Checks the entries of a tree, in path order.
 #[derive(Debug, Default)]
 pub struct Leaves {
     last: Option<TreePath>,
 }
 
 impl Leaves {
-    /// Whether the next entry lies where it may: one that lies below what is no directory is damage, and nothing is made of
-    /// it.
+    /// Whether the next entry may be restored. An entry below one that is not a directory is damage.
     pub fn admits(&mut self, entry: &Entry) -> bool {
         if self.last.as_ref().is_some_and(|leaf| entry.path.is_within(leaf)) {
             return false;
@@ -24,7 +23,7 @@ impl Leaves {
     }
 }
 
-/// What is wrong with an entry that is not admitted.
+/// The message about an entry that is not admitted.
 pub const BELOW_LEAF: &str = "it is said to lie below what is no directory";
 
 #[cfg(test)]

@@ -1,5 +1,4 @@
-//! Restore: in which order blocks are read, so that each is opened once and written to all its targets; and where in a file
-//! its bytes lie.
+//! Restore: orders the reads of blocks, so that each is opened once, and maps content to offsets in files.
 
 pub mod extents;
 pub mod leaves;

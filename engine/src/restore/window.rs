@@ -1,7 +1,7 @@
-//! Window: chunks that are wanted, gathered until there are enough of them, then read pack by pack.
+//! Window: collects wanted chunks until there are enough, then plans reads pack by pack.
 //!
-//! Within a window each block is read and opened once, whichever files want its chunks; neighbouring blocks of a pack
-//! are read with one request. Memory is bounded by the window's size, not by the snapshot's.
+//! Each block of a window is read and opened once, however many files need it. Neighbouring blocks of a pack share a
+//! request. So memory is bounded by the window's size, not by the snapshot's.
 
 use std::collections::BTreeMap;
 
@@ -9,55 +9,55 @@ use crate::id::{ChunkId, PackId};
 use crate::index::Location;
 use crate::layout::Place;
 
-/// Where the bytes of a chunk go: a file, by the host's number for it, and the offset in it.
+/// Where to write a chunk.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Target {
-    /// The host's number for the file.
+    /// The host's number of the file.
     pub file: u32,
-    /// Where in the file.
+    /// The offset in the file.
     pub offset: u64,
-    /// How many bytes.
+    /// The length in bytes.
     pub length: u32,
 }
 
-/// A chunk of a block, and everywhere it goes.
+/// A chunk to take from a block, and all its targets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChunkRead {
     /// The chunk.
     pub id: ChunkId,
     /// Its position in the block.
     pub ordinal: u16,
-    /// Where it goes.
+    /// Where to write it.
     pub targets: Vec<Target>,
 }
 
-/// A block to open.
+/// A block to read and open.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockRead {
-    /// Where it starts in the pack.
+    /// Its offset in the pack.
     pub offset: u32,
-    /// Its stored bytes.
+    /// Its stored length in bytes.
     pub length: u32,
-    /// The chunks wanted from it.
+    /// The chunks to take from it.
     pub chunks: Vec<ChunkRead>,
 }
 
-/// Blocks of one pack that are read with one request.
+/// Blocks of one pack that are read with a single request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RangeRead {
     /// The pack.
     pub pack: PackId,
-    /// Where it lies.
+    /// The folder in which the pack is stored.
     pub place: Place,
-    /// Its length.
+    /// The pack's length in bytes.
     pub pack_length: u64,
-    /// The bytes to read.
+    /// The range to read.
     pub range: core::ops::Range<u64>,
-    /// The blocks in them, ascending by offset.
+    /// The blocks in the range, ascending by offset.
     pub blocks: Vec<BlockRead>,
 }
 
-/// Gathers wanted chunks.
+/// Collects wanted chunks.
 #[derive(Debug, Default)]
 pub struct Window {
     packs: BTreeMap<PackId, PackReads>,
@@ -78,7 +78,7 @@ struct BlockReads {
 }
 
 impl Window {
-    /// Adds a chunk and where it goes.
+    /// Adds a chunk and one of its targets.
     pub fn add(&mut self, id: ChunkId, location: &Location, target: Target) {
         self.bytes += u64::from(target.length);
         let pack = self.packs.entry(location.pack).or_insert_with(|| PackReads {
@@ -93,18 +93,18 @@ impl Window {
         block.chunks.entry(location.ordinal).or_insert_with(|| (id, Vec::new())).1.push(target);
     }
 
-    /// Bytes that will be written.
+    /// The number of bytes that will be written.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// Whether nothing is wanted.
+    /// Whether no chunk is wanted.
     pub fn is_empty(&self) -> bool {
         self.packs.is_empty()
     }
 
-    /// The reads, pack by pack in the order of offsets. Blocks not further apart than `gap` share a request, up to
-    /// `most` bytes; what lies between them is read and thrown away.
+    /// The reads, by pack and offset. Blocks at most `gap` bytes apart share a request of up to `most` bytes; bytes
+    /// between them are read and discarded.
     pub fn into_reads(self, gap: u64, most: u64) -> Vec<RangeRead> {
         let mut reads: Vec<RangeRead> = Vec::new();
         for (id, pack) in self.packs {

@@ -1,5 +1,5 @@
-//! Expire: the policy applied to the snapshots of a state, by the service, which knows no names: a series is what one
-//! client has signed of one source.
+//! Expire: the service applies the policy to a state. It reads no names: a series is one client's backups of one
+//! source.
 
 use std::collections::BTreeSet;
 
@@ -10,9 +10,8 @@ use crate::id::SnapshotId;
 use crate::state::SnapshotState;
 use crate::time::Time;
 
-/// Which kept snapshots a policy lets expire at a time of the store: those that its rules do not keep, and neither its
-/// floor nor a hold. Those that were accepted at that time or later take no part: more of them may still be accepted with
-/// it, and then nobody could tell again what was decided about.
+/// The kept snapshots that may expire at `time`: neither rules nor floor nor hold keep them. Ignores snapshots accepted
+/// at `time` or later: more could still be accepted with that time, and then the decision could not be repeated.
 pub fn expirable<'a>(
     policy: &SignedPolicy,
     snapshots: impl IntoIterator<Item = Signed<'a>>,
@@ -37,7 +36,7 @@ pub fn expirable<'a>(
     unkept.map(|verdict| verdict.id).filter(|id| !kept.contains(id)).collect()
 }
 
-/// Whether a policy permits what an expiry says: it keeps none of the snapshots it names.
+/// Whether the policy lets every snapshot expire that the expiry names.
 pub fn permits<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Signed<'a>>, expiry: &Expiry) -> bool {
     let expirable = expirable(policy, snapshots, expiry.time);
     expiry.snapshots.iter().all(|id| expirable.contains(id))

@@ -1,7 +1,7 @@
-//! Guard: what stays whatever the rules say, and whoever has forgotten it. The floor keeps what was accepted last; a hold
-//! keeps a series of which a snapshot is suspiciously unlike the one before, until the owner releases that snapshot.
+//! Guard: protects snapshots whatever the rules say, even from clients that forget them. The floor keeps the last
+//! accepted ones. A hold keeps a series with a snapshot suspiciously unlike the one before, until its release.
 //!
-//! Order and age are those of acceptance, by the store's clock: no client moves them.
+//! Order and age are by acceptance, on the store's clock, which no client can change.
 
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,25 +16,25 @@ use crate::time::Time;
 /// Why a snapshot is suspicious.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Suspicion {
-    /// It has so many entries where the one before had more.
+    /// Many entries of the previous snapshot are gone.
     Entries {
-        /// Those of the one before, about.
+        /// Entries of the previous snapshot, approximately.
         before: u64,
-        /// Its own, about.
+        /// Entries of this snapshot, approximately.
         now: u64,
     },
-    /// Its files have so many bytes where those of the one before had more.
+    /// Many bytes of the previous snapshot are gone.
     Bytes {
-        /// Those of the one before, about.
+        /// Bytes of the previous snapshot, approximately.
         before: u64,
-        /// Its own, about.
+        /// Bytes of this snapshot, approximately.
         now: u64,
     },
-    /// So many bytes were stored for it, beyond those by which it has grown.
+    /// Far more bytes were stored than the snapshot has grown by.
     Rewritten {
-        /// The bytes of the one before, about.
+        /// Bytes of the previous snapshot, approximately.
         before: u64,
-        /// The bytes stored, about.
+        /// Bytes stored for this snapshot, approximately.
         stored: u64,
     },
 }
@@ -51,7 +51,7 @@ impl fmt::Display for Suspicion {
     }
 }
 
-/// A suspicious snapshot that nobody has released: its series is held.
+/// A suspicious snapshot that is not released: it holds its series.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Held {
     /// The series.
@@ -64,8 +64,8 @@ pub struct Held {
     pub why: Suspicion,
 }
 
-/// The suspicious snapshots among those that were accepted before a time. One that was forgotten counts: who could end a
-/// hold by forgetting what raised it would.
+/// The suspicious, unreleased snapshots among those accepted before `before`. Includes forgotten ones: otherwise a
+/// client could end a hold by forgetting the snapshot that caused it.
 pub fn held<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Signed<'a>>, before: Time) -> Vec<Held> {
     let Some(hold) = policy.hold() else { return Vec::new() };
     let mut found = Vec::new();
@@ -87,27 +87,27 @@ pub fn held<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Signe
     found
 }
 
-/// Of the snapshots that are kept, those that no rule may let expire at a time.
+/// The kept snapshots that the guard does not let expire at `time`.
 pub(super) fn kept_whatever(policy: &SignedPolicy, snapshots: &[Signed<'_>], time: Time) -> BTreeSet<SnapshotId> {
     guarded(policy, snapshots, time, time, |record| record.state == SnapshotState::Kept).into_keys().collect()
 }
 
-/// Why a snapshot stays whatever the rules say.
+/// Why the guard protects a snapshot.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Protection {
-    /// Its series is held.
+    /// A hold keeps its series.
     Held,
-    /// It is one of the last of its series that the floor keeps.
+    /// The floor keeps it as one of the last of its series.
     Last,
-    /// It is younger than the floor's age, until this time of the store.
+    /// It is younger than the floor's age.
     Young {
-        /// From when on the floor does not keep it.
+        /// The store's time from which on the floor no longer keeps it.
         until: Time,
     },
 }
 
-/// The forgotten snapshots whose pages must stay all the same: within the floor, counted with what was forgotten, and of
-/// series that are held.
+/// The forgotten snapshots that prune must still keep: those of held series, and those within the floor, which also
+/// counts forgotten ones.
 pub fn protected<'a>(
     policy: &SignedPolicy,
     snapshots: impl IntoIterator<Item = Signed<'a>>,
@@ -119,7 +119,7 @@ pub fn protected<'a>(
     forgotten.filter_map(|(_, record)| all.remove_entry(&record.id)).collect()
 }
 
-/// What the guard keeps of the snapshots that count and were accepted before a time.
+/// The snapshots that the guard keeps, of those that pass `counts` and were accepted before `before`.
 fn guarded(
     policy: &SignedPolicy,
     snapshots: &[Signed<'_>],
@@ -151,8 +151,8 @@ fn guarded(
     kept
 }
 
-/// The snapshots of each series in the order in which they were accepted. Those that one root accepted are told apart as
-/// their clients tell them; the checkpoints of a run come before its snapshot.
+/// The snapshots of each series in order of acceptance. Snapshots accepted by the same root are ordered by client time;
+/// a run's checkpoints come before its snapshot.
 fn by_series<'a>(
     snapshots: impl Iterator<Item = Signed<'a>>,
 ) -> impl Iterator<Item = (Series, Vec<&'a SnapshotRecord>)> {
@@ -167,7 +167,7 @@ fn by_series<'a>(
 }
 
 impl Hold {
-    /// Whether a snapshot is suspicious after the one before it.
+    /// Why a snapshot is suspicious after the one before it; none if it is not.
     fn suspects(&self, before: Extent, now: Extent) -> Option<Suspicion> {
         if before.bytes < self.least {
             return None;

@@ -1,5 +1,5 @@
-//! Lingering: the floor and the hold of a replaced policy go on for as long as that floor said. So a thief who knows the
-//! passphrase, too, gains nothing by signing a policy without them first.
+//! Lingering: the floor and hold of a replaced policy stay in force for the floor's age or the grace period, whichever
+//! is longer, up to a year. So even a thief with the passphrase gains nothing by first signing a policy without them.
 
 use core::time::Duration;
 
@@ -8,8 +8,8 @@ use crate::guard::{Floor, Guard, Hold, Lingering};
 use crate::time::Time;
 
 impl Lingering {
-    /// The floor and the hold that go on once the policy `new` replaces `old`; `before` went on until then. If `new` keeps all
-    /// that `old` keeps, only `before` goes on.
+    /// What lingers once policy `new` replaces `old`; `before` lingered until now. If `new` keeps all that `old` keeps,
+    /// only `before` lingers on.
     pub fn after(before: Option<Self>, old: &SignedPolicy, new: &SignedPolicy, now: Time) -> Option<Self> {
         let before = before.filter(|before| before.lasts(now));
         let (floor, hold) = (old.floor(), old.hold());
@@ -22,13 +22,13 @@ impl Lingering {
         Some(Self { until: until.max(before.until), floor, hold })
     }
 
-    /// Whether it keeps all that another one keeps, for as long.
+    /// Whether it keeps all that `other` keeps, for at least as long.
     pub fn covers(&self, other: &Self) -> bool {
         let guard = (self.floor, self.hold);
         self.until >= other.until && joined(guard, (other.floor, other.hold)) == guard
     }
 
-    /// The policy in force with the floor and the hold that count at a time: its own, joined with what lingers.
+    /// The policy with the guard in force at `now`: its own floor and hold, joined with those that linger.
     pub fn join(lingering: Option<Self>, policy: SignedPolicy, now: Time) -> SignedPolicy {
         let Some(lingering) = lingering.filter(|lingering| lingering.lasts(now)) else { return policy };
         let guard = joined((policy.floor(), policy.hold()), (lingering.floor, lingering.hold));
@@ -36,14 +36,14 @@ impl Lingering {
     }
 }
 
-/// The guard that keeps whatever one of two guards keeps.
+/// The guard that keeps whatever either of two guards keeps.
 fn joined((floor, hold): Guard, (other, held): Guard) -> Guard {
     let floor = Floor { last: floor.last.max(other.last), age: floor.age.max(other.age) };
     let strictest = |one: Hold, two: Hold| Hold { share: one.share.min(two.share), least: one.least.min(two.least) };
     (floor, hold.zip(held).map(|(one, two)| strictest(one, two)).or(hold).or(held))
 }
 
-/// A floor that was set by mistake, or by a thief to keep space from ever being freed, can be got rid of within a year.
+/// Limits a floor set by mistake, or by a thief to fill the store, to a year after its replacement.
 const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
-//! Retention: which snapshots a policy keeps, and why. A pure function of the policy, the snapshots and the time.
+//! Retention: which snapshots a policy keeps, and why. A pure function of policy, snapshots and time.
 //!
-//! Snapshots of a series are walked from the newest to the oldest. A counted rule (`daily 7`) keeps the newest snapshot
-//! of each of the first so many buckets (days) that have any, and the oldest of all if it runs out of buckets first. A
-//! `within` rule looks back from the newest snapshot, not from now: a source that is no longer backed up keeps its last
-//! snapshots.
+//! Each series is walked from the newest snapshot to the oldest. A counted rule (`daily 7`) keeps the newest snapshot
+//! of each of the first 7 days (buckets) that have one; if there are fewer, also the oldest snapshot. A `within` rule
+//! looks back from the newest snapshot, not from now: a source no longer backed up keeps its last snapshots.
 
 mod expire;
 mod guard;
@@ -30,17 +29,16 @@ use crate::id::{ClientId, SnapshotId, SourceId, TagId};
 use crate::state::SnapshotRecord;
 use crate::time::Time;
 
-/// What names a series: the snapshots that one client has signed of one source. Nothing that another client signs is in
-/// it, whatever that client claims.
+/// The key of a series: the snapshots of one source that one client has signed. No other client can add to it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Series {
     /// Who signed them.
     pub client: ClientId,
-    /// What they are snapshots of, as the client names it.
+    /// The source, as the client names it.
     pub source: SourceId,
 }
 
-/// A snapshot as the state has it, and its key there: the client that signed it and the number of its manifest.
+/// A snapshot in the state, with its key: the signing client and the number of its manifest.
 pub type Signed<'a> = (&'a (ClientId, u64), &'a SnapshotRecord);
 
 impl Series {
@@ -55,25 +53,24 @@ impl Series {
 pub struct Candidate<K> {
     /// The snapshot.
     pub id: SnapshotId,
-    /// What it is a snapshot of; series do not influence each other.
+    /// Its series; series do not influence each other.
     pub series: K,
-    /// When it was made, as [`choose_time`] says.
+    /// Its time, as [`choose_time`] says.
     pub time: Time,
-    /// When it was made as the client says; decides only between snapshots of the same time, which a store that tells whole
-    /// seconds gives to all of one second.
+    /// The client's time. Breaks ties of `time`, which are frequent where a store's clock tells whole seconds.
     pub claimed: Time,
     /// Its tags.
     pub tags: Vec<TagId>,
-    /// Whether it is kept whatever the policy says.
+    /// Whether it is pinned: kept whatever the policy says.
     pub pinned: bool,
 }
 
-/// What becomes of a snapshot.
+/// The decision about one snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
     /// The snapshot.
     pub id: SnapshotId,
-    /// Whether it is kept; exactly if there are reasons.
+    /// Whether it is kept, which means that `reasons` is not empty.
     pub keep: bool,
     /// Why it is kept.
     pub reasons: Vec<KeepReason>,
@@ -88,17 +85,17 @@ pub enum KeepReason {
     Pinned,
     /// It has all tags of a set.
     Tagged,
-    /// It is not older than this.
+    /// It is not older than the span.
     Within(Span),
-    /// It is the newest of the bucket that the rule counted as its nth.
+    /// It is the newest of the nth bucket that the rule counted.
     Counted(Period, u32),
-    /// It is the oldest of all, and the rule had buckets left.
+    /// It is the oldest of all, and the rule still had buckets left.
     Oldest(Period),
-    /// It is the newest of its bucket, or the oldest of all, and not older than this.
+    /// It is the newest of its bucket, or the oldest of all, and not older than the span.
     CountedWithin(Period, Span),
-    /// It is the newest of its day inside the floor.
+    /// It is the newest of its day within the policy's floor span.
     FloorNewest,
-    /// It is the oldest of its day inside the floor.
+    /// It is the oldest of its day within the policy's floor span.
     FloorOldest,
 }
 
@@ -118,20 +115,20 @@ impl fmt::Display for KeepReason {
     }
 }
 
-/// When a snapshot was made, for retention: as its client says, if a full client signed it and does not claim a time
-/// after the store's; else when the store accepted it.
+/// A snapshot's time for retention. For a snapshot signed by a full client: the client's time, but not after the
+/// store's. Otherwise: the store's time of acceptance.
 pub fn choose_time(client_time: Time, store_time: Time, signed_by_full: bool) -> Time {
     if signed_by_full { client_time.min(store_time) } else { store_time }
 }
 
-/// Where a snapshot stands among others, the oldest first: a client whose clock is ahead does not make the newest one for as
-/// long as that.
+/// The key that orders snapshots from oldest to newest. It limits client time to the time of acceptance, so that a fast
+/// clock does not make a snapshot the newest.
 pub fn age(record: &SnapshotRecord) -> (Time, Time, SnapshotId) {
     let time = choose_time(record.client_time, record.accepted, record.by_full_client);
     (time, record.client_time, record.id)
 }
 
-/// Decides about every snapshot, each series on its own; the verdicts come in the order of the candidates.
+/// Decides about every snapshot, each series on its own. Verdicts are in the order of `candidates`.
 pub fn decide<K: Ord>(policy: &Policy, candidates: &[Candidate<K>], now: Time) -> Vec<Verdict> {
     let mut series: BTreeMap<&K, Vec<usize>> = BTreeMap::new();
     for (at, candidate) in candidates.iter().enumerate() {
@@ -153,12 +150,12 @@ pub fn decide<K: Ord>(policy: &Policy, candidates: &[Candidate<K>], now: Time) -
     candidates.iter().zip(reasons).map(verdict).collect()
 }
 
-/// One series, newest first, while it is decided about.
+/// One series, newest first, during the decision.
 struct Walk<'a, K> {
     policy: &'a Policy,
     snapshots: Vec<&'a Candidate<K>>,
     local: Vec<civil::DateTime>,
-    /// The newest time that is not in the future: what spans look back from.
+    /// The newest time that is not in the future; spans look back from here.
     latest: Time,
     reasons: Vec<Vec<KeepReason>>,
 }
@@ -239,7 +236,7 @@ impl<'a, K> Walk<'a, K> {
         }
     }
 
-    /// How many snapshots, from the newest, are not older than the span.
+    /// The number of snapshots, from the newest, that are not older than the span.
     fn inside(&self, span: Span) -> usize {
         let start = span.before(self.latest, &self.policy.zone);
         self.snapshots.partition_point(|snapshot| snapshot.time > start)

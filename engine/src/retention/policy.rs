@@ -1,4 +1,4 @@
-//! Policy: the rules of retention, and what they count.
+//! Policy: the retention rules.
 
 use core::fmt;
 
@@ -8,13 +8,12 @@ use jiff::tz::TimeZone;
 use super::Span;
 use crate::id::TagId;
 
-/// What is kept of each series. A rule that is absent, counts nothing or spans nothing takes no part; without any rule
-/// that does, everything is kept.
+/// The rules for each series. A rule that is absent or zero has no effect; without any effective rule, all is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The newest snapshots.
+    /// Keeps the newest snapshots.
     pub last: Option<Count>,
-    /// The newest snapshot of each of so many hours that have one; and so on.
+    /// Keeps the newest snapshot of each of this many hours that have one. The next fields do so for other periods.
     pub hourly: Option<Count>,
     /// As [`Policy::hourly`].
     pub daily: Option<Count>,
@@ -26,9 +25,9 @@ pub struct Policy {
     pub quarterly: Option<Count>,
     /// As [`Policy::hourly`].
     pub yearly: Option<Count>,
-    /// All snapshots not older than this.
+    /// Keeps all snapshots not older than this.
     pub within: Option<Span>,
-    /// The newest snapshot of each hour not older than this; and so on.
+    /// Keeps the newest snapshot of each hour, if not older than this. The next fields do so for other periods.
     pub within_hourly: Option<Span>,
     /// As [`Policy::within_hourly`].
     pub within_daily: Option<Span>,
@@ -40,17 +39,16 @@ pub struct Policy {
     pub within_quarterly: Option<Span>,
     /// As [`Policy::within_hourly`].
     pub within_yearly: Option<Span>,
-    /// Snapshots that have all tags of one of these sets.
+    /// Keeps snapshots that have all tags of one of these sets.
     pub tags: Vec<Vec<TagId>>,
-    /// Not a rule but a bound: of snapshots not older than this, the newest and the oldest of each day stay whatever
-    /// the rules say.
+    /// A bound rather than a rule: of snapshots not older than this, the newest and the oldest of each day are kept.
     pub floor: Option<Span>,
-    /// Where hours, days and longer periods begin; UTC by default.
+    /// The zone in which hours, days and longer periods begin; UTC by default.
     pub zone: TimeZone,
 }
 
 impl Policy {
-    /// Whether no rule takes part, so that everything is kept.
+    /// Whether no rule has an effect, so that everything is kept.
     pub fn is_empty(&self) -> bool {
         self.counts().next().is_none()
             && self.spans().next().is_none()
@@ -108,12 +106,12 @@ impl Default for Policy {
     }
 }
 
-/// How many buckets a rule keeps.
+/// The number of buckets that a rule keeps.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Count {
-    /// So many.
+    /// This many.
     N(u32),
-    /// Every one.
+    /// All of them.
     All,
 }
 
@@ -126,7 +124,7 @@ impl Count {
     }
 }
 
-/// What a counted rule counts.
+/// The buckets of a counted rule.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Period {
@@ -154,7 +152,7 @@ impl fmt::Display for Period {
 }
 
 impl Period {
-    /// What two snapshots of one bucket have in common.
+    /// The key of a bucket: equal for two snapshots of one bucket.
     pub(super) fn bucket(self, local: civil::DateTime) -> [i16; 4] {
         let (year, month) = (local.year(), i16::from(local.month()));
         match self {

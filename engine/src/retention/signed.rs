@@ -1,4 +1,4 @@
-//! Signed policy: what a full client signs for the service to follow, and its bytes.
+//! Signed policy: the policy that the owner signs for the service, and its encoding.
 
 use core::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::limits::{POLICY_BYTES, POLICY_SETS, ZONE_BYTES};
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
-/// The policy that the service follows: which snapshots it keeps, and how it goes about its jobs.
+/// The policy that the service follows: which snapshots to keep, and the settings of its jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SignedPolicy {
     rules: Policy,
@@ -25,27 +25,27 @@ pub struct SignedPolicy {
 /// A policy that cannot be signed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadPolicy {
-    /// The zone is not one.
+    /// Not a time zone in POSIX form.
     #[error("{0:?} is not a time zone as POSIX writes it, such as CET-1CEST,M3.5.0,M10.5.0/3")]
     Zone(String),
     /// A set of tags is empty, or there are too many.
     #[error("a policy has at most {POLICY_SETS} sets of tags, none of them empty")]
     Tags,
-    /// A check that reads none of its parts.
+    /// The number of check parts is zero.
     #[error("a check reads one of at least one part")]
     CheckParts,
-    /// A hold for a share that no snapshot has of another.
+    /// A hold's share is not a percentage from 1 to 100.
     #[error("a hold is raised by 1 to 100 percent")]
     Share,
-    /// It is too long.
+    /// The encoded policy is too long.
     #[error("a policy of {0} bytes is longer than the format allows")]
     Length(usize),
 }
 
 impl SignedPolicy {
-    /// A policy of these rules, whose days and longer periods begin in a zone that is written as POSIX does, so that
-    /// every reader knows it without tables. `grace` is how long prune leaves what nothing needs; a check reads one of
-    /// `check_parts` parts of all packs each time.
+    /// Makes a policy of these rules. Days and longer periods begin in `zone`, in POSIX form, which needs no zone
+    /// tables. `grace` is how long prune keeps unreferenced data. Each check reads one of `check_parts` parts of the
+    /// packs.
     pub fn new(rules: Policy, zone: &str, grace: Duration, check_parts: u32) -> Result<Self, BadPolicy> {
         let known = zone_of(zone).ok_or_else(|| BadPolicy::Zone(zone.to_owned()))?;
         let mut rules = Policy { zone: known, ..rules };
@@ -64,7 +64,7 @@ impl SignedPolicy {
         Self { rules, zone, grace, check_parts, floor: Floor::default(), hold: None }.bounded()
     }
 
-    /// The same, with what stays whatever the rules say, and what holds a series up.
+    /// The same policy with a floor and a hold.
     pub fn with_guard(self, floor: Floor, hold: Option<Hold>) -> Result<Self, BadPolicy> {
         if hold.is_some_and(|hold| !SHARES.contains(&hold.share)) {
             return Err(BadPolicy::Share);
@@ -73,7 +73,7 @@ impl SignedPolicy {
         Self { floor, hold, ..self }.bounded()
     }
 
-    /// The same rules with another guard, to decide by: nobody signs it, so it may be longer than the format allows.
+    /// The same policy with another guard, for decisions only: it is not signed, so it may exceed the format's length.
     pub(super) fn guarding(self, (floor, hold): Guard) -> Self {
         Self { floor, hold, ..self }
     }
@@ -83,22 +83,22 @@ impl SignedPolicy {
         if length > POLICY_BYTES { Err(BadPolicy::Length(length)) } else { Ok(self) }
     }
 
-    /// Which snapshots it keeps.
+    /// The rules that say which snapshots to keep.
     pub fn rules(&self) -> &Policy {
         &self.rules
     }
 
-    /// Where its days begin, as POSIX writes a time zone; empty for UTC.
+    /// The time zone in which days begin, in POSIX form; empty for UTC.
     pub fn zone(&self) -> &str {
         &self.zone
     }
 
-    /// How long prune leaves what nothing needs; whole seconds.
+    /// The grace period: how long prune keeps unreferenced data, in whole seconds.
     pub fn grace(&self) -> Duration {
         self.grace
     }
 
-    /// Of how many parts of all packs a check reads one.
+    /// The number of parts of all packs, of which each check reads one.
     pub fn check_parts(&self) -> u32 {
         self.check_parts
     }
@@ -108,12 +108,12 @@ impl SignedPolicy {
         self.floor
     }
 
-    /// What raises a hold; none if nothing does.
+    /// When a snapshot is suspicious; none if no snapshot ever is.
     pub fn hold(&self) -> Option<Hold> {
         self.hold
     }
 
-    /// The bytes that a change holds.
+    /// Encodes the policy as a change holds it.
     pub fn encode(&self) -> Vec<u8> {
         let rules = &self.rules;
         let counts =
@@ -155,7 +155,7 @@ impl SignedPolicy {
         writer.finish()
     }
 
-    /// Reads what a change holds.
+    /// Decodes the policy of a change.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         if bytes.len() > POLICY_BYTES {
             return Err(DecodeError::new(0, "a policy is longer than the format allows"));
@@ -204,7 +204,7 @@ impl SignedPolicy {
     }
 }
 
-/// Writes a map of those that are there, by their positions.
+/// Writes a map of the values that are present, keyed by position.
 fn put_present<T>(writer: &mut Writer, values: &[Option<T>; PERIODS], put: impl Fn(&mut Writer, &T)) {
     writer.map(values.iter().flatten().count() as u64);
     for (at, value) in values.iter().enumerate() {
@@ -257,9 +257,9 @@ fn zone_of(text: &str) -> Option<TimeZone> {
     if text.is_empty() { Some(TimeZone::UTC) } else { TimeZone::posix(text).ok() }
 }
 
-/// The periods that rules count: the last ones, hours, days, weeks, months, quarters, years.
+/// The number of kinds of periods: last, hours, days, weeks, months, quarters, years.
 const PERIODS: usize = 7;
-/// A count without a bound.
+/// Encodes an unlimited count.
 const EVERY_ONE: u64 = u32::MAX as u64;
 
 #[cfg(test)]

@@ -18,13 +18,13 @@ pub struct Span {
     pub hours: u32,
 }
 
-/// A text that is not a span.
+/// Why a text is not a span.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSpan {
-    /// No number where one was due, or nothing at all.
+    /// A number is missing, or the text is empty.
     #[error("a span is written as numbers and units, like 1y5m7d2h")]
     Form,
-    /// A number without a unit, or with one that does not exist.
+    /// A number without a unit, or with an unknown one.
     #[error("the units of a span are y, m, w, d and h")]
     Unit,
     /// The same unit twice.
@@ -36,7 +36,7 @@ pub enum BadSpan {
 }
 
 impl Span {
-    /// Reads numbers with units, each unit at most once; a week is 7 days.
+    /// Parses numbers with units, each unit at most once; a week is 7 days.
     pub fn parse(text: &str) -> Result<Self, BadSpan> {
         let mut span = Self::default();
         let mut weeks = 0;
@@ -68,13 +68,12 @@ impl Span {
         Ok(Self { days: days.ok_or(BadSpan::Large('w'))?, ..span })
     }
 
-    /// Whether it is no time at all.
+    /// Whether the span is zero.
     pub fn is_zero(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The instant so long before another; years, months and days are counted in a zone's calendar. What would lie
-    /// before all time is the beginning of time.
+    /// The instant this long before `time`; years, months and days follow the zone's calendar. Saturates.
     pub(super) fn before(&self, time: Time, zone: &TimeZone) -> Time {
         let hours = i64::from(self.hours).saturating_mul(3_600_000_000_000);
         Time(self.calendar_before(time, zone).unwrap_or(i64::MIN).saturating_sub(hours))

@@ -1,6 +1,5 @@
-//! State: what a root knows besides the index: segments, snapshots, heads of clients, packs, doomed names, runs of the
-//! overlays. Kept in sorted
-//! runs that are folded like the levels of a log-structured merge tree (`docs/format.md` §9).
+//! State: what a root names besides the index: segments, snapshots, client heads, packs, doomed names and overlay runs.
+//! It is kept in sorted runs that are folded like the levels of a log-structured merge tree (`docs/format.md` §9).
 
 mod record;
 pub(crate) mod run;
@@ -18,7 +17,7 @@ use crate::id::{ClientId, DomainId, ObjectHash, PackId};
 use crate::layout::Prunable;
 use crate::wire::DecodeError;
 
-/// The state that a root names, but for the index and the overlay.
+/// The state that a root names, without the content of index and overlays.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct State {
     /// Index segments by domain and name.
@@ -27,15 +26,15 @@ pub struct State {
     pub snapshots: BTreeMap<(ClientId, u64), SnapshotRecord>,
     /// The last decided manifest of each client.
     pub heads: BTreeMap<ClientId, ClientHead>,
-    /// The packs that hold what the index names.
+    /// The packs with chunks or pages in the index.
     pub packs: BTreeMap<PackId, PackRecord>,
-    /// Names about to be deleted, and names used up.
+    /// Names of objects that are about to be deleted, or are deleted.
     pub doomed: BTreeMap<Prunable, DoomedRecord>,
     /// Runs of the overlays by domain and name.
     pub overlays: BTreeMap<(DomainId, ObjectHash), OverlayRecord>,
 }
 
-/// Changes of a state; none as a value removes.
+/// Changes to a state; the value `None` removes a key.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StateDelta {
     /// Changed segments.
@@ -52,7 +51,7 @@ pub struct StateDelta {
     pub overlays: BTreeMap<(DomainId, ObjectHash), Option<OverlayRecord>>,
 }
 
-/// The records of a run by key; none as a value removes an older one.
+/// The records of a run by key; the value `None` removes an older record.
 pub type Records = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
 
 impl StateDelta {
@@ -61,7 +60,7 @@ impl StateDelta {
         *self == Self::default()
     }
 
-    /// The changes of one kind, as a run holds them.
+    /// The changes of one kind, encoded as records of a run.
     pub fn records(&self, kind: RunKind) -> Records {
         fn encoded<K, V>(
             changes: &BTreeMap<K, Option<V>>,
@@ -83,7 +82,7 @@ impl StateDelta {
 }
 
 impl State {
-    /// The runs of a domain's overlay, the newest first.
+    /// A domain's overlay runs, the newest first.
     pub fn overlays_of(&self, domain: DomainId) -> Vec<(ObjectHash, &OverlayRecord)> {
         let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
         let mut runs: Vec<_> = self.overlays.range(of_domain).map(|((_, hash), record)| (*hash, record)).collect();
@@ -92,14 +91,14 @@ impl State {
     }
 }
 
-/// Folds runs, the newest of each kind first, into a state.
+/// Folds runs into a state. Of each kind, the newest run must come first.
 #[derive(Debug, Default)]
 pub struct StateFold {
     state: StateDelta,
 }
 
 impl StateFold {
-    /// Adds a run; what newer ones said of its keys stands.
+    /// Adds a run. Keys that newer runs already set are not changed.
     pub fn add(&mut self, run: &RunReader<'_>) -> Result<(), DecodeError> {
         for (key, value) in run.records() {
             let bad_key = DecodeError::new(0, "a run's key has the wrong form");
@@ -138,10 +137,10 @@ impl StateFold {
         Ok(())
     }
 
-    /// The state, without the keys that the runs remove.
+    /// The folded state, without removed keys.
     pub fn finish(self) -> State {
         fn present<K: Ord, V>(records: BTreeMap<K, Option<V>>) -> BTreeMap<K, V> {
-            // `collect` would sort: its code for six types makes the module for browsers larger.
+            // `collect` would sort, and its code for six types would make the browser's module larger.
             let mut found = BTreeMap::new();
             found.extend(records.into_iter().filter_map(|(key, value)| Some((key, value?))));
             found

@@ -1,4 +1,4 @@
-//! The records of state runs: keys and values, field by field.
+//! The records of state runs: their keys and values.
 
 use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use crate::layout::Place;
@@ -9,7 +9,7 @@ use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
-/// The key of what a domain has: a segment or a run of its overlay.
+/// The key of one of a domain's index parts: a segment, or a run of its overlay.
 pub(super) fn part_key((domain, hash): &(DomainId, ObjectHash)) -> Vec<u8> {
     [domain.as_bytes(), hash.as_bytes()].concat()
 }
@@ -31,13 +31,13 @@ pub(super) fn snapshot_of(key: &[u8]) -> Option<(ClientId, u64)> {
 /// A segment of the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SegmentRecord {
-    /// Its entries.
+    /// The number of entries.
     pub entries: u64,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u64,
-    /// Its least id.
+    /// Its smallest id.
     pub first: ChunkId,
-    /// Its greatest id.
+    /// Its largest id.
     pub last: ChunkId,
 }
 
@@ -66,11 +66,11 @@ impl SegmentRecord {
 /// A run of a domain's overlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OverlayRecord {
-    /// The root that wrote it. Of a domain's runs that of the highest is the newest, and its marks stand.
+    /// The number of the root that wrote it. The marks of a run with a higher number override those of a lower one.
     pub root: u64,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u64,
-    /// Its marks.
+    /// The number of marks.
     pub records: u64,
 }
 
@@ -94,16 +94,16 @@ impl OverlayRecord {
     }
 }
 
-/// How far a client's chain was decided.
+/// How far a client's chain is decided.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientHead {
     /// The last number decided.
     pub number: u64,
-    /// The hash of the object with that number.
+    /// The hash of the manifest with that number.
     pub hash: ObjectHash,
-    /// When, by the store's clock.
+    /// The store's time of the decision.
     pub time: Time,
-    /// What the root that wrote this decided: receipts that are missing are written from it.
+    /// The decisions of the root that wrote this record. Missing receipts are written from them.
     pub decisions: Vec<Decision>,
 }
 
@@ -118,7 +118,7 @@ pub struct Decision {
     pub outcome: Outcome,
     /// Why it was rejected.
     pub reasons: Vec<(Reason, String)>,
-    /// References that do not resolve.
+    /// Ids that are referenced and found nowhere.
     pub missing: Vec<ChunkId>,
     /// Packs that cannot be used.
     pub packs: Vec<PackId>,
@@ -131,7 +131,7 @@ impl ClientHead {
         writer.key(3).array(self.decisions.len());
         for decision in &self.decisions {
             writer.array(6).uint(decision.number).bytes(decision.hash.as_bytes()).uint(decision.outcome as u64);
-            // Cut as in receipts, which are written from this: a reader takes no more.
+            // Truncated to the limits of receipts, which are written from this record: readers accept no more.
             let reasons = &decision.reasons[..decision.reasons.len().min(RECEIPT_REASONS)];
             writer.array(reasons.len());
             for (reason, text) in reasons {
@@ -189,48 +189,47 @@ fn decode_decision(reader: &mut Reader<'_>) -> Result<Decision, DecodeError> {
     })
 }
 
-/// A pack that holds what the index names.
+/// A pack with chunks or pages in the index.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PackRecord {
     /// Its domain.
     pub domain: DomainId,
     /// What it holds.
     pub kind: PackKind,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u64,
-    /// Where it lies.
+    /// The folder in which it is stored.
     pub place: Place,
-    /// Whether a check found it gone.
+    /// Whether a check found it missing.
     pub is_missing: bool,
     /// Whether a check found it damaged.
     pub is_damaged: bool,
-    /// When it was last read whole; 0 for never, [`FORGED`](Self::FORGED) if it is damaged with the hash of its name.
+    /// When it was last read completely; 0 for never, [`FORGED`](Self::FORGED) if damaged although its hash is right.
     pub read: Time,
     /// When it was accepted.
     pub accepted: Time,
-    /// Whether somebody who can read the domain has vouched for it with the owner's signature.
+    /// Whether the owner's signature vouches for its content.
     pub is_proven: bool,
-    /// The manifest that named it first; none of what prune wrote.
+    /// The manifest that first claimed it; none for packs that prune wrote.
     pub claim: Option<PackClaim>,
 }
 
-/// The manifest that named a pack first.
+/// The manifest that first claimed a pack.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct PackClaim {
-    /// Whose manifest.
+    /// The manifest's client.
     pub client: ClientId,
-    /// Its number.
+    /// The manifest's number.
     pub number: u64,
-    /// Whether the client was a full one: it could have proven the pack.
+    /// Whether the client was full and so could have proven the pack.
     pub by_full_client: bool,
 }
 
 impl PackRecord {
-    /// When a damaged pack was read whole that has the hash of its name: its bytes are what was written, and what they
-    /// hold is not what it says.
+    /// Marks a forged pack in `read`: its bytes have the hash of its name, but its content is not what its table says.
     pub const FORGED: Time = Time(-1);
 
-    /// Whether it is such a pack. Only who has opened it with the key may say that it is sound.
+    /// Whether the pack is forged. Only a client that opens it with the key can find it sound again.
     pub fn is_forged(&self) -> bool {
         self.is_damaged && self.read == Self::FORGED
     }
@@ -287,23 +286,23 @@ impl PackClaim {
     }
 }
 
-/// How far the deletion of a name has come.
+/// How far the deletion of an object has come.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum DoomedState {
-    /// It is about to be deleted.
+    /// The object is about to be deleted (pending delete).
     Doomed = 1,
-    /// It was deleted, and is not to be used again.
+    /// The object is deleted, and its name must not be used again (tombstone).
     Spent = 2,
 }
 
-/// A name that is about to be deleted, or was.
+/// A name that is about to be deleted, or was deleted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DoomedRecord {
-    /// How far its deletion has come.
+    /// How far the deletion has come.
     pub state: DoomedState,
-    /// Since when, by the store's clock.
+    /// The store's time of that state.
     pub time: Time,
-    /// The root that said so.
+    /// The root that set the state.
     pub root: u64,
 }
 
@@ -338,6 +337,5 @@ fn narrow(reader: &mut Reader<'_>, most: u64) -> Result<u64, DecodeError> {
     if value <= most { Ok(value) } else { Err(error) }
 }
 
-/// Lists that jobs may lengthen step by step have no limit of their own: a list is never longer than the bytes of its
-/// run, and a reader that refused one would refuse the whole state.
+/// No limit: jobs extend these lists step by step, and a reader with a limit would refuse the whole state.
 pub(super) const ANY_NUMBER: usize = usize::MAX;

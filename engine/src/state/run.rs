@@ -5,7 +5,7 @@ use crate::id::{DomainId, ObjectHash};
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 
-/// What the records of a run are about.
+/// The kind of a run's records.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[allow(missing_docs)]
 pub enum RunKind {
@@ -19,8 +19,7 @@ pub enum RunKind {
 }
 
 impl RunKind {
-    /// The kinds whose runs hold keys and values: those that roots name. The runs of the overlay, of which every domain
-    /// has its own, are named by records.
+    /// The kinds of runs that roots name. Overlay runs are named by a domain's records ([`RunKind::OverlayRuns`]).
     pub const RECORDS: [RunKind; 6] =
         [RunKind::Segments, RunKind::Snapshots, RunKind::Heads, RunKind::Packs, RunKind::Doomed, RunKind::OverlayRuns];
 
@@ -30,20 +29,20 @@ impl RunKind {
     }
 }
 
-/// A run as it is named: by a root, or by a record of its domain.
+/// A run, as a root or a record of its domain names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunRef {
     /// What its records are about.
     pub kind: RunKind,
-    /// Its name.
+    /// The hash of its bytes, which is its name.
     pub hash: ObjectHash,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u64,
-    /// Its records.
+    /// The number of records.
     pub records: u64,
 }
 
-/// A run that was just written.
+/// A newly written run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Run {
     /// How it is named.
@@ -58,16 +57,15 @@ impl Run {
     }
 }
 
-/// Whether a root names older runs that hold records of the same kind.
+/// Whether a root names older runs of the same kind.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Older {
-    /// It does: what removes must stay, to hide their records.
+    /// It does: records that remove a key must stay, to hide older records of that key.
     Runs,
-    /// It does not: what removes has nothing left to hide.
+    /// It does not: records that remove a key can be dropped.
     Nothing,
 }
 
-/// What a run begins with.
 pub(crate) struct Head {
     pub(crate) kind: RunKind,
     pub(crate) domain: DomainId,
@@ -100,11 +98,11 @@ pub(crate) fn put_head(bytes: &mut Vec<u8>, kind: RunKind, domain: DomainId, ran
 
 const MAGIC: &[u8; 8] = b"COPALRUN";
 const NO_DOMAIN: DomainId = DomainId([0; 16]);
-/// Bytes before the first record.
+/// The length of the header in bytes.
 pub(crate) const HEAD: usize = 56;
 const REMOVED: u32 = u32::MAX;
 
-/// Writes a run of keys and values. The random bytes make its name one that never was.
+/// Writes a run of keys and values. The random bytes make its name unique.
 pub fn write_run(kind: RunKind, random: [u8; 16], records: &Records) -> Run {
     let mut bytes = Vec::new();
     put_head(&mut bytes, kind, NO_DOMAIN, random, records.len() as u64);
@@ -119,7 +117,7 @@ pub fn write_run(kind: RunKind, random: [u8; 16], records: &Records) -> Run {
     Run::seal(kind, records.len() as u64, bytes)
 }
 
-/// A run that was read.
+/// A parsed run.
 #[derive(Clone, Debug)]
 pub struct RunReader<'a> {
     kind: RunKind,
@@ -127,7 +125,7 @@ pub struct RunReader<'a> {
 }
 
 impl<'a> RunReader<'a> {
-    /// Splits a run of keys and values into its records.
+    /// Parses a run of keys and values.
     pub fn parse(bytes: &'a [u8]) -> Result<Self, DecodeError> {
         let head = Head::parse(bytes)?;
         if head.kind == RunKind::Overlay {
@@ -156,17 +154,17 @@ impl<'a> RunReader<'a> {
         self.kind
     }
 
-    /// The records, ascending by key; without a value they remove an older one.
+    /// The records, ascending by key; a record without a value removes the key.
     pub fn records(&self) -> impl Iterator<Item = (&'a [u8], Option<&'a [u8]>)> + '_ {
         self.records.iter().copied()
     }
 }
 
-/// How many of the old runs (their records, newest first) a new one of `new` records is folded with.
+/// How many of the old runs to fold with a new run of `new` records. `old` has their numbers of records, newest first.
 ///
-/// A run is folded in while it has at most four times the records gathered so far. Where that would leave more than
-/// eight runs, the four is doubled until it does not: runs then differ in size by a factor that fits how much there is,
-/// and a record is written again only as often as the logarithm of that.
+/// An old run is folded in while it has at most four times the records gathered so far. If more than [`RUNS_MOST`] runs
+/// would remain, the factor is doubled until they do not. So the sizes of runs grow geometrically, and each record is
+/// rewritten only a logarithmic number of times.
 pub fn runs_to_fold(new: u64, old: &[u64]) -> usize {
     let mut factor = 4u64;
     loop {
@@ -182,5 +180,5 @@ pub fn runs_to_fold(new: u64, old: &[u64]) -> usize {
     }
 }
 
-/// Runs of one kind that a root names at most, and of the overlay that records name for a domain.
+/// The most runs of one kind that a root names, and the most overlay runs of a domain.
 pub const RUNS_MOST: usize = 8;

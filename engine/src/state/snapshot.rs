@@ -1,4 +1,4 @@
-//! Snapshots as the state has them.
+//! Snapshots as the state records them.
 
 use super::record::ANY_NUMBER;
 use crate::extent::Extent;
@@ -7,14 +7,14 @@ use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
-/// Whether a snapshot counts.
+/// Whether a snapshot is kept.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum SnapshotState {
-    /// Its pages are followed.
+    /// Its pages are needed.
     Kept = 0,
-    /// Its pages are not followed; it can come back until prune has removed them.
+    /// Its pages are not needed. It can be undeleted until prune removes them.
     Forgotten = 1,
-    /// Its pages are removed.
+    /// Prune removed its pages.
     Gone = 2,
 }
 
@@ -23,31 +23,31 @@ pub enum SnapshotState {
 pub struct SnapshotRecord {
     /// Its id.
     pub id: SnapshotId,
-    /// The domain its pages lie in.
+    /// The domain of its pages.
     pub domain: DomainId,
     /// Its root page.
     pub root: ChunkId,
     /// Whether it is a checkpoint.
     pub partial: bool,
-    /// The client's time.
+    /// The client's time when it was made.
     pub client_time: Time,
     /// The store's time when it was accepted.
     pub accepted: Time,
-    /// What was backed up.
+    /// The source that was backed up.
     pub source: SourceId,
-    /// Its tags, as changed since.
+    /// Its current tags.
     pub tags: Vec<TagId>,
-    /// Whether it counts.
+    /// Whether it is kept.
     pub state: SnapshotState,
-    /// Whether it must not be forgotten.
+    /// Whether it is pinned: it must not be forgotten.
     pub pinned: bool,
-    /// When the state was set, by the store's clock.
+    /// The store's time when `state` was set.
     pub state_time: Time,
-    /// Whether a full client signed it, so that its own time may be believed.
+    /// Whether a full client signed it, so that `client_time` may be believed.
     pub by_full_client: bool,
-    /// About how large it is, if its client said so; of what was stored at least the packs of its own manifest.
+    /// Its approximate size, if its client stated it; `stored` is at least the packs of its own manifest.
     pub extent: Option<Extent>,
-    /// Whether the owner has said that it may be as different from the one before as it is.
+    /// Whether the owner released it: it no longer raises a hold.
     pub released: bool,
 }
 

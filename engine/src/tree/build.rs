@@ -1,4 +1,4 @@
-//! Build: entries in, pages out.
+//! Build: makes a tree's pages from its entries.
 
 use super::entries::EntriesWriter;
 use super::entry::{BadEntry, Content, Entry};
@@ -10,7 +10,7 @@ use crate::id::ChunkId;
 use crate::keys::domain::DomainKeys;
 use crate::path::TreePath;
 
-/// Builds the tree of entries that come in order. The same entries make the same pages, however they are taken out.
+/// Builds a tree from entries in path order. The same entries give the same pages, however often pages are taken out.
 #[derive(Clone, Debug)]
 pub struct TreeBuilder {
     tower: Tower<EntriesWriter, DirectoryWriter>,
@@ -22,45 +22,45 @@ pub struct TreeBuilder {
 /// A finished tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// The page above all others.
+    /// The root page.
     pub root: ChunkId,
     /// Its height.
     pub height: u8,
-    /// The pages that were not taken before; the root is the last page of all.
+    /// The pages not taken before; the root page comes last.
     pub pages: Vec<Page>,
-    /// Entries in the tree.
+    /// The number of entries.
     pub entries: u64,
-    /// Sizes of its files; stays at the largest number if the sum exceeds it.
+    /// The total size of the files; saturates at the largest number.
     pub bytes: u64,
 }
 
 /// Why a tree cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
-    /// Paths must ascend.
+    /// The paths do not ascend.
     #[error("entry {path:?} does not follow {before:?}")]
     OutOfOrder {
-        /// The entry that came too late.
+        /// The entry that is out of order.
         path: TreePath,
-        /// The one before it.
+        /// The entry before it.
         before: TreePath,
     },
-    /// The entry contradicts itself.
+    /// The entry is inconsistent.
     #[error("entry {path:?} cannot be stored")]
     Entry {
-        /// Which entry.
+        /// The entry's path.
         path: TreePath,
         /// What is wrong with it.
         #[source]
         source: BadEntry,
     },
-    /// The entry's metadata alone exceed a page.
+    /// The entry's metadata alone exceeds a page.
     #[error("entry {path:?} has more metadata than a page can hold")]
     Large {
-        /// Which entry.
+        /// The entry's path.
         path: TreePath,
     },
-    /// A piece of a list is empty or larger than a chunk can be.
+    /// A piece is empty, or longer than a chunk may be.
     #[error("a piece of {length} bytes cannot be part of a content list")]
     Piece {
         /// The piece's length.
@@ -77,7 +77,7 @@ impl TreeBuilder {
         Self { tower: Tower::new(params, keys), last: None, entries: 0, bytes: 0 }
     }
 
-    /// Adds the next entry. One that is refused for its own sake leaves the tree as it was.
+    /// Adds the next entry. If the entry itself is refused, the tree is unchanged.
     pub fn push(&mut self, entry: &Entry) -> Result<(), BuildError> {
         let path = || entry.path.clone();
         if let Some(before) = self.last.as_ref().filter(|&last| *last >= entry.path) {
@@ -98,12 +98,12 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// The pages finished since this was last asked, those below before those above.
+    /// The pages finished since the last call, children before parents.
     pub fn take_pages(&mut self) -> Vec<Page> {
         self.tower.take_pages()
     }
 
-    /// Ends the tree. Without entries it is one empty page.
+    /// Ends the tree. An empty tree is one empty page.
     pub fn finish(self) -> Result<Finished, BuildError> {
         let (top, pages) = self.tower.finish().map_err(|_| BuildError::TooHigh)?;
         Ok(Finished { root: top.root, height: top.height, pages, entries: self.entries, bytes: self.bytes })

@@ -1,4 +1,4 @@
-//! Columns: how a page's plaintext is laid out, whatever its kind. Each column holds one property of all items.
+//! Columns: the layout of a page's plaintext, for every kind of page. Each column holds one property of all items.
 
 use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry as Slot};
@@ -12,13 +12,11 @@ use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 use crate::wire::varint;
 
-/// The version of a page's layout.
 pub(super) const VERSION: u8 = 1;
 
-/// Most bytes of a plaintext that belong to no item.
+/// The most bytes of a plaintext apart from its items.
 pub(super) const HEAD_ROOM: usize = 128;
 
-/// Lays out a plaintext.
 pub(super) fn join(kind: Kind, count: u64, columns: &[&[u8]]) -> Vec<u8> {
     let bytes: usize = columns.iter().map(|column| column.len()).sum();
     let mut plaintext = Vec::with_capacity(HEAD_ROOM + bytes);
@@ -31,7 +29,7 @@ pub(super) fn join(kind: Kind, count: u64, columns: &[&[u8]]) -> Vec<u8> {
     plaintext
 }
 
-/// Takes the columns apart; nothing may follow them.
+/// Splits a plaintext into columns. No bytes may follow them.
 pub(super) fn split<'a, const N: usize>(mut rest: Cursor<'a>) -> Result<[Column<'a>; N], PageError> {
     let mut columns = core::array::from_fn(|i| Column { number: i as u8, cursor: Cursor::new(&[]) });
     for column in &mut columns {
@@ -43,7 +41,6 @@ pub(super) fn split<'a, const N: usize>(mut rest: Cursor<'a>) -> Result<[Column<
     Ok(columns)
 }
 
-/// One column being read.
 #[derive(Debug)]
 pub(super) struct Column<'a> {
     number: u8,
@@ -61,7 +58,7 @@ impl<'a> Column<'a> {
         taken.map_err(|source| self.wrap(source))
     }
 
-    /// A varint that fits a narrower type.
+    /// Reads a varint that fits a narrower type.
     pub(super) fn narrow<T: TryFrom<u64>>(&mut self) -> Result<T, PageError> {
         let before = self.cursor.clone();
         T::try_from(self.varint()?).map_err(|_| self.wrap(before.error("a number is too large")))
@@ -82,7 +79,7 @@ impl<'a> Column<'a> {
         taken.map_err(|source| self.wrap(source))
     }
 
-    /// A byte string after its length.
+    /// Reads a length and a byte string of that length.
     pub(super) fn bytes(&mut self) -> Result<&'a [u8], PageError> {
         let length = self.narrow()?;
         self.take(length)
@@ -96,7 +93,6 @@ impl<'a> Column<'a> {
         self.cursor.finish().map_err(|source| self.wrap(source))
     }
 
-    /// An error at the current position.
     pub(super) fn error(&self, what: &'static str) -> PageError {
         self.wrap(self.cursor.error(what))
     }
@@ -106,7 +102,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Collects a page's references, each once, in order of first use.
+/// Collects a page's references, each id once, in order of first use.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ReferenceWriter {
     ids: Vec<ChunkId>,
@@ -135,7 +131,7 @@ impl ReferenceWriter {
     }
 }
 
-/// Resolves references by their positions.
+/// Resolves positions to references.
 #[derive(Debug)]
 pub(super) struct ReferenceReader<'a> {
     ids: &'a [ChunkId],
@@ -159,14 +155,14 @@ impl<'a> ReferenceReader<'a> {
         Ok(id)
     }
 
-    /// All references must have been used.
+    /// Fails unless every reference was used.
     pub(super) fn finish(self) -> Result<(), PageError> {
         let (used, given) = (self.used, self.ids.len());
         if used == given { Ok(()) } else { Err(PageError::UnusedReferences { used, given }) }
     }
 }
 
-/// The two columns that hold ascending paths.
+/// Encodes ascending paths in two columns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathWriter {
     lengths: Vec<u8>,
@@ -175,7 +171,7 @@ pub(super) struct PathWriter {
 }
 
 impl PathWriter {
-    /// Adds a path; gives how many of its bytes are not shared with the one before.
+    /// Adds a path; returns how many of its bytes are not shared with the previous path.
     pub(super) fn put(&mut self, path: &TreePath) -> usize {
         let path = path.as_bytes();
         let shared = TreePath::shared(path, &self.last);
@@ -192,7 +188,6 @@ impl PathWriter {
         [&self.lengths, &self.bytes]
     }
 
-    /// The path added last.
     pub(super) fn last(&self) -> TreePath {
         TreePath::new(self.last.as_slice()).expect("these are the bytes of a path")
     }
@@ -202,13 +197,13 @@ impl PathWriter {
     }
 }
 
-/// Reads the two columns of paths; they must strictly ascend.
+/// Decodes the two columns of paths, which must strictly ascend.
 #[derive(Debug)]
 pub(super) struct PathReader<'a> {
     lengths: Column<'a>,
     bytes: Column<'a>,
     last: Option<Vec<u8>>,
-    /// Bytes of all paths that were read.
+    /// The total length of the paths read.
     expanded: usize,
 }
 
@@ -231,7 +226,7 @@ impl<'a> PathReader<'a> {
         if self.expanded > PAGE_PATH_BYTES {
             return error("the paths of a page are longer in sum than allowed");
         }
-        // As much as possible is shared, so the first byte that is not decides the order.
+        // Writers share as many bytes as possible, so the first byte not shared decides the order.
         let ascends = match (path.get(shared), rest.first()) {
             (Some(&old), Some(&new)) => TreePath::compare(&[old], &[new]).is_lt(),
             (None, Some(_)) => true,

@@ -1,4 +1,4 @@
-//! Diff: what changed between two trees, skipping what they share.
+//! Diff: the differences between two trees. Skips subtrees that both have.
 
 use super::entry::Entry;
 use super::frontier::{Frontier, Head, WalkError};
@@ -6,7 +6,7 @@ use super::page::{Child, VerifiedPage};
 use crate::id::ChunkId;
 use crate::path::TreePath;
 
-/// Compares two trees in order, in memory that grows with their heights only.
+/// Compares two trees in order. Its memory grows only with their heights.
 #[derive(Debug)]
 pub struct TreeDiff {
     before: Frontier,
@@ -14,7 +14,7 @@ pub struct TreeDiff {
     asked: Side,
 }
 
-/// An entry that one tree has and the other has not, or has otherwise.
+/// An entry that is only in one tree, or differs between them.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
     /// The entry's path.
@@ -25,13 +25,13 @@ pub struct Change {
     pub after: Option<Entry>,
 }
 
-/// What a comparison does next.
+/// The next step of a comparison.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "nearly every step is a change, and none is kept")]
 pub enum DiffStep {
     /// The next entry that differs.
     Change(Change),
-    /// This page must be supplied before the comparison can go on.
+    /// The comparison needs this page, which must be supplied.
     Need(ChunkId),
     /// There are no more differences.
     Done,
@@ -43,7 +43,7 @@ enum Side {
     After,
 }
 
-/// What the heads of the two trees call for.
+/// What to do, given the heads of both trees.
 enum Act {
     Ask(Side, ChunkId),
     PassBoth,
@@ -58,7 +58,7 @@ impl TreeDiff {
         Self { before: Frontier::new(before), after: Frontier::new(after), asked: Side::Before }
     }
 
-    /// The next change, or the page without which it is not known. Pages that both trees have are not asked for.
+    /// The next difference, or the page needed to find it. Does not ask for pages that both trees have.
     pub fn step(&mut self) -> DiffStep {
         loop {
             let (before, after) = match self.act() {
@@ -105,7 +105,7 @@ impl TreeDiff {
                 core::cmp::Ordering::Greater => Act::TakeOne(Side::After),
                 core::cmp::Ordering::Equal => Act::TakeBoth,
             },
-            // If the other tree goes on with the same page, the entries before that page are in one tree only.
+            // The other tree's next page also comes next here, after these entries: so they are only in this tree.
             (Head::Entry(_), Head::Page(b, _)) if self.before.next_page().is_some_and(|next| next.0 == b) => {
                 Act::TakeOne(Side::Before)
             }
@@ -120,7 +120,7 @@ impl TreeDiff {
     }
 }
 
-/// Of two pages that start at the same place, the one that cannot lie within the other and so must be opened anyway.
+/// Of two pages that start at the same position, the one to open: it cannot be part of the other.
 fn further(before: Option<&Child>, after: Option<&Child>) -> Side {
     match (before, after) {
         (None, _) => Side::Before,

@@ -1,4 +1,4 @@
-//! Pages of entries as bytes: fifteen columns, written as entries arrive and read side by side.
+//! Pages of entries as bytes: fifteen columns, which are written and read in parallel.
 
 use super::columns::{self, Column, PathReader, PathWriter, ReferenceReader, ReferenceWriter};
 use super::entry::{Content, Entry, EntryKind, LIST_AFTER, Mode, Piece};
@@ -11,7 +11,6 @@ use crate::id::ChunkId;
 use crate::wire::cursor::Cursor;
 use crate::wire::varint;
 
-/// A page of entries being filled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct EntriesWriter {
     count: u64,
@@ -97,10 +96,9 @@ impl PageWriter for EntriesWriter {
 }
 
 impl EntriesWriter {
-    /// Begins anew, in the memory that the page before has left: fifteen columns that grow from nothing are a tenth of what
-    /// a page costs.
+    /// Starts the next page in the memory of the last one: to grow fifteen columns anew takes a tenth of a page's time.
     fn clear(&mut self) {
-        // Every field is named, so that one that is added is not forgotten here.
+        // Naming every field makes the compiler report one that is forgotten here.
         let Self {
             count,
             logical_bytes,
@@ -157,7 +155,6 @@ impl EntriesWriter {
     }
 }
 
-/// Reads the entries after the page's head.
 pub(super) fn decode(
     height: u8,
     references: &[ChunkId],
@@ -282,8 +279,8 @@ impl EntriesReader<'_> {
     }
 }
 
-/// More than the numbers of an entry, and what frames its extras, can take in all columns together.
+/// More bytes than the numbers of an entry and the framing of its extras can take in all columns together.
 const NUMBERS_ROOM: usize = 192;
 
-/// What an entry weighs beyond its bytes and references.
+/// An entry's or link's weight in addition to its bytes and references.
 pub(super) const ITEM_WEIGHT: usize = 16;

@@ -1,4 +1,4 @@
-//! Entry: one file, directory, link or device of a snapshot, with all that POSIX knows of it.
+//! Entry: one file, directory, link or device of a snapshot, with all its POSIX metadata.
 
 use core::ops::Range;
 use std::sync::Arc;
@@ -9,35 +9,35 @@ use crate::path::TreePath;
 use crate::time::Time;
 use crate::wire::cbor::Ignored;
 
-/// A file of more pieces than this has a content list.
+/// A file with more pieces than this gets a content list.
 pub const LIST_AFTER: usize = 64;
 
 /// One file, directory, link or device.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Where it lies below the top directory.
+    /// Its path below the top directory.
     pub path: TreePath,
-    /// What it is, and who may do what with it.
+    /// Its type and permissions.
     pub mode: Mode,
-    /// Whose it is; shared between entries.
+    /// Its owner and group; the value is shared between entries.
     pub owner: Arc<Owner>,
-    /// When the content changed.
+    /// The last change of the content.
     pub mtime: Time,
-    /// When content or metadata changed, by the system's own clock.
+    /// The last change of content or metadata, by the source system's clock.
     pub ctime: Time,
-    /// When it was made, where the file system knows.
+    /// The time of creation, if the file system knows it.
     pub birth: Option<Time>,
     /// Inode number.
     pub inode: u64,
-    /// Bytes of a regular file, holes included; 0 for everything else.
+    /// The size of a regular file in bytes, including holes; 0 for everything else.
     pub size: u64,
-    /// Where a regular file's bytes are.
+    /// A regular file's content.
     pub content: Content,
-    /// What only some entries have.
+    /// Properties that only some entries have.
     pub extras: Extras,
 }
 
-/// What an entry is; the values are the type bits of `st_mode`.
+/// The type of an entry; the values are the type bits of `st_mode`.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
 #[allow(missing_docs)]
 pub enum EntryKind {
@@ -57,12 +57,12 @@ pub struct Mode {
     permissions: u16,
 }
 
-/// The numbers and names of an owner and a group. Names are bytes, as systems keep them, and empty if unknown.
+/// The ids and names of an owner and a group. Names are raw bytes, empty if unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Owner {
-    /// The user's number.
+    /// The user id.
     pub uid: u32,
-    /// The group's number.
+    /// The group id.
     pub gid: u32,
     /// The user's name.
     pub user: Vec<u8>,
@@ -70,10 +70,10 @@ pub struct Owner {
     pub group: Vec<u8>,
 }
 
-/// Where a regular file's bytes are, without its holes.
+/// Where a regular file's bytes are, not counting its holes.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub enum Content {
-    /// Nowhere: there are none.
+    /// There are no bytes.
     #[default]
     None,
     /// In the page itself.
@@ -89,8 +89,8 @@ pub enum Content {
     },
 }
 
-/// Content that lies in the page itself. Its bytes are given out by [`crate::restore::extents`] alone, each with its place in
-/// the file: no host can take them for the file and forget its holes.
+/// Content stored in the page itself. Only [`crate::restore::extents`] gives out its bytes, with their offsets in the
+/// file, so that no host can mistake them for the whole file and forget the holes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Inline(Vec<u8>);
 
@@ -99,37 +99,37 @@ pub struct Inline(Vec<u8>);
 pub struct Piece {
     /// The chunk.
     pub id: ChunkId,
-    /// Its bytes.
+    /// The length in bytes.
     pub length: u32,
 }
 
-/// What only some entries have.
+/// Properties that only some entries have.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Extras {
-    /// What a symbolic link, and nothing else, points to.
+    /// The target of a symbolic link; none for other types.
     pub link_target: Option<Vec<u8>>,
-    /// The group of entries that are one file; the inode number.
+    /// The number shared by all hard links to one file: its inode number.
     pub hardlink: Option<u64>,
-    /// Major and minor number of a device, and nothing else.
+    /// The major and minor number of a device; none for other types.
     pub device: Option<(u32, u32)>,
-    /// Extended attributes, ascending by name; ACLs are among them.
+    /// Extended attributes, ascending by name, including ACLs.
     pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
-    /// Ranges of a regular file that were never written, ascending.
+    /// The holes of a regular file: ranges that were never written, ascending.
     pub holes: Vec<Range<u64>>,
-    /// What a later version says of the entry and this one may ignore. Who takes the entry over writes it again.
+    /// Fields of a later version that this one may ignore. Code that copies the entry must write them again.
     pub later: Ignored,
 }
 
 /// Why an entry cannot be part of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadEntry {
-    /// Something else than a regular file has a size, content or holes.
+    /// An entry that is no regular file has a size, content or holes.
     #[error("only a regular file can have a size, content or holes")]
     NotAFile,
-    /// A symbolic link without a target, or a target of something else.
+    /// A symbolic link without a target, or another entry with one.
     #[error("a link target belongs to symbolic links, and they have one")]
     LinkTarget,
-    /// A device without numbers, or numbers of something else.
+    /// A device without numbers, or another entry with them.
     #[error("device numbers belong to devices, and they have them")]
     Device,
     /// A directory in a hardlink group.
@@ -141,30 +141,30 @@ pub enum BadEntry {
     /// Holes that are empty, overlap, are out of order or exceed the size.
     #[error("holes do not ascend within the file's size")]
     Holes,
-    /// The bytes of content and holes do not add up to the size.
+    /// The lengths of content and holes do not add up to the size.
     #[error("content and holes do not add up to the file's size")]
     Size,
-    /// A piece is empty or larger than a chunk can be, or there are too many of them.
+    /// A piece is empty or longer than a chunk may be, or there are too many pieces.
     #[error("a content that is not made of 1 to {LIST_AFTER} chunks of allowed length")]
     Pieces,
-    /// A content list of a height no page has.
+    /// A content list with a height that no list has.
     #[error("a content list cannot have height {0}")]
     ListHeight(u8),
 }
 
 impl Entry {
-    /// What it is.
+    /// The entry's type.
     pub fn kind(&self) -> EntryKind {
         self.mode.kind
     }
 
-    /// Bytes of the content: the size without the holes.
+    /// The length of the content: the size without the holes.
     pub fn content_bytes(&self) -> u64 {
         let holes = self.extras.holes.iter().map(|hole| hole.end.saturating_sub(hole.start));
         self.size.saturating_sub(holes.fold(0, u64::saturating_add))
     }
 
-    /// Checks what a tree promises of every entry it holds.
+    /// Checks the properties that every entry of a tree must have.
     pub fn check(&self) -> Result<(), BadEntry> {
         let (kind, extras) = (self.kind(), &self.extras);
         let is_device = matches!(kind, EntryKind::CharDevice | EntryKind::BlockDevice);
@@ -218,12 +218,12 @@ impl Entry {
 }
 
 impl Mode {
-    /// A kind with the lower twelve of these bits as permissions.
+    /// A mode of this type and of the lower twelve bits of `permissions`.
     pub fn new(kind: EntryKind, permissions: u16) -> Self {
         Self { kind, permissions: permissions & 0o7777 }
     }
 
-    /// Reads `st_mode`; none for a type that no tree holds.
+    /// Reads `st_mode`; none for a type that trees do not hold.
     pub fn from_bits(bits: u32) -> Option<Self> {
         let kinds = [
             EntryKind::File,
@@ -243,12 +243,12 @@ impl Mode {
         self.kind as u32 | u32::from(self.permissions)
     }
 
-    /// What it is.
+    /// The type.
     pub fn kind(self) -> EntryKind {
         self.kind
     }
 
-    /// Who may do what: the lower twelve bits.
+    /// The permissions: the lower twelve bits.
     pub fn permissions(self) -> u16 {
         self.permissions
     }
@@ -269,14 +269,14 @@ impl Inline {
 }
 
 impl Piece {
-    /// Whether a chunk can have this length.
+    /// Whether the length is one that a chunk may have.
     pub(super) fn is_sound(&self) -> bool {
         (1..=CHUNK_BYTES).contains(&self.length)
     }
 }
 
 impl Extras {
-    /// Whether there is nothing to store.
+    /// Whether no property is set.
     pub fn is_empty(&self) -> bool {
         self.link_target.is_none()
             && self.hardlink.is_none()

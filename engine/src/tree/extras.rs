@@ -1,4 +1,4 @@
-//! Extras as a column: the CBOR of what only some entries have.
+//! Extras: encodes, as CBOR in one column, the properties that only some entries have.
 
 use super::columns::Column;
 use super::entry::Extras;
@@ -8,7 +8,6 @@ use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 use crate::wire::varint;
 
-/// The column of extras.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtrasWriter {
     column: Vec<u8>,
@@ -16,7 +15,7 @@ pub(super) struct ExtrasWriter {
 }
 
 impl ExtrasWriter {
-    /// Adds what an entry has; gives what it weighs.
+    /// Adds an entry's extras; returns their weight.
     pub(super) fn put(&mut self, extras: &Extras) -> usize {
         if extras.is_empty() {
             self.passed_over += 1;
@@ -41,11 +40,10 @@ impl ExtrasWriter {
     }
 }
 
-/// Reads the column of extras.
 #[derive(Debug)]
 pub(super) struct ExtrasReader<'a> {
     column: Column<'a>,
-    /// Entries to pass over before the next that has extras.
+    /// The number of entries before the next one with extras; none if no more have extras.
     passing: Option<u64>,
 }
 
@@ -88,7 +86,7 @@ const DEVICE: u64 = 3;
 const XATTRS: u64 = 4;
 const HOLES: u64 = 5;
 
-/// Writes the fields that are there.
+/// Encodes the fields that are set.
 fn encode(extras: &Extras) -> Vec<u8> {
     let Extras { link_target, hardlink, device, xattrs, holes, later } = extras;
     let present = [link_target.is_some(), hardlink.is_some(), device.is_some(), !xattrs.is_empty(), !holes.is_empty()];
@@ -119,7 +117,7 @@ fn encode(extras: &Extras) -> Vec<u8> {
     writer.finish()
 }
 
-/// Reads them back; at least one must be there.
+/// Decodes extras; at least one field must be set.
 fn decode(bytes: &[u8]) -> Result<Extras, DecodeError> {
     let mut reader = Reader::new(bytes)?;
     let mut fields = reader.map()?;
@@ -149,7 +147,7 @@ fn decode(bytes: &[u8]) -> Result<Extras, DecodeError> {
     if extras.is_empty() { Err(DecodeError::new(0, "extras without any field")) } else { Ok(extras) }
 }
 
-/// An array of pairs, which would be absent if there were none.
+/// Reads an array of pairs, which may not be empty: an empty one must be left out.
 fn non_empty<T>(
     reader: &mut Reader<'_>,
     mut pair: impl FnMut(&mut Reader<'_>) -> Result<T, DecodeError>,

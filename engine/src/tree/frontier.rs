@@ -1,4 +1,4 @@
-//! Frontier: how far a tree was read: what comes next, in order, whether it is an entry or a page still to be fetched.
+//! Frontier: the position in a tree being read. What comes next is an entry, or a page that must be fetched.
 
 use std::vec::IntoIter;
 
@@ -8,72 +8,72 @@ use crate::id::ChunkId;
 use crate::limits::HEIGHT;
 use crate::path::TreePath;
 
-/// Entries that cannot be told, because a page cannot be read: those behind `after`, up to `through`.
+/// A range of entries that cannot be read because a page is missing: those after `after`, up to `through` inclusive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LostRange {
-    /// The last path before them; none at the start of the tree.
+    /// The last path before the range; none if it begins with the tree.
     pub after: Option<TreePath>,
-    /// The last path among them; none if they reach the end of the tree.
+    /// The last path of the range; none if it ends with the tree.
     pub through: Option<TreePath>,
 }
 
-/// Why a sound page is not the one that belongs here. Only a faulty or hostile writer makes such trees.
+/// Why an intact page does not fit its place. Only a faulty or hostile writer makes such trees.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum WalkError {
-    /// Another page was asked for, or none.
+    /// The walk did not ask for this page.
     #[error("page {id} was not asked for")]
     Unasked {
         /// The page that was supplied.
         id: ChunkId,
     },
-    /// The page is not lower than the one that refers to it.
+    /// The page is not lower than the page that refers to it.
     #[error("page {id} of height {height} is referred to from no higher page")]
     Height {
-        /// Which page.
+        /// The page.
         id: ChunkId,
         /// Its height.
         height: u8,
     },
-    /// A page of a content list within the tree, or the reverse.
+    /// A page of a content list in a tree of entries, or the reverse.
     #[error("page {id} is of a kind that does not belong here")]
     Kind {
-        /// Which page.
+        /// The page.
         id: ChunkId,
     },
-    /// The page above says something else of it.
+    /// The page's content is not what its parent says.
     #[error("page {id} does not hold what the page above says")]
     Claim {
-        /// Which page.
+        /// The page.
         id: ChunkId,
     },
-    /// It repeats paths that came before it.
+    /// The page's paths do not follow the previous ones.
     #[error("page {id} holds paths that do not follow those before")]
     Order {
-        /// Which page.
+        /// The page.
         id: ChunkId,
     },
 }
 
-/// What comes next in a tree that is being read.
+/// What comes next in a tree being read.
 #[derive(Debug)]
 pub(super) enum Head<'a> {
     Entry(&'a Entry),
-    /// A page to be opened or passed, and what the page above says of it; the root has none above.
+    /// A page to be opened or skipped, and its parent's link to it; the root has none.
     Page(ChunkId, Option<&'a Child>),
     End,
 }
 
-/// The unread rest of a tree, in memory that grows with its height only.
+/// The unread rest of a tree. Its memory grows only with the tree's height.
 #[derive(Debug)]
 pub(super) struct Frontier {
     root: Option<ChunkId>,
     branches: Vec<Branch>,
     entries: IntoIter<Entry>,
-    /// The last path that was read, or will be when `entries` are taken.
+    /// The last path read so far, counting all of `entries`.
     after: Option<TreePath>,
 }
 
-/// The unread rest of an opened directory.
+/// The unread links of an opened directory.
 #[derive(Debug)]
 struct Branch {
     height: u8,
@@ -92,13 +92,13 @@ impl Frontier {
         }
     }
 
-    /// The first page that was not opened, behind any entries.
+    /// The first unopened page, after any entries.
     pub(super) fn next_page(&self) -> Option<(ChunkId, Option<&Child>)> {
         let child = || self.upcoming().next().map(|child| (child.id, Some(child)));
         self.root.map(|root| (root, None)).or_else(child)
     }
 
-    /// Pages known to come, in the order they will be asked for unless one of them has pages below it.
+    /// The unopened pages known so far, in order. More pages may come between them.
     pub(super) fn upcoming(&self) -> impl Iterator<Item = &Child> {
         self.branches.iter().rev().flat_map(|branch| branch.children.as_slice())
     }
@@ -111,7 +111,7 @@ impl Frontier {
         self.entries.next();
     }
 
-    /// Puts what the next page holds in its place.
+    /// Replaces the next page by its content.
     pub(super) fn open(&mut self, page: VerifiedPage) -> Result<(), WalkError> {
         let (id, height) = (page.id(), page.height());
         let (_, claim) = self.next_page().filter(|next| next.0 == id).ok_or(WalkError::Unasked { id })?;
@@ -144,7 +144,7 @@ impl Frontier {
         Ok(())
     }
 
-    /// Goes on behind the next page without opening it.
+    /// Skips the next page without opening it.
     pub(super) fn pass(&mut self) -> LostRange {
         let through = self.drop_page().map(|child| child.last_path);
         let after = self.after.take();

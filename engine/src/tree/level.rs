@@ -1,4 +1,4 @@
-//! Level: items of one level collected into pages, and the levels stacked until one page is left.
+//! Level: collects items of one level into pages, and stacks levels until a single page is left.
 
 use core::mem;
 
@@ -9,32 +9,32 @@ use crate::id::ChunkId;
 use crate::keys::domain::DomainKeys;
 use crate::limits::{HEIGHT, PAGE_BYTES, PAGE_ITEMS, PAGE_PATH_BYTES, PAGE_REFERENCES};
 
-/// One page being filled with items of one kind.
+/// Encodes a page with items of one kind.
 pub(super) trait PageWriter: Default {
-    /// What a page of this kind holds.
+    /// The kind of items in the page.
     type Item;
-    /// What the page above says of it.
+    /// The link to the page in the page above.
     type Link;
 
-    /// What decides whether a page ends after the item.
+    /// The key that decides whether a page ends after the item.
     fn key(item: &Self::Item) -> &[u8];
 
-    /// More than the item can add to its page.
+    /// An upper bound of what the item adds to its page.
     fn room(item: &Self::Item) -> Room;
 
-    /// Adds an item; gives its weight.
+    /// Adds an item; returns its weight.
     fn push(&mut self, item: &Self::Item) -> usize;
 
-    /// Ends the page, and is ready for the next.
+    /// Ends the page, and gets ready for the next.
     fn close(&mut self, naming: Naming<'_>) -> (Page, Self::Link);
 }
 
-/// What items take of a page's limits.
+/// How much of a page's limits items use up.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Room {
-    /// Bytes of the plaintext: at least [`REFERENCE_ROOM`] for each reference.
+    /// Bytes of plaintext, with at least [`REFERENCE_ROOM`] for each reference.
     pub(super) bytes: usize,
-    /// Bytes of whole paths, what they share with the path before included.
+    /// Bytes of whole paths, including what they share with the previous path.
     pub(super) paths: usize,
 }
 
@@ -48,11 +48,11 @@ impl Room {
     }
 }
 
-/// Room for a reference and the length beside it. So large that a page within its bytes is within its references, too.
+/// Bytes for a reference and its length: so many that the limit of bytes implies the limit of references.
 pub(super) const REFERENCE_ROOM: usize = 20;
 const _: () = assert!(PAGE_BYTES / REFERENCE_ROOM < PAGE_REFERENCES as usize);
 
-/// Names the page that is being closed.
+/// Computes the id of the page being closed.
 #[derive(Debug)]
 pub(super) struct Naming<'a> {
     keys: &'a DomainKeys,
@@ -67,23 +67,22 @@ impl Naming<'_> {
     }
 }
 
-/// Why an item cannot be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum LevelError {
-    /// It alone exceeds a page.
+    /// The item alone exceeds a page.
     Large,
     /// The tree would be higher than the format allows.
     TooHigh,
 }
 
-/// The page that a tower ends in.
+/// The root page of a tower.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Top {
     pub(super) root: ChunkId,
     pub(super) height: u8,
 }
 
-/// Items at the bottom, and as many levels of pages above as they need.
+/// A level of items, and as many levels of pages above as needed.
 #[derive(Clone, Debug)]
 pub(super) struct Tower<L, B> {
     params: TreeParams,
@@ -102,7 +101,7 @@ where
         Self { params, keys, bottom: Level::new(0), levels: Vec::new(), pages: Vec::new() }
     }
 
-    /// Adds an item that refers to pages of at most the height `below`.
+    /// Adds an item that refers to pages of height `below` at most.
     pub(super) fn push(&mut self, item: &L::Item, below: u8) -> Result<(), LevelError> {
         let room = L::room(item);
         if !room.is_in_a_page() {
@@ -115,12 +114,12 @@ where
         if self.bottom.ends_after(item, &self.params, &self.keys) { self.close_bottom() } else { Ok(()) }
     }
 
-    /// The pages finished since this was last asked, those below before those above.
+    /// The pages finished since the last call, children before parents.
     pub(super) fn take_pages(&mut self) -> Vec<Page> {
         mem::take(&mut self.pages)
     }
 
-    /// Closes what is open, up to the one page above all others.
+    /// Closes all open pages, up to a single root page.
     pub(super) fn finish(mut self) -> Result<(Top, Vec<Page>), LevelError> {
         if self.bottom.items > 0 || self.bottom.pages == 0 {
             self.close_bottom()?;
@@ -148,7 +147,7 @@ where
         self.rise(index + 1, page, &link)
     }
 
-    /// Hands a finished page out, and its link to the level above.
+    /// Puts out a finished page, and adds its link to the level above.
     fn rise(&mut self, index: usize, page: Page, link: &L::Link) -> Result<(), LevelError> {
         let below = page.height;
         self.pages.push(page);
@@ -196,7 +195,7 @@ impl<W: PageWriter> Level<W> {
         self.items == 0 || self.items < PAGE_ITEMS && self.room.with(room).is_in_a_page()
     }
 
-    /// Adds an item that takes so much room.
+    /// Adds an item that uses this much room.
     fn push(&mut self, item: &W::Item, room: Room, below: u8) {
         self.items += 1;
         self.room = self.room.with(room);
@@ -205,7 +204,7 @@ impl<W: PageWriter> Level<W> {
     }
 
     fn ends_after(&self, item: &W::Item, params: &TreeParams, keys: &DomainKeys) -> bool {
-        // A page of pages with one child would not make its level any smaller than the one below.
+        // A page of a single page would not make its level smaller than the one below.
         let may_end = self.number == 0 || self.items > 1;
         may_end && params.ends(self.number, self.weight, || keys.boundary(self.number, W::key(item)))
     }
@@ -222,7 +221,7 @@ impl<W: PageWriter> Level<W> {
         Ok((page, link))
     }
 
-    /// The page of a level that has no other.
+    /// The level's page, if it has exactly one.
     fn only_page(&self) -> Option<Top> {
         self.last.filter(|_| self.pages == 1)
     }

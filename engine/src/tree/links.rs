@@ -1,4 +1,4 @@
-//! The other kinds of pages as bytes: directories of pages, content lists, and lists of lists.
+//! Pages without entries as bytes: directories of pages, content lists, and lists of lists.
 
 use super::columns::{self, PathReader, PathWriter, ReferenceReader, ReferenceWriter};
 use super::entries::ITEM_WEIGHT;
@@ -9,7 +9,6 @@ use crate::id::ChunkId;
 use crate::wire::cursor::Cursor;
 use crate::wire::varint;
 
-/// A directory of pages being filled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct DirectoryWriter {
     count: u64,
@@ -58,7 +57,7 @@ impl PageWriter for DirectoryWriter {
     }
 }
 
-/// Reads a directory after the page's head.
+/// Decodes a directory, after the page's head.
 pub(super) fn decode_directory(references: &[ChunkId], count: u64, body: Cursor<'_>) -> Result<Vec<Child>, PageError> {
     let mut references = ReferenceReader::new(references);
     let [lengths, bytes, mut pages, mut entries_below, mut bytes_below] = columns::split(body)?;
@@ -81,7 +80,6 @@ pub(super) fn decode_directory(references: &[ChunkId], count: u64, body: Cursor<
     if children.is_empty() { Err(pages.error("a directory of no pages")) } else { Ok(children) }
 }
 
-/// A content list being filled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PiecesWriter {
     lists: ListsWriter,
@@ -108,7 +106,6 @@ impl PageWriter for PiecesWriter {
     }
 }
 
-/// A list of lists being filled.
 #[derive(Clone, Debug, Default)]
 pub(super) struct ListsWriter {
     count: u64,
@@ -153,7 +150,7 @@ impl ListsWriter {
     }
 }
 
-/// Reads a content list after the page's head.
+/// Decodes a content list, after the page's head.
 pub(super) fn decode_list(references: &[ChunkId], count: u64, body: Cursor<'_>) -> Result<Vec<Piece>, PageError> {
     decode_pairs(references, count, body, |id, bytes| {
         let piece = Piece { id, length: u32::try_from(bytes).ok()? };
@@ -161,7 +158,7 @@ pub(super) fn decode_list(references: &[ChunkId], count: u64, body: Cursor<'_>) 
     })
 }
 
-/// Reads a list of lists after the page's head.
+/// Decodes a list of lists, after the page's head.
 pub(super) fn decode_lists(references: &[ChunkId], count: u64, body: Cursor<'_>) -> Result<Vec<ListChild>, PageError> {
     let mut sum = 0u64;
     decode_pairs(references, count, body, |id, bytes| {

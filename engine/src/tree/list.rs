@@ -1,4 +1,4 @@
-//! List: the content of a huge file as a tree of its own.
+//! List: builds the content list of a large file, which is a tree of its own.
 
 use super::build::BuildError;
 use super::entry::{Content, Piece};
@@ -9,7 +9,7 @@ use super::params::TreeParams;
 use crate::id::ChunkId;
 use crate::keys::domain::DomainKeys;
 
-/// Builds a content list from a file's pieces. The same pieces make the same pages, however they are taken out.
+/// Builds a content list from pieces. The same pieces give the same pages, however often pages are taken out.
 #[derive(Clone, Debug)]
 pub struct ListBuilder {
     tower: Tower<PiecesWriter, ListsWriter>,
@@ -20,15 +20,15 @@ pub struct ListBuilder {
 /// A finished content list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FinishedList {
-    /// The page above all others.
+    /// The root page.
     pub root: ChunkId,
     /// Its height.
     pub height: u8,
-    /// The pages that were not taken before; the root is the last page of all.
+    /// The pages not taken before; the root page comes last.
     pub pages: Vec<Page>,
-    /// Pieces in the list.
+    /// The number of pieces.
     pub pieces: u64,
-    /// Bytes of all pieces.
+    /// The total length of the pieces.
     pub bytes: u64,
 }
 
@@ -49,12 +49,12 @@ impl ListBuilder {
         Ok(())
     }
 
-    /// The pages finished since this was last asked, those below before those above.
+    /// The pages finished since the last call, children before parents.
     pub fn take_pages(&mut self) -> Vec<Page> {
         self.tower.take_pages()
     }
 
-    /// Ends the list, which must have pieces: a file without content has no list.
+    /// Ends the list. Fails for a list without pieces: an empty file has no list.
     pub fn finish(self) -> Result<FinishedList, BuildError> {
         if self.pieces == 0 {
             return Err(BuildError::Piece { length: 0 });
@@ -65,7 +65,7 @@ impl ListBuilder {
 }
 
 impl FinishedList {
-    /// What the file's entry says of it.
+    /// The content for the file's entry.
     pub fn content(&self) -> Content {
         Content::List { root: self.root, height: self.height }
     }

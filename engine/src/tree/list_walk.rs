@@ -1,4 +1,4 @@
-//! List walk: the pieces of a huge file in order, from pages that the caller fetches on demand.
+//! List walk: yields the pieces of a large file in order, from pages that the caller fetches on demand.
 
 use core::ops::Range;
 use std::vec::IntoIter;
@@ -8,7 +8,7 @@ use super::frontier::WalkError;
 use super::page::{ListChild, PageContent, VerifiedPage};
 use crate::id::ChunkId;
 
-/// Reads a content list in order, in memory that grows with its height only.
+/// Reads a content list in order. Its memory grows only with the list's height.
 #[derive(Debug)]
 pub struct ListWalk {
     branches: Vec<Branch>,
@@ -17,23 +17,23 @@ pub struct ListWalk {
     start: u64,
 }
 
-/// What a walk does next.
+/// The next step of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ListStep {
     /// The next piece.
     Piece {
-        /// Where it lies in the file's content.
+        /// The piece's offset in the file's content.
         offset: u64,
         /// The piece.
         piece: Piece,
     },
-    /// This page must be supplied, or skipped, before the walk can go on.
+    /// The walk needs this page, which must be supplied or skipped.
     Need(ChunkId),
     /// There are no more pieces.
     Done,
 }
 
-/// The unread rest of an opened list of lists.
+/// The unread links of an opened list of lists.
 #[derive(Debug)]
 struct Branch {
     height: u8,
@@ -41,19 +41,19 @@ struct Branch {
 }
 
 impl ListWalk {
-    /// Starts before the first piece of a content of this root, height and length, as the file's entry says.
+    /// Starts before the first piece. Root, height and length in bytes are those of the file's entry.
     pub fn new(root: ChunkId, height: u8, bytes: u64) -> Self {
         let root = vec![ListChild { id: root, bytes }].into_iter();
         let above = Branch { height: height.saturating_add(1), children: root };
         Self { branches: vec![above], pieces: Vec::new().into_iter(), offset: 0, start: 0 }
     }
 
-    /// Passes over pieces that end at or before an offset, without asking for pages that hold nothing else.
+    /// Skips pieces that end at or before an offset, and does not ask for pages with only such pieces.
     pub fn seek(&mut self, offset: u64) {
         self.start = self.start.max(offset);
     }
 
-    /// The next piece, or the page without which it is not known.
+    /// The next piece, or the page needed to find it.
     pub fn step(&mut self) -> ListStep {
         loop {
             if let Some(piece) = self.pieces.next() {
@@ -78,11 +78,11 @@ impl ListWalk {
     pub fn supply(&mut self, page: VerifiedPage) -> Result<(), WalkError> {
         let (id, height) = (page.id(), page.height());
         let (above, child) = self.needed().filter(|needed| needed.1.id == id).ok_or(WalkError::Unasked { id })?;
-        // In a list the pages of a level all have the same height.
+        // In a list, all pages of a level have the same height.
         if height.checked_add(1) != Some(above) {
             return Err(WalkError::Height { id, height });
         }
-        // Whoever writes pages chooses the numbers. What adds up here keeps every offset of the walk in range.
+        // The writer of a page may put any numbers into it. This check keeps all offsets of the walk in range.
         let bytes = match page.content() {
             PageContent::List(pieces) => sum(pieces.iter().map(|piece| u64::from(piece.length))),
             PageContent::Lists(children) => sum(children.iter().map(|child| child.bytes)),
@@ -100,14 +100,13 @@ impl ListWalk {
         Ok(())
     }
 
-    /// Goes on behind the needed page, which cannot be had; tells which bytes of the content are lost. None if another
-    /// page is needed.
+    /// Skips the needed page, which cannot be read; returns the lost range of content. None if another page is needed.
     pub fn skip(&mut self, id: ChunkId) -> Option<Range<u64>> {
         let is_needed = self.pieces.as_slice().is_empty() && self.needed()?.1.id == id;
         is_needed.then(|| self.pass())
     }
 
-    /// Pages that will be needed, for reading ahead: those known so far, in order.
+    /// The pages known to be needed, in order, for reading ahead.
     pub fn peek_needed(&self) -> impl Iterator<Item = ChunkId> {
         let mut end = self.offset + self.pieces.as_slice().iter().map(|piece| u64::from(piece.length)).sum::<u64>();
         let children = self.branches.iter().rev().flat_map(|branch| branch.children.as_slice());
@@ -118,7 +117,7 @@ impl ListWalk {
         wanted.map(|child| child.id)
     }
 
-    /// The page that comes next, and the height of the one above it.
+    /// The next page to open, and the height of the page above it.
     fn needed(&self) -> Option<(u8, ListChild)> {
         let first = |branch: &Branch| Some((branch.height, *branch.children.as_slice().first()?));
         self.branches.iter().rev().find_map(first)
@@ -130,7 +129,7 @@ impl ListWalk {
         start..self.offset
     }
 
-    /// Drops the needed page; gives the bytes below it.
+    /// Drops the needed page; returns the length of the content below it.
     fn drop_page(&mut self) -> u64 {
         while self.branches.last().is_some_and(|branch| branch.children.as_slice().is_empty()) {
             self.branches.pop();

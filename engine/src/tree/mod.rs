@@ -1,8 +1,8 @@
 //! Tree: the Merkle search tree of a snapshot's entries, ordered by path (`docs/format.md` §10).
 //!
-//! Builders take entries (or the pieces of a huge file) and give pages; walks take pages and give entries. Pages are
-//! cut where a keyed hash of the last path says so: one changed entry changes one leaf and the pages above it, and
-//! snapshots share all others. Fetching pages, and knowing which are stored already, is the caller's part.
+//! Builders take entries, or the pieces of a large file, and return pages; walks take pages and return entries. Pages
+//! end where a keyed hash of the last path says so: a changed entry changes one leaf and the pages above it, and
+//! snapshots share all other pages. The caller fetches pages, and knows which ones are already stored.
 
 mod build;
 mod columns;

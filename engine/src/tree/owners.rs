@@ -1,4 +1,4 @@
-//! Owners as columns: each once in the page's table, in order of first use.
+//! Owners: encodes owners in columns, each owner once in the page's table, in order of first use.
 
 use std::collections::HashMap;
 use std::collections::hash_map::DefaultHasher;
@@ -10,7 +10,6 @@ use super::entry::Owner;
 use super::page::PageError;
 use crate::wire::varint;
 
-/// The two columns of owners.
 #[derive(Clone, Debug, Default)]
 pub(super) struct OwnersWriter {
     indices: Vec<u8>,
@@ -55,7 +54,6 @@ impl OwnersWriter {
     }
 }
 
-/// Reads the two columns of owners.
 #[derive(Debug)]
 pub(super) struct OwnersReader<'a> {
     indices: Column<'a>,

@@ -1,4 +1,4 @@
-//! Page: a node of the tree, named by its height, its references and its plaintext.
+//! Page: a node of the tree. Its id covers height, references and plaintext.
 
 use super::columns::VERSION;
 use super::entry::{BadEntry, Entry, Piece};
@@ -11,117 +11,117 @@ use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 use crate::wire::varint;
 
-/// A page as it is stored: what goes in the clear, and what is sealed.
+/// A page as stored: its part in the clear, and its sealed part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page {
-    /// Names height, references and plaintext.
+    /// The digest of height, references and plaintext.
     pub id: ChunkId,
-    /// One more than the largest height of the references; chunks have 0.
+    /// One more than the greatest height of its references; chunks have height 0.
     pub height: u8,
     /// The chunks and pages it refers to, each once.
     pub references: Vec<ChunkId>,
-    /// The sealed part; it names references by their position.
+    /// The sealed part; refers to `references` by position.
     pub plaintext: Vec<u8>,
-    /// The page it takes the place of, a hint for ingest. Builders leave it out.
+    /// The page that this one replaces: a hint. Builders leave it empty.
     pub replaces: Option<ChunkId>,
 }
 
-/// What a page holds.
+/// The content of a page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PageContent {
-    /// Entries of a snapshot, ascending.
+    /// Entries of a snapshot, in path order.
     Entries(Vec<Entry>),
-    /// Pages of entries or of other pages, ascending.
+    /// Links to pages of entries or to other directories, in path order.
     Directory(Vec<Child>),
-    /// Pieces of a huge file.
+    /// Pieces of a large file.
     List(Vec<Piece>),
-    /// Pages of pieces or of other such pages.
+    /// Links to lists of pieces or to other lists of lists.
     Lists(Vec<ListChild>),
 }
 
-/// What a page says of one below it.
+/// A directory's link to a page below it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Child {
-    /// The last path below.
+    /// The last path in the page and below it.
     pub last_path: TreePath,
     /// The page.
     pub id: ChunkId,
-    /// Entries below.
+    /// The number of entries below.
     pub entries: u64,
-    /// Sizes of the files below; stays at the largest number if the sum exceeds it.
+    /// The total size of the files below; saturates at the largest number.
     pub bytes: u64,
 }
 
-/// What a list's page says of one below it.
+/// A list's link to a page below it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct ListChild {
     /// The page.
     pub id: ChunkId,
-    /// Bytes of all pieces below.
+    /// The total length of the pieces below.
     pub bytes: u64,
 }
 
 /// Why bytes are not a page.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageError {
-    /// The id does not follow from what was read: damage or forgery.
+    /// The id is not that of the bytes: damage or forgery.
     #[error("page {id} is not what its id says")]
     Id {
         /// The id asked for.
         id: ChunkId,
     },
-    /// More bytes or references than the format allows.
+    /// More bytes or references than allowed.
     #[error("a page of {bytes} bytes and {references} references exceeds the limits")]
     Large {
-        /// Bytes of the plaintext.
+        /// The length of the plaintext.
         bytes: usize,
-        /// References in the clear.
+        /// The number of references.
         references: usize,
     },
-    /// More items than the format allows.
+    /// More items than allowed.
     #[error("a page of {0} items exceeds the limit of {PAGE_ITEMS}")]
     Items(u64),
-    /// The plaintext does not start as it should, or its columns do not fill it.
+    /// The plaintext's head is malformed, or the columns do not fill the plaintext.
     #[error("a page's head is malformed")]
     Head(#[source] DecodeError),
-    /// A layout this program does not know.
+    /// A version that this program does not know.
     #[error("a page has version {0}, this program knows version {VERSION}")]
     Version(u8),
-    /// A kind this program does not know.
+    /// A kind that this program does not know.
     #[error("a page of unknown kind {0}")]
     Kind(u8),
-    /// A column does not hold what it should.
+    /// A column is malformed.
     #[error("column {column} of a page is malformed")]
     Column {
-        /// Which column.
+        /// The column's number.
         column: u8,
         /// What is wrong, and where in the column.
         #[source]
         source: DecodeError,
     },
-    /// An entry contradicts itself.
+    /// An entry is inconsistent.
     #[error("entry {path:?} is unsound")]
     Entry {
-        /// Which entry.
+        /// The entry's path.
         path: TreePath,
         /// What is wrong with it.
         #[source]
         source: BadEntry,
     },
-    /// The page keeps references alive that it does not use.
+    /// The page has references that it does not use, which would keep data alive.
     #[error("a page uses {used} of its {given} references")]
     UnusedReferences {
-        /// Used by its items.
+        /// The number of references used.
         used: usize,
-        /// Given in the clear.
+        /// The number of references of the page.
         given: usize,
     },
-    /// The height does not follow from what the page holds.
+    /// The height is not that of the page's content.
     #[error("a page's height {0} does not fit what it holds")]
     Height(u8),
 }
 
-/// A page whose id was recomputed and whose content was read: what walks take. May be made on any thread.
+/// A decoded page whose id was verified, as walks need it. May be made on any thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VerifiedPage {
     id: ChunkId,
@@ -130,7 +130,7 @@ pub struct VerifiedPage {
 }
 
 impl VerifiedPage {
-    /// Verifies and decodes what was read for an id.
+    /// Verifies and decodes the bytes read for an id.
     pub fn open(
         keys: &DomainKeys,
         id: ChunkId,
@@ -152,18 +152,18 @@ impl VerifiedPage {
         self.height
     }
 
-    /// What it holds.
+    /// The page's content.
     pub fn content(&self) -> &PageContent {
         &self.content
     }
 
-    /// What it holds, taken out.
+    /// Moves the page's content out.
     pub fn into_content(self) -> PageContent {
         self.content
     }
 }
 
-/// Recomputes a page's id.
+/// Checks that the bytes have this id.
 pub fn verify(
     keys: &DomainKeys,
     id: ChunkId,
@@ -175,7 +175,7 @@ pub fn verify(
     if keys.page_id(height, references, plaintext) == id { Ok(()) } else { Err(PageError::Id { id }) }
 }
 
-/// Reads what a page holds.
+/// Decodes a page's content, without verifying its id.
 pub fn decode(height: u8, references: &[ChunkId], plaintext: &[u8]) -> Result<PageContent, PageError> {
     check_limits(references, plaintext)?;
     let mut cursor = Cursor::new(plaintext);
@@ -204,7 +204,7 @@ pub fn decode(height: u8, references: &[ChunkId], plaintext: &[u8]) -> Result<Pa
     }
 }
 
-/// The second byte of a plaintext.
+/// The kind of a page: the second byte of its plaintext.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Entries = 0,

@@ -1,36 +1,36 @@
-//! Params: where pages are cut; fixed for a repository by its descriptor.
+//! Params: the parameters that decide where pages end, fixed by the repository's descriptor.
 
 use crate::limits::PAGE_TARGET;
 
-/// The sizes that decide where pages end.
+/// The checked parameters that decide where pages end.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct TreeParams {
     leaf_fanout: u32,
     inner_fanout: u32,
     page_min: u32,
     page_max: u32,
-    /// Below which a boundary value ends a page: of the lowest level, and of those above.
+    /// A boundary value below the threshold ends a page: one for the lowest level, one for the levels above.
     thresholds: [u64; 2],
 }
 
-/// Sizes that no tree can be cut by.
+/// Why parameters cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadParams {
     /// With a fan-out below two, levels would not shrink.
     #[error("a fan-out of {0} is below 2")]
     Fanout(u32),
-    /// The least size is above the largest, or the largest is zero or above the limit.
+    /// The smallest size is above the largest, or the largest is zero or above the limit.
     #[error("pages of {min} to {max} bytes: the range is empty or exceeds {PAGE_TARGET} bytes")]
     Sizes {
-        /// Bytes a page has at least.
+        /// The smallest size of a page in bytes.
         min: u32,
-        /// Bytes at which a page ends.
+        /// The size in bytes at which a page ends.
         max: u32,
     },
 }
 
 impl TreeParams {
-    /// Checks the sizes; they come from the descriptor, in this order.
+    /// Checks the parameters, which come from the descriptor.
     pub fn new(leaf_fanout: u32, inner_fanout: u32, page_min: u32, page_max: u32) -> Result<Self, BadParams> {
         if let Some(&bad) = [leaf_fanout, inner_fanout].iter().find(|&&fanout| fanout < 2) {
             return Err(BadParams::Fanout(bad));
@@ -38,32 +38,32 @@ impl TreeParams {
         if page_min > page_max || page_max == 0 || page_max > PAGE_TARGET {
             return Err(BadParams::Sizes { min: page_min, max: page_max });
         }
-        // At most half of 2^64, since a fan-out is two at least.
+        // At most half of 2^64, because a fan-out is at least 2.
         let thresholds = [leaf_fanout, inner_fanout].map(|fanout| ((1u128 << 64) / u128::from(fanout)) as u64);
         Ok(Self { leaf_fanout, inner_fanout, page_min, page_max, thresholds })
     }
 
-    /// One item in this many ends a page of entries, or of a list's pieces.
+    /// On average, one item in this many ends a page of entries or pieces.
     pub fn leaf_fanout(&self) -> u32 {
         self.leaf_fanout
     }
 
-    /// One page in this many ends a page of the levels above.
+    /// On average, one link in this many ends a page of the levels above.
     pub fn inner_fanout(&self) -> u32 {
         self.inner_fanout
     }
 
-    /// Weight a page has at least, unless it is the last of its level.
+    /// The smallest weight of a page, except the last one of a level.
     pub fn page_min(&self) -> u32 {
         self.page_min
     }
 
-    /// Weight at which a page ends, whatever follows.
+    /// The weight at which a page always ends.
     pub fn page_max(&self) -> u32 {
         self.page_max
     }
 
-    /// Whether a page of this weight ends after an item of this boundary value, which is asked for only if needed.
+    /// Whether a page of this weight ends after the item. Computes the item's boundary value only if needed.
     pub(super) fn ends(&self, level: u8, weight: usize, boundary: impl FnOnce() -> u64) -> bool {
         let threshold = self.thresholds[usize::from(level > 0)];
         weight >= self.page_max as usize || weight >= self.page_min as usize && boundary() < threshold

@@ -1,4 +1,4 @@
-//! Times as columns: differences to the entry before, and codes for the many times that equal another.
+//! Times: encodes times in columns, as differences to the previous entry, with codes for times that equal another.
 
 use super::columns::Column;
 use super::page::PageError;
@@ -10,7 +10,6 @@ const AS_BEFORE: u8 = 1;
 const WHOLE_SECONDS: u8 = 2;
 const OTHER: u8 = 3;
 
-/// The times of one entry.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Times {
     pub(super) ctime: Time,
@@ -18,7 +17,6 @@ pub(super) struct Times {
     pub(super) birth: Option<Time>,
 }
 
-/// The five columns of times.
 #[derive(Clone, Debug, Default)]
 pub(super) struct TimesWriter {
     last: Times,
@@ -61,7 +59,7 @@ impl TimesWriter {
     }
 }
 
-/// Reads the five columns of times; only the first code that fits is accepted.
+/// Decodes the five columns of times. Accepts only the first code that fits.
 #[derive(Debug)]
 pub(super) struct TimesReader<'a> {
     last: Times,

@@ -1,4 +1,4 @@
-//! Walk: the entries of a tree in order, from pages that the caller fetches on demand.
+//! Walk: yields the entries of a tree in order, from pages that the caller fetches on demand.
 
 use core::cmp::Ordering;
 
@@ -8,48 +8,48 @@ use super::page::VerifiedPage;
 use crate::id::ChunkId;
 use crate::path::TreePath;
 
-/// Reads a tree in order, in memory that grows with its height only.
+/// Reads a tree in order. Its memory grows only with the tree's height.
 #[derive(Debug)]
 pub struct TreeWalk {
     frontier: Frontier,
     start: Option<TreePath>,
 }
 
-/// What a tree has at a path.
+/// The result of looking up a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Found {
-    /// This entry.
+    /// The entry.
     Entry(Box<Entry>),
-    /// It is not known without this page, which must be supplied or skipped.
+    /// The walk needs this page first, which must be supplied or skipped.
     Need(ChunkId),
-    /// Nothing.
+    /// No entry has this path.
     Nothing,
 }
 
-/// What a walk does next.
+/// The next step of a walk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(clippy::large_enum_variant, reason = "most steps are entries, which are moved on at once")]
 pub enum Step {
     /// The next entry.
     Entry(Entry),
-    /// This page must be supplied, or skipped, before the walk can go on.
+    /// The walk needs this page, which must be supplied or skipped.
     Need(ChunkId),
     /// There are no more entries.
     Done,
 }
 
 impl TreeWalk {
-    /// Starts before the first entry below a root page.
+    /// Starts before the first entry.
     pub fn new(root: ChunkId) -> Self {
         Self { frontier: Frontier::new(root), start: None }
     }
 
-    /// Passes over entries before a path, without asking for pages that hold nothing else. Goes forward only.
+    /// Skips entries before a path, and does not ask for pages with only such entries. Never goes back.
     pub fn seek(&mut self, path: TreePath) {
         self.start = self.start.take().max(Some(path));
     }
 
-    /// The next entry, or the page without which it is not known.
+    /// The next entry, or the page needed to find it.
     pub fn step(&mut self) -> Step {
         loop {
             let start = self.start.as_ref();
@@ -70,8 +70,7 @@ impl TreeWalk {
         }
     }
 
-    /// Takes the entry at a path, if there is one, and passes over those before it, which are not moved for that. Goes
-    /// forward only.
+    /// Takes the entry at a path, if there is one. Skips the entries before it without moving them. Never goes back.
     pub fn find(&mut self, path: &TreePath) -> Found {
         loop {
             match self.frontier.head() {
@@ -94,12 +93,12 @@ impl TreeWalk {
         self.frontier.open(page)
     }
 
-    /// Goes on behind the needed page, which cannot be had; tells what is lost. None if another page is needed.
+    /// Skips the needed page, which cannot be read; returns the lost range. None if another page is needed.
     pub fn skip(&mut self, id: ChunkId) -> Option<LostRange> {
         matches!(self.frontier.head(), Head::Page(needed, _) if needed == id).then(|| self.frontier.pass())
     }
 
-    /// Pages that will be needed, for reading ahead: those known so far, in order.
+    /// The pages known to be needed, in order, for reading ahead.
     pub fn peek_needed(&self) -> impl Iterator<Item = ChunkId> {
         let start = self.start.as_ref();
         let wanted = self.frontier.upcoming().filter(move |child| Some(&child.last_path) >= start);

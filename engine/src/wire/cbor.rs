@@ -1,8 +1,8 @@
-//! CBOR: the deterministic encoding (RFC 8949 §4.2.1) of records, field by field, and a reader that refuses any other form.
+//! CBOR: writes records field by field in the deterministic encoding (RFC 8949 §4.2.1), and reads no other form.
 //!
-//! Maps have ascending unsigned keys. A reader must understand those below [`IGNORABLE`] and may ignore the others, so that
-//! a record gets room for what an older reader need not know (docs/format.md §3). minicbor writes and reads the items; what it would let pass (longer heads,
-//! indefinite lengths, duplicate or disordered keys, floats, tags) is refused first, by [`Reader::new`].
+//! Maps have ascending unsigned keys. A reader refuses unknown keys below [`IGNORABLE`] and may ignore others, so that
+//! records can grow (`docs/format.md` §3). minicbor encodes and decodes the items. [`Reader::new`] first refuses what
+//! minicbor would accept: longer heads, indefinite lengths, duplicate or unordered keys, floats, tags.
 
 use minicbor::{Decoder, Encoder};
 
@@ -12,7 +12,7 @@ use crate::time::Time;
 
 const INFALLIBLE: &str = "writing to a Vec cannot fail";
 
-/// Writes one CBOR item.
+/// Writes CBOR items.
 #[derive(Debug)]
 pub struct Writer(Encoder<Vec<u8>>);
 
@@ -23,12 +23,12 @@ impl Default for Writer {
 }
 
 impl Writer {
-    /// Starts with nothing written.
+    /// Starts empty.
     pub fn new() -> Self {
         Self(Encoder::new(Vec::new()))
     }
 
-    /// Opens a map of `count` fields; each is a [`Writer::key`], ascending, and a value.
+    /// Opens a map of `count` fields; each is a [`Writer::key`], in ascending order, and a value.
     pub fn map(&mut self, count: u64) -> &mut Self {
         self.0.map(count).expect(INFALLIBLE);
         self
@@ -40,7 +40,7 @@ impl Writer {
         self
     }
 
-    /// Writes a map's key; its value follows.
+    /// Writes a map key; its value follows.
     pub fn key(&mut self, key: u64) -> &mut Self {
         self.uint(key)
     }
@@ -80,7 +80,7 @@ impl Writer {
         self
     }
 
-    /// Writes fields that this version does not know, as they were read; they come last in their map.
+    /// Writes fields that this version ignored, exactly as they were read. They come last in their map.
     pub fn ignored(&mut self, ignored: &Ignored) -> &mut Self {
         self.0.writer_mut().extend_from_slice(&ignored.items);
         self
@@ -92,7 +92,7 @@ impl Writer {
     }
 }
 
-/// Reads one CBOR item that is known to be in the deterministic form.
+/// Reads one CBOR item already checked to be in the deterministic form.
 #[derive(Debug)]
 pub struct Reader<'a>(Decoder<'a>);
 
@@ -106,7 +106,7 @@ impl<'a> Reader<'a> {
         Ok(Self(Decoder::new(bytes)))
     }
 
-    /// Where the next item starts.
+    /// The offset of the next item.
     pub fn offset(&self) -> usize {
         self.0.position()
     }
@@ -116,14 +116,14 @@ impl<'a> Reader<'a> {
         DecodeError::new(self.offset(), what)
     }
 
-    /// Takes the head of a map and gives its fields.
+    /// Reads the head of a map; returns its fields.
     pub fn map(&mut self) -> Result<Fields<'_, 'a>, DecodeError> {
         let error = self.error("a map was expected");
         let left = self.0.map().ok().flatten().ok_or(error)?;
         Ok(Fields { reader: self, left })
     }
 
-    /// Takes the head of an array of at most `most` items; gives their number.
+    /// Reads the head of an array of at most `most` items; returns their number.
     pub fn array(&mut self, most: usize) -> Result<usize, DecodeError> {
         let error = self.error("an array was expected");
         let long = self.error("an array is longer than allowed");
@@ -131,13 +131,13 @@ impl<'a> Reader<'a> {
         usize::try_from(count).ok().filter(|&n| n <= most).ok_or(long)
     }
 
-    /// Takes the head of an array of exactly `count` items.
+    /// Reads the head of an array of exactly `count` items.
     pub fn tuple(&mut self, count: usize) -> Result<(), DecodeError> {
         let error = self.error("an array has the wrong number of items");
         if self.array(count)? == count { Ok(()) } else { Err(error) }
     }
 
-    /// Takes an array of at most `most` items, each read by `item`.
+    /// Reads an array of at most `most` items, each with `item`.
     pub fn list<T>(
         &mut self,
         most: usize,
@@ -151,43 +151,43 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    /// Takes an unsigned number of at most [`NUMBER`], so that no sum of a few of them wraps.
+    /// Reads an unsigned number of at most [`NUMBER`], so that a sum of a few such numbers cannot overflow.
     pub fn uint(&mut self) -> Result<u64, DecodeError> {
         let large = self.error("a number is beyond what records may say");
         let value = self.wide()?;
         if value <= NUMBER { Ok(value) } else { Err(large) }
     }
 
-    /// Takes any unsigned number: a size or an offset as a file system tells it. Whoever adds to it checks the sum.
+    /// Reads any unsigned number, such as a size or offset from a file system. The caller must check sums for overflow.
     pub fn wide(&mut self) -> Result<u64, DecodeError> {
         let error = self.error("an unsigned number was expected");
         self.0.u64().map_err(|_| error)
     }
 
-    /// Takes an unsigned number that fits a narrower type.
+    /// Reads an unsigned number that fits a narrower type.
     pub fn narrow<T: TryFrom<u64>>(&mut self) -> Result<T, DecodeError> {
         let error = self.error("a number is too large");
         T::try_from(self.uint()?).map_err(|_| error)
     }
 
-    /// Takes a signed number.
+    /// Reads a signed number.
     pub fn int(&mut self) -> Result<i64, DecodeError> {
         let error = self.error("a signed number was expected");
         self.0.i64().map_err(|_| error)
     }
 
-    /// Takes a time.
+    /// Reads a time.
     pub fn time(&mut self) -> Result<Time, DecodeError> {
         self.int().map(Time)
     }
 
-    /// Takes a truth value.
+    /// Reads a truth value.
     pub fn bool(&mut self) -> Result<bool, DecodeError> {
         let error = self.error("a truth value was expected");
         self.0.bool().map_err(|_| error)
     }
 
-    /// Takes a byte string of at most `most` bytes.
+    /// Reads a byte string of at most `most` bytes.
     pub fn bytes(&mut self, most: usize) -> Result<&'a [u8], DecodeError> {
         let error = self.error("a byte string was expected");
         let long = self.error("a byte string is longer than allowed");
@@ -195,13 +195,13 @@ impl<'a> Reader<'a> {
         if bytes.len() <= most { Ok(bytes) } else { Err(long) }
     }
 
-    /// Takes a byte string of exactly N bytes.
+    /// Reads a byte string of exactly N bytes.
     pub fn fixed<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let error = self.error("a byte string has the wrong length");
         self.bytes(N)?.try_into().map_err(|_| error)
     }
 
-    /// Takes a text of at most `most` bytes.
+    /// Reads a text of at most `most` bytes.
     pub fn text(&mut self, most: usize) -> Result<&'a str, DecodeError> {
         let error = self.error("a text was expected");
         let long = self.error("a text is longer than allowed");
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Fields of a map that this version does not know and may ignore: keys and values as they stand.
+/// Fields of a map that this version ignored: keys and values as read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Ignored {
     count: u64,
@@ -218,18 +218,18 @@ pub struct Ignored {
 }
 
 impl Ignored {
-    /// How many there are.
+    /// The number of fields.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// Their bytes, keys and values.
+    /// The length of their keys and values in bytes.
     pub fn length(&self) -> usize {
         self.items.len()
     }
 }
 
-/// The fields of a map, taken in ascending order of their keys.
+/// The fields of a map, read in ascending order of their keys.
 #[derive(Debug)]
 pub struct Fields<'r, 'a> {
     reader: &'r mut Reader<'a>,
@@ -237,23 +237,23 @@ pub struct Fields<'r, 'a> {
 }
 
 impl<'a> Fields<'_, 'a> {
-    /// The reader at the value of `key`, which must come next.
+    /// The reader at the value of `key`, which must be the next field.
     pub fn required(&mut self, key: u64) -> Result<&mut Reader<'a>, DecodeError> {
         let error = self.reader.error("a required field is missing");
         if self.has(key)? { Ok(&mut *self.reader) } else { Err(error) }
     }
 
-    /// The reader at the value of `key`, if that comes next.
+    /// The reader at the value of `key`, if that is the next field.
     pub fn optional(&mut self, key: u64) -> Result<Option<&mut Reader<'a>>, DecodeError> {
         Ok(if self.has(key)? { Some(&mut *self.reader) } else { None })
     }
 
-    /// Ends the map. Fields that were not taken are passed over if they may be ignored, and else refused.
+    /// Ends the map. Skips remaining fields that may be ignored; fails on others.
     pub fn end(self) -> Result<(), DecodeError> {
         self.pass_over().map(|_| ())
     }
 
-    /// The same for who writes the map again: gives what was passed over.
+    /// Like [`Fields::end`], but returns the skipped fields, for writing the map again.
     pub fn rest(self) -> Result<Ignored, DecodeError> {
         let count = self.left;
         Ok(Ignored { count, items: self.pass_over()?.to_vec() })
@@ -267,7 +267,7 @@ impl<'a> Fields<'_, 'a> {
             if self.reader.uint()? < IGNORABLE {
                 return Err(unknown);
             }
-            // The form of the whole record was checked before.
+            // The form of the whole record is already checked.
             end = item_end(bytes, self.reader.offset(), 0)?;
             self.reader.0.set_position(end);
         }
@@ -293,10 +293,10 @@ impl<'a> Fields<'_, 'a> {
     }
 }
 
-/// Keys of maps from here on may be ignored.
+/// Map keys from this number on may be ignored.
 pub const IGNORABLE: u64 = 64;
 
-/// Checks the item at `at`; gives where it ends.
+/// Checks the form of the item at `at`; returns its end.
 fn item_end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, DecodeError> {
     let error = |what| DecodeError::new(at, what);
     if depth > CBOR_DEPTH {
@@ -343,7 +343,7 @@ fn item_end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, DecodeError> {
     }
 }
 
-/// The head of an item: its major type, its argument, and where the head ends.
+/// Parses the head of an item: its major type, its argument, and the end of the head.
 fn head(bytes: &[u8], at: usize) -> Result<(u8, u64, usize), DecodeError> {
     let short = DecodeError::new(at, "the record ends within an item");
     let first = *bytes.get(at).ok_or(short.clone())?;

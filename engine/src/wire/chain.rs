@@ -1,4 +1,4 @@
-//! Chain: numbered records of which each names the hash of the one before, so that none can be left out or replaced.
+//! Chain: numbered records that each name the hash of the previous one, so that none can be omitted or replaced.
 
 use super::DecodeError;
 use super::cbor::Fields;
@@ -9,15 +9,14 @@ use crate::id::ObjectHash;
 pub struct Link {
     /// The record's number.
     pub number: u64,
-    /// The hash of the record before, as this one claims it.
+    /// The hash of the previous record, as this one claims it.
     pub previous: ObjectHash,
     /// The record's own hash.
     pub hash: ObjectHash,
 }
 
 impl Link {
-    /// Takes a record's number and the hash of the one before from two fields. Numbers start at 1, and only number 1
-    /// has nothing before it.
+    /// Reads a record's number and the previous record's hash. Numbers start at 1; only number 1 has no previous one.
     pub(crate) fn read(
         fields: &mut Fields<'_, '_>,
         number_key: u64,
@@ -39,17 +38,17 @@ impl Link {
     }
 }
 
-/// The end of a chain that was followed so far.
+/// The last record of a chain that was followed so far.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Chain {
     number: u64,
     hash: ObjectHash,
 }
 
-/// A record that does not follow the one before.
+/// Why a record does not continue the chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ChainError {
-    /// Another number was due: a record is absent, or comes again.
+    /// Another number was due: a record is missing, or repeated.
     #[error("number {found} was read where number {due} was due")]
     Gap {
         /// The number that must come next.
@@ -57,7 +56,7 @@ pub enum ChainError {
         /// The number that came.
         found: u64,
     },
-    /// The record names another one as the one before it.
+    /// The record names another hash than that of the previous record.
     #[error("number {number} does not name the hash of the record before it")]
     Broken {
         /// The record's number.
@@ -66,17 +65,17 @@ pub enum ChainError {
 }
 
 impl Chain {
-    /// A chain of which nothing was read: number 1 is due.
+    /// A chain with no record yet: number 1 is due.
     pub fn new() -> Self {
         Self::after(0, ObjectHash::NONE)
     }
 
-    /// A chain that was followed earlier, up to the record of this number and hash.
+    /// A chain already followed up to the record of this number and hash.
     pub fn after(number: u64, hash: ObjectHash) -> Self {
         Self { number, hash }
     }
 
-    /// Takes the record that is due; refuses any other and stays where it was.
+    /// Accepts the record that is due. Refuses any other and stays unchanged.
     pub fn next(&mut self, link: impl Into<Link>) -> Result<(), ChainError> {
         let link = link.into();
         if self.number.checked_add(1) != Some(link.number) {
@@ -89,12 +88,12 @@ impl Chain {
         Ok(())
     }
 
-    /// The number of the last record taken; 0 if there was none.
+    /// The number of the last accepted record; 0 before the first.
     pub fn number(&self) -> u64 {
         self.number
     }
 
-    /// The hash of the last record taken: what the next one must name.
+    /// The hash of the last accepted record, which the next one must name.
     pub fn hash(&self) -> ObjectHash {
         self.hash
     }

@@ -1,4 +1,4 @@
-//! Wire: reading and writing bytes. Decoders are total: any input gives a value or an error that names the offset.
+//! Wire: reading and writing bytes. Decoders are total: every input gives a value or an error with an offset.
 
 pub mod cbor;
 pub mod chain;
@@ -6,11 +6,11 @@ pub mod cursor;
 pub mod record;
 pub mod varint;
 
-/// Bytes that are not what they should be.
+/// A decoding error.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {offset}")]
 pub struct DecodeError {
-    /// Where in the bytes.
+    /// The offset of the error in bytes.
     pub offset: usize,
     /// What is wrong there.
     pub what: &'static str,

@@ -1,4 +1,4 @@
-//! Record: the envelope of everything that evolves. Signed by somebody, or closed by its own SHA-256.
+//! Record: the envelope of records that may change over time. A record ends with a signature or with its own SHA-256.
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 
@@ -11,7 +11,7 @@ const MAGIC: &[u8; 8] = b"copalrec";
 const VERSION: u8 = 1;
 const HEAD: usize = 14;
 
-/// Which record it is.
+/// The kinds of records.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Kind {
@@ -41,7 +41,7 @@ impl Kind {
     }
 }
 
-/// Bytes that are not the record they should be.
+/// Why bytes are not the expected record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
     /// The envelope or body is malformed.
@@ -67,13 +67,13 @@ pub enum RecordError {
         /// Which record.
         kind: &'static str,
     },
-    /// Nobody who may sign this has signed these bytes.
+    /// Not signed with the expected key.
     #[error("{kind} is not signed by the key it must be signed by")]
     Signature {
         /// Which record.
         kind: &'static str,
     },
-    /// The body names another object than the one read: two objects were swapped.
+    /// The body names another object: two objects were swapped.
     #[error("{kind} does not belong under the name it was read from")]
     Misplaced {
         /// Which record.
@@ -88,7 +88,7 @@ impl RecordError {
     }
 }
 
-/// The start of what is hashed or signed for a purpose: `copal/1 <purpose>\0`.
+/// The prefix of what is hashed or signed for a purpose: `copal/1 <purpose>\0`.
 pub fn label(purpose: &str) -> Vec<u8> {
     let mut label = Vec::with_capacity(9 + purpose.len());
     label.extend_from_slice(b"copal/1 ");
@@ -97,17 +97,17 @@ pub fn label(purpose: &str) -> Vec<u8> {
     label
 }
 
-/// Signs a body.
+/// Encodes a record, signed with `key`.
 pub fn sign(kind: Kind, repository: RepositoryId, body: &[u8], key: &SigningKey) -> Vec<u8> {
     let unsigned = Unsigned::new(kind, repository, body);
     let signature = key.sign(&unsigned.message).to_bytes();
     unsigned.with(&signature)
 }
 
-/// A record that a key elsewhere signs.
+/// A record to be signed by a key that the engine does not hold.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsigned {
-    /// What is signed (Ed25519).
+    /// The bytes to sign (Ed25519).
     pub message: Vec<u8>,
     envelope: Vec<u8>,
 }
@@ -118,14 +118,14 @@ impl Unsigned {
         Self { message: signed_bytes(kind, repository, body), envelope: open_envelope(kind, body) }
     }
 
-    /// The record with a signature of the message.
+    /// The record with the signature of `message`.
     pub fn with(mut self, signature: &[u8; 64]) -> Vec<u8> {
         self.envelope.extend_from_slice(signature);
         self.envelope
     }
 }
 
-/// A signed record whose signature was not checked yet.
+/// A signed record whose signature is not checked yet.
 #[derive(Clone, Debug)]
 pub struct Unverified<'a> {
     kind: Kind,
@@ -134,7 +134,7 @@ pub struct Unverified<'a> {
 }
 
 impl<'a> Unverified<'a> {
-    /// Splits the envelope.
+    /// Splits the envelope into body and signature.
     pub fn parse(kind: Kind, bytes: &'a [u8]) -> Result<Self, RecordError> {
         let (body, rest) = split(kind, bytes)?;
         let end = || DecodeError::new(HEAD + body.len(), "a signature of 64 bytes was expected");
@@ -142,12 +142,12 @@ impl<'a> Unverified<'a> {
         Ok(Self { kind, body, signature: Signature::from_bytes(&signature) })
     }
 
-    /// The body, for finding out who should have signed it. Nothing in it may be believed yet.
+    /// The unverified body, to find out who should have signed it.
     pub fn claimed_body(&self) -> &'a [u8] {
         self.body
     }
 
-    /// The body, once the signature is found to be the key's (strictly, RFC 8032).
+    /// The body, if `key` has signed it (strict verification, RFC 8032).
     pub fn verify(&self, repository: RepositoryId, key: &[u8; 32]) -> Result<&'a [u8], RecordError> {
         let refused = RecordError::Signature { kind: self.kind.name() };
         let key = VerifyingKey::from_bytes(key).map_err(|_| refused.clone())?;
@@ -157,7 +157,7 @@ impl<'a> Unverified<'a> {
     }
 }
 
-/// Closes a body with the SHA-256 of everything before.
+/// Encodes a record that ends with the SHA-256 of everything before.
 pub fn close(kind: Kind, body: &[u8]) -> Vec<u8> {
     let mut bytes = open_envelope(kind, body);
     let hash = ObjectHash::of(&bytes);
@@ -165,7 +165,7 @@ pub fn close(kind: Kind, body: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// The body of a record that its own SHA-256 closes.
+/// The body of a record that ends with its own SHA-256.
 pub fn open(kind: Kind, bytes: &[u8]) -> Result<&[u8], RecordError> {
     let (body, rest) = split(kind, bytes)?;
     let hash = ObjectHash::of(&bytes[..HEAD + body.len()]);

@@ -17,7 +17,7 @@ pub fn put_signed(out: &mut Vec<u8>, value: i64) {
     put(out, ((value << 1) ^ (value >> 63)) as u64);
 }
 
-/// Takes a number; a longer form than needed is refused.
+/// Reads a number; fails if it is not in its shortest form.
 pub fn take(cursor: &mut Cursor<'_>) -> Result<u64, DecodeError> {
     let start = cursor.offset();
     let mut value = 0u64;
@@ -40,7 +40,7 @@ pub fn take(cursor: &mut Cursor<'_>) -> Result<u64, DecodeError> {
     Err(DecodeError::new(start, "a varint exceeds 64 bits"))
 }
 
-/// Takes a signed number.
+/// Reads a signed number.
 pub fn take_signed(cursor: &mut Cursor<'_>) -> Result<i64, DecodeError> {
     let value = take(cursor)?;
     Ok((value >> 1) as i64 ^ -((value & 1) as i64))

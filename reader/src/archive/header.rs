@@ -1,4 +1,4 @@
-//! Header: what a tar archive says of an entry: a block of fixed fields, and records before it for what does not fit.
+//! Header: a tar header: a block of fixed fields, and pax records before it for values that do not fit.
 
 use copal_engine::time::Time;
 use copal_engine::tree::Entry;
@@ -9,12 +9,12 @@ use super::{BLOCK, padding};
 /// The header of one entry.
 pub struct Header {
     fixed: tar::Header,
-    /// Keywords and values, which count more than the fixed fields.
+    /// The pax records, which take precedence over the fixed fields.
     records: Vec<(Vec<u8>, Vec<u8>)>,
 }
 
 impl Header {
-    /// What is said of an entry that is stored under a path, with this many bytes of content.
+    /// The header of an entry stored under this path, with this many bytes of content.
     pub fn new(entry: &Entry, kind: EntryType, path: &[u8], link: Option<&[u8]>, size: u64) -> Self {
         let mut header = Self { fixed: tar::Header::new_ustar(), records: Vec::new() };
         header.fixed.set_entry_type(kind);
@@ -43,7 +43,7 @@ impl Header {
         header
     }
 
-    /// The header as it is stored, with its records before it.
+    /// The header's bytes, with its records first.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(BLOCK);
         if !self.records.is_empty() {
@@ -65,7 +65,7 @@ impl Header {
         bytes
     }
 
-    /// A text in its field as far as it fits, and as a record if it does not, or if readers could mistake its charset.
+    /// Sets a text field. Adds a record if the text does not fit, or if programs could mistake its character set.
     fn text<const N: usize>(
         &mut self,
         key: &str,
@@ -98,7 +98,7 @@ impl Header {
         }
     }
 
-    /// Records are UTF-8 unless the first of them says otherwise.
+    /// Records are UTF-8 unless the first one says otherwise.
     fn declare_charset(&mut self) {
         let texts = ["path", "linkpath", "uname", "gname"];
         let is_odd = |(key, value): &(Vec<u8>, Vec<u8>)| {
@@ -114,14 +114,14 @@ fn ustar(header: &mut tar::Header) -> &mut tar::UstarHeader {
     header.as_ustar_mut().expect("it was made in this form")
 }
 
-/// Puts a text into a field, cut off where that ends; whether it fits.
+/// Copies a text into a field, cut off at the field's end; returns whether it fits.
 fn put(field: &mut [u8], text: &[u8]) -> bool {
     let length = text.len().min(field.len());
     field[..length].copy_from_slice(&text[..length]);
     length == text.len()
 }
 
-/// `length key=value`, where the length counts itself.
+/// `length key=value`; the length includes its own digits.
 fn record(key: &[u8], value: &[u8]) -> Vec<u8> {
     let rest = key.len() + value.len() + 3;
     let mut length = rest + 1;
@@ -131,7 +131,7 @@ fn record(key: &[u8], value: &[u8]) -> Vec<u8> {
     [length.to_string().as_bytes(), b" ", key, b"=", value, b"\n"].concat()
 }
 
-/// An attribute's name without the character that ends a keyword, as GNU tar writes it.
+/// An attribute's name with `=` escaped, as GNU tar writes it.
 fn keyword(name: &[u8]) -> Vec<u8> {
     let mut keyword = Vec::with_capacity(name.len());
     for &byte in name {

@@ -1,4 +1,4 @@
-//! Archive: entries as a tar archive in the POSIX (pax) form, which holds all that a snapshot knows of them.
+//! Archive: writes entries as a tar archive in the POSIX (pax) format, which stores everything that a snapshot knows.
 
 mod header;
 
@@ -12,16 +12,16 @@ use crate::sink::{Sink, SinkError};
 
 pub use header::Header;
 
-/// An archive being written.
+/// An archive that is being written.
 pub(crate) struct Archive<'a> {
     out: &'a mut dyn Write,
     open: Option<Open>,
 }
 
-/// A file being written.
+/// A file that is being written.
 struct Open {
     size: u64,
-    /// How far the file is.
+    /// Bytes written so far.
     at: u64,
 }
 
@@ -45,7 +45,7 @@ impl<'a> Archive<'a> {
         self.put(&Header::new(entry, kind, &path, link, size).to_bytes())
     }
 
-    /// An archive that cannot be written on is of no use.
+    /// An error here ends the restore: the archive cannot be continued.
     fn put(&mut self, bytes: &[u8]) -> Result<(), SinkError> {
         self.out.write_all(bytes).map_err(|error| SinkError::All(error.into()))
     }
@@ -103,12 +103,12 @@ impl Sink for Archive<'_> {
     }
 }
 
-/// Bytes that fill up the last block.
+/// Bytes that fill the last block.
 pub fn padding(size: u64) -> usize {
     (size.wrapping_neg() % BLOCK as u64) as usize
 }
 
-/// Bytes of a block of an archive.
+/// Bytes per block of a tar archive.
 pub const BLOCK: usize = 512;
 
 static ZEROS: [u8; 64 << 10] = [0; 64 << 10];

@@ -1,4 +1,4 @@
-//! Changes and expiries between the baseline and a state, which say what has become of snapshots.
+//! Changes: the changes and expiries between the baseline and a state, which decide what has become of snapshots.
 
 use std::collections::BTreeMap;
 
@@ -17,32 +17,32 @@ use crate::objects;
 use crate::policy;
 use crate::view::View;
 
-/// What was decided about snapshots since the baseline.
+/// The changes and expiries since the baseline.
 pub(super) struct Changes {
     changes: Vec<Signed>,
     expiries: Vec<Expiry>,
 }
 
-/// A change that a full client has signed and, where it has to, the owner.
+/// A change with the signature of a full client, and the owner's where required.
 struct Signed {
     verified: VerifiedChange,
-    /// Whether it counts today. Of a client that was revoked since it may have counted when it was folded in.
+    /// Whether it counts today. The change of a revoked client may have counted when it was folded in.
     is_certain: bool,
 }
 
-/// What may have happened to a snapshot.
+/// One step in a snapshot's history.
 #[derive(Clone, Copy)]
 pub(super) enum Step<'a> {
-    /// It was changed, and perhaps not if that is not certain.
+    /// A change; the flag says whether it certainly took effect.
     Change(&'a Operation, bool),
-    /// It expired, or changes came between.
+    /// An expiry. It has no effect if changes came between its decision and its folding in.
     Expiry,
 }
 
 type Head = Option<(u64, ObjectHash)>;
 
 impl Changes {
-    /// Reads them; else tells why the state does not follow from what is there.
+    /// Reads both chains. The inner error says why the state does not follow from them.
     pub(super) async fn between(host: &Host<'_>, before: &View, view: &View) -> Result<Result<Self, String>, JobError> {
         let heads =
             |view: &View| view.root.as_ref().map_or((None, None), |(root, _)| (root.change_head, root.expiry_head));
@@ -70,13 +70,13 @@ impl Changes {
         Ok(Ok(Self { changes, expiries: expiries.collect() }))
     }
 
-    /// Packs that the owner has proven in them.
+    /// Packs that the owner has proven in these changes.
     pub(super) fn proven(&self) -> impl Iterator<Item = &PackId> {
         let operations = self.changes.iter().flat_map(|change| &change.verified.change.operations);
         operations.flat_map(|operation| operation.proven())
     }
 
-    /// What may have happened to each snapshot, in order: an expiry comes behind the last change it knows.
+    /// The possible steps of each snapshot, in order. An expiry comes behind the last change that it names.
     pub(super) fn steps(&self) -> BTreeMap<SnapshotId, Vec<Step<'_>>> {
         let mut steps: BTreeMap<SnapshotId, Vec<Step<'_>>> = BTreeMap::new();
         let mut expiries = self.expiries.iter().peekable();
@@ -94,7 +94,7 @@ impl Changes {
         steps
     }
 
-    /// Whether the state's policy is the one that they brought into force, and what it replaced lingers.
+    /// Fails unless these changes brought the state's policy into force, and the guard of replaced policies lingers.
     pub(super) async fn compare_policy(
         &self,
         host: &Host<'_>,
@@ -112,7 +112,7 @@ impl Changes {
                 let replaced = match in_force.take() {
                     Some(replaced) => Some(replaced),
                     None => match policy::current(host, before).await {
-                        // Nobody can tell what it guarded.
+                        // An unreadable policy: nobody can tell what it guarded.
                         Err(JobError::Damaged { .. }) => None,
                         read => read?.map(|(_, policy)| policy),
                     },
@@ -137,8 +137,8 @@ impl Changes {
     }
 }
 
-/// The objects of a chain behind one link up to another, each with the hash of the one before, if that is there; else why
-/// the last is not what the state says.
+/// The objects of a chain from behind one link up to another, each with the hash of the object before it, if that
+/// exists. The inner error says why the last object is not the one that the state names.
 async fn read_chain(
     host: &Host<'_>,
     name: impl Fn(u64) -> String,
@@ -148,7 +148,7 @@ async fn read_chain(
     let (last, expected) = to.unwrap_or((0, ObjectHash::NONE));
     let (mut links, mut before, mut missing) = (Vec::new(), Some(hash), 0);
     for number in number + 1..=last {
-        // Behind one that is lost others go on. What it said nobody knows, and a state that follows from it is refused.
+        // The chain continues behind a lost object. Its content is unknown, so a state that follows from it is refused.
         let bytes = objects::read(host.store, &name(number)).await?;
         missing = if bytes.is_some() { 0 } else { missing + 1 };
         if missing > GAP {
@@ -164,7 +164,7 @@ async fn read_chain(
     Ok(Err(format!("{} is not the one that it has folded in", name(last.max(1)))))
 }
 
-/// So many links may be lost in a row.
+/// How many objects in a row may be lost.
 const GAP: u32 = 100;
 
 /// An object of a chain.

@@ -1,4 +1,4 @@
-//! Claims: the manifests since the baseline, as far as their clients have signed them.
+//! Claims: the manifests since the baseline that their clients have signed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,11 +23,11 @@ use crate::view::View;
 /// What clients have claimed since the baseline.
 #[derive(Default)]
 pub(super) struct Claims {
-    /// The manifests that the state has decided about, but for those that were rejected.
+    /// Manifests that the state has decided, except rejected ones.
     pub(super) decided: BTreeMap<(ClientId, u64), Claim>,
-    /// Manifests that cannot be read and that the next one of their client names, with the snapshots they may commit.
+    /// Unreadable manifests that the client's next manifest names, each with the snapshot it may commit.
     pub(super) lost: BTreeMap<(ClientId, u64), SnapshotId>,
-    /// Packs of manifests that nobody has decided about.
+    /// Packs of undecided manifests.
     pub(super) waiting: BTreeSet<PackId>,
     /// Packs that the owner has proven.
     pub(super) proven: BTreeSet<PackId>,
@@ -35,23 +35,21 @@ pub(super) struct Claims {
 
 /// A manifest that was accepted, or may have been.
 pub(super) struct Claim {
-    /// The domain of all that it names.
     pub(super) domain: DomainId,
-    /// Its packs and their lengths.
+    /// Its packs with their lengths.
     pub(super) packs: Vec<(PackId, u64)>,
-    /// Those that the owner has proven.
+    /// Those of its packs that the owner has proven.
     proven: BTreeSet<PackId>,
-    /// The snapshot that it commits, accepted as soon as the store had it.
+    /// The snapshot that it commits, with the store's time of the manifest as its accept time.
     pub(super) snapshot: Option<SnapshotRecord>,
-    /// Whether a full client has signed it.
     pub(super) by_full_client: bool,
-    /// When the store got it.
+    /// The store's time of the manifest.
     pub(super) stored: Time,
     /// The hash of the manifest before it.
     previous: ObjectHash,
     /// Whether it does not count.
     is_rejected: bool,
-    /// Whether its client was told that it was accepted.
+    /// Whether a receipt or the state says that it was accepted.
     pub(super) is_told: bool,
 }
 
@@ -100,7 +98,7 @@ struct Chain<'a> {
 }
 
 impl Chain<'_> {
-    /// Reads and verifies them. Without a record of the client nothing that it signed was accepted.
+    /// Reads and verifies the manifests. Without a client record no manifest was accepted.
     async fn claims(&self) -> Result<Vec<(u64, Claim)>, JobError> {
         let record = match clients::read(self.host, self.client).await {
             Ok(Some(record)) => record,
@@ -146,14 +144,14 @@ impl Chain<'_> {
         Ok(Some(Claim { domain, packs, proven, snapshot, by_full_client, stored, previous, is_rejected, is_told }))
     }
 
-    /// The decision in the state about a manifest; none if the state has dropped it, since its receipt was written.
+    /// The state's decision about a manifest; none if the state has dropped the decision because its receipt exists.
     fn decided(&self, number: u64, hash: ObjectHash) -> Option<Outcome> {
         let mut decisions = self.head?.decisions.iter();
         decisions.find(|decision| (decision.number, decision.hash) == (number, hash)).map(|decision| decision.outcome)
     }
 }
 
-/// No chain goes back.
+/// Fails if the state has decided fewer manifests of a client than the baseline, or other ones.
 pub(super) fn compare_heads(before: &View, view: &View) -> Result<(), String> {
     for (client, head) in &before.state.heads {
         let follows = view
@@ -168,5 +166,5 @@ pub(super) fn compare_heads(before: &View, view: &View) -> Result<(), String> {
     Ok(())
 }
 
-/// Manifests of one client that are read at the same time: others are read beside.
+/// Manifests of one client read at the same time; other clients are read at the same time too.
 const FEW: usize = 4;

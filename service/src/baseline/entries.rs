@@ -1,4 +1,4 @@
-//! Entries: that an index has all that it had, all of the packs that were accepted since, and nothing else.
+//! Entries: verifies that an index has all its earlier entries, all entries of packs accepted since, and no others.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::View;
 
-/// Compares the segments of a state with those of the baseline; else tells what does not follow. Reads those that only one
-/// of them names, and the tables of packs that are new.
+/// Compares the segments of a state with those of the baseline. The inner error says what does not follow. Reads the
+/// segments that only one of the two names, and the tables of new packs.
 pub(super) async fn compare(host: &Host<'_>, before: &View, view: &View) -> Result<Result<(), String>, JobError> {
     let changed = before.state.segments.keys().chain(view.state.segments.keys());
     let changed =
@@ -38,7 +38,7 @@ struct Comparison<'a> {
     before: &'a View,
     view: &'a View,
     domain: DomainId,
-    /// Sums of entries are told apart by it.
+    /// The key of the checksums of entries.
     key: [u8; 16],
 }
 
@@ -60,7 +60,7 @@ impl Comparison<'_> {
                 }
             }
         }
-        // A pack that was named again, since some of its entries had been removed.
+        // Packs that were named again, because some of their entries had been removed.
         for (pack, entries) in &again {
             if !self.agrees(pack, &|of| entries.iter().all(|entry| holds(std::slice::from_ref(of), entry))).await? {
                 return Ok(Err(format!("the index has entries that pack {pack} does not hold")));
@@ -102,7 +102,7 @@ impl Comparison<'_> {
         objects::few_together(FEW, calls).await
     }
 
-    /// The pack of the first entry that was in the index and is not.
+    /// The pack of an entry that the index had and has lost; none without such an entry.
     async fn first_lost<'s>(
         &self,
         gone: &[Segment<Bytes>],
@@ -113,13 +113,13 @@ impl Comparison<'_> {
         if lost().next().is_none() {
             return Ok(None);
         }
-        // Two segments may have listed it, and one of them was merged with others.
+        // Two segments may have held the entry, and only one of them was merged with others.
         let stayed = self.read(stayed).await?;
         Ok(lost().find(|entry| !holds(&stayed, entry)).map(|entry| entry.location.pack))
     }
 
-    /// Whether a pack's own table, as a segment, passes a test. A pack that is gone or damaged passes: there is nothing to
-    /// compare with, and no copy in it counts.
+    /// Whether a pack's own table, as a segment, passes a test. A missing or damaged pack passes, because there is
+    /// nothing to compare with and no copy in it counts.
     async fn agrees(&self, pack: &PackId, test: &(dyn Fn(&Segment<Bytes>) -> bool + Sync)) -> Result<bool, JobError> {
         let record = &self.view.state.packs[pack];
         let store = self.host.store;
@@ -132,7 +132,7 @@ impl Comparison<'_> {
                 Err(JobError::Store(StoreError::NotFound { .. })) => return Ok(true),
                 Err(JobError::Damaged { .. }) if is_hashed => return Ok(true),
                 Err(JobError::Damaged { .. }) => continue,
-                // A check has found out that it is the pack that is at fault, and not the store.
+                // A check has already found that the pack is at fault, not the store.
                 Err(error) if record.is_damaged => return error.blame().map(|_| true),
                 Err(error) => return Err(error),
                 Ok(table) => table,
@@ -163,7 +163,7 @@ fn holds(segments: &[Segment<Bytes>], entry: &Entry) -> bool {
     segments.iter().any(|segment| segment.find(&entry.id).any(|found| found == entry.location))
 }
 
-/// A number of entries, in any order: equal ones have equal sums, and nobody who does not know the key finds others.
+/// A keyed checksum of entries, whatever their order. Without the key nobody can find other entries with the same sum.
 #[derive(Default, PartialEq, Eq)]
 struct Sum {
     count: u64,
@@ -187,5 +187,5 @@ impl Sum {
     }
 }
 
-/// Segments that are read at the same time.
+/// Segments read at the same time.
 const FEW: usize = 4;

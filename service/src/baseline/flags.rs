@@ -1,4 +1,4 @@
-//! Flags: that nobody but a prune has said since when something is needed no more.
+//! Flags: verifies that no writer but prune has flagged entries, or made flags older.
 
 use std::collections::BTreeSet;
 
@@ -9,8 +9,7 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::view::{self, View};
 
-/// Compares the flags of a state with those of the baseline: each must be there, and no younger. Reads the overlays that
-/// differ.
+/// Compares flags with the baseline's: each must exist there and be no older now. Reads only overlays that differ.
 pub(super) async fn compare(host: &Host<'_>, before: &View, view: &View) -> Result<Result<(), String>, JobError> {
     let domains: BTreeSet<DomainId> = view.state.overlays.keys().map(|(domain, _)| *domain).collect();
     for domain in domains {

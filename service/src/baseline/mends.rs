@@ -1,4 +1,4 @@
-//! Mends: what in a state is not as it was signed, and has an explanation other than a lie: the next root puts it right.
+//! Mends: innocent differences between a state and what was signed. The next root puts them right.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,17 +13,16 @@ use crate::view::View;
 /// What the next root has to put right.
 #[derive(Debug, Default)]
 pub(crate) struct Mends {
-    /// Snapshots that the state calls older than their manifests, and when the store got these.
+    /// Snapshots whose accept time is before the store's time of their manifest, with that time.
     pub(super) snapshots: BTreeMap<(ClientId, u64), Time>,
-    /// The same of packs.
+    /// Packs whose accept time is before the store's time of their manifest, with that time.
     pub(super) packs: BTreeMap<PackId, Time>,
-    /// Snapshots that a change has brought back, and that the state calls forgotten. Ingest leaves it at that where the root
-    /// page is not there.
+    /// Snapshots that a change has undeleted and the state calls forgotten. Without a root page ingest leaves them so.
     pub(super) revived: BTreeSet<(ClientId, u64)>,
 }
 
 impl Mends {
-    /// Puts a state right, and gives what the next root has to change for it.
+    /// Applies the mends to a view, and returns the changes that the next root must write.
     pub(crate) async fn apply(&self, host: &Host<'_>, view: &mut View) -> Result<StateDelta, JobError> {
         let mut delta = StateDelta::default();
         let now = host.now().await?;

@@ -1,6 +1,6 @@
-//! Baseline: the last state that a prune has verified or made. Whoever may create roots and states can write any; a prune
-//! removes nothing on a state that does not follow from its baseline by what clients and the owner have signed since
-//! (decision 0015). Only prunes and rebuilds write baselines, in a folder where nobody else creates anything.
+//! Baseline: the last state that a prune has verified or made. Anybody who may create roots and states can write any
+//! state. So prune removes nothing on a state that does not follow from the baseline by what clients and the owner have
+//! signed since (decision 0015). Only prunes and rebuilds write baselines, in a folder where nobody else writes.
 
 mod changes;
 mod claims;
@@ -26,10 +26,10 @@ use changes::Changes;
 use claims::Claims;
 pub(crate) use mends::Mends;
 
-/// What was found out while a state was compared with the baseline.
+/// The result of comparing a state with the baseline.
 #[derive(Debug, Default)]
 pub(crate) struct Agreed {
-    /// Packs that manifests name about which nobody has decided.
+    /// Packs named by undecided manifests.
     pub(crate) claimed: BTreeSet<PackId>,
     /// What the next root has to put right.
     pub(crate) mends: Mends,
@@ -37,7 +37,7 @@ pub(crate) struct Agreed {
     pub(crate) is_baseline: bool,
 }
 
-/// Notes that the writer stands by a root: it has verified its state, or is about to make it on the root of number `on`.
+/// Notes a root as baseline: the writer has verified its state, or is about to make it on root `on`.
 pub(crate) async fn note(host: &Host<'_>, on: u64, root: (u64, ObjectHash)) -> Result<(), JobError> {
     let (random, time) = (host.random(), host.now().await?);
     let record = Deletion { root_number: on, random, time, names: Vec::new(), baseline: Some(root) };
@@ -45,13 +45,13 @@ pub(crate) async fn note(host: &Host<'_>, on: u64, root: (u64, ObjectHash)) -> R
     Ok(())
 }
 
-/// The newest root that somebody stands by and that is there; none if there never was one.
+/// The newest baseline that still exists; none if there never was one.
 pub(crate) async fn newest(host: &Host<'_>) -> Result<Option<(u64, ObjectHash)>, JobError> {
     let (mut found, mut last) = (None, None);
     for listed in objects::list(host.store, "deletions/").await?.iter().rev() {
         let name = listed.key.as_str();
         let Some(on) = layout::deletion_root(name) else { continue };
-        // One that was made on this root stands above it.
+        // Records of the same number may name a root made on that root, which is newer.
         if found.is_some() && last != Some(on) {
             break;
         }
@@ -67,8 +67,8 @@ pub(crate) async fn newest(host: &Host<'_>) -> Result<Option<(u64, ObjectHash)>,
     Ok(found)
 }
 
-/// Compares a state with the baseline: the newest in the store, or a root that this run has verified, if that is newer.
-/// None if another prune has made a newer state meanwhile, and deleted something that this one names.
+/// Compares a state with the baseline: the newest one in the store, or the root `verified` by this run if that is
+/// newer. None if the comparison fails because the view's root is not the newest any more.
 pub(crate) async fn verify(
     host: &Host<'_>,
     mut verified: Option<(u64, ObjectHash)>,
@@ -83,7 +83,7 @@ pub(crate) async fn verify(
             {
                 return Ok(None);
             }
-            // Another prune has noted a newer baseline, or found none, and deleted what this one names.
+            // Another prune has noted a newer baseline, or found none, and deleted what the older baseline names.
             Err(JobError::StateLost { .. }) if baseline != noted || newest(host).await? != noted => verified = None,
             compared => return compared.map(Some),
         }
@@ -97,7 +97,7 @@ async fn compare(host: &Host<'_>, baseline: Option<(u64, ObjectHash)>, view: &Vi
     }
     let before = match baseline {
         Some(root) => view::read_root(host.store, root, &Parts::RECORDS).await?,
-        // Nothing was ever removed: everything that was accepted is in the state.
+        // Without a baseline nothing was ever removed: the state holds everything that was accepted.
         None => View::default(),
     };
     let contradicts = |why| JobError::Contradicted { root: view.number(), why };

@@ -1,4 +1,4 @@
-//! Packs: that a state has a record of every pack that was accepted, as old and as far believed as it is, and of no other.
+//! Packs: verifies that a state has a record of every accepted pack, as old and as proven as it is, and no others.
 
 use std::collections::BTreeMap;
 
@@ -10,8 +10,7 @@ use super::claims::{Claim, Claims};
 use super::mends::Mends;
 use crate::view::View;
 
-/// Compares the packs of a state with those of the baseline and what was claimed since. What a check says of them is
-/// hearsay, and may be different.
+/// Compares a state's packs with the baseline and later claims. Notes by checks may differ: nobody signs them.
 pub(super) fn compare(before: &View, view: &View, claims: &Claims, mends: &mut Mends) -> Result<(), String> {
     let (old, new) = (&before.state.packs, &view.state.packs);
     let told = claims.decided.values().filter(|claim| claim.is_told).flat_map(|claim| &claim.packs);
@@ -45,7 +44,7 @@ pub(super) fn compare(before: &View, view: &View, claims: &Claims, mends: &mut M
     Ok(())
 }
 
-/// A record that was known, with what may change.
+/// A known record with the fields that may change.
 fn mutable(known: &PackRecord, now: &PackRecord) -> PackRecord {
     let PackRecord { is_missing, is_damaged, read, is_proven, .. } = *now;
     PackRecord { is_missing, is_damaged, read, is_proven, ..known.clone() }
@@ -59,7 +58,7 @@ struct Naming<'a> {
 }
 
 impl Naming<'_> {
-    /// Whether it is the one for which this record was made.
+    /// Whether the record was made for this manifest.
     fn makes(&self, record: &PackRecord) -> bool {
         let (client, number) = self.key;
         let claim = PackClaim { client, number, by_full_client: self.claim.by_full_client };

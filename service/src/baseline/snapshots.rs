@@ -1,4 +1,4 @@
-//! Snapshots: that a state has all that were accepted, as changes and expiries have left them, and no other.
+//! Snapshots: verifies that a state has all accepted snapshots, as changes and expiries have left them, and no others.
 
 use copal_engine::change::Operation;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
@@ -9,7 +9,7 @@ use super::mends::Mends;
 use crate::ingest::apply_change;
 use crate::view::View;
 
-/// Compares the snapshots of a state with those of the baseline and what came since.
+/// Compares the snapshots of a state with those of the baseline and of the claims since.
 pub(super) fn compare(
     before: &View,
     view: &View,
@@ -33,7 +33,7 @@ pub(super) fn compare(
                 }
                 (SnapshotRecord { accepted: record.accepted, ..claimed.clone() }, true)
             }
-            // Nobody can tell what else that manifest said.
+            // Nobody can tell what else the lost manifest said.
             _ if claims.lost.get(key) == Some(&record.id) => (record.clone(), true),
             _ => return Err(format!("no client has signed snapshot {}", record.id)),
         };
@@ -57,18 +57,18 @@ pub(super) fn compare(
     Ok(())
 }
 
-/// Whether changes can have made this of a snapshot, whatever they were.
+/// Whether any changes at all could have turned `origin` into `record`.
 fn is_changed_of(origin: &SnapshotRecord, record: &SnapshotRecord) -> bool {
     let SnapshotRecord { tags, state, pinned, state_time, released, .. } = record.clone();
     let changed = SnapshotRecord { tags, state, pinned, state_time, released, ..origin.clone() };
     changed == *record && (state != SnapshotState::Gone || origin.state == SnapshotState::Gone)
 }
 
-/// What a snapshot may be.
+/// A possible outcome for a snapshot.
 #[derive(Clone, PartialEq)]
 struct Possible {
     record: SnapshotRecord,
-    /// Whether a change has brought it back since it was last forgotten or expired.
+    /// Whether a change has undeleted it since it was last forgotten or expired.
     is_revived: bool,
 }
 
@@ -94,8 +94,8 @@ impl Possible {
     }
 }
 
-/// What steps may have made of a snapshot; none if that may be too much to tell, since a client that was revoked has signed
-/// many changes of it. What was accepted since the baseline was accepted behind any of the steps.
+/// The possible outcomes of these steps. None if there are too many, because a client that was revoked since has signed
+/// many changes. A new snapshot may have been accepted behind any of the steps.
 fn possible(origin: &SnapshotRecord, steps: &[Step<'_>], is_new: bool) -> Option<Vec<Possible>> {
     let origin = Possible { record: origin.clone(), is_revived: false };
     let mut all = vec![origin.clone()];
@@ -103,7 +103,7 @@ fn possible(origin: &SnapshotRecord, steps: &[Step<'_>], is_new: bool) -> Option
         let mut next: Vec<Possible> = Vec::new();
         let stayed = all.iter().map(|of| match step {
             Step::Expiry => Some(Possible { is_revived: false, ..of.clone() }),
-            // Ingest leaves forgotten what has no root page any more.
+            // Ingest leaves a snapshot forgotten if its root page is missing.
             Step::Change(Operation::Undelete(_), _) | Step::Change(_, false) => Some(of.clone()),
             Step::Change(_, true) => None,
         });
@@ -121,5 +121,5 @@ fn possible(origin: &SnapshotRecord, steps: &[Step<'_>], is_new: bool) -> Option
     Some(all)
 }
 
-/// Different things that may have become of one snapshot.
+/// How many different outcomes are considered for one snapshot.
 const POSSIBLE: usize = 256;

@@ -1,5 +1,5 @@
-//! Chains: that everything the state has decided about is still there: clients, manifests, receipts, changes; and that
-//! nothing in the store knows of a newer root.
+//! Chains: checks that every record the state has decided about still exists (clients, manifests, receipts, changes,
+//! expiries), and that no object is evidence of a newer root.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::objects;
 use crate::view::{self, View};
 use crate::witness::denial;
 
-/// Checks the chains of all clients, and as [`check_newest`].
+/// Checks the chains of all clients, changes and expiries, and then does what [`check_newest`] does.
 pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
     let mut owed = Vec::new();
     for (client, head) in &view.state.heads {
@@ -44,13 +44,13 @@ pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> 
     check_newest(host, view, report).await
 }
 
-/// A state that says what nobody has signed stops every prune.
+/// Reports a state that contradicts what clients have signed: such a state stops every prune.
 async fn check_baseline(host: &Host<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
     match baseline::verify(host, None, view).await {
         Ok(_) => {}
         Err(error @ JobError::Contradicted { .. }) => report.add(Kind::Damaged, layout::root(view.number()), error),
         Err(JobError::StateLost { evidence }) => report.add_once(Kind::Missing, "roots/".into(), evidence),
-        // A pack that the store does not give is told of with the snapshots that it harms, when all packs are looked at.
+        // A pack that the store denies is reported later, when all packs are examined, with the snapshots it harms.
         Err(JobError::Store(error)) if denial(&error).is_some() => {}
         Err(error) => {
             let (object, why) = error.blame()?;
@@ -62,7 +62,7 @@ async fn check_baseline(host: &Host<'_>, view: &View, report: &mut Report) -> Re
     Ok(())
 }
 
-/// Says whether the state is the newest that anything knows of.
+/// Returns whether the state is the newest that any object tells of; reports a lost root.
 pub(super) async fn check_newest(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
     match view::lost_newer(host, view).await {
         Ok(None) => Ok(true),
@@ -70,7 +70,7 @@ pub(super) async fn check_newest(host: &Host<'_>, view: &View, report: &mut Repo
             report.add(Kind::Missing, layout::root(number), evidence);
             Ok(false)
         }
-        // It may tell of a newer one.
+        // The unreadable object may tell of a newer root.
         Err(error) => {
             let (object, why) = error.blame()?;
             report.add_once(Kind::Damaged, object, why);
@@ -79,7 +79,7 @@ pub(super) async fn check_newest(host: &Host<'_>, view: &View, report: &mut Repo
     }
 }
 
-/// The record of a client that something was decided about is there twice. Whether it is sound was looked at before.
+/// Checks that the record of a client with decided manifests is stored twice. Its soundness was checked before.
 async fn check_copies(host: &Host<'_>, client: ClientId, report: &mut Report) -> Result<(), JobError> {
     match clients::know(host, client).await {
         Ok(Known { record: None, .. }) => {
@@ -95,7 +95,7 @@ async fn check_copies(host: &Host<'_>, client: ClientId, report: &mut Report) ->
     Ok(())
 }
 
-/// Gaps before the last manifest are found with the signatures; here those at the end.
+/// Checks for manifests missing at the end of the chain. Earlier gaps are found where signatures are checked.
 async fn check_manifests(
     host: &Host<'_>,
     client: ClientId,
@@ -108,8 +108,8 @@ async fn check_manifests(
     Ok(())
 }
 
-/// An ingest answers after its root is written, in order, and the next one answers what it could not: what stands at the
-/// end may be about to come. Gives it, to be looked for again.
+/// Checks receipts. An ingest writes them in order after its root, and the next ingest writes missing ones. So receipts
+/// missing at the end may be about to come: returns them, to be checked again later.
 async fn check_receipts(
     host: &Host<'_>,
     client: ClientId,
@@ -125,7 +125,7 @@ async fn check_receipts(
     Ok((settled < head.number).then_some(Owed { client, from, to, decided }))
 }
 
-/// Answers that a root owes to a client.
+/// Receipts that a root owes to a client.
 struct Owed {
     client: ClientId,
     from: u64,
@@ -133,7 +133,7 @@ struct Owed {
     decided: Time,
 }
 
-/// What was about to come for a long time has come meanwhile; or it is gone, or its writer has died.
+/// Looks again for receipts that were missing long after their decision, and reports those still missing.
 async fn check_owed(host: &Host<'_>, owed: Owed, report: &mut Report) -> Result<(), JobError> {
     let found = numbers(host, &format!("receipts/{}/", owed.client)).await?;
     for number in (owed.from..=owed.to).take(OWED_MOST).filter(|number| !found.contains(number)) {
@@ -142,11 +142,11 @@ async fn check_owed(host: &Host<'_>, owed: Owed, report: &mut Report) -> Result<
     Ok(())
 }
 
-/// For so long a receipt may be missing because its writer has died: the next run of the client writes it.
+/// How long a missing receipt is tolerated: its writer may have died, and the next ingest writes it.
 const OWED_FOR: Duration = Duration::from_secs(3600);
-/// So many decisions a head holds, about.
+/// About as many decisions as a head holds.
 const OWED_MOST: usize = 8192;
-/// Nothing that is saved depends on it.
+/// No saved data depends on a receipt.
 const OWED: &str = "a root has decided the manifest, and the answer is not there: the next ingest writes it";
 
 async fn numbers(host: &Host<'_>, prefix: &str) -> Result<BTreeSet<u64>, JobError> {
@@ -154,14 +154,14 @@ async fn numbers(host: &Host<'_>, prefix: &str) -> Result<BTreeSet<u64>, JobErro
     Ok(listed.iter().filter_map(|object| layout::trailing_number(object.key.as_str())).collect())
 }
 
-/// Names the first of the objects that are gone, and how many follow. The numbers may be far apart.
+/// Reports the first missing object and how many more are missing. The numbers may be far apart.
 fn report_gaps(found: &BTreeSet<u64>, (from, to): (u64, u64), name: impl Fn(u64) -> String, report: &mut Report) {
     if from > to {
         return;
     }
     let there = found.range(from..=to);
     let gone = (to - from + 1) - there.clone().count() as u64;
-    // The first that is gone stands where the numbers that are there stop following one another.
+    // The first missing number stands where the present numbers stop following one another.
     let first = there.zip(from..).take_while(|(found, due)| **found == *due).count() as u64 + from;
     let why = match gone {
         0 => return,
@@ -171,7 +171,7 @@ fn report_gaps(found: &BTreeSet<u64>, (from, to): (u64, u64), name: impl Fn(u64)
     report.add(Kind::Missing, name(first), why);
 }
 
-/// Names what every reader passes over, and what tells of roots that are not there: lies, or all that is left of the state.
+/// Reports passed-over roots, and waiting manifests that have seen a missing root: lies, or traces of a lost state.
 async fn check_claims(host: &Host<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
     for why in &view.passed {
         report.add(Kind::Damaged, "roots/", why);

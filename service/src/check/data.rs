@@ -1,4 +1,4 @@
-//! Data: the bytes of packs, read and hashed; those not read for longest first.
+//! Data: reads and hashes the bytes of packs, those not read for longest first.
 
 use std::collections::BTreeSet;
 
@@ -16,8 +16,8 @@ use crate::objects;
 use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
 
-/// Reads these packs, of those that the newest state knows, because somebody found them harmed or whole again; what is
-/// found counts, and not what was said.
+/// Reads these packs, as far as the newest state has them, because a client reports them as harmed or whole again. Only
+/// what is found counts, not the client's report.
 pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Harm, JobError> {
     let view = view::read_parts(host.store, &PACKS).await?;
     let witnessed = Witnessed::new(host.store);
@@ -42,11 +42,11 @@ pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Ha
 /// Which packs are read.
 #[derive(Copy, Clone)]
 pub struct Share {
-    /// So many shares,
+    /// How many shares are read,
     pub part: u32,
-    /// out of so many,
+    /// out of how many,
     pub parts: u32,
-    /// and which first.
+    /// and in which order.
     pub order: Order,
 }
 
@@ -55,12 +55,12 @@ pub struct Share {
 pub enum Order {
     /// Those not read for longest.
     Longest,
-    /// Those behind this one, by their names.
+    /// Those behind this one in the order of their names.
     Behind(Option<PackId>),
 }
 
-/// Reads `part` of `parts` shares of the packs, and of those that were found damaged before, or as many as the budget
-/// allows, but at least one.
+/// Reads `part` of `parts` shares of the packs, and of those found damaged before, until the budget is over; one at
+/// least.
 pub(super) async fn check(
     host: &Host<'_>,
     view: &View,
@@ -104,9 +104,8 @@ pub(super) async fn check(
     Ok(())
 }
 
-/// The packs that are read: first those of the share, and how many these are; then, of those that were found damaged before,
-/// a share of their own, others each day. What stays damaged is never noted as read: it would be first for ever, and
-/// take the place of what is sound.
+/// The packs to read, and how many belong to the share. Damaged packs come behind the share and have their own, with
+/// other packs each day. They are never noted as read, so they would always come first and displace sound ones.
 pub fn due<'a>(
     packs: impl Iterator<Item = (&'a PackId, &'a PackRecord)>,
     Share { part, parts, order }: Share,
@@ -124,8 +123,7 @@ pub fn due<'a>(
     }
     let (share, also) = (share_of(packs.len()), share_of(harmed.len()));
     let days = now.0.max(0) as u64 / DAY;
-    // By the golden section of all, so that each has its turn whether a check runs every day, every week or every month:
-    // counted in steps of any length, it comes near every place.
+    // The start moves by the golden ratio each day, so every damaged pack has its turn at any interval of checks.
     let first = ((u128::from(days.wrapping_mul(GOLDEN)) * harmed.len() as u128) >> 64) as usize;
     harmed.rotate_left(first);
     packs.truncate(share);
@@ -134,7 +132,7 @@ pub fn due<'a>(
     (packs, share)
 }
 
-/// Whether a pack's bytes are whole; what is wrong if not.
+/// Whether a pack's bytes are whole; otherwise what is wrong.
 async fn read(host: &Host<'_>, id: PackId, record: &PackRecord) -> Result<Result<(), Trouble>, JobError> {
     let read = objects::hash(host.store, &layout::pack(record.place, id), record.length).await;
     Ok(match read.map_err(JobError::from) {
@@ -145,11 +143,11 @@ async fn read(host: &Host<'_>, id: PackId, record: &PackRecord) -> Result<Result
     })
 }
 
-/// The golden section, of 2^64.
+/// The golden ratio, as a fraction of 2^64.
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
-/// Nanoseconds.
+/// Nanoseconds per day.
 const DAY: u64 = 24 * 3600 * 1_000_000_000;
-/// Which packs there are.
+/// Only the pack records.
 const PACKS: Parts = Parts { kinds: &[RunKind::Packs], domains: Some(BTreeSet::new()) };
 
 #[cfg(test)]

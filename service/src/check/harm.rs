@@ -1,4 +1,4 @@
-//! Harm: what was learned about packs, and how it gets into the state.
+//! Harm: what a check has learned about packs, and how it is noted in the state.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,24 +18,23 @@ use crate::view::{self, Parts, View};
 /// What was learned about packs.
 #[derive(Clone, Debug, Default)]
 pub struct Harm {
-    /// Packs that are not there.
+    /// Packs that do not exist.
     pub missing: BTreeSet<PackId>,
     /// Packs that are not what they should be.
     pub damaged: BTreeSet<PackId>,
-    /// Packs that are there and may not be read. Of these nothing is noted: rights are no damage.
+    /// Packs that exist and may not be read. Nothing is noted about them, because missing rights are no damage.
     pub forbidden: BTreeSet<PackId>,
-    /// Packs that the state called missing and that are there again, whole or not.
+    /// Packs that the state called missing and that exist again, whole or not.
     pub returned: BTreeSet<PackId>,
-    /// Those of them that have the hash of their name.
+    /// Forged packs: their bytes have the hash of their name, and the content is wrong all the same.
     pub forged: BTreeSet<PackId>,
-    /// Packs whose bytes were read and are whole, and when.
+    /// Packs whose bytes were read and are whole, with the time of reading.
     pub whole: BTreeMap<PackId, Time>,
-    /// Those of them that were opened with the key.
+    /// Whole packs that were opened with the key.
     pub opened: BTreeSet<PackId>,
-    /// Packs that the state called missing or damaged before they were looked at. Only these are acquitted: what was
-    /// said of a pack since then may have happened to it since then.
+    /// Packs called missing or damaged before they were examined. Only these are acquitted: later harm may be new.
     pub accused: BTreeSet<PackId>,
-    /// Domains of which every pack was looked for.
+    /// Domains all of whose packs were examined.
     pub seen: BTreeSet<DomainId>,
 }
 
@@ -44,18 +43,18 @@ impl Harm {
         self.missing.contains(pack) || self.damaged.contains(pack)
     }
 
-    /// Whether something is wrong with a pack, be it to be noted or not.
+    /// Whether something is wrong with a pack, whether it is noted in the state or not.
     pub(super) fn is_told(&self, pack: &PackId) -> bool {
         self.hits(pack) || self.forbidden.contains(pack)
     }
 
-    /// Takes note that the bytes of a pack, of which the state said this before, were read at this time and are whole.
+    /// Notes that a pack was read at this time and is whole. `record` is the pack's state before the reading.
     pub fn add_whole(&mut self, pack: PackId, record: &PackRecord, time: Time) {
         self.whole.insert(pack, time);
         self.hear(pack, record);
     }
 
-    /// Takes note that a pack, of which the state said this before, is there and not what it should be.
+    /// Notes that a pack exists and is not what it should be. `record` is the pack's state before the reading.
     pub fn add_damaged(&mut self, pack: PackId, record: &PackRecord) {
         self.damaged.insert(pack);
         self.hear(pack, record);
@@ -67,25 +66,24 @@ impl Harm {
         }
     }
 
-    /// Whether a pack that the state called missing was looked for and is there. Of one that nobody has looked for since
-    /// it is not known.
+    /// Whether a pack that the state called missing was looked for and found. False if nobody has looked for it since.
     fn has_found(&self, pack: &PackId) -> bool {
         let is_there = self.damaged.contains(pack) || self.whole.contains_key(pack);
         self.returned.contains(pack) || (is_there && self.accused.contains(pack))
     }
 
-    /// Whether what the state says against a pack still stands.
+    /// Whether the state's mark against a pack still holds.
     pub fn lets_stand(&self, pack: &PackId, record: &PackRecord) -> bool {
         (record.is_missing && !self.has_found(pack)) || (record.is_damaged && !self.has_found_whole(pack, record))
     }
 
-    /// Whether a pack was found whole by who can tell: that one has its hash was known when it was found forged.
+    /// Whether a pack was found whole by a test that can tell: a forged pack has its hash, so only opening it counts.
     fn has_found_whole(&self, pack: &PackId, record: &PackRecord) -> bool {
         let is_whole = if record.is_forged() { self.opened.contains(pack) } else { self.whole.contains_key(pack) };
         is_whole && self.accused.contains(pack)
     }
 
-    /// Reports the packs that were found harmed before and that nobody has found whole since.
+    /// Reports packs that were found harmed before and that nobody has found whole since.
     pub(super) fn tell_standing(&self, view: &View, report: &mut Report) {
         for (id, record) in &view.state.packs {
             if self.is_told(id) || !self.lets_stand(id, record) {
@@ -103,8 +101,8 @@ impl Harm {
     }
 }
 
-/// Writes what was learned into the state: what is lost becomes wanted, so that the next backup of a source that still
-/// has it uploads it again; what is whole again is no longer lost.
+/// Notes the result in the state. Lost copies become wanted, so that the next backup that still has the data uploads it
+/// again. Copies in packs that are whole again are no longer lost.
 pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
         let mut view = view::read_parts(host.store, &Parts::RECORDS).await?;
@@ -126,11 +124,11 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
                 proposal.delta.packs.insert(*id, Some(changed));
             }
         }
-        // Where nothing was looked at, marks stay as they are.
+        // Marks stay as they are in domains that were not examined.
         let touched = proposal.delta.packs.values().flatten().map(|record| record.domain);
         let domains: BTreeSet<DomainId> = touched.chain(harm.seen.iter().copied()).collect();
         match want(host, &mut view, domains, &mut proposal).await {
-            // An index belongs to its root only as long as that is the newest.
+            // An index fits its root only while that is the newest.
             Err(JobError::StateLost { .. }) if view::is_superseded(host.store, &view).await? => continue,
             wanted => wanted?,
         }
@@ -144,7 +142,7 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
     Err(JobError::Contended { attempts: ATTEMPTS })
 }
 
-/// Marks the copies in harmed packs as lost and wanted, and unmarks those in packs that are whole again.
+/// Marks copies in harmed packs as lost and wanted, and unmarks copies in packs that are whole again.
 async fn want(
     host: &Host<'_>,
     view: &mut View,
@@ -186,5 +184,5 @@ async fn want(
     Ok(())
 }
 
-/// So often the findings are noted again after another writer won.
+/// How often noting is begun again after another writer won.
 const ATTEMPTS: u32 = 16;

@@ -1,4 +1,4 @@
-//! Locate: which needed snapshots are harmed by what a check has found, and what of it a newer root has done away with.
+//! Locate: which needed snapshots the findings harm, and which findings a newer root has made obsolete.
 
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::view::{self, Parts, View};
 
-/// Says of everything whom it harms, and drops what is no damage.
+/// Adds the harmed snapshots to each finding, and drops findings that are no damage.
 pub(super) async fn all(
     host: &Host<'_>,
     (view, budget): (&mut View, &Budget),
@@ -25,20 +25,19 @@ pub(super) async fn all(
     drop_deleted(host, report).await
 }
 
-/// Drops what was found about packs and segments that a newer root does not name any more: a prune that ran meanwhile
-/// has deleted them.
+/// Drops findings about packs and segments that the newest root does not name, because a prune has deleted them.
 async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     let is_deletable = |finding: &Finding| finding.pack.is_some() || finding.object.starts_with("index/");
     if !report.findings.iter().any(is_deletable) {
         return Ok(());
     }
     let mut newest = view::read_parts(host.store, &Parts::RECORDS).await?;
-    // A pack that an index still names and no record knows is not deleted: it is what was found.
+    // A pack that the index names and no record knows was not deleted: this is the finding itself.
     let is_unknown = |finding: &Finding| finding.pack.is_some_and(|pack| !newest.state.packs.contains_key(&pack));
     let mut named: BTreeSet<PackId> = BTreeSet::new();
     let domains = if report.findings.iter().any(is_unknown) { newest.domains() } else { Vec::new() };
     for domain in domains {
-        // What cannot be read was reported.
+        // An unreadable index was reported before.
         if structure::turn_to(host, &mut newest, domain).await?.is_some() {
             continue;
         }
@@ -54,9 +53,8 @@ async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobErr
     Ok(())
 }
 
-/// Says of each harmed pack, and of each dangling reference, which needed snapshots reach it; and of packs that were known
-/// to be harmed whether anything does. It looks at one snapshot of each domain at least, and at others until the budget is
-/// over.
+/// Adds the needed snapshots to each harmed pack and dangling reference, and turns known harmed packs that nothing
+/// needs into replaced ones. Examines one snapshot of each domain, and more until the budget is over.
 async fn locate(
     host: &Host<'_>,
     (view, budget): (&mut View, &Budget),
@@ -81,7 +79,7 @@ async fn locate(
     Ok(())
 }
 
-/// What is looked at to locate harm in one domain.
+/// The inputs to locate harm in one domain.
 struct Domain<'a> {
     view: &'a View,
     domain: DomainId,
@@ -106,7 +104,7 @@ impl Domain<'_> {
         let is_harmed = |reference: Option<u32>| reference.is_none_or(|number| bad.has(number));
         let above = graph.above(is_harmed, |page| !all.reached.has(page));
         needed.retain(|of| graph.number(&of.root).is_none_or(|root| above.has(root) || bad.has(root)));
-        // A pack may be needed by all snapshots, and all packs of a disk may be harmed.
+        // Bounded, because all snapshots may need a pack, and all packs of a disk may be harmed.
         let mut left = NAMED.saturating_sub(report.findings.iter().map(|finding| finding.snapshots.len()).sum());
         for (at, snapshot) in needed.into_iter().enumerate() {
             if at > 0 && (left == 0 || budget.is_over()) {
@@ -125,20 +123,20 @@ impl Domain<'_> {
         }
     }
 
-    /// Whether a pack is harmed. What was found before and is not read this time is no better for that.
+    /// Whether a pack is harmed. A pack found harmed before stays so until it is read again.
     fn is_bad(&self, pack: &PackId) -> bool {
         let stands = |of: &PackRecord| self.harm.lets_stand(pack, of);
         self.harm.is_told(pack) || self.view.state.packs.get(pack).is_some_and(stands)
     }
 
-    /// The packs that hold what was reached, of what only harmed ones hold.
+    /// The packs that hold ids which were reached and have only harmed copies.
     fn packs_of(&self, reached: &Bits, bad: &Bits) -> BTreeSet<PackId> {
         let nothing = Bits::new(self.inventory.graph.scratch(), 0);
         let hit = reached.and_without(bad, &nothing).flat_map(|id| self.inventory.copies_of(id));
         hit.map(|copy| self.inventory.pack_of(&self.inventory.copy(copy)).id).collect()
     }
 
-    /// Says of the packs that were known to be harmed whether anything still needs them.
+    /// Marks known harmed packs as replaced if nothing needs them any more.
     fn tell_replaced(&self, needed: &BTreeSet<PackId>, report: &mut Report) {
         let is_here = |pack: &PackId| self.view.state.packs.get(pack).is_some_and(|of| of.domain == self.domain);
         let is_replaced =
@@ -168,5 +166,5 @@ fn only_in(inventory: &structure::Inventory<'_>, is_meant: impl Fn(&PackId) -> b
     ids
 }
 
-/// Snapshots that all findings together name.
+/// Snapshots that all findings together list at most.
 const NAMED: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! Lost state: which objects that the newest root names are gone, or cannot be read.
+//! Lost: reports the objects that the newest root names and that are gone or unreadable.
 
 use copal_engine::layout;
 use copal_engine::root::Root;
@@ -10,13 +10,13 @@ use crate::host::Host;
 use crate::objects;
 use crate::view;
 
-/// Reports each of them; says whether there are any.
+/// Reports each such object; returns whether there are any.
 pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<bool, JobError> {
     let before = report.findings.len();
     let listed = host.store.list("roots/", None, 1).await?.objects;
     let Some(name) = listed.first().map(|listed| listed.key.as_str()) else { return Ok(false) };
     let bytes = match objects::read(host.store, name).await.map_err(JobError::from) {
-        // It was told already.
+        // The unreadable root was reported before.
         Err(error) => return error.blame().map(|_| false),
         Ok(bytes) => bytes.unwrap_or_default(),
     };
@@ -24,7 +24,7 @@ pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<bool, 
     let Some(root) = root else { return Ok(false) };
     check_base(host, &root, report).await?;
     let mut fold = StateFold::default();
-    // Newer runs come first. What an older one names may be gone by right, if a newer one cannot say so.
+    // Newer runs come first. If a newer run is unreadable, objects that an older run names may rightly be gone.
     let mut unread: Vec<RunKind> = Vec::new();
     for run in &root.runs {
         let name = layout::state(run.hash);

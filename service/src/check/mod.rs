@@ -1,5 +1,5 @@
-//! Check: whether everything the repository needs is there and whole. Needs no key. Damage is located, noted in the
-//! state so that clients heal it, and never hidden; it does not stop the check.
+//! Check: verifies that everything the repository needs exists and is whole, without a key. Damage does not stop the
+//! check. It is located, reported, and noted in the state so that clients heal it.
 
 mod chains;
 mod data;
@@ -29,17 +29,17 @@ use crate::witness::Witnessed;
 /// How thorough a check is.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// Structure: roots, segments, tables, closure, presence and size of packs.
+    /// The structure: roots, segments, tables, closure, presence and length of packs.
     Structure,
-    /// Structure, and the bytes of `part` of `parts` shares of the packs, those not read for longest first.
+    /// The structure, and the bytes of `part` of `parts` shares of the packs, those not read for longest first.
     Data {
         /// How many shares are read.
         part: u32,
         /// Out of how many.
         parts: u32,
     },
-    /// Structure, and the bytes of one of `parts` shares of the packs by their names, those behind `last` first: for who
-    /// cannot note in the state which were read.
+    /// The structure, and the bytes of one of `parts` shares of the packs in the order of their names, behind `last`.
+    /// For callers that cannot note in the state which packs were read.
     Behind {
         /// The last pack that was read before.
         last: Option<PackId>,
@@ -52,16 +52,16 @@ pub enum Depth {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Kind {
-    /// It is not there.
+    /// The object does not exist.
     Missing,
-    /// It is there and not what it should be.
+    /// The object exists and is not what it should be.
     Damaged,
-    /// Something that is there refers to what is not.
+    /// Something present refers to an id that is not there.
     Dangling,
-    /// It is damaged, and nothing that stands needs it.
+    /// The object is damaged, and nothing current needs it.
     Stale,
-    /// A pack that was found harmed before, and of which nothing kept needs anything any more: what it held has other
-    /// copies, or went with its snapshots. No damage; a prune forgets it when the grace period is over.
+    /// A pack that was found harmed before and that no kept snapshot needs any more: its content has other copies, or
+    /// went with its snapshots. No damage; a prune forgets it after the grace period.
     Replaced,
 }
 
@@ -81,16 +81,16 @@ impl Kind {
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finding {
-    /// What is wrong with it.
+    /// The kind of harm.
     pub kind: Kind,
-    /// The object, or the id, that it is about.
+    /// The object or id in question.
     pub object: String,
-    /// In words.
+    /// The reason, in words.
     pub why: String,
-    /// The snapshots it harms, of those that are kept or guarded.
+    /// The kept or guarded snapshots that it harms.
     #[serde(with = "snapshots")]
     pub snapshots: Vec<SnapshotId>,
-    /// The pack it is about, if it is one.
+    /// The pack in question, if it is one.
     #[serde(skip)]
     pub pack: Option<PackId>,
 }
@@ -103,28 +103,28 @@ pub struct Report {
     pub findings: Vec<Finding>,
     /// Packs whose bytes were read.
     pub packs_read: u64,
-    /// Bytes of them.
+    /// The bytes of those packs.
     pub bytes_read: u64,
-    /// The last of them that belongs to the share.
+    /// The last pack read that belongs to the share.
     #[serde(skip)]
     pub last_read: Option<PackId>,
     /// The root that was checked.
     pub root: u64,
-    /// Packs that were due and not read because the budget was over. They are the first of the next check.
+    /// Packs that were due and not read because the budget was over. The next check begins with them.
     pub packs_left: u64,
-    /// Domains whose structure was not looked at because the budget was over. The next check begins with them.
+    /// Domains whose structure was not examined because the budget was over. The next check begins with them.
     pub domains_left: u64,
-    /// Whether findings may harm snapshots that they do not name: there are too many, or the budget was over.
+    /// Whether findings may harm further snapshots that they do not list: there are too many, or the budget was over.
     pub has_unnamed: bool,
 }
 
 impl Report {
-    /// Whether the budget was over before everything was done that was due.
+    /// Whether the budget was over before everything due was done.
     pub fn is_unfinished(&self) -> bool {
         self.packs_left + self.domains_left > 0
     }
 
-    /// Whether nothing is wrong. What was replaced is wrong no more.
+    /// Whether nothing is wrong. A replaced pack does not count as wrong.
     pub fn is_ok(&self) -> bool {
         self.wrong() == 0
     }
@@ -139,7 +139,7 @@ impl Report {
         self.findings.push(finding);
     }
 
-    /// The same, unless that was said of it before.
+    /// Like [`Self::add`], unless there is such a finding about the object already.
     fn add_once(&mut self, kind: Kind, object: String, why: impl core::fmt::Display) {
         if !self.findings.iter().any(|finding| finding.kind == kind && finding.object == object) {
             self.add(kind, object, why);
@@ -154,39 +154,37 @@ impl Report {
     }
 }
 
-/// Checks the newest root and everything that stands beside it, and notes in the state what was lost or healed and which
-/// packs were read.
+/// Checks the newest root and everything beside it. Notes in the state which packs were lost, healed or read.
 pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
     check_until(host, depth, &Budget::unlimited()).await
 }
 
-/// The same, until the budget is over. It divides the structure by domains and the data by packs, does at least one of
-/// each, and notes where the next check goes on: the time at which each pack was read last is in the state, the last
-/// domain in `work/check/`.
+/// Like [`check`], until the budget is over: the structure by domains, the data by packs, and at least one of each.
+/// Notes where the next check continues: read times of packs in the state, the last domain in `work/check/`.
 pub async fn check_until(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<Report, JobError> {
     let progress = if budget.is_limited() { progress::last(host, JOB).await? } else { Progress::default() };
     let mut inspected = inspect_from(host, depth, budget, progress).await?;
-    // First, for whom it harms may take longer to find out than there is time, and what is noted heals.
+    // Noted first: noting starts the healing, and locating the harm may take more time than is left.
     if let Some(harm) = inspected.to_note() {
         note(host, harm).await?;
     }
     inspected.locate(host, budget).await?;
-    // Last, so that what was found is never passed by.
+    // Noted last, so that no finding is skipped.
     if budget.is_limited() && inspected.next != progress {
         progress::note(host, JOB, &inspected.next).await?;
     }
     Ok(inspected.report)
 }
 
-/// Looks at packs that somebody found harmed, or whole again, and notes what is so; gives how many are not whole.
+/// Reads packs that a client reports as harmed or whole again, and notes the result. Returns how many are not whole.
 pub async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<u64, JobError> {
     let harm = data::look(host, packs).await?;
     note(host, &harm).await?;
     Ok((harm.missing.len() + harm.damaged.len()) as u64)
 }
 
-/// Checks without noting anything. What was learned about packs may be noted afterwards, with what else the caller has
-/// learned; none if the newest state cannot be read, and then nothing may be written.
+/// Checks without noting anything. The caller may note the result later, with what else it has learned. The result is
+/// none if the newest state cannot be read: then nothing may be noted.
 pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
     let budget = Budget::unlimited();
     let mut inspected = inspect_from(host, depth, &budget, Progress::default()).await?;
@@ -195,14 +193,14 @@ pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Ha
     Ok((inspected.report, harm))
 }
 
-/// What an inspection came to.
+/// The result of an inspection.
 struct Inspected {
     report: Report,
-    /// What it looked at, and what was learned about packs; none if the newest state cannot be read.
+    /// The examined state, and what was learned about packs; none if the newest state cannot be read.
     state: Option<(View, Harm)>,
-    /// Whether all of that state could be read, so that what was learned may be noted.
+    /// Whether the whole state was readable, so that the result may be noted.
     is_readable: bool,
-    /// Where the next one goes on.
+    /// Where the next check continues.
     next: Progress,
 }
 
@@ -211,7 +209,7 @@ impl Inspected {
         self.state.as_ref().filter(|_| self.is_readable).map(|(_, harm)| harm)
     }
 
-    /// Says whom the damage harms, and drops what is none.
+    /// Adds the harmed snapshots to the findings, and drops findings that are no damage.
     async fn locate(&mut self, host: &Host<'_>, budget: &Budget) -> Result<(), JobError> {
         let report = &mut self.report;
         if let Some((view, harm)) = &mut self.state {
@@ -227,7 +225,7 @@ impl Inspected {
             }
             witnessed.verdict().await?;
         }
-        // What is needed is not stale.
+        // An object that is needed is not stale.
         let is_needed = |finding: &&Finding| finding.kind != Kind::Stale;
         let needed: BTreeSet<String> = report.findings.iter().filter(is_needed).map(|of| of.object.clone()).collect();
         report.findings.retain(|finding| finding.kind != Kind::Stale || !needed.contains(&finding.object));
@@ -244,7 +242,7 @@ async fn inspect_from(
     let witnessed = Witnessed::new(host.store);
     let host = &Host { store: &witnessed, ..*host };
     let mut report = Report::default();
-    // What is not of any domain is looked at once a round.
+    // Records outside domains are checked once per round.
     if progress.after.is_none() {
         records::check(host, &mut report).await?;
     }
@@ -269,14 +267,14 @@ async fn inspect_from(
     Ok(Inspected { report, state, is_readable, next })
 }
 
-/// What a look at the newest state came to.
+/// The result of examining the newest state.
 struct Looked {
     state: Option<(View, Harm)>,
     is_readable: bool,
     next: Progress,
 }
 
-/// Inspects what the newest root names.
+/// Examines what the newest root names.
 async fn inspect_state(
     host: &Host<'_>,
     depth: Depth,
@@ -303,7 +301,7 @@ async fn inspect_state(
     let mut next = Progress { after: structure.after, owes_rest: false };
     if let Some(share) = share.filter(|_| !progress.owes_rest) {
         data::check(host, &view, share, budget, report, &mut harm).await?;
-        // Who was cut short has the next run's time for itself.
+        // If the data check was cut short, the next run does it first.
         next.owes_rest = report.packs_left > 0;
     }
     harm.tell_standing(&view, report);
@@ -329,5 +327,5 @@ mod snapshots {
     }
 }
 
-/// The job, in the names of what it notes.
+/// The job's name in its notes.
 const JOB: &str = "check";

@@ -1,4 +1,4 @@
-//! Needed: the snapshots that a prune leaves whole. Not only those that are kept: a policy's floor and holds guard others.
+//! Needed: the snapshots that prune keeps whole: those kept, and those that a policy's floor or holds guard.
 
 use std::collections::BTreeSet;
 
@@ -10,25 +10,25 @@ use crate::host::Host;
 use crate::policy::Guarded;
 use crate::view::View;
 
-/// The snapshots that a prune leaves whole.
+/// The snapshots that prune keeps whole.
 #[derive(Debug)]
 pub struct Needed {
-    /// Forgotten ones among them; none where the policy cannot be read, for then nothing is removed.
+    /// Guarded forgotten snapshots. None if the policy cannot be read: then prune removes nothing.
     guarded: Option<BTreeSet<SnapshotId>>,
 }
 
 impl Needed {
-    /// Those of a state.
+    /// The needed snapshots of a state.
     pub async fn of(host: &Host<'_>, view: &View) -> Result<Self, JobError> {
         let guarded = match Guarded::of(host, view, host.now_to_note().await?).await {
             Ok(guarded) => Some(guarded.protected),
-            // The change that holds it is reported with all others.
+            // The damaged change is reported with all others.
             Err(error) => error.blame().map(|_| None)?,
         };
         Ok(Self { guarded })
     }
 
-    /// Whether this is one.
+    /// Whether a snapshot is needed.
     pub fn has(&self, snapshot: &SnapshotRecord) -> bool {
         match snapshot.state {
             SnapshotState::Kept => true,

@@ -1,5 +1,5 @@
-//! Records: descriptor, slots, clients, manifests, receipts, changes, and what no current root needs any more: old roots
-//! and their runs. Damage there is reported all the same.
+//! Records: checks descriptors, key slots, clients, manifests, receipts, changes, expiries and deletion records. Also
+//! checks old roots and runs, which no current root needs.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<(), Jo
     Ok(())
 }
 
-/// Reads a record; reports one that the store has and does not give.
+/// Reads a record. Reports a record that the store has and does not give.
 async fn read(host: &Host<'_>, name: &str, report: &mut Report) -> Result<Option<Bytes>, JobError> {
     match objects::read(host.store, name).await.map_err(JobError::from) {
         Err(error) => {
@@ -95,8 +95,7 @@ async fn check_slots(host: &Host<'_>, report: &mut Report) -> Result<(), JobErro
     Ok(())
 }
 
-/// The reader that the newest descriptor names is there, and whatever lies beside it has the hash of its name. Nothing
-/// that is saved depends on it.
+/// Checks that the newest descriptor's reader exists, and the hashes of all readers. No saved data depends on them.
 async fn check_readers(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     let listed = objects::list(host.store, "reader/").await?;
     for listed in &listed {
@@ -124,7 +123,7 @@ async fn named_reader(host: &Host<'_>) -> Result<Option<ObjectHash>, JobError> {
     for listed in objects::list(host.store, "copal/").await?.iter().rev() {
         let name = listed.key.as_str();
         let Some(version) = layout::trailing_number(name) else { continue };
-        // What cannot be read was reported.
+        // An unreadable descriptor was reported before.
         let Some(bytes) = read(host, name, &mut Report::default()).await? else { continue };
         if let Ok(descriptor) = Descriptor::decode(version, &bytes)
             && descriptor.owner_key == host.owner_key
@@ -171,7 +170,7 @@ async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) ->
         before = Some(ObjectHash::of(&bytes));
         let is_believed = found <= answered && !is_rejected(host, client, found).await?;
         match Manifest::verify(host.repository, &keys.manifest, client, found, &bytes) {
-            // A client may write what it likes: what was rejected, or waits for an answer, is nothing to rely on.
+            // A client may write anything. Nothing relies on a manifest that was rejected or still waits for an answer.
             _ if !is_believed => {}
             Ok(verified) if expected.is_some_and(|before| verified.manifest.previous != before) => {
                 report.add(Kind::Damaged, name, "it does not name the manifest before it");
@@ -183,7 +182,7 @@ async fn check_client(host: &Host<'_>, client: ClientId, report: &mut Report) ->
     Ok(())
 }
 
-/// Whether a receipt says so. One that cannot be read is reported with the others, and might.
+/// Whether a receipt rejects this manifest. An unreadable receipt counts as a rejection; it is reported elsewhere.
 async fn is_rejected(host: &Host<'_>, client: ClientId, number: u64) -> Result<bool, JobError> {
     let receipt = match objects::read(host.store, &layout::receipt(client, number)).await.map_err(JobError::from) {
         Err(error) => return error.blame().map(|_| true),
@@ -228,8 +227,7 @@ async fn check_changes(host: &Host<'_>, report: &mut Report) -> Result<(), JobEr
     Ok(())
 }
 
-/// Whether an expiry is believed was decided on the state of its time; here only whether it can be read and follows the
-/// one before.
+/// Checks only that expiries are readable and chained. Whether one is believed was decided on an earlier state.
 async fn check_expiries(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     let mut before = (0, ObjectHash::NONE);
     for listed in objects::list(host.store, "expiries/").await? {
@@ -260,7 +258,7 @@ async fn check_deletions(host: &Host<'_>, report: &mut Report) -> Result<(), Job
     Ok(())
 }
 
-/// The newest root is checked with everything it names; of the others it is enough that they can be read.
+/// Checks that older roots can be read. The newest root is checked with its whole state elsewhere.
 async fn check_roots(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
     for listed in objects::list(host.store, "roots/").await?.iter().skip(1) {
         let name = listed.key.as_str();

@@ -1,5 +1,5 @@
-//! Structure: that the newest root names only what is there and whole, that the index says what the tables say, and that
-//! every reference of a page that is present resolves or is known to be lost.
+//! Structure: checks three things. The newest root names only objects that exist and are whole. The index agrees with
+//! the tables. Every reference of a present page resolves or is known to be lost.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,16 +21,15 @@ use crate::progress;
 use crate::view::{self, Parts, View};
 use crate::witness::denial;
 
-/// How far a look at the structure came.
+/// How far the structure check came.
 pub(super) struct Looked {
-    /// The last domain, if the budget was over before all were looked at.
+    /// The last examined domain, if the budget was over before all were.
     pub(super) after: Option<DomainId>,
-    /// Whether every index of these could be read.
+    /// Whether the index of every examined domain was readable.
     pub(super) is_readable: bool,
 }
 
-/// Checks what the root names, one domain after another: those behind the one that was checked last, and at least one,
-/// until the budget is over.
+/// Checks one domain after another, from behind `after` on, until the budget is over, and at least one.
 pub(super) async fn check(
     host: &Host<'_>,
     view: &mut View,
@@ -61,14 +60,14 @@ pub(super) async fn check(
     Ok(Looked { after: None, is_readable })
 }
 
-/// A part of an index that makes no sense.
+/// An unreadable part of an index.
 pub(super) struct Unreadable {
     object: String,
     why: String,
 }
 
-/// Reads the index of a domain; says so if it cannot be read. If part of it is gone because a newer root does not need it,
-/// goes on with that root.
+/// Reads the index of a domain; returns the part that cannot be read, if there is one. If a part is gone because a
+/// newer root does not need it, continues with that root.
 pub(super) async fn turn_to(
     host: &Host<'_>,
     view: &mut View,
@@ -100,8 +99,8 @@ fn check_segments(view: &View, domain: DomainId, report: &mut Report) {
     }
 }
 
-/// What a domain holds. What is wrong with its packs is added to what is known of harm, and reported if that is asked for;
-/// an entry that its pack's table does not confirm is reported once for each pack.
+/// What a domain holds. Adds what is wrong with its packs to `harm`, and to `report` if there is one. Entries that a
+/// pack's table does not confirm are reported once for each pack.
 pub(super) async fn inventory<'a>(
     host: &Host<'a>,
     view: &View,
@@ -152,12 +151,12 @@ pub(super) async fn inventory<'a>(
                     if let Some(report) = report.as_mut().filter(|_| !is_known) {
                         report.add_pack(kind, layout::pack(record.place, **id), **id, why);
                     }
-                    // What cannot be confirmed is reported already.
+                    // The pack's trouble is reported already.
                     unconfirmed.remove(id);
                     None
                 }
             };
-            // Only a plan asks for trust.
+            // Only a plan uses trust.
             let item = PackItem::of(**id, record, !harm.is_told(id), Trust::Claimed);
             inventory.add_pack(item, table.as_ref())?;
         }
@@ -178,12 +177,12 @@ pub(super) type Inventory<'a> = copal_engine::mark::Inventory<'a, Bytes>;
 pub(super) enum Trouble {
     Missing,
     Damaged(String),
-    /// It may be whole.
+    /// It may not be read, and may be whole.
     Forbidden(String),
 }
 
 impl Trouble {
-    /// What an error says against a pack; the error if that is nothing.
+    /// What an error says against a pack. Fails with the error itself if it says nothing about the pack.
     pub(super) fn of(error: JobError) -> Result<Self, JobError> {
         if let JobError::Store(error) = &error
             && let Some(why) = denial(error)
@@ -194,7 +193,7 @@ impl Trouble {
     }
 }
 
-/// The table of a pack, or what is wrong with that.
+/// The table of a pack, or what is wrong with the pack.
 pub(super) async fn read_table(
     host: &Host<'_>,
     id: PackId,
@@ -221,7 +220,7 @@ pub(super) async fn read_table(
     })
 }
 
-/// Takes the entries of the index that tables confirm from those that are still to be confirmed.
+/// Subtracts the index entries that these tables confirm from the unconfirmed counts.
 fn count_down(
     unconfirmed: &mut BTreeMap<PackId, u64>,
     segments: &[Segment<Bytes>],
@@ -237,12 +236,12 @@ fn count_down(
         }
     }
     said.sort_unstable();
-    // Each id is looked for once, however often the tables have it.
+    // Searches each id once, however often the tables have it.
     let mut ids: Vec<ChunkId> = said.iter().map(|(id, ..)| *id).collect();
     ids.dedup();
     for segment in segments {
         segment.find_many(&ids, |at, place| {
-            // Packs ascend.
+            // The packs are in ascending order.
             let Ok(number) = tables.binary_search_by_key(&place.pack, |(pack, _)| *pack) else { return };
             let is_said = said.binary_search(&(ids[at], number, place.offset, place.ordinal)).is_ok();
             if let Some(entries) = unconfirmed.get_mut(&place.pack).filter(|_| is_said) {
@@ -252,7 +251,7 @@ fn count_down(
     }
 }
 
-/// What a table says of an entry: its id, the table's number, the block's offset, the entry's position in the block.
+/// What a table says of an entry: id, number of the table, offset of the block, position in the block.
 type Said = (ChunkId, usize, u32, u16);
 
 fn check_closure(view: &View, domain: DomainId, (inventory, needed): (&Inventory, &Needed), report: &mut Report) {
@@ -276,5 +275,5 @@ fn check_closure(view: &View, domain: DomainId, (inventory, needed): (&Inventory
     }
 }
 
-/// Tables that are read at the same time.
+/// Tables read at the same time.
 const TABLES: usize = 256;

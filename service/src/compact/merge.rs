@@ -1,5 +1,5 @@
-//! Merge: segments of a domain as new ones, each with the ids behind those of the one before. They are read from their
-//! first bytes to their last, a range of ids of all of them at a time, and written as soon as they are full.
+//! Merge: writes the segments of a domain as new ones with ascending ids. It reads all segments from their first to
+//! their last byte, one range of ids at a time, and writes each new segment as soon as it is full.
 
 use std::collections::VecDeque;
 
@@ -18,19 +18,19 @@ use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::View;
 
-/// A segment, as the state names it.
+/// A segment as the state names it.
 pub(super) type Part = (ObjectHash, SegmentRecord);
 
-/// What was merged, and into what.
+/// The segments that were merged, and the new ones.
 pub(super) struct Merged {
     pub(super) parts: Vec<Part>,
-    /// Segments that are in the store and that no root names yet.
+    /// New segments, which are stored and which no root names yet.
     pub(super) made: Vec<Part>,
 }
 
 impl Merged {
-    /// Whether the same would be merged on this root: what is in a segment does not depend on the root, but another writer
-    /// may have superseded a part, or, after a long sleep, deleted what was made.
+    /// Whether this merge is still valid on the view's root. The content of a segment does not depend on the root, but
+    /// another writer may have superseded a part, or deleted the new segments during a long sleep.
     pub(super) async fn still_counts(&self, host: &Host<'_>, view: &View, domain: DomainId) -> Result<bool, JobError> {
         let names_all = self.parts.iter().all(|(hash, _)| view.state.segments.contains_key(&(domain, *hash)));
         let is_doomed = |(hash, _): &Part| view.state.doomed.contains_key(&Prunable::Segment(*hash));
@@ -44,7 +44,7 @@ impl Merged {
         Ok(objects::together(calls).await?.into_iter().all(|is_there| is_there))
     }
 
-    /// What the next root changes.
+    /// The changes for the next root.
     pub(super) fn proposal(&self, domain: DomainId, view: &View, now: Time) -> Proposal {
         let mut proposal = Proposal::default();
         for (hash, _) in &self.parts {
@@ -59,7 +59,7 @@ impl Merged {
     }
 }
 
-/// Merges chains of segments, about so many entries at once, and writes what comes of it. None if one is gone.
+/// Merges chains of segments, about `entries` entries at once, and writes the new segments. None if a segment is gone.
 pub(super) async fn merge(
     host: &Host<'_>,
     domain: DomainId,
@@ -67,8 +67,8 @@ pub(super) async fn merge(
     entries: u64,
 ) -> Result<Option<Merged>, JobError> {
     let parts = chains.concat();
-    // Damage must not get into a new segment, where its hash would no longer tell. What is read at once tells before
-    // anything is written; of the rest much would be written for nothing, again and again.
+    // A new segment would hide damage behind its own hash. A merge in one step verifies hashes before it writes. A
+    // longer one verifies all hashes first, so that it does not write much in vain again and again.
     if parts.iter().map(|(_, record)| record.entries).sum::<u64>() > entries {
         for (hash, record) in &parts {
             let name = layout::segment(*hash);
@@ -87,7 +87,7 @@ pub(super) async fn merge(
             break;
         }
         for reader in &mut readers {
-            // Ids are spread evenly, so that these shares end at about the same id.
+            // Ids are spread evenly, so these shares end at about the same id.
             let share = u128::from(entries) * u128::from(reader.left()) / u128::from(left);
             if !reader.read(host, (share as u64).max(1)).await? {
                 return Ok(None);
@@ -102,7 +102,7 @@ pub(super) async fn merge(
     Ok(Some(Merged { parts, made }))
 }
 
-/// Merges what is held, as far as nothing that is not may come before it.
+/// Merges the held entries, up to the first id that an unread entry may precede.
 fn merge_held(domain: DomainId, random: [u8; 16], readers: &mut [Reader]) -> Result<Option<NewSegment>, JobError> {
     let unread = readers.iter().filter(|reader| !reader.is_read());
     let end = unread.filter_map(Reader::last).min();
@@ -114,7 +114,7 @@ fn merge_held(domain: DomainId, random: [u8; 16], readers: &mut [Reader]) -> Res
     if taken.is_empty()
         && let Some(end) = end
     {
-        // There are more of them than are merged at once. What is held of the chain that has so many goes in any case.
+        // One id has more copies than are merged at once. Takes all held copies of the chain that has so many.
         for reader in &mut *readers {
             let is_whole = !reader.is_read() && reader.last() == Some(end);
             reader.take(|id| is_whole || *id <= end, &mut taken)?;
@@ -124,7 +124,7 @@ fn merge_held(domain: DomainId, random: [u8; 16], readers: &mut [Reader]) -> Res
     Ok(copal_engine::index::merge(domain, random, &taken, |_| true)?)
 }
 
-/// Segments that follow each other, being read one after the other.
+/// Segments of one chain, read one after the other.
 struct Reader {
     domain: DomainId,
     later: VecDeque<Part>,
@@ -143,7 +143,7 @@ impl Reader {
         Self { domain, later: parts.into(), open: VecDeque::new() }
     }
 
-    /// Entries that were not taken.
+    /// Entries that were not taken yet.
     fn left(&self) -> u64 {
         let later = self.later.iter().map(|(_, record)| record.entries);
         later.chain(self.open.iter().map(|open| open.sequence.left())).sum()
@@ -153,12 +153,12 @@ impl Reader {
         self.later.is_empty() && self.open.iter().all(|open| open.sequence.is_read())
     }
 
-    /// The id of the last entry that is held.
+    /// The id of the last held entry.
     fn last(&self) -> Option<ChunkId> {
         self.open.iter().rev().find_map(|open| open.sequence.last())
     }
 
-    /// Reads on until so many entries are held; false if a segment is gone.
+    /// Reads on until this many entries are held. False if a segment is gone.
     async fn read(&mut self, host: &Host<'_>, entries: u64) -> Result<bool, JobError> {
         let mut missing = entries;
         for open in &mut self.open {
@@ -180,7 +180,7 @@ impl Reader {
         Ok(true)
     }
 
-    /// Takes what is held, up to the first entry of which the id is not `within`.
+    /// Takes the held entries, up to the first entry whose id is not `within`.
     fn take(&mut self, within: impl Fn(&ChunkId) -> bool, taken: &mut Vec<Segment<Vec<u8>>>) -> Result<(), JobError> {
         while let Some(open) = self.open.front_mut() {
             let some = open.sequence.take(&within).map_err(|error| JobError::damaged(&open.name, error))?;
@@ -195,7 +195,7 @@ impl Reader {
 }
 
 impl Open {
-    /// Reads what comes before the entries; none if the segment is gone.
+    /// Reads everything before the entries. None if the segment is gone.
     async fn new(
         host: &Host<'_>,
         domain: DomainId,
@@ -212,7 +212,7 @@ impl Open {
         Ok(open.read(host, 0).await?.then_some(open))
     }
 
-    /// Reads on until so many entries are held; false if the segment is gone.
+    /// Reads on until this many entries are held. False if the segment is gone. Verifies the hash at the end.
     async fn read(&mut self, host: &Host<'_>, entries: u64) -> Result<bool, JobError> {
         loop {
             let wanted = self.sequence.wanted(entries);
@@ -240,5 +240,5 @@ async fn read_part(host: &Host<'_>, name: &str, range: core::ops::Range<u64>) ->
     }
 }
 
-/// Bytes that are read at once.
+/// Bytes read at once.
 const PIECE: u64 = 8 << 20;

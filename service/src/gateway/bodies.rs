@@ -1,4 +1,4 @@
-//! Bodies: how much of what clients send is in memory at once, how slowly it may come, and how much of that is one client's.
+//! Bodies: bounds the memory for request bodies, in all and per client, and how slowly they may arrive.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -11,23 +11,23 @@ use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Room for bodies. Whoever sends slowly takes room for long: nobody can take so much of it that nothing is left to others.
+/// Room for bodies. A slow sender holds room for long, so each sender's share is limited and others always have room.
 #[derive(Debug)]
 pub(super) struct Bodies {
     pace: Pace,
     all: Arc<Semaphore>,
-    /// What is left of each client's share, as long as it uses some of it.
+    /// The free part of each client's share, while the client uses some of it.
     shares: Mutex<HashMap<Option<ClientId>, Arc<Semaphore>>>,
 }
 
-/// How long it is waited.
+/// How long the gateway waits.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Pace {
-    /// So long nothing of a body may arrive.
+    /// How long no byte of a body may arrive.
     pub(super) idle: Duration,
-    /// Bytes a second below which a whole body is too slow.
+    /// The lowest permitted rate of a whole body, in bytes per second.
     pub(super) slowest: u64,
-    /// So long one may wait for room.
+    /// How long a body may wait for room.
     pub(super) wait: Duration,
 }
 
@@ -37,12 +37,12 @@ impl Default for Pace {
     }
 }
 
-/// Why a body is not there.
+/// Why a body was not read.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Unread {
-    /// Others take the room.
+    /// Other bodies take the room.
     Busy,
-    /// It does not arrive, or too slowly.
+    /// It arrives too slowly, or not at all.
     Slow,
     /// It ends in the middle.
     Cut,
@@ -55,7 +55,7 @@ impl Bodies {
         Self { pace, all: Arc::new(Semaphore::new(ALL as usize)), shares: Mutex::default() }
     }
 
-    /// Reads a body, of which the sender says that it has `length` bytes, or says nothing.
+    /// Reads a body of at most `most` bytes. `length` is the length that the sender has declared, if any.
     pub(super) async fn read(
         &self,
         sender: Option<ClientId>,
@@ -84,12 +84,12 @@ impl Bodies {
         Ok((read.freeze(), room))
     }
 
-    /// Waits for room within the sender's share first, so that its own uploads wait for each other and not for others'.
+    /// Waits for room in the sender's share first, so that a sender's uploads wait for each other and not for others.
     async fn room(&self, sender: Option<ClientId>, bytes: u64) -> Option<Room> {
         let mebibytes = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, SHARE);
         let share = {
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
-            // Nobody waits for those that nobody else holds, and nothing is taken of them.
+            // Drops unused shares: nobody waits for them, and nothing of them is taken.
             shares.retain(|_, share| Arc::strong_count(share) > 1);
             shares.entry(sender).or_insert_with(|| Arc::new(Semaphore::new(SHARE as usize))).clone()
         };
@@ -98,7 +98,7 @@ impl Bodies {
     }
 }
 
-/// What a body has of the room that there is for bodies, given back when this is dropped.
+/// The room of one body, given back when dropped.
 #[derive(Debug)]
 pub(super) struct Room {
     _own: OwnedSemaphorePermit,
@@ -107,7 +107,7 @@ pub(super) struct Room {
 
 /// Mebibytes of bodies in memory at once.
 const ALL: u32 = 768;
-/// Mebibytes of them that are one client's: the largest body is smaller.
+/// Mebibytes per client. Larger than the largest body.
 const SHARE: u32 = 384;
 
 #[cfg(test)]

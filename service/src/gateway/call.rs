@@ -1,4 +1,4 @@
-//! Call: a request whose sender is known: the signature is verified before anything of the body is read.
+//! Call: a request with a known sender. The signature is verified before any byte of the body is read.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,16 +21,16 @@ use super::rights::{Caller, House};
 use crate::host::Host;
 use crate::objects;
 
-/// A request whose sender is known.
+/// A request with a known sender.
 pub(super) struct Call {
     pub(super) caller: Caller,
     pub(super) facts: Option<Arc<Facts>>,
     pub(super) house: House,
     pub(super) now: u64,
     pub(super) headers: HeaderMap,
-    /// Scheme and host that the sender used.
+    /// The scheme and host that the sender used.
     pub(super) origin: String,
-    /// Behind a lock only so that a call can be lent across waits.
+    /// The lock only lets a call be borrowed across await points.
     body: Mutex<Body>,
     signed: Option<Unverified>,
 }
@@ -58,9 +58,9 @@ impl FromRequest<Arc<Gateway>> for Call {
                 remember(gateway, signed, now)?;
                 caller
             }
-            // Whoever makes the repository has many objects to create, and nobody can be known before there is one.
+            // Creating a repository takes many requests, and nobody can be known before it exists.
             (_, None) if house.accept_init => Caller::Nobody,
-            // The first thing that a known client asks, too, and told from memory: nobody is to be kept from it by others.
+            // A known client's first request, answered from memory: unsigned requests of others must not block it.
             (None, Some(_)) if parts.uri.path() == "/v1/repository" => Caller::Nobody,
             _ => {
                 count_unsigned(gateway, now)?;
@@ -72,7 +72,7 @@ impl FromRequest<Arc<Gateway>> for Call {
 }
 
 impl Call {
-    /// The repository; a refusal while there is none.
+    /// The facts about the repository. Fails while there is none.
     pub(super) fn facts(&self) -> Result<&Arc<Facts>, Problem> {
         self.facts.as_ref().ok_or_else(|| {
             let detail = if self.house.accept_init {
@@ -84,7 +84,7 @@ impl Call {
         })
     }
 
-    /// Refuses a request that nobody has signed.
+    /// Fails if nobody has signed the request.
     pub(super) fn known(&self) -> Result<(), Problem> {
         match self.caller {
             Caller::Nobody => Err(Problem::unsigned("this has to be signed by a client of the repository")),
@@ -92,7 +92,7 @@ impl Call {
         }
     }
 
-    /// What the rights say, as an answer.
+    /// Turns a refusal by the rights into an answer.
     pub(super) fn permitted<T>(&self, verdict: Result<T, &'static str>) -> Result<T, Problem> {
         verdict.map_err(|why| match self.caller {
             Caller::Nobody if self.house.is_made => Problem::unsigned(why),
@@ -100,20 +100,20 @@ impl Call {
         })
     }
 
-    /// The body's length, as the header says.
+    /// The body's length by its header.
     pub(super) fn length(&self) -> Result<u64, Problem> {
         let length = self.headers.get(header::CONTENT_LENGTH).and_then(|value| value.to_str().ok()?.parse().ok());
         length.ok_or_else(|| Problem::new("length-missing", StatusCode::LENGTH_REQUIRED, "Content-Length is missing"))
     }
 
-    /// The SHA-256 that the body is said to have, if it was said.
+    /// The body's SHA-256 by its header.
     pub(super) fn claimed_digest(&self) -> Result<[u8; 32], Problem> {
         let text = self.headers.get("content-digest").and_then(|value| value.to_str().ok());
         let missing = || Problem::bad_request("Content-Digest is missing or not a SHA-256");
         text.and_then(copal_engine::request::read_digest).ok_or_else(missing)
     }
 
-    /// The whole body, which must be what was signed. Of large ones few are read at once.
+    /// Reads the whole body and verifies it against the signature. Only few large bodies are read at the same time.
     pub(super) async fn read(&mut self, gateway: &Gateway, most: u64) -> Result<(Bytes, Room), Problem> {
         let length = match self.headers.get(header::CONTENT_LENGTH) {
             Some(_) => Some(self.length()?),
@@ -134,7 +134,7 @@ impl Call {
     }
 }
 
-/// The three headers of a signature; none if it has none of the last two.
+/// The signature in the three headers; none if both signature headers are missing.
 fn read_signature(headers: &HeaderMap) -> Result<Option<Unverified>, RequestError> {
     let one = |name: &str| {
         let mut values = headers.get_all(name).iter();
@@ -149,7 +149,7 @@ fn read_signature(headers: &HeaderMap) -> Result<Option<Unverified>, RequestErro
     Unverified::parse(one("content-digest"), one("signature-input"), one("signature")).map(Some)
 }
 
-/// Scheme and host as the sender knows them.
+/// The scheme and host as the sender knows them.
 fn origin(gateway: &Gateway, parts: &Parts) -> Result<String, Problem> {
     if let Some(origin) = &gateway.settings.origin {
         return Ok(origin.clone());
@@ -190,9 +190,9 @@ async fn known_caller(
     {
         return caller_of(&record);
     }
-    // Anybody can name a client: until the signature is verified it costs what a request costs that has none.
+    // Anybody can name a client. Until its signature is verified, such a request counts as unsigned.
     count_unsigned(gateway, now)?;
-    // The client may be new, or have joined since its record was read.
+    // The client may be new, or may have joined since its record was read.
     let record = gateway.known.client(&host, id, now).await?.ok_or_else(|| {
         let detail = format!("client {id} is not registered in this repository");
         Problem::new("client-unknown", StatusCode::UNAUTHORIZED, detail)
@@ -218,7 +218,7 @@ fn caller_of(record: &ClientRecord) -> Result<Caller, Problem> {
     Ok(if record.keys.is_some() { Caller::Client { id, role, domain } } else { Caller::Joining { id, role } })
 }
 
-/// Lets a few requests pass that nobody has signed, or that nobody has signed as far as is known yet.
+/// Limits the rate of requests that are unsigned, or not verified yet.
 fn count_unsigned(gateway: &Gateway, now: u64) -> Result<(), Problem> {
     match &gateway.memory {
         Some(memory) => memory.unsigned(now).map_err(|_| busy("too many requests that nobody has signed")),
@@ -226,7 +226,7 @@ fn count_unsigned(gateway: &Gateway, now: u64) -> Result<(), Problem> {
     }
 }
 
-/// Whether the enrollment key of a client that has joined signed this.
+/// Whether a joined client's former enrollment key signed this request.
 async fn was_enrolled_by(
     host: &Host<'_>,
     record: &ClientRecord,

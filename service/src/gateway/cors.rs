@@ -1,4 +1,4 @@
-//! CORS: pages of one web origin may use the gateway.
+//! CORS: lets pages of one web origin use the gateway.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Gateway;
 
-/// Answers what browsers ask before a request, and says who may read an answer.
+/// Answers preflight requests, and adds the headers that let the origin read an answer.
 pub(super) async fn answer(State(gateway): State<Arc<Gateway>>, request: Request, next: Next) -> Response {
     let is_ours = gateway.settings.cors.as_deref().filter(|origin| {
         request.headers().get(header::ORIGIN).is_some_and(|asking| asking.as_bytes() == origin.as_bytes())

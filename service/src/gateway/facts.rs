@@ -1,4 +1,4 @@
-//! Facts: what a gateway knows of its repository, read from the store and kept for a little while.
+//! Facts: what a gateway knows of its repository, read from the store and cached for a short time.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,31 +26,29 @@ use crate::host::{Entropy, Host};
 use crate::objects;
 use crate::view;
 
-/// What the descriptor says.
+/// The descriptor and the owner.
 #[derive(Clone, Debug)]
 pub struct Facts {
     /// The newest descriptor.
     pub descriptor: Descriptor,
-    /// Its object's bytes.
+    /// The bytes of the descriptor's object.
     pub bytes: Bytes,
-    /// The SHA-256 that names the owner's keys.
+    /// The fingerprint of the owner's keys.
     pub owner: OwnerFingerprint,
 }
 
-/// The newest root and what it names, but for the index.
+/// The newest root and its state, without the index.
 #[derive(Debug)]
 pub(super) struct Newest {
     /// The root's name.
     pub name: String,
-    /// The root.
     pub root: Root,
-    /// What its runs say.
     pub state: State,
-    /// What domains have of it.
+    /// The bytes that each domain holds.
     holdings: Holdings,
 }
 
-/// Reads facts and keeps them for a while.
+/// Caches what was read from the store.
 #[derive(Default)]
 pub(super) struct Known {
     facts: Mutex<Option<(u64, Arc<Facts>)>>,
@@ -58,13 +56,13 @@ pub(super) struct Known {
     newest: Mutex<Option<(u64, Arc<Newest>)>>,
 }
 
-/// Reads the newest descriptor; none if there is none. It must be the owner's that is expected, if one is.
+/// Reads the newest descriptor; none without one. Fails if an owner is expected and another one has signed it.
 pub async fn read_facts(store: &dyn Store, owner: Option<OwnerFingerprint>) -> Result<Option<Facts>, JobError> {
     let listed = objects::list(store, "copal/").await?;
     if listed.is_empty() {
         return Ok(None);
     }
-    // A version far above the others was never reached by one after another.
+    // Versions grow by one, so a version far above all others is false.
     let versions = listed.iter().filter_map(|listed| layout::trailing_number(listed.key.as_str()));
     let version = reached(0, CHAIN_LEAP, versions);
     let name = &layout::descriptor(version);
@@ -93,7 +91,7 @@ impl Known {
         {
             return Ok(Some(facts.clone()));
         }
-        // Whoever the owner was once, it stays, and what was superseded does not come back.
+        // The owner never changes, and a superseded descriptor must not come back.
         let expected = pinned.or(kept.as_ref().map(|(_, facts)| facts.owner));
         let Some(facts) = read_facts(store, expected).await? else { return Ok(None) };
         let (version, seen) = (facts.descriptor.version, kept.map_or(0, |(_, facts)| facts.descriptor.version));
@@ -105,7 +103,7 @@ impl Known {
         Ok(Some(facts))
     }
 
-    /// What is known of a client that has come before, read again now and then; none of one that has not.
+    /// The record of a client that has come before, read again every few seconds; none for other clients.
     pub(super) async fn acquaintance(
         &self,
         host: &Host<'_>,
@@ -119,8 +117,8 @@ impl Known {
         }
     }
 
-    /// A client's record as the store has it, read at most once a second; of a client that waits to be joined each time, for
-    /// that may have happened just now.
+    /// A client's record, read from the store at most once a second. The record of a client that has not joined is read
+    /// each time, because it may have joined just now.
     pub(super) async fn client(
         &self,
         host: &Host<'_>,
@@ -140,7 +138,7 @@ impl Known {
     async fn read_client(&self, host: &Host<'_>, id: ClientId, now: u64) -> Result<Option<Arc<ClientRecord>>, Problem> {
         let record = match clients::read(host, id).await {
             Ok(record) => record.map(Arc::new),
-            // What cannot be read might be its revocation.
+            // The unreadable record might be the client's revocation.
             Err(JobError::Damaged { .. }) => {
                 self.clients.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
                 let detail = format!("the record of client {id} cannot be believed");
@@ -152,7 +150,7 @@ impl Known {
         if clients.len() >= CLIENTS_MOST {
             clients.clear();
         }
-        // Of an id that nobody has registered nothing is kept: anybody can invent some.
+        // Nothing is cached for unregistered ids, because anybody can invent them.
         match &record {
             Some(record) => clients.insert(id, (now, record.clone())),
             None => clients.remove(&id),
@@ -160,13 +158,13 @@ impl Known {
         Ok(record)
     }
 
-    /// Reads clients' records anew, when they come next.
+    /// Makes clients' records be read again at their next requests.
     pub(super) fn doubt_clients(&self) {
         let mut clients = self.clients.lock().unwrap_or_else(PoisonError::into_inner);
         clients.values_mut().for_each(|(since, _)| *since = 0);
     }
 
-    /// The newest root and its state; none where nothing was written. `is_fresh` looks whether there is a newer one.
+    /// The newest root and its state; none if nothing was written. With `is_fresh`, looks for a newer root now.
     pub(super) async fn newest(
         &self,
         store: &dyn Store,
@@ -192,7 +190,7 @@ impl Known {
                 Some((_, newest)) if newest.name == name => newest.clone(),
                 _ => match read_newest(store, &name).await? {
                     Some(newest) => Arc::new(newest),
-                    // Something it names was deleted: there is a newer one.
+                    // An object that the root names was deleted, so there is a newer root.
                     None => continue,
                 },
             };
@@ -221,8 +219,7 @@ async fn read_newest(store: &dyn Store, name: &str) -> Result<Option<Newest>, Jo
 }
 
 impl Newest {
-    /// Bytes of the packs of a domain, and of those of them that were accepted after a time. Of the packs that are asked for
-    /// as many bytes are left out as are asked for.
+    /// Bytes of the packs of a domain, and of those accepted after `since`. Excludes the bytes of the packs in `asked`.
     pub(super) fn stored(&self, domain: DomainId, since: Time, asked: &BTreeMap<PackId, u64>) -> (u64, u64) {
         let (mut all, mut new) = self.holdings.stored(domain, since);
         for (id, length) in asked {
@@ -235,7 +232,7 @@ impl Newest {
         (all, new)
     }
 
-    /// Whether a run or segment is none of another domain than this: runs of records are everybody's.
+    /// Whether a domain may read a run or segment: its own, or a run of records, which all domains share.
     pub(super) fn is_open_to(&self, domain: DomainId, key: &str) -> bool {
         let Some((folder, name)) = key.split_once('/') else { return false };
         let Ok(hash) = ObjectHash::from_hex(name) else { return false };
@@ -249,17 +246,17 @@ impl Newest {
     }
 }
 
-/// Seconds for which what was read is not read again.
+/// Seconds for which a cached value is used: facts, and then clients.
 const FACTS_KEPT: u64 = 60;
 const CLIENTS_KEPT: u64 = 10;
-/// Seconds for which a client's record is not read again whatever is signed in its name.
+/// Seconds for which a client's record is not read again, even for a request whose signature fails with it.
 const CLIENTS_FRESH: u64 = 1;
 const ROOTS_KEPT: u64 = 2;
-/// Records that are kept at once.
+/// Client records cached at most.
 const CLIENTS_MOST: usize = 10_000;
 const ATTEMPTS: u32 = 8;
 
-/// What works with a store as the jobs do.
+/// The context for code that is shared with the jobs.
 pub(super) fn host<'a>(store: &'a dyn Store, entropy: &'a dyn Entropy, facts: &Facts) -> Host<'a> {
     let Descriptor { repository, owner_key, .. } = facts.descriptor;
     Host { store, entropy, scratch: &Memory, repository, owner_key }

@@ -1,4 +1,4 @@
-//! Holdings: how many bytes of packs each domain has, as a root says, so that a quota is judged without going through them.
+//! Holdings: sums of pack bytes by domain, so that a quota is judged without going through all packs.
 
 use std::collections::BTreeMap;
 
@@ -6,12 +6,12 @@ use copal_engine::id::{DomainId, PackId};
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
 
-/// Bytes of packs, of each domain.
+/// For each domain, the running sums of pack bytes by accept time.
 #[derive(Debug, Default)]
 pub(super) struct Holdings(BTreeMap<DomainId, Vec<(Time, u64)>>);
 
 impl Holdings {
-    /// Adds up what a state names.
+    /// Sums up the packs of a state.
     pub(super) fn of(packs: &BTreeMap<PackId, PackRecord>) -> Self {
         let mut domains: BTreeMap<DomainId, Vec<(Time, u64)>> = BTreeMap::new();
         for pack in packs.values() {
@@ -28,7 +28,7 @@ impl Holdings {
         Self(domains)
     }
 
-    /// All bytes of a domain, and those that were accepted after a time.
+    /// The bytes of a domain, and those accepted after `since`.
     pub(super) fn stored(&self, domain: DomainId, since: Time) -> (u64, u64) {
         let Some(sums) = self.0.get(&domain) else { return (0, 0) };
         let all = sums.last().map_or(0, |(_, sum)| *sum);

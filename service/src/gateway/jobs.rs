@@ -1,8 +1,8 @@
-//! Jobs: one run of a keyless job beside the store, ordered by a caller and answered with the job's report.
+//! Jobs: a caller orders one run of a keyless job beside the store, and gets the job's report as the answer.
 //!
-//! The host decides whether its callers may order jobs at all (`copal serve --stdio --jobs`). Over ssh the login has the
-//! rights on the store anyway, so an unsigned order is taken: it can start nothing that `copal serve` does not do by its
-//! own clock.
+//! The host decides whether callers may order jobs at all (`copal serve --stdio --jobs`). Over ssh the login has the
+//! rights on the store anyway, so unsigned orders are accepted: they can start nothing that `copal serve` does not do
+//! on its own schedule.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,16 +34,16 @@ pub enum JobOrder {
     Ingest {},
     /// Answered with a [`prune::Report`].
     Prune {
-        /// The grace period in seconds; the policy's if none is given.
+        /// The grace period in seconds. None means the policy's.
         grace: Option<u64>,
-        /// Repack at most so many bytes.
+        /// Repack at most this many bytes.
         repack_most: Option<u64>,
-        /// Whether nothing is changed.
+        /// Whether to change nothing.
         dry_run: bool,
     },
     /// Answered with a [`crate::check::Report`].
     Check {
-        /// Read one of so many shares of the packs; none without it.
+        /// Read one of this many shares of the packs. None reads no packs.
         parts: Option<u32>,
     },
 }
@@ -64,24 +64,24 @@ pub struct Ingested {
 /// A rejected manifest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
-    /// Whose.
+    /// The client of the manifest.
     #[serde(with = "client")]
     pub client: ClientId,
-    /// Its number.
+    /// The manifest's number.
     pub number: u64,
-    /// Why.
+    /// The reasons.
     pub why: String,
 }
 
 /// Runs ordered jobs.
 #[async_trait]
 pub trait JobRunner: Send + Sync {
-    /// Runs a job to its end; gives its report.
+    /// Runs a job to its end and returns its report.
     async fn run(&self, order: JobOrder) -> Result<Value, Problem>;
 }
 
 impl JobOrder {
-    /// Refuses what no run could mean.
+    /// Fails for options that make no sense.
     fn verify(&self) -> Result<(), Problem> {
         match self {
             Self::Prune { grace: Some(grace), .. } if *grace > GRACE_MOST => {
@@ -92,7 +92,7 @@ impl JobOrder {
         }
     }
 
-    /// How much an ordered check reads.
+    /// The depth of an ordered check.
     pub fn depth(parts: Option<u32>) -> Depth {
         parts.map_or(Depth::Structure, |parts| Depth::Data { part: 1, parts })
     }
@@ -119,7 +119,7 @@ pub(super) async fn order(State(gateway): State<Arc<Gateway>>, mut call: Call) -
     {
         let settings = &gateway.settings;
         let usual = prune::grace(&host(settings.store.as_ref(), settings.entropy.as_ref(), &facts)).await?;
-        // It would free at once what can still be taken back, and what a running backup still counts on.
+        // A shorter grace period would free at once what can still be undeleted, and what a running backup relies on.
         if Duration::from_secs(grace) < usual {
             let usual = usual.as_secs();
             let detail = format!("only the owner may order a grace period shorter than the repository's {usual} s");
@@ -130,7 +130,7 @@ pub(super) async fn order(State(gateway): State<Arc<Gateway>>, mut call: Call) -
 }
 
 impl Problem {
-    /// What a caller is told of an ordered job that failed. Of damage it names the object in a field of its own.
+    /// The answer for an ordered job that failed. For damage it names the object in a field of its own.
     pub fn of_job(error: JobError) -> Self {
         let (object, why) = match &error {
             JobError::Damaged { object, why } => (object.clone(), why.to_string()),

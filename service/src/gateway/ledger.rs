@@ -1,5 +1,5 @@
-//! Ledger: uploads that were allowed and that no root knows yet, so that quotas hold for them too. What it holds is bounded
-//! for each client, and it is gone through only when that may change an answer.
+//! Ledger: uploads that were allowed and that no root knows yet, so that quotas count them too. Its size is bounded for
+//! each client, and it is swept only if that may change an answer.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
@@ -9,41 +9,39 @@ use copal_engine::id::{ClientId, DomainId, PackId};
 use super::call::busy;
 use super::problem::Problem;
 
-/// What clients were allowed to upload, of each domain.
+/// The allowed uploads, by domain.
 #[derive(Debug, Default)]
 pub(super) struct Ledger(Mutex<HashMap<DomainId, Account>>);
 
-/// Who asks to upload, and when.
+/// The client that asks to upload, and when.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Asker<'a> {
-    /// The client.
     pub client: ClientId,
-    /// Its domain.
     pub domain: DomainId,
     /// Seconds since 1970.
     pub now: u64,
-    /// The name of the newest root; empty where there is none.
+    /// The name of the newest root; empty without one.
     pub root: &'a str,
 }
 
-/// Bytes that were allowed to be uploaded and that no root knows, besides those that are asked for.
+/// Bytes of allowed uploads that no root knows, without the packs now asked for.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Uploaded {
-    /// By anybody of the domain: for 7 days, after which prune removes them.
+    /// Of all clients of the domain: up to 7 days old, because prune removes unknown packs then.
     pub unknown: u64,
-    /// By the client within a day.
+    /// Of this client within a day.
     pub today: u64,
 }
 
-/// The uploads of a domain. Sums may count what a newer root knows, or is too old, until it is gone through again.
+/// The uploads of a domain. Until the next sweep its sums may include packs that a newer root knows, or old ones.
 #[derive(Debug, Default)]
 struct Account {
     uploads: HashMap<PackId, Allowed>,
     bytes: u64,
     clients: HashMap<ClientId, Share>,
-    /// The root and the time for which it was gone through.
+    /// The root and the time of the last sweep.
     swept: (String, u64),
-    /// So many uploads were left then.
+    /// How many uploads the last sweep left.
     left: usize,
 }
 
@@ -63,8 +61,8 @@ struct Share {
 }
 
 impl Ledger {
-    /// Notes packs and their lengths, unless `judge` has something against what was uploaded besides, or the client has too
-    /// many that no root knows. The same pack counts once.
+    /// Notes packs and their lengths. Fails if `judge` rejects the other uploads, or if too many packs of this client
+    /// are unknown to the root. Asking again for the same pack counts once.
     pub(super) fn note(
         &self,
         asker: Asker<'_>,
@@ -103,7 +101,7 @@ impl Account {
             let is_own = before.is_some_and(|before| before.client == asker.client);
             new += usize::from(!is_own);
             let Some(before) = before else { continue };
-            // Whoever now says that it is shorter gains nothing.
+            // Naming a shorter length for the same pack gains nothing.
             let again = before.length.min(*length);
             besides.unknown = besides.unknown.saturating_sub(again);
             if is_own && before.is_of_today(asker.now) {
@@ -116,7 +114,7 @@ impl Account {
         judge(besides)
     }
 
-    /// Whether the sums may be other ones by now.
+    /// Whether a sweep may change the sums.
     fn may_be_late(&self, asker: Asker<'_>) -> bool {
         self.swept.0 != asker.root || asker.now >= self.swept.1.saturating_add(SWEPT_FOR)
     }
@@ -137,7 +135,7 @@ impl Account {
         self.count(allowed, asker.now);
     }
 
-    /// Forgets what a root knows by now, or prune has removed, and counts anew.
+    /// Drops uploads that a root knows or that prune has removed, and sums up again.
     fn sweep(&mut self, asker: Asker<'_>, is_known: impl Fn(&PackId) -> bool) {
         self.uploads.retain(|id, allowed| allowed.time.saturating_add(ORPHANS) > asker.now && !is_known(id));
         self.uploads.shrink_to(2 * self.uploads.len());
@@ -165,14 +163,14 @@ impl Allowed {
     }
 }
 
-/// Packs of one client that no root knows yet: some terabytes of them.
+/// Packs of one client that no root knows; together they may be some terabytes.
 const UPLOADS_MOST: usize = 1 << 16;
-/// Seconds after which an account is gone through again although there is no newer root.
+/// Seconds after which an account is swept again even without a newer root.
 const SWEPT_FOR: u64 = 60;
-/// An account is gone through by itself when it has twice as many uploads as were left, and this.
+/// An account is swept when it has twice as many uploads as the last sweep left, plus this.
 const SWEPT_FROM: usize = 256;
 const DAY: u64 = 24 * 60 * 60;
-/// So long prune leaves what no root knows.
+/// How long prune leaves packs that no root knows.
 const ORPHANS: u64 = 7 * DAY;
 
 #[cfg(test)]
@@ -204,7 +202,7 @@ mod tests {
         Problem::new("quota", StatusCode::FORBIDDEN, "too much".to_owned())
     }
 
-    /// What counts besides, asked for in a way that notes nothing and looks at everything anew.
+    /// The bytes that count besides these packs, asked for without noting any.
     fn besides(ledger: &Ledger, asker: Asker<'_>, of: &BTreeMap<PackId, u64>, known: &[u32]) -> (u64, u64) {
         let seen = Cell::new(Uploaded::default());
         let is_known = |id: &PackId| known.iter().any(|number| pack(*number) == *id);

@@ -1,5 +1,5 @@
-//! Memory: what a gateway that lives on remembers between requests, so that a request counts once and quotas hold also
-//! for what no root knows yet. A function in the cloud has none: every request is idempotent.
+//! Memory: what a long-lived gateway remembers between requests, so that each signed request counts once and quotas
+//! include uploads that no root knows yet. A Lambda function has none: every request is idempotent.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,10 +8,10 @@ use copal_engine::request::{Signatory, Terms, WINDOW};
 
 use super::ledger::Ledger;
 
-/// What is remembered.
+/// What a gateway remembers.
 #[derive(Debug, Default)]
 pub struct Memory {
-    /// When it began: of what was signed earlier nobody knows whether it came before.
+    /// When the memory began. Requests signed earlier may have come before.
     since: u64,
     nonces: Mutex<Nonces>,
     unsigned: Mutex<(u64, u32)>,
@@ -19,33 +19,33 @@ pub struct Memory {
     pub(super) uploads: Ledger,
 }
 
-/// The nonces that were seen, by who signed, each with the time after which its request counts no more.
+/// The nonces seen from each signatory, with the time after which the request is invalid anyway.
 #[derive(Debug, Default)]
 struct Nonces {
     until: HashMap<Signatory, HashMap<[u8; 16], u64>>,
-    /// Of all together.
+    /// The number of all nonces.
     count: usize,
     swept: u64,
 }
 
-/// Why a request is not taken.
+/// Why a request is refused.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Refused {
     /// It came before.
     Replayed,
-    /// It may have come to the process that was there before.
+    /// It was signed before this process began, and may have come to the earlier one.
     Early,
-    /// There are too many.
+    /// There are too many requests.
     Busy,
 }
 
 impl Memory {
-    /// A memory that begins now, in seconds since 1970, and knows nothing of requests that were signed before.
+    /// A memory that begins now, in seconds since 1970. It refuses requests signed before.
     pub fn since(now: u64) -> Self {
         Self { since: now, ..Self::default() }
     }
 
-    /// Notes the nonce of a verified request.
+    /// Notes the nonce of a verified request. Fails if it was seen before.
     pub fn first(&self, terms: &Terms, now: u64) -> Result<(), Refused> {
         if self.since > 0 && terms.created <= self.since {
             return Err(Refused::Early);
@@ -57,7 +57,7 @@ impl Memory {
         let clients = nonces.until.len().max(1);
         let is_full = nonces.count >= NONCES;
         let own = nonces.until.entry(terms.signatory).or_default();
-        // One client takes no room from another: half of it at most, and of what is full its share.
+        // No client takes all the room: each gets at most half of it, and an equal share once it is full.
         if own.len() >= if is_full { NONCES / clients } else { NONCES / 2 } {
             return Err(Refused::Busy);
         }
@@ -68,7 +68,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Counts a request that nobody has signed; so many are answered each second, after a few at once.
+    /// Counts an unsigned request. Limits them to a rate per second, after a short burst.
     pub fn unsigned(&self, now: u64) -> Result<(), Refused> {
         let mut spent = self.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
         let passed = u32::try_from(now.saturating_sub(spent.0)).unwrap_or(u32::MAX);
@@ -80,7 +80,7 @@ impl Memory {
         Ok(())
     }
 
-    /// Takes a request back that was counted and proved to be signed.
+    /// Uncounts a request whose signature was verified after all.
     pub fn signed(&self) {
         let mut spent = self.unsigned.lock().unwrap_or_else(PoisonError::into_inner);
         spent.1 = spent.1.saturating_sub(1);
@@ -88,7 +88,7 @@ impl Memory {
 }
 
 impl Nonces {
-    /// Forgets what counts no more.
+    /// Drops expired nonces.
     fn sweep(&mut self, now: u64) {
         self.until.values_mut().for_each(|own| own.retain(|_, until| *until >= now));
         self.until.retain(|_, own| !own.is_empty());
@@ -97,9 +97,9 @@ impl Nonces {
     }
 }
 
-/// Nonces remembered at once: they are forgotten after two minutes.
+/// Nonces remembered at once. They expire after two minutes.
 const NONCES: usize = 1 << 20;
-/// Unsigned requests answered each second, and at once.
+/// Unsigned requests answered per second, and in one burst.
 const UNSIGNED_RATE: u32 = 10;
 const UNSIGNED_MOST: u32 = 60;
 
@@ -140,7 +140,7 @@ mod tests {
         for client in [1, 2] {
             assert_eq!((0..NONCES).find(|number| ask(client, *number).is_err()), Some(NONCES / 2));
         }
-        // What fills it up is kept: a replay is noticed still.
+        // A full memory keeps its nonces: a replay is still noticed.
         assert_eq!(ask(1, 0), Err(Refused::Busy));
         for number in 0..100 {
             assert_eq!(ask(3, number), Ok(()));

@@ -1,5 +1,5 @@
-//! Gateway: the HTTP interface for clients that have no rights on the store (`docs/gateway.md`). A router that any host can
-//! serve: a function in the cloud, `copal serve`, a pipe.
+//! Gateway: the HTTP interface for clients without rights on the store (`docs/gateway.md`). Any host can serve its
+//! router: a Lambda function, `copal serve`, a pipe.
 
 mod bodies;
 mod call;
@@ -40,53 +40,53 @@ pub use memory::Memory;
 pub use problem::{PROBLEM, Problem, TYPES};
 pub use quota::Quota;
 
-/// What a gateway is made of.
+/// The configuration of a gateway.
 #[derive(Clone)]
 pub struct Settings {
     /// The repository's objects.
     pub store: Arc<dyn Store>,
     /// Random bytes.
     pub entropy: Arc<dyn Entropy>,
-    /// Seconds since 1970.
+    /// Returns the seconds since 1970.
     pub clock: fn() -> u64,
-    /// Who hands out addresses at which the store takes and gives objects itself; without one they go through the gateway.
+    /// Signs addresses at which the store itself takes and gives objects. Without it, the gateway does.
     pub presigner: Option<Arc<dyn Presigner>>,
-    /// The owner that the descriptor has to be signed by.
+    /// The owner whose signature the descriptor must carry.
     pub owner: Option<OwnerFingerprint>,
-    /// The address by which clients know the gateway, such as `https://backup.example`; otherwise what they say it is.
+    /// The gateway's address as clients know it, such as `https://backup.example`; by default that of each request.
     pub origin: Option<String>,
-    /// `http` or `https`, where the address is what clients say.
+    /// `http` or `https`, for addresses taken from requests.
     pub scheme: &'static str,
-    /// Whether anybody may read key slots, which are then open to guessing of passphrases.
+    /// Whether anybody may read key slots. If so, anybody can try to guess passphrases.
     pub open_slots: bool,
-    /// Whether whoever comes first may make the repository.
+    /// Whether anybody may create the repository while there is none.
     pub accept_init: bool,
-    /// How much a client may store.
+    /// How much clients may store.
     pub quota: Quota,
     /// The web origin whose pages may use the gateway.
     pub cors: Option<String>,
-    /// Is told of what may have been uploaded for ingest.
+    /// Called when something may have arrived for ingest.
     pub arrived: Option<Arc<dyn Fn(Arrival) + Send + Sync>>,
-    /// Is told of packs that a full client found harmed, or whole again, and looks at them by itself.
+    /// Called with packs that a full client reports as harmed or whole again. It examines them itself.
     pub suspected: Option<Arc<dyn Fn(Vec<PackId>) + Send + Sync>>,
-    /// Tells how the jobs are that run beside the gateway.
+    /// Returns the health of the jobs that run beside the gateway.
     pub jobs: Option<Arc<dyn Fn() -> Vec<JobHealth> + Send + Sync>>,
-    /// Runs jobs that callers order; without one nobody may order any.
+    /// Runs jobs that callers order. Without it nobody may order jobs.
     pub runner: Option<Arc<dyn JobRunner>>,
 }
 
-/// How a job is that runs beside the gateway.
+/// The health of a job that runs beside the gateway.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct JobHealth {
-    /// Which.
+    /// The job's name.
     pub job: &'static str,
-    /// So many of its runs panicked, or took the process with them.
+    /// How many of its runs panicked or ended the process.
     pub stops: u64,
-    /// Whether its last run did not end well.
+    /// Whether its last run failed.
     pub is_failing: bool,
 }
 
-/// What ingest may have to decide about.
+/// Something that ingest may have to decide.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Arrival {
     /// A manifest of this client.
@@ -96,7 +96,7 @@ pub enum Arrival {
 }
 
 impl Arrival {
-    /// The client whose manifest it is.
+    /// The client of the manifest.
     pub fn client(self) -> Option<ClientId> {
         match self {
             Self::Manifest(client) => Some(client),
@@ -105,22 +105,22 @@ impl Arrival {
     }
 }
 
-/// Hands out addresses at which the store itself takes or gives one object.
+/// Signs addresses at which the store itself takes or gives one object.
 #[async_trait]
 pub trait Presigner: Send + Sync {
-    /// For creating an object of exactly these bytes, and never replacing one.
+    /// An address for creating an object of exactly these bytes. It never replaces an object.
     async fn put(&self, key: &Key, length: u64, sha256: &[u8; 32], expires: Duration) -> Result<Presigned, StoreError>;
 
-    /// For reading an object.
+    /// An address for reading an object.
     async fn get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError>;
 }
 
-/// An address, and the headers that have to be sent to it. Whoever sees the address may make the request: it is a secret.
+/// An address, and the headers to send with the request. A secret: anybody who sees the address may make the request.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Presigned {
     /// The address.
     pub url: String,
-    /// Names and values.
+    /// Header names and values.
     pub headers: Vec<(String, String)>,
 }
 
@@ -140,7 +140,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway; with a memory if it lives on between requests.
+    /// Makes a gateway. A host that lives on between requests passes a memory.
     pub fn new(settings: Settings, memory: Option<Memory>) -> Self {
         Self { settings, known: facts::Known::default(), memory, bodies: Bodies::new(Pace::default()) }
     }
@@ -171,7 +171,7 @@ impl Gateway {
             .with_state(gateway)
     }
 
-    /// Tells the host that ingest may have something to decide about.
+    /// Tells the host that ingest may have work.
     fn hint(&self, arrival: Arrival) {
         if let Some(arrived) = &self.settings.arrived {
             arrived(arrival);
@@ -179,5 +179,5 @@ impl Gateway {
     }
 }
 
-/// How long addresses that were handed out count.
+/// How long signed addresses are valid, in seconds.
 const TRANSFER_SECONDS: u64 = 15 * 60;

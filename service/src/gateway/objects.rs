@@ -1,4 +1,4 @@
-//! Objects: created, read, looked at and listed through the gateway itself.
+//! Objects: creates, reads, stats, lists and deletes objects through the gateway itself.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -37,14 +37,14 @@ pub(super) async fn create(
     }
     quota::allow(&gateway, &call, &[upload]).await?;
     let (caller, claimed) = (call.caller, upload.sha256);
-    // The body has its room until it is stored.
+    // The body keeps its room until it is stored.
     let (bytes, _room) = call.read(&gateway, length.min(PACK_BYTES)).await?;
     if bytes.len() as u64 != length || Request::digest(&bytes) != claimed {
         return Err(Problem::new("body-altered", StatusCode::BAD_REQUEST, "the body is not what its headers say"));
     }
     let store = gateway.settings.store.as_ref();
     let created = match key.as_str().split_once('/') {
-        // It may be what makes room.
+        // On a full disk, a change may be what frees space.
         Some(("changes", _)) => Reserve::new(store).create(&key, bytes).await?,
         _ => store.create(&key, bytes).await?,
     };
@@ -59,7 +59,7 @@ fn exists(key: &str) -> Problem {
     Problem::new("exists", StatusCode::PRECONDITION_FAILED, format!("object {key} exists"))
 }
 
-/// What a new object means to others.
+/// Tells other parts of the gateway and the host about a new object.
 pub(super) fn tell(gateway: &Gateway, caller: Caller, key: &str) {
     match (key.split('/').next(), caller) {
         (Some("clients"), _) => gateway.known.doubt_clients(),
@@ -69,7 +69,7 @@ pub(super) fn tell(gateway: &Gateway, caller: Caller, key: &str) {
     }
 }
 
-/// `GET /v1/objects/{key}`, perhaps with a range.
+/// `GET /v1/objects/{key}`, with or without a range.
 pub(super) async fn read(
     State(gateway): State<Arc<Gateway>>,
     Path(key): Path<String>,
@@ -94,7 +94,7 @@ pub(super) async fn read(
         headers.extend(length);
         body
     } else {
-        // Whatever part is asked for, it is mapped: nothing of it is gathered in memory.
+        // Mapped whole whatever the range is, so nothing is copied into memory.
         let bytes = store.map(&key).await?;
         let length = bytes.len() as u64;
         let Range { start, end } = range.clone().unwrap_or(0..length);
@@ -109,13 +109,13 @@ pub(super) async fn read(
     Ok((StatusCode::PARTIAL_CONTENT, headers, body).into_response())
 }
 
-/// Whether this is what is read before anybody can sign: it comes from here, since a page in a browser can ask for an
-/// address of the store only with a signature, and is not sent on to another server.
+/// Whether the object is read before anybody can sign. The gateway sends such objects itself: a page in a browser can
+/// ask for an address of the store only with a signature, and is not redirected to another server.
 fn is_read_first(key: &Key) -> bool {
     ["copal/", "keys/"].iter().any(|prefix| key.as_str().starts_with(prefix))
 }
 
-/// Whether the caller may read an object: its name decides, and of a write-only client's runs and segments the state.
+/// Whether the caller may read an object. Its name decides; for a write-only client's runs and segments also the state.
 pub(super) async fn readable(gateway: &Arc<Gateway>, call: &Call, key: &Key) -> Result<(), Problem> {
     let name = key.as_str();
     call.permitted(rights::may_read(call.caller, call.house, name))?;
@@ -132,7 +132,7 @@ pub(super) async fn readable(gateway: &Arc<Gateway>, call: &Call, key: &Key) -> 
             }
         }
         if !is_open {
-            // Superseded or another domain's: which of both is not told.
+            // Superseded, or of another domain: the answer does not tell which.
             return Err(Problem::not_found(name));
         }
     }
@@ -170,7 +170,7 @@ pub(super) async fn delete(
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
-/// What a listing is asked for.
+/// The parameters of a listing.
 #[derive(Deserialize)]
 pub(super) struct Asked {
     #[serde(default)]
@@ -198,7 +198,7 @@ pub(super) async fn list(
         json!({
             "key": listed.key.as_str(),
             "length": listed.stat.length,
-            // More than a JSON number holds everywhere.
+            // A string, because not every JSON reader has numbers this large.
             "created": listed.stat.created.0.to_string(),
         })
     };
@@ -206,8 +206,8 @@ pub(super) async fn list(
     Ok(Json(json!({ "objects": objects, "more": page.more })).into_response())
 }
 
-/// Where there is no repository yet: what an interrupted `init` has made of it. Of anything else only that it is there, to
-/// who asks for everything, which is to ask whether the place is free.
+/// Lists a place without a repository: only what an interrupted `init` has created. A listing of everything asks
+/// whether the place is free, so it fails if other objects exist.
 async fn list_begun(store: &dyn Store, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, Problem> {
     let mut page = store.list(prefix, after, LIST_MOST).await?;
     let found = page.objects.len();
@@ -220,12 +220,12 @@ async fn list_begun(store: &dyn Store, prefix: &str, after: Option<&Key>, limit:
     Ok(page)
 }
 
-/// Checks a name that somebody sent.
+/// Parses an object name from a request.
 pub(super) fn key_of(name: String) -> Result<Key, Problem> {
     Key::new(name).map_err(|error| Problem::bad_request(error.to_string()))
 }
 
-/// `bytes=a-b`, both given: clients of a store know what they want.
+/// Parses `bytes=a-b`. Both ends are required, because store clients know which range they want.
 fn parse_range(value: &HeaderValue) -> Result<Range<u64>, Problem> {
     let numbers = value.to_str().ok().and_then(|text| text.strip_prefix("bytes=")?.split_once('-'));
     let numbers = numbers.and_then(|(start, end)| Some((start.parse::<u64>().ok()?, end.parse::<u64>().ok()?)));
@@ -243,5 +243,5 @@ fn octets() -> HeaderMap {
     ])
 }
 
-/// Objects that one listing tells.
+/// Objects in one listing at most.
 const LIST_MOST: usize = 10_000;

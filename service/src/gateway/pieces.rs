@@ -1,7 +1,7 @@
-//! Pieces: what is asked of a pack or of the index, handed on as it is read.
+//! Pieces: streams packs, index and state objects piece by piece.
 //!
-//! None is mapped. A sector that cannot be read would end the process and not the answer; and a store far away, which
-//! maps nothing, would fetch all of a pack for any part.
+//! These objects are not mapped. In a mapping, an unreadable sector would end the process, not just the answer. And a
+//! far (remote) store, which maps nothing, would fetch a whole pack for any part.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,8 +15,7 @@ use serde_json::json;
 
 use super::problem::Problem;
 
-/// What is asked of an object, or all of it: headers that say how long that is, and the bytes, of which the first are read.
-/// What fails later ends the answer early.
+/// Reads a range of an object, or all. Gives length headers and the body; a late failure ends the answer early.
 pub(super) async fn read(
     store: &Arc<dyn Store>,
     key: &Key,
@@ -24,7 +23,7 @@ pub(super) async fn read(
 ) -> Result<(HeaderMap, Body), Problem> {
     let most = if store.is_far() { FAR } else { NEAR };
     let asked = match range {
-        // The reading itself finds out whether it is there.
+        // Reading a short range already tells whether the object exists.
         Some(range) if range.end - range.start <= most => range.clone(),
         _ => {
             let length = store.stat(key).await?.ok_or_else(|| Problem::not_found(key.as_str()))?.length;
@@ -58,7 +57,7 @@ pub(super) async fn read(
     Ok((headers, Body::from_stream(first.chain(rest))))
 }
 
-/// Whoever asked for more than there is learns how much there is.
+/// Adds the object's length to the answer if the range was beyond its end.
 pub(super) fn beyond(error: StoreError) -> Problem {
     match error {
         StoreError::OutOfRange { length, .. } => Problem::from(error).with("length", json!(length)),
@@ -66,6 +65,6 @@ pub(super) fn beyond(error: StoreError) -> Problem {
     }
 }
 
-/// Bytes of a piece that a request under way holds: of a store near by, and of one that takes a round trip for each.
+/// Bytes per piece: of a near store, and of a far one, where each piece takes a round trip.
 const NEAR: u64 = 256 << 10;
 const FAR: u64 = 1 << 20;

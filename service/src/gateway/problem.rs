@@ -1,4 +1,4 @@
-//! Problem: what an answer says that is not the one asked for, as RFC 9457 writes it.
+//! Problem: an error answer as RFC 9457 defines it.
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -8,21 +8,21 @@ use serde_json::{Map, Value, json};
 
 use crate::error::JobError;
 
-/// A refusal or a failure. Its name is stable; the words are for people.
+/// A refusal or a failure. The name is stable; the text is for people.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem {
-    /// The last part of the type, such as `clock`.
+    /// The last part of the type URN, such as `clock`.
     pub name: &'static str,
-    /// The status of the answer.
+    /// The HTTP status.
     pub status: StatusCode,
-    /// What is wrong here.
+    /// What is wrong, in words.
     pub detail: String,
-    /// What a program may want to know.
+    /// Further fields for programs.
     pub more: Map<String, Value>,
 }
 
 impl Problem {
-    /// A problem of that name.
+    /// A problem of this name.
     pub fn new(name: &'static str, status: StatusCode, detail: impl Into<String>) -> Self {
         Self { name, status, detail: detail.into(), more: Map::new() }
     }
@@ -52,7 +52,7 @@ impl Problem {
         Self::new("too-large", StatusCode::PAYLOAD_TOO_LARGE, detail)
     }
 
-    /// What a signature that does not count is to its sender, by the gateway's clock.
+    /// The answer to a signature that is not valid. `now` is the gateway's clock.
     pub(super) fn of_request(error: RequestError, now: u64) -> Self {
         let detail = error.to_string();
         match error {
@@ -67,7 +67,7 @@ impl Problem {
     }
 }
 
-/// What the store says is told without what lies beneath: paths and addresses are nobody's business.
+/// Tells the store's error without its cause, because callers must not see paths and addresses.
 impl From<StoreError> for Problem {
     fn from(error: StoreError) -> Self {
         let (name, status) = match &error {
@@ -103,7 +103,7 @@ impl IntoResponse for Problem {
         body.insert("status".to_owned(), json!(self.status.as_u16()));
         body.insert("detail".to_owned(), json!(self.detail));
         let mut response = (self.status, Value::Object(body).to_string()).into_response();
-        // An answer to HEAD has no body.
+        // The name is in a header too, because an answer to HEAD has no body.
         response.headers_mut().insert(PROBLEM, HeaderValue::from_static(self.name));
         let kind = HeaderValue::from_static("application/problem+json");
         response.headers_mut().insert(header::CONTENT_TYPE, kind);
@@ -113,5 +113,5 @@ impl IntoResponse for Problem {
 
 /// The header that repeats the name of a problem.
 pub const PROBLEM: &str = "copal-problem";
-/// What the type of every problem begins with.
+/// The beginning of every problem's type.
 pub const TYPES: &str = "urn:copal:problem:";

@@ -15,8 +15,8 @@ use super::ledger::{Asker, Uploaded};
 use super::problem::Problem;
 use super::rights::{Caller, Upload};
 
-/// How much may be stored. Packs count: they are what takes room. The newest root says what a domain holds, so clients
-/// that share a domain share its quota; what it does not know yet is counted by gateways that live on.
+/// How much may be stored. Only packs count, because they take the space. Clients of a domain share its quota. The
+/// newest root says what the domain holds; a long-lived gateway also counts uploads that the root does not know yet.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
     /// Bytes of packs that a domain may hold.
@@ -25,7 +25,7 @@ pub struct Quota {
     pub daily: Option<u64>,
 }
 
-/// Refuses uploads that exceed a quota; notes those that do not.
+/// Fails if uploads exceed a quota; otherwise notes them.
 pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload<'_>]) -> Result<(), Problem> {
     let Caller::Client { id, domain, .. } = call.caller else { return Ok(()) };
     let mut packs = BTreeMap::new();
@@ -45,7 +45,7 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
     let (stored, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &packs));
     let asked = packs.values().fold(0u64, |sum, length| sum.saturating_add(*length));
     let judge = |uploaded: Uploaded| {
-        // What a root knows it counts, so nothing is counted twice.
+        // The root counts the packs that it knows, so nothing is counted twice.
         within("this client's domain may hold", quota.stored, stored.saturating_add(uploaded.unknown), asked)?;
         within("within 24 hours this client may add", quota.daily, added.saturating_add(uploaded.today), asked)
     };

@@ -1,4 +1,4 @@
-//! Rights: who may do what with which object. A table of its own, without I/O.
+//! Rights: which caller may do what with which object. A table without I/O.
 
 use copal_engine::client::Role;
 use copal_engine::id::{ClientId, DomainId, SlotId};
@@ -6,33 +6,28 @@ use copal_engine::layout::{self, Place};
 use copal_engine::limits::{PACK_BYTES, READER_BYTES, RECORD_BYTES};
 use copal_engine::pack::TRAILER_BYTES;
 
-/// Who asks, as far as the signature tells.
+/// The caller, as far as the signature tells.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Caller {
-    /// Nobody has signed.
+    /// An unsigned request.
     Nobody,
-    /// The owner.
     Owner,
-    /// A client.
     Client {
-        /// Its id.
         id: ClientId,
-        /// What it may do.
         role: Role,
-        /// Its domain.
+        /// The domain it writes to.
         domain: DomainId,
     },
-    /// Whoever holds the enrollment key of a client that waits to be joined.
+    /// The holder of the enrollment key of a client that has not joined yet.
     Joining {
-        /// Its id.
         id: ClientId,
-        /// What it will be allowed.
+        /// The client's future role.
         role: Role,
     },
 }
 
 impl Caller {
-    /// The client that it is, or will be.
+    /// The id of the client, joined or not.
     pub(super) fn client(self) -> Option<ClientId> {
         match self {
             Self::Nobody | Self::Owner => None,
@@ -41,29 +36,28 @@ impl Caller {
     }
 }
 
-/// What the repository and its gateway allow in general.
+/// General settings of the repository and its gateway.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct House {
     /// Whether there is a repository.
     pub is_made: bool,
     /// Whether anybody may read key slots.
     pub open_slots: bool,
-    /// Whether anybody may make the repository while there is none.
+    /// Whether anybody may create the repository while there is none.
     pub accept_init: bool,
 }
 
 /// An object to be created.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Upload<'a> {
-    /// Its name.
     pub key: &'a str,
-    /// Its bytes.
+    /// Its length in bytes.
     pub length: u64,
-    /// Their SHA-256.
+    /// The SHA-256 of its bytes.
     pub sha256: [u8; 32],
 }
 
-/// Whether this caller may create that object; what is wrong if not.
+/// Whether the caller may create this object. The error says why not.
 pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> Result<(), &'static str> {
     let key = upload.key;
     let folder = key.split('/').next().unwrap_or_default();
@@ -88,7 +82,7 @@ pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> R
         "keys" => is_owner && is_slot(key),
         "reader" => is_owner && is_reader(upload),
         "copal" => is_owner && is_descriptor(key),
-        // Whoever the descriptor lets ingest: who could create these could have everything deleted.
+        // Only the service may ingest: a caller that could create these objects could get everything deleted.
         "roots" | "receipts" | "index" | "state" => {
             return Err("behind a gateway the service alone writes roots, the state, the index and receipts");
         }
@@ -100,8 +94,8 @@ pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> R
     within(upload)
 }
 
-/// Whether this caller may read that object, as far as its name tells. Runs and segments of write-only clients depend
-/// on the state, and are left to the caller of this.
+/// Whether the caller may read this object, by its name. For write-only clients the runs and segments also depend on
+/// the state; the function's caller checks that.
 pub(super) fn may_read(caller: Caller, house: House, key: &str) -> Result<(), &'static str> {
     let folder = key.split('/').next().unwrap_or_default();
     let refused = Err("it is not an object that this caller may read");
@@ -120,7 +114,7 @@ pub(super) fn may_read(caller: Caller, house: House, key: &str) -> Result<(), &'
     if permitted { Ok(()) } else { refused }
 }
 
-/// Whether a caller may learn length and time of an object without reading it: of packs also who may only write.
+/// Whether the caller may learn an object's length and time without reading it. Every client may, for packs.
 pub(super) fn may_stat(caller: Caller, house: House, key: &str) -> Result<(), &'static str> {
     match (caller, layout::pack_of(key)) {
         (Caller::Client { .. }, Some((Place::Packs, _))) => Ok(()),
@@ -128,7 +122,7 @@ pub(super) fn may_stat(caller: Caller, house: House, key: &str) -> Result<(), &'
     }
 }
 
-/// The prefix that a caller sees of what it asks to list.
+/// The prefix that the caller may list, at or below the requested one.
 pub(super) fn may_list(caller: Caller, house: House, prefix: &str) -> Result<String, &'static str> {
     let own = |id: ClientId| ["clients", "manifests", "receipts"].map(|folder| format!("{folder}/{id}/"));
     let narrowed = match caller {
@@ -149,7 +143,7 @@ pub(super) fn may_list(caller: Caller, house: House, prefix: &str) -> Result<Str
         debug_assert!(prefix.starts_with(inside.as_str()));
         return Ok(prefix.to_owned());
     }
-    // Who asks for more than it may see gets what it may see of that, if it is one folder.
+    // A caller that asks for too much gets the one permitted folder inside it.
     let mut below = narrowed.into_iter().filter(|allowed| !prefix.is_empty() && allowed.starts_with(prefix));
     match (below.next(), below.next()) {
         (Some(only), None) => Ok(only),
@@ -164,13 +158,12 @@ fn full_list(prefix: &str) -> Result<String, &'static str> {
     if is_known { Ok(prefix.to_owned()) } else { Err("it is not a listing that this caller may see") }
 }
 
-/// Whether an object of that name is one of those that begin a repository. Of what else lies where one is to be made
-/// nobody learns anything.
+/// Whether an object of this name begins a repository. Before there is one, nobody learns of other objects.
 pub(super) fn is_first(key: &str) -> bool {
     is_descriptor(key) || is_slot(key) || layout::reader_hash(key).is_some()
 }
 
-/// Whether this caller may delete that object: key slots, by the owner. All else is for prune.
+/// Whether the caller may delete this object. Only the owner may, and only key slots; prune deletes everything else.
 pub(super) fn may_delete(caller: Caller, house: House, key: &str) -> Result<(), &'static str> {
     match caller {
         Caller::Owner if house.is_made && is_slot(key) => Ok(()),
@@ -178,7 +171,7 @@ pub(super) fn may_delete(caller: Caller, house: House, key: &str) -> Result<(), 
     }
 }
 
-/// Whether a length may be right for an object of that name.
+/// Fails if an object of this name cannot have this length.
 fn within(upload: &Upload<'_>) -> Result<(), &'static str> {
     let most = match upload.key.split('/').next().unwrap_or_default() {
         "packs" => PACK_BYTES,
@@ -219,10 +212,10 @@ fn is_slot(key: &str) -> bool {
     id.is_some_and(|id| layout::slot(id).iter().any(|copy| copy == key))
 }
 
-/// Where the objects lie that begin a repository.
+/// The folders of the objects that begin a repository.
 const FIRST: [&str; 3] = ["copal/", "keys/", "reader/"];
 
-/// What a repository holds, apart from unfinished writes and the work of jobs.
+/// All folders of a repository, except those for unfinished writes and job notes.
 const FOLDERS: &[&str] = &[
     "copal",
     "keys",
@@ -241,7 +234,7 @@ const FOLDERS: &[&str] = &[
     "reader",
 ];
 
-/// More than any envelope of a record has.
+/// Upper bound for the bytes of a record's envelope.
 const ENVELOPE: u64 = 1 << 10;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! State: what a client asks before and after its transfers: whose repository it is, its time, its newest state, receipts.
+//! State: tells clients about the repository, its time, its newest state and receipts.
 
 use std::sync::Arc;
 
@@ -21,11 +21,11 @@ use super::rights::{self, Caller};
 use super::{Arrival, Gateway, JobHealth};
 use crate::objects;
 
-/// `GET /v1/health`: whether the store answers, and how the jobs are. Anybody may ask; nothing is told of the repository.
+/// `GET /v1/health`: whether the store answers, and the health of the jobs. Public; tells nothing about the repository.
 pub(super) async fn health(State(gateway): State<Arc<Gateway>>) -> Result<Response, Problem> {
     gateway.known.facts(gateway.settings.store.as_ref(), gateway.settings.owner, (gateway.settings.clock)()).await?;
     let jobs = gateway.settings.jobs.as_ref().map(|jobs| jobs()).unwrap_or_default();
-    // What answers requests is well: a job that fails is no reason to start the process again.
+    // The status stays 200: a failing job is no reason to restart the process that answers requests.
     let status = if jobs.iter().any(|job| job.is_failing) { "degraded" } else { "ok" };
     let of_job = |job: &JobHealth| (job.job.to_owned(), json!({ "stops": job.stops, "failing": job.is_failing }));
     let told: Map<String, Value> = jobs.iter().filter(|job| job.is_failing || job.stops > 0).map(of_job).collect();
@@ -36,7 +36,7 @@ pub(super) async fn health(State(gateway): State<Arc<Gateway>>) -> Result<Respon
     Ok(Json(answer).into_response())
 }
 
-/// `GET /v1/repository`: the descriptor, and what a client has to know before its first request.
+/// `GET /v1/repository`: the descriptor, and what a client must know before its first request.
 pub(super) async fn repository(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
     let facts = call.facts()?;
     let descriptor = &facts.descriptor;
@@ -52,14 +52,15 @@ pub(super) async fn repository(State(gateway): State<Arc<Gateway>>, call: Call) 
     Ok(Json(answer).into_response())
 }
 
-/// `GET /v1/time`: the clock that dates the objects.
+/// `GET /v1/time`: the clock that dates objects.
 pub(super) async fn time(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
     if call.house.is_made || !call.house.accept_init {
         call.known()?;
     }
     let now = match gateway.settings.store.now().await {
         Ok(now) => now,
-        // A directory tells the time by writing something; it is that of this machine. Who makes room needs it too.
+        // A directory tells the time by a write, which fails on a full disk; its clock is this machine's. Clients that
+        // make room need the time too.
         Err(StoreError::Full { .. }) => {
             StoreTime(i64::try_from((gateway.settings.clock)()).unwrap_or(i64::MAX).saturating_mul(1_000_000_000))
         }
@@ -68,7 +69,7 @@ pub(super) async fn time(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
     Ok(Json(json!({ "now": now.0.to_string() })).into_response())
 }
 
-/// `GET /v1/receipts/{client}/{number}`. Who asks for one that is not there yet waits for it.
+/// `GET /v1/receipts/{client}/{number}`. A request for a missing receipt hints that ingest has work.
 pub(super) async fn receipt(
     State(gateway): State<Arc<Gateway>>,
     Path((client, number)): Path<(String, u64)>,
@@ -87,8 +88,7 @@ pub(super) async fn receipt(
     }
 }
 
-/// `GET /v1/index`: the newest root, its runs, and the segments of the index; of write-only clients those of their own
-/// domain.
+/// `GET /v1/index`: the newest root, runs, segments and overlays; for write-only clients, of their domain only.
 pub(super) async fn index(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
     let seen: Option<DomainId> = match call.caller {
         Caller::Owner | Caller::Client { role: Role::Full, .. } => None,

@@ -1,4 +1,4 @@
-//! Transfers: addresses at which objects are uploaded and downloaded, many at once.
+//! Transfers: addresses for uploading and downloading many objects at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -38,7 +38,7 @@ struct Wanted {
 #[serde(deny_unknown_fields)]
 struct Named {
     key: String,
-    /// First and last byte.
+    /// The first and the last byte.
     range: Option<(u64, u64)>,
 }
 
@@ -63,7 +63,7 @@ pub(super) async fn uploads(State(gateway): State<Arc<Gateway>>, mut call: Call)
             Some(presigner) => {
                 let expires = Duration::from_secs(TRANSFER_SECONDS);
                 let given = presigner.put(&key, upload.length, &upload.sha256, expires).await?;
-                // It arrives at the store, and nobody tells this gateway when.
+                // The object arrives at the store without the gateway noticing, so others are told now.
                 tell(&gateway, call.caller, upload.key);
                 (given, false)
             }
@@ -105,7 +105,7 @@ pub(super) async fn downloads(State(gateway): State<Arc<Gateway>>, mut call: Cal
     Ok(Json(json!({ "objects": answers })).into_response())
 }
 
-/// `POST /v1/suspects`: packs that a full client found harmed, or whole again. The service looks at them by itself.
+/// `POST /v1/suspects`: packs that a full client found harmed or whole again. The service examines them itself.
 pub(super) async fn suspects(State(gateway): State<Arc<Gateway>>, mut call: Call) -> Result<Response, Problem> {
     call.facts()?;
     if !matches!(call.caller, Caller::Owner | Caller::Client { role: Role::Full, .. }) {
@@ -122,7 +122,7 @@ pub(super) async fn suspects(State(gateway): State<Arc<Gateway>>, mut call: Call
     Ok((StatusCode::ACCEPTED, Json(json!({}))).into_response())
 }
 
-/// Reads the objects that a request names: a few, so that an answer stays small.
+/// Reads the list of objects in a request. The list is short, so that the answer stays small.
 async fn batch<T: DeserializeOwned>(gateway: &Gateway, call: &mut Call) -> Result<Vec<T>, Problem> {
     let (bytes, _) = call.read(gateway, BATCH_BYTES).await?;
     let batch: Batch<T> = serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
@@ -144,12 +144,12 @@ fn answer(key: &str, method: &str, given: Presigned, is_signed: bool) -> Value {
         "method": method,
         "url": given.url,
         "headers": headers,
-        // Whether the request to that address has to be signed like every other one to the gateway.
+        // Whether the request to that address must be signed like every other request to the gateway.
         "signed": is_signed,
         "expires_in": TRANSFER_SECONDS,
     })
 }
 
-/// Objects that one request may name, and bytes that it may have.
+/// How many objects one request may name, and its maximum length in bytes.
 const BATCH_MOST: usize = 256;
 const BATCH_BYTES: u64 = 256 << 10;

@@ -1,4 +1,4 @@
-//! Accepting: what a manifest that was accepted changes in the state.
+//! Accepting: applies an accepted manifest to the proposal for the next root.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,7 +21,7 @@ use crate::error::JobError;
 use crate::objects;
 
 impl Pass<'_> {
-    /// Adds what an accepted manifest brings.
+    /// Adds the packs and the snapshot of an accepted manifest.
     pub(super) async fn accept(
         &mut self,
         verified: &VerifiedManifest,
@@ -41,7 +41,7 @@ impl Pass<'_> {
             let random = self.host.random();
             let writer = self.writers.entry(domain).or_insert_with(|| SegmentWriter::new(domain, random));
             writer.add_pack(id, Place::Packs, &table)?;
-            // A pack that is named again stays as old as it is, and what was found out of it stands.
+            // A pack named before keeps its accept time, and what was found out about it stays true.
             let before = before.get(&id);
             let is_damaged = before.is_some_and(PackRecord::is_forged);
             let is_proven = proven.contains(&id) || before.is_some_and(|before| before.is_proven);
@@ -68,7 +68,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The records of those packs that a root, or this pass, has accepted before.
+    /// The records of packs that an earlier root, or this pass, has already accepted.
     async fn named_before(
         &mut self,
         domain: DomainId,
@@ -83,7 +83,7 @@ impl Pass<'_> {
             }
         }
         unknown.sort_unstable();
-        // All records of packs are read only where one may be among them.
+        // Loads all pack records only if one of these packs may be among them.
         if self.may_hold(domain, &unknown).await? {
             let records = self.view.packs(self.host.store).await?;
             before.extend(unknown.iter().filter_map(|(_, id)| Some((*id, records.get(id)?.clone()))));
@@ -91,7 +91,7 @@ impl Pass<'_> {
         Ok(before)
     }
 
-    /// Asks others for what lies in a pack that its client should have proven, and has not: nobody relies on it.
+    /// Marks the ids of an unproven pack as wanted: its client should have proven it, so nobody relies on it.
     fn doubt(&mut self, domain: DomainId, pack: PackId, table: &PackTable) {
         let marks = self.proposal.overlay.entry(domain).or_default();
         for id in table.ids.iter() {
@@ -100,8 +100,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Ids that had no copy left have one again, and a pack that was lost and came back is lost no more; but for those of
-    /// which somebody with the key has found out that they do not hold what they say.
+    /// Clears the lost marks of ids and packs that are back, except packs found forged with the key.
     async fn clear_lost(
         &mut self,
         domain: DomainId,
@@ -127,9 +126,9 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Folds the new entries with smaller segments and gives everything to commit.
+    /// Merges the new entries with smaller segments, and returns the proposal and the decisions.
     pub(super) async fn finish(&mut self) -> Result<(Proposal, Vec<(ClientId, Decision)>), JobError> {
-        // Nothing is looked up any more.
+        // From here on nothing is looked up.
         self.added.clear();
         for (domain, writer) in std::mem::take(&mut self.writers) {
             let Some(fresh) = writer.finish() else { continue };
@@ -159,8 +158,8 @@ impl Pass<'_> {
         Ok((std::mem::take(&mut self.proposal), std::mem::take(&mut self.decided)))
     }
 
-    /// The segments that so many new entries are folded with, read whole: the smallest first, as long as each is no larger
-    /// than all before it.
+    /// The segments to merge with `fresh` new entries, read whole. The smallest come first, as long as each is no
+    /// larger than the sum of all before it.
     async fn to_fold(&self, domain: DomainId, fresh: u64) -> Result<Vec<(ObjectHash, Bytes)>, JobError> {
         let of_domain = self.view.state.segments.iter().filter(|((of, _), _)| *of == domain);
         let mut sizes: Vec<(u64, ObjectHash)> = of_domain.map(|((_, hash), record)| (record.entries, *hash)).collect();
@@ -179,7 +178,7 @@ impl Pass<'_> {
                 }
                 Err(error) => return Err(error.into()),
             };
-            // Damage is not spread.
+            // A damaged segment is not merged, so that damage does not spread.
             if ObjectHash::of(&bytes) == hash {
                 total += entries;
                 folded.push((hash, bytes));
@@ -189,7 +188,7 @@ impl Pass<'_> {
     }
 }
 
-/// The packs that are sound.
+/// The sound packs and their tables.
 fn tables(findings: &Findings) -> impl Iterator<Item = (&PackId, &PackTable)> {
     findings.iter().filter_map(|(id, finding)| match finding {
         Finding::Sound(table) => Some((id, table)),
@@ -197,7 +196,7 @@ fn tables(findings: &Findings) -> impl Iterator<Item = (&PackId, &PackTable)> {
     })
 }
 
-/// The ids that the packs hold, and their heights.
+/// The ids in the sound packs, with their heights.
 pub(super) fn heights_of(findings: &Findings) -> Vec<(ChunkId, u8)> {
     let mut heights = Vec::with_capacity(tables(findings).map(|(_, table)| table.ids.len()).sum());
     for (_, table) in tables(findings) {
@@ -206,5 +205,5 @@ pub(super) fn heights_of(findings: &Findings) -> Vec<(ChunkId, u8)> {
     heights
 }
 
-/// Entries up to which ingest folds segments; `compact` merges larger ones.
+/// Ingest merges segments up to this sum of entries; `compact` merges larger ones.
 const FOLD_ENTRIES: u64 = 1_000_000;

@@ -1,15 +1,15 @@
-//! Added: the ids that a pass has accepted so far, which the manifests after them may refer to.
+//! Added: the ids that a pass has accepted so far. Later manifests of the pass may refer to them.
 
 use copal_engine::id::ChunkId;
 
-/// Ids and their heights, in sorted runs of which each is more than twice as long as the next: 25 bytes for each id.
+/// Ids with heights, in sorted runs, each more than twice as long as the next. Takes 25 bytes for each id.
 #[derive(Default)]
 pub(super) struct Added {
     runs: Vec<Vec<(ChunkId, u8)>>,
 }
 
 impl Added {
-    /// Adds what a manifest brings.
+    /// Adds the ids of a manifest.
     pub(super) fn add(&mut self, ids: Vec<(ChunkId, u8)>) {
         let mut run = sorted(ids);
         while let Some(before) = self.runs.pop_if(|before| before.len() <= 2 * run.len()) {
@@ -25,7 +25,7 @@ impl Added {
     }
 }
 
-/// Of an id that is claimed with several heights the greatest counts.
+/// Sorts ids. If an id is claimed with several heights, the greatest counts.
 pub(super) fn sorted(mut ids: Vec<(ChunkId, u8)>) -> Vec<(ChunkId, u8)> {
     ids.sort_unstable_by_key(|(id, height)| (*id, core::cmp::Reverse(*height)));
     ids.dedup_by_key(|(id, _)| *id);

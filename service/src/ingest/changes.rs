@@ -1,4 +1,4 @@
-//! Folding changes in: forget, undelete, pin, unpin, tag, policies, releases. Signed by full clients, numbered and chained across all of them.
+//! Changes: folds in the numbered chain of changes that full clients sign: forget, pin, tag, policies and so on.
 
 use std::collections::BTreeMap;
 
@@ -18,8 +18,7 @@ use crate::objects;
 use crate::policy;
 
 impl Pass<'_> {
-    /// Folds in changes from the last one known until one is absent. A change that nobody may have signed spends its
-    /// number and changes nothing.
+    /// Folds in changes from the last folded one to a gap. An invalid change uses up its number without effect.
     pub(super) async fn fold_changes(&mut self) -> Result<(), JobError> {
         let head = self.view.root.as_ref().and_then(|(root, _)| root.change_head);
         let (mut number, mut before) = head.unwrap_or((0, ObjectHash::NONE));
@@ -62,12 +61,12 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Notes what a policy that `by` replaces guards all the same. `before` is the one before, if this pass brought it.
+    /// Updates the lingering guard when policy `by` replaces another: `before` if this pass brought that one.
     async fn replace(&mut self, before: Option<SignedPolicy>, by: &SignedPolicy) -> Result<(), JobError> {
         let before = match before {
             Some(before) => Some(before),
             None => match policy::current(self.host, &self.view).await {
-                // Nobody can tell what it guarded.
+                // An unreadable policy: nobody can tell what it guarded.
                 Err(JobError::Damaged { .. }) => None,
                 read => read?.map(|(_, policy)| policy),
             },
@@ -79,7 +78,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Reads the snapshots, once: most passes decide about none of them.
+    /// Reads the snapshots once. Most passes do not need them.
     pub(super) async fn load_snapshots(&mut self) -> Result<(), JobError> {
         if self.view.state.snapshots.is_empty() {
             self.view.load_snapshots(self.host.store).await?;
@@ -93,7 +92,7 @@ impl Pass<'_> {
         known.chain(new.filter_map(|(key, record)| Some((record.as_ref()?.id, *key)))).collect()
     }
 
-    /// Notes that the owner vouches for packs, as far as they are there.
+    /// Marks packs as proven by the owner, if a record of them exists.
     async fn prove(&mut self, packs: &[PackId]) -> Result<(), JobError> {
         if packs.is_empty() {
             return Ok(());
@@ -108,7 +107,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// A snapshot as this pass has changed it so far.
+    /// A snapshot with the changes of this pass.
     pub(super) fn snapshot(&self, key: &(ClientId, u64)) -> Option<&SnapshotRecord> {
         let changed = self.proposal.delta.snapshots.get(key).and_then(Option::as_ref);
         changed.or_else(|| self.view.state.snapshots.get(key))
@@ -133,8 +132,8 @@ impl Pass<'_> {
     }
 }
 
-/// The change in these bytes, if a full client and, where it has to, the owner have signed it, and it follows the one
-/// before, if that is known.
+/// The change in these bytes. None unless a full client has signed it, the owner too where that is required, and it
+/// follows the change `before`, if that is known.
 pub(crate) async fn verify_change(
     host: &Host<'_>,
     number: u64,
@@ -145,7 +144,8 @@ pub(crate) async fn verify_change(
     Ok(signed.filter(|(_, counts)| *counts).map(|(verified, _)| verified))
 }
 
-/// The same, also of a client that was revoked since and whose change may have counted before; and whether it counts now.
+/// Like [`verify_change`], but also returns a revoked client's change, which may have counted before. The flag says
+/// whether it counts now.
 pub(crate) async fn signed_change(
     host: &Host<'_>,
     number: u64,
@@ -162,8 +162,7 @@ pub(crate) async fn signed_change(
     Ok((is_vouched && follows).then_some((verified, counts)))
 }
 
-/// Whether the client that they name has signed these bytes for this number. Then it is known what they say, whether it
-/// counts or not.
+/// Whether the client named in these bytes has signed them, so that their content is known, counting or not.
 pub(crate) async fn is_signed(host: &Host<'_>, number: u64, bytes: &[u8]) -> Result<bool, JobError> {
     let Ok(client) = Change::claimed_client(bytes) else { return Ok(false) };
     let keys = clients::read(host, client).await?.and_then(|record| record.keys);
@@ -171,8 +170,8 @@ pub(crate) async fn is_signed(host: &Host<'_>, number: u64, bytes: &[u8]) -> Res
     Ok(keys.is_some_and(|keys| verify(&keys.manifest).is_ok()))
 }
 
-/// Applies an operation to one snapshot; says whether anything changed. A pinned snapshot is not forgotten, and one
-/// whose root page is gone does not come back.
+/// Applies an operation to one snapshot; returns whether anything changed. A pinned snapshot cannot be forgotten, and
+/// one whose root page is gone (not `is_present`) cannot be undeleted.
 pub(crate) fn apply_change(operation: &Operation, record: &mut SnapshotRecord, is_present: bool, now: Time) -> bool {
     let before = record.clone();
     match operation {
@@ -200,5 +199,5 @@ pub(crate) fn apply_change(operation: &Operation, record: &mut SnapshotRecord, i
     is_changed
 }
 
-/// Changes that one root folds in.
+/// Changes that one root folds in at most.
 const CHANGES: usize = 256;

@@ -1,4 +1,4 @@
-//! Folding expiries in: the service's own, numbered and chained, and believed only if the policy in force permits them.
+//! Expiries: folds in the service's numbered chain of expiries, as far as the policy in force permits them.
 
 use copal_engine::expiry::Expiry;
 use copal_engine::id::ObjectHash;
@@ -14,8 +14,7 @@ use crate::objects;
 use crate::policy;
 
 impl Pass<'_> {
-    /// Folds in expiries from the last one known until one is absent. One that is not believed spends its number and
-    /// changes nothing.
+    /// Folds in expiries from the last folded one to a gap. One that is not believed uses up its number without effect.
     pub(super) async fn fold_expiries(&mut self) -> Result<(), JobError> {
         let head = self.view.root.as_ref().and_then(|(root, _)| root.expiry_head);
         let (mut number, mut before) = head.unwrap_or((0, ObjectHash::NONE));
@@ -41,7 +40,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Folds one in; else says why it is not believed.
+    /// Folds in one expiry; the inner error says why it is not believed.
     async fn fold_expiry(
         &mut self,
         number: u64,
@@ -64,7 +63,7 @@ impl Pass<'_> {
             return Ok(Err("it was decided later than now".into()));
         }
         let policy = match policy::guarding(self.host, &self.view, self.now).await {
-            // Nobody can tell what it keeps.
+            // An unreadable policy: nobody can tell what it keeps.
             Err(JobError::Damaged { object, why }) => {
                 return Ok(Err(format!("the policy in force cannot be read: {object}: {why}")));
             }
@@ -76,7 +75,7 @@ impl Pass<'_> {
                 if !permits(&signed, self.snapshots(), &expiry) {
                     return Ok(Err("the policy keeps a snapshot that it names".into()));
                 }
-                // A hold that was raised since the decision counts too; a rebuild, which cannot tell, keeps more.
+                // A hold raised since the decision counts too. A rebuild, which cannot know when, keeps more.
                 let held = held(&signed, self.all_snapshots(), Time(i64::MAX));
                 let is_held = |of: Signed<'_>| held.iter().any(|held| held.series == Series::of(of));
                 if self.snapshots().any(|of| is_held(of) && expiry.snapshots.contains(&of.1.id)) {
@@ -102,12 +101,12 @@ impl Pass<'_> {
         Ok(Ok(()))
     }
 
-    /// The snapshots of the base, as this pass has changed them. Those it accepts are too new to take part.
+    /// The snapshots of the base with this pass's changes. Snapshots accepted by this pass are too new to take part.
     fn snapshots(&self) -> impl Iterator<Item = Signed<'_>> {
         self.view.state.snapshots.keys().filter_map(|key| Some((key, self.snapshot(key)?)))
     }
 
-    /// The same and those that this pass accepts.
+    /// Like [`Self::snapshots`], with those that this pass accepts.
     fn all_snapshots(&self) -> impl Iterator<Item = Signed<'_>> {
         let known = &self.view.state.snapshots;
         let new = self.proposal.delta.snapshots.iter().filter(|(key, _)| !known.contains_key(key));
@@ -115,5 +114,5 @@ impl Pass<'_> {
     }
 }
 
-/// Expiries that one root folds in.
+/// Expiries that one root folds in at most.
 const EXPIRIES: usize = 64;

@@ -1,4 +1,4 @@
-//! What the store holds where a manifest names packs. Facts only: a store that fails is an error, not a finding.
+//! Findings: what the store holds of a manifest's packs. Only facts: a failing store is an error, not a finding.
 
 use copal_engine::id::PackId;
 use copal_engine::ingest::Finding;
@@ -16,21 +16,20 @@ pub(super) type Findings = Vec<(PackId, Finding)>;
 
 /// What is known of a pack before its table is read.
 enum Seen {
-    /// Nothing is wrong with it so far.
+    /// Nothing is wrong so far.
     Sound(Stat),
     Wrong(Finding),
 }
 
 impl Pass<'_> {
-    /// Looks at every pack that a manifest names. Headers and tables are read only as far as all together are no larger
-    /// than what one manifest may bring.
+    /// Examines every pack of a manifest. Reads headers and tables only up to what one manifest may bring.
     pub(super) async fn find_packs(&self, manifest: &Manifest) -> Result<Findings, JobError> {
         let seen = self.see_all(manifest).await?;
         let found = self.find_up_to(MANIFEST_TABLES, manifest, seen).await?;
         Ok(found.into_iter().map(|(id, found)| (id, found.unwrap_or_else(|sum| Finding::Tables { sum }))).collect())
     }
 
-    /// The same before it is the manifest's turn, beside those of many others, if that takes little; none if it does not.
+    /// Like [`Self::find_packs`], before the manifest's turn and beside many others. None if it would take much.
     pub(super) async fn find_small_packs(&self, manifest: &Manifest) -> Result<Option<Findings>, JobError> {
         let length: u64 = manifest.packs.iter().fold(0, |sum, (_, length)| sum.saturating_add(*length));
         if manifest.packs.len() > FEW_PACKS || length > SMALL_PACKS {
@@ -49,7 +48,7 @@ impl Pass<'_> {
         objects::together(calls).await
     }
 
-    /// What was found; of a pack with whose header and table all would be larger than `most`, how large that is.
+    /// The finding for each pack. Once headers and tables sum to more than `most`, the sum instead of the finding.
     async fn find_up_to(
         &self,
         most: u64,
@@ -105,12 +104,12 @@ impl Pass<'_> {
         Ok(Seen::Wrong(wrong))
     }
 
-    /// Whether nobody vouches for the bytes of a pack, so that they have to be read.
+    /// Whether the bytes of a pack have to be read, because nobody attests their hash.
     fn is_hashed(&self, id: &PackId, seen: &Seen) -> bool {
         matches!(seen, Seen::Sound(stat) if stat.sha256.is_none()) && !(self.is_attested)(id)
     }
 
-    /// What is wrong with a pack.
+    /// What is wrong with a pack's bytes; none if nothing is.
     async fn hash(&self, id: PackId, claimed: u64, seen: Seen) -> Result<Option<Finding>, JobError> {
         let is_hashed = self.is_hashed(&id, &seen);
         match seen {
@@ -127,7 +126,7 @@ impl Pass<'_> {
     }
 }
 
-/// What was read of a pack, or what is wrong with it.
+/// What was read of a pack, or the finding that follows from the error.
 fn finding_of<T>(read: Result<T, JobError>) -> Result<Result<T, Finding>, JobError> {
     match read {
         Ok(read) => Ok(Ok(read)),
@@ -137,12 +136,12 @@ fn finding_of<T>(read: Result<T, JobError>) -> Result<Result<T, Finding>, JobErr
     }
 }
 
-/// Packs of which pieces are held at the same time while they are hashed.
+/// Packs hashed at the same time.
 const HASHED: usize = 4;
-/// Packs of a manifest that are looked at before it is its turn, and their bytes: the end of each that is read at first is
-/// a share of it.
+/// Limits for packs examined before the manifest's turn: their number, and their bytes, because the first read at a
+/// pack's end is a share of its length.
 const FEW_PACKS: usize = 4;
 const SMALL_PACKS: u64 = 64 << 20;
-/// Bytes of packs that are hashed then, and of headers and tables that are read.
+/// Bytes of packs hashed before the turn, and bytes of headers and tables read.
 const SMALL_HASHED: u64 = 1 << 20;
 const SMALL_TABLES: u64 = 256 << 10;

@@ -1,5 +1,4 @@
-//! Known: what the index of a domain says in the root that becomes the base. Where the store is far, only the pieces that
-//! matter are read, else it is mapped.
+//! Known: searches the index of the base root, in pieces on a far (remote) store, otherwise mapped.
 
 use std::collections::BTreeSet;
 
@@ -16,7 +15,7 @@ use crate::lookup::{self, Counted, FarIndex, LostMark};
 use crate::objects::{self, Call};
 
 impl Pass<'_> {
-    /// Makes ready what the index says of these domains, all at the same time.
+    /// Opens the indexes of these domains, all at the same time.
     pub(super) async fn open(&mut self, domains: BTreeSet<DomainId>) -> Result<(), JobError> {
         let store = self.host.store;
         if !store.is_far() {
@@ -32,7 +31,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The heights of ids, which ascend, as a new page may refer to them: of a copy that is not lost.
+    /// The height of each id that a new page may refer to: that of a copy that is not lost. The ids ascend.
     pub(super) async fn resolve(&mut self, domain: DomainId, ids: &[ChunkId]) -> Result<Vec<Option<u8>>, JobError> {
         if let Some(stale) = self.references {
             return Ok(ids.iter().map(|id| stale.resolve(domain, id)).collect());
@@ -57,8 +56,8 @@ impl Pass<'_> {
         Ok(is_there)
     }
 
-    /// Whether one of these packs may be in the index, by the first id of each. Ascending. Where the store is far it is
-    /// enough that another pack holds the id.
+    /// Whether the index may hold one of these packs, which come with their first ids and ascend. On a far store it is
+    /// enough that any pack holds the id.
     pub(super) async fn may_hold(&mut self, domain: DomainId, packs: &[(ChunkId, PackId)]) -> Result<bool, JobError> {
         self.open([domain].into()).await?;
         if let Some(far) = self.far.get(&domain) {
@@ -69,8 +68,8 @@ impl Pass<'_> {
         Ok(packs.iter().any(|(id, pack)| index.copies(id).any(|(place, _)| place.pack == *pack)))
     }
 
-    /// Checks, once a pass, that the segments of a domain are what they are named by: a flipped bit in an id makes
-    /// something seem absent, and what is decided about that is final.
+    /// Verifies, once per pass, the hashes of a domain's segments. A flipped bit in an id makes it seem absent, and the
+    /// decision about that is final.
     pub(super) async fn verify_segments(&mut self, domain: DomainId) -> Result<(), JobError> {
         if self.verified.insert(domain) {
             lookup::verify_segments(self.host.store, &self.view.state, domain).await?;
@@ -78,7 +77,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// The marks by which one of these copies, or an id of them that has none, is lost. Copies ascend.
+    /// The lost marks of these copies, and of their ids without copies. The copies ascend.
     pub(super) async fn lost(
         &mut self,
         domain: DomainId,
@@ -97,7 +96,7 @@ impl Pass<'_> {
     }
 }
 
-/// What pages of the packs, and the claim of a snapshot, refer to that is not in these packs themselves, ascending.
+/// The ids, ascending, that pages of these packs and the snapshot's root refer to outside these packs.
 pub(super) fn referred_to(findings: &Findings, own: &[(ChunkId, u8)], root: Option<ChunkId>) -> Vec<ChunkId> {
     let is_elsewhere = |id: &ChunkId| height_in(own, id).is_none();
     let mut ids: Vec<ChunkId> = root.into_iter().filter(is_elsewhere).collect();

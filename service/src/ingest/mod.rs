@@ -1,5 +1,5 @@
-//! Ingest: works the chains of clients from the last decided number until one is absent, folds what is accepted into the
-//! index, and answers. Any order, any number of deliveries, a crash at any call: the same end state.
+//! Ingest: decides each client's manifests from its head to the first gap, folds accepted ones into the index, and
+//! writes receipts. Any order, any number of deliveries and a crash at any call lead to the same end state.
 
 mod accept;
 mod added;
@@ -40,32 +40,32 @@ use crate::lookup::FarIndex;
 use crate::objects;
 use crate::view::{self, Parts, View};
 
-/// Whose chains are worked.
+/// Which clients' chains are worked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope<'a> {
     /// Every client that has manifests.
     All,
     /// One client.
     Client(ClientId),
-    /// Several clients, which share roots.
+    /// Several clients, decided together in shared roots.
     Clients(&'a [ClientId]),
     /// No client: changes and expiries only.
     Decisions,
 }
 
-/// What was decided.
+/// What one ingest decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
-    /// The answers to manifests.
+    /// The receipts, one for each decided manifest.
     pub receipts: Vec<Receipt>,
-    /// Changes and expiries that are not believed, and why.
+    /// Names of objects that are not believed (changes, expiries, waiting manifests), each with the reason.
     pub refused: Vec<(String, String)>,
 }
 
-/// Works the chains of the clients in scope and folds in new changes and expiries. Gives the answers to manifests.
+/// Works the chains of the clients in scope, and folds in new changes and expiries. Returns the receipts.
 ///
-/// `is_attested` says of a pack that its stored bytes are known to have the hash of its name (this process made them,
-/// or the store vouches): then they are not read again.
+/// `is_attested` says whether a pack's stored bytes are known to have the hash of its name, because this process made
+/// them or the store attests it. Such packs are not read again.
 pub async fn ingest(
     host: &Host<'_>,
     by: IngestBy,
@@ -75,7 +75,7 @@ pub async fn ingest(
     Ok(work(host, by, scope, is_attested).await?.receipts)
 }
 
-/// The same by who has read a state before: where it is still the newest, it is not read again.
+/// Like [`ingest`], but reuses an already loaded view unless a newer root exists.
 pub async fn ingest_on(
     view: &View,
     host: &Host<'_>,
@@ -86,7 +86,7 @@ pub async fn ingest_on(
     Ok(work_on(Some(view.heads()), host, by, scope, is_attested).await?.receipts)
 }
 
-/// The same, and tells also which changes and expiries are not believed.
+/// Like [`ingest`], and also returns which changes and expiries are not believed.
 pub async fn work(
     host: &Host<'_>,
     by: IngestBy,
@@ -120,8 +120,8 @@ async fn work_on(
         let base = View { root: view.root.clone(), unreached: view.unreached.clone(), ..View::default() };
         let is_old = async { if was_known { view::is_superseded(host.store, &base).await } else { Ok(false) } };
         let (pass, is_old) = futures::join!(Pass::new(host, view, by, is_attested), is_old);
-        // A state that was read long ago is of use only as long as it is the newest. If another root has its number
-        // meanwhile, the one that is written on it does not win.
+        // A view loaded long ago is useful only while its root is the newest. If another root has the next number by
+        // now, the root written here does not win.
         if is_old? {
             continue;
         }
@@ -137,7 +137,7 @@ async fn work_on(
             Err(error) => Err(error),
         };
         let (proposal, decided) = match decided {
-            // What was read after the root belongs to it only as long as it is the newest.
+            // What was read after the root fits it only while the root is the newest.
             Err(JobError::StateLost { .. }) if view::is_superseded(host.store, &base).await? => continue,
             decided => decided?,
         };
@@ -161,7 +161,7 @@ async fn work_on(
             }
             waiting = Some(std::mem::take(&mut pass.open));
         }
-        // A chain may hold more than one pass takes; and whoever lost decides everything again on the new root.
+        // A chain may be longer than one pass takes. And after a lost commit the new root needs new decisions.
     }
     Err(JobError::Contended { attempts: ATTEMPTS })
 }
@@ -170,30 +170,30 @@ async fn work_on(
 struct Pass<'a> {
     host: &'a Host<'a>,
     view: View,
-    /// Where references are looked up instead of the view, if a mistake is planted.
+    /// If a fault is planted: where references are looked up instead of the view.
     references: Option<&'a View>,
     by: IngestBy,
     is_attested: &'a (dyn Fn(&PackId) -> bool + Sync),
     now: Time,
     proposal: Proposal,
     decided: Vec<(ClientId, Decision)>,
-    /// What of the records of clients that were decided about is stored once only.
+    /// Missing second copies of the records of decided clients.
     single: Vec<clients::Copy>,
     refused: Vec<(String, String)>,
     writers: BTreeMap<DomainId, SegmentWriter>,
-    /// What this pass adds.
+    /// Ids and heights that this pass adds, by domain.
     added: BTreeMap<DomainId, Added>,
-    /// The indexes that are read in pieces, because the store is far.
+    /// Indexes that are read in pieces because the store is far (remote).
     far: BTreeMap<DomainId, FarIndex>,
-    /// The domains whose segments were read whole and are what they are named by.
+    /// Domains whose segments were read whole and have the hashes they are named by.
     verified: BTreeSet<DomainId>,
-    /// Clients whose chains were not worked to their ends.
+    /// Clients whose chains have more manifests than this pass decided.
     open: Vec<ClientId>,
-    /// Whether one client alone asks.
+    /// Whether the scope is a single client.
     is_alone: bool,
-    /// Whether changes or expiries may be left.
+    /// Whether changes or expiries may be left for another pass.
     has_more: bool,
-    /// The change and the expiry that come next, as they were found with the root, until it is their turn.
+    /// The next change and the next expiry, read together with the root and kept until they are folded.
     next: [Option<Option<Bytes>>; 2],
 }
 
@@ -209,7 +209,7 @@ impl<'a> Pass<'a> {
             (number(root.change_head), number(root.expiry_head))
         });
         let names = [layout::change(change_head.unwrap_or(0) + 1), layout::expiry(expiry_head.unwrap_or(0) + 1)];
-        // All of it comes after the root, and none of it after the other.
+        // These are read after the root, and at the same time.
         let (now, change, expiry) =
             futures::try_join!(host.now(), objects::read(host.store, &names[0]), objects::read(host.store, &names[1]))?;
         Ok(Self {
@@ -238,7 +238,7 @@ impl<'a> Pass<'a> {
         self.decided.is_empty() && self.proposal.change_head.is_none() && self.proposal.expiry_head.is_none()
     }
 
-    /// Everything that one root decides. Without a list of clients, finds those for which something waits.
+    /// Decides everything for one root. Without a list of clients, finds those with new manifests.
     async fn go(&mut self, waiting: &mut Option<Vec<ClientId>>) -> Result<(), JobError> {
         let is_asked_for = waiting.is_some();
         let clients = match waiting {
@@ -254,7 +254,7 @@ impl<'a> Pass<'a> {
                 self.open.extend(some);
                 continue;
             }
-            // Nothing is decided about a client before it has what it is owed.
+            // Before anything new is decided about a client, it gets its missing receipts.
             let owed = self.write_missing_receipts(some.iter().copied().filter(|_| is_asked_for));
             let ((), found) = futures::try_join!(owed, self.look(some))?;
             let domains = found.iter().filter_map(|waiting| waiting.domain);
@@ -267,7 +267,7 @@ impl<'a> Pass<'a> {
         self.fold_expiries().await
     }
 
-    /// Whether one root has enough to decide: runs, memory and time of a pass are bounded.
+    /// Whether this root has enough to decide. The bound limits runs, memory and the time of a pass.
     fn is_full(&self) -> bool {
         let entries: usize = self.writers.values().map(SegmentWriter::len).sum();
         self.decided.len() >= DECISIONS || entries >= ENTRIES
@@ -276,7 +276,7 @@ impl<'a> Pass<'a> {
     /// Works the chain of one client.
     async fn work(&mut self, waiting: Waiting) -> Result<(), JobError> {
         let Waiting { client, manifest, record, missing, mut findings, next: second, is_answered, .. } = waiting;
-        // Whether the client may write cannot be told: it waits, others do not.
+        // Whether the client may write cannot be determined: this client waits, others do not.
         let Ok(record) = record else { return Ok(()) };
         let head = self.view.state.heads.get(&client);
         let (mut number, mut before) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
@@ -300,7 +300,8 @@ impl<'a> Pass<'a> {
                     let place = (client, number + 1, before);
                     match self.judge(place, &bytes, record.as_ref(), findings.take()).await? {
                         Judged::Decided(verdict) => verdict,
-                        // It stops its client alone, for others may not have claimed what it says.
+                        // A waiting manifest stops only its client: its claim may be false, and others have not made
+                        // it.
                         Judged::Waits(evidence) if self.is_alone => return Err(JobError::StateLost { evidence }),
                         Judged::Waits(evidence) => {
                             self.refused.push((layout::manifest(client, number + 1), evidence));
@@ -335,12 +336,11 @@ impl<'a> Pass<'a> {
         Ok(())
     }
 
-    /// An answer to a manifest that this root has not decided was given by a newer root. If that is not there any more,
-    /// nothing is written.
+    /// Fails if a receipt shows that a newer root, which is gone, has decided this manifest: the state is lost then.
     async fn refuse_older_state(&self, client: ClientId, number: u64) -> Result<(), JobError> {
         let newest = view::newest_heads(self.host.store).await?;
         if newest.state.heads.get(&client).is_some_and(|head| head.number >= number) {
-            // Another ingest was faster; this pass will lose, and be repeated.
+            // Another ingest was faster: this pass will lose its commit and be repeated.
             return Ok(());
         }
         let name = layout::receipt(client, number);
@@ -352,14 +352,14 @@ impl<'a> Pass<'a> {
     }
 }
 
-/// So often a pass is begun again before others are left to it.
+/// How often a pass is begun again before the job gives up.
 const ATTEMPTS: u32 = 64;
-/// Manifests of one client that one root decides, so that the root's runs stay small.
+/// Manifests of one client that one root decides at most, so that the root's runs stay small.
 const MANIFESTS: usize = 16;
-/// Manifests after which one root has enough to decide, and entries.
+/// Manifests, and index entries, after which one root has enough to decide.
 const DECISIONS: usize = 256;
 const ENTRIES: usize = 1 << 20;
-/// Hence what clients send never fills a segment: an id of a table takes 24 bytes.
+/// Therefore what clients send never fills a segment: an id in a table takes 24 bytes.
 const _: () = assert!(ENTRIES as u64 + MANIFEST_TABLES / 24 < SEGMENT_ENTRIES);
-/// Clients that are looked at together.
+/// Clients examined at the same time.
 const CLIENTS: usize = 64;

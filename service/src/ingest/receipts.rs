@@ -1,4 +1,4 @@
-//! Receipts: the answers that roots owe.
+//! Receipts: the answers to decided manifests.
 
 use bytes::Bytes;
 use copal_engine::id::ClientId;
@@ -14,8 +14,8 @@ use crate::host::Host;
 use crate::objects::{self, Call};
 
 impl Pass<'_> {
-    /// Writes the answers to what the base has decided and these clients were not told. Answers are written in order: if
-    /// the last one is there, all are.
+    /// Writes receipts of decisions in the base that these clients lack. They are written in order: the last implies
+    /// all.
     pub(super) async fn write_missing_receipts(&self, clients: impl Iterator<Item = ClientId>) -> Result<(), JobError> {
         let heads = clients.filter_map(|client| Some((client, self.view.state.heads.get(&client)?)));
         let calls = heads.map(|(client, head)| -> Call<'_, ()> { Box::pin(self.write_missing_to(client, head)) });
@@ -34,7 +34,7 @@ impl Pass<'_> {
     }
 }
 
-/// Writes answers, those to one client one after another.
+/// Writes receipts; those of one client one after another.
 pub(super) async fn write_receipts(host: &Host<'_>, answers: &[Receipt]) -> Result<(), JobError> {
     let of_client = answers.chunk_by(|a, b| a.client == b.client);
     let calls = of_client.map(|answers| -> Call<'_, ()> {
@@ -48,7 +48,7 @@ pub(super) async fn write_receipts(host: &Host<'_>, answers: &[Receipt]) -> Resu
     objects::together(calls).await.map(|_| ())
 }
 
-/// The answer to a decision, with the time at which it was decided.
+/// The receipt for a decision, with the time of the decision.
 pub(crate) fn receipt(client: ClientId, decision: &Decision, root: u64, time: Time, by: IngestBy) -> Receipt {
     Receipt {
         client,
@@ -64,7 +64,7 @@ pub(crate) fn receipt(client: ClientId, decision: &Decision, root: u64, time: Ti
     }
 }
 
-/// Two ingests may answer the same decision at once; the first answer stands, they say the same.
+/// Writes a receipt. If two ingests answer the same decision, both receipts say the same and the first stays.
 pub(crate) async fn write_receipt(host: &Host<'_>, receipt: &Receipt) -> Result<(), JobError> {
     let name = layout::receipt(receipt.client, receipt.number);
     host.store.create(&objects::key(name), Bytes::from(receipt.encode())).await?;

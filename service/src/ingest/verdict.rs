@@ -1,4 +1,4 @@
-//! Verdict: what is decided about one manifest, and what a rejection has to look for first.
+//! Verdict: the decision about one manifest, and what ingest examines before it rejects one.
 
 use std::collections::BTreeSet;
 
@@ -15,15 +15,15 @@ use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::view;
 
-/// What becomes of a manifest.
+/// The decision about a manifest.
 pub(super) enum Judged {
     Decided(Verdict),
-    /// It is decided once the state is there that it tells of; in words.
+    /// The manifest waits for a state that it names and that is missing; says so in words.
     Waits(String),
 }
 
 impl Pass<'_> {
-    /// Decides about one manifest of a chain, and takes what it brings if it is accepted.
+    /// Decides one manifest of a chain, and applies it if it is accepted.
     pub(super) async fn judge(
         &mut self,
         (client, number, before): (ClientId, u64, ObjectHash),
@@ -54,8 +54,8 @@ impl Pass<'_> {
         if claim.proven.is_some() && proven.is_empty() {
             return rejected(Reason::BadSignature, "the owner has not signed the packs it calls proven");
         }
-        // What a client has seen was there. If it is not there any more the state may be lost, or the client lies: it waits,
-        // and stops nobody else.
+        // A root that a client has seen existed. If it is missing now, either the state is lost or the client lies. So
+        // this manifest waits, and other clients continue.
         if let Some((seen, _)) = verified.manifest.root_seen
             && seen > self.view.number()
         {
@@ -106,8 +106,8 @@ impl Pass<'_> {
         Ok(Judged::Decided(verdict))
     }
 
-    /// What does not resolve may have been accepted by a root that is lost: a rejection is final, and so it looks for the
-    /// answers that others got who write to the domain.
+    /// A rejection is final. The root that accepted the missing ids may be lost, so this examines the
+    /// receipts of all clients that write to the domain, and fails if one shows that a newer root is lost.
     async fn refuse_rejection_by_older_state(&mut self, domain: DomainId) -> Result<(), JobError> {
         self.view.load_snapshots(self.host.store).await?;
         let snapshots = self.view.state.snapshots.iter();

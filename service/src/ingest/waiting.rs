@@ -1,4 +1,4 @@
-//! Waiting: what clients have claimed and nobody has decided yet, looked at for many of them at the same time.
+//! Waiting: manifests that clients have written and no root has decided, examined for many clients at the same time.
 
 use bytes::Bytes;
 use copal_engine::client::ClientRecord;
@@ -14,41 +14,41 @@ use crate::clients;
 use crate::error::JobError;
 use crate::objects::{self, Call};
 
-/// What waits of a client, as it was found before anything was decided.
+/// A client's undecided manifests, as found before anything is decided.
 pub(super) struct Waiting {
     pub(super) client: ClientId,
     pub(super) manifest: Glimpse,
     /// The client's record; an error if it cannot be believed.
     pub(super) record: Result<Option<ClientRecord>, JobError>,
-    /// What of it is stored once only.
+    /// Missing copies of that record.
     pub(super) missing: Vec<clients::Copy>,
-    /// The domain that the manifest names and the client may write to, if it is what it seems to be.
+    /// The domain that the manifest names, if its signature is valid and the client may write to the domain.
     pub(super) domain: Option<DomainId>,
-    /// What was found of its packs, if these are few and their tables small.
+    /// The findings about its packs, if these are few and their tables small.
     pub(super) findings: Option<Findings>,
     /// The manifest after it.
     pub(super) next: Glimpse,
-    /// Whether the manifest has an answer, though the root has not decided it.
+    /// Whether the manifest has a receipt although the root has not decided it.
     pub(super) is_answered: bool,
 }
 
-/// What was seen of a manifest before it is its turn: so much is held of many at once.
+/// What is read of a manifest before its turn. Kept small, because many are held at once.
 pub(super) enum Glimpse {
     Absent,
     Read(Claimed),
-    /// It is read when it is its turn.
+    /// Not read yet; it is read at its turn.
     Large,
 }
 
-/// A manifest as it lies in the store.
+/// A manifest in the store.
 pub(super) struct Claimed {
     pub(super) hash: ObjectHash,
-    /// Nothing of one that is longer than any manifest.
+    /// None if it is longer than any manifest may be.
     pub(super) bytes: Option<Bytes>,
 }
 
 impl Pass<'_> {
-    /// Looks at the same time what waits of several clients.
+    /// Examines several clients at the same time; leaves out those without an undecided manifest.
     pub(super) async fn look(&self, clients: &[ClientId]) -> Result<Vec<Waiting>, JobError> {
         let calls = clients.iter().map(|client| -> Call<'_, _> { Box::pin(self.look_at(*client)) });
         Ok(objects::together(calls).await?.into_iter().flatten().collect())
@@ -83,7 +83,7 @@ impl Pass<'_> {
         Ok(Some(waiting))
     }
 
-    /// Whether there is an answer to a manifest.
+    /// Whether a manifest has a receipt.
     pub(super) async fn is_answered(&self, client: ClientId, number: u64) -> Result<bool, JobError> {
         Ok(self.host.store.stat(&objects::key(layout::receipt(client, number))).await?.is_some())
     }
@@ -97,7 +97,7 @@ impl Pass<'_> {
         Ok(self.read_claimed(&name, stat.length).await?.map_or(Glimpse::Absent, Glimpse::Read))
     }
 
-    /// A manifest of which that much was seen; none if there is none.
+    /// The manifest behind a glimpse, read now if it was too large before; none if it is absent.
     pub(super) async fn read_glimpsed(
         &self,
         client: ClientId,
@@ -111,14 +111,14 @@ impl Pass<'_> {
         }
     }
 
-    /// Reads a manifest; none if there is none.
+    /// Reads a manifest; none if it does not exist.
     async fn read_manifest(&self, client: ClientId, number: u64) -> Result<Option<Claimed>, JobError> {
         let name = layout::manifest(client, number);
         let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else { return Ok(None) };
         self.read_claimed(&name, stat.length).await
     }
 
-    /// Reads what was claimed; of what is longer than any manifest only the hash, piece by piece.
+    /// Reads a manifest. If it is longer than any manifest may be, only hashes it, piece by piece.
     async fn read_claimed(&self, name: &str, length: u64) -> Result<Option<Claimed>, JobError> {
         if length > MANIFEST_BYTES {
             let hash = objects::hash(self.host.store, name, length).await?;
@@ -129,7 +129,7 @@ impl Pass<'_> {
     }
 }
 
-/// No manifest is longer: a record and what surrounds it.
+/// No manifest is longer: the record limit, and room for what surrounds the record.
 const MANIFEST_BYTES: u64 = (RECORD_BYTES + (64 << 10)) as u64;
-/// Bytes of a manifest that is read before it is its turn.
+/// Manifests up to this length are read before their turn.
 const SMALL: u64 = 64 << 10;

@@ -1,4 +1,4 @@
-//! Changes: what a plan makes of one domain's part of the state: its segments, packs and marks.
+//! Changes: applies a plan to one domain's segments, packs and marks.
 
 use core::iter::Peekable;
 use std::collections::{BTreeMap, HashSet, btree_map};
@@ -19,7 +19,7 @@ use crate::error::JobError;
 use crate::view;
 
 impl Part<'_> {
-    /// Replaces the segments that hold something removed or moved.
+    /// Replaces the segments that hold removed or moved entries.
     pub(super) async fn change_segments(
         &self,
         inventory: &Inventory<'_>,
@@ -31,7 +31,7 @@ impl Part<'_> {
         if plan.removed.iter().next().is_none() && moved.blocks.is_empty() {
             return Ok(());
         }
-        // A copied block keeps exactly the entries that were present in it.
+        // A copied block keeps exactly the entries that were present in its original.
         let staying: HashSet<(PackId, u32, u16)> = inventory
             .copies()
             .filter(|(copy, _)| !moved.blocks.is_empty() && !plan.removed.has(*copy))
@@ -52,7 +52,7 @@ impl Part<'_> {
         let mut parts: Vec<(Option<ObjectHash>, &Segment<Bytes>)> = fresh.iter().map(|fresh| (None, fresh)).collect();
         parts.extend(self.view.segments_by_size(self.domain).into_iter().map(|(hash, segment)| (Some(hash), segment)));
         for group in groups(&parts, self.options.segment_most) {
-            // A large segment of which nothing leaves stays.
+            // A large segment that loses nothing stays.
             if let [(Some(_), segment)] = group
                 && segment.entries().all(|entry| stays(&entry))
             {
@@ -66,7 +66,8 @@ impl Part<'_> {
             }
             if let Some(merged) = merged {
                 proposal.delta.segments.insert((self.domain, merged.hash), Some(merged.record));
-                // At once: all of a domain do not fit into memory. If no root names it, the run dooms it.
+                // Stored at once: all segments of a domain do not fit into memory. If no root names it, the run dooms
+                // it.
                 if view::is_superseded(self.host.store, self.view).await? {
                     let evidence = format!("{} is not the newest any more", layout::root(self.view.number()));
                     return Err(JobError::StateLost { evidence });
@@ -77,7 +78,7 @@ impl Part<'_> {
         Ok(())
     }
 
-    /// Dooms packs that nothing present lies in any more, and records the new ones.
+    /// Dooms packs without present entries, and records the new packs.
     pub(super) fn change_packs(
         &self,
         inventory: &Inventory<'_>,
@@ -97,7 +98,7 @@ impl Part<'_> {
         }
     }
 
-    /// Writes what changed in the overlay, at once: there may be a mark for every entry.
+    /// Writes the changed marks at once, because there may be one for every entry.
     pub(super) async fn change_overlay(
         &self,
         inventory: &Inventory<'_>,
@@ -113,7 +114,7 @@ impl Part<'_> {
         Err(JobError::StateLost { evidence: format!("a run that {} names is gone", layout::root(number)) })
     }
 
-    /// What changes in the overlay. Copies of one id in one pack share a record: the mildest stands.
+    /// The marks that change. Copies of one id in one pack share a mark, with only the bits that all of them have.
     fn new_marks(&self, inventory: &Inventory<'_>, plan: &Plan, moved: &Moved) -> NewMarks<'_> {
         let mut changes = Changes {
             marks: NewMarks::new(self.host.scratch),
@@ -130,7 +131,7 @@ impl Part<'_> {
                 let record = record_of(plan.marks.get(copy), inventory.pack_of(&item).is_healthy);
                 take(&mut of_id, new_tag, record);
             }
-            // What leaves a pack leaves its mark behind, unless another copy of the id in it stays.
+            // A copy that leaves a pack removes its mark there, unless another copy of the id stays in the pack.
             if is_gone || new_tag != tag {
                 left.push(tag);
             }
@@ -156,19 +157,19 @@ impl Part<'_> {
         changes.finish()
     }
 
-    /// What changes in the marks of ids that have, or had, no copy.
+    /// The changed marks of ids without copies, or that had none before.
     fn marks_without_copies(&self, inventory: &Inventory<'_>, plan: &Plan) -> BTreeMap<Copied, Mark> {
         let overlay = self.view.indexes[&self.domain].overlay();
         let mut changed = BTreeMap::new();
-        // What was lost and is not needed any more, or is there again, is forgotten; but below a page that cannot be
-        // read nobody knows what is needed.
+        // Drops lost marks of ids that are not needed or are back. Below an unreadable page nobody knows what is
+        // needed.
         let is_absent = |id: &ChunkId| plan.absent.binary_search(id).is_ok();
         for ((id, tag), _) in overlay.marks().filter(|((id, tag), _)| *tag == PackTag::NONE && !is_absent(id)) {
             if plan.unread.is_empty() || inventory.graph.number(&id).is_some() {
                 changed.insert((id, tag), Mark::default());
             }
         }
-        // What is lost since long is lost since then.
+        // An id that is marked already keeps the time of its loss.
         let bits = Bits::LOST | Bits::WANTED;
         for id in plan.absent.iter().filter(|id| overlay.bits(id, PackTag::NONE) != bits) {
             changed.insert((*id, PackTag::NONE), Mark { time: self.now, bits });
@@ -177,7 +178,7 @@ impl Part<'_> {
     }
 }
 
-/// New marks from two sources that ascend.
+/// Merges new marks from two ascending sources.
 struct Changes<'a> {
     marks: NewMarks<'a>,
     beside: Peekable<btree_map::IntoIter<Copied, Mark>>,
@@ -201,7 +202,7 @@ fn is_other(old: &Mark, new: &Mark) -> bool {
     old.bits != new.bits || (!new.bits.is_empty() && old.time != new.time)
 }
 
-/// Adds the record of a copy to those of its id.
+/// Adds the mark of a copy to those of its id.
 fn take(records: &mut Vec<(PackTag, Mark)>, tag: PackTag, record: Mark) {
     match records.iter_mut().find(|(of, _)| *of == tag) {
         Some((_, shared)) => {
@@ -212,8 +213,7 @@ fn take(records: &mut Vec<(PackTag, Mark)>, tag: PackTag, record: Mark) {
     }
 }
 
-/// Segments that are merged into one each: neighbours, the smallest first, as long as they have few enough entries
-/// together.
+/// Groups neighbouring segments, the smallest first, up to `most` entries per group. Each group is merged into one.
 fn groups<'a, 'b>(
     parts: &'a [(Option<ObjectHash>, &'b Segment<Bytes>)],
     most: u64,
@@ -234,7 +234,7 @@ fn groups<'a, 'b>(
     groups
 }
 
-/// What the overlay says of a copy that stays. Whether it is lost follows from its pack alone.
+/// The mark of a copy that stays. Whether it is lost depends on its pack alone.
 fn record_of(mark: copal_engine::mark::Mark, is_healthy: bool) -> Mark {
     let mut bits = Bits::NONE;
     if mark.flagged.is_some() {

@@ -1,5 +1,5 @@
-//! Copies: packs that a run has written below `moved/` and that no root names yet. Whoever wins the next root, what was
-//! copied once is not copied again: the next decision uses it or dooms it.
+//! Copies: packs that a run has written below `moved/` and that no root names yet. If another writer wins the next
+//! root, the next decision uses these copies or dooms them; nothing is copied twice.
 
 use std::collections::BTreeMap;
 
@@ -12,18 +12,17 @@ use copal_engine::time::Time;
 use super::garbage::Stored;
 use crate::view::View;
 
-/// Where a block lies: its pack, and where it starts in it.
+/// The place of a block: its pack, and its offset there.
 pub(super) type BlockPlace = (PackId, u32);
 
 /// Packs that a run has written.
 #[derive(Default)]
 pub(super) struct Copies {
     packs: BTreeMap<PackId, NewPack>,
-    /// Where the copy of a block lies.
+    /// From each copied block to its copy.
     blocks: BTreeMap<BlockPlace, BlockPlace>,
 }
 
-/// A pack that was written.
 pub(super) struct NewPack {
     length: u64,
     pub(super) table: PackTable,
@@ -47,22 +46,21 @@ impl NewPack {
 }
 
 impl Copies {
-    /// Whether the run has written nothing that still counts.
+    /// Whether the run has no written pack that still counts.
     pub(super) fn is_empty(&self) -> bool {
         self.packs.is_empty()
     }
 
-    /// The packs.
     pub(super) fn packs(&self) -> &BTreeMap<PackId, NewPack> {
         &self.packs
     }
 
-    /// Where the copy of a block lies, if there is one.
+    /// The place of a block's copy, if there is one.
     pub(super) fn of(&self, block: BlockPlace) -> Option<BlockPlace> {
         self.blocks.get(&block).copied()
     }
 
-    /// Notes a pack; `sources` are the blocks it holds copies of, in order.
+    /// Notes a written pack; `sources` are the blocks that it holds copies of, in order.
     pub(super) fn add(&mut self, id: PackId, length: u64, table: PackTable, sources: impl Iterator<Item = BlockPlace>) {
         for (source, row) in sources.zip(&table.blocks) {
             self.blocks.insert(source, (id, row.offset));
@@ -70,8 +68,7 @@ impl Copies {
         self.packs.insert(id, NewPack { length, table });
     }
 
-    /// Forgets packs that are not this run's own any more: a run that slept for long may find its copies doomed as
-    /// orphans, deleted, or taken up by a rebuild.
+    /// Drops packs that are not this run's any more: doomed as orphans, deleted, or taken by a rebuild while it slept.
     pub(super) fn keep_own(&mut self, view: &View, stored: &Stored) {
         self.packs.retain(|id, pack| {
             stored.length(&layout::pack(Place::Moved, *id)) == Some(pack.length)
@@ -82,7 +79,7 @@ impl Copies {
         self.blocks.retain(|_, (pack, _)| packs.contains_key(pack));
     }
 
-    /// Forgets all: a root has decided about them.
+    /// Drops all, because a root has decided about them.
     pub(super) fn clear(&mut self) {
         self.packs.clear();
         self.blocks.clear();

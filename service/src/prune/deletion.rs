@@ -1,5 +1,5 @@
-//! Deletion: what a root lists as doomed is recorded, deleted, and then cleared by whoever has deleted it. A list makes no
-//! name one to delete: what the state still needs stays, whoever doomed it.
+//! Deletion: records doomed names, deletes their objects, and clears the names. The prune that deletes an object also
+//! clears its name. An object that the state still needs stays, whoever doomed it.
 
 use std::collections::BTreeSet;
 
@@ -20,12 +20,12 @@ use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::{self, Parts, View};
 
-/// Names that are doomed no more.
+/// Names that stop being doomed.
 #[derive(Default)]
 pub(super) struct Cleared {
-    /// Their objects are gone, deleted by who says so.
+    /// Names whose objects this prune has deleted.
     gone: Vec<Prunable>,
-    /// Their objects are needed, and who doomed them was wrong.
+    /// Names whose objects are needed: dooming them was wrong.
     spared: Vec<Prunable>,
 }
 
@@ -41,16 +41,17 @@ pub(super) fn doom(view: &View, name: Prunable, now: Time, proposal: &mut Propos
     proposal.delta.doomed.insert(name, Some(doomed));
 }
 
-/// What the next root dooms.
+/// The names that the next root dooms.
 pub(super) fn doomed_by(proposal: &Proposal) -> impl Iterator<Item = Prunable> + '_ {
     let doomed = proposal.delta.doomed.iter().filter_map(|(name, record)| Some((name, record.as_ref()?)));
     doomed.filter(|(_, record)| record.state == DoomedState::Doomed).map(|(name, _)| *name)
 }
 
-/// Deletes the objects that a root lists as doomed, as far as nothing needs them. The names are recorded first, so that a
-/// rebuild of the state does not take one that is half deleted, and the root must still be there. Whoever writes states
-/// can doom: a pack that no prune has, neither this run (`own`) nor one that has left a record, stays until it is as old
-/// as an orphan, so that none goes that a client is about to name; those that are `claimed` stay.
+/// Deletes the doomed objects of a root that nothing needs. The names are recorded first, so that a rebuild takes no
+/// object that is half deleted, and the root must still exist.
+///
+/// Anybody who may write states may doom. So a pack doomed neither by this run (`own`) nor by a recorded prune stays
+/// until it is as old as an orphan: a client may be about to name it. Packs in `claimed` stay too.
 pub(super) async fn delete_doomed(
     host: &Host<'_>,
     (view, (root, hash)): (&View, (&Root, ObjectHash)),
@@ -111,7 +112,7 @@ pub(super) async fn delete_doomed(
     Ok(cleared)
 }
 
-/// Records names that a root dooms, so that every prune may delete them. The root was verified.
+/// Records names that a verified root dooms, so that every later prune may delete them.
 pub(super) async fn record(host: &Host<'_>, root: (u64, ObjectHash), names: &[Prunable]) -> Result<(), JobError> {
     let root_number = root.0;
     for names in names.chunks(Deletion::NAMES) {
@@ -123,7 +124,7 @@ pub(super) async fn record(host: &Host<'_>, root: (u64, ObjectHash), names: &[Pr
     Ok(())
 }
 
-/// What prunes have recorded, under this root or later ones, before they began to delete.
+/// The names in the deletion records of this root and later ones.
 async fn recorded_since(host: &Host<'_>, root: u64) -> Result<BTreeSet<Prunable>, JobError> {
     let first = format!("deletions/{root:020}");
     let mut recorded = BTreeSet::new();
@@ -138,12 +139,12 @@ async fn recorded_since(host: &Host<'_>, root: u64) -> Result<BTreeSet<Prunable>
     Ok(recorded)
 }
 
-/// Decisions belong to the newest root: another prune may have deleted and cleared meanwhile.
+/// Whether the view's root is not the newest any more. Then another prune may have deleted and cleared.
 pub(super) async fn is_superseded(host: &Host<'_>, view: &View) -> Result<bool, JobError> {
     Ok(view::read_parts(host.store, &Parts::NOTHING).await?.base() != view.base())
 }
 
-/// Turns the names that this writer has itself deleted into spent ones, and forgets that what stays was doomed.
+/// Marks the names deleted by this prune as spent, and removes spared names from the doomed list.
 pub(super) fn clear(view: &View, cleared: &Cleared, now: Time, proposal: &mut Proposal) {
     for name in &cleared.gone {
         let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: view.next_number() };

@@ -1,4 +1,4 @@
-//! One domain's part of a prune: the plan, and what is said of it.
+//! One domain's part of a prune: the plan, and the report about it.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use crate::host::Host;
 use crate::trust::Standings;
 use crate::view::View;
 
-/// What one domain's part works with.
+/// The inputs for one domain's part of a prune.
 pub(super) struct Part<'a> {
     pub(super) host: &'a Host<'a>,
     pub(super) view: &'a View,
@@ -33,38 +33,38 @@ pub(super) struct Part<'a> {
     pub(super) stored: &'a Stored,
     pub(super) domain: DomainId,
     pub(super) now: Time,
-    /// What the last rebuild has flagged stays for a while.
+    /// The last rebuild, whose flags are spared for a while.
     pub(super) rebuilt: Option<Rebuilt>,
     /// How far packs are believed.
     pub(super) standings: &'a Standings,
-    /// How long displaced copies stay at least.
+    /// The floor: how long displaced copies stay at least.
     pub(super) floor: Duration,
-    /// Whether this is the run's first root: what dies whole is freed before anything is copied.
+    /// Whether this is the run's first root: it frees what dies whole before anything is copied.
     pub(super) is_first: bool,
 }
 
-/// What the parts share, and what one run brings from root to root.
+/// What all domains share, and what a run carries from root to root.
 pub(super) struct Work<'a> {
-    /// Tables that were read.
+    /// Pack tables that were read.
     pub(super) tables: &'a mut Tables,
-    /// What was copied and is named by no root yet.
+    /// Blocks that were copied and that no root names yet.
     pub(super) copies: &'a mut Copies,
-    /// Packs of these that the next root names.
+    /// Packs of copies that the next root names.
     pub(super) used: BTreeSet<PackId>,
-    /// Bytes that may be copied now.
+    /// Bytes that may still be copied for this root.
     pub(super) allowance: u64,
-    /// Entries of blocks after which no more is.
+    /// Entries that may still be copied for this root.
     pub(super) entries: u64,
-    /// Bytes that were.
+    /// Bytes that were copied.
     pub(super) copied: &'a mut u64,
-    /// Bytes that should be, now or later.
+    /// Bytes that should be copied, now or later.
     pub(super) wanted: u64,
-    /// Whether something was put off because something else dies whole.
+    /// Whether copying was put off because other packs die whole.
     pub(super) has_put_off: bool,
 }
 
 impl Part<'_> {
-    /// Adds what this domain changes to the proposal.
+    /// Adds this domain's changes to the proposal.
     pub(super) async fn propose(
         &self,
         roots: &[ChunkId],
@@ -92,14 +92,13 @@ impl Part<'_> {
             let moved = move_blocks(self, &inventory, work, &plan).await?;
             rules.rewrite_most = rules.rewrite_most.saturating_sub(moved.bytes);
             if moved.is_full {
-                // What was copied before there was no room left may still do some good.
+                // What was copied before the disk was full may still be useful.
                 (is_full, rules.rewrite_most) = (true, 0);
             } else if moved.damaged.is_empty() {
                 work.wanted += wanted;
                 break (plan, moved);
             }
-            // What the plan removes may rely on a pack that has just been found damaged, or on its table: decide again
-            // without it.
+            // What the plan removes may rely on a damaged pack or its table: decide again without that pack.
             damaged.extend(moved.damaged.iter().map(|number| inventory.packs[*number as usize].id));
             if moved.damaged.iter().any(|number| inventory.packs[*number as usize].kind == PackKind::Tree) {
                 damaged.iter().for_each(|id| work.tables.doubt(*id));
@@ -123,7 +122,7 @@ impl Part<'_> {
         self.change_overlay(&inventory, &plan, &moved, proposal).await
     }
 
-    /// What lies in blocks of which so little is live, all together, that it is worth to write that anew.
+    /// The blocks with so little live data, all together, that it is worth writing that data anew.
     pub(super) async fn sparse(&self, roots: &[ChunkId], trapped_most: u32, most: u64) -> Result<Sparse, JobError> {
         self.verify_segments()?;
         let inventory = self.inventory(&mut Tables::default(), &mut Proposal::default()).await?;
@@ -141,7 +140,7 @@ impl Part<'_> {
             for item in copies.iter().map(|copy| inventory.copy(*copy)) {
                 let Some(id) = inventory.graph.id(item.id) else { continue };
                 live.push((
-                    // What is not met comes last.
+                    // Ids that the walk does not meet come last.
                     order.get(item.id as usize).wrapping_sub(1),
                     Live { block: sparse.blocks.len() as u32, ordinal: item.ordinal, id },
                 ));
@@ -186,7 +185,7 @@ impl Part<'_> {
         sabotage(plan, inventory, roots, rules)
     }
 
-    /// Notes which snapshots lose their root pages.
+    /// Notes the snapshots whose root pages this plan removes.
     fn bury_roots(&self, inventory: &Inventory<'_>, plan: &Plan, proposal: &mut Proposal) {
         let snapshots = self.view.state.snapshots.values().filter(|snapshot| snapshot.domain == self.domain);
         for root in snapshots.map(|snapshot| snapshot.root) {
@@ -240,6 +239,6 @@ impl Part<'_> {
     }
 }
 
-/// For a hundred bytes that are live so many may lie dead in blocks that live on: backups cannot be asked to upload
-/// everything again.
+/// Percentage: dead bytes in partly live blocks that may lie beside the live bytes. A limit is needed, because backups
+/// cannot be asked to upload everything again.
 const TRAPPED_MOST: u32 = 5;

@@ -1,4 +1,4 @@
-//! Garbage: objects that no root lists, names that were used up, roots older than the kept window.
+//! Garbage: objects that no root names (orphans), spent names, and roots older than the kept window.
 
 use core::slice;
 use core::time::Duration;
@@ -21,7 +21,7 @@ use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
 
-/// What the store holds of packs, segments and runs.
+/// The packs, segments and runs in the store.
 pub(super) struct Stored {
     objects: BTreeMap<Prunable, Stat>,
 }
@@ -31,7 +31,7 @@ impl Stored {
         let mut all = BTreeMap::new();
         for prefix in ["packs/", "moved/", "index/", "state/"] {
             for listed in objects::list(host.store, prefix).await? {
-                // What has another name was not made by anybody who writes here, and nobody deletes it.
+                // An object with another name was made by no writer of this format, and no job deletes it.
                 if let Some(name) = Prunable::parse(listed.key.as_str()) {
                     all.insert(name, listed.stat);
                 }
@@ -45,8 +45,8 @@ impl Stored {
     }
 }
 
-/// Lists objects as doomed that no root names and that are too old to belong to anything under way. Packs that a rebuild has
-/// left out stay as long after it, and for the grace period; so do the runs that it found, for what they tell another one.
+/// Dooms orphans: objects that no root names, too old for a running job. Packs that a rebuild has left out stay that
+/// long after it, and at least the grace period; so do runs, as evidence for another rebuild.
 pub(super) async fn doom_orphans(
     host: &Host<'_>,
     (view, claimed): (&View, &BTreeSet<PackId>),
@@ -74,7 +74,7 @@ pub(super) async fn doom_orphans(
             Prunable::Segment(hash) => {
                 view.state.segments.keys().chain(proposal.delta.segments.keys()).any(|(_, named)| *named == hash)
             }
-            // A root that cannot be read may name it.
+            // A root that cannot be read may name the run.
             Prunable::Run(hash) => named_runs.as_ref().is_none_or(|named| named.contains(&hash)),
         };
         let doomed = view.state.doomed.get(&name).map(|record| record.state);
@@ -94,7 +94,7 @@ pub(super) async fn doom_orphans(
     Ok(())
 }
 
-/// Drops spent names once nobody can come back with them.
+/// Drops spent names once no client can bring them back.
 pub(super) fn expire_spent(view: &View, now: Time, proposal: &mut Proposal) {
     for (name, record) in &view.state.doomed {
         if record.state == DoomedState::Spent && now.since(record.time) >= SPENT_AGE {
@@ -108,7 +108,7 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
     let mut listed = objects::list(host.store, "roots/").await?;
     listed.retain(|root| layout::root_number(root.key.as_str()).is_some());
     let now = host.now().await?;
-    // What is passed over is none of the roots that are kept.
+    // Passed-over roots do not count among the roots to keep.
     let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
     let newest = view::newest_number(host.store).await?;
     let passed = listed.len() - numbers.filter(|number| *number <= newest).count();
@@ -128,7 +128,7 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
             None => is_all_read = false,
         }
     }
-    // The newest lists first.
+    // The listing has the newest root first.
     old.reverse();
     for root in old {
         let runs = runs_of(host, root.key.as_str()).await?.unwrap_or_default();
@@ -139,7 +139,7 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
         for run in runs {
             let users = named.entry(run).or_default();
             *users = users.saturating_sub(1);
-            // What stays although nobody names it is an orphan once every root can be read.
+            // With an unreadable root, unnamed runs stay: they become orphans once every root can be read.
             if *users == 0 && is_all_read {
                 unnamed.push(objects::key(layout::state(run)));
             }
@@ -150,7 +150,7 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
     Ok(())
 }
 
-/// The runs that the roots name; none if one of these cannot be read.
+/// The runs that all roots name; none if a root cannot be read.
 pub(super) async fn runs_named(host: &Host<'_>) -> Result<Option<BTreeSet<ObjectHash>>, JobError> {
     let mut named = BTreeSet::new();
     for root in objects::list(host.store, "roots/").await? {
@@ -169,18 +169,18 @@ pub(super) fn named_by(view: &View) -> BTreeSet<Prunable> {
     runs.chain(view.state.segments.keys().map(|(_, hash)| Prunable::Segment(*hash))).collect()
 }
 
-/// The runs a root names, not any if it is gone meanwhile; none if it cannot be read.
+/// The runs that a root names; empty if the root is gone meanwhile, none if it cannot be read.
 pub(super) async fn runs_of(host: &Host<'_>, name: &str) -> Result<Option<Vec<ObjectHash>>, JobError> {
     let Some(number) = layout::root_number(name) else { return Ok(Some(Vec::new())) };
     let Some(bytes) = objects::read(host.store, name).await? else { return Ok(Some(Vec::new())) };
     let Ok(root) = Root::decode(number, &bytes) else { return Ok(None) };
     let runs = view::runs_named_by(host.store, &root).await?;
-    // Runs go after their root.
+    // Runs are deleted after their root, so unreadable runs of a deleted root do not matter.
     if runs.is_none() && !view::is_there(host.store, number, ObjectHash::of(&bytes)).await? {
         return Ok(Some(Vec::new()));
     }
     Ok(runs)
 }
 
-/// A name that was deleted is refused for so long.
+/// How long the name of a deleted object is refused.
 const SPENT_AGE: Duration = Duration::from_secs(90 * 24 * 3600);

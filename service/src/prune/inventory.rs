@@ -1,4 +1,4 @@
-//! Inventory: what a domain holds, as the index, the packs' tables and the overlay say.
+//! Inventory: what a domain holds, by its index, its packs' tables and its overlay.
 
 use std::collections::BTreeMap;
 
@@ -19,7 +19,7 @@ use crate::faults::{Fault, is_planted};
 use crate::objects::{self, Call};
 
 impl Part<'_> {
-    /// Whether the segments are what their names say. A flipped bit in an id would look like garbage and a loss at once.
+    /// Verifies the hashes of the segments. A flipped bit in an id would look like garbage and like a loss at once.
     pub(super) fn verify_segments(&self) -> Result<(), JobError> {
         let mut segments = self.view.segments_of(self.domain);
         match segments.find(|(hash, segment)| ObjectHash::of(segment.bytes()) != *hash) {
@@ -30,12 +30,12 @@ impl Part<'_> {
         }
     }
 
-    /// Everything the domain holds: packs with their tables, and the entries present. A pack that is gone or whose table
-    /// cannot be believed is noted in the proposal.
+    /// Everything the domain holds: its packs with their tables, and the present entries. Notes packs in the proposal
+    /// that are gone or whose table cannot be believed.
     ///
-    /// Tables carry no hash, and a reference that one of them has lost makes garbage of all below it. So the whole pack
-    /// vouches for a table if the pack is known to be damaged, or if what a page refers to is neither there nor known to
-    /// be lost: no root lets that happen.
+    /// Tables carry no hash, and one lost reference makes garbage of everything below it. So a table needs the hash of
+    /// the whole pack in two cases: the pack is known to be damaged, or one of its pages refers to an id that is
+    /// neither present nor known to be lost, which no root allows.
     pub(super) async fn inventory(
         &self,
         tables: &mut Tables,
@@ -59,7 +59,7 @@ impl Part<'_> {
         }
     }
 
-    /// The inventory as far as tables are believed now, and what is to be noted of packs.
+    /// The inventory with the tables believed now, and the changed pack records.
     async fn read_inventory(&self, tables: &mut Tables) -> Result<(Inventory<'_>, Changed), JobError> {
         let segments = self.view.segments_of(self.domain).map(|(_, segment)| segment.clone()).collect();
         let mut inventory = InventoryBuilder::new(segments, self.host.scratch)?;
@@ -96,8 +96,8 @@ impl Part<'_> {
         Ok((inventory.finish()?, changed))
     }
 
-    /// The table of a pack; none if it is not there as the state knows it, or cannot be read, or if the pack is to vouch
-    /// for it and does not.
+    /// The table of a pack. None if the pack is not there with its recorded length, if the table cannot be read, or if
+    /// a doubted pack does not have its hash.
     async fn read_table(
         &self,
         id: PackId,
@@ -114,15 +114,15 @@ impl Part<'_> {
         match read {
             Ok(table) => Ok(Some(table).filter(|of| (of.domain, of.kind) == (record.domain, record.kind))),
             Err(JobError::Damaged { .. }) => Ok(None),
-            // Gone since it was listed: if another prune has deleted it, this one has lost to it already.
+            // Gone after the listing. If another prune has deleted it, this prune has already lost to that one.
             Err(JobError::Store(StoreError::NotFound { .. })) => Ok(None),
-            // A check has found out that it is the pack that is at fault, and not the store.
+            // A check has already found that the pack is at fault, not the store.
             Err(error) if record.is_damaged => error.blame().map(|_| None),
             Err(error) => Err(error),
         }
     }
 
-    /// What the overlay says of each copy.
+    /// The overlay's mark of each copy.
     pub(super) fn marks(&self, inventory: &Inventory) -> Marks {
         let mut marks = Marks::new(self.host.scratch, inventory.entries());
         let mut noted = self.view.indexes[&self.domain].overlay().marks().peekable();
@@ -139,11 +139,11 @@ impl Part<'_> {
     }
 }
 
-/// What is to be noted of packs.
+/// Changed pack records.
 type Changed = BTreeMap<PackId, Option<PackRecord>>;
 
 /// Everything a domain holds, over mapped segments.
 pub(super) type Inventory<'a> = copal_engine::mark::Inventory<'a, Bytes>;
 
-/// Tables that are read at the same time.
+/// Tables read at the same time.
 const TABLES: usize = 256;

@@ -1,4 +1,4 @@
-//! Kept: which pages a prune follows, and which snapshots cannot come back.
+//! Kept: the root pages from which a prune marks, and the snapshots that cannot come back.
 
 use core::time::Duration;
 use std::cmp::Reverse;
@@ -12,7 +12,7 @@ use crate::faults::{Fault, is_planted};
 use crate::policy::Guarded;
 use crate::view::View;
 
-/// The root pages of what is kept of a domain, the newest first; of what was forgotten, those that are guarded.
+/// The root pages of a domain's kept snapshots and of guarded forgotten ones, the newest first.
 pub(super) fn roots_of(view: &View, domain: DomainId, now: Time, grace: Duration, guarded: &Guarded) -> Vec<ChunkId> {
     let snapshots = view.state.snapshots.iter().filter(|(_, snapshot)| snapshot.domain == domain);
     let is_missed = |of: &SnapshotRecord| is_planted(Fault::UndeleteMissed) && of.state_time > of.accepted;
@@ -23,7 +23,7 @@ pub(super) fn roots_of(view: &View, domain: DomainId, now: Time, grace: Duration
     roots.into_iter().map(|(_, root)| root).collect()
 }
 
-/// Whether the pages of a snapshot are followed: it is kept, or it is a checkpoint that a later run may go on from.
+/// Whether prune marks from a snapshot: it is kept, and if it is a checkpoint, a later run may continue it.
 fn is_marked(view: &View, key: (ClientId, u64), now: Time, grace: Duration) -> bool {
     let snapshot = &view.state.snapshots[&key];
     if snapshot.state != SnapshotState::Kept {
@@ -40,8 +40,8 @@ fn is_marked(view: &View, key: (ClientId, u64), now: Time, grace: Duration) -> b
     !is_followed && !is_silent
 }
 
-/// Snapshots and checkpoints whose root page leaves the index cannot come back: forgotten ones are not undeleted any
-/// more, and a closed checkpoint is not opened again when its client wakes up.
+/// Marks snapshots and checkpoints as gone if their root page leaves the index. A gone snapshot cannot be undeleted,
+/// and a gone checkpoint stays closed when its client returns.
 pub(super) fn bury(view: &View, now: Time, proposal: &mut Proposal) {
     for (key, snapshot) in &view.state.snapshots {
         let is_removed = proposal.removed_ids.contains(&(snapshot.domain, snapshot.root));
@@ -53,5 +53,5 @@ pub(super) fn bury(view: &View, now: Time, proposal: &mut Proposal) {
     }
 }
 
-/// A checkpoint of a client that was silent for so long is closed.
+/// A checkpoint is closed after its client was silent for this long.
 const CHECKPOINT_SILENCE: Duration = Duration::from_secs(30 * 24 * 3600);

@@ -1,5 +1,5 @@
-//! Prune: frees what no kept snapshot needs, beside running backups and without keys. Flags first, removes after the
-//! grace period, lists as doomed before deleting, and forgets a name only after it was deleted.
+//! Prune: frees what no kept snapshot needs, without keys and while backups run. It flags entries, removes them after
+//! the grace period, lists objects as doomed before it deletes them, and clears a doomed name only after the deletion.
 
 mod changes;
 mod copies;
@@ -35,34 +35,33 @@ use crate::view::{self, Parts};
 use domain::Part;
 use kept::roots_of;
 
-/// How a prune goes about it.
+/// Options of a prune.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// How long something stays flagged before it is removed. Zero only for a repository known to be idle.
+    /// How long an entry stays flagged before it is removed. Zero only for a repository known to be idle.
     pub grace: Duration,
-    /// Bytes that may be copied into new packs.
+    /// How many bytes may be copied into new packs in all.
     pub repack_most: u64,
-    /// Bytes that are copied before a root decides about them: so much room is needed, and so much an interruption costs.
+    /// How many bytes are copied per root. So much free space is needed, and so much work an interruption costs.
     pub repack_step: u64,
-    /// Entries of packs that are copied before a root decides about them: so much memory is needed.
+    /// How many index entries are copied per root; this bounds the memory.
     pub repack_entries: u64,
     /// Whether nothing is written.
     pub is_dry_run: bool,
-    /// Segments are merged up to so many entries.
+    /// Compact merges segments up to so many entries.
     pub segment_most: u64,
-    /// For a hundred bytes that are live so many may lie dead beside them, in blocks of their own, before packs are
-    /// rewritten.
+    /// Percentage: dead bytes in blocks of their own that may lie beside the live bytes before packs are repacked.
     pub dead_most: u32,
-    /// Sizes packs should have: data, tree.
+    /// Target pack sizes in bytes: data, tree.
     pub pack_target: [u64; 2],
-    /// When to come to an end: no further root is begun then, nor another domain.
+    /// The time budget. Once it is over, no further root and no further domain is begun.
     pub budget: Budget,
-    /// Whether a plan is kept in `reports/plan/` before anything is removed or deleted.
+    /// Whether a plan is written to `reports/plan/` before anything is removed or deleted.
     pub keeps_plan: bool,
 }
 
 impl Options {
-    /// The usual: a day of grace, no limit on copying.
+    /// The defaults: 24 hours of grace, no limit on copying.
     pub fn new(pack_target: [u64; 2]) -> Self {
         Self {
             grace: GRACE,
@@ -79,7 +78,7 @@ impl Options {
     }
 }
 
-/// How long what nothing needs stays: as the policy in force says, a day without one.
+/// The grace period of the policy in force; 24 hours without a policy.
 pub async fn grace(host: &Host<'_>) -> Result<Duration, JobError> {
     let view = view::read_parts(host.store, &Parts::NOTHING).await?;
     Ok(policy::current(host, &view).await?.map_or(GRACE, |(_, policy)| policy.grace()))
@@ -89,13 +88,13 @@ pub async fn grace(host: &Host<'_>) -> Result<Duration, JobError> {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Report {
-    /// Index entries that nothing kept needs any more, flagged for the first time.
+    /// Index entries that no kept snapshot needs any more, flagged for the first time.
     pub entries_flagged: u64,
     /// Index entries removed.
     pub entries_removed: u64,
     /// Index entries that backups are asked to upload again.
     pub entries_wanted: u64,
-    /// Packs listed as doomed because nothing present lies in them.
+    /// Packs listed as doomed because they hold no present entry.
     pub packs_dead: u64,
     /// Packs whose live blocks were copied into new ones.
     pub packs_rewritten: u64,
@@ -103,86 +102,86 @@ pub struct Report {
     pub bytes_copied: u64,
     /// Objects nothing refers to, listed as doomed.
     pub orphans: u64,
-    /// Objects listed as doomed that the state still needs: they stay, and are doomed no more.
+    /// Doomed objects that the state still needs: they stay, and are no longer doomed.
     pub spared: u64,
     /// Objects deleted.
     pub objects_deleted: u64,
     /// Bytes of objects deleted.
     pub bytes_deleted: u64,
-    /// Bytes of packs that the plan frees, copies written anew subtracted.
+    /// Bytes of packs that the plan frees, minus the bytes it writes again as copies.
     pub bytes_planned: u64,
-    /// Bytes that another prune will free once the grace period is over.
+    /// Bytes that a later prune will free once the grace period is over.
     pub bytes_pending: u64,
-    /// When it is over for the first of them.
+    /// When the first of the pending bytes leave their grace period.
     #[serde(with = "nanoseconds")]
     pub pending_from: Option<Time>,
     /// Bytes of blocks without any present entry, in packs that stay.
     pub dead_bytes: u64,
-    /// Bytes of dead entries in blocks that live on.
+    /// Bytes of dead entries in blocks that also hold live entries.
     pub trapped_bytes: u64,
-    /// Of the dead bytes, about what stays when the grace period is over for everything: in packs too full to be copied.
+    /// About how many dead bytes stay after every grace period is over, in packs too full to be copied.
     pub dead_for_good: u64,
-    /// Of the trapped bytes those that stay then: freed only when the blocks are written anew.
+    /// Trapped bytes that stay then. They are freed only when their blocks are written anew.
     pub trapped_for_good: u64,
-    /// Copies of what is needed that lie beside older ones in packs that nobody has proven. They stay until somebody with
-    /// the key has opened them; many of them mean that a client claims what it does not hold.
+    /// Needed copies beside older ones, in unproven packs. They stay until somebody with the key has opened them. Many
+    /// of them mean that a client claims data it does not hold.
     pub unproven_copies: u64,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
-    /// Pages whose references cannot be read: nothing is removed in their domain until they are healed.
+    /// Pages whose references cannot be read. Until they are healed, nothing is removed in their domain.
     pub unread: u64,
-    /// Forgotten snapshots that are not removed: they lie within the policy's floor, or their series is held.
+    /// Forgotten snapshots that are not removed, because the policy's floor or a hold protects them.
     pub protected: u64,
     /// Suspicious snapshots that nobody has released.
     pub held: u64,
-    /// Bytes that were to be copied and were not: more than was allowed, or no room.
+    /// Bytes that should have been copied and were not, because of a limit or a full disk.
     pub bytes_postponed: u64,
-    /// Whether copying ended for want of room.
+    /// Whether copying stopped because the disk is full.
     pub is_full: bool,
-    /// Whether the budget was over before everything was done. What was decided counts; the next prune goes on.
+    /// Whether the budget was over before everything was done. What was decided counts; the next prune continues.
     pub is_unfinished: bool,
 }
 
-/// Runs one prune. What dies whole goes first: a root flags, removes and dooms, and the objects are deleted. Then live
-/// blocks of sparse packs are copied, step by step, each step with a root of its own. A last root clears.
+/// Runs one prune. First, a root flags, removes and dooms whatever dies whole, and the doomed objects are deleted. Then
+/// live blocks of sparse packs are copied in steps, each with a root of its own. A last root clears the deleted names.
 pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobError> {
     run::prune(host, options).await
 }
 
-/// What is needed of blocks that hold little of that.
+/// Blocks that hold little live data, and the live data in them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sparse {
     /// The blocks.
     pub blocks: Vec<SparseBlock>,
-    /// What is needed of them, in the order in which who reads the newest snapshot meets it.
+    /// The live chunks and pages, in the order in which a reader of the newest snapshot meets them.
     pub live: Vec<Live>,
-    /// About how many stored bytes that are.
+    /// About how many stored bytes are live.
     pub live_bytes: u64,
-    /// About how many stored bytes of these blocks are not needed.
+    /// About how many stored bytes of these blocks are dead.
     pub dead_bytes: u64,
 }
 
-/// A block that holds little of what is needed.
+/// A block that holds little live data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SparseBlock {
-    /// Its pack.
+    /// The block's pack.
     pub pack: PackId,
-    /// Where that lies.
+    /// The place of the pack: `packs/` or `moved/`.
     pub place: Place,
-    /// What it holds.
+    /// What the pack holds: data or tree pages.
     pub kind: PackKind,
-    /// The pack's length.
+    /// The pack's length in bytes.
     pub pack_length: u64,
-    /// Where the block starts.
+    /// The block's offset in the pack.
     pub offset: u32,
-    /// Its stored bytes.
+    /// The block's stored bytes.
     pub length: u32,
 }
 
 /// A chunk or page that is needed.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Live {
-    /// Its block, as a number in [`Sparse::blocks`].
+    /// The number of its block in [`Sparse::blocks`].
     pub block: u32,
     /// Its position in the block.
     pub ordinal: u16,
@@ -190,8 +189,8 @@ pub struct Live {
     pub id: ChunkId,
 }
 
-/// The blocks of a domain whose live part somebody with the key shall write anew, so that at most `trapped_most` percent
-/// of what is live is dead bytes in blocks that live on; of stored bytes `most` in all.
+/// The blocks of a domain whose live data a client with the key should write anew, so that at most `trapped_most`
+/// percent of the live bytes remain as dead bytes in partly live blocks. At most `most` stored bytes in all.
 pub async fn sparse(
     host: &Host<'_>,
     options: &Options,
@@ -215,7 +214,7 @@ pub async fn sparse(
 }
 
 impl Report {
-    /// Takes what a root has decided: deeds add up, of the state the latest word counts.
+    /// Adds the report of one root: counts of actions add up, values about the state are replaced.
     fn take(&mut self, now: Report) {
         *self = Report {
             entries_flagged: self.entries_flagged + now.entries_flagged,
@@ -235,7 +234,7 @@ impl Report {
     }
 }
 
-/// A time as reports hold it.
+/// Serialises a time as nanoseconds.
 mod nanoseconds {
     use copal_engine::time::Time;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -249,11 +248,11 @@ mod nanoseconds {
     }
 }
 
-/// How long something stays flagged by default.
+/// The default grace period.
 pub const GRACE: Duration = Duration::from_secs(24 * 3600);
-/// Bytes copied before a root says so.
+/// Bytes copied per root.
 const REPACK_STEP: u64 = 1 << 30;
-/// Entries copied before a root says so, of about 250 bytes each.
+/// Entries copied per root; each takes about 250 bytes of memory.
 const REPACK_ENTRIES: u64 = 1 << 20;
-/// What may lie dead in blocks of its own, in percent of what is live.
+/// Dead bytes in blocks of their own, in percent of the live bytes.
 const DEAD_MOST: u32 = 2;

@@ -1,4 +1,4 @@
-//! Needed: what a state names is not deleted, whatever its list of doomed names says.
+//! Needed: an object that the state names is not deleted, even if the state lists it as doomed.
 
 use std::collections::BTreeSet;
 
@@ -14,19 +14,19 @@ use crate::host::Host;
 use crate::objects;
 use crate::view::View;
 
-/// Who needs a doomed object.
+/// Whether a doomed object is needed.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    /// Nobody.
+    /// No.
     None,
-    /// The state.
+    /// Yes, the state needs it.
     Named,
-    /// Perhaps somebody: something that could tell cannot be read.
+    /// Unknown, because an object that could tell cannot be read.
     Unknown,
 }
 
-/// Who needs these objects. A segment is needed that the state names, a run that any root names, and a pack of which the
-/// state has a record or in which an entry of a segment lies that it names.
+/// Whether each of these objects is needed. A segment is needed if the state names it, a run if any root names it, and
+/// a pack if the state has a record of it or a segment has an entry in it.
 pub(super) async fn needs(
     host: &Host<'_>,
     view: &View,
@@ -55,7 +55,7 @@ pub(super) async fn needs(
     Ok(names.into_iter().map(|name| (name, need(&name))).collect())
 }
 
-/// Those of the packs in which entries of the index lie; none if a segment is gone, or is not what the state says of it.
+/// Those of the packs that hold index entries. None if a segment is gone, or differs from its record in the state.
 async fn with_entries(
     host: &Host<'_>,
     view: &View,
@@ -81,7 +81,7 @@ async fn with_entries(
     Ok(Some(found))
 }
 
-/// The packs in which the entries of a segment lie.
+/// Calls `each` with every pack that holds entries of a segment.
 async fn packs_of(
     host: &Host<'_>,
     hash: ObjectHash,
@@ -101,5 +101,5 @@ async fn packs_of(
     Ok(())
 }
 
-/// Rows of packs that are read at once: about 3 MiB.
+/// Rows of packs read at once: about 3 MiB.
 const ROWS: u32 = 1 << 16;

@@ -1,4 +1,4 @@
-//! Notes: what a run creates. If another writer wins, no root names that, and the run has to put it away again.
+//! Notes: remembers what a run creates, because the run must doom it if another writer wins and no root names it.
 
 use core::ops::Range;
 use std::sync::Mutex;
@@ -8,7 +8,7 @@ use bytes::Bytes;
 use copal_engine::layout::Prunable;
 use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 
-/// A store that remembers the segments and state runs that were asked of it.
+/// A store that remembers the segments and state runs it was asked to create.
 pub(super) struct Notes<'a> {
     store: &'a dyn Store,
     created: Mutex<Vec<Prunable>>,
@@ -19,7 +19,7 @@ impl<'a> Notes<'a> {
         Self { store, created: Mutex::default() }
     }
 
-    /// The names since the last call, also of what may not have been created.
+    /// The names noted since the last call. Some may not have been created.
     pub(super) fn take(&self) -> Vec<Prunable> {
         std::mem::take(&mut self.created.lock().expect("nothing panics while it holds the names"))
     }

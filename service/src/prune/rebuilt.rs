@@ -1,5 +1,5 @@
-//! Rebuilt: when the state was last folded anew. What a rebuild could not take is named by no root, however long it has been
-//! there. It was told to a person, who needs time to do something about it.
+//! Rebuilt: the time of the last rebuild. No root names the packs that a rebuild left out, however old they are. A
+//! person was told about them and needs time to act.
 
 use core::time::Duration;
 use std::collections::BTreeSet;
@@ -13,22 +13,22 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects::{self, Call};
 
-/// The last rebuild, while what it has left out or flagged must stay.
+/// The last rebuild, while what it left out or flagged must stay.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Rebuilt {
-    /// When it was; what it flagged, it flagged then or before.
+    /// When it was. Flags up to this time are its own or older.
     pub(super) time: Time,
-    /// When it is over.
+    /// When the protection ends.
     pub(super) until: Time,
 }
 
-/// The last rebuild if it is less than so long ago. Its root tells, and once that is deleted the record without names that
-/// was left with it. One that cannot be read may tell the same.
+/// The last rebuild, if it is younger than `age`. Evidence is its root, or, once the root is deleted, the deletion
+/// record without names that it left. An unreadable root or record counts as evidence.
 pub(super) async fn within(host: &Host<'_>, now: Time, age: Duration) -> Result<Option<Rebuilt>, JobError> {
     let is_young = |listed: &&Listed| now.since(Time(listed.stat.created.0)) < age;
     let roots = objects::list(host.store, "roots/").await?;
     let numbers: BTreeSet<u64> = roots.iter().filter_map(|root| layout::root_number(root.key.as_str())).collect();
-    // No root was ever made of the number before that of a rebuilt one.
+    // No root ever had the number before that of a rebuilt root.
     let is_first = |root: &&Listed| {
         let number = layout::root_number(root.key.as_str());
         number.is_some_and(|number| !numbers.contains(&number.wrapping_sub(1)))
@@ -43,7 +43,7 @@ pub(super) async fn within(host: &Host<'_>, now: Time, age: Duration) -> Result<
     Ok(last.map(|time| Rebuilt { time, until: until(time) }).filter(|rebuilt| now < rebuilt.until))
 }
 
-/// The time of a rebuild, if this tells of one.
+/// The time of a rebuild, if this object is evidence of one.
 async fn time_of(host: &Host<'_>, listed: &Listed, is_root: bool) -> Result<Option<Time>, JobError> {
     let created = Time(listed.stat.created.0);
     let name = listed.key.as_str();
@@ -61,5 +61,5 @@ async fn time_of(host: &Host<'_>, listed: &Listed, is_root: bool) -> Result<Opti
     Ok(is_told.then_some(created))
 }
 
-/// No record without names is longer.
+/// A record without names is no longer than this.
 const EMPTY_MOST: u64 = 1024;

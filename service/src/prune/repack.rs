@@ -1,5 +1,4 @@
-//! Repack: live blocks copied, as ciphertext, into new packs below `moved/`. No key is needed: a sealed block does not
-//! say which pack it lies in.
+//! Repack: copies live blocks, still sealed, into new packs in `moved/`. Needs no key: a sealed block names no pack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,20 +24,20 @@ use crate::objects;
 pub(super) struct Moved {
     /// The packs that hold the copies.
     pub(super) packs: BTreeSet<PackId>,
-    /// Where each copied block lies now, by its number in the inventory.
+    /// The place of each copied block's copy, by the block's number in the inventory.
     pub(super) blocks: BTreeMap<u32, BlockPlace>,
     /// Packs all of whose live blocks were copied.
     pub(super) emptied: Vec<u32>,
     /// Packs that were found damaged while reading.
     pub(super) damaged: Vec<u32>,
-    /// Bytes of blocks that were copied for it.
+    /// Bytes of the copied blocks.
     pub(super) bytes: u64,
-    /// Whether there was no room for more.
+    /// Whether the disk was full.
     pub(super) is_full: bool,
 }
 
 impl Moved {
-    /// A segment of all entries of the new packs; none if there are none.
+    /// A segment with all entries of the new packs; none without new packs.
     pub(super) fn segment(
         &self,
         host: &Host<'_>,
@@ -59,8 +58,8 @@ impl Moved {
     }
 }
 
-/// Copies the live blocks of the packs that a plan rewrites, but for those that were copied before. A pack whose bytes
-/// do not have its hash any more is left where it is: damage is not spread.
+/// Copies the live blocks of the packs that a plan rewrites, except blocks copied before. A pack whose bytes do not
+/// have its hash stays where it is, so that damage does not spread.
 pub(super) async fn move_blocks(
     part: &Part<'_>,
     inventory: &Inventory<'_>,
@@ -121,13 +120,13 @@ pub(super) async fn move_blocks(
     Ok(moved)
 }
 
-/// Where the table tells of each of the blocks; none if it does not know one of them.
+/// The table row of each block; none if the table lacks one of them.
 fn rows(table: &PackTable, blocks: &[BlockPlace]) -> Option<Vec<usize>> {
     let row = |(_, offset): &BlockPlace| table.blocks.binary_search_by_key(offset, |row| row.offset).ok();
     blocks.iter().map(row).collect()
 }
 
-/// The pack that blocks are copied into.
+/// The pack into which blocks are copied.
 struct Open<'a> {
     host: &'a Host<'a>,
     domain: DomainId,
@@ -136,9 +135,9 @@ struct Open<'a> {
     sessions: Vec<Vec<u8>>,
     blocks: Vec<Copied>,
     bytes: u64,
-    /// Bytes of the blocks of packs that were stored.
+    /// Bytes of the blocks in stored packs.
     copied: u64,
-    /// Whether one could not be stored.
+    /// Whether a pack could not be stored because the disk is full.
     is_full: bool,
 }
 
@@ -200,7 +199,7 @@ impl<'a> Open<'a> {
         Ok(())
     }
 
-    /// Stores the blocks in a pack; in several where one has no room for all: its size is not the only limit.
+    /// Stores the collected blocks as one pack, or as several: a pack's size is not its only limit.
     async fn close(&mut self, copies: &mut Copies) -> Result<(), JobError> {
         let (sessions, blocks) = (std::mem::take(&mut self.sessions), std::mem::take(&mut self.blocks));
         self.bytes = 0;

@@ -1,5 +1,5 @@
-//! Run: one prune from its first root to its last. Whoever else writes meanwhile, every decision belongs to the newest
-//! root; what this run has written is used by the next decision or doomed by it.
+//! Run: one prune from its first root to its last. Every decision is made on the newest root, whoever else writes
+//! meanwhile. The next decision uses what this run has written, or dooms it.
 
 use std::collections::BTreeSet;
 
@@ -49,7 +49,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         planned: 0,
         verified: Verified::default(),
     };
-    // Who has no end to fear looks at everything.
+    // Without a time budget, prune examines every domain.
     if options.budget.is_limited() && !options.is_dry_run {
         run.begins = progress::last(&host, JOB).await?;
     }
@@ -68,7 +68,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
     }
 }
 
-/// What a run knows, whatever root it decides on.
+/// The state of one prune, across all its roots.
 struct Run<'a> {
     host: &'a Host<'a>,
     notes: &'a Notes<'a>,
@@ -77,18 +77,18 @@ struct Run<'a> {
     copies: Copies,
     left_over: Vec<LeftOver>,
     standings: Standings,
-    /// What roots of this run doom.
+    /// Names that roots of this run doom.
     own: BTreeSet<Prunable>,
     report: Report,
     /// Bytes that may still be copied.
     may_copy: u64,
-    /// Bytes that were copied and not counted yet.
+    /// Bytes that were copied and are not in the report yet.
     copied: u64,
-    /// Whether nothing is decided but what makes room.
+    /// Whether only decisions that make room are taken, because the disk is full.
     is_lean: bool,
-    /// Where the next root begins: behind the domain that the last prune came to, if it did not come to all.
+    /// Where the next root begins: behind the domain where the last prune stopped, if it did not finish.
     begins: Progress,
-    /// The number of the root whose dooms a plan has told of.
+    /// The number of the root whose doomed names are already in a plan.
     planned: u64,
     verified: Verified,
 }
@@ -99,24 +99,24 @@ struct LeftOver {
     root: u64,
 }
 
-/// What an attempt wants to change, and what it says about it.
+/// The changes of one attempt, and the report about them.
 struct Decided {
     proposal: Proposal,
     report: Report,
-    /// Whether this root moved blocks, or put that off because something dies whole.
+    /// Whether this root moved blocks, or put copying off because packs die whole.
     has_more: bool,
-    /// The last domain it was decided about, if the budget was over before all were.
+    /// The last domain that was decided, if the budget was over before all were.
     after: Option<DomainId>,
 }
 
 impl Run<'_> {
-    /// Writes roots until nothing is left to be done.
+    /// Writes roots until nothing is left to do.
     async fn go(&mut self) -> Result<(), JobError> {
         let mut is_first = !self.begins.owes_rest;
         let mut lost = 0;
         while lost < ATTEMPTS {
             if self.options.budget.is_over() {
-                // Every root so far stands for itself: what it dooms and what it left are the next prune's.
+                // Every root so far is complete. The next prune deletes what is doomed and continues the rest.
                 self.report.is_unfinished = true;
                 return Ok(());
             }
@@ -129,7 +129,7 @@ impl Run<'_> {
                 lost += 1;
                 continue;
             }
-            // What an earlier root doomed, of this run or of one that was interrupted.
+            // Deletes what an earlier root doomed, of this run or of an interrupted one.
             let cleared = self.delete_doomed(&view, (&root, hash)).await?;
             if is_superseded(self.host, &view).await? {
                 lost += 1;
@@ -141,7 +141,7 @@ impl Run<'_> {
                 self.leave_over(view.next_number());
             }
             let decided = match decided {
-                // An index belongs to its root only as long as that is the newest.
+                // An index fits its root only while that is the newest.
                 Err(JobError::StateLost { .. }) if view::is_superseded(self.host.store, &view).await? => {
                     lost += 1;
                     continue;
@@ -178,7 +178,7 @@ impl Run<'_> {
         Err(JobError::Contended { attempts: ATTEMPTS })
     }
 
-    /// Whether anything may be decided on a state. If something in it has to be put right first, a root does that.
+    /// Whether a decision may be taken on this state. If it needs mending, writes a root for that instead.
     async fn is_ready(&mut self, view: &mut View) -> Result<bool, JobError> {
         let Some(delta) = self.verified.take(self.host, view).await? else { return Ok(false) };
         if delta.is_empty() || self.options.is_dry_run {
@@ -191,14 +191,14 @@ impl Run<'_> {
         Ok(false)
     }
 
-    /// With a full disk: what needs least room to be freed. Old roots need none.
+    /// For a full disk: deletes old roots, which needs no space, and then does what needs the least space.
     async fn make_room(&mut self) -> Result<(), JobError> {
         self.is_lean = true;
         garbage::delete_old_roots(self.host, &mut self.report).await?;
         self.go().await
     }
 
-    /// Keeps what the next root removes and dooms before anything is.
+    /// Writes the plan for the next root before anything is removed or doomed.
     async fn keep_plan(&self, view: &View, decided: &Decided) -> Result<(), JobError> {
         let names: Vec<Prunable> = doomed_by(&decided.proposal).collect();
         if !self.options.keeps_plan || (names.is_empty() && decided.report.entries_removed == 0) {
@@ -207,8 +207,8 @@ impl Run<'_> {
         without_room(report::plan(self.host, view.number(), &names, Some(&decided.report)).await)
     }
 
-    /// Notes where the next prune goes on, if this one has not come to all domains, or not to copying. The domains for
-    /// which copying was put off come once more, and then the others whatever is left.
+    /// Notes where the next prune continues, if this one did not finish all domains or all copying. The domains whose
+    /// copying was put off come once more; after that the round goes on, whatever is left.
     async fn note_progress(&mut self, after: Option<DomainId>, has_more: bool) -> Result<(), JobError> {
         let next = match has_more && !self.begins.owes_rest {
             true => Progress { owes_rest: true, ..self.begins },
@@ -237,18 +237,18 @@ impl Run<'_> {
         delete_doomed(self.host, (view, root), (&self.own, &self.verified.claimed), &mut self.report).await
     }
 
-    /// Everything the next root changes.
+    /// Decides everything that the next root changes.
     async fn decide(&mut self, view: &mut View, cleared: &Cleared, is_first: bool) -> Result<Decided, JobError> {
         let mut proposal = Proposal::default();
         let mut report = Report::default();
-        // Taken after the root was read: a pack that a root names and this lacks is gone.
+        // Listed after the root was read: a pack that the root names and that is not listed here is gone.
         let stored = garbage::Stored::list(self.host).await?;
         let now = self.host.now().await?;
         let age = windows().orphan_age.max(self.options.grace);
         let rebuilt = rebuilt::within(self.host, now, age).await?;
         clear(view, cleared, now, &mut proposal);
         self.copies.keep_own(view, &stored);
-        // What this step has copied must do for it, or it would never end beside constant writers.
+        // Copies of an earlier attempt must suffice, or this step would never end beside constant writers.
         let allowance = if self.copies.is_empty() { self.may_copy.min(self.options.repack_step) } else { 0 };
         let mut work = Work {
             tables: &mut self.tables,
@@ -268,7 +268,7 @@ impl Run<'_> {
             report.protected = guarded.protected.len() as u64;
             report.held = guarded.held.len() as u64;
             for domain in progress::behind(view.domains(), self.begins.after) {
-                // One domain is decided however little time there is.
+                // At least one domain is decided, however little time is left.
                 if last.is_some() && self.options.budget.is_over() {
                     after = last;
                     break;
@@ -287,7 +287,7 @@ impl Run<'_> {
         let view = &*view;
         let Work { used, wanted, has_put_off, .. } = work;
         if is_first {
-            // What others add while this runs is left to the next prune.
+            // What others add during this run is left to the next prune.
             self.may_copy = self.may_copy.min(wanted);
         }
         self.count_copied();
@@ -302,8 +302,8 @@ impl Run<'_> {
         Ok(Decided { proposal, report, has_more, after })
     }
 
-    /// Dooms what was written for roots that did not win. If one of these was made after all, long after its number was
-    /// deleted, its runs leave with it.
+    /// Dooms what was written for roots that did not win. If such a root was created after all (long after its number
+    /// was deleted), its runs leave with it.
     async fn doom_left_over(&self, view: &View, now: Time, proposal: &mut Proposal) -> Result<(), JobError> {
         let mut named = garbage::named_by(view);
         for root in self.left_over.iter().map(|left| left.root).collect::<BTreeSet<_>>() {
@@ -318,20 +318,20 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Writes the next root; whether it won.
+    /// Writes the next root; returns whether it won.
     async fn commit(&mut self, view: &View, proposal: Proposal) -> Result<bool, JobError> {
         let doomed: Vec<Prunable> = doomed_by(&proposal).collect();
-        // Decided on a root that is not the newest: no more is written for nothing.
+        // The decision's root is not the newest any more: write nothing more for it.
         let won = match view::is_superseded(self.host.store, view).await? {
             false => commit(self.host, view, Proposal { is_baseline: true, ..proposal }).await,
             true => Ok(None),
         };
         if let Ok(Some((root, hash))) = &won {
-            // The root has decided about everything that was there.
+            // The new root has decided about everything noted so far.
             self.notes.take();
             self.copies.clear();
             self.left_over.clear();
-            // A run that may end here leaves what it doomed to the next one.
+            // A run that may end here leaves its doomed names to the next run.
             if self.options.budget.is_limited() && !doomed.is_empty() {
                 without_room(record(self.host, (root.number, *hash), &doomed).await)?;
             }
@@ -342,20 +342,20 @@ impl Run<'_> {
         won.map(|_| false)
     }
 
-    /// What is copied counts, whatever becomes of the root for which it was.
+    /// Counts copied bytes, whatever becomes of the root for which they were copied.
     fn count_copied(&mut self) {
         let copied = std::mem::take(&mut self.copied);
         self.may_copy = self.may_copy.saturating_sub(copied);
         self.report.bytes_copied += copied;
     }
 
-    /// Remembers what was written for a root that was not.
+    /// Remembers what was written for a root that did not win.
     fn leave_over(&mut self, root: u64) {
         let created = self.notes.take().into_iter();
         self.left_over.extend(created.map(|name| LeftOver { name, root }));
     }
 
-    /// Deletes what the last root dooms, and clears the names.
+    /// Deletes what the last root dooms, and clears the deleted names.
     async fn finish(&mut self) -> Result<(), JobError> {
         for _ in 0..ATTEMPTS {
             if self.options.budget.is_over() && self.left_over.is_empty() {
@@ -380,12 +380,12 @@ impl Run<'_> {
                 return Ok(());
             }
         }
-        // The names stay doomed; the next prune deletes and clears them.
+        // The names stay doomed; the next prune deletes the objects and clears the names.
         Ok(())
     }
 }
 
-/// What is merely told does not keep a prune from making room.
+/// Ignores a full disk for objects that only inform: they must not keep a prune from making room.
 fn without_room(noted: Result<(), JobError>) -> Result<(), JobError> {
     match noted {
         Err(JobError::Store(StoreError::Full { .. })) => Ok(()),
@@ -393,7 +393,7 @@ fn without_room(noted: Result<(), JobError>) -> Result<(), JobError> {
     }
 }
 
-/// The job, in the names of what it notes.
+/// The job's name in its notes.
 const JOB: &str = "prune";
-/// So often in a row a prune starts again after another writer won.
+/// How often in a row a prune starts again after another writer won.
 const ATTEMPTS: u32 = 64;

@@ -1,4 +1,4 @@
-//! Sabotage: what planted mistakes make of a plan. Nothing, unless a test plants one.
+//! Sabotage: applies planted faults to a plan. Changes nothing unless a test plants one.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use copal_engine::plan::{Plan, Rules};
 use super::inventory::Inventory;
 use crate::faults::{Fault, is_planted};
 
-/// The plan with the planted mistake.
+/// The plan with the planted fault.
 pub(super) fn sabotage(mut plan: Plan, inventory: &Inventory<'_>, roots: &[ChunkId], rules: &Rules) -> Plan {
     if is_planted(Fault::SecondMarkDropped) && plan.unread.is_empty() {
         let kept = inventory.graph.reach(roots.iter().copied());

@@ -1,29 +1,29 @@
-//! Tables: those that were read for one root and serve the next as well, and which of them are in doubt. They never change.
+//! Tables: pack tables kept from one root to the next, because tables never change, and which of them are in doubt.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use copal_engine::id::PackId;
 use copal_engine::pack::PackTable;
 
-/// Tables of packs, as many as are worth their memory: others are read again.
+/// A bounded cache of pack tables. Others are read again.
 #[derive(Default)]
 pub(super) struct Tables {
     tables: BTreeMap<PackId, PackTable>,
-    /// Ids in all of them.
+    /// Number of ids in all cached tables.
     ids: usize,
-    /// Packs whose tables are believed only if all of the pack has the hash it is named by.
+    /// Packs whose tables are believed only if the whole pack has the hash it is named by.
     doubted: BTreeSet<PackId>,
-    /// Those of them that have not.
+    /// Doubted packs that do not have that hash.
     refused: BTreeSet<PackId>,
 }
 
 impl Tables {
-    /// The table of a pack, if it is kept.
+    /// The table of a pack, if it is cached.
     pub(super) fn get(&self, pack: &PackId) -> Option<&PackTable> {
         self.tables.get(pack)
     }
 
-    /// No longer believes the table of a pack as it was read.
+    /// Stops believing the cached table of a pack.
     pub(super) fn doubt(&mut self, pack: PackId) {
         if self.doubted.insert(pack)
             && let Some(table) = self.tables.remove(&pack)
@@ -32,22 +32,22 @@ impl Tables {
         }
     }
 
-    /// Whether the whole pack has to vouch for its table.
+    /// Whether a pack's table is believed only with the hash of the whole pack.
     pub(super) fn doubts(&self, pack: &PackId) -> bool {
         self.doubted.contains(pack)
     }
 
-    /// Takes note that a pack does not vouch for its table.
+    /// Notes that a doubted pack does not have its hash.
     pub(super) fn refuse(&mut self, pack: PackId) {
         self.refused.insert(pack);
     }
 
-    /// Whether a pack does not.
+    /// Whether a doubted pack does not have its hash.
     pub(super) fn has_refused(&self, pack: &PackId) -> bool {
         self.refused.contains(pack)
     }
 
-    /// Keeps a table, if there is room.
+    /// Caches a table, if there is room.
     pub(super) fn keep(&mut self, pack: PackId, table: PackTable) {
         if self.ids + table.ids.len() <= IDS && self.tables.len() < TABLES {
             self.ids += table.ids.len();
@@ -56,7 +56,7 @@ impl Tables {
     }
 }
 
-/// Ids that are kept, of 24 bytes each, and references of pages about as many.
+/// Ids cached at most, 24 bytes each, and about as many references of pages.
 const IDS: usize = 1 << 18;
-/// Tables that are kept, however short they are.
+/// Tables cached at most, however short they are.
 const TABLES: usize = 4_096;

@@ -10,20 +10,20 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::view::View;
 
-/// What a run has verified.
+/// What a run has verified so far.
 #[derive(Default)]
 pub(super) struct Verified {
-    /// The root, if nothing in its state has to be put right.
+    /// The verified root; none if its state still needs mending.
     root: Option<(u64, ObjectHash)>,
-    /// Whether the next prune begins there already.
+    /// Whether this root is noted as the baseline of the next prune.
     is_noted: bool,
-    /// Packs that wait for an ingest.
+    /// Packs named by manifests that wait for an ingest.
     pub(super) claimed: BTreeSet<PackId>,
 }
 
 impl Verified {
-    /// Refuses a state that does not follow from the baseline. Else puts it right, and gives what a root has to change for
-    /// it before anything is decided; none if the state is not the newest any more.
+    /// Fails if the state does not follow from the baseline. Otherwise mends the view, and returns the changes that a
+    /// root must write before anything is decided. None if the state is not the newest any more.
     pub(super) async fn take(&mut self, host: &Host<'_>, view: &mut View) -> Result<Option<StateDelta>, JobError> {
         if self.root.is_some() && self.root == view.base() {
             return Ok(Some(StateDelta::default()));
@@ -35,7 +35,7 @@ impl Verified {
         Ok(Some(mended))
     }
 
-    /// Has the next prune begin where this one ends.
+    /// Notes this state as the baseline of the next prune.
     pub(super) async fn note(&mut self, host: &Host<'_>, view: &View) -> Result<(), JobError> {
         if let Some(root) = view.base().filter(|_| !self.is_noted) {
             baseline::note(host, root.0, root).await?;

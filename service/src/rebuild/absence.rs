@@ -1,5 +1,5 @@
-//! Absence: what is not there, and whether a prune has deleted it or it was lost. A prune records every name before it
-//! deletes; so a pack that is gone and stands in no record was lost, and with it what kept snapshots need.
+//! Absence: whether a missing pack was deleted by a prune or lost. A prune records every name before it deletes the
+//! object. So a missing pack that no record names was lost, and with it data that kept snapshots need.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -14,28 +14,27 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
 
-/// What became of the packs that are not there.
+/// What is known about missing packs.
 #[derive(Default)]
 pub(super) struct Absence {
-    /// Domains of which a pack is gone that nobody has deleted.
+    /// Domains with a missing pack that no prune has deleted.
     bereft: BTreeSet<DomainId>,
-    /// Domains of which packs were deleted.
+    /// Domains with deleted packs.
     pruned: BTreeSet<DomainId>,
-    /// Domains that may have had packs of which nobody knows: a manifest of theirs is gone or damaged.
+    /// Domains with a missing or damaged manifest, which may have named packs that nobody knows.
     torn: BTreeSet<DomainId>,
-    /// The same of every domain; or a pack is there that is damaged, and nobody can tell what it held, or for whom.
+    /// Whether a lost manifest may be of any domain, or an unreadable pack exists that no manifest names.
     is_unsure: bool,
-    /// Whether there is no receipt at all.
+    /// Whether there are no receipts at all.
     is_unanswered: bool,
-    /// Whether anything else is gone or damaged than manifests that no receipt speaks of.
+    /// Whether anything is missing or damaged besides manifests without receipts.
     is_harmed: bool,
-    /// Manifests whose snapshots were accepted, as runs tell that a root names.
+    /// Manifests with accepted snapshots, by the runs that a root names.
     accepted: BTreeSet<(ClientId, u64)>,
 }
 
 impl Absence {
-    /// Looks for every pack that a manifest or a surviving run of the state names. Only the latter know what prunes have
-    /// moved.
+    /// Looks for every pack that a manifest or a surviving run names. Only runs name packs that prune has moved.
     pub(super) fn find(
         recorded: &Recorded,
         (chains, named): (&[Chain], &HashMap<PackId, Named>),
@@ -72,19 +71,19 @@ impl Absence {
         absence
     }
 
-    /// Whether what is absent from a domain was deleted, as far as its packs tell.
+    /// Whether everything absent from a domain was deleted by prunes, as far as its packs show.
     pub(super) fn is_by_prune(&self, domain: DomainId) -> bool {
         !self.has_lost(domain) && self.pruned.contains(&domain)
     }
 
-    /// Whether a manifest that no receipt speaks of may lack what was there once. Where answers were lost nothing tells that it
-    /// was not accepted; and a pack that a prune has moved may be gone without a trace.
+    /// Whether something that a manifest without a receipt claims may have been lost. If receipts were lost, the
+    /// manifest may have been accepted. And a moved pack may be gone without a trace.
     pub(super) fn may_have_lost(&self, (chain, number): (&Chain, u64), domain: DomainId) -> bool {
         let is_told = self.accepted.contains(&(chain.client, number));
         is_told || self.has_lost(domain) || self.is_unanswered || chain.has_lost_answers()
     }
 
-    /// Whether a manifest that does not prove what it is, and that no receipt speaks of, may have been accepted.
+    /// Whether a manifest that cannot be verified and has no receipt may have been accepted.
     pub(super) fn may_be_accepted(&self, client: ClientId, number: u64) -> bool {
         self.is_unanswered || self.is_harmed || !self.bereft.is_empty() || self.accepted.contains(&(client, number))
     }
@@ -99,17 +98,17 @@ impl Absence {
     }
 }
 
-/// What those runs of the state tell that can be read, whichever root names them.
+/// What the readable runs of the state say, whether a root names them or not.
 #[derive(Default)]
 pub(super) struct Recorded {
-    /// The packs; each once for every place, domain and verdict.
+    /// The packs, once for every place, domain and verdict.
     pub(super) packs: Vec<(PackId, PackRecord)>,
-    /// Manifests whose snapshots were accepted.
+    /// Manifests with accepted snapshots.
     accepted: BTreeSet<(ClientId, u64)>,
 }
 
 impl Recorded {
-    /// Reads them. Of what was accepted only those runs tell that a root names: others may be of a root that did not win.
+    /// Reads all runs. Only runs that a root names prove acceptance: other runs may belong to a root that did not win.
     pub(super) async fn read(host: &Host<'_>, named: &BTreeSet<ObjectHash>) -> Result<Self, JobError> {
         let mut recorded = Self::default();
         for listed in objects::list(host.store, "state/").await? {

@@ -1,5 +1,5 @@
-//! Answers: which of the manifests count that no receipt speaks of, and what their clients are told. What is told is final; so
-//! nothing is refused for want of what may have been lost.
+//! Answers: which manifests without a receipt count, and which receipts their clients get. A receipt is final, so no
+//! manifest is rejected for missing data that may have been lost.
 
 use std::collections::BTreeSet;
 
@@ -17,12 +17,12 @@ use super::chains::{Chain, Link, Standing};
 use super::contents::Contents;
 use crate::commit::Proposal;
 
-/// Takes over what counts of the chains, one after another.
+/// Takes over the manifests that count, chain by chain.
 pub(super) struct Answering<'a> {
     contents: &'a Contents<'a>,
     absence: &'a Absence,
     now: Time,
-    /// Snapshots that no receipt vouches for, and that lack something.
+    /// Incomplete snapshots without a receipt that proves them.
     incomplete: BTreeSet<SnapshotId>,
 }
 
@@ -31,9 +31,9 @@ impl<'a> Answering<'a> {
         Self { contents, absence, now, incomplete: BTreeSet::new() }
     }
 
-    /// Gives the decisions that nobody was told yet. A manifest behind the last answer counts if everything it claims is
-    /// there, as ingest would have found; one before it was decided once, and counts if its root page tells that it was
-    /// accepted. Where something may have been lost both count as they are.
+    /// Applies a chain and returns the decisions that still need a receipt. A manifest behind the last receipt counts
+    /// if everything it claims is there, as in ingest. An earlier one was decided already and counts if its root page
+    /// is there. Where data may have been lost, both count regardless.
     pub(super) fn take(
         &mut self,
         chain: &Chain,
@@ -45,12 +45,12 @@ impl<'a> Answering<'a> {
             match &link.standing {
                 Standing::Accepted(verified, time) => self.take_snapshot((chain, link), verified, *time, proposal),
                 Standing::Rejected | Standing::Damaged => {}
-                // Once the object or the client's record is mended another rebuild decides.
+                // It gets no receipt: once the object or the client's record is mended, another rebuild decides.
                 unproven if unproven.is_unproven() && self.absence.may_be_accepted(chain.client, link.number) => {}
                 Standing::Refused(reason, why) => decisions.push((rejected(link, *reason, why), self.now)),
                 Standing::Unanswered(verified) if self.counts(chain, link, verified) => {
                     self.take_snapshot((chain, link), verified, link.stored, proposal);
-                    // A later rebuild takes the time from the receipt.
+                    // The receipt gets this time, so that a later rebuild finds the same one.
                     decisions.push((decided(link, Outcome::Accepted), link.stored.min(self.now)));
                 }
                 Standing::Unanswered(verified) => {
@@ -64,7 +64,7 @@ impl<'a> Answering<'a> {
         decisions
     }
 
-    /// The snapshots that count although they lack something, and of which no receipt says that they ever had it.
+    /// The incomplete snapshots that count although no receipt proves that they were complete.
     pub(super) fn finish(self) -> BTreeSet<SnapshotId> {
         self.incomplete
     }

@@ -1,5 +1,5 @@
-//! Chains: what clients have claimed, and which of it counts. A receipt vouches for a manifest; without one it counts
-//! only if everything it claims is there.
+//! Chains: the clients' manifests, and which of them count. A receipt proves that a manifest was accepted. Without one,
+//! what exists of its claims decides.
 
 use copal_engine::client::{ClientRecord, Role};
 use copal_engine::id::{ClientId, DomainId, ObjectHash};
@@ -17,20 +17,20 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
 
-/// A client's manifests, as far as they are there.
+/// A client's manifests, as far as they exist.
 pub(super) struct Chain {
     pub(super) client: ClientId,
     pub(super) is_full: bool,
-    /// The only domain that the client may write to; none if that may be any.
+    /// The only domain that the client may write to; none if it may write to any.
     pub(super) domain: Option<DomainId>,
     /// The highest number of a manifest or receipt, and the hash of that manifest.
     pub(super) head: (u64, ObjectHash),
-    /// The highest number that was ever answered.
+    /// The highest number that ever got a receipt.
     pub(super) answered: u64,
     pub(super) links: Vec<Link>,
-    /// Whether manifests are gone: what they named nobody knows.
+    /// Whether manifests are missing, so that nobody knows what they named.
     pub(super) has_gaps: bool,
-    /// What of the client's record is stored once only.
+    /// Missing copies of the client's record.
     pub(super) missing: Vec<clients::Copy>,
 }
 
@@ -39,7 +39,7 @@ pub(super) struct Link {
     pub(super) number: u64,
     pub(super) hash: ObjectHash,
     pub(super) standing: Standing,
-    /// When the store got it.
+    /// The store's time of the object.
     pub(super) stored: Time,
 }
 
@@ -47,19 +47,18 @@ pub(super) struct Link {
 pub(super) enum Standing {
     /// A receipt says that it was accepted, and when.
     Accepted(Box<VerifiedManifest>, Time),
-    /// There is no receipt. It is sound; whether it counts depends on what is there.
+    /// It is valid and has no receipt. Whether it counts depends on what exists.
     Unanswered(Box<VerifiedManifest>),
-    /// It does not count and was told so.
+    /// A receipt says that it was rejected.
     Rejected,
-    /// It does not count, and nobody was told yet.
+    /// It does not count and has no receipt yet.
     Refused(Reason, String),
-    /// It was accepted and cannot be read any more.
+    /// A receipt says that it was accepted, and it cannot be read any more.
     Damaged,
 }
 
 impl Standing {
-    /// Whether nobody can tell that it is what the client has claimed, and no receipt speaks of it: what has become of the object,
-    /// or of the client's record, can be mended.
+    /// Whether it cannot be verified and has no receipt. The object or the client's record may still be mended.
     pub(super) fn is_unproven(&self) -> bool {
         matches!(self, Self::Refused(Reason::BadSignature | Reason::UnknownClient, _))
     }
@@ -74,19 +73,19 @@ impl Chain {
         })
     }
 
-    /// Whether a manifest is gone, or one that was accepted is damaged.
+    /// Whether a manifest is missing, or an accepted one is damaged.
     pub(super) fn is_harmed(&self) -> bool {
         self.has_gaps || self.links.iter().any(|link| matches!(link.standing, Standing::Damaged))
     }
 
-    /// Whether answers are gone that the client was given.
+    /// Whether receipts that the client was given are missing.
     pub(super) fn has_lost_answers(&self) -> bool {
         let is_lost = |link: &Link| link.number < self.answered && matches!(link.standing, Standing::Unanswered(_));
         self.links.iter().any(is_lost)
     }
 }
 
-/// Reads the chain of a client, and adds the numbers of roots that it tells of.
+/// Reads the chain of a client, and notes the root numbers that it tells of.
 pub(super) async fn read_chain(
     host: &Host<'_>,
     client: ClientId,
@@ -126,7 +125,7 @@ pub(super) async fn read_chain(
         };
         let receipt = receipt.filter(|receipt| numbers.is_plausible(receipt.root));
         numbers.tell(receipt.as_ref().map_or(0, |receipt| receipt.root));
-        // Behind a manifest that is damaged or gone there is nothing left to compare with.
+        // Behind a damaged or missing manifest the chain cannot be compared.
         let previous = (is_sound && before.0 + 1 == number).then_some(before.1);
         let standing = match judge(host, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref()) {
             Standing::Unanswered(verified)
@@ -158,7 +157,7 @@ pub(super) async fn read_chain(
     chain.head = before;
     chain.has_gaps |= miss(client, before.0 + 1..chain.answered.saturating_add(1), report);
     if before.0 < chain.answered {
-        // The last manifests are gone; the answer to the very last one knows its hash.
+        // The last manifests are missing; the receipt of the very last one has its hash.
         let answer = objects::read(host.store, &layout::receipt(client, chain.answered)).await?;
         let answer = answer.and_then(|bytes| Receipt::decode(client, chain.answered, &bytes).ok());
         chain.head = (chain.answered, answer.map_or(ObjectHash::NONE, |receipt| receipt.manifest));
@@ -166,8 +165,7 @@ pub(super) async fn read_chain(
     Ok(chain)
 }
 
-/// The number of the last answer. One behind all manifests counts only if it is an answer: it tells of manifests that are
-/// gone.
+/// The highest number with a receipt. A receipt behind all manifests counts only if it is valid.
 async fn last_answered(host: &Host<'_>, client: ClientId, last: u64, numbers: &mut Numbers) -> Result<u64, JobError> {
     let mut answered = 0;
     for listed in objects::list(host.store, &format!("receipts/{client}/")).await? {
@@ -188,7 +186,7 @@ async fn last_answered(host: &Host<'_>, client: ClientId, last: u64, numbers: &m
     Ok(answered)
 }
 
-/// Names the manifests of a chain that are gone; whether any is. Whoever damages names may leave gaps of any size.
+/// Reports missing manifests, a bounded number, because forged names may leave any gap; returns whether any is missing.
 fn miss(client: ClientId, numbers: core::ops::Range<u64>, report: &mut Report) -> bool {
     let has_gap = !numbers.is_empty();
     let names = numbers.take(GAP).map(|number| layout::manifest(client, number));
@@ -237,5 +235,5 @@ fn judge(
     Standing::Unanswered(verified)
 }
 
-/// So many missing manifests in a row are named.
+/// How many missing manifests in a row are reported.
 const GAP: usize = 100;

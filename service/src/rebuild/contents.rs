@@ -1,4 +1,4 @@
-//! Contents: what the packs of the store hold, as their tables say.
+//! Contents: what the packs in the store hold, by their tables.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -15,20 +15,20 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
 
-/// A pack that was found.
+/// A pack that exists and counts.
 pub(super) struct Found {
     pub(super) record: PackRecord,
     pub(super) table: PackTable,
 }
 
-/// What manifests say of a pack.
+/// What manifests say about a pack.
 pub(super) struct Named {
-    /// The domains of those that name it.
+    /// The domains of the manifests that name it.
     pub(super) domains: BTreeSet<DomainId>,
-    /// The one that was accepted first, and when.
+    /// The manifest that was accepted first, and when.
     claim: PackClaim,
     accepted: Time,
-    /// Whether the owner has signed it in one of them.
+    /// Whether one of the manifests carries the owner's proof for it.
     is_proven: bool,
 }
 
@@ -56,9 +56,8 @@ pub(super) fn named_by(host: &Host<'_>, chains: &[Chain]) -> HashMap<PackId, Nam
     named
 }
 
-/// The packs whose entries count: those that a manifest names which counts, of that manifest's domain, and those that
-/// prune has written. A pack nobody names may claim anything: it must have been found to be genuine. Also gives the packs
-/// that are damaged so that nobody can tell what they hold.
+/// The packs that count: those in `moved/`, those named by a manifest of their domain, and the `genuine` ones. Any
+/// other unnamed pack may claim anything. Also returns the unreadable packs, whose content nobody knows.
 pub(super) async fn read_packs(
     host: &Host<'_>,
     deleted: &BTreeSet<Prunable>,
@@ -79,10 +78,10 @@ pub(super) async fn read_packs(
             let mut leave_out = |why: &str| report.packs_left_out.push((name.to_owned(), why.to_owned()));
             let table = match objects::read_table(host.store, place, id, listed.stat.length).await {
                 Ok(table) => table,
-                // Also one that the medium does not give is no reason to leave all others out.
+                // An unreadable pack must not stop the others, even if the medium is at fault.
                 Err(error) => {
                     leave_out(&error.blame()?.1);
-                    // What has the hash of its name never was a pack that anybody could rely on.
+                    // A pack that has its hash but no valid table was never one that anybody relied on.
                     if !is_whole(host, name, (id, listed.stat.length)).await? {
                         unread.insert(id);
                     }
@@ -112,7 +111,7 @@ pub(super) async fn read_packs(
                 is_damaged: false,
                 read: Time(0),
                 accepted: of.map_or(now, |of| of.accepted.min(now)),
-                // Nobody but the owner has called a pack genuine that no manifest names.
+                // Only the owner can call an unnamed pack genuine, so such a pack is proven.
                 is_proven: of.is_none_or(|of| of.is_proven),
                 claim: of.map(|of| of.claim),
             };
@@ -130,10 +129,10 @@ pub(super) async fn is_whole(host: &Host<'_>, name: &str, (id, length): (PackId,
     }
 }
 
-/// What the packs hold.
+/// The ids in the packs.
 pub(super) struct Contents<'a> {
     packs: &'a BTreeMap<PackId, Found>,
-    /// For each id of a domain its tables and positions, if it is a page; none for chunks.
+    /// For each id of a domain, the tables and positions of its page copies; empty for chunks.
     ids: HashMap<(DomainId, ChunkId), Vec<(&'a PackTable, usize)>>,
 }
 
@@ -155,7 +154,7 @@ impl<'a> Contents<'a> {
         self.ids.contains_key(&(domain, *id))
     }
 
-    /// Whether everything is there that these pages refer to, directly or not.
+    /// Whether everything that these pages refer to exists, directly or indirectly.
     pub(super) fn are_whole(&self, domain: DomainId, pages: impl IntoIterator<Item = ChunkId>) -> bool {
         let mut open: Vec<ChunkId> = pages.into_iter().collect();
         let mut seen: HashSet<ChunkId> = HashSet::new();
@@ -169,7 +168,7 @@ impl<'a> Contents<'a> {
         true
     }
 
-    /// Whether a manifest could be accepted now.
+    /// Whether everything that a manifest claims is there, so that it could be accepted now.
     pub(super) fn has_all_of(&self, verified: &VerifiedManifest) -> bool {
         let manifest = &verified.manifest;
         match &manifest.snapshot {

@@ -1,6 +1,5 @@
-//! Copies: where several packs hold the same id, or a page refers to what is not there, which of the packs are what they are
-//! named by. The state that is lost knew which packs are damaged; a prune that does not could keep the bad copy and remove the
-//! good one, or remove what a damaged reference no longer names.
+//! Copies: verifies packs that share ids, or whose pages refer to missing ids. The lost state knew which packs are
+//! damaged. A prune without that knowledge could keep a bad copy, or remove what a damaged reference no longer names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,9 +16,9 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects::{self, Call};
 
-/// Reads every pack that shares ids with another one, and tree packs with references that do not resolve, and notes of each
-/// whether it is whole. Of what else lies once there is nothing to prefer: that is left to a check. A pack that was known to
-/// hold something else than it says stands as damaged, whatever its bytes: only the key can acquit it.
+/// Reads every pack that shares ids with another one, and every tree pack with dangling references, and notes whether
+/// it is whole. Other packs are left to `check`. A pack known to be forged counts as damaged whatever its bytes are,
+/// because only a check with the key can acquit it.
 pub(super) async fn compare(
     host: &Host<'_>,
     packs: &mut BTreeMap<PackId, Found>,
@@ -54,7 +53,7 @@ pub(super) async fn compare(
     Ok(())
 }
 
-/// The packs that hold an id which another pack of their domain holds, too. One domain's ids are looked at at a time.
+/// The packs that share an id with another pack of their domain. Examines the ids of one domain at a time.
 fn sharing(packs: &BTreeMap<PackId, Found>) -> BTreeSet<PackId> {
     let domains: BTreeSet<DomainId> = packs.values().map(|found| found.record.domain).collect();
     let mut shared = BTreeSet::new();
@@ -71,8 +70,8 @@ fn sharing(packs: &BTreeMap<PackId, Found>) -> BTreeSet<PackId> {
     shared
 }
 
-/// The tree packs of which a page refers to what no pack of the domain holds, and those of manifests whose root page none
-/// holds: the tables that say so have no hash of their own.
+/// The tree packs whose pages refer to ids that no pack of the domain holds, and the tree packs of manifests whose root
+/// page is missing. Tables have no hash of their own, so these may be wrong.
 fn dangling(packs: &BTreeMap<PackId, Found>, chains: &[Chain]) -> BTreeSet<PackId> {
     let ids = |found: &Found| found.table.ids.iter().map(|id| (found.record.domain, *id)).collect::<Vec<_>>();
     let mut held: Vec<(DomainId, ChunkId)> = packs.values().flat_map(ids).collect();
@@ -92,5 +91,5 @@ fn dangling(packs: &BTreeMap<PackId, Found>, chains: &[Chain]) -> BTreeSet<PackI
     dangling
 }
 
-/// Packs that are read at the same time, of each a piece.
+/// Packs read at the same time, piece by piece.
 const AT_ONCE: usize = 4;

@@ -1,5 +1,5 @@
-//! Decisions: changes and expiries, applied again to the snapshots that chains have brought. A change is placed by its
-//! number, an expiry behind the last change it knows.
+//! Decisions: applies changes and expiries again to the snapshots of the chains. Changes are ordered by number; an
+//! expiry comes behind the last change that it names.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,12 +24,12 @@ use crate::ingest::{apply_change, is_signed, verify_change};
 use crate::objects;
 use crate::policy;
 
-/// The numbers of changes of which nobody knows what they said.
+/// The numbers of changes whose content is unknown.
 type Unread = BTreeSet<u64>;
 type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
 
-/// Applies all changes and expiries again, from the first. Then buries what was forgotten and is not whole. Gives the forgotten
-/// snapshots that the guard of the policy keeps all the same, and the packs that the owner has proven.
+/// Applies all changes and expiries from the first, then marks incomplete forgotten snapshots as gone. Returns the
+/// forgotten snapshots that the guard keeps, and the packs that the owner has proven.
 pub(super) async fn fold(
     host: &Host<'_>,
     (contents, absence, incomplete): (&Contents<'_>, &Absence, BTreeSet<SnapshotId>),
@@ -48,14 +48,14 @@ pub(super) async fn fold(
         unread.insert(last);
     }
     unread.extend(told.policy_lost.filter(is_near));
-    // It may hold a policy that forbids what the one before it permits.
+    // An unread change may hold a policy that forbids what the last readable policy permits.
     let policy = changes.iter().rev().find(|(verified, _)| policy::of(&verified.change).is_some());
     let policy = policy.map_or(0, |(verified, _)| verified.change.number);
     let in_doubt = unread.last().copied().filter(|number| *number > policy);
     let snapshots = &mut proposal.delta.snapshots;
     let fates = Fates::of((contents, absence, incomplete), &changes, &expiries, snapshots);
-    // What was decided about an expiry cannot be told for sure: changes that it did not know may have come before it
-    // was folded in. So nothing expires that the policy in force would keep with all that was changed since.
+    // Whether an expiry was believed cannot be known: further changes may have come before it was folded in. So a
+    // snapshot expires only if the policy in force, after all changes, does not keep it either.
     let mut replay = Replay::new(&fates, now, snapshots.clone());
     changes.iter().for_each(|change| replay.change(change));
     let unwanted = if in_doubt.is_some() { BTreeSet::new() } else { replay.unwanted() };
@@ -69,8 +69,8 @@ pub(super) async fn fold(
         replay.change(change);
     }
     open.for_each(|(name, expiry)| replay.expiry(name, expiry, (&unwanted, &unread), report));
-    // Nothing has that hash. As where the policy in force is damaged, nothing expires and nothing is removed until the owner
-    // signs another.
+    // No object has this hash, so the policy in force counts as damaged: nothing expires and nothing is removed until
+    // the owner signs another policy.
     let unknown = in_doubt.map(|number| (number, ObjectHash::NONE));
     proposal.lingering = replay.lingering;
     proposal.policy = unknown.or(replay.policy.as_ref().map(|in_force| (in_force.number, in_force.hash)));
@@ -82,8 +82,8 @@ pub(super) async fn fold(
     Ok((guarded, proven))
 }
 
-/// The changes that count, when the store got them, and the numbers of those of which nobody knows what they said. Behind one that is damaged or gone
-/// there is nothing left to compare the chain with: the signature must do.
+/// The changes that count, with the store's time of each, and the numbers of changes with unknown content. Behind a
+/// damaged or missing change the chain cannot be compared, so the signature alone decides.
 async fn read_changes(
     host: &Host<'_>,
     proposal: &mut Proposal,
@@ -120,7 +120,7 @@ async fn read_changes(
     Ok((changes, unread))
 }
 
-/// The expiries that can be read and follow the one before, as far as that is there.
+/// The readable expiries that follow the one before, if that exists.
 async fn read_expiries(
     host: &Host<'_>,
     proposal: &mut Proposal,
@@ -134,7 +134,7 @@ async fn read_expiries(
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
         let own = (number, ObjectHash::of(&bytes));
         proposal.expiry_head = Some(own);
-        // Behind one that cannot be read there is nothing to compare the next one with.
+        // Behind an unreadable expiry the chain cannot be compared.
         before = None;
         match Expiry::decode(number, &bytes) {
             Err(error) => report.unreadable.push((name.to_owned(), error.to_string())),
@@ -151,7 +151,7 @@ async fn read_expiries(
     Ok(expiries)
 }
 
-/// The names and numbers of a chain. One far above all others is left out.
+/// The objects of a chain with names, numbers and times. Reports and leaves out numbers far above all others.
 async fn chain_of(host: &Host<'_>, folder: &str, report: &mut Report) -> Result<Vec<(String, u64, Time)>, JobError> {
     let listed = objects::list(host.store, folder).await?;
     let numbered = listed.iter().filter_map(|listed| {
@@ -166,21 +166,21 @@ async fn chain_of(host: &Host<'_>, folder: &str, report: &mut Report) -> Result<
     Ok(chain)
 }
 
-/// The policy that counts at some place among the changes.
+/// The policy in force at some place among the changes.
 struct InForce {
     number: u64,
     hash: ObjectHash,
     policy: SignedPolicy,
 }
 
-/// Which snapshots that are not whole a prune has removed.
+/// Which incomplete snapshots a prune has removed.
 struct Fates<'a> {
     contents: &'a Contents<'a>,
-    /// Snapshots that lack something, and of which no receipt says that they ever had it.
+    /// Incomplete snapshots that no receipt proves to have been complete.
     incomplete: BTreeSet<SnapshotId>,
-    /// Snapshots that were to leave at some time: what they lack may have been removed.
+    /// Snapshots that were forgotten or expired at some time. A prune may have removed what they lack.
     left: BTreeSet<SnapshotId>,
-    /// Domains of which everything that is absent was removed.
+    /// Domains in which a prune has removed everything that is absent.
     by_prune: BTreeSet<DomainId>,
 }
 
@@ -198,7 +198,8 @@ impl<'a> Fates<'a> {
             left.chain(expiries.iter().flat_map(|(_, expiry)| &expiry.snapshots)).copied().collect();
         let domains: BTreeSet<DomainId> =
             snapshots.values().flatten().filter(|of| left.contains(&of.id)).map(|of| of.domain).collect();
-        // What was never to leave was never removed: if that is not whole, more may be lost than the packs tell.
+        // Prune never removes anything of a snapshot that was never forgotten or expired. If such a snapshot is
+        // incomplete, more was lost than the missing packs show.
         let stayed = |domain| {
             let stayed = snapshots.values().flatten().filter(move |of| of.domain == domain && !of.partial);
             stayed.filter(|of| !left.contains(&of.id)).map(|of| of.root)
@@ -213,14 +214,14 @@ impl<'a> Fates<'a> {
         self.contents.are_whole(record.domain, [record.root])
     }
 
-    /// Whether it could be brought back: it is whole, or what it lacks was lost and not removed. A page may still lie in a
-    /// pack although its entry was removed: whole is what can come back.
+    /// Whether an undelete can bring a snapshot back: it is whole, or what it lacks was lost and not pruned. Whole
+    /// means by the packs' tables, even if the index entries were removed.
     fn can_return(&self, record: &SnapshotRecord) -> bool {
         !self.by_prune.contains(&record.domain) || self.is_whole(record)
     }
 }
 
-/// Snapshots, while decisions are applied to them in order.
+/// The snapshots, while changes and expiries are applied in order.
 struct Replay<'a> {
     fates: &'a Fates<'a>,
     now: Time,
@@ -260,7 +261,7 @@ impl<'a> Replay<'a> {
         }
     }
 
-    /// Applies an expiry as far as it may have been believed and nothing speaks against it now.
+    /// Applies an expiry to the snapshots for which it may have been believed and is still permitted.
     fn expiry(
         &mut self,
         name: &str,
@@ -287,25 +288,25 @@ impl<'a> Replay<'a> {
             } else if self.fates.can_return(record) {
                 leave_out(format!("snapshot {} is kept: no policy is known that does not keep it", record.id));
             } else {
-                // It expired, and its pages were removed, before the policy was changed.
+                // It expired, and a prune removed its pages, before the policy was changed.
                 (record.state, record.state_time) = (SnapshotState::Gone, self.now);
                 leave_out(format!("snapshot {} is gone: a prune removed it before", record.id));
             }
         }
     }
 
-    /// The policy in force, with the floor and the hold that count now.
+    /// The policy in force, with the guard (floor and hold) that counts now.
     fn guarding(&self) -> Option<SignedPolicy> {
         Some(Lingering::join(self.lingering, self.policy.as_ref()?.policy.clone(), self.now))
     }
 
-    /// What the policy in force does not keep now.
+    /// The snapshots that the policy in force does not keep now.
     fn unwanted(&self) -> BTreeSet<SnapshotId> {
         self.guarding().map(|policy| expirable(&policy, self.signed(), self.now)).unwrap_or_default()
     }
 
-    /// The forgotten snapshots that no prune removes: who keeps them against somebody who forgets everything keeps what is
-    /// left of them, too. Where no policy is known it may be any.
+    /// The forgotten snapshots that prune must not remove because the guard keeps them, complete or not. If the policy
+    /// is unknown, all forgotten snapshots.
     fn guarded(&self, is_in_doubt: bool) -> BTreeSet<SnapshotId> {
         let forgotten = self.signed().filter(|(_, of)| of.state == SnapshotState::Forgotten);
         match self.guarding() {
@@ -319,8 +320,8 @@ impl<'a> Replay<'a> {
         self.snapshots.iter().filter_map(|(key, record)| Some((key, record.as_ref()?)))
     }
 
-    /// Forgotten snapshots and checkpoints that are not whole cannot come back, unless they are guarded and what they lack was
-    /// lost. Those are named that stay although they were to leave, or no receipt vouches for them.
+    /// Marks incomplete forgotten snapshots and checkpoints as gone, unless guarded ones lack only lost data. Reports
+    /// incomplete snapshots that stay although they had been forgotten or expired, or no receipt proves them.
     fn finish(mut self, guarded: &BTreeSet<SnapshotId>, report: &mut Report) -> Snapshots {
         for record in self.snapshots.values_mut().flatten() {
             let is_needed = record.state == SnapshotState::Kept && !record.partial;
@@ -338,5 +339,5 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// So many missing changes in a row are known by their numbers.
+/// How many missing changes in a row are noted by number.
 const GAP: usize = 100;

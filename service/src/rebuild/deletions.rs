@@ -1,5 +1,5 @@
-//! Deletions: what prunes have recorded before they began to delete. A record is a hint like every other: an object that it
-//! names and that is there still is left out only as long as nothing kept needs it.
+//! Deletions: the names that prunes recorded before they deleted the objects. A record is a hint: an object that still
+//! exists is left out only as long as no kept snapshot needs it.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,11 +14,11 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
 
-/// What was recorded.
+/// What deletion records say.
 pub(super) struct Deleted {
     /// Names of objects that do not count.
     pub(super) names: BTreeSet<Prunable>,
-    /// The numbers of the roots that records tell of.
+    /// The root numbers in the records.
     pub(super) roots: Vec<u64>,
 }
 
@@ -39,8 +39,8 @@ impl Deleted {
         Ok(deleted)
     }
 
-    /// Lets the packs count that are there still, of each domain where one holds what a state lacks that was folded
-    /// without them. Whether there are any: then the state is to be folded again.
+    /// Lets recorded packs count again if they still exist: in each domain, all of them if one holds an id that the
+    /// folded state lacks. Returns whether there are any; then the state must be folded again.
     pub(super) async fn take_back(&mut self, host: &Host<'_>, proposal: &Proposal) -> Result<bool, JobError> {
         let lost: BTreeSet<(DomainId, ChunkId)> = lost_of(proposal).collect();
         let mut domains: BTreeMap<DomainId, (bool, Vec<Prunable>)> = BTreeMap::new();
@@ -67,7 +67,7 @@ impl Deleted {
     }
 }
 
-/// What kept snapshots need and nothing holds.
+/// The ids that kept snapshots need and no pack holds.
 fn lost_of(proposal: &Proposal) -> impl Iterator<Item = (DomainId, ChunkId)> + '_ {
     proposal.overlay.iter().flat_map(|(domain, marks)| {
         let lost = marks.iter().filter(|((_, tag), mark)| *tag == PackTag::NONE && mark.bits.contains(Bits::LOST));

@@ -1,4 +1,4 @@
-//! Index: the segment and the overlay of a domain, made from the tables of its packs.
+//! Index: makes the segment and the overlay of a domain from the tables of its packs.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::host::Host;
 
-/// Writes the index of a domain: everything its packs hold, except pages that nothing kept needs and whose references do
-/// not resolve. What no kept snapshot reaches is flagged from now on.
+/// Writes the index of a domain: everything its packs hold, except pages that nothing kept needs and below which
+/// something is missing. Entries that no kept snapshot reaches are flagged from now on.
 pub(super) fn index_domain(
     host: &Host<'_>,
     (domain, guarded): (DomainId, &BTreeSet<SnapshotId>),
@@ -55,7 +55,7 @@ pub(super) fn index_domain(
     let kept = merge(domain, host.random(), &[&segment], |entry| {
         inventory.graph.number(&entry.id).is_some_and(|number| !removed.has(number))
     })?;
-    // A pack of which nothing stays would be named for ever; so it is an orphan, and goes.
+    // A pack without any entry left would be named forever. Left out, it becomes an orphan, which prune deletes.
     let needed = inventory.copies().filter(|(_, copy)| !removed.has(copy.id));
     let needed: BTreeSet<PackId> = needed.map(|(_, copy)| inventory.pack_of(&copy).id).collect();
     for (id, pack) in packs.iter().filter(|(id, _)| !needed.contains(id)) {
@@ -95,7 +95,7 @@ fn inventory_of<'a>(
 ) -> Result<Inventory<'a, &'a [u8]>, JobError> {
     let mut inventory = InventoryBuilder::new(vec![segment.clone()], scratch)?;
     for (id, pack) in packs {
-        // Only a plan asks for trust.
+        // Only a plan uses trust.
         let item = PackItem::of(**id, &pack.record, !pack.record.is_damaged, Trust::Claimed);
         inventory.add_pack(item, Some(&pack.table))?;
     }

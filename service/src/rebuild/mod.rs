@@ -1,5 +1,5 @@
-//! Rebuild: folds the state again from what clients and prunes have left in the store, when roots, runs or segments are
-//! lost. A repair by the operator: no other writer runs meanwhile.
+//! Rebuild: folds the state again from the other objects in the store, after roots, runs or segments were lost. The
+//! operator starts this repair; no other writer may run meanwhile.
 
 mod absence;
 mod answers;
@@ -44,38 +44,38 @@ use told::Told;
 pub struct Report {
     /// The number of the new root.
     pub root: u64,
-    /// Snapshots kept.
+    /// Complete snapshots that are kept.
     pub snapshots: u64,
     /// Packs taken into the index.
     pub packs: u64,
-    /// Entries in the index.
+    /// Index entries.
     pub entries: u64,
-    /// Packs that were left out, and why.
+    /// Packs that were left out, with reasons.
     pub packs_left_out: Vec<(String, String)>,
-    /// Manifests that do not count, and why.
+    /// Manifests that do not count, with reasons.
     pub manifests_left_out: Vec<(String, String)>,
-    /// Expiries that do not count, or not for every snapshot they name, and why.
+    /// Expiries that do not count, or not for every snapshot that they name, with reasons.
     pub expiries_left_out: Vec<(String, String)>,
-    /// Packs that are not there and that nobody has deleted.
+    /// Packs that are gone and that no prune has deleted.
     pub packs_lost: Vec<String>,
-    /// Packs that are not what they are named by, among those that hold what another one holds, too.
+    /// Packs without the hash of their name, among those that share ids with others or have dangling references.
     pub packs_damaged: Vec<String>,
-    /// Packs that a check with the key has found to hold something else than they say, as runs of the state tell.
+    /// Forged packs: by surviving runs, a check with the key found that they hold something else than they say.
     pub packs_forged: Vec<String>,
-    /// Snapshots that stay although they lack something: somebody had forgotten them, or they had expired, and they came back or the
-    /// policy's guard keeps them; or no receipt tells that they were accepted. What they lack was lost.
+    /// Snapshots that stay although something they need was lost. They had been forgotten or had expired and came back,
+    /// or the policy's guard keeps them, or no receipt proves that they were accepted.
     pub snapshots_harmed: Vec<SnapshotId>,
-    /// Records that cannot be read, and why: what they said is not known any more.
+    /// Records that cannot be read, with reasons. Their content is unknown.
     pub unreadable: Vec<(String, String)>,
-    /// The change that may hold a newer policy than any that can be read: nothing expires and nothing is pruned until the owner
-    /// signs another.
+    /// The unreadable change that may hold the newest policy. Until the owner signs another, nothing expires or is
+    /// pruned.
     pub policy_unread: Option<String>,
     /// Ids that kept snapshots refer to and that have no copy.
     pub lost: u64,
 }
 
-/// Packs of clients that no manifest names: it was lost, or never written. Who has the owner's key can tell whether they
-/// are what their tables say, and let [`rebuild_with`] take them.
+/// Packs in `packs/` that no manifest names: the manifest was lost, or never written. Somebody with the owner's key can
+/// verify them and pass the genuine ones to [`rebuild_with`].
 pub async fn unnamed_packs(host: &Host<'_>) -> Result<Vec<PackId>, JobError> {
     let mut chains = Vec::new();
     for client in clients::below(host.store, "manifests/").await? {
@@ -87,17 +87,17 @@ pub async fn unnamed_packs(host: &Host<'_>) -> Result<Vec<PackId>, JobError> {
     Ok(packs.filter(|id| !named.contains_key(id)).collect())
 }
 
-/// [`rebuild_with`] no packs but those that manifests name.
+/// Calls [`rebuild_with`] without unnamed packs.
 pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
     rebuild_with(host, &BTreeSet::new(), 0).await
 }
 
-/// Writes a root folded from everything else in the store, numbered far above any number ever seen. Packs that no manifest
-/// names are left out, but for those that were found to be genuine.
+/// Writes a root folded from everything else in the store, numbered far above all known numbers. Packs that no manifest
+/// names are left out, except the `genuine` ones.
 ///
-/// `seen` is the number of the newest root that whoever asks has seen; 0 if of none.
+/// `seen` is the number of the newest root that the caller has seen; 0 if none.
 pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>, seen: u64) -> Result<Report, JobError> {
-    // What cannot be read is left out or damaged only if the store is there: what is decided here is decided for good.
+    // What is unreadable counts as such only while the store itself works, because the result is final.
     let witnessed = Witnessed::new(host.store);
     let host = &Host { store: &witnessed, ..*host };
     let mut report = Report::default();
@@ -113,7 +113,7 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>, seen: u64
     let read = Read { chains: &chains, genuine, told: &told, recorded: &recorded, numbers: &numbers, now };
     let Folded { proposal, unanswered, mut report } = loop {
         let folded = fold(host, &read, &deleted, report.clone()).await?;
-        // Recording a name deletes nothing: what is there counts if it is needed.
+        // A recorded name may not be deleted yet. An object that still exists counts if it is needed.
         if !deleted.take_back(host, &folded.proposal).await? {
             break folded;
         }
@@ -134,25 +134,25 @@ pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>, seen: u64
     Ok(report)
 }
 
-/// What a rebuild has read, whichever packs count.
+/// What a rebuild has read, before it decides which deleted packs count.
 struct Read<'a> {
     chains: &'a [Chain],
     genuine: &'a BTreeSet<PackId>,
     told: &'a Told,
     recorded: &'a Recorded,
-    /// The numbers of roots that anything tells of.
+    /// The root numbers that anything in the store tells of.
     numbers: &'a Numbers,
     now: Time,
 }
 
-/// The state that follows from it.
+/// The state folded from it.
 struct Folded {
     proposal: Proposal,
     unanswered: Vec<(ClientId, Decision, Time)>,
     report: Report,
 }
 
-/// Folds the state from everything but the packs that were deleted.
+/// Folds the state from everything except the packs named as deleted.
 async fn fold(host: &Host<'_>, read: &Read<'_>, deleted: &Deleted, mut report: Report) -> Result<Folded, JobError> {
     let Read { chains, genuine, told, recorded, numbers, now } = *read;
     let named = named_by(host, chains);
@@ -196,8 +196,8 @@ async fn fold(host: &Host<'_>, read: &Read<'_>, deleted: &Deleted, mut report: R
     Ok(Folded { proposal, unanswered, report })
 }
 
-/// Leaves a record that tells of the new root even if that is lost: the next rebuild goes beyond its number, and until
-/// then nobody writes on an older one.
+/// Writes a deletion record without names as evidence of the new root. If the root is lost, the next rebuild chooses a
+/// higher number, and until then nobody writes on an older root.
 async fn leave_evidence(host: &Host<'_>, root_number: u64, time: Time) -> Result<(), JobError> {
     let random = host.random();
     let nothing = Deletion { root_number, random, time, names: Vec::new(), baseline: None };
@@ -206,5 +206,5 @@ async fn leave_evidence(host: &Host<'_>, root_number: u64, time: Time) -> Result
     Ok(())
 }
 
-/// Decisions that a client's head may hold: about a megabyte of a run's four.
+/// How many decisions a client's head may hold: about 1 MB of a run's 4 MB.
 const DECISIONS: usize = 8192;

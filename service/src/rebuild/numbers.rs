@@ -1,6 +1,5 @@
-//! Numbers: how far the roots went, as everything in the store tells, so that a rebuilt root stands above all of them. A
-//! number that stands too far above all others is a lie: no reader believes it, and the rebuilt root needs no number above
-//! it.
+//! Numbers: the root numbers that the store tells of, so that a rebuilt root stands above all of them. A number too far
+//! above all others is false: no reader believes it, and the rebuilt root may stand below it.
 
 use copal_engine::layout;
 use copal_engine::limits::{NUMBER, ROOT_LEAP, ROOT_TOLD};
@@ -11,7 +10,7 @@ use crate::host::Host;
 use crate::objects;
 use crate::view::Listed;
 
-/// The numbers of roots that anything tells of.
+/// The root numbers that anything in the store tells of.
 #[derive(Default)]
 pub(super) struct Numbers {
     /// The newest root that readers believe, or that was surely there.
@@ -20,7 +19,7 @@ pub(super) struct Numbers {
 }
 
 impl Numbers {
-    /// Those of the roots, of the records of deletions, and of a root that was surely there.
+    /// Collects the numbers of roots and deletion records, and a root that was certainly there (`seen`).
     pub(super) async fn of_roots(host: &Host<'_>, deletions: Vec<u64>, seen: u64) -> Result<Self, JobError> {
         let listed = Listed::read(host.store).await?.numbers.first().copied().unwrap_or(0);
         let roots = objects::list(host.store, "roots/").await?;
@@ -28,19 +27,19 @@ impl Numbers {
         Ok(Self { known: listed.max(seen), told: roots.chain(deletions).collect() })
     }
 
-    /// Adds one that a manifest or receipt tells of.
+    /// Adds a number that a manifest or receipt tells of.
     pub(super) fn tell(&mut self, number: u64) {
         self.told.push(number);
     }
 
-    /// Whether an answer may have been given by a root of this number.
+    /// Whether a root of this number may have written a receipt.
     pub(super) fn is_plausible(&self, number: u64) -> bool {
         number <= self.newest().saturating_add(ROOT_TOLD)
     }
 
-    /// The highest that is believed.
+    /// The highest number that is believed.
     pub(super) fn newest(&self) -> u64 {
-        // The last numbers are left to lies: from there no number leads on.
+        // The very highest numbers are never believed, because no number would be left above them.
         let told = self.told.iter().copied().filter(|told| *told <= NUMBER - 2 * ROOT_LEAP);
         reached(self.known.min(NUMBER - 2 * ROOT_LEAP), ROOT_LEAP, told)
     }
@@ -51,5 +50,5 @@ impl Numbers {
     }
 }
 
-/// So far above any number ever seen a rebuilt root stands.
+/// How far a rebuilt root stands above the highest number that is believed.
 const GAP: u64 = 1000;

@@ -1,5 +1,5 @@
-//! Told: what roots that can be read say of changes and policies, and which runs they name. What is wrong with the state is
-//! mostly one of its runs; the roots know then how far the changes went.
+//! Told: what the readable roots say of changes and policies, and which runs they name. Mostly only a run is damaged;
+//! then the roots still know how far the changes went.
 
 use std::collections::BTreeSet;
 
@@ -11,19 +11,19 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects::{self, Call};
 
-/// What the roots tell of.
+/// What the roots say.
 #[derive(Default)]
 pub(super) struct Told {
-    /// The last change.
+    /// The number of the last change.
     pub(super) change: u64,
-    /// The change that held the policy in force, if it is not there any more as it was.
+    /// The change with the policy in force, if it is missing or differs from what the root names.
     pub(super) policy_lost: Option<u64>,
-    /// The runs that they name.
+    /// The runs that the roots name.
     pub(super) runs: BTreeSet<ObjectHash>,
 }
 
 impl Told {
-    /// Reads every root up to the newest that is believed and that can be read.
+    /// Reads every readable root up to `newest`.
     pub(super) async fn read(host: &Host<'_>, newest: u64) -> Result<Self, JobError> {
         let listed = objects::list(host.store, "roots/").await?;
         let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
@@ -33,7 +33,7 @@ impl Told {
         let roots = objects::together(calls).await?;
         let mut told = Self::default();
         let mut policy: Option<(u64, ObjectHash)> = None;
-        // The newest one first.
+        // The newest root comes first.
         for root in roots.into_iter().flatten() {
             told.runs.extend(root.runs.iter().map(|run| run.hash));
             told.change = told.change.max(root.change_head.map_or(0, |(number, _)| number));
@@ -46,7 +46,7 @@ impl Told {
         Ok(told)
     }
 
-    /// The last change that anything is known of.
+    /// The number of the last change that the roots know of.
     pub(super) fn last(&self) -> u64 {
         self.change.max(self.policy_lost.unwrap_or(0))
     }

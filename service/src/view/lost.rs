@@ -1,4 +1,4 @@
-//! Lost: what tells of a newer root than the newest there is.
+//! Lost: evidence that a newer root existed than the newest one listed.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +17,8 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects::{self, Call};
 
-/// The number of a newer root than the newest one there is, and what tells of it: that was lost, and nobody may write on
-/// an older one. Looks at every client: who deletes must.
+/// The number of a root that is newer than the newest existing one and is therefore lost, with the evidence in words.
+/// After such a loss nobody may write on an older root. This examines all clients, as every job that deletes must.
 pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<(u64, String)>, JobError> {
     if let Some(lost) = lost_by_deletions(host.store, view).await? {
         return Ok(Some(lost));
@@ -27,8 +27,8 @@ pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<(u64, Str
     lost_by_receipts(host.store, view, answered.into_iter()).await
 }
 
-/// Refuses to go on without a root where something tells that there was one: nothing was found to be done only because
-/// nothing was found.
+/// Fails without a root if evidence shows that there was one. Otherwise a job would report that there is nothing to do,
+/// only because it found nothing.
 pub(crate) async fn refuse_rootless(host: &Host<'_>, view: &View) -> Result<(), JobError> {
     if view.root.is_none()
         && let Some((_, evidence)) = lost_newer(host, view).await?
@@ -38,16 +38,16 @@ pub(crate) async fn refuse_rootless(host: &Host<'_>, view: &View) -> Result<(), 
     Ok(())
 }
 
-/// The same, as far as the records of deletions tell: what every writer looks at. What writes no more than this looks at
-/// deletes nothing and answers no client but those whose receipts it has looked for.
+/// Like [`lost_newer`], but with deletion records as the only evidence. Every writer checks these. A writer that checks
+/// no more deletes nothing, and answers only clients whose receipts it has checked.
 pub(crate) async fn lost_by_deletions(store: &dyn Store, view: &View) -> Result<Option<(u64, String)>, JobError> {
     let Some((number, name)) = deletion_beyond(store, view.number()).await? else { return Ok(None) };
     let newest = newest_heads(store).await?.number();
     Ok((newest < number).then(|| (number, format!("{name} tells of root {number}, and the newest there is {newest}"))))
 }
 
-/// The same, as far as the receipts tell that these clients got. A receipt is written after the root that decides it, so
-/// one that the newest root knows nothing of was decided by a root that is lost.
+/// Like [`lost_newer`], with the receipts of these clients as the only evidence. A receipt is written after its root.
+/// So a receipt that the newest root has not decided belongs to a lost root.
 pub(crate) async fn lost_by_receipts(
     store: &dyn Store,
     view: &View,
@@ -67,7 +67,8 @@ pub(crate) async fn lost_by_receipts(
     Ok(None)
 }
 
-/// What tells of a newer root than that of a view, in words, all of it taken together: for whoever has passed over roots.
+/// Evidence of a newer root than the view's, in words, from deletion records or any client's receipts. For readers that
+/// have passed over roots.
 pub(super) async fn told_beyond(store: &dyn Store, view: &View) -> Result<Option<String>, JobError> {
     if let Some((number, name)) = deletion_beyond(store, view.number()).await? {
         return Ok(Some(format!("{name} tells of root {number}")));
@@ -82,13 +83,12 @@ pub(super) async fn told_beyond(store: &dyn Store, view: &View) -> Result<Option
     Ok(None)
 }
 
-/// The first record of deletions under a newer root than one of this number. One so far above that is a lie is passed over,
-/// and with it all behind it.
+/// The first deletion record under a newer root than `number`, except records with false, far too high numbers.
 async fn deletion_beyond(store: &dyn Store, number: u64) -> Result<Option<(u64, String)>, StoreError> {
     let after = objects::key(format!("{}-z", layout::deletion(number, &[0xff; 16])));
     let page = store.list("deletions/", Some(&after), RECORDS).await?;
     let names = page.objects.iter().map(|newer| newer.key.as_str());
-    // What has a strange name hides none that has not.
+    // An object with a strange name does not hide the records behind it.
     let mut told = names.filter_map(|name| Some((layout::deletion_root(name)?, name)));
     let told = told.find(|(told, _)| !is_told_far(*told, number));
     Ok(told.map(|(told, name)| (told, name.to_owned())))
@@ -96,7 +96,7 @@ async fn deletion_beyond(store: &dyn Store, number: u64) -> Result<Option<(u64, 
 
 type Answer = (ClientId, u64, Bytes);
 
-/// The answers to the manifests that come next behind the heads of some clients.
+/// The receipts that exist for the manifest right behind each client's head.
 async fn answers_beyond(
     store: &dyn Store,
     heads: &BTreeMap<ClientId, ClientHead>,
@@ -113,8 +113,8 @@ async fn answers_beyond(
     Ok(objects::together(calls).await?.into_iter().flatten().collect())
 }
 
-/// The root that a receipt tells of, where the newest there is has this number. What says something that no service says is
-/// passed over. Of what is damaged nobody knows what it said: it tells of the next root.
+/// The root that a receipt is evidence of; `newest` is the newest existing one. A receipt that no service writes is
+/// ignored. A damaged one is evidence of root `newest + 1`, because its content is unknown.
 pub(crate) fn tells_of((client, number): (ClientId, u64), bytes: &[u8], newest: u64) -> Option<u64> {
     match Receipt::decode(client, number, bytes) {
         Ok(receipt) => Some(receipt.root).filter(|root| !is_told_far(*root, newest)),
@@ -123,10 +123,10 @@ pub(crate) fn tells_of((client, number): (ClientId, u64), bytes: &[u8], newest: 
     }
 }
 
-/// Whether the number of a root that somebody tells of is a lie: it is too far above the newest there is.
+/// Whether a root number that an object names is false, because it is too far above the newest root.
 pub(crate) fn is_told_far(told: u64, newest: u64) -> bool {
     told > newest.saturating_add(ROOT_TOLD)
 }
 
-/// Records of deletions that are listed at once.
+/// Deletion records listed with one call.
 const RECORDS: usize = 32;

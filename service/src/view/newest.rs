@@ -1,5 +1,5 @@
-//! Newest: which of the roots that are listed may be the newest. Whoever may create objects below `roots/` may create one
-//! of any number: one that stands too far above the others is passed over, and so is one that no base leads to.
+//! Newest: which listed root is the newest that counts. Anybody who may create objects in `roots/` may use any number,
+//! so roots numbered far above all others, and roots without an existing base, are passed over.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,16 +16,16 @@ use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
 use crate::objects;
 
-/// Reads the newest root and all that it names.
+/// Reads the newest root that counts and the whole state it names.
 pub async fn read(store: &dyn Store) -> Result<View, JobError> {
     read_parts(store, &Parts::ALL).await
 }
 
-/// Reads the newest root and parts of what it names. A root counts only if, after reading it, its base is still there
-/// with the hash it names: a writer that slept may have created a number that was deleted long ago.
+/// Reads the newest root that counts, and parts of its state. A root counts only if its base still exists, with the
+/// hash that it names, after the root was read: a writer that slept may have reused a number that was deleted long ago.
 ///
-/// If that stays so while no newer root appears, the root is passed over, as if it had been lost: whoever may create roots
-/// may create one with a base that never was. Then whatever tells of a newer root than the one that is taken counts.
+/// If the base stays gone and no newer root appears, the root is passed over: whoever may create roots may invent a
+/// base. Then evidence of a newer root than the chosen one (a deletion record, a receipt) means that the state is lost.
 pub async fn read_parts(store: &dyn Store, parts: &Parts) -> Result<View, JobError> {
     let (mut newest, mut failed) = (None, 0);
     let mut unreached: BTreeMap<u64, String> = BTreeMap::new();
@@ -43,7 +43,7 @@ pub async fn read_parts(store: &dyn Store, parts: &Parts) -> Result<View, JobErr
                 }
             }
             Attempt::Read(view) => return Ok(*view),
-            // As long as newer roots appear, others are merely faster.
+            // While newer roots appear, other writers are merely faster.
             Attempt::Again { root, .. } if newest < Some(root) => (newest, failed) = (Some(root), 0),
             Attempt::Again { root, gone, is_base: true }
                 if failed == ATTEMPTS && unreached.len() < UNREACHED && newest == Some(root) =>
@@ -59,11 +59,11 @@ pub async fn read_parts(store: &dyn Store, parts: &Parts) -> Result<View, JobErr
 
 enum Attempt {
     Read(Box<View>),
-    /// Something the newest root needs was gone.
+    /// Something that the newest root needs is gone.
     Again {
         root: u64,
         gone: String,
-        /// Whether that is its base.
+        /// Whether the root's base is what is gone.
         is_base: bool,
     },
 }
@@ -86,14 +86,14 @@ async fn attempt(store: &dyn Store, parts: &Parts, unreached: &BTreeSet<u64>) ->
                 Some((format!("the base of {name}, {}, is gone", layout::root(base)), true))
             }
             Some(_) => None,
-            // Without a base only the newest counts: this may be what a writer made that slept since there was none.
+            // A writer that slept since there was no root may have made it, so without a base only the newest counts.
             None if Listed::read(store).await?.newest(unreached) != Some(number) => {
                 Some((format!("{name} is not the newest any more"), false))
             }
             None => None,
         })
     };
-    // Both come after the root; what a root names that does not count is of no interest.
+    // Both run after the root was read. If the root does not count, the result for its state is ignored.
     let (counts, state): (Result<_, StoreError>, _) = futures::join!(counts, read_state(store, &root, parts));
     if let Some((gone, is_base)) = counts? {
         return Ok(Attempt::Again { root: number, gone, is_base });
@@ -105,7 +105,7 @@ async fn attempt(store: &dyn Store, parts: &Parts, unreached: &BTreeSet<u64>) ->
     }
 }
 
-/// Parts of what a root names that is known by its number and hash.
+/// Reads parts of the state of the root with this number and hash.
 pub(crate) async fn read_root(
     store: &dyn Store,
     (number, hash): (u64, ObjectHash),
@@ -121,27 +121,27 @@ pub(crate) async fn read_root(
     Ok(View { root: Some((root, hash)), state, indexes, ..View::default() })
 }
 
-/// The newest root that counts, and the heads it names.
+/// Reads the newest root that counts and the client heads it names.
 pub(crate) async fn newest_heads(store: &dyn Store) -> Result<View, JobError> {
     read_parts(store, &Parts { kinds: &[RunKind::Heads], domains: Some(BTreeSet::new()) }).await
 }
 
-/// Whether a root is there with the hash that another one names.
+/// Whether the root of this number exists with this hash.
 pub async fn is_there(store: &dyn Store, number: u64, hash: ObjectHash) -> Result<bool, StoreError> {
     Ok(objects::read(store, &layout::root(number)).await?.is_some_and(|bytes| ObjectHash::of(&bytes) == hash))
 }
 
-/// The roots at the beginning of the list.
+/// The roots at the beginning of the listing.
 #[derive(Default)]
 pub(crate) struct Listed {
-    /// The numbers that are believed, the newest first. Behind the first of them not all are listed.
+    /// Numbers that are believed, the newest first. Not all older ones are listed.
     pub(crate) numbers: Vec<u64>,
-    /// What is passed over, and why.
+    /// What is passed over, each with the reason.
     pub(crate) passed: Vec<String>,
 }
 
 impl Listed {
-    /// Lists roots from the newest on until one is believed.
+    /// Lists roots from the newest on, until one of them is low enough to be believed or the listing ends.
     pub(crate) async fn read(store: &dyn Store) -> Result<Self, StoreError> {
         let (mut listed, mut after) = (Self::default(), None);
         loop {
@@ -157,7 +157,7 @@ impl Listed {
                 break;
             }
         }
-        // Numbers so high are of a rebuild that went beyond a lie; it has left a record that tells of its root.
+        // Numbers this high come from a rebuild that stepped over a false number. Its deletion record names its root.
         let is_far = listed.numbers.last().is_some_and(|lowest| *lowest > ROOT_LEAP);
         let told = if is_far { told_by_deletions(store).await? } else { 0 };
         let highest = reached(told, ROOT_LEAP, listed.numbers.iter().copied());
@@ -170,7 +170,7 @@ impl Listed {
         Ok(listed)
     }
 
-    /// The newest that is believed, but for those to which no base leads.
+    /// The newest number that is believed and is not in `unreached`.
     pub(crate) fn newest(&self, unreached: &BTreeSet<u64>) -> Option<u64> {
         self.numbers.iter().copied().find(|number| !unreached.contains(number))
     }
@@ -181,13 +181,13 @@ async fn told_by_deletions(store: &dyn Store) -> Result<u64, StoreError> {
     Ok(records.iter().filter_map(|record| layout::deletion_root(record.key.as_str())).max().unwrap_or(0))
 }
 
-/// The number of the newest root; 0 where there is none. A hint: whether a base leads to it is not looked at.
+/// The number of the newest root that is believed; 0 without roots. A hint: its base is not checked.
 pub async fn newest_number(store: &dyn Store) -> Result<u64, StoreError> {
     Ok(Listed::read(store).await?.newest(&BTreeSet::new()).unwrap_or(0))
 }
 
-/// The newest root to which a base leads, or that stands without one; for whoever reads it by itself. One that is known to
-/// be such is not looked at again.
+/// The number of the newest root that has no base or whose base exists, for callers that read the root themselves. The
+/// root `known` is known to be such a root and is not checked again.
 pub(crate) async fn newest_reached(store: &dyn Store, known: Option<u64>) -> Result<Option<u64>, StoreError> {
     let numbers = Listed::read(store).await?.numbers;
     for number in &numbers {
@@ -195,7 +195,7 @@ pub(crate) async fn newest_reached(store: &dyn Store, known: Option<u64>) -> Res
             return Ok(known);
         }
         let root = objects::read(store, &layout::root(*number)).await?.map(|bytes| Root::decode(*number, &bytes));
-        // What is damaged is told as such by whoever reads it.
+        // A damaged root counts here: whoever reads it next reports the damage.
         match root {
             Some(Ok(Root { base: Some((base, hash)), .. })) if !is_there(store, base, hash).await? => {}
             _ => return Ok(Some(*number)),
@@ -204,14 +204,14 @@ pub(crate) async fn newest_reached(store: &dyn Store, known: Option<u64>) -> Res
     Ok(numbers.first().copied())
 }
 
-/// Whether a newer root is listed than that of a view, and none that it has passed over.
+/// Whether a root newer than the view's is listed that the view has not passed over as unreached.
 pub async fn is_superseded(store: &dyn Store, view: &View) -> Result<bool, StoreError> {
     Ok(Listed::read(store).await?.newest(&view.unreached).is_some_and(|newest| newest > view.number()))
 }
 
-/// A reader that finds something gone starts again from the newest root; if that stays the same for so long, it is lost.
+/// How often in a row the same newest root may turn out incomplete before it counts as lost.
 const ATTEMPTS: u32 = 8;
-/// So many roots to which no base leads are passed over.
+/// How many roots without a reachable base are passed over at most.
 const UNREACHED: usize = 64;
-/// Roots that are listed at once. So many lies in a row are found out with one call.
+/// Roots listed with one call. So many false numbers in a row are recognised with a single call.
 const PAGE: usize = 32;

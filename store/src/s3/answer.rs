@@ -1,17 +1,16 @@
-//! Answer: what a server says to a presigned request, whoever sent it.
+//! Answer: interprets a server's answer to a presigned request, whoever sent it.
 
 use std::path::PathBuf;
 
 use super::trouble::refused;
 use crate::{Op, StoreError};
 
-/// Whether the body of a 404 is the server's word that the object is not there: that of a proxy, or about the bucket, is
-/// none.
+/// Whether a 404 with this body says that the object does not exist. A 404 from a proxy, or about the bucket, does not.
 pub fn is_absence(body: &[u8]) -> bool {
     element(body, "Code").as_deref() == Some("NoSuchKey")
 }
 
-/// What an answer is that is not the one asked for: the same as to who asks with credentials.
+/// The error for an unexpected answer, the same as for requests with credentials.
 pub fn of_answer(op: Op, key: &str, status: u16, body: &[u8]) -> StoreError {
     let (code, message) = (element(body, "Code"), element(body, "Message"));
     if code.as_deref() == Some("NoSuchBucket") {
@@ -20,7 +19,7 @@ pub fn of_answer(op: Op, key: &str, status: u16, body: &[u8]) -> StoreError {
     refused(status, code.as_deref(), message.as_deref(), None).explain(op, key, "")
 }
 
-/// The text of the first element of this name.
+/// The text of the first element with this name.
 fn element(body: &[u8], name: &str) -> Option<String> {
     let text = String::from_utf8_lossy(body);
     let (_, rest) = text.split_once(&format!("<{name}>"))?;

@@ -1,8 +1,8 @@
-//! Bound: whether a server holds whoever has a signed request to what was signed.
+//! Bound: whether a server enforces the signed headers of a presigned request.
 //!
-//! A presigned request binds the headers that its signature covers. Of the others Amazon S3 refuses those that begin with
-//! `x-amz-`; MinIO heeds them: with `x-amz-copy-source` the creation of one object becomes a copy of any other that the
-//! signer may read, over any that it may create, whatever the body and `If-None-Match` say.
+//! A presigned request binds the headers that its signature covers. Amazon S3 rejects any other header that begins with
+//! `x-amz-`. MinIO heeds it: with an added `x-amz-copy-source`, a PUT becomes a copy of any other object that the
+//! signer may read, over any name that it may create, whatever the body and `If-None-Match` say.
 
 use std::sync::Arc;
 
@@ -20,9 +20,9 @@ use super::probe::{new_key, sum};
 use crate::{Created, Key, Op, StoreError};
 
 impl S3Store {
-    /// Whether the server refuses a creation that was signed when a header is added to it that names another object to be
-    /// copied. Amazon's is known to, and not asked. Elsewhere this writes two small objects below `tmp/`, and deletes them
-    /// where that is permitted; whoever may not write there is told so by [`StoreError::Denied`].
+    /// Whether the server rejects a signed PUT after a copy-source header was added. Amazon's servers are known to and
+    /// are not asked. Elsewhere this writes two small objects below `tmp/` and deletes them if permitted. Fails with
+    /// [`StoreError::Denied`] without the right to write there.
     pub async fn binds_requests(&self) -> Result<bool, StoreError> {
         self.run(Op::Create, PLACE, |bucket| async move { bucket.binds_requests().await }).await
     }
@@ -36,7 +36,7 @@ impl Bucket {
         let mut made = Vec::new();
         let found = self.try_to_copy(&mut made).await;
         for key in &made {
-            // A role that may only add leaves them: nothing reads what lies there.
+            // Without the right to delete they stay; nothing reads them.
             let _ = self.delete(key).await;
         }
         found
@@ -63,12 +63,12 @@ impl Bucket {
             .disable_payload_signing()
             .interceptor(Unsigned(format!("/{}/{}", self.config.bucket, self.name(&source))));
         match self.answer(Op::Create, target.as_str(), self.config.patience, request.send()).await? {
-            // It may have passed the header over.
+            // The server may have ignored the header.
             Ok(_) => Ok(self.read(&target).await? == SENT),
             Err(failed) => match failed.status {
-                // What it differs in from the creation of the source is the header alone.
+                // The request differs from the creation of the source only in the header.
                 Some(403) => Ok(true),
-                // It was let in, and failed for another reason: a request that is better made may not.
+                // The server accepted the header and failed for another reason; a better request may succeed.
                 Some(400..500) => Ok(false),
                 _ => Err(self.explain(failed, Op::Create, target.as_str())),
             },
@@ -76,14 +76,14 @@ impl Bucket {
     }
 }
 
-/// Whether an address is one of Amazon's, as that of an endpoint of one's own network is.
+/// Whether an endpoint is one of Amazon's, private endpoints included.
 fn is_amazons(endpoint: &str) -> bool {
     let host = endpoint.split_once("://").map_or(endpoint, |(_, rest)| rest);
     let host = host.split(['/', ':']).next().unwrap_or_default();
     [".amazonaws.com", ".amazonaws.com.cn"].iter().any(|end| host.ends_with(end))
 }
 
-/// Adds what to copy after the request was signed.
+/// Adds the copy source after the request was signed.
 #[derive(Debug)]
 struct Unsigned(String);
 

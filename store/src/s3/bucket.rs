@@ -1,4 +1,4 @@
-//! The bucket: one request of each kind, but reading and listing.
+//! The bucket: one request of each kind, except reading and listing.
 
 use std::error::Error;
 use std::future::Future;
@@ -24,14 +24,14 @@ use super::trouble::{Failed, Trouble};
 use crate::limit::lasts;
 use crate::{Created, Key, Op, Stat, StoreError, StoreTime};
 
-/// A bucket, and how it is reached.
+/// A bucket and the connection to it.
 #[derive(Debug)]
 pub(super) struct Bucket {
     pub(super) config: S3Config,
     pub(super) connection: Connection,
     pub(super) clock: Clock,
     pub(super) places: Places,
-    /// What presigned requests are signed with, once there is one.
+    /// The credentials for presigned requests, once loaded.
     pub(super) signing: Mutex<Option<Credentials>>,
 }
 
@@ -57,7 +57,7 @@ impl Bucket {
             .set_object_lock_retain_until_date(retention.map(|retention| retention.until(SystemTime::now())))
             .body(body.into())
             .customize()
-            // The signed checksum binds the body; hashing it a second time would bind it no better.
+            // The signed checksum binds the body already; a signed payload hash would add nothing.
             .disable_payload_signing();
         let time = self.config.patience + Duration::from_secs(length / SLOWEST) + pace;
         match self.answer(Op::Create, key.as_str(), time, request.send()).await? {
@@ -73,7 +73,7 @@ impl Bucket {
             let request = request.bucket(&self.config.bucket).key(self.name(key)).checksum_mode(ChecksumMode::Enabled);
             match self.answer(Op::Stat, key.as_str(), self.config.patience, request.send()).await? {
                 Ok(found) => return self.stat_of(key, &found).map(Some),
-                // The answer to a HEAD does not say whether the object is missing or the bucket: only a GET does.
+                // An answer to HEAD does not say whether the object or the bucket is missing; an answer to GET does.
                 Err(failed) if failed.status == Some(404) => {
                     if !self.exists(key).await? {
                         return Ok(None);
@@ -89,7 +89,7 @@ impl Bucket {
         let odd = |what| Trouble::Answer(what).lasting(Op::Stat, key.as_str());
         let length = found.content_length().and_then(|length| u64::try_from(length).ok());
         let created = found.last_modified().ok_or_else(|| odd("an object without a time"))?;
-        // Of an upload in parts the sum is one of sums, which attests nothing that has a name here.
+        // The checksum of a multipart upload is one of checksums, not the SHA-256 of the bytes.
         let is_whole = found.checksum_type().is_none_or(|kind| *kind == ChecksumType::FullObject);
         let sum = found.checksum_sha256().filter(|_| is_whole).and_then(|text| BASE64.decode(text).ok());
         Ok(Stat {
@@ -138,7 +138,7 @@ impl Bucket {
         }
     }
 
-    /// Asks for nothing but the date, until the answers agree on it.
+    /// Requests only the date, until the answers agree on it.
     pub(super) async fn now(&self) -> Result<StoreTime, StoreError> {
         for _ in 0..DATES {
             let request = self.connection.client.head_bucket().bucket(&self.config.bucket);
@@ -158,7 +158,7 @@ impl Bucket {
         Err(Trouble::Answer("its dates contradict each other").passing(Op::Now, ""))
     }
 
-    /// Waits for an answer, and not for ever.
+    /// Waits for an answer, up to `time`.
     pub(super) async fn answer<T, E>(
         &self,
         op: Op,
@@ -184,21 +184,21 @@ impl Bucket {
         self.full(key.as_str())
     }
 
-    /// What a name, or the start of one, is in the bucket.
+    /// The name in the bucket for a key, or for the start of one.
     pub(super) fn full(&self, name: &str) -> String {
         if self.config.prefix.is_empty() { name.to_owned() } else { format!("{}/{name}", self.config.prefix) }
     }
 
-    /// The key of an object of the bucket, if one of ours has that name.
+    /// The key of a name in the bucket; `None` if it is not one of this repository's.
     pub(super) fn key(&self, name: &str) -> Option<Key> {
         let rest = name.strip_prefix(&self.full(""))?;
         Key::new(rest).ok()
     }
 }
 
-/// Bytes a second below which an upload counts as stuck.
+/// Bytes per second below which an upload counts as stuck.
 const SLOWEST: u64 = 16 << 10;
-/// So often the date is asked for before it counts as unknown.
+/// How often to ask for the date before it counts as unknown.
 const DATES: u32 = 10;
-/// What the protocol allows.
+/// The limit of the protocol.
 const DELETED_AT_ONCE: usize = 1_000;

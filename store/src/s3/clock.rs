@@ -1,4 +1,4 @@
-//! The clock of the server: what its answers say.
+//! The server's clock, as its answers show it.
 
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Instant;
@@ -13,25 +13,25 @@ use aws_smithy_types::date_time::Format;
 
 use crate::StoreTime;
 
-/// The latest time that the server's answers told, to the second. It never runs backwards, though the server's machines
-/// differ a little and some fill in the date only once a second.
+/// The latest time in the server's answers, to the second. It never runs backwards, although the server's machines
+/// differ a little and some update the date only once a second.
 ///
-/// It goes ahead as time passes here. A date beyond that counts once the next answers agree: this machine may have been
-/// asleep, but a single wrong one would end every grace period at once, for good. What objects are dated moves it by a few
-/// seconds at most: one from the future (a server's clock was wrong once, or a copy kept its times) would do the same.
+/// It may advance as fast as local time. A date further ahead counts only once the next answers agree: this machine may
+/// have slept, but a single wrong date would end every grace period for good. An object's time moves the clock by a few
+/// seconds at most, because a wrong server clock or a copy may have put it into the future.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Clock(Arc<Mutex<Times>>);
 
 /// Seconds since 1970.
 #[derive(Debug, Default)]
 struct Times {
-    /// A date that answers agreed on, and when it came: time passes from there.
+    /// The last date that answers agreed on, and when it came; local time counts from there.
     agreed: Option<Told>,
     /// The latest date that counts.
     latest: i64,
-    /// A date further ahead, and how many answers in a row agree with it.
+    /// A date further ahead, and how many answers in a row agree on it.
     doubted: Option<(Told, u32)>,
-    /// The latest time of an object that a date as late as that may be behind.
+    /// The latest time of an object that is not too far ahead of the clock.
     object: i64,
 }
 
@@ -43,26 +43,26 @@ struct Told {
 }
 
 impl Told {
-    /// The date that an answer would have later.
+    /// The date that an answer should have at `now`.
     fn at(&self, now: Instant) -> i64 {
         let passed = now.saturating_duration_since(self.came).as_secs();
         self.seconds.saturating_add_unsigned(passed)
     }
 }
 
-/// What the answers so far tell of the time.
+/// What the answers so far say about the time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// It is so late.
+    /// The time.
     Time(StoreTime),
-    /// The last answers do not agree yet: another one has to be asked for.
+    /// The last answers do not agree: another request is needed.
     Doubtful,
-    /// No answer has told any.
+    /// No answer had a date.
     None,
 }
 
 impl Clock {
-    /// The latest time told.
+    /// The latest time.
     pub(super) fn read(&self) -> Reading {
         let times = self.times();
         match (&times.agreed, &times.doubted) {
@@ -72,8 +72,8 @@ impl Clock {
         }
     }
 
-    /// The time of an object in whole seconds, as the headers tell it: listings of some servers are finer. The clock has
-    /// reached it, unless it is further ahead than the server's machines differ.
+    /// An object's time in whole seconds, as in headers; some servers' listings are finer. Advances the clock to it,
+    /// unless it is more than [`AHEAD`] seconds ahead.
     pub(super) fn object_time(&self, time: &DateTime) -> StoreTime {
         let mut times = self.times();
         if times.agreed.is_some() && time.secs() <= times.latest.saturating_add(AHEAD) {
@@ -94,7 +94,7 @@ impl Clock {
 impl Times {
     fn tell(&mut self, told: Told) {
         if self.agreed.is_some_and(|agreed| told.seconds <= agreed.at(told.came).saturating_add(AHEAD)) {
-            // Whatever was ahead of this was wrong.
+            // A doubted date further ahead was wrong.
             self.doubted = None;
             self.latest = self.latest.max(told.seconds);
             return;
@@ -118,7 +118,7 @@ impl Intercept for Clock {
         "the server's clock"
     }
 
-    /// Takes the date of what the server itself has answered: errors may be those of something before it.
+    /// Takes the date of successful answers only: an error may come from a proxy in front of the server.
     fn read_before_deserialization(
         &self,
         context: &BeforeDeserializationInterceptorContextRef<'_>,
@@ -135,9 +135,9 @@ impl Intercept for Clock {
 }
 
 const SECOND: i64 = 1_000_000_000;
-/// Seconds that the date of an answer may be behind the time of an object that was just made, or that of another answer.
+/// Seconds by which an answer's date may be behind the time of a new object, or behind another answer.
 const AHEAD: i64 = 5;
-/// So many answers in a row must agree on a first time, and on one that is further ahead than time has passed here.
+/// How many answers in a row must agree on the first date, and on one that is too far ahead.
 const AGREEING_FIRST: u32 = 2;
 const AGREEING: u32 = 3;
 
@@ -149,7 +149,7 @@ mod tests {
 
     const DAY: i64 = 24 * 3_600;
 
-    /// A clock after answers of these dates, each so many seconds after the start.
+    /// A clock after answers with these dates, each at its second after the start.
     fn told(answers: &[(i64, u64)]) -> Clock {
         let (clock, start) = (Clock::default(), Instant::now());
         for (date, after) in answers {

@@ -1,4 +1,4 @@
-//! Configuration: which bucket, behind which address, and how patiently it is asked.
+//! Configuration: the bucket, its server, and time limits.
 
 use std::fmt;
 use std::time::Duration;
@@ -24,37 +24,37 @@ use super::retention::Retention;
 use crate::key;
 use crate::limit::Rates;
 
-/// Which bucket, behind which address, and how patiently it is asked.
+/// The bucket, its server, and time limits.
 #[derive(Clone, Debug)]
 pub struct S3Config {
     /// The bucket's name.
     pub bucket: String,
-    /// What the names of all objects begin with, without a slash at its end; empty for the whole bucket.
+    /// The prefix of all object names, without a final slash; empty for the whole bucket.
     pub prefix: String,
-    /// Another server than Amazon's; else what `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL` or the profile says.
+    /// The server's address, if not Amazon's; `None` uses `AWS_ENDPOINT_URL_S3`, `AWS_ENDPOINT_URL` or the profile.
     pub endpoint: Option<String>,
-    /// The bucket's region; else what the environment, the profile or the machine says.
+    /// The bucket's region; `None` uses the environment, the profile or the machine's metadata.
     pub region: Option<String>,
-    /// Whether the bucket's name stands in the path and not in the host's name; else: behind another endpoint it does.
+    /// Whether the bucket's name is in the path instead of the host name; `None`: true with an own endpoint.
     pub path_style: Option<bool>,
-    /// Access keys; else the SDK's usual chain: environment, profile, web identity, container, machine.
+    /// Access keys; `None` uses the SDK's chain: environment, profile, web identity, container, machine.
     pub credentials: Option<Credentials>,
-    /// The storage class of new objects by the start of their key, the first that fits; else the bucket's default.
+    /// The storage class of new objects: the first whose key prefix matches, else the bucket's default.
     pub storage_classes: Vec<(String, String)>,
-    /// The KMS key that Amazon seals new objects with, beside our own encryption.
+    /// The KMS key that Amazon encrypts new objects with, in addition to Copal's encryption.
     pub kms_key: Option<String>,
-    /// For how long new packs and manifests are locked; the bucket must have Object Lock.
+    /// The object lock of new packs and manifests; the bucket must have Object Lock.
     pub lock: Option<Retention>,
-    /// Whether reading a pack or manifest locks it anew, as a new one would be, once half of that time is not left any more.
+    /// Whether reading a pack or manifest renews its lock once less than half of the time is left.
     pub renews_locks: bool,
-    /// How long a connection, an answer to a small request, or the next piece of a body may take.
+    /// The time limit for connecting, for the answer to a small request, and for the next piece of a body.
     pub patience: Duration,
-    /// Bytes a second within one object.
+    /// Rate limits within one object, in bytes per second.
     pub rates: Rates,
 }
 
 impl S3Config {
-    /// A bucket as the environment describes it.
+    /// A bucket with settings from the environment.
     pub fn new(bucket: impl Into<String>, prefix: impl Into<String>) -> S3Config {
         S3Config {
             bucket: bucket.into(),
@@ -72,13 +72,13 @@ impl S3Config {
         }
     }
 
-    /// Checks what no request needs to find out.
+    /// Checks what needs no request.
     pub(super) fn check(&self) -> Result<(), BadConfig> {
         let named = |character: char| character.is_ascii_alphanumeric() || ".-_:/".contains(character);
         if self.bucket.is_empty() || !self.bucket.chars().all(named) {
             return Err(BadConfig::Bucket { bucket: self.bucket.clone() });
         }
-        // Listings of these come in no order, and a listing in order is what every job relies on.
+        // Directory buckets list in no order, and every job needs ordered listings.
         if self.bucket.ends_with("--x-s3") {
             return Err(BadConfig::Directory { bucket: self.bucket.clone() });
         }
@@ -89,13 +89,13 @@ impl S3Config {
         Ok(())
     }
 
-    /// The storage class of a new object.
+    /// The storage class for a new object.
     pub(super) fn storage_class(&self, key: &str) -> Option<StorageClass> {
         let found = self.storage_classes.iter().find(|(start, _)| key.starts_with(start.as_str()));
         found.map(|(_, class)| StorageClass::from(class.as_str()))
     }
 
-    /// How a new object is locked.
+    /// The lock for a new object.
     pub(super) fn retention(&self, key: &str) -> Option<Retention> {
         self.lock.filter(|_| Retention::is_of(key))
     }
@@ -104,15 +104,14 @@ impl S3Config {
         self.kms_key.as_ref().map(|_| ServerSideEncryption::AwsKms)
     }
 
-    /// The client, and what else signs. No request is made but, where nothing names the region, to the machine.
+    /// Makes the client. Sends no request, except to the machine's metadata service if nothing else names the region.
     pub(super) async fn connect(&self, clock: Clock) -> Connection {
         let http = Builder::new().tls_provider(Provider::Rustls(CryptoMode::Ring)).build_https();
         let variable = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
         let endpoint = self.endpoint.clone().or_else(|| variable("AWS_ENDPOINT_URL_S3"));
         let endpoint = endpoint.or_else(|| variable("AWS_ENDPOINT_URL"));
         let timeouts = TimeoutConfig::builder().connect_timeout(self.patience.min(CONNECTING)).build();
-        // Failed requests are made again by `retry`, which knows every store, and may be made again since nothing is
-        // ever replaced.
+        // `retry` repeats failed requests for every kind of store. That is safe, because nothing is ever replaced.
         let mut loader = aws_config::defaults(BehaviorVersion::latest())
             .http_client(http)
             .timeout_config(timeouts)
@@ -120,7 +119,7 @@ impl S3Config {
         if let Some(region) = &self.region {
             loader = loader.region(Region::new(region.clone()));
         } else if endpoint.is_some() {
-            // Other servers mostly ignore the region; the machine's metadata are not asked about it.
+            // Other servers mostly ignore the region, so do not ask the machine's metadata service.
             let chain = RegionProviderChain::first_try(EnvironmentVariableRegionProvider::new())
                 .or_else(ProfileFileRegionProvider::new())
                 .or_else(Region::from_static(REGION));
@@ -135,9 +134,9 @@ impl S3Config {
         let region = shared.region().map_or(REGION, Region::as_ref).to_owned();
         let mut config = aws_sdk_s3::config::Builder::from(&shared)
             .force_path_style(path_style)
-            // Every PUT has its SHA-256 from here; a second sum would be for nothing.
+            // Every PUT has its SHA-256 already; a second checksum is not needed.
             .request_checksum_calculation(RequestChecksumCalculation::WhenRequired)
-            // Damage at rest must be seen by whoever reads, not be taken for a passing failure here.
+            // Callers must see damage at rest; here it would look like a transient error.
             .response_checksum_validation(ResponseChecksumValidation::WhenRequired)
             .interceptor(clock);
         if shared.region().is_none() {
@@ -151,7 +150,7 @@ impl S3Config {
     }
 }
 
-/// A client, and what is needed to sign without it.
+/// A client, and what is needed to presign without it.
 #[derive(Clone)]
 pub(super) struct Connection {
     pub(super) client: Client,
@@ -168,7 +167,7 @@ impl fmt::Debug for Connection {
     }
 }
 
-/// Where nothing else is said.
+/// The default region.
 const REGION: &str = "us-east-1";
 const CONNECTING: Duration = Duration::from_secs(10);
 

@@ -1,4 +1,4 @@
-//! Reading: whole objects in parts side by side, and ranges.
+//! Reading: whole objects in concurrent parts, and ranges.
 
 use std::ops::Range;
 
@@ -16,11 +16,11 @@ struct Part {
     bytes: Bytes,
     /// The length of the whole object.
     total: u64,
-    /// Names these bytes among others that the name may have had.
+    /// The ETag: tells whether another part is of the same bytes.
     tag: Option<String>,
 }
 
-/// What became of asking for a part.
+/// The result of a request for a part.
 enum Got {
     Part(Part),
     /// The object ends before the part begins.
@@ -31,7 +31,7 @@ impl Bucket {
     pub(super) async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
         let first = match self.get(Op::Read, key, Some(0..PART), None).await? {
             Got::Part(part) => part,
-            // Nothing begins within an empty object.
+            // An empty object has no ranges.
             Got::Beyond => match self.get(Op::Read, key, None, None).await? {
                 Got::Part(part) => part,
                 Got::Beyond => return Err(Trouble::Answer("no range was asked").lasting(Op::Read, key.as_str())),
@@ -45,7 +45,7 @@ impl Bucket {
         whole.extend_from_slice(&first.bytes);
         let starts = (first.bytes.len() as u64..total).step_by(PART as usize);
         let parts = starts.map(|start| self.get(Op::Read, key, Some(start..total.min(start + PART)), tag.as_deref()));
-        // Each part keeps to the rate by itself.
+        // Each part has the full rate, so with a limit only one may run.
         let at_once = if self.config.rates.download.is_some() { 1 } else { SIDE_BY_SIDE };
         let mut parts = stream::iter(parts).buffered(at_once);
         while let Some(part) = parts.next().await {
@@ -71,7 +71,7 @@ impl Bucket {
         }
     }
 
-    /// Whether the object is there, told from a bucket that is not.
+    /// Whether the object exists; fails if the bucket does not.
     pub(super) async fn exists(&self, key: &Key) -> Result<bool, StoreError> {
         match self.get(Op::Stat, key, Some(0..1), None).await {
             Ok(_) => Ok(true),
@@ -85,7 +85,7 @@ impl Bucket {
         stat.map(|stat| stat.length).ok_or_else(|| StoreError::NotFound { key: key.clone() })
     }
 
-    /// One request: what there is of a range, or everything.
+    /// Sends one request, for a range or for everything, and returns what exists of it.
     async fn get(&self, op: Op, key: &Key, range: Option<Range<u64>>, tag: Option<&str>) -> Result<Got, StoreError> {
         let request = self.connection.client.get_object().bucket(&self.config.bucket).key(self.name(key));
         let request = request.set_if_match(tag.map(str::to_owned));
@@ -104,7 +104,7 @@ impl Bucket {
         let tag = found.e_tag().map(str::to_owned);
         let (sent, total) = match found.content_range() {
             Some(text) => content_range(text).ok_or_else(|| odd("a range that makes no sense"))?,
-            // The server sends everything, whatever was asked.
+            // The server ignored the range and sent everything.
             None => (0..length, length),
         };
         if sent.end - sent.start != length {
@@ -123,7 +123,7 @@ impl Bucket {
         Ok(Got::Part(Part { bytes: bytes.slice(within), total, tag }))
     }
 
-    /// The whole body, or a failure that may pass.
+    /// The whole body, or a transient error.
     async fn body(&self, op: Op, key: &Key, mut body: ByteStream, length: u64) -> Result<Bytes, StoreError> {
         let broken = |what: String| Trouble::Connection(what).passing(op, key.as_str());
         let mut bytes = buffer(op, key, length)?;
@@ -134,7 +134,7 @@ impl Bucket {
             match piece.map_err(silence)? {
                 Some(Ok(piece)) => {
                     bytes.extend_from_slice(&piece);
-                    // What is not read yet holds up the server.
+                    // Unread data holds up the server while this waits.
                     if let Some(wait) = pace.as_mut().map(|pace| pace.pass(piece.len())) {
                         tokio::time::sleep(wait).await;
                     }
@@ -153,7 +153,7 @@ impl Bucket {
     }
 }
 
-/// Room for so many bytes. A server can claim any length: that is an error to report, not a reason to die.
+/// Reserves memory. A server can claim any length: that must be an error, not an abort.
 fn buffer(op: Op, key: &Key, length: u64) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::new();
     let room = usize::try_from(length).ok().and_then(|length| bytes.try_reserve_exact(length).ok());
@@ -173,7 +173,7 @@ fn out_of(key: &Key, range: Range<u64>, length: u64) -> StoreError {
     StoreError::OutOfRange { key: key.clone(), range, length }
 }
 
-/// `bytes 0-99/1234`: what was sent, and of how much.
+/// Parses `bytes 0-99/1234`: the range sent, and the total length.
 fn content_range(text: &str) -> Option<(Range<u64>, u64)> {
     let (range, total) = text.strip_prefix("bytes ")?.split_once('/')?;
     let (first, last) = range.split_once('-')?;
@@ -181,9 +181,9 @@ fn content_range(text: &str) -> Option<(Range<u64>, u64)> {
     (first <= last && last < total).then(|| (first..last + 1, total))
 }
 
-/// What one request asks for of a large object.
+/// Bytes per request for a large object.
 const PART: u64 = 16 << 20;
-/// Parts of one object on their way at once.
+/// Parts of one object that are requested at once.
 const SIDE_BY_SIDE: usize = 6;
 
 #[cfg(test)]

@@ -10,7 +10,7 @@ use super::bucket::Bucket;
 use super::trouble::Trouble;
 use crate::{Key, ListPage, Listed, Op, Stat, StoreError, key};
 
-/// Where listings that were begun go on: the server's token, by prefix and last name.
+/// The server's continuation tokens for listings under way, by prefix and last name.
 #[derive(Debug, Default)]
 pub(super) struct Places(Mutex<VecDeque<Noted>>);
 
@@ -18,7 +18,7 @@ pub(super) struct Places(Mutex<VecDeque<Noted>>);
 struct Noted {
     place: Place,
     token: String,
-    /// When that was: of a listing that rests, some servers know only what there was when it began.
+    /// When it was noted: some servers resume an old listing with the objects of the time when it began.
     at: Instant,
 }
 
@@ -51,7 +51,7 @@ impl Bucket {
         }
         let odd = |what| Trouble::Answer(what).lasting(Op::List, prefix);
         let limit = limit.clamp(1, LISTED_AT_ONCE);
-        // Some servers take no name that ends in dots: what does not fit is left out here.
+        // Some servers reject a prefix that ends in dots: list a shorter one and filter here.
         let asked = match prefix.rsplit_once('/') {
             Some((whole, "." | "..")) => self.full(whole) + "/",
             None if matches!(prefix, "." | "..") => self.full(""),
@@ -60,12 +60,12 @@ impl Bucket {
         let after = after.map(|after| self.name(&after));
         let place = |after: &str| Place { prefix: asked.clone(), after: after.to_owned() };
         let start = after.as_deref().map(|after| self.start(&asked, after).to_owned());
-        // What lies between is passed over a thousand at a time, however little is wanted behind it.
+        // Names to be skipped come a thousand at a time, however few are wanted after them.
         let is_direct = start == after;
         let at_once = if is_direct { limit } else { LISTED_AT_ONCE };
         let at_once = i32::try_from(at_once).expect("a thousand is small");
         let mut token = after.as_deref().and_then(|after| self.places.take(&place(after)));
-        // What a token leads to may begin before the name, where a page was not taken whole.
+        // A token's page may begin before `after`, if only a part of it was returned last time.
         let mut last: Option<String> = None;
         loop {
             let begun = token.clone();
@@ -77,7 +77,7 @@ impl Bucket {
             };
             let answer = match self.answer(Op::List, prefix, self.config.patience, request.send()).await? {
                 Ok(answer) => answer,
-                // The server does not know it any more, or never did.
+                // The server does not know the token (any more): begin without it.
                 Err(failed) if token.is_some() && failed.status == Some(400) => {
                     (token, last) = (None, None);
                     continue;
@@ -88,7 +88,7 @@ impl Bucket {
             let mut objects = Vec::with_capacity(answer.contents().len());
             for object in answer.contents() {
                 let name = object.key().ok_or_else(|| odd("an object without a name"))?;
-                // Whoever goes on after the last name of a page must not miss one.
+                // A caller continues after the last name, and would miss a name that is out of order.
                 if last.as_deref().is_some_and(|last| name <= last) {
                     return Err(odd("a listing that is not in order"));
                 }
@@ -105,13 +105,13 @@ impl Bucket {
             }
             if objects.len() > limit {
                 objects.truncate(limit);
-                // What was left of this page is asked for with it.
+                // The rest of this page is read again with its token.
                 if let (Some(end), Some(token)) = (objects.last(), begun) {
                     self.places.note(place(&self.name(&end.key)), token);
                 }
                 return Ok(ListPage { objects, more: true });
             }
-            // A page of nothing but what was seen before, or other people's objects, is passed over.
+            // Read on if the page has only names that were seen before or are not keys.
             if let Some(end) = objects.last() {
                 if let Some(token) = token.filter(|_| more) {
                     self.places.note(place(&self.name(&end.key)), token);
@@ -124,9 +124,9 @@ impl Bucket {
         }
     }
 
-    /// From where a listing is asked for that has to go on after a name. MinIO leaves objects out of a listing that begins
-    /// within a folder below the prefix: on other servers than Amazon's it begins before that folder, and what was seen
-    /// already is passed over.
+    /// Where to begin a listing that continues after a name. MinIO leaves out objects if a listing begins inside a
+    /// folder below the prefix: on servers other than Amazon's it begins before that folder, and names seen before are
+    /// skipped.
     fn start<'a>(&self, asked: &str, after: &'a str) -> &'a str {
         let rest = after.strip_prefix(asked).filter(|_| self.connection.endpoint.is_some());
         let folder = rest.and_then(|rest| rest.find('/'));
@@ -139,20 +139,20 @@ impl Bucket {
     }
 }
 
-/// Whether any key starts so. Servers differ in what they make of names that are none.
+/// Whether any key can start like this. Servers differ about other prefixes.
 fn may_begin_a_key(prefix: &str) -> bool {
     let (whole, last) = prefix.rsplit_once('/').map_or((None, prefix), |(whole, last)| (Some(whole), last));
-    // Anything may follow the dots of the last segment.
+    // A last segment of dots can be the start of a longer one.
     let is_begun = last.is_empty() || key::is_segment(&format!("{last}x"));
     is_begun && whole.is_none_or(|whole| whole.split('/').all(key::is_segment))
 }
 
 const PLACES_HELD: &str = "nothing panics while it holds the places";
-/// How long a listing may rest.
+/// How long a token is used.
 const LEFT: Duration = Duration::from_secs(60);
-/// Listings under way at once that go on without a detour.
+/// Listings whose tokens are kept.
 const PLACES_MAX: usize = 64;
-/// What the protocol allows.
+/// The limit of the protocol.
 const LISTED_AT_ONCE: usize = 1_000;
 
 #[cfg(test)]

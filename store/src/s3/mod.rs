@@ -1,8 +1,8 @@
-//! A store in a bucket of S3, or of anything that speaks S3 and honours conditional writes.
+//! A store in an S3 bucket, or on any server that speaks S3 and honours conditional writes.
 //!
-//! A creation is one PUT with `If-None-Match: *` and the SHA-256 of the bytes: the server refuses to replace, and to
-//! take other bytes than were sent. Requests run on a tokio runtime, the store's own or one that is given; who waits for
-//! them may use any executor. Nothing is tried twice here: that is [`retry`](crate::retry)'s part.
+//! A creation is one PUT with `If-None-Match: *` and a SHA-256: the server refuses to replace, and refuses other bytes.
+//! Requests run on the store's own tokio runtime or a given one; the caller's executor does not matter. Nothing is
+//! retried here: [`retry`](crate::retry) does that.
 
 use std::future::Future;
 use std::io;
@@ -47,35 +47,35 @@ pub use worker::RuntimePause;
 
 /// Objects below a prefix of a bucket.
 ///
-/// Times are those of the server's `Date` and `Last-Modified`, which count whole seconds.
+/// Times come from the server's `Date` and `Last-Modified` headers, in whole seconds.
 #[derive(Debug)]
 pub struct S3Store {
     bucket: Arc<Bucket>,
     worker: Worker,
 }
 
-/// Why a bucket cannot be used as it is named.
+/// Why a bucket cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BadConfig {
-    /// No bucket has this name.
+    /// The bucket's name is invalid.
     #[error("{bucket:?} cannot be the name of a bucket")]
     Bucket {
-        /// The refused name.
+        /// The name.
         bucket: String,
     },
-    /// A directory bucket lists in no order.
+    /// It is a directory bucket, which lists in no order.
     #[error("{bucket} is a directory bucket, which lists its objects in no order: a general purpose bucket is needed")]
     Directory {
         /// The bucket's name.
         bucket: String,
     },
-    /// The prefix is not one that keys can follow.
+    /// The prefix is not made of key segments.
     #[error("{prefix:?} cannot stand before keys: it is of segments of letters, digits, dot, dash and underscore")]
     Prefix {
-        /// The refused prefix.
+        /// The prefix.
         prefix: String,
     },
-    /// There are no threads to be had.
+    /// No threads could be started.
     #[error("cannot start the runtime that requests run on")]
     Runtime(#[source] io::Error),
 }
@@ -87,12 +87,12 @@ impl PartialEq for BadConfig {
 }
 
 impl S3Store {
-    /// A store with a runtime of its own. No request is made: what is wrong with the bucket shows at the first call.
+    /// Opens a store with its own runtime. Sends no request to the bucket: its errors show at the first call.
     pub async fn open(config: S3Config) -> Result<S3Store, BadConfig> {
         S3Store::start(config, Worker::new().map_err(BadConfig::Runtime)?).await
     }
 
-    /// A store whose requests run on a runtime that is there, with I/O and time, and outlives it.
+    /// Opens a store on an existing runtime with I/O and time, which must outlive the store.
     pub async fn open_on(config: S3Config, runtime: Handle) -> Result<S3Store, BadConfig> {
         S3Store::start(config, Worker::on(runtime)).await
     }
@@ -109,13 +109,13 @@ impl S3Store {
         Ok(S3Store { bucket, worker })
     }
 
-    /// Makes the bucket, on a server of one's own: in AWS whoever builds the account does. One that is there and ours is
-    /// success.
+    /// Creates the bucket, on a server of your own; on AWS, create it with the account's tools. Succeeds if the bucket
+    /// exists and is yours.
     pub async fn create_bucket(&self) -> Result<(), StoreError> {
         self.run(Op::Create, "", |bucket| async move { bucket.create_bucket().await }).await
     }
 
-    /// Names the server and the bucket in hexadecimal, for whoever notes what was found out about them.
+    /// Identifies server and bucket in hexadecimal, for notes about them.
     pub fn fingerprint(&self) -> String {
         let (config, connection) = (&self.bucket.config, &self.bucket.connection);
         let endpoint = connection.endpoint.as_deref().unwrap_or("AWS");
@@ -123,7 +123,7 @@ impl S3Store {
         sum.iter().take(16).map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// How wrappers of this store wait.
+    /// How wrappers of this store should wait.
     pub fn pause(&self) -> RuntimePause {
         RuntimePause(self.worker.handle().clone())
     }
@@ -142,7 +142,7 @@ impl S3Store {
 #[async_trait]
 impl Store for S3Store {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-        // On the caller's thread: many callers use many.
+        // Hashes on the caller's thread, so that many callers use many threads.
         let sum = BASE64.encode(Sha256::digest(&bytes));
         let own = key.clone();
         self.run(Op::Create, key.as_str(), |bucket| async move { bucket.create(&own, bytes, sum).await }).await
@@ -158,13 +158,13 @@ impl Store for S3Store {
         self.run(Op::ReadRange, key.as_str(), |bucket| async move { bucket.read_range(&own, range).await }).await
     }
 
-    /// The SHA-256 is the one the server checked when it took the object, if it checked the object as a whole.
+    /// The SHA-256 is the one that the server checked at the upload, if it was of the whole object.
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
         let own = key.clone();
         self.run(Op::Stat, key.as_str(), |bucket| async move { bucket.stat(&own).await }).await
     }
 
-    /// At most 1,000 at once. Names that are no keys are left out: nobody here made them.
+    /// At most 1,000 per page. Skips names that are not keys: Copal did not make them.
     async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
         let (own, after) = (prefix.to_owned(), after.cloned());
         self.run(Op::List, prefix, |bucket| async move { bucket.list(&own, after, limit).await }).await

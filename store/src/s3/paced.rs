@@ -1,4 +1,4 @@
-//! Paced: the body of an upload that is sent piece by piece, so that a limit holds within it too.
+//! Paced: an upload body that is sent piece by piece, so that the rate limit holds within it.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -11,12 +11,12 @@ use tokio::time::{Sleep, sleep};
 
 use crate::limit::Pace;
 
-/// Bytes that are sent at so many a second.
+/// Bytes that are sent at a limited rate.
 #[derive(Debug)]
 pub(super) struct Paced {
     left: Bytes,
     rate: u64,
-    /// From when the first piece is asked for: then there is a connection.
+    /// Starts when the first piece is requested: then the connection exists.
     pace: Option<Pace>,
     wait: Option<Pin<Box<Sleep>>>,
 }
@@ -47,7 +47,7 @@ impl Body for Paced {
         let piece = pace.piece();
         let piece = piece.min(self.left.len());
         let piece = self.left.split_to(piece);
-        // The time that this piece takes is waited for by the next one.
+        // The next piece waits for the time that this one takes.
         let wait = self.pace.as_mut().map(|pace| pace.pass(piece.len())).filter(|wait| !wait.is_zero());
         self.wait = wait.map(|wait| Box::pin(sleep(wait)));
         Poll::Ready(Some(Ok(Frame::data(piece))))

@@ -1,7 +1,7 @@
-//! Presigned requests: one act on one object, for whoever has no credentials.
+//! Presigned requests: one operation on one object, for a client without credentials.
 //!
-//! The SDK's presigner moves the checksum from the headers into the query, where servers sign it and then ignore it: other
-//! bytes would be taken. So the signature is made here, over headers that the client must send as they are.
+//! The SDK's presigner moves the checksum from the headers to the query, where servers check its signature but not the
+//! bytes. So the signature is made here, over headers that the client must send unchanged.
 
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -22,14 +22,14 @@ use super::trouble::Trouble;
 use super::{BASE64, S3Store};
 use crate::{Cause, Key, Op, StoreError};
 
-/// A request that anybody may make who knows it, until it expires.
+/// A request that anybody who knows it may send until it expires.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Presigned {
     /// PUT or GET.
     pub method: &'static str,
-    /// Where to; a secret as long as it is valid.
+    /// The address; a secret until it expires.
     pub url: String,
-    /// What to send besides, exactly: the signature covers it. A browser computes `content-length` itself.
+    /// Headers that must be sent exactly, because the signature covers them. A browser sets `content-length` itself.
     pub headers: Vec<(&'static str, String)>,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Debug for Presigned {
 }
 
 impl S3Store {
-    /// The creation of one object: of exactly these bytes, if the name is free, until it expires.
+    /// A request to create one object with exactly these bytes, if the name is free.
     pub async fn presign_put(
         &self,
         key: &Key,
@@ -72,7 +72,7 @@ impl S3Store {
         .await
     }
 
-    /// The reading of one object, or of any range of it, until it expires.
+    /// A request to read one object, or any range of it.
     pub async fn presign_get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError> {
         let own = key.clone();
         self.run(Op::Read, key.as_str(), move |bucket| async move {
@@ -101,7 +101,7 @@ impl Bucket {
         let mut settings = SigningSettings::default();
         settings.signature_location = SignatureLocation::QueryParams;
         settings.expires_in = Some(Duration::from_secs(expires.as_secs()));
-        // As S3 has it: names are encoded once, and taken as they are.
+        // S3 encodes names once and does not normalise them.
         settings.percent_encoding_mode = PercentEncodingMode::Single;
         settings.uri_path_normalization_mode = UriPathNormalizationMode::Disabled;
         let params = SigningParams::builder()
@@ -129,7 +129,7 @@ impl Bucket {
         Ok(Presigned { method, url, headers })
     }
 
-    /// Where an object is, and its server's name.
+    /// The URL of an object, and the host of its server.
     async fn address(&self, key: &Key) -> Result<(String, String), Cause> {
         let connection = &self.connection;
         let params = Params::builder()
@@ -142,7 +142,7 @@ impl Bucket {
         let url = format!("{}/{}", endpoint.url().trim_end_matches('/'), self.name(key));
         let address: Uri = url.parse()?;
         let host = address.authority().ok_or("no host")?;
-        // The port that the scheme means anyway is not sent.
+        // Clients do not send a scheme's default port.
         let usual = if address.scheme_str() == Some("http") { 80 } else { 443 };
         let host = match host.port_u16() {
             Some(port) if port != usual => format!("{}:{port}", host.host()),
@@ -151,7 +151,7 @@ impl Bucket {
         Ok((url, host))
     }
 
-    /// What signs; asked for again shortly before it expires.
+    /// The credentials for signing; loaded again shortly before they expire.
     async fn credentials(&self, op: Op, key: &Key) -> Result<Credentials, StoreError> {
         let denied = |why: String| StoreError::Denied {
             op,
@@ -171,7 +171,7 @@ impl Bucket {
     }
 }
 
-/// A value as it stands in a query.
+/// Encodes a value for a query.
 fn encoded(value: &str) -> String {
     let mut text = String::with_capacity(value.len());
     for byte in value.bytes() {
@@ -184,7 +184,7 @@ fn encoded(value: &str) -> String {
     text
 }
 
-/// What the protocol allows.
+/// The limit of the protocol.
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3600);
 const RENEWED_BEFORE: Duration = Duration::from_secs(300);
 

@@ -1,4 +1,4 @@
-//! The probe: whether a server keeps what a repository in it rests on.
+//! The probe: tests whether a server gives the guarantees that a repository needs.
 
 use std::sync::Arc;
 
@@ -13,8 +13,8 @@ use super::{BASE64, S3Store};
 use crate::{Created, Key, Op, StoreError};
 
 impl S3Store {
-    /// Finds out whether the server creates a name once only, also for many at the same time, and refuses bytes that do
-    /// not match their SHA-256. Writes a few small objects below `tmp/`, and deletes them where that is permitted.
+    /// Tests whether the server creates a name only once, even with concurrent requests, and refuses bytes that do not
+    /// match their SHA-256. Writes a few small objects below `tmp/` and deletes them if permitted.
     pub async fn probe(&self) -> Result<(), StoreError> {
         self.run(Op::Create, PLACE, |bucket| async move { bucket.probe().await }).await
     }
@@ -25,7 +25,7 @@ impl Bucket {
         let mut made = Vec::new();
         let found = self.try_out(&mut made).await;
         for key in &made {
-            // A role that may only add leaves them: nothing reads what lies there.
+            // Without the right to delete they stay; nothing reads them.
             let _ = self.delete(key).await;
         }
         found
@@ -45,7 +45,7 @@ impl Bucket {
             let created = self.create(&key, Bytes::from_static(b"what is sent"), sum(b"what was meant")).await;
             match created {
                 Ok(_) => return Err(unfit("it does not refuse bytes that do not match their x-amz-checksum-sha256")),
-                // Nobody knows what an answer that failed would have been; but what was refused is not there.
+                // A lost answer may have been a success or a refusal; but a refused object does not exist.
                 Err(error) if error.is_transient() => match self.exists(&key).await {
                     Ok(true) => {
                         return Err(unfit("it does not refuse bytes that do not match their x-amz-checksum-sha256"));
@@ -61,7 +61,7 @@ impl Bucket {
         Err(Trouble::Answer("no attempt was made").lasting(Op::Create, PLACE))
     }
 
-    /// Of many creators of one name one is told that the object is its own, and its bytes stay.
+    /// Of many concurrent creations exactly one gets [`Created::New`], and its bytes stay.
     async fn creates_once(&self, made: &mut Vec<Key>) -> Result<(), StoreError> {
         let mut failure = None;
         for _ in 0..ATTEMPTS {
@@ -83,7 +83,7 @@ impl Bucket {
             }
             let winner: u8 = match winners.as_slice() {
                 [winner] => *winner,
-                // The winner's answer may be the one that was lost.
+                // The winner's answer may be the lost one.
                 [] if failure.is_some() => continue,
                 [] => return Err(unfit("nobody creates an object that is not there")),
                 _ => return Err(unfit(REPLACES)),
@@ -104,7 +104,7 @@ impl Bucket {
     }
 }
 
-/// Whether the server looked at the bytes and did not want them.
+/// Whether the server refused the bytes.
 fn is_refusal(error: &StoreError) -> bool {
     let (StoreError::Io { source, .. } | StoreError::Transient { source, .. }) = error else { return false };
     matches!(source.downcast_ref::<Trouble>(), Some(Trouble::Refused { status: 400, .. }))

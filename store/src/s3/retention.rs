@@ -1,4 +1,4 @@
-//! Retention: for how long a version of an object cannot be deleted, which S3 calls Object Lock.
+//! Retention: S3 Object Lock, which protects a version of an object from deletion for a time.
 
 use std::fmt;
 use std::str::FromStr;
@@ -12,36 +12,36 @@ use aws_smithy_types::date_time::Format;
 use super::bucket::Bucket;
 use crate::{Key, Op, StoreError};
 
-/// For how long the versions of new packs and manifests are locked, in a bucket with Object Lock. Written `GOVERNANCE:30` or
-/// `COMPLIANCE:30`. A deletion then hides an object, and the version that it hides stays until its time is over.
+/// The lock of new packs and manifests, in a bucket with Object Lock. Written as mode and days: `GOVERNANCE:30` or
+/// `COMPLIANCE:30`. A deletion then only hides the object; its locked version stays until the time is over.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct Retention {
     mode: LockMode,
     days: u32,
 }
 
-/// Who can take a lock back.
+/// Who may remove a lock early.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum LockMode {
-    /// Whoever has a right of its own for it (`s3:BypassGovernanceRetention`).
+    /// A user with the right `s3:BypassGovernanceRetention`.
     Governance,
-    /// Nobody, until its time is over.
+    /// Nobody.
     Compliance,
 }
 
-/// A text that names no retention.
+/// A text that is not a retention.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is not a mode and days, like GOVERNANCE:30 or COMPLIANCE:30")]
 pub struct BadRetention(String);
 
 impl Retention {
-    /// That of a mode and days; none if they are none, or more than a hundred years, which S3 refuses.
+    /// `None` for 0 days, or for more than a hundred years, which S3 refuses.
     pub fn new(mode: LockMode, days: u32) -> Option<Retention> {
         (1..=DAYS_MOST).contains(&days).then_some(Retention { mode, days })
     }
 
-    /// Whether objects of this name are locked: what a backup cannot be restored without, however much is rebuilt, and what
-    /// is written for good. Roots, index and state are replaced all the time, and can be made from these.
+    /// Whether objects of this name are locked: those that a restore needs and no rebuild can make, and that are never
+    /// replaced. Roots, index and state are replaced often and can be rebuilt from them.
     pub(super) fn is_of(key: &str) -> bool {
         LOCKED.iter().any(|folder| key.starts_with(folder))
     }
@@ -53,50 +53,50 @@ impl Retention {
         }
     }
 
-    /// When the lock of an object ends that is written now. This machine's clock is good enough for that: S3 refuses requests
-    /// whose signature is dated more than 15 minutes off.
+    /// The end of the lock of an object written now. This machine's clock is good enough for that, because S3 refuses
+    /// requests whose date is more than 15 minutes off.
     pub(super) fn until(self, now: SystemTime) -> DateTime {
         let end = now + Duration::from_secs(u64::from(self.days) * DAY);
-        // In whole seconds: of a fraction servers keep different parts.
+        // Whole seconds, because servers round fractions differently.
         DateTime::from_secs(DateTime::from(end).secs())
     }
 
-    /// When a lock that ends then, or none, should end if it is renewed now; none if it lasts for half the time yet.
+    /// The new end of a lock that ends at `end`; `None` if at least half of the time is left.
     fn renewed(self, end: Option<&DateTime>, now: SystemTime) -> Option<DateTime> {
         let half = DateTime::from(now + Duration::from_secs(u64::from(self.days) * DAY / 2));
         end.is_none_or(|end| *end < half).then(|| self.until(now))
     }
 
-    /// The headers of a creation.
+    /// The headers of a PUT.
     pub(super) fn headers(self, now: SystemTime) -> [(&'static str, String); 2] {
         let until = self.until(now).fmt(Format::DateTime).expect("it is at most a hundred years ahead");
         [("x-amz-object-lock-mode", self.mode().as_str().to_owned()), ("x-amz-object-lock-retain-until-date", until)]
     }
 }
 
-/// The lock of a version that is there.
+/// The lock of an existing version.
 struct Lock {
     mode: Option<ObjectLockMode>,
     end: Option<DateTime>,
 }
 
 impl Bucket {
-    /// Sees to it that what was read stays locked, if this store does that.
+    /// Renews the lock of an object that was read, if this store does that.
     pub(super) async fn renew_lock(&self, op: Op, key: &Key, found: &GetObjectOutput) -> Result<(), StoreError> {
         let retention = self.config.retention(key.as_str()).filter(|_| self.config.renews_locks);
         let Some(retention) = retention else { return Ok(()) };
-        // The version that was read: the name may have been hidden meanwhile.
+        // Renew the version that was read: the name may have been hidden meanwhile.
         let version = found.version_id().map(str::to_owned);
         let end = found.object_lock_retain_until_date().copied();
         let lock = match end {
             Some(_) => Some(Lock { mode: found.object_lock_mode().cloned(), end }),
-            // Some servers say it only when they are asked for nothing else.
+            // Some servers tell the lock only in an answer to HEAD.
             None => self.lock(op, key, version.clone()).await?,
         };
         let now = SystemTime::now();
         let Some(Lock { mode, end }) = lock else { return Ok(()) };
         let Some(until) = retention.renewed(end.as_ref(), now) else { return Ok(()) };
-        // A lock that lasts can be made longer, and no other one without a right of its own.
+        // A lock in force can be extended without special rights, but its mode cannot be changed.
         let lasts = end.is_some_and(|end| end > DateTime::from(now));
         let mode = mode.filter(|_| lasts).unwrap_or_else(|| retention.mode());
         let mode = ObjectLockRetentionMode::from(mode.as_str());
@@ -110,7 +110,7 @@ impl Bucket {
         }
     }
 
-    /// How a version is locked; none if it is gone.
+    /// The lock of a version; `None` if it is gone.
     async fn lock(&self, op: Op, key: &Key, version: Option<String>) -> Result<Option<Lock>, StoreError> {
         let request = self.connection.client.head_object().bucket(&self.config.bucket).key(self.name(key));
         let request = request.set_version_id(version);

@@ -1,4 +1,4 @@
-//! What went wrong between us and the server, without what a header or an address may give away.
+//! Errors between client and server, without secrets from headers or addresses.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -10,62 +10,62 @@ use aws_smithy_types::retry::ErrorKind;
 
 use crate::{Op, StoreError};
 
-/// What went wrong: the cause within a [`StoreError`] of a store in S3.
+/// The cause inside a [`StoreError`] of an S3 store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Trouble {
-    /// The server says no.
+    /// The server refuses.
     #[error("the server says {code} ({status}): {message}")]
     Refused {
-        /// HTTP's number.
+        /// The HTTP status.
         status: u16,
-        /// S3's word for it.
+        /// S3's error code.
         code: String,
-        /// What it says besides.
+        /// The server's message.
         message: String,
     },
-    /// Nothing that could sign a request was found.
+    /// No usable credentials were found.
     #[error("no usable AWS credentials: {0}")]
     Credentials(String),
-    /// This machine's clock and the server's differ by more than the server permits.
+    /// This machine's clock differs from the server's by more than the server accepts.
     #[error("this machine's clock differs too much from the server's")]
     ClockSkew,
-    /// The bucket lies in another region than was asked.
+    /// The bucket is in another region.
     #[error("the bucket is in another region{}", .0.as_ref().map_or(String::new(), |region| format!(": {region}")))]
     Region(Option<String>),
-    /// No answer came, or a broken one.
+    /// The connection failed, or the answer was incomplete.
     #[error("{0}")]
     Connection(String),
     /// The answer is not what the protocol says.
     #[error("the server's answer cannot be used: {0}")]
     Answer(&'static str),
-    /// No answer, or no further piece of one, for longer than is waited.
+    /// No answer, or no next piece of one, within the time limit.
     #[error("no answer for {0} s")]
     Silence(u64),
     /// A request cannot be presigned.
     #[error("the request cannot be signed: {0}")]
     Unsignable(&'static str),
-    /// The runtime that the store runs on was shut down.
+    /// The store's runtime was shut down.
     #[error("the store's runtime was shut down")]
     Stopped,
 }
 
 impl Trouble {
-    /// As a failure that may pass.
+    /// A transient store error.
     pub(super) fn passing(self, op: Op, key: &str) -> StoreError {
         StoreError::Transient { op, key: key.to_owned(), source: self.into() }
     }
 
-    /// As a failure that lasts.
+    /// A permanent store error.
     pub(super) fn lasting(self, op: Op, key: &str) -> StoreError {
         StoreError::Io { op, key: key.to_owned(), source: self.into() }
     }
 }
 
-/// How a call on one object ended that the SDK calls an error.
+/// A request that the SDK reports as failed.
 pub(super) struct Failed {
-    /// HTTP's number, if the server answered.
+    /// The HTTP status, if the server answered.
     pub(super) status: Option<u16>,
-    /// S3's word for it, if it said one.
+    /// S3's error code, if there was one.
     pub(super) code: Option<String>,
     trouble: Trouble,
     kind: Kind,
@@ -80,7 +80,7 @@ enum Kind {
 }
 
 impl Failed {
-    /// Reads the SDK's error, of which nothing is kept but what is named here.
+    /// Reads the SDK's error; keeps nothing else of it.
     pub(super) fn of<E>(error: SdkError<E, HttpResponse>) -> Failed
     where
         E: ProvideErrorMetadata + Error + 'static,
@@ -92,7 +92,7 @@ impl Failed {
                 refused(answer.status().as_u16(), meta.code(), meta.message(), region)
             }
             SdkError::TimeoutError(_) => Failed::without_answer(&error, Kind::Passing),
-            // An answer that cannot be read was cut short, or is a proxy's.
+            // An answer that cannot be read was cut short, or came from a proxy.
             SdkError::ResponseError(_) => Failed::without_answer(&error, Kind::Passing),
             SdkError::DispatchFailure(failure) => {
                 let passes = failure.is_io()
@@ -104,7 +104,7 @@ impl Failed {
         }
     }
 
-    /// How one object of a request for many ended.
+    /// The error for one object in a request for many.
     pub(super) fn of_one(code: Option<&str>, message: Option<&str>) -> Failed {
         let status = match code {
             Some("AccessDenied") => 403,
@@ -114,7 +114,7 @@ impl Failed {
         refused(status, code, message, None)
     }
 
-    /// An answer without a word for it, of which the question says what it means.
+    /// The error if an answer has no code, and the request shows that the bucket is missing.
     pub(super) fn no_bucket() -> Failed {
         refused(404, Some("NoSuchBucket"), None, None)
     }
@@ -131,7 +131,7 @@ impl Failed {
         Failed { status: None, code: None, trouble, kind }
     }
 
-    /// The error of a store that this is.
+    /// The store error.
     pub(super) fn explain(self, op: Op, key: &str, bucket: &str) -> StoreError {
         let (key, source) = (key.to_owned(), self.trouble);
         match self.kind {
@@ -144,7 +144,7 @@ impl Failed {
     }
 }
 
-/// An answer that is not the one asked for.
+/// The error for an answer other than the expected one.
 pub(super) fn refused(status: u16, code: Option<&str>, message: Option<&str>, region: Option<String>) -> Failed {
     let code = code.map(printable);
     let word = code.as_deref().unwrap_or_default();
@@ -152,9 +152,9 @@ pub(super) fn refused(status: u16, code: Option<&str>, message: Option<&str>, re
         (_, "NoSuchBucket") => Kind::NoBucket,
         (507, _) | (_, "QuotaExceeded" | "XMinioStorageFull" | "XMinioAdminBucketQuotaExceeded") => Kind::Full,
         (501, _) => Kind::Lasting,
-        // What lacks a word of its own for being missing is somebody else's 404: a proxy's, or another program's.
+        // A 404 without its own code comes from a proxy or another program.
         (404 | 408 | 409 | 429 | 500.., _) => Kind::Passing,
-        // Cut short or altered on the way here: what was sent says otherwise.
+        // The body was cut short or changed on the way.
         (_, "SlowDown" | "RequestTimeout" | "IncompleteBody" | "BadDigest" | "XAmzContentChecksumMismatch") => {
             Kind::Passing
         }
@@ -174,7 +174,7 @@ pub(super) fn refused(status: u16, code: Option<&str>, message: Option<&str>, re
     Failed { status: Some(status), code, trouble, kind }
 }
 
-/// What a server says, as one short line.
+/// Text from a server, as one short line.
 fn printable(text: &str) -> String {
     let short = text.chars().take(TEXT_MAX);
     short.map(|character| if character.is_control() { ' ' } else { character }).collect()

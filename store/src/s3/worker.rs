@@ -1,4 +1,4 @@
-//! The runtime on which requests run, whatever executor waits for them.
+//! The runtime of requests, independent of the caller's executor.
 
 use std::io;
 use std::panic;
@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 
 use crate::retry::{Pause, ThreadPause};
 
-/// Runs requests: on threads of its own, or on a runtime that somebody else keeps.
+/// Runs requests on its own threads, or on a given runtime.
 #[derive(Debug)]
 pub(super) struct Worker {
     handle: Handle,
@@ -20,13 +20,13 @@ pub(super) struct Worker {
 }
 
 impl Worker {
-    /// With two threads of its own: they wait for the network, and hash nothing.
+    /// With two threads of its own; they only wait for the network.
     pub(super) fn new() -> io::Result<Worker> {
         let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("copal-s3").enable_all().build()?;
         Ok(Worker { handle: runtime.handle().clone(), own: Some(runtime) })
     }
 
-    /// On a runtime with I/O and time, which must outlive every call.
+    /// On a given runtime with I/O and time, which must outlive every call.
     pub(super) fn on(handle: Handle) -> Worker {
         Worker { handle, own: None }
     }
@@ -35,7 +35,7 @@ impl Worker {
         &self.handle
     }
 
-    /// Runs a call to its end; one that is no longer waited for is ended.
+    /// Runs a call to its end; aborts it if the caller drops the future. `None` if the runtime was shut down.
     pub(super) async fn run<T: Send + 'static>(&self, call: impl Future<Output = T> + Send + 'static) -> Option<T> {
         Task(self.handle.spawn(call)).await
     }
@@ -43,7 +43,7 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // Waiting for its threads, as dropping a runtime does, is not allowed on a thread of another.
+        // Dropping a runtime waits for its threads, which is forbidden on a thread of another runtime.
         if let Some(runtime) = self.own.take() {
             runtime.shutdown_background();
         }
@@ -73,7 +73,7 @@ impl<T> Drop for Task<T> {
     }
 }
 
-/// Waits on a runtime's timer, so that no thread sleeps meanwhile.
+/// Waits with a runtime's timer, so that no thread sleeps.
 #[derive(Clone, Debug)]
 pub struct RuntimePause(pub(super) Handle);
 
@@ -84,7 +84,7 @@ impl Pause for RuntimePause {
     }
 
     async fn sleep(&self, wait: Duration) {
-        // If the runtime is gone, so is the store: what comes next says so.
+        // If the runtime is gone, the next call reports that.
         let _ = self.0.spawn(async move { tokio::time::sleep(wait).await }).await;
     }
 }

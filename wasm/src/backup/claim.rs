@@ -1,4 +1,4 @@
-//! Claim: what is stored is named by manifests, and the tree by the last of them.
+//! Claim: manifests that name the stored packs; the last one also names the tree.
 
 use copal_engine::backup::session::FinishedTree;
 use copal_engine::block::{BlockBuilder, SealTools};
@@ -15,47 +15,47 @@ use crate::fault::{Code, Fault};
 use crate::kept::KeptSnapshot;
 use crate::sealer;
 
-/// A manifest to be written, but for its place in the chain.
+/// A manifest to write, without its place in the chain.
 pub(super) struct Draft {
     packs: Vec<(PackId, u64)>,
     snapshot: Option<SnapshotClaim>,
 }
 
-/// The manifest that comes next.
+/// The next manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
     /// Its number.
     pub number: u64,
-    /// What the host has to sign, if it holds the key.
+    /// The bytes that the host must sign, if it holds the key.
     pub message: Option<Vec<u8>>,
-    /// Whether no other follows now.
+    /// Whether no other manifest follows now.
     pub is_last: bool,
 }
 
-/// A manifest that was signed.
+/// A signed manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claimed {
-    /// Its name.
+    /// Its object's name.
     pub key: String,
-    /// The object.
+    /// Its bytes.
     pub bytes: Vec<u8>,
     /// Its number.
     pub number: u64,
     /// Its hash.
     pub hash: ObjectHash,
-    /// The snapshot or checkpoint it claims.
+    /// The snapshot or checkpoint that it claims.
     pub snapshot: Option<SnapshotId>,
-    /// Whether that is a checkpoint.
+    /// Whether it is a checkpoint.
     pub partial: bool,
 }
 
 impl Backup {
-    /// The name of the manifest that would come next in the client's chain; none once its end is found.
+    /// The name of the next possible manifest in the client's chain; `None` once the end of the chain is found.
     pub fn next_manifest(&self) -> Option<String> {
         (!self.chain.is_found).then(|| layout::manifest(self.client.id(), self.chain.number + 1))
     }
 
-    /// Takes that manifest; none if it is not there.
+    /// Takes that manifest; `None` if it does not exist, which ends the chain.
     pub fn manifest(&mut self, bytes: Option<&[u8]>) {
         match bytes {
             _ if self.chain.is_found => {}
@@ -67,23 +67,22 @@ impl Backup {
         }
     }
 
-    /// The client's manifests that the view has not decided.
+    /// The client's manifests that are not decided in the view.
     pub fn undecided(&self) -> core::ops::RangeInclusive<u64> {
         self.chain.decided + 1..=self.chain.number
     }
 
-    /// How many packs wait for a manifest.
+    /// How many packs are not in a manifest yet.
     pub fn unlisted(&self) -> usize {
         self.session.packs_unlisted()
     }
 
-    /// Closes what was taken so far, to be claimed with the tree as far as it has come: what is lost with this run is
-    /// found again by the next.
+    /// Closes everything taken so far, to claim it as a checkpoint: if this run is lost, the next one finds it again.
     pub fn checkpoint(&mut self) -> Result<(), Fault> {
         self.begin_claim(false)
     }
 
-    /// Closes the tree, to be claimed as a snapshot.
+    /// Closes the tree, to claim it as a snapshot.
     pub fn finish(&mut self) -> Result<(), Fault> {
         if !self.compared.is_empty() {
             return Err(Fault::misuse("files were compared and not taken"));
@@ -114,7 +113,7 @@ impl Backup {
         Ok(())
     }
 
-    /// The next manifest to be written; none once all is claimed. Everything that was given out must be stored.
+    /// The next manifest to write; `None` once everything is claimed. All packs that were given out must be stored.
     pub fn next_claim(&mut self) -> Result<Option<Claim>, Fault> {
         if let Stage::Claiming { tree, is_final } = self.stage {
             if !self.is_idle() {
@@ -132,7 +131,7 @@ impl Backup {
         Ok(Some(Claim { number: manifest.number, message, is_last: self.claims.len() == 1 }))
     }
 
-    /// Signs the manifest that [`Backup::next_claim`] told of.
+    /// Signs the manifest that [`Backup::next_claim`] returned.
     pub fn claimed(&mut self, signature: Option<&[u8; 64]>) -> Result<Claimed, Fault> {
         let draft = self.claims.front().ok_or_else(|| Fault::misuse("nothing is to be claimed"))?;
         let manifest = self.manifest_of(draft);
@@ -158,7 +157,7 @@ impl Backup {
             snapshot: draft.snapshot.clone(),
             proven: None,
         };
-        // All were made by this run, which has read each block back.
+        // This run made all packs and read each block back.
         if let Some(owner) = self.client.owner_secret() {
             manifest.prove(owner, |_| true);
         }

@@ -1,4 +1,4 @@
-//! Compare: what was found beside what the client kept of its last tree. Decides what is read.
+//! Compare: compares files with the kept trees of this client, and decides which to read.
 
 use copal_engine::backup::change::{Look, Signs, is_reusable, is_unchanged};
 use copal_engine::backup::content::is_unfinished;
@@ -13,28 +13,28 @@ use super::{Backup, Stage};
 use crate::fault::{Code, Fault};
 use crate::kept::KeptTree;
 
-/// What becomes of something that was found.
+/// What happens to a file.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// It is taken over as it is.
+    /// Its old entry is taken over.
     Same = 0,
-    /// It is read: there was no such file.
+    /// It is read: it is new.
     New = 1,
-    /// It is read: it has changed, or the repository wants its bytes.
+    /// It is read: it has changed, or the repository wants its bytes again.
     Changed = 2,
 }
 
-/// Something that was found and compared.
+/// A file or directory that was compared.
 pub(super) enum Compared {
-    /// A directory that the host did not name.
+    /// A parent directory that the host did not name.
     Above(Box<Entry>),
-    /// A file as it was, or a directory.
+    /// An unchanged file, or a directory.
     Same(Box<Entry>),
     /// A file to be read.
     Read { path: TreePath, verdict: Verdict },
 }
 
-/// A kept tree, read beside what is found, in constant memory.
+/// A walk through a kept tree, in step with the host's files, in constant memory.
 pub(super) struct Lane {
     walk: TreeWalk,
     begun: Time,
@@ -45,8 +45,7 @@ impl Lane {
         Self { walk: TreeWalk::new(tree.snapshot.root), begun: tree.snapshot.begun }
     }
 
-    /// What the tree has at a path; paths must be asked for in order. Pages that cannot be read are passed over: their
-    /// files are then read again.
+    /// The tree's entry at a path; paths must ascend. Skips pages that cannot be read: their files are read again.
     fn at(&mut self, path: &TreePath, page: impl Fn(&ChunkId) -> Option<VerifiedPage>) -> Option<Box<Entry>> {
         loop {
             match self.walk.find(path) {
@@ -64,7 +63,7 @@ impl Lane {
 }
 
 impl Backup {
-    /// Compares what was found; paths ascend from call to call.
+    /// Compares a file or directory; paths must ascend from call to call.
     pub fn compare(&mut self, file: &FileFacts) -> Result<Verdict, Fault> {
         if self.stage == Stage::Done || matches!(self.stage, Stage::Claiming { is_final: true, .. }) {
             return Err(Fault::misuse("the backup has been finished"));
@@ -101,9 +100,9 @@ impl Backup {
         Ok(verdict)
     }
 
-    /// Makes entries of the directories above that the host did not name.
+    /// Adds entries for parent directories that the host did not name.
     fn compare_parents(&mut self, path: &TreePath) -> Result<(), Fault> {
-        // Directories are open with all those above them, and most files are in the one that was before.
+        // All parents of an open directory are open, and most files are in the same directory as the one before.
         if self.directories.last().is_some_and(|directory| path.is_directly_in(directory)) {
             return Ok(());
         }
@@ -126,7 +125,7 @@ impl Backup {
         Ok(())
     }
 
-    /// The entry of a directory: as it was, so that pages stay the same, or a new one.
+    /// The entry of a directory: the old one, so that pages stay the same, or a new one.
     fn directory(&mut self, path: TreePath, modified: Time) -> Box<Entry> {
         let old = self.old(&path).map(|(entry, _)| entry).filter(|entry| entry.kind() == EntryKind::Directory);
         let new = || Box::new(super::files::entry(path.clone(), DIRECTORY_MODE, modified, 0, Content::None));
@@ -135,12 +134,12 @@ impl Backup {
         entry
     }
 
-    /// The entry of the first kept tree that has one at a path, and when that tree's backup was begun.
+    /// The entry at a path in the first kept tree that has one, and the start time of that tree's backup.
     fn old(&mut self, path: &TreePath) -> Option<(Box<Entry>, Time)> {
         let (keys, trees) = (&self.keys, &self.kept_before);
         let mut found = None;
         for lane in &mut self.lanes {
-            // Trees share pages: of a checkpoint and the snapshot before it, either may have kept them.
+            // Trees share pages: a checkpoint's page may be in the kept tree of the snapshot before it.
             let entry = lane.at(path, |id| trees.iter().find_map(|tree| tree.page(keys, id)));
             let entry = entry.filter(|entry| !is_unfinished(entry));
             found = found.or(entry.map(|entry| (entry, lane.begun)));
@@ -148,7 +147,7 @@ impl Backup {
         found
     }
 
-    /// Whether the content may be referred to again. What the repository wants is read anew, as far as the budget goes.
+    /// Whether to refer to the old content again. Wanted content is read again instead, within the budget.
     fn may_reuse(&mut self, old: &Entry) -> bool {
         let (view, domain) = (self.view.borrow(), self.client.domain());
         let status = |id: &ChunkId| view.status(domain, id);
@@ -168,7 +167,7 @@ impl Backup {
         };
         match &old.content {
             Content::Chunks(pieces) => pieces.iter().for_each(&mut add),
-            // That a list is there says that what it lists was there; since then anything of it may have been marked.
+            // A list implies that its chunks existed when it was made; any of them may have been marked since.
             Content::List { root, height } => {
                 let mut walk = ListWalk::new(*root, *height, old.content_bytes());
                 loop {

@@ -1,4 +1,4 @@
-//! Files: what was compared is taken, one after another, in the same order.
+//! Files: takes the compared files one after another, in the same order.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use super::compare::{Compared, FILE_MODE, Verdict};
 use super::{Backup, Stage};
 use crate::fault::Fault;
 
-/// What a host knows of a file or directory without reading it.
+/// What a host knows about a file or directory without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Where it lies.
+    /// Its path.
     pub path: TreePath,
     /// Bytes of a file.
     pub size: u64,
     /// When its content changed.
     pub modified: Time,
-    /// What it is.
+    /// Its kind.
     pub kind: FileKind,
 }
 
-/// What hosts can tell apart.
+/// The kinds that hosts can tell apart.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum FileKind {
@@ -34,7 +34,7 @@ pub enum FileKind {
     Directory,
 }
 
-/// A file whose chunks are being taken.
+/// A file whose chunks are being added.
 pub(super) struct Open {
     path: TreePath,
     verdict: Verdict,
@@ -43,14 +43,14 @@ pub(super) struct Open {
 }
 
 impl Open {
-    /// What has come of it.
+    /// Its path and the content so far.
     pub(super) fn so_far(&self) -> (&TreePath, &FileContent) {
         (&self.path, &self.content)
     }
 }
 
 impl Backup {
-    /// Takes the next file over as it was, or the next directory.
+    /// Takes over the next file, or adds the next directory.
     pub fn take_same(&mut self) -> Result<(), Fault> {
         match self.next_file()? {
             Compared::Same(entry) => {
@@ -68,7 +68,7 @@ impl Backup {
         }
     }
 
-    /// Takes the next file with all its bytes, which are at most as many as a page takes.
+    /// Adds the next file with all its bytes, which must fit into a page.
     pub fn take_inline(&mut self, file: &FileFacts, bytes: &[u8]) -> Result<(), Fault> {
         if bytes.len() > self.parameters.inline_max as usize || file.size != bytes.len() as u64 {
             return Err(Fault::misuse("a file taken at once is not longer than a page takes, and as long as it says"));
@@ -78,7 +78,7 @@ impl Backup {
         self.end_with(file, content)
     }
 
-    /// Begins with the next file.
+    /// Begins the next file.
     pub fn begin_file(&mut self) -> Result<(), Fault> {
         if self.open.is_some() {
             return Err(Fault::misuse("a file is being taken"));
@@ -95,8 +95,8 @@ impl Backup {
         }
     }
 
-    /// Takes the next chunks of the file. Says which of them are new: the host keeps the bytes of these, in order, until the
-    /// block that has them is to be sealed.
+    /// Adds the next chunks of the file and returns which are new. The host keeps the bytes of new chunks, in order,
+    /// until their block is to be sealed.
     pub fn take_chunks(&mut self, ids: &[ChunkId], lengths: &[u32]) -> Result<Vec<bool>, Fault> {
         if ids.len() != lengths.len() || lengths.iter().any(|length| !(1..=CHUNK_BYTES).contains(length)) {
             return Err(Fault::misuse("every chunk has an id and a length"));
@@ -119,7 +119,7 @@ impl Backup {
         Ok(new)
     }
 
-    /// Forgets the chunks of the file so far: it is being read anew.
+    /// Drops the chunks of the file so far, because it is read again.
     pub fn again(&mut self) -> Result<(), Fault> {
         let open = self.open.as_mut().ok_or_else(|| Fault::misuse("no file is being taken"))?;
         open.content = FileContent::default();
@@ -127,7 +127,7 @@ impl Backup {
         Ok(())
     }
 
-    /// Ends the file: what it was when all of it was read.
+    /// Ends the file with the facts after it was read completely.
     pub fn end_file(&mut self, file: &FileFacts) -> Result<(), Fault> {
         let open = self.open.as_mut().ok_or_else(|| Fault::misuse("no file is being taken"))?;
         if open.bytes != file.size {
@@ -140,7 +140,7 @@ impl Backup {
         self.end_with(file, content)
     }
 
-    /// Leaves the next file, or the one being taken, out: it could not be read.
+    /// Skips the next file, or the one being added, because it could not be read.
     pub fn fail(&mut self) -> Result<(), Fault> {
         if self.open.take().is_none() {
             self.next_file()?;
@@ -149,8 +149,7 @@ impl Backup {
         Ok(())
     }
 
-    /// Notes that something is not in the snapshot although it should be: it could not be listed, or has a name that nothing
-    /// could restore.
+    /// Counts a file that is missing from the snapshot: it could not be listed, or no restore could use its name.
     pub fn miss(&mut self) {
         self.tally.summary.errors += 1;
     }
@@ -169,7 +168,7 @@ impl Backup {
         self.add(&entry(open.path, FILE_MODE, file.modified, file.size, content))
     }
 
-    /// The next file that was compared; directories before it are added.
+    /// The next compared file. First adds the directories before it.
     fn next_file(&mut self) -> Result<Compared, Fault> {
         if self.stage != Stage::Taking {
             return Err(Fault::misuse("what was taken is to be claimed first"));
@@ -181,7 +180,7 @@ impl Backup {
         self.compared.pop_front().ok_or_else(|| Fault::misuse("nothing more was compared"))
     }
 
-    /// Adds the directories that come next and that the host did not name.
+    /// Adds the next directories that the host did not name.
     fn add_above(&mut self) -> Result<(), Fault> {
         while matches!(self.compared.front(), Some(Compared::Above(_))) {
             if let Some(Compared::Above(entry)) = self.compared.pop_front() {
@@ -208,7 +207,7 @@ impl Backup {
     }
 }
 
-/// An entry of which the host knows no more than this.
+/// An entry with only what the host knows.
 pub(super) fn entry(path: TreePath, mode: u32, modified: Time, size: u64, content: Content) -> Entry {
     Entry {
         path,

@@ -1,5 +1,5 @@
-//! Backup: one run of a client. Owns the session; takes what was found and read in tree order, gives blocks to compress
-//! and seal, packs to store and manifests to write.
+//! Backup: one run of a client. Owns the session; takes compared and read files in tree order, and returns blocks to
+//! compress and seal, packs to store, and manifests to write.
 
 mod claim;
 mod compare;
@@ -34,45 +34,45 @@ pub use claim::{Claim, Claimed};
 pub use compare::Verdict;
 pub use files::{FileFacts, FileKind};
 
-/// What a backup is begun with. The host provides every random number and the time.
+/// The inputs of a backup. The host provides all random numbers and the time.
 pub struct Start {
-    /// Random bytes: the session's key, its wrapping, the packs' names.
+    /// Random bytes for the session's key, its wrapping, and the packs' names.
     pub random: [u8; Start::RANDOM],
-    /// Random bytes of the kept tree.
+    /// The random salt of the kept tree.
     pub kept_salt: [u8; 16],
-    /// When it is begun.
+    /// The start time.
     pub now: Time,
-    /// What is backed up and by whom. Counts and summary are filled in.
+    /// What is backed up and by whom. Counts and summary are filled in at the end.
     pub info: SnapshotInfo,
-    /// Bytes of a pack.
+    /// Target size of packs in bytes.
     pub pack_target: u32,
 }
 
 impl Start {
-    /// How many random bytes the session needs.
+    /// The number of random bytes for the session.
     pub const RANDOM: usize = 32 + 64 + 32;
 }
 
-/// What the host has to do.
+/// Work for the host.
 #[derive(Debug)]
 pub enum Action {
     /// Compress these bytes, then seal the block.
     Seal {
-        /// What a sealer has to know of it.
+        /// What a sealer needs to know about the block.
         block: BlockFacts,
-        /// The bytes of pages. Those of chunks the host has kept.
+        /// The bytes of pages. The host has kept the bytes of chunks.
         raw: Vec<u8>,
     },
-    /// Compute the pack's SHA-256, tell it by [`Backup::named`], and store the pack before the next manifest.
+    /// Compute the pack's SHA-256, pass it to [`Backup::named`], and store the pack before the next manifest.
     Store(UnnamedPack),
 }
 
-/// What a run has found so far.
+/// The numbers of a run so far.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// What the snapshot holds.
     pub counts: Counts,
-    /// How it differs from the basis.
+    /// How it differs from the parent snapshot (basis).
     pub summary: Summary,
     /// Bytes of files that were not read.
     pub bytes_unchanged: u64,
@@ -103,7 +103,7 @@ pub struct Backup {
     kept_before: Vec<KeptTree>,
     kept: KeptWriter,
     rewrite_budget: u64,
-    /// What was compared and not taken yet, in order.
+    /// Compared files that were not taken yet, in order.
     compared: VecDeque<compare::Compared>,
     last_compared: Option<TreePath>,
     directories: Vec<TreePath>,
@@ -124,19 +124,19 @@ struct Chain {
     is_found: bool,
 }
 
-/// Where the run stands.
+/// The stage of the run.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 enum Stage {
-    /// Entries are taken.
+    /// It takes entries.
     Taking,
-    /// What was taken is to be claimed, with the tree as far as it came.
+    /// It claims what it took, with the tree so far.
     Claiming { tree: Option<FinishedTree>, is_final: bool },
     /// The snapshot is claimed.
     Done,
 }
 
 impl Backup {
-    /// Begins. The view must be complete and have the client's domain.
+    /// Begins a backup. The view must be complete and include the client's domain.
     pub fn begin(
         client: Client,
         descriptor: &Descriptor,
@@ -199,12 +199,12 @@ impl Backup {
         })
     }
 
-    /// Names the series that the snapshot belongs to.
+    /// The source of the snapshot's series.
     pub fn source(&self) -> SourceId {
         self.keys.source_id(&self.info.host, &self.info.paths, &self.info.label)
     }
 
-    /// Takes a tree that this client kept of the source, those to be preferred first; says whether it is one.
+    /// Takes a kept tree of this source, best first; returns whether it can be used.
     pub fn basis(&mut self, kept: Vec<u8>) -> bool {
         let tree = KeptTree::open(&self.client.tree_key(), self.client.repository(), kept);
         let Some(tree) = tree.filter(|_| self.last_compared.is_none()) else { return false };
@@ -214,12 +214,12 @@ impl Backup {
         true
     }
 
-    /// The key of the session's blocks, for the host's own cipher.
+    /// The key of the session's blocks, for a cipher of the host.
     pub fn block_key(&self) -> Secret {
         self.key.block_key()
     }
 
-    /// What [`Sealer`]s need of the session's keys: the one that makes nonces.
+    /// The key for [`Sealer`]s: it makes nonces.
     pub fn sealer_key(&self) -> Zeroizing<[u8; Sealer::KEY]> {
         let mut key = Zeroizing::new([0; Sealer::KEY]);
         let repository = self.client.repository();
@@ -231,7 +231,7 @@ impl Backup {
         key
     }
 
-    /// What was found so far.
+    /// The numbers so far.
     pub fn tally(&self) -> Tally {
         let session = self.session.tally();
         Tally {
@@ -246,17 +246,17 @@ impl Backup {
         self.client.domain()
     }
 
-    /// Keeps the pages that the session has made.
+    /// Adds the session's new pages to the kept tree.
     fn keep_pages(&mut self) -> Result<(), Fault> {
         let pages = self.session.take_kept();
         self.kept.add(&pages)
     }
 
-    /// What is to be appended to the kept tree's file.
+    /// The bytes to append to the kept tree's file.
     pub fn take_kept(&mut self) -> Option<Vec<u8>> {
         self.kept.take()
     }
 }
 
-/// What may be stored again because the repository wants it: one part in so many of the source.
+/// The rewrite budget: wanted data may be uploaded again up to one part in this many of the source.
 const REWRITE_PART: u64 = 50;

@@ -1,4 +1,4 @@
-//! Sealing: blocks on their way from the session into packs, with the host's cipher or the engine's.
+//! Sealing: blocks on the way from the session into packs, sealed by the host's cipher or the engine's.
 
 use copal_engine::backup::session::Action as Step;
 use copal_engine::block::{PendingBlock, SealedBlock};
@@ -11,7 +11,7 @@ use crate::fault::Fault;
 use crate::sealer::BlockFacts;
 
 impl Backup {
-    /// What the host has to do next, if anything.
+    /// The next work for the host, if any.
     pub fn poll(&mut self) -> Option<Action> {
         if let Some(pack) = self.session.poll_unnamed() {
             return Some(Action::Store(pack));
@@ -28,19 +28,19 @@ impl Backup {
         }
     }
 
-    /// Takes what the host's cipher made of a block, behind its nonce; a [`crate::sealer::Sealer`] has prepared and compared.
+    /// Takes a block (nonce first) that the host's cipher sealed and a [`crate::sealer::Sealer`] prepared and compared.
     pub fn sealed(&mut self, counter: u64, stored: Vec<u8>) -> Result<(), Fault> {
         let block = self.take_pending(counter)?.sealed(stored)?;
         self.take_sealed(block)
     }
 
-    /// Seals a plaintext with the engine's own cipher, and reads it back.
+    /// Seals a plaintext with the engine's cipher, and reads it back.
     pub fn seal(&mut self, counter: u64, plaintext: &[u8]) -> Result<(), Fault> {
         let block = self.take_pending(counter)?.seal(&self.cipher, plaintext)?;
         self.take_sealed(block)
     }
 
-    /// Takes the SHA-256 of a pack; gives the name to store it under.
+    /// Takes the SHA-256 of a pack; returns the name to store it under.
     pub fn named(&mut self, number: u64, sha256: &[u8; 32]) -> Result<String, Fault> {
         let id = PackId(*sha256);
         if !self.session.named(number, id) {
@@ -49,7 +49,7 @@ impl Backup {
         Ok(layout::pack(layout::Place::Packs, id))
     }
 
-    /// Whether nothing is being sealed and every pack was given out and named, after a checkpoint or the end.
+    /// Whether no block is being sealed and every pack was given out and named, after a checkpoint or the end.
     pub fn is_idle(&mut self) -> bool {
         self.is_claiming() && self.pending.is_empty() && self.session.close_packs_if_idle() && self.session.is_named()
     }

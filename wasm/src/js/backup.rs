@@ -1,4 +1,4 @@
-//! Backup: a run of a client, as JavaScript holds it.
+//! Backup: a client's run, for JavaScript.
 
 use copal_engine::path::TreePath;
 use copal_engine::snapshot::SnapshotInfo;
@@ -246,8 +246,7 @@ impl Backup {
     }
 }
 
-// Every file that is new passes here: properties that are read by their names, which cross the border as texts, would take
-// most of the time of the smallest.
+// Every new file passes here. Reading properties by name (as text) would take most of the time of small files.
 #[wasm_bindgen]
 extern "C" {
     type Facts;

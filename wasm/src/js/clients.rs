@@ -1,4 +1,4 @@
-//! Clients: descriptor, owner, enrollment and client, as JavaScript holds them.
+//! Clients: descriptor, owner, enrollment and client, for JavaScript.
 
 use copal_engine::client::Role;
 use copal_engine::id::{ClientId, RepositoryId};
@@ -298,7 +298,7 @@ pub fn content_digest(sha256: &[u8]) -> Thrown<String> {
     Ok(write_digest(&exact(sha256, "sha256")?))
 }
 
-/// What the host has to sign for a client of which only the id is at hand.
+/// What the host must sign for a client when only its id is known.
 #[wasm_bindgen(js_name = unsignedRequest, unchecked_return_type = "UnsignedHeaders")]
 pub fn unsigned_request(
     client: &str,
@@ -310,7 +310,7 @@ pub fn unsigned_request(
     Ok(unsigned(to_sign.request().unsigned(&terms)))
 }
 
-/// A passphrase as it was typed.
+/// A typed passphrase.
 fn typed(passphrase: &JsString) -> Thrown<SlotInput> {
     let composed = Zeroizing::new(String::from(passphrase.normalize("NFC")));
     Ok(SlotInput::composed(composed).map_err(Fault::from)?)
@@ -354,7 +354,7 @@ fn by(by: IngestBy) -> &'static str {
     }
 }
 
-/// Takes the 32 bytes of a key.
+/// The 32 bytes of a key.
 pub(super) fn key_of(bytes: &Uint8Array) -> Thrown<Zeroizing<[u8; 32]>> {
     if bytes.length() != 32 {
         return Err(wrong("the key", "32 bytes"));

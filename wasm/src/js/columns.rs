@@ -1,5 +1,5 @@
-//! Columns: facts of many files at once. Every file of a folder passes here: a call for each of them, and objects whose
-//! properties are read by their names, would take a quarter of the time of a run that finds all as it was.
+//! Columns: facts of many files in one call. Every file of a folder passes here: a call per file, with properties read
+//! by name, would take a quarter of the time of a run without changes.
 
 use copal_engine::path::TreePath;
 use copal_engine::time::Time;
@@ -12,13 +12,13 @@ use crate::fault::Fault;
 
 #[wasm_bindgen(module = "/src/js/columns.js")]
 extern "C" {
-    /// Makes columns of the facts of files. `types.ts` has its type.
+    /// Turns the facts of files into columns; typed in `types.ts`.
     #[wasm_bindgen(reexport, skip_typescript, js_name = inColumns)]
     #[allow(dead_code)] // Reason: only JavaScript calls it.
     fn in_columns(facts: &JsValue) -> JsValue;
 }
 
-/// What `inColumns` makes.
+/// The result of `inColumns`.
 pub(super) struct Columns {
     paths: Vec<u8>,
     sizes: Vec<f64>,
@@ -34,7 +34,7 @@ impl Columns {
             times: numbers_field(value, "times")?,
             kinds: bytes_field(value, "kinds")?,
         };
-        // What else a path may not hold is looked at where it is made.
+        // Other rules for paths are checked when each path is made.
         let zeros = columns.paths.iter().filter(|byte| **byte == 0).count();
         let paths = if columns.kinds.is_empty() { columns.paths.len() } else { zeros + 1 };
         let lengths = [paths, columns.sizes.len(), columns.times.len()];
@@ -45,7 +45,7 @@ impl Columns {
         self.kinds.len()
     }
 
-    /// Gives the facts of one after another, in the same memory.
+    /// Calls `act` for each file, reusing the same memory.
     pub(super) fn each(&self, mut act: impl FnMut(&FileFacts) -> Result<(), Fault>) -> Thrown<()> {
         let mut facts = FileFacts { path: TreePath::TOP, size: 0, modified: Time(0), kind: FileKind::File };
         let numbers = self.sizes.iter().zip(&self.times);

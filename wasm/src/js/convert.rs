@@ -1,4 +1,4 @@
-//! Convert: values to and from JavaScript.
+//! Convert: converts values to and from JavaScript.
 
 use core::fmt::Display;
 
@@ -35,11 +35,11 @@ macro_rules! object {
 pub(super) use object;
 
 pub(super) fn set(object: &Object, name: &str, value: impl Into<JsValue>) {
-    // A plain object takes every property.
+    // A plain object accepts every property.
     let _ = Reflect::set(object, &JsValue::from_str(name), &value.into());
 }
 
-/// The property of an object; undefined if it has none.
+/// A property of an object; undefined if missing.
 pub(super) fn field(object: &JsValue, name: &str) -> JsValue {
     Reflect::get(object, &JsValue::from_str(name)).unwrap_or(JsValue::UNDEFINED)
 }
@@ -67,7 +67,7 @@ pub(super) fn texts_field(object: &JsValue, name: &str) -> Thrown<Vec<String>> {
     list.iter().map(|text| text.as_string().ok_or_else(|| wrong(name, "an array of texts"))).collect()
 }
 
-/// Refuses what JavaScript calls not a number.
+/// Refuses NaN.
 pub(super) fn number(value: f64, name: &str) -> Thrown<f64> {
     if value.is_nan() { Err(wrong(name, "a number")) } else { Ok(value) }
 }
@@ -76,12 +76,12 @@ pub(super) fn wrong(name: &str, what: &str) -> JsValue {
     Fault::new(Code::Misuse, format!("{name} is not {what}")).into()
 }
 
-/// Bytes of exactly this number.
+/// Exactly N bytes.
 pub(super) fn exact<const N: usize>(bytes: &[u8], what: &str) -> Thrown<[u8; N]> {
     bytes.try_into().map_err(|_| wrong(what, &format!("{N} bytes")))
 }
 
-/// Milliseconds to a time. JavaScript has whole milliseconds mostly; fractions are kept to the nanosecond.
+/// A time from milliseconds; fractions are kept to the nanosecond.
 pub(super) fn time(milliseconds: f64) -> Time {
     let whole = milliseconds.floor();
     let nanoseconds = ((milliseconds - whole) * 1e6).round() as i64;
@@ -93,7 +93,7 @@ pub(super) fn milliseconds(time: Time) -> f64 {
     whole as f64 + rest as f64 / 1e6
 }
 
-/// A number of bytes or things, as JavaScript holds it.
+/// A number of bytes or things, as a JavaScript number.
 pub(super) fn count(number: u64) -> f64 {
     number as f64
 }
@@ -137,7 +137,7 @@ pub(super) fn read_of(value: &JsValue) -> Thrown<Read> {
     Ok(Read { key: text_field(value, "key")?, range })
 }
 
-/// Versions of a record: an array of pairs.
+/// Versions of a record, from an array of pairs.
 pub(super) fn records(value: &Array) -> Thrown<Vec<(u64, Vec<u8>)>> {
     value
         .iter()
@@ -150,7 +150,7 @@ pub(super) fn records(value: &Array) -> Thrown<Vec<(u64, Vec<u8>)>> {
         .collect()
 }
 
-/// A request to be signed, taken apart.
+/// The parts of a request to sign.
 pub(super) struct ToSign {
     method: String,
     url: String,

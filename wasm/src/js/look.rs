@@ -1,4 +1,4 @@
-//! Look: snapshots and their trees, as JavaScript holds them.
+//! Look: snapshots and their trees, for JavaScript.
 
 use copal_engine::client::Role;
 use copal_engine::id::{ClientId, SnapshotId};
@@ -223,7 +223,7 @@ impl Restore {
         read: u32,
         #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] bytes: Option<Uint8Array>,
     ) -> Thrown<Array> {
-        // What a cipher of the host's has opened is not copied in.
+        // If the host's cipher has opened all blocks, the bytes are not copied in.
         let bytes = bytes.filter(|_| self.0.has_left(read as usize)).map(|bytes| bytes.to_vec());
         Ok(pieces(&self.0.take(read as usize, bytes.as_deref())?))
     }

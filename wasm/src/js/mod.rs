@@ -1,4 +1,4 @@
-//! JavaScript: the face of the engine in a browser or Node. Converts, calls, converts.
+//! JavaScript: the engine's interface for browsers and Node. Converts, calls, converts.
 #![allow(unsafe_code)] // Reason: what wasm-bindgen generates for an export is unsafe; nothing here is.
 #![allow(missing_docs)] // Reason: `types.ts` and `docs/web.md` describe what JavaScript sees.
 #![allow(unreachable_pub)] // Reason: wasm-bindgen exports what no Rust reaches.
@@ -16,13 +16,13 @@ use wasm_bindgen::prelude::wasm_bindgen;
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("types.ts");
 
-/// The program's name and version, as snapshots say it.
+/// The program's name and version, as in snapshots.
 #[wasm_bindgen]
 pub fn version() -> String {
     concat!("copal-wasm ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
-/// In which order two paths lie in a tree.
+/// The order of two paths in a tree.
 #[wasm_bindgen(js_name = comparePaths)]
 pub fn compare_paths(a: &str, b: &str) -> i32 {
     copal_engine::path::TreePath::compare(a.as_bytes(), b.as_bytes()) as i32

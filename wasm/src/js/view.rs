@@ -1,4 +1,4 @@
-//! View: the repository's state and index, as JavaScript holds them.
+//! View: the repository's state and index, for JavaScript.
 
 use std::cell::RefCell;
 use std::rc::Rc;

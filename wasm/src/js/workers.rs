@@ -1,4 +1,4 @@
-//! Workers: what cuts, names, compresses and prepares for the cipher, as JavaScript holds it.
+//! Workers: the chunker and the sealer, for JavaScript.
 
 use copal_engine::keys::domain::DomainKey;
 use copal_engine::keys::secret::Secret;
@@ -20,7 +20,7 @@ pub struct Chunker {
 
 #[wasm_bindgen]
 impl Chunker {
-    /// Takes the key out of the array and overwrites it there.
+    /// Takes the key from the array, and overwrites the array with zeros.
     #[wasm_bindgen(constructor)]
     pub fn new(
         key: &Uint8Array,
@@ -34,7 +34,7 @@ impl Chunker {
         Ok(Self { chunker: chunker::Chunker::new(&key, min, average, max)?, window: Vec::new() })
     }
 
-    /// A sealer of the same domain. Takes the session's key out of the array and overwrites it there.
+    /// A sealer for the same domain. Takes the session's key from the array, and overwrites the array with zeros.
     pub fn sealer(&self, key: &Uint8Array, level: i32) -> Thrown<Sealer> {
         let secret = Zeroizing::new(key.to_vec());
         key.fill(0, 0, key.length());
@@ -55,7 +55,7 @@ impl Chunker {
     }
 }
 
-// Every small file makes one: by the names of its properties it would take as long as cutting a few kilobytes.
+// Every small file makes such an object: setting properties by name would take as long as cutting a few kilobytes.
 #[wasm_bindgen]
 extern "C" {
     type CutObject;
@@ -98,7 +98,7 @@ impl Sealer {
     }
 }
 
-/// Copies bytes into room that is used again and again, and was filled with zeros once.
+/// Copies bytes into a buffer that is reused, and was zeroed only once.
 fn copied<'a>(bytes: &Uint8Array, room: &'a mut Vec<u8>) -> &'a [u8] {
     let length = bytes.length() as usize;
     if room.len() < length {

@@ -1,4 +1,4 @@
-//! Blocks: tables and blocks of packs, as they were supplied, opened and checked. Bounded: what was used last is kept.
+//! Blocks: supplied tables and blocks of packs, opened and checked. A bounded number is kept.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
@@ -19,21 +19,21 @@ use super::restore::Opened;
 use super::sessions::{Session, Sessions};
 use crate::view::{Read, Shared};
 
-/// A pack and where it lies.
+/// The place and id of a pack.
 pub(super) type PackAt = (Place, PackId);
 
-/// What a read was asked for.
+/// What a read is for.
 #[derive(Clone, Debug)]
 enum Wanted {
-    /// The end of a pack: table and trailer.
+    /// The end of a pack: table and trailer. With the pack's length.
     Tail(PackAt, u64),
-    /// Its beginning: the header, if the guess is long enough.
+    /// The beginning of a pack: its header, if the guessed length is enough.
     Head(PackAt),
     /// A block with pages.
     Block(PackAt, u32),
 }
 
-/// What was supplied of a pack whose table is not known yet.
+/// The supplied parts of a pack whose table is not known yet.
 #[derive(Default)]
 struct Parts {
     tail: Option<Vec<u8>>,
@@ -50,7 +50,7 @@ pub(super) struct Blocks {
     pages: Recent<ChunkId, VerifiedPage>,
     sessions: Sessions,
     keys: BTreeMap<DomainId, DomainKeys>,
-    /// What is wrong with packs, or with blocks of them.
+    /// Why packs, or blocks of them, cannot be used.
     bad: HashMap<(PackAt, Option<u32>), String>,
     tools: OpenTools,
 }
@@ -77,7 +77,7 @@ impl Blocks {
         self.keys.entry(domain).or_insert_with(|| DomainKeys::new(&owner.domain_key(domain))).clone()
     }
 
-    /// Takes what a read gave; none if it cannot be had.
+    /// Takes the bytes of a read; `None` if they do not exist.
     pub(super) fn supply(&mut self, read: &Read, bytes: Option<Vec<u8>>) {
         let Some(wanted) = self.wanted.remove(read) else { return };
         match (wanted, bytes) {
@@ -101,7 +101,7 @@ impl Blocks {
         }
     }
 
-    /// A page whose height, references and plaintext have the id asked for. All copies are tried.
+    /// A page that matches its id. Tries all copies.
     pub(super) fn page(
         &mut self,
         index: Option<&Index<Shared>>,
@@ -150,7 +150,7 @@ impl Blocks {
         Ok(found().map_err(|why| format!("{}: {why}", layout::pack(pack.0, pack.1))))
     }
 
-    /// The table of a pack; the inner error says what is wrong with it.
+    /// The table of a pack; the inner error says why it cannot be used.
     pub(super) fn table(&mut self, location: &Location) -> Result<Result<Rc<PackTable>, String>, Obstacle> {
         let pack = (location.place, location.pack);
         if let Some(why) = self.bad.get(&(pack, None)) {
@@ -182,7 +182,7 @@ impl Blocks {
         Err(Obstacle::Needs(needs.into_iter().map(|(range, wanted)| self.want(pack, range, wanted)).collect()))
     }
 
-    /// Makes the table of a pack of what was supplied of it.
+    /// Parses the table of a pack from its supplied parts.
     fn join(&mut self, pack: PackAt, length: u64) {
         let Some(parts) = self.parts.get_mut(&pack) else { return };
         let Some(tail) = &parts.tail else { return };
@@ -193,7 +193,7 @@ impl Blocks {
         let Some(head) = &parts.head else { return };
         let needed = trailer.header_length() as usize;
         if head.len() < needed {
-            // The guess was too short.
+            // The guessed length was too short.
             parts.head = None;
             return;
         }
@@ -223,7 +223,7 @@ impl Blocks {
         Err(Obstacle::Needs(vec![self.want(pack, start..start + u64::from(location.length), wanted)]))
     }
 
-    /// Opens a stored block, whose table is at hand.
+    /// Opens a stored block of a pack whose table is known.
     fn open(&mut self, pack: PackAt, offset: u32, kind: BlockKind, stored: &[u8]) -> Result<Rc<OpenBlock>, String> {
         let table = self.tables.get(&pack).cloned().ok_or("its table is not at hand")?;
         self.open_with(&table, offset, kind, stored).map(Rc::new)
@@ -241,14 +241,13 @@ impl Blocks {
         OpenBlock::open(&cipher, kind, counter, stored, &mut self.tools).map_err(|error| error.to_string())
     }
 
-    /// The number of the session that sealed a block of a pack with this table, and the associated data: with the session's
-    /// key, what a cipher of the host's opens it with.
+    /// The session's number and the associated data of a block: with the session's key, the host's cipher can open it.
     pub(super) fn terms(&mut self, table: &PackTable, offset: u32, kind: BlockKind) -> Result<(u32, Vec<u8>), String> {
         let (Session { number, cipher }, counter) = self.sealed_by(table, offset)?;
         Ok((number, cipher.associated(kind, counter)))
     }
 
-    /// Reads a block that a cipher of the host's has opened; none if that is not what was sealed.
+    /// Reads a block that the host's cipher has opened; `None` if that is not what was sealed.
     pub(super) fn opened(
         &mut self,
         table: &PackTable,
@@ -260,7 +259,7 @@ impl Blocks {
         OpenBlock::opened(&cipher, kind, counter, &opened.nonce, opened.plaintext, &mut self.tools).ok()
     }
 
-    /// The session that sealed a block, and the block's number in it.
+    /// The session that sealed a block, and the block's counter in it.
     fn sealed_by(&mut self, table: &PackTable, offset: u32) -> Result<(Session, u64), String> {
         let row = table.blocks.binary_search_by_key(&offset, |row| row.offset);
         let row = &table.blocks[row.map_err(|_| "its table knows no block where the index says")?];
@@ -273,7 +272,7 @@ impl Blocks {
         self.sessions.of(&self.owner, domain, record).map(|session| session.cipher)
     }
 
-    /// The key of a session's blocks, once.
+    /// The key of a session's blocks; given only once.
     pub(super) fn take_key(&mut self, session: u32) -> Option<Secret> {
         self.sessions.take_key(session)
     }
@@ -288,13 +287,13 @@ impl Blocks {
         self.bad.insert((pack, block), format!("{}: {why}", layout::pack(pack.0, pack.1)));
     }
 
-    /// What is wrong is looked at anew: the host may have been wrong about what cannot be had.
+    /// Forgets what was found bad: the host may have been wrong about missing bytes.
     pub(super) fn forgive(&mut self) {
         self.bad.clear();
     }
 }
 
-/// The copies of a chunk or page, the most trustworthy first.
+/// The copies of a chunk or page, the best status first.
 pub(super) fn copies(index: Option<&Index<Shared>>, id: &ChunkId) -> Vec<Location> {
     let mut copies: Vec<_> = index.into_iter().flat_map(|index| index.copies(id)).collect();
     copies.sort_by_key(|(_, mark)| Status::of_copy(mark.bits));
@@ -305,7 +304,7 @@ fn trailer_of(tail: &[u8], length: u64) -> Option<Trailer> {
     Trailer::parse(tail.last_chunk::<TRAILER_BYTES>()?, length).ok()
 }
 
-/// What was used last, up to a number.
+/// The most recently added values, up to a limit.
 struct Recent<K, V> {
     most: usize,
     values: HashMap<K, V>,
@@ -334,9 +333,9 @@ impl<K: Clone + Eq + core::hash::Hash, V> Recent<K, V> {
     }
 }
 
-/// Bytes read at the beginning of a pack before its trailer says how long the header is.
+/// Bytes read at the beginning of a pack before its trailer tells the header's length.
 const HEAD_GUESS: u64 = 4 << 10;
 const TABLES: usize = 256;
-/// Blocks with pages have about 256 KiB.
+/// A block with pages has about 256 KiB.
 const BLOCKS: usize = 96;
 const PAGES: usize = 512;

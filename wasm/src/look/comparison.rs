@@ -1,4 +1,4 @@
-//! Comparison: what changed from one snapshot to another, a part at a time.
+//! Comparison: the changes between two snapshots, part by part.
 
 use copal_engine::tree::{Change, DiffStep, TreeDiff};
 
@@ -7,26 +7,26 @@ use super::tree::Tree;
 use crate::fault::{Code, Fault};
 use crate::view::Read;
 
-/// Two trees being compared.
+/// A running comparison of two trees.
 pub struct Comparison {
     before: Tree,
     after: Tree,
     diff: TreeDiff,
 }
 
-/// A part of what changed, or what is to be read first.
+/// A part of the changes, or the reads that are needed first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Changes {
-    /// What is to be read; then the call is repeated.
+    /// Reads to supply before the call is repeated.
     pub needs: Vec<Read>,
     /// The changes.
     pub changes: Vec<Change>,
-    /// Whether there are no more.
+    /// Whether there are no more changes.
     pub is_done: bool,
 }
 
 impl Comparison {
-    /// Begins with the first entries.
+    /// A comparison from the first entries on.
     pub fn new(before: &Tree, after: &Tree) -> Self {
         let diff = TreeDiff::new(before.root, after.root);
         Self { before: before.clone(), after: after.clone(), diff }
@@ -40,7 +40,7 @@ impl Comparison {
                 DiffStep::Change(change) => found.changes.push(change),
                 DiffStep::Done => return Ok(Changes { is_done: true, ..found }),
                 DiffStep::Need(id) => {
-                    // A page lies in one of the two domains, mostly the same.
+                    // A page is in one of the two domains, which are mostly the same.
                     let page = match self.after.page(&id) {
                         Err(Obstacle::Lost { .. }) if self.before.domain != self.after.domain => self.before.page(&id),
                         page => page,

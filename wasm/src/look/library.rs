@@ -1,4 +1,4 @@
-//! Library: the snapshots of a repository, listed from manifests that their clients' keys have signed.
+//! Library: the snapshots of a repository, from manifests signed by their clients.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -24,40 +24,40 @@ use crate::fault::{Code, Fault};
 use crate::owner::Owner;
 use crate::view::{Read, View};
 
-/// A snapshot whose manifest verifies and opens.
+/// A snapshot whose manifest was verified and opened.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
     /// Its id.
     pub id: SnapshotId,
     /// The client that signed it.
     pub client: ClientId,
-    /// What that client may do.
+    /// The client's role.
     pub role: Role,
-    /// That client's name, where the owner gave it one.
+    /// The client's name, if the owner gave it one.
     pub client_name: Option<String>,
     /// The number of its manifest.
     pub number: u64,
-    /// The domain its pages lie in.
+    /// The domain of its pages.
     pub domain: DomainId,
     /// Its root page.
     pub root: ChunkId,
-    /// When it was made, as the client says.
+    /// When it was made, by the client's clock.
     pub time: Time,
-    /// What it says of itself.
+    /// Its description.
     pub info: SnapshotInfo,
-    /// What the state says of it.
+    /// Its record in the state.
     pub record: SnapshotRecord,
 }
 
 impl Snapshot {
-    /// The machine it stands for.
+    /// The machine that it is from.
     pub fn machine(&self) -> String {
         let id = self.client.to_string();
         self.role.machine(&self.info.host, self.client_name.as_deref().unwrap_or(&id)).to_owned()
     }
 }
 
-/// What a client's records tell.
+/// What is known about a client.
 struct Known {
     record: Option<ClientRecord>,
     name: Option<String>,
@@ -74,7 +74,7 @@ pub struct Library {
 }
 
 impl Library {
-    /// Opens the library of the owner's repository.
+    /// A library of the owner's repository.
     pub fn new(owner: &Owner, descriptor: &Descriptor, view: Rc<RefCell<View>>) -> Result<Self, Fault> {
         owner.check(descriptor)?;
         let owner = owner.secret().clone();
@@ -91,7 +91,7 @@ impl Library {
         clients
     }
 
-    /// Takes all versions of a client's record. What can be believed of it counts, whatever else lies there.
+    /// Takes all versions of a client's record. Uses those that can be trusted, whatever else is there.
     pub fn supply_client(&mut self, client: ClientId, records: &[(u64, Vec<u8>)]) {
         let history = ClientHistory::read(self.owner.repository(), &self.owner_key, client, records);
         let record = history.newest;
@@ -102,13 +102,13 @@ impl Library {
         self.clients.insert(client, Known { record, name });
     }
 
-    /// Manifests that are needed.
+    /// The names of manifests that are needed.
     pub fn needed_manifests(&self) -> Vec<String> {
         let missing = self.listed().into_iter().filter(|(key, _)| !self.manifests.contains_key(key));
         missing.map(|((client, number), _)| layout::manifest(client, number)).collect()
     }
 
-    /// Takes a manifest; none if it is not there.
+    /// Takes a manifest; `None` if it does not exist.
     pub fn supply_manifest(&mut self, key: &str, bytes: Option<&[u8]>) -> Result<(), Fault> {
         let place = layout::client_of(key).zip(layout::trailing_number(key));
         let place = place.ok_or_else(|| Fault::misuse("it is not a manifest's name"))?;
@@ -154,7 +154,7 @@ impl Library {
         })
     }
 
-    /// The kept snapshots that verify, the newest first, as retention has it.
+    /// The kept snapshots that were verified, newest first in the order of retention.
     pub fn snapshots(&self) -> Vec<Snapshot> {
         let listed = self.listed().into_iter();
         let mut snapshots: Vec<Snapshot> = listed
@@ -167,7 +167,7 @@ impl Library {
         snapshots
     }
 
-    /// Manifests that do not verify or open, and why.
+    /// The manifests that cannot be verified or opened, and why.
     pub fn problems(&self) -> Vec<(String, String)> {
         let listed = self.listed().into_iter();
         let problem = |(client, number): (ClientId, u64)| {
@@ -187,17 +187,17 @@ impl Library {
         Ok(Tree::new(self.view.clone(), self.blocks.clone(), found.domain, found.root))
     }
 
-    /// Takes what an operation asked for; none if it cannot be had.
+    /// Takes the bytes of a read; `None` if they do not exist.
     pub fn supply(&self, read: &Read, bytes: Option<Vec<u8>>) {
         self.blocks.borrow_mut().supply(read, bytes);
     }
 
-    /// The key of the blocks of a session, for a cipher of the host's ([`super::SealedBlock`]); it is given once.
+    /// The key of a session's blocks for the host's cipher ([`super::SealedBlock`]); given only once.
     pub fn take_key(&self, session: u32) -> Option<Secret> {
         self.blocks.borrow_mut().take_key(session)
     }
 
-    /// Looks anew at what was found damaged or gone.
+    /// Forgets what was found damaged or missing, so that it is tried again.
     pub fn forgive(&self) {
         self.blocks.borrow_mut().forgive();
     }

@@ -1,8 +1,8 @@
-//! Look: snapshots listed, their trees browsed, compared and restored by whoever has the owner's secret.
+//! Look: lists snapshots, and browses, compares and restores their trees, with the owner's secret.
 //!
-//! What a reader believes follows from that secret alone: a block opens with a session key that was wrapped for the
-//! owner, and every page and chunk must have the id it was asked for. Where the index leads astray, other copies are
-//! tried; what no copy gives is told.
+//! All trust follows from that secret: a block opens only with a session key that was wrapped for the owner, and every
+//! page and chunk must have the id that was asked for. If the index is wrong, other copies are tried; what no copy
+//! gives is reported.
 
 mod blocks;
 mod comparison;
@@ -20,12 +20,12 @@ pub use library::{Library, Snapshot};
 pub use restore::{Damage, Opened, Piece, Restore, SealedBlock, Started, Window};
 pub use tree::{Listing, Tree, id_of, path_of};
 
-/// Why a page or block is not at hand.
+/// Why a page or block is not available.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Obstacle {
-    /// This is to be read first.
+    /// These reads are needed first.
     Needs(Vec<Read>),
-    /// No copy of it can be had.
+    /// No copy can be read.
     Lost {
         /// The page or chunk.
         id: ChunkId,

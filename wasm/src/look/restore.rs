@@ -1,5 +1,5 @@
-//! Restore: entries in order, and their content in windows. Within a window each block is read and opened once, whichever
-//! files want its chunks; memory is bounded by the window.
+//! Restore: entries in order, and their content in windows. Within a window each block is read and opened once for all
+//! files that need it; the window bounds the memory.
 
 mod gather;
 mod take;
@@ -30,41 +30,41 @@ pub use take::{Opened, Piece, SealedBlock};
 pub struct Started {
     /// Its number.
     pub file: u32,
-    /// The entry, without content that lay in it: that comes as pieces.
+    /// The entry. Inline content is removed: it comes as pieces.
     pub entry: Entry,
 }
 
 /// Something that cannot be restored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// The file's number; none if it is not known which files there were.
+    /// The file's number; `None` if the names of files are lost.
     pub file: Option<u32>,
-    /// What is concerned.
+    /// The path of the file, or of the part of the tree.
     pub path: String,
     /// What is wrong.
     pub why: String,
 }
 
-/// The next part of a restore, or what is to be read first.
+/// The next part of a restore, or the reads that are needed first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Window {
-    /// What is to be read; then the call is repeated.
+    /// Reads to supply before the call is repeated.
     pub needs: Vec<Read>,
     /// Entries that begin here.
     pub entries: Vec<Started>,
-    /// Bytes of files that need no read.
+    /// Bytes of files that need no reads.
     pub pieces: Vec<Piece>,
-    /// Parts of packs to be read, and how many bytes of files they give.
+    /// The parts of packs to read, and how many bytes of files each gives.
     pub reads: Vec<(Read, u64)>,
-    /// Files of which everything was given before this window.
+    /// Files that were complete before this window.
     pub ends: Vec<u32>,
-    /// What was found damaged since the last window.
+    /// Damage found since the last window.
     pub damaged: Vec<Damage>,
-    /// Whether there is nothing more.
+    /// Whether the restore is done.
     pub is_done: bool,
 }
 
-/// A restore under way.
+/// A running restore.
 pub struct Restore {
     tree: Tree,
     targets: VecDeque<TreePath>,
@@ -72,16 +72,16 @@ pub struct Restore {
     walk: Option<(TreePath, TreeWalk)>,
     leaves: Leaves,
     files: u32,
-    /// The file whose content is being gathered.
+    /// The file whose chunks are being gathered.
     current: Option<Current>,
-    /// Files of which something is still to come.
+    /// Files that are not complete.
     open: BTreeMap<u32, OpenFile>,
     gathered: Gathered,
     built: Window,
-    /// The reads of the window that the host has, the tables of their packs.
+    /// The window's reads that the host has, and the tables of their packs.
     reads: Vec<Option<RangeRead>>,
     tables: HashMap<PackAt, Rc<PackTable>>,
-    /// Chunks whose copy was no good.
+    /// Chunks that a copy did not give.
     again: Vec<Again>,
     tried: Tried,
     is_planned: bool,
@@ -93,7 +93,7 @@ struct Current {
     pieces: Pieces,
     /// Bytes of content before the next piece.
     offset: u64,
-    /// Where gathering stops.
+    /// Where gathering ends.
     end: u64,
 }
 
@@ -106,7 +106,7 @@ struct OpenFile {
     path: TreePath,
     extents: Extents,
     limit: u64,
-    /// Bytes of content that were gathered and not given yet.
+    /// Bytes of content that were gathered and not returned yet.
     due: u64,
     is_gathered: bool,
 }
@@ -120,7 +120,7 @@ struct Again {
 impl Restore {
     pub(super) fn new(tree: Tree, mut paths: Vec<TreePath>, limit: Option<u64>) -> Self {
         paths.sort();
-        // What lies below another one comes with it.
+        // A path below another one is included in it.
         let mut targets: VecDeque<TreePath> = VecDeque::new();
         for path in paths {
             if !targets.back().is_some_and(|last| path.is_within(last)) {
@@ -154,7 +154,7 @@ impl Restore {
         }
         if !self.is_planned {
             self.try_again();
-            // What failed comes before anything new, so that a file ends before the next but few begin.
+            // Failed chunks come before new ones, so that few files are open at once.
             let needs = if self.gathered.is_empty() { self.gather() } else { Vec::new() };
             if !needs.is_empty() {
                 return Ok(Window { needs, ..Window::default() });
@@ -174,7 +174,7 @@ impl Restore {
         Ok(core::mem::take(&mut self.built))
     }
 
-    /// Gathers the next copies of chunks whose copy was no good; what has no other is damaged.
+    /// Gathers the next copies of chunks that failed; a chunk without another copy is damage.
     fn try_again(&mut self) {
         let view = self.tree.view.borrow();
         let index = view.index(self.tree.domain);
@@ -197,7 +197,7 @@ impl Restore {
         }
     }
 
-    /// Makes reads of what was gathered.
+    /// Plans the reads for the gathered chunks.
     fn plan(&mut self) {
         let reads = core::mem::take(&mut self.gathered).into_reads(GAP, MOST);
         let bytes = |read: &RangeRead| -> u64 {
@@ -215,7 +215,7 @@ impl Restore {
         self.is_planned = true;
     }
 
-    /// What is to be read of the tables of the window's packs. One that cannot be had stays out: its blocks will not open.
+    /// The reads for the tables of the window's packs. Skips unreadable tables: their blocks will not open.
     fn needed_tables(&mut self) -> Vec<Read> {
         let mut needs = Vec::new();
         let view = self.tree.view.borrow();
@@ -239,7 +239,7 @@ impl Restore {
     }
 }
 
-/// Copies that were no good, by the block that they lie in: a newer index may have others, in another order.
+/// Copies that failed, by block, because a newer index may have the copies in another order.
 #[derive(Default)]
 struct Tried(HashSet<(ChunkId, PackAt, u32)>);
 
@@ -250,7 +250,7 @@ impl Tried {
     }
 }
 
-/// What lies between two blocks is read with them up to this.
+/// Blocks closer than this are read together.
 const GAP: u64 = 64 << 10;
-/// A read is at most this long, unless a block is.
+/// Most bytes of a read, unless one block is longer.
 const MOST: u64 = 8 << 20;

@@ -1,4 +1,4 @@
-//! Sessions: who sealed the blocks that are read. Each has a cipher here, and a key for a cipher of the host's.
+//! Sessions: the sessions that sealed blocks. Each has a cipher of the engine, and a key for the host's cipher.
 
 use std::collections::HashMap;
 
@@ -11,7 +11,7 @@ use copal_engine::seal::SessionCipher;
 /// A session whose key was unwrapped.
 #[derive(Clone)]
 pub(super) struct Session {
-    /// What the host calls it.
+    /// The host's number for it.
     pub(super) number: u32,
     /// The engine's own cipher.
     pub(super) cipher: SessionCipher,
@@ -21,12 +21,12 @@ pub(super) struct Session {
 #[derive(Default)]
 pub(super) struct Sessions {
     known: HashMap<Vec<u8>, Session>,
-    /// The keys of the blocks, by number, until the host takes them.
+    /// The keys of the sessions' blocks by number, until the host takes them.
     keys: Vec<Option<Secret>>,
 }
 
 impl Sessions {
-    /// The session with this record; unwrapping its key takes a key agreement, so it is done once.
+    /// The session with this record. Unwrapping needs a key agreement, so it is done once.
     pub(super) fn of(&mut self, owner: &OwnerSecret, domain: DomainId, record: &[u8]) -> Result<Session, String> {
         if let Some(session) = self.known.get(record) {
             return Ok(session.clone());
@@ -44,7 +44,7 @@ impl Sessions {
         Ok(session)
     }
 
-    /// The key of a session's blocks, once: the host imports it such that it cannot be taken out again.
+    /// The key of a session's blocks, only once: the host imports it as non-extractable.
     pub(super) fn take_key(&mut self, session: u32) -> Option<Secret> {
         self.keys.get_mut(session as usize)?.take()
     }

@@ -1,4 +1,4 @@
-//! Tree: the entries of a snapshot, browsed a part at a time.
+//! Tree: the entries of a snapshot, browsed part by part.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,16 +13,16 @@ use super::restore::Restore;
 use crate::fault::{Code, Fault};
 use crate::view::{Read, View};
 
-/// A part of a listing, or what is to be read first.
+/// A part of a listing, or the reads that are needed first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Listing {
-    /// What is to be read; then the call is repeated.
+    /// Reads to supply before the call is repeated.
     pub needs: Vec<Read>,
     /// The entries.
     pub entries: Vec<Entry>,
-    /// Where the next part begins behind; none at the end.
+    /// The path after which the next part begins; `None` at the end.
     pub next: Option<TreePath>,
-    /// What cannot be told, and why.
+    /// What could not be read, and why.
     pub damaged: Vec<String>,
 }
 
@@ -35,7 +35,7 @@ pub struct Tree {
     pub(super) root: ChunkId,
 }
 
-/// What a walk comes to.
+/// The next event of a walk.
 #[allow(clippy::large_enum_variant, reason = "most turns are entries, which are moved on at once")]
 pub(super) enum Turn {
     Entry(Entry),
@@ -54,7 +54,7 @@ impl Tree {
         self.root
     }
 
-    /// What lies directly in a directory, in order, behind a path.
+    /// The direct children of a directory that follow a path, in order.
     pub fn list(&self, directory: &TreePath, after: Option<&TreePath>, limit: usize) -> Listing {
         let mut walk = TreeWalk::new(self.root);
         walk.seek(directory.clone());
@@ -77,7 +77,7 @@ impl Tree {
                     listing.next = listing.entries.last().map(|last| last.path.clone());
                     return listing;
                 }
-                // Not into a directory, but to what follows it.
+                // Skip the content of a directory.
                 if let Some(behind) = entry.path.behind().filter(|_| entry.kind() == EntryKind::Directory) {
                     walk.seek(behind);
                 }
@@ -99,8 +99,8 @@ impl Tree {
         listing
     }
 
-    /// Entries below a directory whose name contains a text, behind a path. Looks at a bounded number of entries. The
-    /// host tells the lower case of what is not ASCII: browsers have the tables.
+    /// The entries below a directory, after a path, whose names contain a text. Examines a bounded number of entries.
+    /// The host's `lower` makes non-ASCII text lower case, because browsers have the tables.
     pub fn search(
         &self,
         directory: &TreePath,
@@ -119,7 +119,7 @@ impl Tree {
         loop {
             let entry = match self.turn(&mut walk, &mut listing.damaged) {
                 Turn::Entry(entry) => entry,
-                // What was found stands; the rest begins behind it.
+                // Return what was found; the next part begins after it.
                 Turn::Needs(needs) if looked == 0 => return Listing { needs, ..Listing::default() },
                 Turn::Needs(_) => return Listing { next: last, ..listing },
                 Turn::Done => return listing,
@@ -141,12 +141,12 @@ impl Tree {
         }
     }
 
-    /// Plans to restore entries and all below them; of each file `limit` bytes at most.
+    /// Plans a restore of these entries and their content; of each file at most `limit` bytes.
     pub fn restore(&self, paths: Vec<TreePath>, limit: Option<u64>) -> Restore {
         Restore::new(self.clone(), paths, limit)
     }
 
-    /// The next entry of a walk. What cannot be read is passed over and told.
+    /// The next entry of a walk. Skips and records what cannot be read.
     pub(super) fn turn(&self, walk: &mut TreeWalk, damaged: &mut Vec<String>) -> Turn {
         loop {
             match walk.step() {
@@ -180,7 +180,7 @@ impl Tree {
         self.blocks.borrow_mut().page(view.index(self.domain), self.domain, id)
     }
 
-    /// Adds what other pages need, so that one round of reading serves them all.
+    /// Adds the reads for more pages, so that one round of reads serves them all.
     pub(super) fn needs_of(&self, ids: &[ChunkId], needs: &mut Vec<Read>) {
         for id in ids {
             if let Err(Obstacle::Needs(more)) = self.page(id) {
@@ -191,7 +191,7 @@ impl Tree {
     }
 }
 
-/// An entry's path as hosts hold it: text, or U+0000 and the bytes in hexadecimal where they are not text.
+/// A path for hosts: text, or U+0000 and the bytes in hexadecimal if they are not UTF-8.
 pub fn id_of(path: &TreePath) -> String {
     match core::str::from_utf8(path.as_bytes()) {
         Ok(text) => text.to_owned(),
@@ -203,7 +203,7 @@ pub fn id_of(path: &TreePath) -> String {
     }
 }
 
-/// The path of what [`id_of`] gave, or of a plain path.
+/// The path for an [`id_of`] or a plain path.
 pub fn path_of(id: &str) -> Result<TreePath, Fault> {
     let Some(digits) = id.strip_prefix('\0') else { return Ok(TreePath::new(id)?) };
     let bad = || Fault::new(Code::BadPath, "it is not what an entry is called");
@@ -224,7 +224,7 @@ fn lost_words(after: Option<&TreePath>, through: Option<&TreePath>, why: &str) -
     }
 }
 
-/// Entries that one search looks at.
+/// Most entries that one search examines.
 const LOOKED: usize = 5_000;
-/// Pages that are read ahead.
+/// Pages read ahead.
 const AHEAD: usize = 16;

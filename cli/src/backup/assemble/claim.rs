@@ -1,4 +1,4 @@
-//! Claim: what is stored is flushed, named by a manifest, and answered.
+//! Claim: flushes the session, claims what is stored in manifests, and takes the receipts.
 
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -25,9 +25,9 @@ use crate::reader::index_of;
 use crate::wait::{Patience, wait};
 
 impl Assembly<'_, '_> {
-    /// Writes an intermediate manifest if enough is stored, or enough time has passed: so that what an interrupted run
-    /// has uploaded is not uploaded again, and no ingest has too much to do. Nobody waits for the answer here; what has
-    /// come since the last time is taken.
+    /// Writes an intermediate manifest if enough is stored or enough time has passed. After an interruption the next
+    /// run then need not upload it again, and each ingest stays small. Does not wait for the receipt; takes the
+    /// receipts that have come since the last call.
     pub(super) fn claim_if_due(&mut self) -> Result<(), BackupError> {
         let packs = self.carried.packs.len();
         let is_due = packs >= MANIFEST_PACKS || (packs > 0 && self.listed.elapsed() >= MANIFEST_EVERY);
@@ -35,13 +35,13 @@ impl Assembly<'_, '_> {
             return Ok(());
         }
         self.claim_so_far()?;
-        // All of it is noted with its claim, until that is in the index.
+        // The claim keeps these ids until the index has them.
         self.session.forget_seen();
         let before = self.carried.accepted;
         if let Some(why) = self.settle(Patience::none())? {
             return Err(BackupError::Rejected(why));
         }
-        // What is in the index need not be remembered, however long the run.
+        // Replace remembered ids by the new index, to bound memory in a long run.
         if self.carried.accepted > before {
             let domain = self.attempt.client.domain;
             let view = wait(view::read_parts(self.attempt.access.store().as_ref(), &Parts::index_of(domain)))?;
@@ -50,7 +50,7 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    /// Claims what is stored, and the tree as far as it has come as a checkpoint for the next run.
+    /// Claims what is stored, and the tree so far as a checkpoint for the next run.
     fn claim_so_far(&mut self) -> Result<(), BackupError> {
         let known = Known::new(&self.index, self.carried);
         let open = self.open.as_ref().map(|(path, file)| (path, file));
@@ -62,8 +62,8 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    /// Claims the data that is stored, after a wish to end before all of it was: the next run need not upload it again.
-    /// Pages wait: what they refer to may not be stored.
+    /// After an interrupt: claims the data packs that are stored, so that the next run need not upload them again. Tree
+    /// packs are left out, because their pages may refer to chunks that are not stored.
     pub(super) fn claim_stored(&mut self) -> Result<(), BackupError> {
         self.output.check()?;
         let packs = std::mem::take(&mut self.carried.packs).into_iter();
@@ -88,12 +88,12 @@ impl Assembly<'_, '_> {
         tally.chunks_new + tally.pages_new > 0
     }
 
-    /// Claims what is stored, in as many manifests as that takes; gives the hash of the last.
+    /// Claims what is stored, in as many manifests as that takes; returns the hash of the last.
     fn claim(&mut self, snapshot: Option<SnapshotClaim>) -> Result<ObjectHash, BackupError> {
         self.session.take_listing();
         self.listed = Instant::now();
         let mut packs = std::mem::take(&mut self.carried.packs);
-        // Pages refer to data: wherever the list is cut, what comes first stands by itself.
+        // Pages refer to data, so data packs come first: then each manifest is complete with those before it.
         packs.sort_by_key(|(kind, ..)| *kind);
         while packs.len() > MANIFEST_PACKS {
             let rest = packs.split_off(MANIFEST_PACKS);
@@ -106,7 +106,6 @@ impl Assembly<'_, '_> {
         Ok(hash)
     }
 
-    /// Claims packs in one manifest.
     fn claim_at_once(
         &mut self,
         packs: Vec<(PackKind, PackId, u64)>,
@@ -122,8 +121,8 @@ impl Assembly<'_, '_> {
         Ok(claimed.hash)
     }
 
-    /// Takes the answers to what was claimed, in order, as long as patience lasts; gives why one was rejected, if one
-    /// was. What may be named again is carried on.
+    /// Takes receipts in order, as long as patience lasts; returns why a manifest was rejected, if one was. Packs of a
+    /// rejected manifest that may be claimed again return to `carried`.
     fn settle(&mut self, mut patience: Patience) -> Result<Option<String>, BackupError> {
         self.decide()?;
         let Some(chain) = &self.chain else { return Ok(None) };
@@ -149,7 +148,7 @@ impl Assembly<'_, '_> {
         Ok(refused)
     }
 
-    /// Waits for the answers to all that was claimed, as long as the options say.
+    /// Waits for all receipts, as long as the options say; returns why a manifest was rejected, if one was.
     fn wait_for_all(&mut self) -> Result<Option<String>, BackupError> {
         let Some(most) = self.attempt.options.wait.or(self.attempt.access.decides().then_some(ONCE)) else {
             return Ok(None);
@@ -201,15 +200,15 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// Finds out how far this machine's clock is off. A store that does not tell its time costs nothing but that.
+    /// Measures how far this machine's clock is off. If the store does not tell its time, there is no measurement.
     fn compare_clocks(&mut self) {
         let Ok(there) = wait(self.attempt.access.store().now()) else { return };
         let ahead = now().0.saturating_sub(there.0);
         self.outcome.clock_ahead = Some(ahead).filter(|ahead| ahead.unsigned_abs() > CLOCK_OFF.as_nanos() as u64);
     }
 
-    /// Ends without a snapshot, the tree being that of the basis. What was stored all the same, because the repository has
-    /// lost or wants it, counts once it is claimed.
+    /// Ends without a snapshot because the tree equals that of the basis. Chunks stored anyway (the repository lost or
+    /// wants them) count only once they are claimed, so claim them.
     fn finish_without(&mut self) -> Result<Outcome, BackupError> {
         if !self.carried.packs.is_empty() {
             self.claim(None)?;
@@ -221,7 +220,7 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// Ends a write-only client's copy of the tree, whatever the answer: what the repository has is asked of its index.
+    /// Finishes a write-only client's kept tree before the receipt: the next backup asks the index what it can reuse.
     fn keep_tree(&mut self, tree: &FinishedTree, hash: ObjectHash) {
         let Some(kept) = self.kept.take() else { return };
         let (begun, bytes) = (self.started, self.outcome.counts.bytes);
@@ -251,7 +250,7 @@ impl Assembly<'_, '_> {
         Ok(SnapshotClaim {
             root: tree.root,
             partial,
-            // A clock that is far behind must not make the newest snapshot an old one.
+            // Corrected by `clock_ahead`: a clock that is far behind must not make the newest snapshot look old.
             client_time: options.time.unwrap_or(Time(started.saturating_sub(self.outcome.clock_ahead.unwrap_or(0)))),
             source: self.keys.source_id(&info.host, &info.paths, &info.label),
             tags,
@@ -263,7 +262,8 @@ impl Assembly<'_, '_> {
     }
 }
 
-/// What of a rejected claim may be named again: what is doomed or missing is stored again by the next attempt.
+/// Returns to `carried` what may be claimed again of a rejected claim: all but missing ids, or nothing if packs are
+/// unusable. The next attempt stores the rest again.
 fn carry(carried: &mut Carried, claim: Claim, receipt: &Receipt) {
     if !receipt.packs.is_empty() {
         return;
@@ -275,7 +275,7 @@ fn carry(carried: &mut Carried, claim: Claim, receipt: &Receipt) {
     });
 }
 
-/// So much a clock may be off before it is told, and not believed.
+/// A clock that is off by more than this is reported and corrected.
 const CLOCK_OFF: Duration = Duration::from_secs(300);
-/// Where the client decides itself, the answer is there at once.
+/// Patience of a client that ingests itself: its receipt is there at once.
 const ONCE: Duration = Duration::ZERO;

@@ -1,5 +1,5 @@
-//! Assemble: the thread that owns the session. Takes entries in order, decides what is new, and at the end claims the
-//! snapshot.
+//! Assemble: the thread that owns the session. It takes entries in order, decides which chunks are new, and claims the
+//! snapshot at the end.
 
 mod claim;
 mod stream;
@@ -42,7 +42,7 @@ use crate::report::progress::Progress;
 use crate::repository::{Access, LocalClient};
 use crate::scan::source_of;
 
-/// One try at a snapshot, on one state of the repository.
+/// One attempt at a snapshot, based on one state of the repository.
 pub(super) struct Attempt<'a> {
     pub(super) access: Access<'a>,
     pub(super) client: &'a LocalClient,
@@ -102,13 +102,13 @@ impl Attempt<'_> {
                 true => None,
                 false => Some(Chain::find(self.access, self.client, &self.view)?),
             };
-            // Of a rejected attempt: by now the state tells which of it counts.
+            // Claims of a rejected attempt: the new state already shows which of them count.
             carried.claims.clear();
             carried.earlier = match &chain {
                 Some(chain) if !self.access.decides() => chain.unanswered()?,
                 _ => HashSet::new(),
             };
-            // Packs that an earlier attempt of this process has made are its own, too.
+            // Packs that an earlier attempt of this process made count as its own too.
             let own = carried.packs.iter().map(|(_, id, _)| *id).collect();
             let mut assembly = Assembly {
                 attempt: self,
@@ -137,7 +137,7 @@ impl Attempt<'_> {
         })
     }
 
-    /// Begins a copy of the tree, if the client is one that cannot open what it stores.
+    /// Begins a kept tree if the client is write-only.
     fn keep(&self, keys: &DomainKeys, outcome: &mut Outcome) -> Option<KeptWriter> {
         let Access::WriteOnly(enrolled) = self.access else { return None };
         let options = self.options;
@@ -162,15 +162,15 @@ struct Assembly<'a, 'c> {
     carried: &'c mut Carried,
     /// The end of the client's chain; none in a dry run.
     chain: Option<Chain<'a>>,
-    /// A write-only client's copy of the tree.
+    /// The kept tree of a write-only client.
     kept: Option<KeptWriter>,
     own: HashSet<PackId>,
-    /// What the repository has, as of the last manifest that was accepted.
+    /// The index as of the last manifest that was accepted.
     index: Arc<Index<Bytes>>,
     recorder: Recorder,
-    /// Size, content and attributes of files with several names, by group.
+    /// Size, content and attributes of hard-linked files, by group.
     linked: HashMap<u64, (u64, Content, Extras)>,
-    /// The file that is being taken, and where it lies.
+    /// The file being taken, and its path.
     open: Option<(TreePath, FileContent)>,
     outcome: Outcome,
     started: Time,
@@ -178,7 +178,7 @@ struct Assembly<'a, 'c> {
 }
 
 impl Assembly<'_, '_> {
-    /// Takes all there is to back up, or what comes before a wish to end.
+    /// Takes the whole source, or as much as comes before an interrupt.
     fn take(&mut self, source: &mut Source<'_>, tools: &Tools<'_>) -> Result<(), BackupError> {
         match source {
             Source::Tree { scan, ahead } => {
@@ -205,12 +205,12 @@ impl Assembly<'_, '_> {
         self.act()
     }
 
-    /// Begins with a file, also once more.
+    /// Begins a file, also again from its start.
     fn begin(&mut self, path: &TreePath) {
         self.open = Some((path.clone(), FileContent::default()));
     }
 
-    /// Ends the file.
+    /// Ends the open file; returns its content.
     fn end(&mut self) -> Result<Content, BackupError> {
         let (_, file) = self.open.take().unwrap_or_default();
         let known = Known::new(&self.index, self.carried);
@@ -239,7 +239,7 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    /// Keeps the pages that the session has made.
+    /// Adds the pages that the session has made to the kept tree.
     fn keep_pages(&mut self) {
         let pages = self.session.take_kept();
         if !pages.is_empty() {
@@ -247,14 +247,14 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// Keeps the pages of an entry's content that is taken over as it is.
+    /// Adds the pages of an unchanged entry's content to the kept tree.
     fn keep_content(&mut self, content: &Content) {
         if matches!(content, Content::List { .. }) {
             self.keep(|kept| kept.take_over(content));
         }
     }
 
-    /// What cannot be kept costs the next backup reading, and this one nothing.
+    /// Writes to the kept tree. A failure costs the next backup reading, and does not harm this one.
     fn keep(&mut self, act: impl FnOnce(&mut KeptWriter) -> std::io::Result<()>) {
         if let Some(error) = self.kept.as_mut().and_then(|kept| act(kept).err()) {
             self.kept = None;
@@ -270,7 +270,7 @@ impl Assembly<'_, '_> {
         self.outcome.troubles.push(trouble);
     }
 
-    /// Does what the session asks for, and gives it what is ready.
+    /// Performs the session's actions, and returns sealed blocks to it.
     fn act(&mut self) -> Result<(), BackupError> {
         self.output.serve(&mut self.session, noting(&mut self.own, self.carried))
     }
@@ -290,7 +290,7 @@ fn noting<'n>(own: &'n mut HashSet<PackId>, carried: &'n mut Carried) -> impl Fn
     }
 }
 
-/// What need not be stored: what the repository has, and what earlier attempts have stored.
+/// The ids that need not be stored: the repository has them, or an earlier attempt or run stored them.
 struct Known<'a> {
     index: &'a Index<Bytes>,
     carried: &'a Carried,
@@ -310,7 +310,7 @@ impl<'a> Known<'a> {
     }
 }
 
-/// What a tree refuses of one entry costs that entry, and not the backup of all others.
+/// Turns the tree's refusal of one entry into a trouble, so that only this entry is lost and the backup goes on.
 fn refused(error: SessionError) -> Result<Trouble, SessionError> {
     let (path, why) = match error {
         SessionError::Tree(BuildError::Entry { path, source }) => (path, source.to_string()),
@@ -320,7 +320,7 @@ fn refused(error: SessionError) -> Result<Trouble, SessionError> {
     Ok(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why })
 }
 
-/// Bytes read and not yet taken.
+/// Bytes that may be read ahead.
 const READ_AHEAD: u64 = 64 << 20;
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Stream: bytes without a file, as the only entry of a snapshot.
+//! Stream: saves one stream of bytes as the only entry of a snapshot.
 
 use std::io::Read;
 use std::sync::atomic::Ordering;
@@ -12,7 +12,7 @@ use super::Assembly;
 use crate::stat::EntryStat;
 
 impl Assembly<'_, '_> {
-    /// One stream as the only file of the snapshot; gives its size.
+    /// Saves a stream as the snapshot's only file; returns its size.
     pub(super) fn take_stream(
         &mut self,
         name: &[u8],
@@ -71,5 +71,5 @@ impl Assembly<'_, '_> {
     }
 }
 
-/// Bytes of a stream that are looked at together.
+/// Bytes of a stream that are held at once.
 const STREAM_WINDOW: usize = 8 << 20;

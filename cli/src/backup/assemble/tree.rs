@@ -1,4 +1,4 @@
-//! Tree: the entries of a scan, taken one after another.
+//! Tree: takes the entries of a scan one after another.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -19,7 +19,7 @@ impl Assembly<'_, '_> {
     pub(super) fn take_tree(&mut self, sweep: Sweep, tools: &Tools<'_>) -> Result<(), BackupError> {
         let attempt = self.attempt;
         let ended = AtomicBool::new(false);
-        // What is written to from here on, the scan may have seen before.
+        // The scan may have seen a file before a write that comes after this time.
         self.started = sweep.started();
         let comparison = Comparison {
             basis: &attempt.basis,
@@ -51,7 +51,7 @@ impl Assembly<'_, '_> {
             });
             let taken = self.take_items(&items, tools);
             ended.store(true, Ordering::Relaxed);
-            // After an error there may be some left, and somebody who waits for room or for what they cost.
+            // After an error, items may be left, and the comparing thread may wait for room or budget: drain them.
             items.into_iter().flatten().for_each(|item| tools.budget.give(item.cost()));
             comparing.join().expect("comparing does not panic")?;
             taken
@@ -125,7 +125,7 @@ impl Assembly<'_, '_> {
                     self.act()?;
                     self.claim_if_due()?;
                     if self.attempt.interrupted.load(Ordering::Relaxed) {
-                        // What has come of it is claimed with the rest.
+                        // The part of the file so far is claimed with the rest.
                         return Ok(());
                     }
                 }
@@ -139,7 +139,7 @@ impl Assembly<'_, '_> {
                     self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
                     return Ok(());
                 }
-                // The reader is gone without a word: the process is ending.
+                // The reader ended without a word: the process is ending.
                 Err(_) => return Err(BackupError::Interrupted),
             }
         };
@@ -183,7 +183,7 @@ impl Assembly<'_, '_> {
         self.add(entry)
     }
 
-    /// Another name of a file that was taken before: the same content.
+    /// Another hard link to a file that was taken before: takes over its content.
     fn take_link(&mut self, path: TreePath, stat: &EntryStat, tools: &Tools<'_>) -> Result<(), BackupError> {
         let group = self.recorder.group(stat).unwrap_or(stat.inode);
         let Some((size, content, extras)) = self.linked.get(&group).cloned() else {
@@ -199,17 +199,17 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    /// The first name of a file had gone or led elsewhere by the time it was read: this one stands in for it.
+    /// Reads the file under this name, because its first name had gone or led elsewhere when it was read.
     fn take_instead(&mut self, path: TreePath, stat: EntryStat, tools: &Tools<'_>) -> Result<(), BackupError> {
         let (parts, taken) = bounded(2);
         let job = Job { path: path.clone(), stat, is_content_needed: true, before: Vec::new(), parts };
         thread::scope(|scope| {
             scope.spawn(move || do_job(job, tools));
-            // If this ends early, what is taken from is dropped with it, and the other thread ends too.
+            // If this ends early, the receiver is dropped, and the other thread ends too.
             self.take_job(path, taken, None, false)
         })
     }
 }
 
-/// Entries between comparing and the session.
+/// Entries queued between the comparing thread and the session.
 const ITEMS: usize = 1024;

@@ -1,4 +1,4 @@
-//! Packs and the segments of the index: what lies where.
+//! Index: decodes packs and index segments.
 
 use bytes::Bytes;
 use copal_engine::index::Segment;
@@ -41,7 +41,7 @@ pub(super) fn pack(repository: &Repository, table: &PackTable) -> Value {
     })
 }
 
-/// Where every chunk and page of a segment lies, by pack and block.
+/// The location of every chunk and page of a segment, by pack and block.
 pub(super) fn segment(bytes: Bytes) -> Result<Value, String> {
     let segment = Segment::parse(bytes).map_err(words)?;
     segment.verify().map_err(words)?;

@@ -1,4 +1,4 @@
-//! Manifests, and the snapshots they commit.
+//! Manifest: decodes manifests and the snapshots that they claim.
 
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::keys::session::SessionRecord;

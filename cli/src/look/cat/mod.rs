@@ -1,5 +1,5 @@
-//! Cat: any object of a repository, decoded for people who want to know what is in it. Secrets are not: what a key slot
-//! or session record wraps stays wrapped.
+//! Cat: decodes any object of a repository for people. Secrets stay sealed: what a key slot or session record wraps is
+//! not shown.
 
 mod index;
 mod manifest;
@@ -25,7 +25,7 @@ use crate::wait::wait;
 
 use name::Target;
 
-/// What is shown of an object.
+/// The decoded object.
 pub enum Shown {
     /// Its fields.
     Fields(Value),
@@ -33,11 +33,11 @@ pub enum Shown {
     Bytes(Vec<u8>),
 }
 
-/// What a repository holds, for finding snapshots, pages and chunks. It is loaded only where it is needed: most objects
-/// can be shown when the state is damaged.
+/// Loads the state and the snapshots, to find snapshots, pages and chunks. Called only if needed: most objects can be
+/// shown even if the state is damaged.
 pub type Load<'a> = dyn Fn() -> Result<(View, History), Failure> + 'a;
 
-/// Finds what a text names, and decodes it.
+/// Finds the object that a text names, and decodes it.
 pub fn show(repository: &Repository, load: &Load<'_>, text: &str) -> Result<Shown, Failure> {
     match name::find(repository, load, text)? {
         Target::Object(name) => show_object(repository, &name).map(Shown::Fields),
@@ -59,7 +59,7 @@ fn show_object(repository: &Repository, name: &str) -> Result<Value, Failure> {
     Ok(value)
 }
 
-/// Decodes an object as its name says; the error says why it cannot be what it is named.
+/// Decodes an object as its name says; the error says why it cannot be that object.
 fn decode(repository: &Repository, name: &str, bytes: &Bytes) -> Result<Value, String> {
     let folder = name.split('/').next().unwrap_or_default();
     if matches!(folder, "packs" | "moved" | "index" | "state" | "reader") {
@@ -80,12 +80,12 @@ fn decode(repository: &Repository, name: &str, bytes: &Bytes) -> Result<Value, S
         "index" => index::segment(bytes.clone()),
         "state" => state::run(bytes.clone()),
         "reader" if name.ends_with(".wasm") => Ok(json!({ "reader": "WebAssembly, for WASI preview 1" })),
-        // JSON for people, and unfinished work of jobs.
+        // Reports of jobs (JSON), and their unfinished work.
         _ => serde_json::from_slice(bytes).or_else(|_| Ok(json!({ "text": String::from_utf8_lossy(bytes) }))),
     }
 }
 
-/// Objects that are named by their hash must have it.
+/// Checks the hash of an object that is named by it.
 fn check_hash(name: &str, bytes: &Bytes) -> Result<(), String> {
     let named = match layout::pack_of(name) {
         Some((_, PackId(id))) => Some(ObjectHash(id)),
@@ -102,7 +102,7 @@ fn absent(text: &str) -> Failure {
     Failure::NoObject { what: "object", wanted: text.to_owned() }
 }
 
-/// An error with what lies beneath it.
+/// An error's text with its causes.
 fn words(error: impl std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -113,7 +113,7 @@ fn words(error: impl std::error::Error) -> String {
     text
 }
 
-/// A list of ids, as their digits.
+/// Ids as text.
 fn texts<T: ToString>(ids: impl IntoIterator<Item = T>) -> Vec<String> {
     ids.into_iter().map(|id| id.to_string()).collect()
 }

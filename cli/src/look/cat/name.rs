@@ -1,4 +1,4 @@
-//! Name: which object a person means.
+//! Name: finds the object that the user names.
 
 use copal_engine::id::{ChunkId, SnapshotId};
 use copal_engine::layout;
@@ -12,18 +12,18 @@ use crate::report::Failure;
 use crate::repository::Repository;
 use crate::wait::wait;
 
-/// What a text names.
+/// The object that a text names.
 pub(super) enum Target {
     /// An object of the store.
     Object(String),
-    /// A page, and who reads it.
+    /// A page, and the reader for its domain.
     Page(Box<PageReader>, ChunkId),
-    /// A chunk, and who reads it.
+    /// A chunk, and the reader for its domain.
     Chunk(Box<PageReader>, ChunkId),
 }
 
-/// Finds what a text names: an object's name or the beginning of one; `root`, `descriptor`: the newest one; the id of a
-/// snapshot (its first digits), page or chunk; the hash or id that a name ends in.
+/// Finds an object by its name or the beginning of it, as the newest `root` or `descriptor`, by the id of a page or
+/// chunk, by the first digits of a snapshot's id, or by the beginning of the hash or id that ends its name.
 pub(super) fn find(repository: &Repository, load: &Load<'_>, text: &str) -> Result<Target, Failure> {
     let store: &dyn Store = repository.store().as_ref();
     match text {
@@ -68,10 +68,10 @@ fn named(store: &dyn Store, text: &str) -> Result<Target, Failure> {
     name.map(Target::Object).ok_or_else(|| absent(text))
 }
 
-/// The object of this name, or the only one whose name begins so. Of the two copies of a key slot or client record it is the
-/// first.
+/// The object of this name, or the only one whose name begins with it. The two copies of a key slot or client record
+/// count as one: the first.
 fn beginning_with(store: &dyn Store, name: &str, text: &str) -> Result<Option<String>, Failure> {
-    // What no object can be called is not asked of the store.
+    // No object can have such a name, so the store is not asked.
     let Ok(key) = Key::new(name.trim_end_matches('/')) else { return Ok(None) };
     let fails = Failure::Store;
     if wait(store.stat(&key)).map_err(fails)?.is_some() {
@@ -91,7 +91,7 @@ fn beginning_with(store: &dyn Store, name: &str, text: &str) -> Result<Option<St
     }
 }
 
-/// A short name in full: numbers get their 20 digits (`roots/12`), and packs the folder that their digits name.
+/// Completes a short name: pads numbers to 20 digits (`roots/12`), and inserts the folder of a pack.
 fn expanded(name: &str) -> String {
     let Some((folder, last)) = name.rsplit_once('/') else { return name.to_owned() };
     let number = last.parse::<u64>().ok().filter(|_| last.len() < 20 && last.bytes().all(|byte| byte.is_ascii_digit()));

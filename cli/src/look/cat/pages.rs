@@ -1,4 +1,4 @@
-//! Pages of trees, and what stands in them.
+//! Pages: decodes tree pages.
 
 use copal_engine::restore::extents::Extents;
 use copal_engine::tree::{Content, Entry, PageContent, Piece, VerifiedPage};

@@ -1,4 +1,4 @@
-//! Records, signed and plain, and key slots.
+//! Records: decodes signed and plain records, and key slots.
 
 use copal_engine::change::{Change, Operation};
 use copal_engine::client::{ClientRecord, Role};
@@ -42,7 +42,7 @@ pub(super) fn descriptor(version: u64, bytes: &[u8]) -> Result<Value, String> {
     }))
 }
 
-/// What stands in a key slot's header; not what it wraps.
+/// A key slot's header, without the secret that it wraps.
 pub(super) fn slot(bytes: &[u8]) -> Result<Value, String> {
     let slot = Slot::parse(bytes).map_err(words)?;
     let cost = slot.cost().map(|cost| json!({ "m_kib": cost.m_kib, "t": cost.t, "p": cost.p }));
@@ -58,7 +58,7 @@ pub(super) fn slot(bytes: &[u8]) -> Result<Value, String> {
 pub(super) fn client(repository: &Repository, name: &str, bytes: &[u8]) -> Result<Value, String> {
     let client = layout::client_of(name).ok_or("its name has no client")?;
     let version = layout::client_version(name).ok_or("its name has no version")?;
-    // Later versions may be signed with a key that the first one names.
+    // Later versions may be signed with the enrollment key that the first one names.
     let mut versions = Vec::new();
     for version in 1..version {
         for name in [layout::client(client, version), layout::client_copy(client, version)] {
@@ -247,7 +247,7 @@ fn read(repository: &Repository, name: &str) -> Result<Option<Vec<u8>>, String> 
     read.map(|bytes| bytes.map(|bytes| bytes.to_vec())).map_err(words)
 }
 
-/// Adds the fields of one object to another.
+/// Adds the fields of one JSON object to another.
 pub(super) fn merge(into: &mut Value, from: Value) {
     let (Value::Object(into), Value::Object(from)) = (into, from) else { return };
     let from: Map<String, Value> = from;

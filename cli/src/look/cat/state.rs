@@ -1,4 +1,4 @@
-//! State runs, record by record.
+//! State: decodes state runs, record by record.
 
 use bytes::Bytes;
 use copal_engine::index::{Bits, OverlayRun};

@@ -1,4 +1,4 @@
-//! Slot input: what a person types or a machine keeps to open a key slot.
+//! Slot input: a passphrase, recovery code or key file that opens a key slot.
 
 use core::fmt;
 
@@ -9,12 +9,12 @@ use super::SlotKind;
 use crate::keys::secret::Secret;
 use crate::keys::text::{self, TextError};
 
-/// A passphrase in Unicode's composed form (NFC), so that it does not matter how a keyboard writes an umlaut.
+/// A passphrase in Unicode's composed form (NFC), so that keyboards may encode an umlaut in different ways.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Passphrase(Zeroizing<String>);
 
 impl Passphrase {
-    /// The text, for stretching it.
+    /// The text as bytes, for stretching.
     pub(super) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
     }
@@ -26,7 +26,7 @@ impl fmt::Debug for Passphrase {
     }
 }
 
-/// What a person or a file gives to open a slot.
+/// The input that opens a slot.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SlotInput {
     /// A passphrase.
@@ -40,18 +40,18 @@ pub enum SlotInput {
 impl SlotInput {
     /// Takes a passphrase as typed.
     pub fn passphrase(text: &str) -> Result<Self, BadPassphrase> {
-        // Composing never makes a text more than three times as long; growing would leave copies behind.
+        // NFC is at most three times as long. Growing the buffer would leave copies of the passphrase behind.
         let mut composed = Zeroizing::new(String::with_capacity(3 * text.len()));
         composed.extend(text.nfc());
         Self::composed(composed)
     }
 
-    /// Takes a passphrase that the host has composed (NFC): every browser can, and need not load the tables again.
+    /// Takes a passphrase already in NFC. Browsers can compose text themselves and need not load the tables.
     pub fn composed(text: Zeroizing<String>) -> Result<Self, BadPassphrase> {
         if text.is_empty() { Err(BadPassphrase::Empty) } else { Ok(Self::Passphrase(Passphrase(text))) }
     }
 
-    /// Takes a passphrase from a file or a command's output; one line end at the end is not part of it.
+    /// Takes a passphrase from a file or a command's output, without the line end at its end.
     pub fn passphrase_from_bytes(bytes: &[u8]) -> Result<Self, BadPassphrase> {
         let line = bytes.strip_suffix(b"\n").map(|line| line.strip_suffix(b"\r").unwrap_or(line));
         Self::passphrase(core::str::from_utf8(line.unwrap_or(bytes)).map_err(|_| BadPassphrase::NotText)?)
@@ -67,7 +67,7 @@ impl SlotInput {
         text::decode_key_file(text).map(Self::KeyFile)
     }
 
-    /// The kind of slot this may open.
+    /// The kind of slot that this input may open.
     pub fn kind(&self) -> SlotKind {
         match self {
             Self::Passphrase(_) => SlotKind::Passphrase,
@@ -77,13 +77,13 @@ impl SlotInput {
     }
 }
 
-/// A passphrase that cannot be one.
+/// Why a text cannot be a passphrase.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadPassphrase {
-    /// Nothing was given.
+    /// It is empty.
     #[error("the passphrase is empty")]
     Empty,
-    /// The bytes are not text.
+    /// It is not UTF-8.
     #[error("the passphrase is not UTF-8")]
     NotText,
 }

@@ -1,4 +1,4 @@
-//! Gather: entries and chunks, until there are enough for a window.
+//! Gather: collects entries and chunks for a window.
 
 use copal_engine::id::ChunkId;
 use copal_engine::restore::extents::Extents;
@@ -12,7 +12,7 @@ use super::{Current, Damage, OpenFile, Piece, Pieces, Restore, Started};
 use crate::view::Read;
 
 impl Restore {
-    /// Gathers entries and chunks until there are enough for a window. What is to be read for that.
+    /// Collects entries and chunks until there are enough for a window. Returns the reads that are needed first.
     pub(super) fn gather(&mut self) -> Vec<Read> {
         while self.gathered.bytes() < WINDOW && self.built.entries.len() < ENTRIES {
             if let Some(needs) = self.gather_content() {
@@ -72,7 +72,7 @@ impl Restore {
         self.built.entries.push(Started { file, entry });
     }
 
-    /// Gathers the next piece of the current file; none if there is no such file.
+    /// Gathers the next piece of the current file; `None` without a current file.
     fn gather_content(&mut self) -> Option<Vec<Read>> {
         let current = self.current.as_mut()?;
         let file = current.file;
@@ -128,7 +128,7 @@ impl Restore {
         }
     }
 
-    /// Gives the current file up.
+    /// Gives up the current file.
     fn damage_current(&mut self, why: &str) -> Vec<Read> {
         if let Some(current) = self.current.take()
             && let Some(open) = self.open.remove(&current.file)
@@ -140,9 +140,9 @@ impl Restore {
     }
 }
 
-/// Bytes of files in a window.
+/// Bytes of files per window.
 const WINDOW: u64 = 16 << 20;
-/// Entries in a window.
+/// Entries per window.
 const ENTRIES: usize = 2_000;
-/// Pages that are read ahead.
+/// Pages read ahead.
 const AHEAD: usize = 16;

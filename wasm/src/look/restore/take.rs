@@ -1,5 +1,5 @@
-//! Take: what the reads of a window gave, opened and checked block by block. A cipher of the host's may open blocks, where it
-//! has one; the engine's own takes what is left, and only that one says what is wrong with a block.
+//! Take: opens and checks the bytes of a window's reads, block by block. The host's cipher may open blocks; the
+//! engine's cipher opens the rest, and only that one tells what is wrong with a block.
 
 use core::ops::Range;
 
@@ -17,16 +17,16 @@ use crate::fault::Fault;
 pub struct Piece {
     /// The file's number.
     pub file: u32,
-    /// Where they go.
+    /// The offset in the file.
     pub offset: u64,
     /// The bytes.
     pub bytes: Vec<u8>,
 }
 
-/// A block of a read that a cipher of the host's may open: its nonce comes first in it, and its tag last.
+/// A block of a read for the host's cipher: first the nonce, last the tag.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SealedBlock {
-    /// Where it lies in what the read gives.
+    /// Its range in the bytes of the read.
     pub range: Range<u64>,
     /// The number of the session whose key opens it ([`super::super::Library::take_key`]).
     pub session: u32,
@@ -34,17 +34,17 @@ pub struct SealedBlock {
     pub associated: Vec<u8>,
 }
 
-/// What a cipher of the host's has made of a block.
+/// A block as the host's cipher opened it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Opened {
-    /// The nonce that the block begins with.
+    /// The nonce at the beginning of the block.
     pub nonce: [u8; NONCE],
-    /// What the rest opened to.
+    /// The plaintext.
     pub plaintext: Vec<u8>,
 }
 
 impl Restore {
-    /// The blocks of a read of the window that a cipher of the host's may open.
+    /// The blocks of a read that the host's cipher may open.
     pub fn sealed(&self, at: usize) -> Result<Vec<SealedBlock>, Fault> {
         let read = self.reads.get(at).and_then(Option::as_ref).ok_or_else(no_such_read)?;
         let Some(table) = self.tables.get(&(read.place, read.pack)) else { return Ok(Vec::new()) };
@@ -56,8 +56,8 @@ impl Restore {
         Ok(sealed.collect())
     }
 
-    /// Takes the block at a place of a read, as a cipher of the host's has opened it, and gives the pieces as
-    /// [`Restore::take`] does. None if it did not open to what was sealed: then the block is left.
+    /// Takes a block that the host's cipher has opened, and returns pieces like [`Restore::take`]. `None` if that is
+    /// not what was sealed: then the block remains for [`Restore::take`].
     pub fn take_opened(&mut self, at: usize, start: u64, opened: Opened) -> Result<Option<Vec<Piece>>, Fault> {
         let read = self.reads.get_mut(at).and_then(Option::as_mut).ok_or_else(no_such_read)?;
         let number = read.blocks.iter().position(|block| range_of(block, read).start == start);
@@ -72,13 +72,13 @@ impl Restore {
         Ok(Some(pieces))
     }
 
-    /// Whether blocks of a read of the window are left to be taken.
+    /// Whether some blocks of a read were not taken yet.
     pub fn has_left(&self, at: usize) -> bool {
         self.reads.get(at).and_then(Option::as_ref).is_some_and(|read| !read.blocks.is_empty())
     }
 
-    /// Takes what is left of what a read of the window gave; none if it cannot be had. Gives the pieces, each found to be what
-    /// it should.
+    /// Takes the bytes of a read for its remaining blocks; `None` if they do not exist. Returns the pieces that passed
+    /// the check.
     pub fn take(&mut self, at: usize, bytes: Option<&[u8]>) -> Result<Vec<Piece>, Fault> {
         let mut read = self.reads.get_mut(at).and_then(Option::take).ok_or_else(no_such_read)?;
         let pack = (read.place, read.pack);
@@ -98,7 +98,7 @@ impl Restore {
         Ok(pieces)
     }
 
-    /// Files of which something was no good: the next window brings other copies, or tells the damage.
+    /// Files with failed chunks: the next window reads other copies, or reports the damage.
     pub fn unsettled(&self) -> Vec<u32> {
         let targets = self.again.iter().flat_map(|again| &again.targets).map(|target| target.file);
         let mut files: Vec<u32> = targets.filter(|file| self.open.contains_key(file)).collect();
@@ -107,7 +107,7 @@ impl Restore {
         files
     }
 
-    /// Puts the chunks of a block where they go, each if it has the id that was asked for.
+    /// Checks the ids of a block's chunks and passes each on.
     fn give_block(
         &mut self,
         pack: &PackAt,
@@ -129,11 +129,11 @@ impl Restore {
         }
     }
 
-    /// Puts a chunk where it goes.
+    /// Turns a checked chunk into pieces of its files.
     fn give(&mut self, chunk: &ChunkRead, plain: &[u8], pieces: &mut Vec<Piece>) {
         for target in &chunk.targets {
             let Some(file) = self.open.get_mut(&target.file) else { continue };
-            // Its id is right, so that no other copy has another length: it is the entry that lies.
+            // The id is right, so every copy has this length: the entry is wrong.
             if plain.len() != target.length as usize {
                 let why = format!("chunk {} is not as long as the snapshot says", chunk.id);
                 self.built.damaged.push(Damage { file: Some(target.file), path: file.path.to_string(), why });
@@ -154,7 +154,7 @@ impl Restore {
     }
 }
 
-/// Where a block lies in what a read gives.
+/// The range of a block in the bytes of its read.
 fn range_of(block: &BlockRead, read: &RangeRead) -> Range<u64> {
     let start = u64::from(block.offset) - read.range.start;
     start..start + u64::from(block.length)
