@@ -22,7 +22,7 @@ struct Entry {
     kind: Kind,
 }
 
-/// What the directory says of an entry's type.
+/// The type of an entry, as far as the directory tells it.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub(crate) enum Kind {
     Directory,

@@ -27,7 +27,7 @@ impl Here {
     }
 }
 
-/// What a command does with the snapshot.
+/// The purpose for which a command picks a snapshot.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
     /// The command reads it: `latest` may be another client's snapshot if only one series fits.

@@ -156,7 +156,7 @@ impl PolicyFile {
         Ok(Floor { last: self.floor_last, age })
     }
 
-    /// What raises a hold: a share and a size, with defaults.
+    /// The rule that raises a hold: a share and a least size, with defaults. None if holds are off.
     fn hold(&self) -> Result<Option<Hold>, PolicyError> {
         let share = match self.hold_share.as_deref() {
             Some("off") => return Ok(None),

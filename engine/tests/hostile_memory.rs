@@ -7,7 +7,7 @@ use copal_engine::tree::{self, PageError};
 
 #[test]
 fn no_page_of_whatever_content_asks_for_much_memory() {
-    let _alone = crate::alone();
+    let _alone = crate::counting::alone();
     // 50,000 paths of 64 KiB, each of which shares all but its end with the one before: 3.2 GiB in a page of a megabyte.
     let long = entries(50_000, &paths(65_000, 50_000));
     assert!(long.len() < 2_000_000);

@@ -9,8 +9,6 @@ mod hostile_memory;
 #[allow(dead_code)] // Reason: the measurement uses more of it.
 mod metadata;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use apart::Apart;
 use copal_engine::index::Segment;
 use copal_engine::mark::{Graph, InventoryBuilder, Marks};
@@ -20,7 +18,7 @@ use metadata::Metadata;
 
 #[test]
 fn mark_and_prune_need_little_room_for_each_chunk_and_the_same_memory_for_however_many() {
-    let _alone = alone();
+    let _alone = counting::alone();
     let [half, whole] = [1_000_000, 2_000_000].map(needed);
     println!("of a million chunks: {half:?}; of two: {whole:?}");
     for Needed { chunks, mark, prune } in [half, whole] {
@@ -76,10 +74,4 @@ fn needed(chunks: u64) -> Needed {
     });
     assert_eq!(flagged as u64, u64::from(ids), "everything is flagged");
     Needed { chunks, mark, prune: Peak { own, room: scratch.most() } }
-}
-
-/// Waits until no other test allocates, and lets none begin until the guard is dropped.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }

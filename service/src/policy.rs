@@ -49,7 +49,7 @@ fn last(change: &Change, counts: impl Fn(bool) -> bool) -> Option<SignedPolicy> 
     brought.filter(|(_, by_owner)| counts(*by_owner)).filter_map(|(bytes, _)| SignedPolicy::decode(bytes).ok()).last()
 }
 
-/// What the policy in force keeps from being removed, whoever has forgotten it.
+/// The snapshots that the policy in force protects from removal, whoever has forgotten them.
 #[derive(Debug, Default)]
 pub(crate) struct Guarded {
     /// Forgotten snapshots whose pages stay.
@@ -61,7 +61,7 @@ pub(crate) struct Guarded {
 }
 
 impl Guarded {
-    /// What is guarded in a state at time `now`.
+    /// Returns the snapshots that are guarded in a state at time `now`.
     pub(crate) async fn of(host: &Host<'_>, view: &View, now: Time) -> Result<Self, JobError> {
         let Some((_, policy)) = guarding(host, view, now).await? else { return Ok(Self::default()) };
         let snapshots = &view.state.snapshots;

@@ -29,7 +29,7 @@ pub struct Rates {
     pub download: Option<u64>,
 }
 
-/// Who spreads the bytes of one object over time.
+/// The layer that spreads the bytes of one object over time.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Within {
     /// Nobody can: the limit holds on average over whole objects.

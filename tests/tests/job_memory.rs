@@ -27,7 +27,7 @@ use metadata::{DOMAIN, Metadata};
 /// One test, so that nothing else allocates meanwhile.
 #[test]
 fn a_prune_and_a_check_need_the_same_memory_however_large_the_domain_is() {
-    let _alone = crate::alone();
+    let _alone = crate::counting::alone();
     let [half, whole] = [600_000, 1_200_000].map(needed);
     println!("of 600,000 chunks: {half:?}; of 1.2 million: {whole:?}");
     // 25 for the inventory and the plan, and 48 for each mark: a new one as it is made, as it is written, and room to grow.

@@ -17,7 +17,7 @@ use copal_tests::kit::{Client, Slow, World};
 /// One test, so that nothing else allocates meanwhile.
 #[test]
 fn an_ingest_needs_less_than_512_mb_whatever_it_is_given() {
-    let _alone = crate::alone();
+    let _alone = crate::counting::alone();
     the_largest_manifests_are_decided_below_512_mb_and_larger_ones_rejected();
     many_clients_at_once_are_looked_at_in_less();
 }

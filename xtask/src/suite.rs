@@ -45,7 +45,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     Ok(suite.end())
 }
 
-/// Runs what takes less than three minutes once everything is built: unit tests, the format's golden bytes, the command on a
+/// Runs the checks that take less than three minutes once everything is built: unit tests, the format's golden bytes, the command on a
 /// golden repository, 200 seeds of the simulation, and the order of layers.
 pub(crate) fn quick() -> Result<ExitCode, String> {
     let mut suite = Suite::default();

@@ -28,7 +28,7 @@ pub(super) struct Job {
     pub(super) parts: Sender<Part>,
 }
 
-/// What a job sends, in this order.
+/// A message of a job. The parts of the content come first; `Done` or `Failed` is the last message.
 pub(super) enum Part {
     /// The whole content of a small file.
     Inline(Vec<u8>),
@@ -42,7 +42,7 @@ pub(super) enum Part {
     Failed(String),
 }
 
-/// What a job found besides the content.
+/// The metadata that a job found.
 pub(super) struct Found {
     /// The metadata that belongs to the content.
     pub(super) stat: EntryStat,
@@ -53,7 +53,7 @@ pub(super) struct Found {
     pub(super) unreadable: Vec<String>,
 }
 
-/// What every job needs.
+/// The settings and tools that all jobs share.
 pub(super) struct Tools<'a> {
     pub(super) keys: &'a DomainKeys,
     pub(super) chunker: &'a Chunker,

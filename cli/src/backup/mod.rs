@@ -124,13 +124,13 @@ impl Options {
 pub struct Trouble {
     /// The entry's path.
     pub path: PathBuf,
-    /// What happened to the entry.
+    /// The kind of trouble.
     pub kind: TroubleKind,
     /// The reason, as text.
     pub why: String,
 }
 
-/// What happened to an entry.
+/// The kind of trouble with an entry.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum TroubleKind {
     /// The entry is missing from the snapshot, or its content or an attribute is.
@@ -156,7 +156,7 @@ impl From<&Skip> for SkipKind {
     }
 }
 
-/// What a backup did.
+/// The result of a backup.
 #[derive(Debug, Default)]
 pub struct Outcome {
     /// The snapshot; none after a dry run, or if it was skipped because nothing had changed.
@@ -171,7 +171,7 @@ pub struct Outcome {
     pub tally: Tally,
     /// Entries that were not saved, or not completely.
     pub troubles: Vec<Trouble>,
-    /// Who accepted the snapshot; none if the backup did not wait for the receipt.
+    /// The party that accepted the snapshot; none if the backup did not wait for the receipt.
     pub accepted_by: Option<IngestBy>,
     /// Why a write-only client could not keep its copy of the tree.
     pub not_kept: Option<std::io::Error>,
@@ -254,7 +254,7 @@ pub enum BackupError {
     Interrupted,
 }
 
-/// What is stored and not yet accepted. The next attempt may claim what a rejected attempt leaves here.
+/// Packs that are stored and not yet accepted. The next attempt may claim the packs of a rejected one.
 #[derive(Default)]
 struct Carried {
     /// Packs that no manifest names yet.

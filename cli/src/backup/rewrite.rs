@@ -29,7 +29,7 @@ use crate::report::progress::Progress;
 use crate::repository::{LocalClient, Repository};
 use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
-/// What a rewrite did.
+/// The result of a rewrite.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Rewritten {
     /// Chunks and pages that were written again.

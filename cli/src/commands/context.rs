@@ -47,7 +47,7 @@ impl<'a> Context<'a> {
         Self { renews_locks: true, ..*self }
     }
 
-    /// Where the repository is, or will be.
+    /// The location of the repository, which need not exist yet.
     pub(super) fn location(&self) -> Result<Location, Failure> {
         match Location::parse(self.global.repository.as_deref()) {
             Err(BadLocation::Missing) => Ok(self.enrolled_at()?.ok_or(BadLocation::Missing)?),

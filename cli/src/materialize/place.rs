@@ -27,7 +27,7 @@ pub struct Wanted<'w> {
     pub is_alone: bool,
 }
 
-/// What exists where an entry is to be written.
+/// The state of the place where an entry is to be written.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub enum Place {
     /// Nothing: create the entry.

@@ -28,7 +28,7 @@ pub enum Lack {
     LeftOut(Power),
 }
 
-/// What grants rights on this machine.
+/// A part of an entry that grants rights on this machine.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Power {
     /// Set-user-id or set-group-id.

@@ -40,7 +40,7 @@ pub struct Surplus {
     pub spared: Vec<TreePath>,
 }
 
-/// What the surplus needs to know about an entry of the snapshot.
+/// An entry of the snapshot, reduced to the facts that the surplus needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
     /// Its path in the target.
@@ -49,7 +49,7 @@ pub struct Held {
     pub is_directory: bool,
 }
 
-/// What the snapshot has at a path.
+/// The kind of entry that the snapshot has at a path.
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Has {
     Nothing,
@@ -191,7 +191,7 @@ impl<E, I: Iterator<Item = Result<Held, E>>> Coming<E, I> {
         Ok(self.seen.get(others))
     }
 
-    /// What the snapshot has at a path. Skips the entries before it.
+    /// Returns the kind of entry that the snapshot has at a path. Skips the entries before that path.
     fn has(&mut self, path: &TreePath) -> Result<Has, E> {
         while self.after(0)?.is_some_and(|next| next.place < *path) {
             self.seen.pop_front();

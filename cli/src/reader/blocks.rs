@@ -35,7 +35,7 @@ pub enum ReadError {
         id: ChunkId,
         /// The pack of the last copy tried.
         object: String,
-        /// What is wrong with this copy.
+        /// The damage of that copy.
         why: String,
     },
     /// The store failed.
@@ -65,14 +65,14 @@ struct Stretch {
     bytes: Bytes,
 }
 
-/// What went wrong with one copy.
+/// The reason why one copy cannot be read.
 pub(crate) enum CopyError {
     Damaged(String),
     Store(StoreError),
 }
 
 impl CopyError {
-    /// What is wrong, as text.
+    /// The reason as text.
     pub(crate) fn words(self) -> String {
         match self {
             CopyError::Damaged(why) => why,

@@ -48,7 +48,7 @@ pub struct GatewayStore {
     repository: Mutex<Option<Arc<About>>>,
 }
 
-/// What the gateway tells about its repository.
+/// The gateway's facts about its repository.
 #[derive(Clone, Debug)]
 struct About {
     repository: RepositoryId,
@@ -112,7 +112,7 @@ impl GatewayStore {
         Ok(())
     }
 
-    /// What the gateway tells about its repository; `None` if there is no repository yet.
+    /// Asks the gateway about its repository; `None` if there is no repository yet.
     async fn about(&self) -> Result<Option<Arc<About>>, StoreError> {
         #[derive(Deserialize)]
         struct Answer {

@@ -8,7 +8,7 @@ use serde::Serialize;
 use super::field::{Hex, PathsField, Stamp};
 use super::human::{self, things};
 
-/// What the policy's guard (floor and hold) keeps.
+/// The snapshots that the policy's guard (floor and hold) keeps.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Guarded {
     /// Suspicious snapshots that nobody has released: nothing in their series expires or is removed.

@@ -58,7 +58,7 @@ impl Progress {
         self.is_all_claimed.fetch_or(is_all, Relaxed);
     }
 
-    /// What a backup that ends now has kept, as a sentence.
+    /// A sentence that says how much a backup has kept if it ends now.
     pub fn kept(&self) -> String {
         match (self.is_all_claimed.load(Relaxed), self.bytes_claimed.load(Relaxed)) {
             (true, _) => "all of it is uploaded: the snapshot counts once it is accepted".into(),

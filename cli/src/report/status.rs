@@ -16,7 +16,7 @@ use super::upkeep::REPEATED;
 /// The result of `status`.
 #[derive(Serialize, Clone, Debug)]
 pub struct StatusReport {
-    /// Who decides about manifests; `None` if the descriptor is lost.
+    /// The party that decides about manifests; `None` if the descriptor is lost.
     pub ingest: Option<Decider>,
     /// The owner's fingerprint, for a service to pin; `None` if the descriptor is lost.
     pub owner: Option<Hex<OwnerFingerprint>>,
@@ -28,7 +28,7 @@ pub struct StatusReport {
     pub rejected: Vec<RejectedField>,
     /// The newest snapshot of every series.
     pub series: Vec<SeriesField>,
-    /// What the policy's guard keeps; only for the owner.
+    /// The snapshots that the policy's guard keeps; only for the owner.
     #[serde(flatten)]
     pub guarded: Guarded,
     /// Changes that are not folded in yet; only for the owner.
@@ -78,7 +78,7 @@ pub struct SeriesField {
     pub host: Option<String>,
     /// The label of the series.
     pub label: Option<String>,
-    /// What was backed up; empty if unknown.
+    /// The paths that were backed up; empty if unknown.
     #[serde(flatten)]
     pub paths: PathsField,
     /// The id of the series' source, which is readable without keys.

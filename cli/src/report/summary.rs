@@ -43,11 +43,11 @@ pub struct BackupSummary {
     pub seconds: f64,
     /// Whether nothing was written because `--dry-run` was given.
     pub dry_run: bool,
-    /// Who accepted the snapshot; `None` if it is not accepted yet.
+    /// The party that accepted the snapshot; `None` if it is not accepted yet.
     pub accepted_by: Option<Decider>,
 }
 
-/// Who decides about manifests.
+/// The party that decides about manifests.
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Decider {
@@ -181,11 +181,11 @@ pub struct CheckReport {
 /// Damage to one object.
 #[derive(Serialize, Clone, Debug)]
 pub struct Damage {
-    /// What is wrong with it.
+    /// The kind of damage.
     pub kind: DamageKind,
     /// The object's name, or the id of a chunk or page.
     pub object: String,
-    /// What is wrong with it, in words.
+    /// The damage, in words.
     pub why: String,
     /// Snapshots that need it.
     pub snapshots: Vec<Hex<SnapshotId>>,
@@ -196,7 +196,7 @@ pub struct Damage {
     pub more_paths: u64,
 }
 
-/// What is wrong with an object.
+/// The kind of damage to an object.
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "snake_case")]
 pub enum DamageKind {

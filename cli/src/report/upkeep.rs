@@ -25,7 +25,7 @@ pub struct ForgetReport {
     pub freeable_bytes: Option<u64>,
     /// When prune may free them.
     pub freeable_from: Option<Stamp>,
-    /// Who prunes: the user if the command reaches the store itself, else the service.
+    /// The party that prunes: the user if the command reaches the store itself, else the service.
     pub pruned_by: Decider,
     /// Forgotten snapshots that the policy's guard keeps for now.
     #[serde(flatten)]
@@ -34,7 +34,7 @@ pub struct ForgetReport {
     pub dry_run: bool,
 }
 
-/// What was decided about one snapshot.
+/// The decision about one snapshot.
 #[derive(Serialize, Clone, Debug)]
 pub struct ForgetRow {
     /// Its id.

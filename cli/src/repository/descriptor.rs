@@ -72,7 +72,7 @@ fn full_client(repository: &Repository) -> Result<Option<ClientRecord>, JobError
     Ok(oldest)
 }
 
-/// Who has ingested so far: clients, if a client wrote the first receipt of any client. (In such a repository the
+/// The party that has ingested so far: clients, if a client wrote the first receipt of any client. (In such a repository the
 /// service writes the receipts of clients behind a gateway.)
 fn ingested_by(repository: &Repository) -> Result<IngestBy, StoreError> {
     let store = repository.store().as_ref();

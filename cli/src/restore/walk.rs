@@ -146,7 +146,7 @@ impl<'a> Walk<'a> {
         if entry.kind() == EntryKind::Socket {
             return Ok(());
         }
-        // What is in its place stays.
+        // The entry in its place stays.
         if entry.extras.device.is_some() && self.work.target.is_some_and(|of| of.leaves_out(Power::Device, place)) {
             self.work.leave_unverified(place);
             return Ok(());
@@ -187,7 +187,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What is at the entry's place. A directory just made is empty, so this does not look there.
+    /// Returns the state of the entry's place. Does not look into a directory that was just made, because it is empty.
     fn look(&self, entry: &Entry, place: &TreePath) -> Result<Place, WriteError> {
         match self.work.target {
             Some(target) if !self.above.last().is_some_and(|above| above.is_new) => target.look(place, &wanted(entry)),
@@ -258,7 +258,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// What an existing entry must look like to count as this one; not for directories.
+/// The facts that an existing entry must have to count as this one; not for directories.
 pub(super) fn wanted(entry: &Entry) -> Wanted<'_> {
     Wanted {
         kind: FileType::from_raw_mode(entry.mode.bits()),

@@ -16,7 +16,7 @@ pub enum Hit {
     Forged(ChunkId),
 }
 
-/// What one hit affects.
+/// The snapshots and paths that one hit affects.
 #[derive(Clone, Debug, Default)]
 pub struct Impact {
     /// The snapshots that need it.
@@ -25,14 +25,14 @@ pub struct Impact {
     pub paths: BTreeSet<TreePath>,
     /// How many more there are.
     pub more: u64,
-    /// What is wrong, if only the walk through the trees knows.
+    /// The damage, if only the walk through the trees found it.
     pub why: Option<String>,
 }
 
 /// All hits and what they affect.
 #[derive(Clone, Debug, Default)]
 pub struct Hits {
-    /// What each hit means.
+    /// The impact of each hit.
     pub impacts: BTreeMap<Hit, Impact>,
     /// The chunks and pages that cannot be read.
     pub lost: BTreeSet<ChunkId>,

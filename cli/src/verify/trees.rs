@@ -50,7 +50,7 @@ pub fn walk(
     Ok(hits)
 }
 
-/// What is known about a page and its subtree.
+/// The facts known about a page and its subtree.
 struct Subtree {
     /// Why not all of it can be read.
     hits: BTreeSet<Hit>,
@@ -58,7 +58,7 @@ struct Subtree {
     shape: Option<Shape>,
 }
 
-/// What the parent page must say about this page.
+/// The facts that the parent page must state about this page.
 struct Shape {
     height: u8,
     kind: Kind,

@@ -1,5 +1,4 @@
 //! A machine with a repository, in a temporary directory, used through the command as a person uses it.
-#![allow(dead_code, unused_imports, reason = "each test file uses its part")]
 
 mod tree;
 

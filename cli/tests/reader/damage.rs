@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::kit::copy;
 use copal_engine::id::ObjectHash;
 use copal_reader::{Streams, run};
 use tempfile::TempDir;
@@ -84,17 +85,4 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     }
     files.sort();
     files
-}
-
-fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to).unwrap();
-    for entry in fs::read_dir(from).unwrap() {
-        let entry = entry.unwrap();
-        let to = to.join(entry.file_name());
-        if entry.file_type().unwrap().is_dir() {
-            copy(&entry.path(), &to);
-        } else {
-            fs::copy(entry.path(), to).unwrap();
-        }
-    }
 }

@@ -3,6 +3,14 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicIsize, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Waits until no other test of the program allocates, and lets none begin until the guard is dropped.
+#[allow(dead_code)] // Reason: the measurement has no tests.
+pub(crate) fn alone() -> MutexGuard<'static, ()> {
+    static ALONE: Mutex<()> = Mutex::new(());
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// The result, and the most bytes that were in use at once on the way, beside those before.
 pub(crate) fn measured<T>(run: impl FnOnce() -> T) -> (T, usize) {

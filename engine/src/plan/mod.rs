@@ -43,7 +43,7 @@ pub struct Rules {
     pub rewrite_entries: u64,
 }
 
-/// What prune is to do. Copies, packs and blocks are numbers of the inventory.
+/// The actions that prune takes. Copies, packs and blocks are numbers of the inventory.
 #[derive(Debug)]
 pub struct Plan {
     /// The new mark of every copy that stays.

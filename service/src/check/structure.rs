@@ -182,7 +182,7 @@ pub(super) enum Trouble {
 }
 
 impl Trouble {
-    /// What an error says against a pack. Fails with the error itself if it says nothing about the pack.
+    /// Turns an error into a finding about a pack. Fails with the error itself if it is not about the pack.
     pub(super) fn of(error: JobError) -> Result<Self, JobError> {
         if let JobError::Store(error) = &error
             && let Some(why) = denial(error)

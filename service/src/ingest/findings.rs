@@ -14,7 +14,7 @@ use crate::objects::{self, Call, Ends};
 
 pub(super) type Findings = Vec<(PackId, Finding)>;
 
-/// What is known of a pack before its table is read.
+/// The facts known about a pack before its table is read.
 enum Seen {
     /// Nothing is wrong so far.
     Sound(Stat),
@@ -109,7 +109,7 @@ impl Pass<'_> {
         matches!(seen, Seen::Sound(stat) if stat.sha256.is_none()) && !(self.is_attested)(id)
     }
 
-    /// What is wrong with a pack's bytes; none if nothing is.
+    /// Checks a pack's bytes; none if they are sound.
     async fn hash(&self, id: PackId, claimed: u64, seen: Seen) -> Result<Option<Finding>, JobError> {
         let is_hashed = self.is_hashed(&id, &seen);
         match seen {
@@ -126,7 +126,7 @@ impl Pass<'_> {
     }
 }
 
-/// What was read of a pack, or the finding that follows from the error.
+/// Separates findings about the pack from other errors.
 fn finding_of<T>(read: Result<T, JobError>) -> Result<Result<T, Finding>, JobError> {
     match read {
         Ok(read) => Ok(Ok(read)),

@@ -92,13 +92,13 @@ impl Part<'_> {
             let moved = move_blocks(self, &inventory, work, &plan).await?;
             rules.rewrite_most = rules.rewrite_most.saturating_sub(moved.bytes);
             if moved.is_full {
-                // What was copied before the disk was full may still be useful.
+                // Blocks copied before the disk was full may still be useful.
                 (is_full, rules.rewrite_most) = (true, 0);
             } else if moved.damaged.is_empty() {
                 work.wanted += wanted;
                 break (plan, moved);
             }
-            // What the plan removes may rely on a damaged pack or its table: decide again without that pack.
+            // The plan may rely on a damaged pack or its table: decide again without that pack.
             damaged.extend(moved.damaged.iter().map(|number| inventory.packs[*number as usize].id));
             if moved.damaged.iter().any(|number| inventory.packs[*number as usize].kind == PackKind::Tree) {
                 damaged.iter().for_each(|id| work.tables.doubt(*id));

@@ -185,8 +185,9 @@ impl Run<'_> {
             return Ok(true);
         }
         let mended = Proposal { delta, is_baseline: true, ..Proposal::default() };
-        if commit(self.host, view, mended).await?.is_none() {
-            self.leave_over(view.next_number());
+        match commit(self.host, view, mended).await? {
+            Some(_) => drop(self.notes.take()),
+            None => self.leave_over(view.next_number()),
         }
         Ok(false)
     }
@@ -287,7 +288,7 @@ impl Run<'_> {
         let view = &*view;
         let Work { used, wanted, has_put_off, .. } = work;
         if is_first {
-            // What others add during this run is left to the next prune.
+            // Data that others add during this run is left to the next prune.
             self.may_copy = self.may_copy.min(wanted);
         }
         self.count_copied();

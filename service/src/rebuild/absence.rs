@@ -14,7 +14,7 @@ use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
 
-/// What is known about missing packs.
+/// The facts known about missing packs.
 #[derive(Default)]
 pub(super) struct Absence {
     /// Domains with a missing pack that no prune has deleted.
@@ -98,7 +98,7 @@ impl Absence {
     }
 }
 
-/// What the readable runs of the state say, whether a root names them or not.
+/// The records of all readable state runs, whether a root names the run or not.
 #[derive(Default)]
 pub(super) struct Recorded {
     /// The packs, once for every place, domain and verdict.

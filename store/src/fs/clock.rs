@@ -14,12 +14,12 @@ pub(super) fn now(disk: &Disk) -> io::Result<StoreTime> {
     Ok(stat?.1.created)
 }
 
-/// Removes the files of writers that died: what has been under `tmp/` for a day. A writer that takes longer loses its file and
-/// gets an error, never a damaged object.
+/// Removes files that have been under `tmp/` for a day: their writers were killed. A writer that takes longer loses its
+/// file and gets an error, never a damaged object.
 pub(super) fn sweep(disk: &Disk, now: StoreTime) -> io::Result<()> {
     for (name, kind) in disk.entries(TMP)? {
         let path = join(TMP, &name);
-        // Others sweep as well.
+        // Another process may sweep at the same time.
         let Ok((_, stat)) = disk.stat(&path) else { continue };
         if kind == Kind::File && now.since(stat.created) >= LEFT_BEHIND {
             let _ = disk.unlink(&path);

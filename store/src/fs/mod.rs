@@ -147,10 +147,10 @@ impl Store for FsStore {
         }
     }
 
-    /// Whoever asks may write, as every job does: files that dead writers have left behind are removed on the way.
+    /// Makes a file under `tmp/` and reads its time. Also removes files that writers left there when they were killed.
     async fn now(&self) -> Result<StoreTime, StoreError> {
         let now = clock::now(&self.disk).map_err(|error| self.disk.explain(Op::Now, "", error))?;
-        // What cannot be removed now is removed another time.
+        // A failed sweep is no error: the next call tries again.
         let _ = clock::sweep(&self.disk, now);
         Ok(now)
     }

@@ -24,7 +24,7 @@ test("the engine starts once, whoever asks", async () => {
 });
 
 test("an engine that could not be had is had again when it is asked for the next time", async () => {
-  const { starting, starts } = engine(new TypeError("Failed to fetch"), null);
+  const { starting, starts } = engine(failure("server-gone"), null);
   const asked = [starting.begun(), starting.begun()];
   for (const one of asked) await expect(one).rejects.toMatchObject({ problem: { code: "server-gone" } });
   expect(await starting.begun()).toBe(MODULE);

@@ -33,7 +33,9 @@ const gateway = new Gateway({ origin: location.origin, fetch: fetch.bind(globalT
 const runs = new Runs(post);
 const staging = new Staging(() => openPrivate("downloads"));
 const engine = new Starting(async () => {
-  const module = await WebAssembly.compileStreaming(fetch(moduleUrl));
+  const response = await fetch(moduleUrl).catch(() => null);
+  if (!response?.ok) throw failure("server-gone");
+  const module = await WebAssembly.compileStreaming(response);
   initSync({ module });
   await staging.sweep();
   return module;

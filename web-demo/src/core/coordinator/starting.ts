@@ -13,9 +13,7 @@ export class Starting {
   begun(): Promise<WebAssembly.Module> {
     return (this.#module ??= this.start().catch((error: unknown) => {
       this.#module = null;
-      if (error instanceof CopalError) throw error;
-      // What `fetch` throws when the module does not come; an engine that cannot be compiled is another error.
-      throw failure(error instanceof TypeError ? "server-gone" : "unsupported");
+      throw error instanceof CopalError ? error : failure("unsupported");
     }));
   }
 }
