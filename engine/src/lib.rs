@@ -16,9 +16,9 @@ pub mod time;
 pub mod wire;
 
 // bytes
-pub mod chunk;
 pub mod compress;
 pub mod keys;
+pub mod chunk;
 pub mod seal;
 
 // records

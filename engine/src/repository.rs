@@ -279,7 +279,7 @@ fn ascend(smaller: &Bounded, larger: &Bounded) -> Result<(), BadParameters> {
 /// A parameter's name, value, least and largest value.
 type Bounded = (&'static str, u32, u32, u32);
 
-/// FastCDC (`docs/format.md` §11).
+/// FastCDC with a keyed choice (`docs/format.md` §11).
 const CHUNKER: u64 = 1;
 
 #[cfg(test)]

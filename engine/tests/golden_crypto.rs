@@ -108,9 +108,9 @@ fn derived_keys_and_ids() {
     assert_eq!(domain().boundary(1, b"a/path").to_string(), BOUNDARY);
     assert_eq!(domain().source_id("host", &[b"/home".to_vec(), b"/etc".to_vec()], "label").to_string(), SOURCE_ID);
     assert_eq!(domain().tag_id("monthly").to_string(), TAG_ID);
-    let gear = domain();
-    let [first, last] = [gear.gear()[0], gear.gear()[255]];
+    let [first, last] = [0, 255].map(|byte| domain().cuts().gear()[byte]);
     assert_eq!((format!("{first:016x}"), format!("{last:016x}")), (GEAR.0.to_owned(), GEAR.1.to_owned()));
+    assert_eq!(format!("{:016x}", domain().cuts().choice(1)), CHOICE);
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn sealed_blocks() {
 
 #[test]
 fn cut_points() {
-    let chunker = Chunker::new(ChunkSizes::new(256, 1024, 4096).unwrap(), domain().gear());
+    let chunker = Chunker::new(ChunkSizes::new(256, 1024, 4096).unwrap(), domain().cuts());
     let ends: Vec<usize> = chunker.cuts(&noise(20_001)).map(|cut| cut.end).collect();
     assert_eq!(ends, CUTS);
 }
@@ -212,6 +212,7 @@ const BOUNDARY: &str = "9678748413286964441";
 const SOURCE_ID: &str = "2abc8e81ee263fcb7a74763fe3567d17";
 const TAG_ID: &str = "1c8c20e4f1dc7fcd3bd0c0acb2f2d782";
 const GEAR: (&str, &str) = ("060a13dfaccdcd74", "105ff461bb9b9cb6");
+const CHOICE: &str = "897342f2d3b3effb";
 const VERIFYING_KEY: &str = "1ce56a48c82ff99162a14bc544612674e5d61fb9317e65d4055780fdbcb4dc35";
 const KEM_PUBLIC: &str = "da668025e295976458a417fdd74ce67e4fa5faa9de3edb98b61574a7d78d59e9";
 const RECIPIENT_ID: &str = "f7c238ac311303ffd497faf6d192259a";
@@ -248,6 +249,7 @@ const SEALED_HELLO: &str =
     "d76f2942428499611cac432c864f61327ff65f513094dc9afff7e5eb3c2bf9156058f755a53f9d4a2e78cca3e1494a9260ac";
 const SEALED_NOISE: &str = "30012eb79a191f60a459e5a82d6717d6943667b5374152299f6756509ef54b07";
 const SEALED_TEXTS: &str = "9f8089384c834c7afd64b486efb5bdf747ce9cd82a8c6a5de52ab1944a75e562";
-const CUTS: [usize; 18] = [
-    388, 1616, 2824, 4050, 4327, 5468, 6009, 7929, 9327, 10384, 12302, 14076, 15224, 15753, 17319, 18579, 19642, 20001,
+const CUTS: [usize; 19] = [
+    704, 1743, 3064, 4676, 5867, 6134, 6718, 7823, 8371, 10477, 11529, 13057, 14507, 15049, 16847, 17770, 18297, 19573,
+    20001,
 ];

@@ -112,7 +112,7 @@ impl<W: Workers> Run<'_, W> {
         let p = &repository.parameters;
         let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into()).unwrap();
         let mut file = FileContent::default();
-        for range in Chunker::new(sizes, keys.gear()).cuts(content) {
+        for range in Chunker::new(sizes, keys.cuts()).cuts(content) {
             let id = keys.chunk_id(&content[range.clone()]);
             self.session.add_chunk(id, &content[range.clone()], |_| false).unwrap();
             self.work(false);

@@ -30,7 +30,7 @@ impl Chunker {
         let sizes = ChunkSizes::new(min, average, max);
         let sizes = sizes.map_err(|error: BadChunkSizes| Fault::of(Code::DescriptorDamaged, &error))?;
         let keys = DomainKeys::new(key);
-        let cutter = Cutter::new(sizes, keys.gear());
+        let cutter = Cutter::new(sizes, keys.cuts());
         Ok(Self { keys, cutter })
     }
 

@@ -16,6 +16,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use copal_engine::chunk::{ChunkSizes, Chunker};
+use copal_engine::keys::cuts::CutKeys;
+use copal_engine::keys::secret::Secret;
 use copal_engine::repository::Parameters;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, Strategy, compress_bound};
@@ -185,14 +187,8 @@ fn is_noise(block: &[u8], pieces: usize, sampler: &mut CCtx<'_>, out: &mut [u8])
 fn gather(paths: &[&str], target: usize) -> Result<Vec<Vec<u8>>, Failure> {
     let parameters = Parameters::default();
     let sizes = [parameters.chunk_min, parameters.chunk_average, parameters.chunk_max].map(u64::from);
-    let mut gear = [0u64; 256];
-    let mut random = 1u64;
-    for word in &mut gear {
-        // Knuth's generator: any table of random words will do.
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        *word = random ^ (random >> 32);
-    }
-    let chunker = Chunker::new(ChunkSizes::new(sizes[0], sizes[1], sizes[2])?, &gear);
+    let keys = CutKeys::new(&Secret::new([1; 32]), Secret::new([2; 32]));
+    let chunker = Chunker::new(ChunkSizes::new(sizes[0], sizes[1], sizes[2])?, &keys);
     let mut known = HashSet::new();
     let mut blocks = Vec::new();
     let mut raw: Vec<u8> = Vec::new();

@@ -54,7 +54,7 @@ fn page_ids(out: &mut Vec<u8>) {
 
 fn gear_and_boundaries(out: &mut Vec<u8>) {
     let keys = keys();
-    keys.gear().iter().for_each(|word| out.extend(word.to_le_bytes()));
+    keys.cuts().gear().iter().for_each(|word| out.extend(word.to_le_bytes()));
     for level in 0..4 {
         out.extend(keys.boundary(level, b"home/ann/letter.txt").to_le_bytes());
     }

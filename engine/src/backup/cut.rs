@@ -63,7 +63,7 @@ mod tests {
             added in prop::collection::vec(0u8..4, 0..300),
         ) {
             let keys = keys();
-            let chunker = Chunker::new(ChunkSizes::new(256, 512, 2048).unwrap(), keys.gear());
+            let chunker = Chunker::new(ChunkSizes::new(256, 512, 2048).unwrap(), keys.cuts());
             let before = pieces(&cut(&old, &[], &chunker, &keys));
             let at = at.index(old.len() + 1);
             let end = (at + removed).min(old.len());

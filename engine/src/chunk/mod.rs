@@ -4,27 +4,34 @@ mod sizes;
 
 use core::ops::Range;
 
-use fastcdc::v2020::{Normalization, cut_gear, select_masks};
-use zeroize::Zeroize;
-
 pub use sizes::{BadChunkSizes, ChunkSizes};
 
-/// Cuts content with a domain's secret gear table, so that lengths of chunks do not reveal the content.
+use crate::keys::cuts::CutKeys;
+
+/// Cuts content where a domain's secret keys say, so that neither lengths of chunks nor known cut points tell how other
+/// content is cut.
+///
+/// FastCDC (Xia et al. 2020) finds candidates: a gear hash of the last 64 bytes, skipping what is below the smallest
+/// size, with other odds before and after the average size. Among the candidates a keyed hash chooses: cut points tell
+/// the gear table to whoever collects enough of them ([attacks of 2025](https://blog.ktruong.dev/breaking-cdc)), and
+/// nothing about a keyed hash of other bytes.
 #[derive(Clone)]
 pub struct Chunker {
     sizes: ChunkSizes,
-    strict: u64,
-    loose: u64,
-    gear: Box<[u64; 256]>,
-    gear_doubled: Box<[u64; 256]>,
+    keys: CutKeys,
+    /// A hash is a candidate if so many of its first bits are zero; of a candidate's keyed hash, as many as `strict`
+    /// below the average size, and as many as `loose` from there on.
+    candidate: u32,
+    strict: u32,
+    loose: u32,
 }
 
 impl Chunker {
-    /// Makes a chunker from the repository's sizes and the domain's gear table.
-    pub fn new(sizes: ChunkSizes, gear: &[u64; 256]) -> Self {
-        let (strict, loose) = select_masks(sizes.average(), Normalization::Level1);
-        let gear_doubled = Box::new(gear.map(|word| word << 1));
-        Self { sizes, strict, loose, gear: Box::new(*gear), gear_doubled }
+    /// Makes a chunker from the repository's sizes and the domain's keys.
+    pub fn new(sizes: ChunkSizes, keys: &CutKeys) -> Self {
+        let average = sizes.average().ilog2();
+        let candidate = CANDIDATE.min(average - 1);
+        Self { sizes, keys: keys.clone(), candidate, strict: average + 1 - candidate, loose: average - 1 - candidate }
     }
 
     /// The chunk sizes.
@@ -54,19 +61,45 @@ impl Chunker {
     }
 
     fn cut(&self, window: &[u8]) -> usize {
-        let (_, cut) = cut_gear(
-            window,
-            self.sizes.min(),
-            self.sizes.average(),
-            self.sizes.max(),
-            self.strict,
-            self.loose,
-            self.strict << 1,
-            self.loose << 1,
-            &self.gear[..],
-            &self.gear_doubled[..],
-        );
-        cut
+        let (min, end) = (self.sizes.min(), window.len().min(self.sizes.max()));
+        if end <= min {
+            return end;
+        }
+        let gear = self.keys.gear();
+        let next = |hash: u64, byte: u8| (hash << 1).wrapping_add(gear[usize::from(byte)]);
+        let bound = 1u64 << (u64::BITS - self.candidate);
+        let is_candidate = |hash: u64| hash < bound;
+        let mut hash = window[min - WINDOW..min].iter().fold(0, |hash, &byte| next(hash, byte));
+        // Runs of one byte have one hash: its choice is computed once. No candidate has the hash that is first here.
+        let mut asked = (u64::MAX, 0);
+        let mut is_cut = |hash: u64, length: usize| {
+            if hash != asked.0 {
+                asked = (hash, self.keys.choice(hash).leading_zeros());
+            }
+            asked.1 >= if length < self.sizes.average() { self.strict } else { self.loose }
+        };
+        let (fours, rest) = window[min..end].as_chunks::<4>();
+        for (i, four) in fours.iter().enumerate() {
+            // Four steps at once: no step waits for the one before.
+            let [a, b, c, d] = four.map(|byte| gear[usize::from(byte)]);
+            let ab = (a << 1).wrapping_add(b);
+            let abc = (ab << 1).wrapping_add(c);
+            let hashes =
+                [hash, (hash << 1).wrapping_add(a), (hash << 2).wrapping_add(ab), (hash << 3).wrapping_add(abc)];
+            hash = (hash << 4).wrapping_add((abc << 1).wrapping_add(d));
+            for (length, hash) in (min + 4 * i..).zip(hashes) {
+                if is_candidate(hash) && is_cut(hash, length) {
+                    return length;
+                }
+            }
+        }
+        for (length, &byte) in (end - rest.len()..).zip(rest) {
+            if is_candidate(hash) && is_cut(hash, length) {
+                return length;
+            }
+            hash = next(hash, byte);
+        }
+        end
     }
 }
 
@@ -76,12 +109,11 @@ impl core::fmt::Debug for Chunker {
     }
 }
 
-impl Drop for Chunker {
-    fn drop(&mut self) {
-        self.gear.as_mut_slice().zeroize();
-        self.gear_doubled.as_mut_slice().zeroize();
-    }
-}
+/// Bytes that the hash at a position depends on. No chunk is smaller, so they are the chunk's own.
+const WINDOW: usize = 64;
+
+/// One position of 2^9 is a candidate: about as many as stored lengths, which are padded to 256 bytes, tell apart.
+const CANDIDATE: u32 = 9;
 
 #[cfg(test)]
 mod tests;

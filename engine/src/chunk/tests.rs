@@ -1,12 +1,29 @@
 use super::*;
-use crate::id::{DomainId, RepositoryId};
-use crate::keys::domain::{DomainKey, DomainKeys};
 use crate::keys::secret::Secret;
 use proptest::prelude::*;
 
+fn sizes() -> ChunkSizes {
+    ChunkSizes::new(256, 1024, 4096).unwrap()
+}
+
+fn keys(choice: u8) -> CutKeys {
+    CutKeys::new(&Secret::new([5; 32]), Secret::new([choice; 32]))
+}
+
 fn chunker() -> Chunker {
-    let key = DomainKey::derive(&Secret::new([5; 32]), RepositoryId([1; 16]), DomainId([2; 16]));
-    Chunker::new(ChunkSizes::new(256, 1024, 4096).unwrap(), DomainKeys::new(&key).gear())
+    Chunker::new(sizes(), &keys(1))
+}
+
+/// The first chunk's length, by the words of the format.
+fn first_cut(keys: &CutKeys, content: &[u8]) -> usize {
+    let end = content.len().min(4096);
+    let is_cut = |&length: &usize| {
+        let hash = content[length - 64..length]
+            .iter()
+            .fold(0u64, |hash, &byte| hash.wrapping_mul(2).wrapping_add(keys.gear()[usize::from(byte)]));
+        hash >> 55 == 0 && (length >= 1024 || keys.choice(hash) >> 62 == 0)
+    };
+    (256..end).find(is_cut).unwrap_or(end)
 }
 
 /// Bytes without structure.
@@ -71,6 +88,28 @@ fn an_insertion_moves_only_the_cuts_near_it() {
 }
 
 #[test]
+fn whether_content_is_cut_depends_on_the_64_bytes_before_alone() {
+    let content = noise(20_000);
+    let cut = chunker().cuts(&content).find(|cut| cut.len() < 1024).unwrap();
+    let window = &content[cut.end - 64..cut.end];
+    for length in 256..1000 {
+        // Zeros are never a candidate with these keys.
+        let other = [&vec![0; length - 64], window, &[0; 5000]].concat();
+        assert_eq!(chunker().next_cut(&other, true), Some(length));
+    }
+}
+
+#[test]
+fn who_knows_the_gear_table_does_not_know_the_cuts() {
+    let sizes = ChunkSizes::new(16 << 10, 64 << 10, 256 << 10).unwrap();
+    let content = noise(8 << 20);
+    let ends = |choice: u8| Chunker::new(sizes, &keys(choice)).cuts(&content).map(|cut| cut.end).collect::<Vec<_>>();
+    let (truth, guess) = (ends(1), ends(2));
+    let same = guess.iter().filter(|end| truth.contains(end)).count();
+    assert!(same * 10 < truth.len(), "{same} of {} cuts were guessed", truth.len());
+}
+
+#[test]
 fn sizes_that_are_not_allowed_are_refused() {
     assert!(ChunkSizes::new(256, 256, 256).is_ok());
     assert!(ChunkSizes::new(256, 16 << 20, 16 << 20).is_ok());
@@ -97,5 +136,11 @@ proptest! {
         let whole = chunker().next_cut(&content, true);
         prop_assert!(early.is_none() || early == whole);
         prop_assert!(early.is_some() || shown < 4096);
+    }
+
+    #[test]
+    fn cuts_are_where_the_format_says(length in 0usize..6000, period in 1usize..6000, seed: u8) {
+        let content: Vec<u8> = noise(period).iter().map(|byte| byte ^ seed).cycle().take(length).collect();
+        prop_assert_eq!(chunker().next_cut(&content, true).unwrap_or(0), first_cut(&keys(1), &content));
     }
 }

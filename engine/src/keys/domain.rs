@@ -1,6 +1,7 @@
 //! Domain keys: the keys that name and cut chunks and pages in a domain, whose clients deduplicate against each other.
 
 use crate::id::{ChunkId, DomainId, RepositoryId, SourceId, TagId};
+use crate::keys::cuts::CutKeys;
 use crate::keys::secret::Secret;
 use crate::wire::cbor::Writer;
 
@@ -34,7 +35,7 @@ pub struct DomainKeys {
     page_boundary: Secret,
     source: Secret,
     tag: Secret,
-    gear: Box<[u64; 256]>,
+    cuts: CutKeys,
 }
 
 impl DomainKeys {
@@ -47,7 +48,7 @@ impl DomainKeys {
             page_boundary: sub("page-boundary"),
             source: sub("source"),
             tag: sub("tag"),
-            gear: gear_table(&sub("gear")),
+            cuts: CutKeys::new(&sub("gear"), sub("cut")),
         }
     }
 
@@ -89,9 +90,9 @@ impl DomainKeys {
         TagId(truncate16(self.tag.digest(&[name.as_bytes()])))
     }
 
-    /// The chunker's table, which decides where chunks are cut.
-    pub fn gear(&self) -> &[u64; 256] {
-        &self.gear
+    /// The keys that decide where chunks are cut.
+    pub fn cuts(&self) -> &CutKeys {
+        &self.cuts
     }
 }
 
@@ -99,19 +100,6 @@ impl core::fmt::Debug for DomainKeys {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.write_str("DomainKeys(..)")
     }
-}
-
-impl Drop for DomainKeys {
-    fn drop(&mut self) {
-        zeroize::Zeroize::zeroize(self.gear.as_mut_slice());
-    }
-}
-
-fn gear_table(key: &Secret) -> Box<[u64; 256]> {
-    let mut bytes = [0; 2048];
-    blake3::Hasher::new_keyed(key.expose()).finalize_xof().fill(&mut bytes);
-    let word = |i: usize| u64::from_le_bytes(bytes[8 * i..8 * i + 8].try_into().expect("8 bytes"));
-    Box::new(core::array::from_fn(word))
 }
 
 fn truncate(digest: [u8; 32]) -> ChunkId {

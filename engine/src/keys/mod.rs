@@ -2,6 +2,7 @@
 
 pub mod attempts;
 pub mod client;
+pub mod cuts;
 pub mod domain;
 pub mod owner;
 pub mod secret;

@@ -68,6 +68,8 @@ class Vectors(unittest.TestCase):
         self.assertEqual(domain.page_id(3, [run(1, 24), run(2, 24)], b"page"), octets('page id of "page"'))
         self.assertEqual(str(domain.boundary(1, b"a/path")), VECTORS['boundary at level 1 of "a/path"'])
         self.assertEqual([f"{domain.gear[i]:016x}" for i in (0, 255)], [VECTORS["gear[0]"], VECTORS["gear[255]"]])
+        choice = keyed(domain.choice, (1).to_bytes(8, "little"), 8)[::-1]
+        self.assertEqual(choice.hex(), VECTORS["choice for the rolling hash 1"])
         self.assertEqual(domain.source_id("host", [b"/home", b"/etc"], "label"), octets("source id"))
         self.assertEqual(domain.tag_id("monthly"), octets('tag id of "monthly"'))
 
@@ -141,7 +143,7 @@ class Vectors(unittest.TestCase):
 
     def test_cut_points(self):
         noise = blake3.blake3(b"copal golden noise").digest(length=20_001)
-        chunker = Chunker({"min": 256, "average": 1024, "max": 4096}, self.owner.domain(self.domain_id).gear)
+        chunker = Chunker({"min": 256, "average": 1024, "max": 4096}, self.owner.domain(self.domain_id))
         self.assertEqual(list(accumulate(chunker.lengths(noise))), [int(end) for end in VECTORS["cuts"].split()])
 
     def session_record(self):

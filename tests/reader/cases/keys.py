@@ -137,5 +137,5 @@ class Cuts(unittest.TestCase):
     """Content-defined chunks."""
 
     def test_cut_points(self):
-        chunker = Chunker({"min": 256, "average": 1024, "max": 4096}, owner().domain(DOMAIN).gear)
+        chunker = Chunker({"min": 256, "average": 1024, "max": 4096}, owner().domain(DOMAIN))
         self.assertEqual(list(accumulate(chunker.lengths(NOISE))), numbers(FILE, "CUTS"))

@@ -1,41 +1,37 @@
-"""Content-defined cut points: chunker 1, FastCDC with a keyed gear table (format §11)."""
+"""Content-defined cut points: chunker 1, FastCDC with a keyed gear table and a keyed choice (format §11)."""
 
-MASKS = {
-    7: 0x18035100, 8: 0x1800035300, 9: 0x19000353000, 10: 0x590003530000, 11: 0xD90003530000, 12: 0xD90103530000,
-    13: 0xD90303530000, 14: 0xD90313530000, 15: 0xD90F03530000, 16: 0xD90303537000, 17: 0xD90703537000,
-    18: 0xD90707537000, 19: 0xD91707537000, 20: 0xD91747537000, 21: 0xD91767537000, 22: 0xD93767537000,
-    23: 0xD93777537000,
-}
-"""Mask by the binary logarithm of a size."""
+from .derive import keyed
 
 WORD = (1 << 64) - 1
+WINDOW = 64
 
 
 class Chunker:
     """Cuts a file's content as every client of the domain does."""
 
-    def __init__(self, sizes, gear):
+    def __init__(self, sizes, domain):
         self.min, self.average, self.max = sizes["min"], sizes["average"], sizes["max"]
-        self.gear = gear
+        self.gear, self.choice = domain.gear, domain.choice
         bits = self.average.bit_length() - 1
-        self.strict, self.loose = MASKS[bits + 1], MASKS[bits - 1]
+        self.candidate = min(9, bits - 1)
+        self.strict, self.loose = bits + 1 - self.candidate, bits - 1 - self.candidate
 
     def cut(self, window):
         """The length of the chunk at the front of what is left (of which more than `max` bytes do not matter)."""
-        length = min(len(window), self.max)
-        if length <= self.min:
-            return length
-        centre = 2 * (min(self.average, length) // 2)
+        end = min(len(window), self.max)
+        if end <= self.min:
+            return end
         state, gear = 0, self.gear
-        for mask, start, end in (
-            (self.strict, self.min, centre),
-            (self.loose, max(self.min, centre), 2 * (length // 2)),
-        ):
-            for i, byte in enumerate(window[start:end], start):
-                state = (state + state + gear[byte]) & WORD
-                if not state & mask:
-                    return i
-        return length
+        for byte in window[self.min - WINDOW : self.min]:
+            state = (state + state + gear[byte]) & WORD
+        for length, byte in enumerate(window[self.min : end], self.min):
+            if not state >> (64 - self.candidate):
+                choice = int.from_bytes(keyed(self.choice, state.to_bytes(8, "little"), 8), "little")
+                zeros = self.strict if length < self.average else self.loose
+                if not choice >> (64 - zeros):
+                    return length
+            state = (state + state + gear[byte]) & WORD
+        return end
 
     def lengths(self, content):
         """The lengths of all chunks."""

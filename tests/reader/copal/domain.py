@@ -15,6 +15,7 @@ class Domain:
         self._tag = kdf(key, "tag")
         table = keyed(kdf(key, "gear"), b"", 2048)
         self.gear = [int.from_bytes(table[i : i + 8], "little") for i in range(0, 2048, 8)]
+        self.choice = kdf(key, "cut")
 
     def chunk_id(self, plaintext):
         """The id of a chunk."""

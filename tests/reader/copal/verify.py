@@ -69,7 +69,7 @@ class Verification:
             except Damage as damage:
                 self.complaints.append(f"{what}: {damage}")
                 continue
-            chunker = Chunker(descriptor["chunker"], self.owner.domain(tree.domain).gear)
+            chunker = Chunker(descriptor["chunker"], self.owner.domain(tree.domain))
             for entry in entries:
                 try:
                     self._check_file(tree, rules, entry, chunker, descriptor["inline_threshold"])

@@ -69,7 +69,7 @@ impl Run<'_> {
             if content.is_empty() { Content::None } else { Content::Inline(content.to_vec().into()) }
         } else {
             let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into());
-            let chunker = Chunker::new(sizes.expect("the kit's sizes are sound"), self.client.domain_keys.gear());
+            let chunker = Chunker::new(sizes.expect("the kit's sizes are sound"), self.client.domain_keys.cuts());
             let mut pieces = Vec::new();
             for range in chunker.cuts(content) {
                 let id = self.client.domain_keys.chunk_id(&content[range.clone()]);

@@ -70,7 +70,7 @@ impl Attempt<'_> {
         let p = &self.descriptor.parameters;
         let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into())?;
         let keys = self.access.domain_keys(self.client.domain);
-        let chunker = Chunker::new(sizes, keys.gear());
+        let chunker = Chunker::new(sizes, keys.cuts());
         let budget = Budget::new(READ_AHEAD);
         let tools = Tools { keys: &keys, chunker: &chunker, inline_max: p.inline_max as usize, budget: &budget };
         let (record, cipher) = self.access.new_session(self.client.domain);
