@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::command::{cargo, count, output, succeed, target, workspace};
@@ -38,6 +39,11 @@ impl Processor {
         format!("{}-unknown-linux-gnu", self.name())
     }
 
+    /// Where its program and zip lie.
+    fn folder(self) -> PathBuf {
+        target().join("lambda").join(self.name())
+    }
+
     fn is_here(self) -> bool {
         self.name() == std::env::consts::ARCH
     }
@@ -61,8 +67,28 @@ struct Built {
 /// under qemu, where one test must do.
 pub(crate) fn run() -> Result<Tally, String> {
     tools::set_up()?;
+    tools::set_up_lambda()?;
     tools::set_up_emulator()?;
-    let (mut tally, built) = zips()?;
+    check(Building::start())
+}
+
+/// The programs for both processors, which are being built beside other stages: linking each takes minutes on one core.
+pub(crate) struct Building(JoinHandle<Result<(), String>>);
+
+impl Building {
+    /// Starts the builds, one after another. The tools must be there.
+    pub(crate) fn start() -> Self {
+        Self(std::thread::spawn(|| {
+            let programs = programs()?;
+            Processor::ALL.into_iter().try_for_each(|processor| build(processor, &programs))
+        }))
+    }
+}
+
+/// Waits for the programs, and does all that [`run`] does with them.
+pub(crate) fn check(building: Building) -> Result<Tally, String> {
+    building.0.join().map_err(|_| "the build has panicked".to_owned())??;
+    let (mut tally, built) = zips(&programs()?);
     for built in &built {
         let runner = built.runner()?;
         tally += told(&format!("start for {}", built.processor), start(&runner));
@@ -77,14 +103,17 @@ pub(crate) fn run() -> Result<Tally, String> {
 /// Where the tests look for the program of the functions, instead of what cargo has built for itself.
 const PROGRAM_VARIABLE: &str = "COPAL_FUNCTIONS";
 
-/// Builds and checks both zips; gives those that passed.
-fn zips() -> Result<(Tally, Vec<Built>), String> {
-    tools::set_up_lambda()?;
-    let programs = environment("cargo-lambda", &workspace().join("lambda/requirements.txt"))?;
+/// The folder of programs that build and pack.
+fn programs() -> Result<PathBuf, String> {
+    environment("cargo-lambda", &workspace().join("lambda/requirements.txt"))
+}
+
+/// Packs and checks both zips; gives those that passed.
+fn zips(programs: &Path) -> (Tally, Vec<Built>) {
     let (mut tally, mut all) = (Tally::default(), Vec::new());
     for processor in Processor::ALL {
-        let folder = build(processor, &programs)?;
-        let checked = check(processor, &folder, &programs);
+        let folder = processor.folder();
+        let checked = zip(processor, &folder, programs);
         let is_sound = checked.is_ok();
         tally += told(&format!("zip for {processor}"), checked);
         if is_sound {
@@ -92,7 +121,7 @@ fn zips() -> Result<(Tally, Vec<Built>), String> {
             all.push(Built { processor, folder, program });
         }
     }
-    Ok((tally, all))
+    (tally, all)
 }
 
 /// One check, with what it found.
@@ -104,22 +133,21 @@ fn told(what: &str, checked: Result<String, String>) -> Tally {
     Tally::of(checked.is_ok())
 }
 
-/// Builds the program, stripped; gives the folder that its own lies in.
-fn build(processor: Processor, programs: &Path) -> Result<PathBuf, String> {
-    let folder = target().join("lambda").join(processor.name());
+/// Builds the program, stripped.
+fn build(processor: Processor, programs: &Path) -> Result<(), String> {
     let mut command = cargo(&["lambda", "build", "--package", "copal-lambda", "--profile", "release-lambda"]);
-    command.args(["--target", &processor.target(), "--lambda-dir"]).arg(&folder);
+    command.args(["--target", &processor.target(), "--lambda-dir"]).arg(processor.folder());
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path = std::env::join_paths(std::iter::once(programs.to_owned()).chain(std::env::split_paths(&path)));
     let started = Instant::now();
     // The linker is this environment's; what the suite says about warnings and WebAssembly is not meant for it.
     succeed(command.env("PATH", path.map_err(|error| error.to_string())?))?;
     println!("built for {processor} in {:.0} s", started.elapsed().as_secs_f64());
-    Ok(folder)
+    Ok(())
 }
 
 /// Packs the program, checks what AWS would refuse or what would make a start slow, and unpacks it as AWS does.
-fn check(processor: Processor, folder: &Path, programs: &Path) -> Result<String, String> {
+fn zip(processor: Processor, folder: &Path, programs: &Path) -> Result<String, String> {
     let program = folder.join(PROGRAM).join("bootstrap");
     let zip = folder.join(format!("{PROGRAM}.zip"));
     pack(&program, &zip, programs)?;

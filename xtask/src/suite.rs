@@ -25,13 +25,15 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     });
     // Tests of the command run it: cargo alone builds it only for tests of its own crate.
     suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins"]));
+    // In a profile of its own, so that no other build waits for it.
+    let functions = lambda::Building::start();
     // Tests run it.
     suite.stage("reader for WASI", || carried::run().map(|()| Tally::default()));
     // Tests hold what it renders against the code.
     suite.stage("infrastructure", infra::run);
     suite.stage("tests", || count(&mut cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"])));
     // With the tests' programs at hand, which run once more against what is uploaded to Lambda.
-    suite.stage("functions for Lambda", lambda::run);
+    suite.stage("functions for Lambda", || lambda::check(functions));
     suite.stage("documents", || {
         let mut command = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);
         succeed(command.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Tally::default())
@@ -77,14 +79,15 @@ impl Suite {
     /// Runs a stage. One that fails without a test of its own counts as one failed test.
     fn stage(&mut self, name: &str, run: impl FnOnce() -> Result<Tally, String>) {
         heading(name);
-        let start = Instant::now();
+        let (start, busy) = (Instant::now(), busy());
         let (tally, reason) = match run() {
             Ok(tally) => (tally, (tally.failed > 0).then(|| tally.to_string())),
             Err(reason) => (Tally::of(false), Some(reason)),
         };
         self.tally += tally;
         reason.iter().for_each(|reason| println!("FAILED {name}: {reason}"));
-        println!("-- {name}: {:.1} s", start.elapsed().as_secs_f64());
+        let busy = self::busy() - busy;
+        println!("-- {name}: {:.1} s, {busy:.0} s of processor time", start.elapsed().as_secs_f64());
         self.failures.extend(reason.map(|reason| format!("{name}: {reason}")));
     }
 
@@ -96,6 +99,14 @@ impl Suite {
         println!("{}", self.tally);
         if self.failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
+}
+
+/// Processor time of all commands that have ended, in seconds; 0 where the system does not tell it as Linux does.
+fn busy() -> f64 {
+    let told = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    // After the program's name: user and system time of waited-for children, in hundredths of a second.
+    let numbers = told.rsplit(") ").next().into_iter().flat_map(str::split_whitespace);
+    numbers.skip(13).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
 fn cargo_succeeds(arguments: &[&str]) -> Result<Tally, String> {
