@@ -1,11 +1,13 @@
 //! The suite: everything that is checked before a change is accepted, stage by stage.
 
-use std::process::ExitCode;
+use std::fs::File;
+use std::path::PathBuf;
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Instant;
 
-use crate::command::{cargo, count, succeed};
+use crate::command::{cargo, count, succeed, target};
 use crate::tally::Tally;
-use crate::{carried, infra, lambda, page, probe, reader, tools, wasm};
+use crate::{carried, infra, lambda, probe, reader, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -25,7 +27,10 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     });
     // Tests of the command run it: cargo alone builds it only for tests of its own crate.
     suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins"]));
-    // In a profile of its own, so that no other build waits for it.
+    suite.stage("WebAssembly", probe::run);
+    suite.stage("the module for browsers", wasm::run);
+    // Browsers wait more than they compute, and linking the functions keeps one core busy: both run beside the tests.
+    let page = Beside::start("web");
     let functions = lambda::Building::start();
     // Tests run it.
     suite.stage("reader for WASI", || carried::run().map(|()| Tally::default()));
@@ -38,10 +43,8 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         let mut command = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);
         succeed(command.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Tally::default())
     });
-    suite.stage("WebAssembly", probe::run);
-    suite.stage("the module for browsers", wasm::run);
-    suite.stage("web app", page::test);
     suite.stage("reader in Python", reader::run);
+    suite.stage("web app", || page?.wait());
 
     heading(&format!("all stages: {:.0} s", start.elapsed().as_secs_f64()));
     Ok(suite.end())
@@ -107,6 +110,35 @@ fn busy() -> f64 {
     // After the program's name: user and system time of waited-for children, in hundredths of a second.
     let numbers = told.rsplit(") ").next().into_iter().flat_map(str::split_whitespace);
     numbers.skip(13).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+/// One of the project's own commands, which runs beside other stages.
+struct Beside {
+    child: Child,
+    log: PathBuf,
+}
+
+impl Beside {
+    fn start(command: &str) -> Result<Self, String> {
+        let log = target().join(format!("{command}.log"));
+        let failed = |error: std::io::Error| format!("cannot run {command}: {error}");
+        let file = File::create(&log).map_err(failed)?;
+        let mut own = Command::new(std::env::current_exe().map_err(failed)?);
+        own.arg(command).stdin(Stdio::null()).stdout(file.try_clone().map_err(failed)?).stderr(file);
+        Ok(Self { child: own.spawn().map_err(failed)?, log })
+    }
+
+    /// Waits for its end, shows all that it has printed, and takes the count from its last line.
+    fn wait(mut self) -> Result<Tally, String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", self.log.display());
+        let status = self.child.wait().map_err(failed)?;
+        let printed = std::fs::read(&self.log).map_err(failed)?;
+        let printed = String::from_utf8_lossy(&printed);
+        println!("{printed}");
+        let mut tally = Tally::default();
+        tally.read(printed.trim_end().lines().next_back().unwrap_or_default());
+        if !status.success() && tally.failed == 0 { Err(status.to_string()) } else { Ok(tally) }
+    }
 }
 
 fn cargo_succeeds(arguments: &[&str]) -> Result<Tally, String> {
