@@ -2,7 +2,7 @@
 
 use copal_service::check::{Depth, Kind};
 use copal_service::view::Parts;
-use copal_service::{policy, report, view};
+use copal_service::{policy, upkeep, view};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;
@@ -12,7 +12,7 @@ use crate::services::Run;
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let parts = parts(run).await?;
     let depth = Depth::Data { part: 1, parts };
-    let done = run.deadline.run(report::check(&run.host, depth, &run.deadline.budget())).await??;
+    let done = run.deadline.run(upkeep::check(&run.host, depth, &run.deadline.budget())).await??;
     for finding in &done.findings {
         let snapshots: Vec<String> = finding.snapshots.iter().map(ToString::to_string).collect();
         let (kind, snapshots) = (finding.kind.name(), snapshots.join(" "));

@@ -3,8 +3,8 @@
 use copal_engine::repository::IngestBy;
 use copal_service::expire::expire_until;
 use copal_service::prune::{self, Options};
-use copal_service::report;
-use serde_json::Value;
+use copal_service::upkeep;
+use serde_json::{Value, json};
 
 use crate::failure::Failure;
 use crate::services::Run;
@@ -28,9 +28,9 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
         budget,
         ..Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()])
     };
-    let done = run.deadline.run(report::prune(&run.host, &options)).await??;
+    let done = run.deadline.run(upkeep::prune(&run.host, &options)).await??;
     run.metrics.pruned(&done);
-    let mut answer = report::of_prune(&done);
+    let mut answer = json!(done);
     answer["snapshots_expired"] = expired.expired.len().into();
     Ok(answer)
 }

@@ -7,6 +7,7 @@
 
 mod baseline;
 pub mod budget;
+mod changes;
 pub mod check;
 pub mod clients;
 pub mod commit;
@@ -25,8 +26,9 @@ pub mod policy;
 mod progress;
 pub mod prune;
 pub mod rebuild;
-pub mod report;
+mod report;
 pub mod scratch;
 mod trust;
+pub mod upkeep;
 pub mod view;
 pub mod witness;

@@ -10,8 +10,8 @@ use bytes::Bytes;
 use futures::future::try_join_all;
 use sha2::{Digest, Sha256};
 
-use crate::copies::Place;
 use crate::fs::FsStore;
+use crate::place::Place;
 use crate::{Created, Key, ListPage, Listed, Stat, Store, StoreError, StoreTime, list_all};
 
 /// Keeps copies of what is read below some prefixes in a directory, and maps them.

@@ -1,14 +1,11 @@
 //! Copies: one run's copies of index and state objects, in a temporary directory that is deleted with them. They are
 //! mapped, so that a domain's index takes no memory of the process, and no run has to trust the copies of another.
 
-use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
-use tempfile::TempDir;
-
 use crate::cache::Cache;
+use crate::place::{Place, remove_left_over};
 use crate::{Op, Store, StoreError};
 
 /// Wraps a store: objects below these prefixes, which are named by their hashes, are read once per run. Copies take at
@@ -23,49 +20,11 @@ pub fn begin<S: Store>(store: S, temporary: &Path, prefixes: &'static [&'static 
         StoreError::Io { op: Op::Create, key, source: source.into() }
     };
     let place = Place::make(temporary).map_err(failed)?;
-    let room = rustix::fs::statvfs(place.directory.path()).map_err(|error| failed(error.into()))?;
+    let room = rustix::fs::statvfs(place.path()).map_err(|error| failed(error.into()))?;
     let free = room.f_bavail.saturating_mul(room.f_frsize);
-    let cache = Cache::open(store, place.directory.path(), prefixes)?;
+    let cache = Cache::open(store, place.path(), prefixes)?;
     Ok(cache.within(free / 5 * 3).lasting_as_long_as(place))
 }
-
-/// A directory that only this user can write to, deleted when dropped. Mapped files stay readable.
-#[derive(Debug)]
-pub(crate) struct Place {
-    directory: TempDir,
-    /// Shows that the owner of the directory is alive: the system releases the lock when the process ends.
-    _lock: File,
-}
-
-impl Place {
-    fn make(temporary: &Path) -> io::Result<Self> {
-        let directory = tempfile::Builder::new().prefix(NAME).tempdir_in(temporary)?;
-        let lock = open(directory.path())?;
-        lock.try_lock()?;
-        Ok(Self { directory, _lock: lock })
-    }
-}
-
-/// Deletes directories whose processes have ended. A new one that is not locked yet may be deleted too: its run then
-/// holds the index in memory.
-fn remove_left_over(temporary: &Path) {
-    let found = std::fs::read_dir(temporary).into_iter().flatten().flatten();
-    for entry in found.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)) {
-        // A directory of another user may not open; one that cannot be deleted only takes space.
-        if open(&entry.path()).is_ok_and(|directory| directory.try_lock().is_ok()) {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-/// Opens a directory only: anybody may put a pipe or a link into the temporary directory.
-fn open(directory: &Path) -> io::Result<File> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(directory, flags, Mode::empty())?.into())
-}
-
-/// The prefix of the directories' names.
-const NAME: &str = "copal-copies-";
 
 #[cfg(test)]
 mod tests {
@@ -75,6 +34,7 @@ mod tests {
     use bytes::Bytes;
     use futures::executor::block_on;
     use sha2::{Digest, Sha256};
+    use tempfile::TempDir;
 
     fn put(store: &MemoryStore, bytes: &'static [u8]) -> Key {
         let sum: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();

@@ -18,6 +18,7 @@ mod key;
 pub mod limit;
 pub mod memory;
 mod op;
+mod place;
 pub mod record;
 pub mod reserve;
 pub mod retry;

@@ -13,7 +13,7 @@ use copal_service::budget::Budget;
 use copal_service::check::{Depth, check_until};
 use copal_service::compact::compact_until;
 use copal_service::prune::Options;
-use copal_service::report;
+use copal_service::upkeep;
 use copal_store::Store;
 use copal_tests::kit::repository::key;
 use copal_tests::kit::{DAY, Random, Tree, World, path};
@@ -177,9 +177,9 @@ fn asked(times: u64) -> Budget {
 fn a_prune_and_a_check_leave_reports_and_a_prune_removes_those_of_long_ago() {
     let world = half_forgotten();
     let depth = Depth::Data { part: 1, parts: 1 };
-    let checked = block_on(report::check(&world.host(), depth, &Budget::unlimited())).unwrap();
+    let checked = block_on(upkeep::check(&world.host(), depth, &Budget::unlimited())).unwrap();
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let pruned = block_on(report::prune(&world.host(), &options)).unwrap();
+    let pruned = block_on(upkeep::prune(&world.host(), &options)).unwrap();
     let [checks, prunes] = ["reports/check/", "reports/prune/"].map(|of| world.names(of));
     assert_eq!((checks.len(), prunes.len()), (1, 1));
     let read = |name: &str| serde_json::from_slice::<serde_json::Value>(&world.read(name)).unwrap();
@@ -188,7 +188,7 @@ fn a_prune_and_a_check_leave_reports_and_a_prune_removes_those_of_long_ago() {
     assert!(pruned.entries_removed > 0);
     let before = world.names("reports/");
     world.wait(200 * DAY);
-    block_on(report::prune(&world.host(), &options)).unwrap();
+    block_on(upkeep::prune(&world.host(), &options)).unwrap();
     let left = world.names("reports/");
     assert!(left.iter().all(|name| !before.contains(name)), "{left:?}");
     assert_eq!(world.names("reports/prune/").len(), 1);
@@ -199,7 +199,7 @@ fn what_a_prune_deletes_stands_in_a_plan_that_was_there_before() {
     let world = half_forgotten();
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
     let before = world.names("");
-    block_on(report::prune(&world.host(), &options)).unwrap();
+    block_on(upkeep::prune(&world.host(), &options)).unwrap();
     let left = world.names("");
     let deleted: Vec<&String> = before.iter().filter(|name| !left.contains(name)).collect();
     assert!(

@@ -3,16 +3,15 @@
 use copal_engine::client::{ClientRecord, Role, read_chain};
 use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
 use copal_engine::keys::domain::DomainKey;
-use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::keys::owner::{KemPublic, OwnerSecret, fingerprint};
 use copal_engine::keys::secret::Secret;
 use copal_engine::manifest::Manifest;
-use copal_engine::repository::Descriptor;
+use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::request::{Headers, Request, Signatory, Terms, Unsigned};
 use ed25519_dalek::SigningKey;
 use zeroize::Zeroizing;
 
 use crate::fault::{Code, Fault};
-use crate::owner::kem_of;
 use crate::sealed;
 
 /// The holder of a signing key.
@@ -325,3 +324,19 @@ impl Client {
 const ENGINE: u8 = 0;
 const HOST: u8 = 1;
 const VERSION: u8 = 1;
+
+/// Public keys whose private keys the host holds.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct HostKeys {
+    /// Signs manifests.
+    pub manifest: Option<[u8; 32]>,
+    /// Signs requests.
+    pub request: Option<[u8; 32]>,
+}
+
+/// The owner's public key for wrapping sessions, if the descriptor is that of this owner.
+pub(crate) fn kem_of(descriptor: &Descriptor, owner: OwnerFingerprint) -> Result<KemPublic, Fault> {
+    let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or(DescriptorError::Owner)?;
+    let is_owners = fingerprint(descriptor.repository, &descriptor.owner_key, &kem) == owner;
+    if is_owners { Ok(kem) } else { Err(DescriptorError::Owner.into()) }
+}

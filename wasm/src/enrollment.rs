@@ -8,23 +8,14 @@ use copal_engine::repository::Descriptor;
 use copal_engine::request::{Headers, Request, Signatory, Terms};
 use copal_engine::time::Time;
 
-use crate::client::{Client, Signer};
+use crate::client::{Client, HostKeys, Signer, kem_of};
 use crate::fault::{Code, Fault};
-use crate::owner::{Joined, Owner, kem_of};
+use crate::owner::{Joined, Owner};
 
 /// A parsed enrollment. Its secrets are wiped when it is dropped.
 #[derive(Debug)]
 pub struct Enrollment {
     line: Line,
-}
-
-/// Public keys whose private keys the host holds.
-#[derive(Copy, Clone, Debug, Default)]
-pub struct HostKeys {
-    /// Signs manifests.
-    pub manifest: Option<[u8; 32]>,
-    /// Signs requests.
-    pub request: Option<[u8; 32]>,
 }
 
 impl Enrollment {

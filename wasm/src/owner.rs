@@ -1,9 +1,9 @@
 //! Owner: the owner's secret, opened with a passphrase or a recovery code.
 
 use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
-use copal_engine::id::{ClientId, DomainId, OwnerFingerprint, RepositoryId, SlotId};
+use copal_engine::id::{ClientId, DomainId, RepositoryId, SlotId};
 use copal_engine::keys::attempts::{Attempt, Attempts};
-use copal_engine::keys::owner::{KemPublic, OwnerSecret, TextPurpose, fingerprint};
+use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::{Slot, SlotInput, SlotKind};
 use copal_engine::layout;
@@ -11,8 +11,7 @@ use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::request::{Headers, Request, Signatory, Terms};
 use copal_engine::time::Time;
 
-use crate::client::{Client, Signer};
-use crate::enrollment::HostKeys;
+use crate::client::{Client, HostKeys, Signer, kem_of};
 use crate::fault::{Code, Fault};
 use crate::sealed;
 
@@ -181,11 +180,4 @@ impl Owner {
     fn kept_key(&self) -> Secret {
         self.secret.root().derive("browser-client", self.secret.repository().as_bytes())
     }
-}
-
-/// The owner's public key for wrapping sessions, if the descriptor is that of this owner.
-pub(crate) fn kem_of(descriptor: &Descriptor, owner: OwnerFingerprint) -> Result<KemPublic, Fault> {
-    let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or(DescriptorError::Owner)?;
-    let is_owners = fingerprint(descriptor.repository, &descriptor.owner_key, &kem) == owner;
-    if is_owners { Ok(kem) } else { Err(DescriptorError::Owner.into()) }
 }

@@ -25,7 +25,7 @@ use copal_service::ingest::{self, Scope};
 use copal_service::metrics::{self, DAMAGE, STOPS};
 use copal_service::scratch::Files;
 use copal_service::view::Parts;
-use copal_service::{policy, prune, report, view};
+use copal_service::{policy, prune, upkeep, view};
 use copal_store::Store;
 
 use self::singly::{Care, named};
@@ -268,7 +268,7 @@ impl Work {
                     None
                 });
                 let parts = policy.map_or(CHECK_PARTS, |(_, policy)| policy.check_parts());
-                metrics.checked(&wait(report::check(host, Depth::Data { part: 1, parts }, budget))?);
+                metrics.checked(&wait(upkeep::check(host, Depth::Data { part: 1, parts }, budget))?);
                 let findings = metrics.value(DAMAGE.name).unwrap_or_default() as u64;
                 if findings > 0 {
                     (self.note)(&JobNote::Damage { findings });

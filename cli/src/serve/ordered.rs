@@ -15,7 +15,7 @@ use copal_service::gateway::{Ingested, JobOrder, JobRunner, Problem, Rejection};
 use copal_service::host::Host;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, Parts};
-use copal_service::{clients, objects, prune, report};
+use copal_service::{clients, objects, prune, upkeep};
 use copal_store::reserve::{self, Reserve};
 use serde_json::{Value, json};
 
@@ -68,7 +68,7 @@ fn run(work: &Work, order: &JobOrder) -> Result<Value, Problem> {
                 json!(pruned(host, &options)?)
             }
             JobOrder::Check { parts } => {
-                json!(wait(report::check(host, JobOrder::depth(*parts), &Budget::unlimited()))?)
+                json!(wait(upkeep::check(host, JobOrder::depth(*parts), &Budget::unlimited()))?)
             }
         };
         Ok(())
@@ -113,7 +113,7 @@ pub(super) fn prune_options(descriptor: &Descriptor) -> prune::Options {
 /// Prunes, using up the reserve if the disk is full, and then refills the reserve.
 pub(super) fn pruned(host: &Host<'_>, options: &prune::Options) -> Result<prune::Report, JobError> {
     let store = Reserve::new(host.store);
-    let done = wait(report::prune(&Host { store: &store, ..*host }, options))?;
+    let done = wait(upkeep::prune(&Host { store: &store, ..*host }, options))?;
     if !options.is_dry_run {
         wait(reserve::keep(host.store, |bytes| host.entropy.fill(bytes)))?;
     }

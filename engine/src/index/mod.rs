@@ -17,7 +17,8 @@ mod write;
 pub use fold::{FoldedRun, NewMarks};
 pub use lost::{LostCopies, RunFold};
 pub use overlay::{Bits, Copied, Mark, Overlay, OverlayRun, write_overlay};
-pub use segment::{Copies, Entry, Location, Segment, SegmentBlock, SegmentEntry, SegmentError, SegmentPack};
+pub use rows::{Location, SegmentBlock, SegmentPack};
+pub use segment::{Copies, Entry, Segment, SegmentEntry, SegmentError};
 pub use sequence::Sequence;
 pub use write::{NewSegment, SegmentLimit, SegmentWriter, merge};
 

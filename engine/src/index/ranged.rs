@@ -6,9 +6,11 @@
 
 use core::ops::Range;
 
-use super::rows::{BLOCK_ROW, ENTRY, Front, HEADER, PACK_ROW, RawEntry, block_row, pack_row};
+use super::rows::{
+    BLOCK_ROW, ENTRY, Front, HEADER, PACK_ROW, RawEntry, SegmentBlock, SegmentPack, block_row, pack_row,
+};
 use super::search::Records;
-use super::segment::{SegmentBlock, SegmentError, SegmentPack};
+use super::segment::SegmentError;
 use crate::id::{ChunkId, DomainId};
 use crate::state::SegmentRecord;
 use crate::wire::DecodeError;

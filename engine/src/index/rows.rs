@@ -1,12 +1,60 @@
 //! Rows: the byte layout of a segment's header, packs, blocks and entries.
 
-use super::segment::{Location, SegmentBlock, SegmentPack};
 use crate::id::{ChunkId, DomainId, PackId};
 use crate::layout::Place;
 use crate::limits::{HEIGHT, SEGMENT_ENTRIES};
 use crate::pack::PackKind;
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
+
+/// Where a copy of a chunk or page is stored.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Location {
+    /// The pack.
+    pub pack: PackId,
+    /// The folder in which the pack is stored.
+    pub place: Place,
+    /// The pack's length in bytes.
+    pub pack_length: u64,
+    /// The table's length in bytes.
+    pub table_length: u32,
+    /// The block's offset in the pack.
+    pub offset: u32,
+    /// The block's length in bytes.
+    pub length: u32,
+    /// The item's position in the block.
+    pub ordinal: u16,
+    /// The page's height; 0 for a chunk.
+    pub height: u8,
+    /// Whether this is a page.
+    pub is_page: bool,
+}
+
+/// A pack that a segment refers to.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SegmentPack {
+    /// The pack.
+    pub id: PackId,
+    /// Its length in bytes.
+    pub length: u64,
+    /// Its table's length in bytes.
+    pub table_length: u32,
+    /// Whether it holds chunks or pages.
+    pub kind: PackKind,
+    /// The folder in which it is stored.
+    pub place: Place,
+}
+
+/// A block that a segment refers to.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct SegmentBlock {
+    /// The pack's position among the segment's packs.
+    pub pack: u32,
+    /// The block's offset in the pack.
+    pub offset: u32,
+    /// Its length in bytes.
+    pub length: u32,
+}
 
 /// A segment's header: the number of rows of each kind, and so their offsets.
 #[derive(Copy, Clone, Debug)]

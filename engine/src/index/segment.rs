@@ -2,35 +2,13 @@
 
 use core::ops::Range;
 
-use super::rows::{BLOCK_ROW, ENTRY, Front, HEADER, PACK_ROW, PAGE, RawEntry, block_row, locate, pack_row};
+use super::rows::{
+    BLOCK_ROW, ENTRY, Front, HEADER, Location, PACK_ROW, PAGE, RawEntry, SegmentBlock, SegmentPack, block_row, locate,
+    pack_row,
+};
 use super::search::{Ascending, Records};
-use crate::id::{ChunkId, DomainId, PackId};
-use crate::layout::Place;
-use crate::pack::PackKind;
+use crate::id::{ChunkId, DomainId};
 use crate::wire::DecodeError;
-
-/// Where a copy of a chunk or page is stored.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Location {
-    /// The pack.
-    pub pack: PackId,
-    /// The folder in which the pack is stored.
-    pub place: Place,
-    /// The pack's length in bytes.
-    pub pack_length: u64,
-    /// The table's length in bytes.
-    pub table_length: u32,
-    /// The block's offset in the pack.
-    pub offset: u32,
-    /// The block's length in bytes.
-    pub length: u32,
-    /// The item's position in the block.
-    pub ordinal: u16,
-    /// The page's height; 0 for a chunk.
-    pub height: u8,
-    /// Whether this is a page.
-    pub is_page: bool,
-}
 
 /// An entry of a segment.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -54,32 +32,6 @@ pub struct SegmentEntry {
     pub ordinal: u16,
     /// Whether this is a page.
     pub is_page: bool,
-}
-
-/// A pack that a segment refers to.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SegmentPack {
-    /// The pack.
-    pub id: PackId,
-    /// Its length in bytes.
-    pub length: u64,
-    /// Its table's length in bytes.
-    pub table_length: u32,
-    /// Whether it holds chunks or pages.
-    pub kind: PackKind,
-    /// The folder in which it is stored.
-    pub place: Place,
-}
-
-/// A block that a segment refers to.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct SegmentBlock {
-    /// The pack's position among the segment's packs.
-    pub pack: u32,
-    /// The block's offset in the pack.
-    pub offset: u32,
-    /// Its length in bytes.
-    pub length: u32,
 }
 
 /// The bytes are not a segment.

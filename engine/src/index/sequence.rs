@@ -6,8 +6,10 @@ use core::ops::Range;
 use sha2::{Digest, Sha256};
 
 use super::ranged::SegmentHead;
-use super::rows::{BLOCK_ROW, ENTRY, Front, HEADER, PACK_ROW, RawEntry, block_row, pack_row};
-use super::segment::{Segment, SegmentBlock, SegmentError, SegmentPack};
+use super::rows::{
+    BLOCK_ROW, ENTRY, Front, HEADER, PACK_ROW, RawEntry, SegmentBlock, SegmentPack, block_row, pack_row,
+};
+use super::segment::{Segment, SegmentError};
 use super::write::front;
 use crate::id::{ChunkId, ObjectHash};
 use crate::state::SegmentRecord;

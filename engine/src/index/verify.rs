@@ -1,7 +1,7 @@
 //! Verifies a whole segment: checks what lookups rely on, and what [`Segment::parse`] skips for speed.
 
-use super::rows::{PAGE, RawEntry};
-use super::segment::{Segment, SegmentBlock, SegmentError, SegmentPack};
+use super::rows::{PAGE, RawEntry, SegmentBlock, SegmentPack};
+use super::segment::{Segment, SegmentError};
 use crate::limits::{BLOCK_BYTES, HEIGHT, PACK_BYTES};
 use crate::pack::{PackKind, TRAILER_BYTES};
 use crate::wire::DecodeError;

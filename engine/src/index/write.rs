@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeSet, BinaryHeap};
 
-use super::rows::{BLOCK_ROW, ENTRY, HEADER, MAGIC, PACK_ROW, RawEntry, flags, locate};
-use super::segment::{Entry, Segment, SegmentBlock, SegmentPack};
+use super::rows::{BLOCK_ROW, ENTRY, HEADER, MAGIC, PACK_ROW, RawEntry, SegmentBlock, SegmentPack, flags, locate};
+use super::segment::{Entry, Segment};
 use crate::id::{ChunkId, DomainId, ObjectHash, PackId};
 use crate::layout::Place;
 use crate::limits::SEGMENT_ENTRIES;

@@ -1,11 +1,11 @@
 //! Graph: the ids of a domain and the references of its pages, as numbers in scratch storage. An id takes a few bits, a
 //! reference four bytes, a page twelve. The ids themselves stay in the segments.
 
+use core::ops::Range;
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::bits::{Bits, Ranked};
 use super::merged::{InventoryLimit, MOST, Merged, Placed};
-use super::reach::records;
 use super::shuffle::{Place, Shuffle, Sought};
 use crate::id::ChunkId;
 use crate::index::Segment;
@@ -199,3 +199,15 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
 pub(super) const NONE: u32 = u32::MAX;
 /// The number of words in a page's record before its references.
 pub(super) const HEAD: usize = 3;
+
+/// The present pages of one height, with the positions of their references.
+pub(super) fn records(level: &List<u32>) -> impl Iterator<Item = (u32, Range<usize>)> + '_ {
+    let mut at = 0;
+    let all = core::iter::from_fn(move || {
+        let start = Some(at).filter(|start| *start < level.len())?;
+        let first = start + HEAD;
+        at = first + level.get(first - 1) as usize;
+        Some((level.get(start), first..at))
+    });
+    all.filter(|(page, _)| *page != NONE)
+}

@@ -1,10 +1,8 @@
 //! Reach: follows references. A page refers only to lower ones, so pages are read once, from the highest to the lowest,
 //! in the order of their records. This needs no lookups, and only a bit of memory for each id.
 
-use core::ops::Range;
-
 use super::bits::{Bits, Ranked};
-use super::graph::{Graph, HEAD, NONE};
+use super::graph::{Graph, HEAD, records};
 use crate::id::ChunkId;
 use crate::room::{Column, List};
 
@@ -134,16 +132,4 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
 /// The present pages of one height, with their references, in the order of their records.
 fn pages(level: &List<u32>) -> impl Iterator<Item = (u32, impl Iterator<Item = u32> + '_)> + '_ {
     records(level).map(|(page, references)| (page, references.map(|at| level.get(at))))
-}
-
-/// The present pages of one height, with the positions of their references.
-pub(super) fn records(level: &List<u32>) -> impl Iterator<Item = (u32, Range<usize>)> + '_ {
-    let mut at = 0;
-    let all = core::iter::from_fn(move || {
-        let start = Some(at).filter(|start| *start < level.len())?;
-        let first = start + HEAD;
-        at = first + level.get(first - 1) as usize;
-        Some((level.get(start), first..at))
-    });
-    all.filter(|(page, _)| *page != NONE)
 }

@@ -4,15 +4,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::{DefaultHasher, Entry as Slot};
 use std::hash::BuildHasherDefault;
 
-use super::page::{Kind, PageError};
+use super::page::{Kind, PageError, VERSION};
 use crate::id::ChunkId;
 use crate::limits::{PAGE_PATH_BYTES, PATH_BYTES};
 use crate::path::TreePath;
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 use crate::wire::varint;
-
-pub(super) const VERSION: u8 = 1;
 
 /// The most bytes of a plaintext apart from its items.
 pub(super) const HEAD_ROOM: usize = 128;

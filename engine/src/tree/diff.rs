@@ -2,7 +2,8 @@
 
 use super::entry::Entry;
 use super::frontier::{Frontier, Head, WalkError};
-use super::page::{Child, VerifiedPage};
+use super::page::Child;
+use super::verified::VerifiedPage;
 use crate::id::ChunkId;
 use crate::path::TreePath;
 

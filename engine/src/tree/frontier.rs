@@ -3,7 +3,8 @@
 use std::vec::IntoIter;
 
 use super::entry::Entry;
-use super::page::{Child, PageContent, VerifiedPage};
+use super::page::{Child, PageContent};
+use super::verified::VerifiedPage;
 use crate::id::ChunkId;
 use crate::limits::HEIGHT;
 use crate::path::TreePath;

@@ -5,7 +5,8 @@ use std::vec::IntoIter;
 
 use super::entry::Piece;
 use super::frontier::WalkError;
-use super::page::{ListChild, PageContent, VerifiedPage};
+use super::page::{ListChild, PageContent};
+use super::verified::VerifiedPage;
 use crate::id::ChunkId;
 
 /// Reads a content list in order. Its memory grows only with the list's height.

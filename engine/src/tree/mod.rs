@@ -21,6 +21,7 @@ mod params;
 #[cfg(test)]
 mod tests;
 mod times;
+mod verified;
 mod walk;
 
 pub use build::{BuildError, Finished, TreeBuilder};
@@ -29,6 +30,7 @@ pub use entry::{BadEntry, Content, Entry, EntryKind, Extras, Inline, LIST_AFTER,
 pub use frontier::{LostRange, WalkError};
 pub use list::{FinishedList, ListBuilder};
 pub use list_walk::{ListStep, ListWalk};
-pub use page::{Child, ListChild, Page, PageContent, PageError, VerifiedPage, decode, verify};
+pub use page::{Child, ListChild, Page, PageContent, PageError};
 pub use params::{BadParams, TreeParams};
+pub use verified::{VerifiedPage, decode, verify};
 pub use walk::{Found, Step, TreeWalk};

@@ -4,7 +4,7 @@ use core::cmp::Ordering;
 
 use super::entry::Entry;
 use super::frontier::{Frontier, Head, LostRange, WalkError};
-use super::page::VerifiedPage;
+use super::verified::VerifiedPage;
 use crate::id::ChunkId;
 use crate::path::TreePath;
 

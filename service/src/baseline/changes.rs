@@ -10,9 +10,9 @@ use copal_engine::layout;
 use copal_engine::retention::{Lingering, SignedPolicy};
 use copal_engine::time::Time;
 
+use crate::changes::signed_change;
 use crate::error::JobError;
 use crate::host::Host;
-use crate::ingest::signed_change;
 use crate::objects;
 use crate::policy;
 use crate::view::View;

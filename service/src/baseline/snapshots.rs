@@ -6,7 +6,7 @@ use copal_engine::state::{SnapshotRecord, SnapshotState};
 use super::changes::{Changes, Step};
 use super::claims::Claims;
 use super::mends::Mends;
-use crate::ingest::apply_change;
+use crate::changes::apply_change;
 use crate::view::View;
 
 /// Compares the snapshots of a state with those of the baseline and of the claims since.

@@ -16,10 +16,10 @@ use copal_engine::repository::Descriptor;
 use copal_engine::root::{Deletion, Root};
 
 use super::{Kind, Report, hash_in};
+use crate::changes::verify_change;
 use crate::clients;
 use crate::error::JobError;
 use crate::host::Host;
-use crate::ingest::verify_change;
 use crate::objects;
 
 /// Checks every record of the store.

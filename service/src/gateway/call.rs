@@ -16,7 +16,7 @@ use super::Gateway;
 use super::bodies::{Room, Unread};
 use super::facts::{Facts, host};
 use super::memory::Refused;
-use super::problem::Problem;
+use super::problem::{Problem, busy};
 use super::rights::{Caller, House};
 use crate::host::Host;
 use crate::objects;
@@ -262,8 +262,4 @@ fn remember(gateway: &Gateway, signed: &Unverified, now: u64) -> Result<(), Prob
         }
         Refused::Busy => busy("too many requests"),
     })
-}
-
-pub(super) fn busy(detail: &str) -> Problem {
-    Problem::new("busy", StatusCode::TOO_MANY_REQUESTS, detail)
 }

@@ -6,8 +6,8 @@ use std::sync::{Mutex, PoisonError};
 
 use copal_engine::id::{ClientId, DomainId, PackId};
 
-use super::call::busy;
 use super::problem::Problem;
+use super::problem::busy;
 
 /// The allowed uploads, by domain.
 #[derive(Debug, Default)]

@@ -115,3 +115,8 @@ impl IntoResponse for Problem {
 pub const PROBLEM: &str = "copal-problem";
 /// The beginning of every problem's type.
 pub const TYPES: &str = "urn:copal:problem:";
+
+/// The caller may ask again later.
+pub(super) fn busy(detail: &str) -> Problem {
+    Problem::new("busy", StatusCode::TOO_MANY_REQUESTS, detail)
+}

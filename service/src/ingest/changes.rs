@@ -2,18 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use copal_engine::change::{Change, Operation, VerifiedChange};
-use copal_engine::client::Role;
+use copal_engine::change::Operation;
 use copal_engine::id::{ClientId, ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::retention::{Lingering, SignedPolicy};
-use copal_engine::state::{PackRecord, SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_engine::state::{PackRecord, SnapshotRecord};
 
 use super::Pass;
-use crate::clients;
+use crate::changes::{apply_change, verify_change};
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 use crate::policy;
 
@@ -130,73 +127,6 @@ impl Pass<'_> {
         }
         Ok(())
     }
-}
-
-/// The change in these bytes. None unless a full client has signed it, the owner too where that is required, and it
-/// follows the change `before`, if that is known.
-pub(crate) async fn verify_change(
-    host: &Host<'_>,
-    number: u64,
-    before: Option<ObjectHash>,
-    bytes: &[u8],
-) -> Result<Option<VerifiedChange>, JobError> {
-    let signed = signed_change(host, number, before, bytes).await?;
-    Ok(signed.filter(|(_, counts)| *counts).map(|(verified, _)| verified))
-}
-
-/// Like [`verify_change`], but also returns a revoked client's change, which may have counted before. The flag says
-/// whether it counts now.
-pub(crate) async fn signed_change(
-    host: &Host<'_>,
-    number: u64,
-    before: Option<ObjectHash>,
-    bytes: &[u8],
-) -> Result<Option<(VerifiedChange, bool)>, JobError> {
-    let Ok(client) = Change::claimed_client(bytes) else { return Ok(None) };
-    let Some(record) = clients::read(host, client).await? else { return Ok(None) };
-    let counts = record.accepts_change(number, ObjectHash::of(bytes));
-    let Some(keys) = record.keys.filter(|_| record.role == Role::Full) else { return Ok(None) };
-    let Ok(verified) = Change::verify(host.repository, &keys.manifest, client, number, bytes) else { return Ok(None) };
-    let is_vouched = verified.change.is_signed_by_owner(host.repository, &host.owner_key);
-    let follows = before.is_none_or(|before| verified.change.previous == before);
-    Ok((is_vouched && follows).then_some((verified, counts)))
-}
-
-/// Whether the client named in these bytes has signed them, so that their content is known, counting or not.
-pub(crate) async fn is_signed(host: &Host<'_>, number: u64, bytes: &[u8]) -> Result<bool, JobError> {
-    let Ok(client) = Change::claimed_client(bytes) else { return Ok(false) };
-    let keys = clients::read(host, client).await?.and_then(|record| record.keys);
-    let verify = |key: &[u8; 32]| Change::verify(host.repository, key, client, number, bytes);
-    Ok(keys.is_some_and(|keys| verify(&keys.manifest).is_ok()))
-}
-
-/// Applies an operation to one snapshot; returns whether anything changed. A pinned snapshot cannot be forgotten, and
-/// one whose root page is gone (not `is_present`) cannot be undeleted.
-pub(crate) fn apply_change(operation: &Operation, record: &mut SnapshotRecord, is_present: bool, now: Time) -> bool {
-    let before = record.clone();
-    match operation {
-        Operation::Forget(_) if record.state == SnapshotState::Kept && !record.pinned => {
-            record.state = SnapshotState::Forgotten;
-        }
-        Operation::Undelete(_) if record.state == SnapshotState::Forgotten && is_present => {
-            record.state = SnapshotState::Kept;
-        }
-        Operation::Pin(_) => record.pinned = true,
-        Operation::Unpin(_) => record.pinned = false,
-        Operation::Release { .. } => record.released = true,
-        Operation::Tag { add, remove, .. } => {
-            record.tags.retain(|tag| !remove.contains(tag));
-            record.tags.extend(add.iter().map(|(tag, _)| *tag));
-            record.tags.sort_unstable();
-            record.tags.dedup();
-        }
-        _ => {}
-    }
-    let is_changed = *record != before;
-    if record.state != before.state {
-        record.state_time = now;
-    }
-    is_changed
 }
 
 /// Changes that one root folds in at most.

@@ -12,7 +12,6 @@ mod verdict;
 mod waiting;
 
 use added::Added;
-pub(crate) use changes::{apply_change, is_signed, signed_change, verify_change};
 use receipts::write_receipts;
 pub(crate) use receipts::{receipt, write_receipt};
 use verdict::Judged;

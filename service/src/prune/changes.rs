@@ -11,8 +11,8 @@ use copal_engine::plan::Plan;
 
 use super::copies::Copies;
 use super::deletion;
-use super::domain::Part;
 use super::inventory::Inventory;
+use super::part::Part;
 use super::repack::Moved;
 use crate::commit::{Proposal, put, write_marks};
 use crate::error::JobError;

@@ -3,7 +3,7 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use copal_engine::id::{ChunkId, DomainId, PackId};
+use copal_engine::id::ChunkId;
 use copal_engine::mark::Marks;
 use copal_engine::pack::PackKind;
 use copal_engine::plan::{self, Plan, Rules, plan};
@@ -11,57 +11,15 @@ use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
 
 use super::copies::Copies;
-use super::garbage::Stored;
 use super::inventory::Inventory;
-use super::rebuilt::Rebuilt;
+use super::part::{Part, Work};
 use super::repack::move_blocks;
 use super::sabotage::sabotage;
 use super::tables::Tables;
-use super::{Live, Options, Report, Sparse, SparseBlock};
+use super::{Live, Report, Sparse, SparseBlock};
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};
-use crate::host::Host;
-use crate::trust::Standings;
-use crate::view::View;
-
-/// The inputs for one domain's part of a prune.
-pub(super) struct Part<'a> {
-    pub(super) host: &'a Host<'a>,
-    pub(super) view: &'a View,
-    pub(super) options: &'a Options,
-    pub(super) stored: &'a Stored,
-    pub(super) domain: DomainId,
-    pub(super) now: Time,
-    /// The last rebuild, whose flags are spared for a while.
-    pub(super) rebuilt: Option<Rebuilt>,
-    /// How far packs are believed.
-    pub(super) standings: &'a Standings,
-    /// The floor: how long displaced copies stay at least.
-    pub(super) floor: Duration,
-    /// Whether this is the run's first root: it frees what dies whole before anything is copied.
-    pub(super) is_first: bool,
-}
-
-/// What all domains share, and what a run carries from root to root.
-pub(super) struct Work<'a> {
-    /// Pack tables that were read.
-    pub(super) tables: &'a mut Tables,
-    /// Blocks that were copied and that no root names yet.
-    pub(super) copies: &'a mut Copies,
-    /// Packs of copies that the next root names.
-    pub(super) used: BTreeSet<PackId>,
-    /// Bytes that may still be copied for this root.
-    pub(super) allowance: u64,
-    /// Entries that may still be copied for this root.
-    pub(super) entries: u64,
-    /// Bytes that were copied.
-    pub(super) copied: &'a mut u64,
-    /// Bytes that should be copied, now or later.
-    pub(super) wanted: u64,
-    /// Whether copying was put off because other packs die whole.
-    pub(super) has_put_off: bool,
-}
 
 impl Part<'_> {
     /// Adds this domain's changes to the proposal.

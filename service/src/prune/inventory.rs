@@ -11,7 +11,7 @@ use copal_engine::pack::{PackKind, PackTable};
 use copal_engine::state::PackRecord;
 use copal_store::StoreError;
 
-use super::domain::Part;
+use super::part::Part;
 use super::tables::Tables;
 use crate::commit::Proposal;
 use crate::error::JobError;

@@ -10,8 +10,10 @@ mod inventory;
 mod kept;
 mod needed;
 mod notes;
+mod part;
 mod rebuilt;
 mod repack;
+mod roots;
 mod run;
 mod sabotage;
 mod tables;
@@ -32,8 +34,8 @@ use crate::host::Host;
 use crate::policy::{self, Guarded};
 use crate::trust::Standings;
 use crate::view::{self, Parts};
-use domain::Part;
 use kept::roots_of;
+use part::Part;
 
 /// Options of a prune.
 #[derive(Clone, Debug)]

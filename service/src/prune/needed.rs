@@ -8,7 +8,7 @@ use copal_engine::layout::{self, Prunable};
 use copal_engine::state::SegmentRecord;
 use copal_store::StoreError;
 
-use super::garbage;
+use super::roots;
 use crate::error::JobError;
 use crate::host::Host;
 use crate::objects;
@@ -35,7 +35,7 @@ pub(super) async fn needs(
     let state = &view.state;
     let segments: BTreeSet<ObjectHash> = state.segments.keys().map(|(_, hash)| *hash).collect();
     let has_runs = names.iter().any(|name| matches!(name, Prunable::Run(_)));
-    let runs = if has_runs { garbage::runs_named(host).await? } else { None };
+    let runs = if has_runs { roots::runs_named(host).await? } else { None };
     let without_record = |name: &Prunable| match name {
         Prunable::Pack(_, id) => Some(*id).filter(|id| !state.packs.contains_key(id)),
         _ => None,

@@ -12,8 +12,8 @@ use copal_engine::plan::Plan;
 use copal_store::StoreError;
 
 use super::copies::{BlockPlace, Copies};
-use super::domain::{Part, Work};
 use super::inventory::Inventory;
+use super::part::{Part, Work};
 use crate::commit::put;
 use crate::error::JobError;
 use crate::host::Host;

@@ -12,12 +12,12 @@ use copal_store::{Key, StoreError};
 
 use super::copies::Copies;
 use super::deletion::{Cleared, clear, delete_doomed, doom, doomed_by, is_superseded, record};
-use super::domain::{Part, Work};
 use super::kept::{bury, roots_of};
 use super::notes::Notes;
+use super::part::{Part, Work};
 use super::tables::Tables;
 use super::verified::Verified;
-use super::{Options, Report, garbage, rebuilt};
+use super::{Options, Report, garbage, rebuilt, roots};
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted, windows};
@@ -61,7 +61,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         Ok(()) if options.is_dry_run => Ok(run.report),
         Ok(()) if run.report.is_unfinished => Ok(run.report),
         Ok(()) => {
-            garbage::delete_old_roots(&host, &mut run.report).await?;
+            roots::delete_old_roots(&host, &mut run.report).await?;
             Ok(run.report)
         }
         Err(error) => Err(error),
@@ -195,7 +195,7 @@ impl Run<'_> {
     /// For a full disk: deletes old roots, which needs no space, and then does what needs the least space.
     async fn make_room(&mut self) -> Result<(), JobError> {
         self.is_lean = true;
-        garbage::delete_old_roots(self.host, &mut self.report).await?;
+        roots::delete_old_roots(self.host, &mut self.report).await?;
         self.go().await
     }
 
@@ -205,7 +205,7 @@ impl Run<'_> {
         if !self.options.keeps_plan || (names.is_empty() && decided.report.entries_removed == 0) {
             return Ok(());
         }
-        without_room(report::plan(self.host, view.number(), &names, Some(&decided.report)).await)
+        without_room(report::plan(self.host, view.number(), &names, Some(serde_json::json!(decided.report))).await)
     }
 
     /// Notes where the next prune continues, if this one did not finish all domains or all copying. The domains whose
@@ -306,9 +306,9 @@ impl Run<'_> {
     /// Dooms what was written for roots that did not win. If such a root was created after all (long after its number
     /// was deleted), its runs leave with it.
     async fn doom_left_over(&self, view: &View, now: Time, proposal: &mut Proposal) -> Result<(), JobError> {
-        let mut named = garbage::named_by(view);
+        let mut named = roots::named_by(view);
         for root in self.left_over.iter().map(|left| left.root).collect::<BTreeSet<_>>() {
-            match garbage::runs_of(self.host, &layout::root(root)).await? {
+            match roots::runs_of(self.host, &layout::root(root)).await? {
                 Some(runs) => named.extend(runs.into_iter().map(Prunable::Run)),
                 None => return Ok(()),
             }

@@ -17,10 +17,10 @@ use super::Report;
 use super::absence::Absence;
 use super::contents::Contents;
 use super::told::Told;
+use crate::changes::{apply_change, is_signed, verify_change};
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::host::Host;
-use crate::ingest::{apply_change, is_signed, verify_change};
 use crate::objects;
 use crate::policy;
 

@@ -8,8 +8,16 @@ use rustix::io::Errno;
 
 use super::cause;
 use super::disk::{Disk, Kind};
-use super::probe::Naming;
 use crate::{Created, Key, Op, StoreError};
+
+/// How a file system creates a name without replacing one.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Naming {
+    /// By link(2).
+    Link,
+    /// By a rename that refuses to replace, because there are no hard links.
+    Rename,
+}
 
 /// Writes and syncs the bytes below `tmp/`, gives the file its name unless that exists, and syncs the directory.
 pub(super) fn create(disk: &Disk, homes: &Homes, key: &Key, bytes: &[u8]) -> Result<Created, StoreError> {

@@ -23,9 +23,9 @@ use bytes::Bytes;
 
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 use create::Homes;
+pub use create::Naming;
 use disk::{Disk, Kind};
 pub use mapping::Unnamed;
-pub use probe::Naming;
 
 /// A store in a directory of a local or network file system.
 ///

@@ -3,18 +3,9 @@
 use std::io;
 use std::sync::Barrier;
 
-use super::create::{Trouble, put_name};
+use super::create::{Naming, Trouble, put_name};
 use super::disk::{Disk, TMP, join, random_name};
 use crate::{Op, StoreError};
-
-/// How a file system creates a name without replacing one.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Naming {
-    /// By link(2).
-    Link,
-    /// By a rename that refuses to replace, because there are no hard links.
-    Rename,
-}
 
 /// Lets several threads create the same name in several rounds. In each, exactly one may succeed, and the file must
 /// have its bytes.

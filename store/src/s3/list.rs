@@ -1,48 +1,11 @@
 //! Listing.
 
-use std::collections::VecDeque;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
-
 use aws_sdk_s3::types::Object;
 
 use super::bucket::Bucket;
+use super::places::Place;
 use super::trouble::Trouble;
 use crate::{Key, ListPage, Listed, Op, Stat, StoreError, key};
-
-/// The server's continuation tokens for listings under way, by prefix and last name.
-#[derive(Debug, Default)]
-pub(super) struct Places(Mutex<VecDeque<Noted>>);
-
-#[derive(Debug)]
-struct Noted {
-    place: Place,
-    token: String,
-    /// When it was noted: some servers resume an old listing with the objects of the time when it began.
-    at: Instant,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Place {
-    prefix: String,
-    after: String,
-}
-
-impl Places {
-    fn note(&self, place: Place, token: String) {
-        let mut places = self.0.lock().expect(PLACES_HELD);
-        places.push_back(Noted { place, token, at: Instant::now() });
-        if places.len() > PLACES_MAX {
-            places.pop_front();
-        }
-    }
-
-    fn take(&self, place: &Place) -> Option<String> {
-        let mut places = self.0.lock().expect(PLACES_HELD);
-        let at = places.iter().rposition(|noted| noted.place == *place)?;
-        places.remove(at).filter(|noted| noted.at.elapsed() < LEFT).map(|noted| noted.token)
-    }
-}
 
 impl Bucket {
     pub(super) async fn list(&self, prefix: &str, after: Option<Key>, limit: usize) -> Result<ListPage, StoreError> {
@@ -147,11 +110,6 @@ fn may_begin_a_key(prefix: &str) -> bool {
     is_begun && whole.is_none_or(|whole| whole.split('/').all(key::is_segment))
 }
 
-const PLACES_HELD: &str = "nothing panics while it holds the places";
-/// How long a token is used.
-const LEFT: Duration = Duration::from_secs(60);
-/// Listings whose tokens are kept.
-const PLACES_MAX: usize = 64;
 /// The limit of the protocol.
 const LISTED_AT_ONCE: usize = 1_000;
 

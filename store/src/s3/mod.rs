@@ -24,7 +24,9 @@ mod clock;
 mod config;
 mod get;
 mod list;
+mod lock;
 mod paced;
+mod places;
 mod presign;
 mod probe;
 mod retention;
@@ -34,7 +36,7 @@ mod worker;
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 use bucket::Bucket;
 use clock::Clock;
-use list::Places;
+use places::Places;
 use worker::Worker;
 
 pub use answer::{is_absence, of_answer};

@@ -4,13 +4,9 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-use aws_sdk_s3::operation::get_object::GetObjectOutput;
-use aws_sdk_s3::types::{ObjectLockMode, ObjectLockRetention, ObjectLockRetentionMode};
+use aws_sdk_s3::types::ObjectLockMode;
 use aws_smithy_types::DateTime;
 use aws_smithy_types::date_time::Format;
-
-use super::bucket::Bucket;
-use crate::{Key, Op, StoreError};
 
 /// The lock of new packs and manifests, in a bucket with Object Lock. Written as mode and days: `GOVERNANCE:30` or
 /// `COMPLIANCE:30`. A deletion then only hides the object; its locked version stays until the time is over.
@@ -62,7 +58,7 @@ impl Retention {
     }
 
     /// The new end of a lock that ends at `end`; `None` if at least half of the time is left.
-    fn renewed(self, end: Option<&DateTime>, now: SystemTime) -> Option<DateTime> {
+    pub(super) fn renewed(self, end: Option<&DateTime>, now: SystemTime) -> Option<DateTime> {
         let half = DateTime::from(now + Duration::from_secs(u64::from(self.days) * DAY / 2));
         end.is_none_or(|end| *end < half).then(|| self.until(now))
     }
@@ -71,57 +67,6 @@ impl Retention {
     pub(super) fn headers(self, now: SystemTime) -> [(&'static str, String); 2] {
         let until = self.until(now).fmt(Format::DateTime).expect("it is at most a hundred years ahead");
         [("x-amz-object-lock-mode", self.mode().as_str().to_owned()), ("x-amz-object-lock-retain-until-date", until)]
-    }
-}
-
-/// The lock of an existing version.
-struct Lock {
-    mode: Option<ObjectLockMode>,
-    end: Option<DateTime>,
-}
-
-impl Bucket {
-    /// Renews the lock of an object that was read, if this store does that.
-    pub(super) async fn renew_lock(&self, op: Op, key: &Key, found: &GetObjectOutput) -> Result<(), StoreError> {
-        let retention = self.config.retention(key.as_str()).filter(|_| self.config.renews_locks);
-        let Some(retention) = retention else { return Ok(()) };
-        // Renew the version that was read: the name may have been hidden meanwhile.
-        let version = found.version_id().map(str::to_owned);
-        let end = found.object_lock_retain_until_date().copied();
-        let lock = match end {
-            Some(_) => Some(Lock { mode: found.object_lock_mode().cloned(), end }),
-            // Some servers tell the lock only in an answer to HEAD.
-            None => self.lock(op, key, version.clone()).await?,
-        };
-        let now = SystemTime::now();
-        let Some(Lock { mode, end }) = lock else { return Ok(()) };
-        let Some(until) = retention.renewed(end.as_ref(), now) else { return Ok(()) };
-        // A lock in force can be extended without special rights, but its mode cannot be changed.
-        let lasts = end.is_some_and(|end| end > DateTime::from(now));
-        let mode = mode.filter(|_| lasts).unwrap_or_else(|| retention.mode());
-        let mode = ObjectLockRetentionMode::from(mode.as_str());
-        let lock = ObjectLockRetention::builder().mode(mode).retain_until_date(until).build();
-        let request = self.connection.client.put_object_retention().bucket(&self.config.bucket).key(self.name(key));
-        let request = request.set_version_id(version).retention(lock);
-        match self.answer(op, key.as_str(), self.config.patience, request.send()).await? {
-            Ok(_) => Ok(()),
-            Err(failed) if failed.status == Some(404) => Ok(()),
-            Err(failed) => Err(self.explain(failed, op, key.as_str())),
-        }
-    }
-
-    /// The lock of a version; `None` if it is gone.
-    async fn lock(&self, op: Op, key: &Key, version: Option<String>) -> Result<Option<Lock>, StoreError> {
-        let request = self.connection.client.head_object().bucket(&self.config.bucket).key(self.name(key));
-        let request = request.set_version_id(version);
-        match self.answer(op, key.as_str(), self.config.patience, request.send()).await? {
-            Ok(found) => Ok(Some(Lock {
-                mode: found.object_lock_mode().cloned(),
-                end: found.object_lock_retain_until_date().copied(),
-            })),
-            Err(failed) if failed.status == Some(404) => Ok(None),
-            Err(failed) => Err(self.explain(failed, op, key.as_str())),
-        }
     }
 }
 

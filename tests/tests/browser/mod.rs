@@ -272,7 +272,7 @@ fn an_enrolled_browser_joins_once_and_what_it_backs_up_restores() {
     browser.world.put(&layout::client(id, 1), first.sign(owner.repository(), &owner.signing_key()));
     let records = [(1, browser.world.read(&layout::client(id, 1)))];
     let enrollment = copal_wasm::enrollment::Enrollment::parse(&line.encode()).unwrap();
-    let host = copal_wasm::enrollment::HostKeys::default();
+    let host = copal_wasm::client::HostKeys::default();
     let joined = enrollment.join(&browser.descriptor, &records, Time(2), &[6; 96], host).unwrap();
     browser.world.put(&joined.key, joined.bytes);
     let records = [records[0].clone(), (2, browser.world.read(&joined.key))];

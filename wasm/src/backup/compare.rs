@@ -1,17 +1,41 @@
 //! Compare: compares files with the kept trees of this client, and decides which to read.
 
+use std::sync::Arc;
+
 use copal_engine::backup::change::{Look, Signs, is_reusable, is_unchanged};
 use copal_engine::backup::content::is_unfinished;
 use copal_engine::id::ChunkId;
 use copal_engine::index::Status;
 use copal_engine::path::TreePath;
 use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, EntryKind, Found, ListStep, ListWalk, Piece, TreeWalk, VerifiedPage};
+use copal_engine::tree::{
+    Content, Entry, EntryKind, Extras, Found, ListStep, ListWalk, Mode, Owner, Piece, TreeWalk, VerifiedPage,
+};
 
-use super::files::{FileFacts, FileKind};
 use super::{Backup, Stage};
 use crate::fault::{Code, Fault};
 use crate::kept::KeptTree;
+
+/// What a host knows about a file or directory without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FileFacts {
+    /// Its path.
+    pub path: TreePath,
+    /// Bytes of a file.
+    pub size: u64,
+    /// When its content changed.
+    pub modified: Time,
+    /// Its kind.
+    pub kind: FileKind,
+}
+
+/// The kinds that hosts can tell apart.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum FileKind {
+    File,
+    Directory,
+}
 
 /// What happens to a file.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -128,7 +152,7 @@ impl Backup {
     /// The entry of a directory: the old one, so that pages stay the same, or a new one.
     fn directory(&mut self, path: TreePath, modified: Time) -> Box<Entry> {
         let old = self.old(&path).map(|(entry, _)| entry).filter(|entry| entry.kind() == EntryKind::Directory);
-        let new = || Box::new(super::files::entry(path.clone(), DIRECTORY_MODE, modified, 0, Content::None));
+        let new = || Box::new(entry(path.clone(), DIRECTORY_MODE, modified, 0, Content::None));
         let entry = old.unwrap_or_else(new);
         self.directories.push(path);
         entry
@@ -204,3 +228,19 @@ impl Backup {
 
 pub(super) const FILE_MODE: u32 = 0o100_644;
 const DIRECTORY_MODE: u32 = 0o040_755;
+
+/// An entry with only what the host knows.
+pub(super) fn entry(path: TreePath, mode: u32, modified: Time, size: u64, content: Content) -> Entry {
+    Entry {
+        path,
+        mode: Mode::from_bits(mode).expect("files and directories are known types"),
+        owner: Arc::new(Owner::default()),
+        mtime: modified,
+        ctime: modified,
+        birth: None,
+        inode: 0,
+        size,
+        content,
+        extras: Extras::default(),
+    }
+}

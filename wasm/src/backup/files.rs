@@ -1,38 +1,14 @@
 //! Files: takes the compared files one after another, in the same order.
 
-use std::sync::Arc;
-
 use copal_engine::backup::content::FileContent;
 use copal_engine::id::ChunkId;
 use copal_engine::limits::CHUNK_BYTES;
 use copal_engine::path::TreePath;
-use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
+use copal_engine::tree::{Content, Entry, EntryKind, Piece};
 
-use super::compare::{Compared, FILE_MODE, Verdict};
+use super::compare::{Compared, FILE_MODE, FileFacts, Verdict, entry};
 use super::{Backup, Stage};
 use crate::fault::Fault;
-
-/// What a host knows about a file or directory without reading it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FileFacts {
-    /// Its path.
-    pub path: TreePath,
-    /// Bytes of a file.
-    pub size: u64,
-    /// When its content changed.
-    pub modified: Time,
-    /// Its kind.
-    pub kind: FileKind,
-}
-
-/// The kinds that hosts can tell apart.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
-pub enum FileKind {
-    File,
-    Directory,
-}
 
 /// A file whose chunks are being added.
 pub(super) struct Open {
@@ -204,21 +180,5 @@ impl Backup {
         let view = view.borrow();
         self.session.add_entry(entry, |id| view.status(domain, id).may_deduplicate())?;
         self.keep_pages()
-    }
-}
-
-/// An entry with only what the host knows.
-pub(super) fn entry(path: TreePath, mode: u32, modified: Time, size: u64, content: Content) -> Entry {
-    Entry {
-        path,
-        mode: Mode::from_bits(mode).expect("files and directories are known types"),
-        owner: Arc::new(Owner::default()),
-        mtime: modified,
-        ctime: modified,
-        birth: None,
-        inode: 0,
-        size,
-        content,
-        extras: Extras::default(),
     }
 }

@@ -24,15 +24,15 @@ use copal_engine::time::Time;
 use zeroize::Zeroizing;
 
 use crate::client::Client;
+use crate::client::kem_of;
 use crate::fault::{Code, Fault};
 use crate::kept::{KeptTree, KeptWriter};
-use crate::owner::kem_of;
 use crate::sealer::{BlockFacts, Sealer};
 use crate::view::View;
 
 pub use claim::{Claim, Claimed};
 pub use compare::Verdict;
-pub use files::{FileFacts, FileKind};
+pub use compare::{FileFacts, FileKind};
 
 /// The inputs of a backup. The host provides all random numbers and the time.
 pub struct Start {

@@ -15,8 +15,8 @@ use zeroize::Zeroizing;
 use super::convert::{
     Thrown, ToSign, count, exact, field, headers, hex, list, milliseconds, object, optional, records, time, wrong,
 };
+use crate::client::HostKeys;
 use crate::client::Signer;
-use crate::enrollment::HostKeys;
 use crate::fault::Fault;
 use crate::{client, enrollment, owner};
 

@@ -11,13 +11,21 @@ use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::secret::Secret;
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::{PackTable, TRAILER_BYTES, Trailer, parse_table};
-use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_engine::seal::{BlockKind, NONCE, SessionCipher};
 use copal_engine::tree::VerifiedPage;
 
 use super::Obstacle;
-use super::restore::Opened;
 use super::sessions::{Session, Sessions};
 use crate::view::{Read, Shared};
+
+/// A block as the host's cipher opened it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// The nonce at the beginning of the block.
+    pub nonce: [u8; NONCE],
+    /// The plaintext.
+    pub plaintext: Vec<u8>,
+}
 
 /// The place and id of a pack.
 pub(super) type PackAt = (Place, PackId);

@@ -15,9 +15,10 @@ use copal_engine::id::ChunkId;
 
 use crate::view::Read;
 
+pub use blocks::Opened;
 pub use comparison::{Changes, Comparison};
 pub use library::{Library, Snapshot};
-pub use restore::{Damage, Opened, Piece, Restore, SealedBlock, Started, Window};
+pub use restore::{Damage, Piece, Restore, SealedBlock, Started, Window};
 pub use tree::{Listing, Tree, id_of, path_of};
 
 /// Why a page or block is not available.

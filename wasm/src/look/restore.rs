@@ -23,7 +23,7 @@ use super::tree::Tree;
 use crate::fault::Fault;
 use crate::view::{Read, Shared};
 
-pub use take::{Opened, Piece, SealedBlock};
+pub use take::{Piece, SealedBlock};
 
 /// An entry that begins in a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -115,6 +115,13 @@ struct Again {
     id: ChunkId,
     targets: Vec<Target>,
     why: String,
+}
+
+impl Tree {
+    /// Plans a restore of these entries and their content; of each file at most `limit` bytes.
+    pub fn restore(&self, paths: Vec<TreePath>, limit: Option<u64>) -> Restore {
+        Restore::new(self.clone(), paths, limit)
+    }
 }
 
 impl Restore {

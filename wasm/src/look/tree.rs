@@ -9,7 +9,6 @@ use copal_engine::tree::{Entry, EntryKind, Step, TreeWalk, VerifiedPage};
 
 use super::Obstacle;
 use super::blocks::Blocks;
-use super::restore::Restore;
 use crate::fault::{Code, Fault};
 use crate::view::{Read, View};
 
@@ -139,11 +138,6 @@ impl Tree {
                 return Listing { next: last, ..listing };
             }
         }
-    }
-
-    /// Plans a restore of these entries and their content; of each file at most `limit` bytes.
-    pub fn restore(&self, paths: Vec<TreePath>, limit: Option<u64>) -> Restore {
-        Restore::new(self.clone(), paths, limit)
     }
 
     /// The next entry of a walk. Skips and records what cannot be read.

@@ -6,9 +6,9 @@ use core::ops::Range;
 use copal_engine::block::OpenBlock;
 use copal_engine::layout;
 use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead};
-use copal_engine::seal::{BlockKind, NONCE};
+use copal_engine::seal::BlockKind;
 
-use super::super::blocks::PackAt;
+use super::super::blocks::{Opened, PackAt};
 use super::{Again, Damage, Restore};
 use crate::fault::Fault;
 
@@ -32,15 +32,6 @@ pub struct SealedBlock {
     pub session: u32,
     /// The associated data.
     pub associated: Vec<u8>,
-}
-
-/// A block as the host's cipher opened it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Opened {
-    /// The nonce at the beginning of the block.
-    pub nonce: [u8; NONCE],
-    /// The plaintext.
-    pub plaintext: Vec<u8>,
 }
 
 impl Restore {

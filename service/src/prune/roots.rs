@@ -1,0 +1,96 @@
+//! Roots: those older than the kept window go, with the runs that only they name.
+
+use core::slice;
+use std::collections::{BTreeMap, BTreeSet};
+
+use copal_engine::id::ObjectHash;
+use copal_engine::layout::{self, Prunable};
+use copal_engine::root::Root;
+use copal_engine::time::Time;
+
+use super::Report;
+use crate::baseline;
+use crate::error::JobError;
+use crate::faults::windows;
+use crate::host::Host;
+use crate::objects;
+use crate::view::{self, View};
+
+/// Deletes roots outside the kept window, strictly in ascending order, each with the runs that only it names.
+pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+    let mut listed = objects::list(host.store, "roots/").await?;
+    listed.retain(|root| layout::root_number(root.key.as_str()).is_some());
+    let now = host.now().await?;
+    // Passed-over roots do not count among the roots to keep.
+    let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
+    let newest = view::newest_number(host.store).await?;
+    let passed = listed.len() - numbers.filter(|number| *number <= newest).count();
+    let old = listed.iter().skip(windows().roots_kept.saturating_add(passed));
+    let baseline = baseline::newest(host).await?.map_or(u64::MAX, |(number, _)| number);
+    let old = old.filter(|root| now.since(Time(root.stat.created.0)) >= windows().roots_age);
+    let old = old.filter(|root| layout::root_number(root.key.as_str()).is_some_and(|number| number < baseline));
+    let mut old: Vec<_> = old.collect();
+    if old.is_empty() {
+        return Ok(());
+    }
+    let mut named: BTreeMap<ObjectHash, u32> = BTreeMap::new();
+    let mut is_all_read = true;
+    for root in &listed {
+        match runs_of(host, root.key.as_str()).await? {
+            Some(runs) => runs.into_iter().for_each(|run| *named.entry(run).or_default() += 1),
+            None => is_all_read = false,
+        }
+    }
+    // The listing has the newest root first.
+    old.reverse();
+    for root in old {
+        let runs = runs_of(host, root.key.as_str()).await?.unwrap_or_default();
+        objects::delete(host.store, slice::from_ref(&root.key)).await?;
+        report.objects_deleted += 1;
+        report.bytes_deleted += root.stat.length;
+        let mut unnamed = Vec::new();
+        for run in runs {
+            let users = named.entry(run).or_default();
+            *users = users.saturating_sub(1);
+            // With an unreadable root, unnamed runs stay: they become orphans once every root can be read.
+            if *users == 0 && is_all_read {
+                unnamed.push(objects::key(layout::state(run)));
+            }
+        }
+        objects::delete(host.store, &unnamed).await?;
+        report.objects_deleted += unnamed.len() as u64;
+    }
+    Ok(())
+}
+
+/// The runs that all roots name; none if a root cannot be read.
+pub(super) async fn runs_named(host: &Host<'_>) -> Result<Option<BTreeSet<ObjectHash>>, JobError> {
+    let mut named = BTreeSet::new();
+    for root in objects::list(host.store, "roots/").await? {
+        match runs_of(host, root.key.as_str()).await? {
+            Some(runs) => named.extend(runs),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(named))
+}
+
+/// The runs and segments that the view's root names.
+pub(super) fn named_by(view: &View) -> BTreeSet<Prunable> {
+    let runs = view.root.iter().flat_map(|(root, _)| &root.runs).map(|run| run.hash);
+    let runs = runs.chain(view.state.overlays.keys().map(|(_, hash)| *hash)).map(Prunable::Run);
+    runs.chain(view.state.segments.keys().map(|(_, hash)| Prunable::Segment(*hash))).collect()
+}
+
+/// The runs that a root names; empty if the root is gone meanwhile, none if it cannot be read.
+pub(super) async fn runs_of(host: &Host<'_>, name: &str) -> Result<Option<Vec<ObjectHash>>, JobError> {
+    let Some(number) = layout::root_number(name) else { return Ok(Some(Vec::new())) };
+    let Some(bytes) = objects::read(host.store, name).await? else { return Ok(Some(Vec::new())) };
+    let Ok(root) = Root::decode(number, &bytes) else { return Ok(None) };
+    let runs = view::runs_named_by(host.store, &root).await?;
+    // Runs are deleted after their root, so unreadable runs of a deleted root do not matter.
+    if runs.is_none() && !view::is_there(host.store, number, ObjectHash::of(&bytes)).await? {
+        return Ok(Some(Vec::new()));
+    }
+    Ok(runs)
+}
