@@ -29,8 +29,6 @@ use futures::future::join;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::args::look::Narrow;
-use crate::args::spec::Which;
-use crate::pick::{Here, Intent, pick};
 use crate::reader::{BlockReader, PageReader};
 use crate::report::Failure;
 use crate::report::clients::SignerField;
@@ -210,24 +208,6 @@ impl History {
             snapshot.record.state == SnapshotState::Forgotten && !snapshot.record.partial && fits(snapshot, narrow)
         };
         self.snapshots.iter().filter(is_forgotten).collect()
-    }
-
-    /// The one snapshot that the user names; fails if none or several match.
-    pub fn find(&self, which: &Which, narrow: &Narrow, here: &Here, intent: Intent) -> Result<&Snapshot, Failure> {
-        // A snapshot that cannot be listed may be this machine's, so another host's must not stand in for it.
-        let intent = if self.problems.is_empty() { intent } else { Intent::Change };
-        pick(self.narrowed(narrow), which, narrow, here, intent).map_err(|failure| self.or_damage(failure))
-    }
-
-    /// A snapshot that is not found may be one that cannot be listed: if there are any, report the damage.
-    fn or_damage(&self, failure: Failure) -> Failure {
-        match (&failure, self.problems.first()) {
-            (Failure::NoSnapshot { .. }, Some((object, why))) => {
-                let cause = format!("{why}; {failure} of those that can be listed");
-                Failure::Damaged { object: object.clone(), cause: cause.into() }
-            }
-            _ => failure,
-        }
     }
 }
 

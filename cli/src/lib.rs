@@ -6,8 +6,10 @@
 pub mod agree;
 pub mod args;
 pub mod clock;
+pub mod credentials;
 pub mod entropy;
 pub mod exit;
+pub mod location;
 pub mod places;
 pub mod remote;
 pub mod report;
@@ -37,7 +39,6 @@ pub mod pick;
 pub mod backup;
 pub mod restore;
 pub mod dump;
-pub mod location;
 pub mod met;
 pub mod look;
 pub mod changes;

@@ -4,8 +4,6 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use crate::remote::SshAddress;
-
 /// The address of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
@@ -22,6 +20,17 @@ pub enum Location {
     Https(String),
     /// A directory on another machine, reached by ssh.
     Ssh(SshAddress),
+}
+
+/// The address of a repository that ssh reaches.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SshAddress {
+    /// `host` or `user@host`.
+    pub host: String,
+    /// The port, if not ssh's own.
+    pub port: Option<u16>,
+    /// The directory there.
+    pub path: String,
 }
 
 /// Why an address is not accepted.
@@ -127,6 +136,32 @@ impl core::fmt::Display for Location {
     }
 }
 
+impl SshAddress {
+    /// Parses what follows `ssh://`.
+    pub fn parse(rest: &str) -> Option<Self> {
+        let (authority, path) = rest.split_once('/')?;
+        let (host, port) = match authority.rsplit_once(':') {
+            Some((host, port)) => (host, Some(port.parse().ok()?)),
+            None => (authority, None),
+        };
+        // ssh would take a name that begins with a dash for an option.
+        let name = host.rsplit_once('@').map_or(host, |(_, name)| name);
+        let is_sound = |text: &str| !text.is_empty() && !text.starts_with('-') && !text.contains(char::is_whitespace);
+        let is_complete = is_sound(host) && is_sound(name) && !path.is_empty();
+        is_complete.then(|| Self { host: host.to_owned(), port, path: format!("/{path}") })
+    }
+}
+
+impl core::fmt::Display for SshAddress {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "ssh://{}", self.host)?;
+        if let Some(port) = self.port {
+            write!(f, ":{port}")?;
+        }
+        f.write_str(&self.path)
+    }
+}
+
 /// The end of the scheme in an address, if it has one.
 fn scheme_end(text: &[u8]) -> Option<usize> {
     let at = text.windows(3).position(|part| part == b"://")?;
@@ -225,6 +260,19 @@ mod tests {
             told,
             "\"s3:host/b\" is taken for a directory only if it is written \"./s3:host/b\"; did you mean s3://host/b?"
         );
+    }
+
+    #[test]
+    fn an_address_names_a_machine_and_a_directory() {
+        let parse = |text| SshAddress::parse(text);
+        let address =
+            |host: &str, port, path: &str| Some(SshAddress { host: host.to_owned(), port, path: path.to_owned() });
+        assert_eq!(parse("host/srv/backup"), address("host", None, "/srv/backup"));
+        assert_eq!(parse("me@host:2222/b"), address("me@host", Some(2222), "/b"));
+        assert_eq!(parse("me@host:2222/b").unwrap().to_string(), "ssh://me@host:2222/b");
+        for wrong in ["host", "host/", "/path", "host:x/path", "-oProxyCommand=x/path", "me@-x/path", "a b/path"] {
+            assert_eq!(parse(wrong), None, "{wrong}");
+        }
     }
 
     #[test]

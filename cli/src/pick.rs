@@ -7,7 +7,7 @@ use copal_engine::retention::Series;
 
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
-use crate::history::Snapshot;
+use crate::history::{History, Snapshot};
 use crate::report::Failure;
 use crate::report::rows::SnapshotRow;
 
@@ -34,6 +34,26 @@ pub enum Intent {
     Read,
     /// The command changes its record: `latest` is this client's own.
     Change,
+}
+
+impl History {
+    /// The one snapshot that the user names; fails if none or several match.
+    pub fn find(&self, which: &Which, narrow: &Narrow, here: &Here, intent: Intent) -> Result<&Snapshot, Failure> {
+        // A snapshot that cannot be listed may be this machine's, so another host's must not stand in for it.
+        let intent = if self.problems.is_empty() { intent } else { Intent::Change };
+        pick(self.narrowed(narrow), which, narrow, here, intent).map_err(|failure| self.or_damage(failure))
+    }
+
+    /// A snapshot that is not found may be one that cannot be listed: if there are any, report the damage.
+    fn or_damage(&self, failure: Failure) -> Failure {
+        match (&failure, self.problems.first()) {
+            (Failure::NoSnapshot { .. }, Some((object, why))) => {
+                let cause = format!("{why}; {failure} of those that can be listed");
+                Failure::Damaged { object: object.clone(), cause: cause.into() }
+            }
+            _ => failure,
+        }
+    }
 }
 
 /// Picks the snapshot that the user names from those that match the options, the oldest first. `latest` never chooses

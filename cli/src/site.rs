@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use copal_engine::id::{ClientId, PackId};
 use copal_engine::keys::owner::OwnerSecret;
+use copal_engine::limits::ADDRESS_BYTES;
 use copal_service::objects::COPIED;
 use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::cache::Cache;
@@ -209,6 +210,15 @@ impl Site {
             Location::Directory(path) => Some(path),
             _ => None,
         }
+    }
+
+    /// The repository's address as another machine may use it; empty if it is too long or not UTF-8.
+    pub fn address(&self) -> String {
+        let text = match self.directory() {
+            Some(directory) => directory.canonicalize().ok().and_then(|path| path.to_str().map(str::to_owned)),
+            None => Some(self.location.to_string()),
+        };
+        text.filter(|text| text.len() <= ADDRESS_BYTES).unwrap_or_default()
     }
 
     /// Checks whether the store can hold a repository safely.

@@ -14,6 +14,7 @@ use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::retention::age;
 use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_engine::shown;
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::state::{SnapshotRecord, SnapshotState, State};
 use copal_engine::time::Time;
@@ -21,7 +22,7 @@ use copal_engine::time::Time;
 use crate::directory::Directory;
 use crate::failure::Failure;
 use crate::report::Report;
-use crate::show::sentence;
+use crate::stamp::stamp;
 
 /// A client, as the owner has registered it.
 pub(crate) struct Signer {
@@ -99,7 +100,7 @@ impl History {
                 [only] => Ok(only),
                 several => Err(Failure::Snapshot(format!(
                     "several clients have snapshots: name one with --snapshot; the newest of each:\n  {}",
-                    several.iter().map(|snapshot| sentence(snapshot)).collect::<Vec<_>>().join("\n  ")
+                    several.iter().map(|snapshot| snapshot.sentence()).collect::<Vec<_>>().join("\n  ")
                 ))),
             };
         };
@@ -117,6 +118,39 @@ impl Signer {
         let name = owner.open_text(TextPurpose::ClientName, &record.client.0, &record.sealed_name);
         let name = name.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| record.client.to_string());
         Self { id: record.client, name, role: record.role }
+    }
+
+    /// The machine that a snapshot is from, and the client that signed it.
+    fn machine(&self, claimed: &str) -> String {
+        let machine = self.role.machine(claimed, &self.name);
+        let role = match self.role {
+            Role::Full => "full".to_owned(),
+            Role::WriteOnly if machine == claimed => "write-only".to_owned(),
+            Role::WriteOnly => format!("write-only, says it is \"{}\"", shown::text(claimed)),
+        };
+        let [machine, name] = [machine, &self.name].map(shown::text);
+        format!("{machine}  by {name} ({role})")
+    }
+}
+
+impl Snapshot {
+    /// The snapshot in one line.
+    pub(crate) fn sentence(&self) -> String {
+        let mut words = vec![self.id.to_string(), stamp(self.time)];
+        match &self.info {
+            None => {
+                words.extend(["(its description cannot be opened)".to_owned(), self.signer.machine(&self.signer.name)])
+            }
+            Some(info) => {
+                words.push(format!("{} files", info.counts.files));
+                words.push(format!("{} bytes", info.counts.bytes));
+                words.push(self.signer.machine(&info.host));
+                words.extend(info.paths.iter().map(|path| format!("/{}", shown::path(path))));
+                words.extend(Some(&info.label).filter(|label| !label.is_empty()).map(|label| shown::text(label)));
+                words.extend(info.tags.iter().map(|tag| format!("#{}", shown::text(tag))));
+            }
+        }
+        words.join("  ")
     }
 }
 

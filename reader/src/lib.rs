@@ -22,6 +22,7 @@ mod scan;
 mod secret;
 mod show;
 mod sink;
+mod stamp;
 mod state;
 mod unlock;
 
@@ -117,5 +118,5 @@ fn archive(
 }
 
 fn tell(snapshot: &Snapshot, report: &mut Report<'_>) {
-    report.note(&format!("snapshot {}", show::sentence(snapshot)));
+    report.note(&format!("snapshot {}", snapshot.sentence()));
 }

@@ -7,39 +7,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use copal_engine::backup::change::{Signs, is_reusable, is_unchanged};
 use copal_engine::id::ChunkId;
 use copal_engine::index::Status;
-use copal_engine::path::TreePath;
 use copal_engine::tree::{Content, Entry, Piece};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 
 use super::basis::Basis;
 use super::beside::{Beside, Old};
-use super::content::{Job, Part, Tools, words};
+use super::content::{Job, Tools, words};
 use super::entry::look;
-use super::outbox::Outbox;
+use super::outbox::{Item, Outbox};
 use super::{SkipKind, Trouble, TroubleKind};
 use crate::reader::{TreeError, pieces};
 use crate::scan::{ScanEvent, Scanned, Skip, source_of};
 use crate::stat::{EntryStat, FileId};
-
-/// One entry on its way to the session, in tree order.
-pub(super) enum Item {
-    /// Unchanged since the basis; with the file's identity.
-    Same(Box<Entry>, FileId),
-    /// To be made from the parts that a job sends. `old` is the entry of the basis, `is_reused` says whether its
-    /// content stays, and `cost` is what the job took of the read budget.
-    Job { path: TreePath, parts: Receiver<Part>, old: Option<Box<Entry>>, cost: u64, is_reused: bool },
-    /// Another hard link to a file that came before.
-    Link { path: TreePath, stat: EntryStat },
-    /// A problem to report.
-    Trouble(Trouble),
-}
-
-impl Item {
-    /// Bytes that the item holds of the read budget.
-    pub(super) fn cost(&self) -> u64 {
-        if let Item::Job { cost, .. } = self { *cost } else { 0 }
-    }
-}
 
 /// Compares until the scan ends.
 pub(super) struct Comparison<'a> {

@@ -1,10 +1,34 @@
-//! Outbox: sends items in batches, so that the receiver is not woken for each.
+//! Outbox: the items on their way to the session, sent in batches, so that the receiver is not woken for each.
 
 use std::mem;
 
-use crossbeam_channel::Sender;
+use copal_engine::path::TreePath;
+use copal_engine::tree::Entry;
+use crossbeam_channel::{Receiver, Sender};
 
-use super::compare::Item;
+use super::Trouble;
+use super::content::Part;
+use crate::stat::{EntryStat, FileId};
+
+/// One entry on its way to the session, in tree order.
+pub(super) enum Item {
+    /// Unchanged since the basis; with the file's identity.
+    Same(Box<Entry>, FileId),
+    /// To be made from the parts that a job sends. `old` is the entry of the basis, `is_reused` says whether its
+    /// content stays, and `cost` is what the job took of the read budget.
+    Job { path: TreePath, parts: Receiver<Part>, old: Option<Box<Entry>>, cost: u64, is_reused: bool },
+    /// Another hard link to a file that came before.
+    Link { path: TreePath, stat: EntryStat },
+    /// A problem to report.
+    Trouble(Trouble),
+}
+
+impl Item {
+    /// Bytes that the item holds of the read budget.
+    pub(super) fn cost(&self) -> u64 {
+        if let Item::Job { cost, .. } = self { *cost } else { 0 }
+    }
+}
 
 /// Items not sent yet. The sender must flush before it waits: what it waits for may depend on these items.
 pub(super) struct Outbox<'a> {
@@ -34,10 +58,10 @@ pub(super) const TOGETHER: usize = 64;
 
 #[cfg(test)]
 mod tests {
-    use crossbeam_channel::{Receiver, unbounded};
+    use crossbeam_channel::unbounded;
 
     use super::*;
-    use crate::backup::{SkipKind, Trouble, TroubleKind};
+    use crate::backup::{SkipKind, TroubleKind};
 
     fn item() -> Item {
         Item::Trouble(Trouble {

@@ -22,7 +22,6 @@ use zeroize::Zeroizing;
 
 use super::context::Context;
 use super::failure::{of_client, of_job, of_join, of_site, of_store};
-use super::opening::address;
 use crate::args::client::{Add, Client, Dedup, Join, Revoke, Role as RoleNamed};
 use crate::entropy::{random, secret};
 use crate::exit::Exit;
@@ -79,7 +78,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         owner: repository.owner.fingerprint(),
         seed: secret(),
         domain_key: (role == Role::WriteOnly).then(|| repository.owner.domain_key(domain)),
-        address: address(repository.site()),
+        address: repository.site().address(),
     };
     let id = enrollment.client;
     let record = ClientRecord {
@@ -196,7 +195,7 @@ fn join_at(
         }
     }
     let state_dir = context.places()?.state_of(enrollment.repository);
-    join(&site, enrollment, &address(&site), &state_dir).map_err(of_join)
+    join(&site, enrollment, &site.address(), &state_dir).map_err(of_join)
 }
 
 /// Reads the enrollment line from a file, from standard input or from the terminal.

@@ -10,12 +10,12 @@ use copal_service::view::{self, Parts, View};
 use copal_store::limit::Rates;
 
 use super::failure::{of_change, of_client, of_job, of_open, of_site, of_store};
-use super::opening::address;
 use crate::agree::agrees;
 use crate::args::global::Global;
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
 use crate::args::values::Size;
+use crate::credentials::Credentials;
 use crate::exit::Exit;
 use crate::history::{History, Snapshot};
 use crate::location::{BadLocation, Location};
@@ -25,7 +25,7 @@ use crate::places::{Places, this_host};
 use crate::remote::Introduction;
 use crate::report::field::Hex;
 use crate::report::{Failure, Report, human};
-use crate::repository::{Costly, Credentials, Enrolled, LocalClient, Repository};
+use crate::repository::{Costly, Enrolled, LocalClient, Repository};
 use crate::secrets::{Credential, Kind, Sources, Terminal};
 use crate::site::{Means, Site};
 use crate::verify;
@@ -161,7 +161,7 @@ impl<'a> Context<'a> {
             return Ok(Some(credentials));
         }
         // If another repository is here now, or its descriptor is lost, opening it with these credentials reports that.
-        let here = address(site);
+        let here = site.address();
         let kept = directories.iter().filter_map(|directory| Credentials::find(directory).ok().flatten());
         Ok(kept.into_iter().find(|credentials| credentials.address == here))
     }

@@ -11,6 +11,7 @@ use copal_store::StoreError;
 use crate::args::spec::SpecPath;
 use crate::backup::BackupError;
 use crate::changes::ChangeError;
+use crate::credentials::KeptError;
 use crate::dump::DumpError;
 use crate::history::Snapshot;
 use crate::materialize::WriteError;
@@ -56,15 +57,15 @@ pub(super) fn of_init(error: InitError) -> Failure {
     }
 }
 
-pub(super) fn of_client(error: ClientError) -> Failure {
-    match error {
+pub(super) fn of_client(error: impl Into<ClientError>) -> Failure {
+    match error.into() {
         ClientError::Revoked(client) => Failure::Revoked { client: Hex(client).short() },
         ClientError::WriteOnly => Failure::WriteOnly,
         ClientError::Place(error) => Failure::Place(error),
         ClientError::Store(error) => of_store(error),
         ClientError::Job(error) => of_job(error),
-        ClientError::File { path, source } => Failure::io("read", path, source),
-        ClientError::Damaged(path) => Failure::ClientKeys { path },
+        ClientError::Kept(KeptError::File { path, source }) => Failure::io("read", path, source),
+        ClientError::Kept(KeptError::Damaged(path)) => Failure::ClientKeys { path },
         ClientError::NoDescriptor => no_descriptor(),
         error @ ClientError::Record(id) => Failure::Damaged { object: format!("clients/{id}"), cause: error.into() },
     }

@@ -3,14 +3,13 @@
 use std::path::PathBuf;
 
 use copal_engine::id::RepositoryId;
-
-use copal_engine::limits::ADDRESS_BYTES;
 use copal_store::Store;
 
 use super::context::{CLIENTS, Context};
 use super::failure::of_client;
+use crate::credentials::Credentials;
 use crate::report::Failure;
-use crate::repository::{Access, Credentials, Enrolled, LocalClient, Repository};
+use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::secrets::Credential;
 use crate::site::Site;
 
@@ -75,13 +74,4 @@ impl Opened {
             }
         })
     }
-}
-
-/// The repository's address as another machine may use it; empty if it is too long or not UTF-8.
-pub(super) fn address(site: &Site) -> String {
-    let text = match site.directory() {
-        Some(directory) => directory.canonicalize().ok().and_then(|path| path.to_str().map(str::to_owned)),
-        None => Some(site.location().to_string()),
-    };
-    text.filter(|text| text.len() <= ADDRESS_BYTES).unwrap_or_default()
 }

@@ -3,6 +3,7 @@
 //! Every call names its object by an open directory and one name in it. Directories below the target are opened without
 //! following links, so neither a hostile tree nor an existing link in the target leads out of it.
 
+mod copy;
 mod directory;
 mod file;
 mod later;

@@ -1,8 +1,9 @@
-//! Object: an entry of the target whose metadata is set, through an open file or through its name in an open directory.
+//! Object: an entry of the target, named by an open directory and one name, or open itself.
 
-use std::ffi::CStr;
+use std::ffi::{CStr, CString};
 use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use rustix::fs::{
     AtFlags, CWD, Gid, Mode, OFlags, Timestamps, Uid, XattrFlags, chmodat, chownat, fchmod, fchown, flistxattr,
@@ -10,9 +11,15 @@ use rustix::fs::{
 };
 use rustix::io::{Errno, Result};
 
-use super::target::At;
+use super::directory::Directory;
 
-/// How to call the system. No call follows a link.
+/// The place of an entry: an open directory and a name in it. The top directory is `.` in itself.
+pub(super) struct At {
+    pub(super) directory: Arc<Directory>,
+    pub(super) name: CString,
+}
+
+/// An entry whose metadata is set: how to call the system. No call follows a link.
 pub(super) enum Object<'o> {
     /// An open file.
     Open(BorrowedFd<'o>),

@@ -6,7 +6,8 @@ use copal_engine::path::TreePath;
 use copal_engine::time::Time;
 use rustix::fs::{FileType, readlinkat};
 
-use super::target::{At, Target};
+use super::object::At;
+use super::target::Target;
 use super::{Overwrite, WriteError};
 use crate::stat::EntryStat;
 

@@ -1,19 +1,20 @@
 //! Target: the directory that is restored into, and operations on entries below it.
 
 use std::ffi::{CString, OsStr};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use copal_engine::path::TreePath;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, linkat, mkdirat, mknodat, openat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
-use super::directory::{Directories, Directory};
+use super::directory::Directories;
 use super::file::TargetFile;
-use super::object::Object;
+use super::object::{At, Object};
 use super::shortfalls::{Lack, Power, Shortfalls};
 use super::{Overwrite, Powers, TargetOptions, WriteError};
 use crate::stat::{EntryStat, FileId};
@@ -46,12 +47,6 @@ pub enum Removal {
     Done,
     /// The directory is not empty and was left.
     NotEmpty,
-}
-
-/// The place of an entry: an open directory and a name in it. The top directory is `.` in itself.
-pub(super) struct At {
-    pub(super) directory: Arc<Directory>,
-    pub(super) name: CString,
 }
 
 impl Target {
@@ -135,6 +130,16 @@ impl Target {
             FileType::RegularFile => Ok(TargetFile::new(path.clone(), file.into(), None)),
             _ => Err(WriteError::InTheWay { path: path.clone() }),
         }
+    }
+
+    /// Opens a restored file to read it again.
+    pub fn open_to_read(&self, path: &TreePath) -> Result<File, WriteError> {
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let open = || -> io::Result<File> {
+            let at = self.at(path)?;
+            Ok(openat(&at.directory, &at.name, flags, Mode::empty())?.into())
+        };
+        open().map_err(|error| WriteError::io("read", path, error))
     }
 
     /// Makes a symbolic link with any target.

@@ -10,7 +10,7 @@ use ed25519_dalek::SigningKey;
 
 use super::orders::ORDERED;
 use super::problem::Asked;
-use crate::repository::kept_request_key;
+use crate::credentials;
 
 /// What the client of a gateway must know about its machine.
 #[derive(Clone, Debug)]
@@ -79,7 +79,8 @@ impl Identity {
             && !known.is_unknown
             && let Some(state) = &known.state
         {
-            known.client = kept_request_key(&state.join(repository.to_string()));
+            let kept = credentials::of_client(&state.join(repository.to_string()));
+            known.client = kept.map(|(client, keys)| (client, keys.request_key()));
         }
         let is_owners = matches!(asked.op, Op::Create | Op::Delete)
             && ["copal/", "keys/", "clients/", "reader/", ORDERED].iter().any(|start| asked.key.starts_with(start));

@@ -29,6 +29,7 @@ use serde_json::json;
 
 use crate::clock;
 use crate::entropy::random;
+use crate::location::SshAddress;
 use identity::Identity;
 use problem::{Asked, of_reply, of_wire};
 use reply::{Answerer, Question, Reply, object_most};
@@ -36,7 +37,6 @@ use wire::Wire;
 
 pub use identity::Introduction;
 pub use orders::OrderError;
-pub use pipe::SshAddress;
 pub(crate) use pipe::{CONNECTION_WINDOW, STREAM_WINDOW};
 
 /// A store behind a gateway.
@@ -130,7 +130,7 @@ impl GatewayStore {
             None if reply.status == StatusCode::NOT_FOUND => return Err(asked.io(NO_GATEWAY)),
             _ => {}
         }
-        let answer: Answer = reply.json(&asked)?;
+        let answer: Answer = asked.json(&reply)?;
         let repository = RepositoryId::from_hex(&answer.repository).map_err(|error| asked.io(error))?;
         let about = Arc::new(About { repository, is_presigned: answer.transfers == "presigned" });
         *self.repository.lock().unwrap_or_else(PoisonError::into_inner) = Some(about.clone());
@@ -208,7 +208,7 @@ impl GatewayStore {
         let sha256 = ObjectHash(Request::digest(&bytes)).to_string();
         let batch = json!({ "objects": [{ "key": key.as_str(), "length": bytes.len(), "sha256": sha256 }] });
         let question = Question::new(Method::POST, "/v1/uploads").sending(batch.to_string().into());
-        let uploads: Uploads = self.ask(asked, question).await?.json(asked)?;
+        let uploads: Uploads = asked.json(&self.ask(asked, question).await?)?;
         let upload = uploads.objects.into_iter().next().ok_or_else(|| asked.io("the gateway names no address"))?;
         let method = Method::from_bytes(upload.method.as_bytes()).map_err(|error| asked.io(error))?;
         let mut question = Question::elsewhere(method, upload.url).sending(bytes);
@@ -293,7 +293,7 @@ impl Store for GatewayStore {
         if reply.problem().as_deref() == Some("no-repository") {
             return Ok(ListPage { objects: Vec::new(), more: false });
         }
-        let page: Page = reply.json(&asked)?;
+        let page: Page = asked.json(&reply)?;
         let mut objects = Vec::with_capacity(page.objects.len().min(LIST_MOST));
         for object in page.objects {
             let created = StoreTime(object.created.parse().map_err(|error| asked.io(error))?);
@@ -316,7 +316,7 @@ impl Store for GatewayStore {
         }
         let asked = Asked { op: Op::Now, key: "" };
         let reply = self.ask(&asked, Question::new(Method::GET, "/v1/time")).await?;
-        let answer: Answer = reply.json(&asked)?;
+        let answer: Answer = asked.json(&reply)?;
         Ok(StoreTime(answer.now.parse().map_err(|error| asked.io(error))?))
     }
 

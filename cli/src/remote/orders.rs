@@ -62,7 +62,7 @@ impl GatewayStore {
         let body: Value = serde_json::from_slice(&reply.bytes).unwrap_or_default();
         let said = |field: &str| body[field].as_str().unwrap_or_default().to_owned();
         Err(match reply.problem().as_deref() {
-            None => return Ok(reply.json(&asked)?),
+            None => return Ok(asked.json(&reply)?),
             Some("not-here") => OrderError::Closed,
             Some("not-found") => OrderError::Old,
             Some("no-repository") => OrderError::NoRepository,

@@ -6,10 +6,10 @@ use std::time::Duration;
 use axum::http::StatusCode;
 use copal_store::s3::of_answer;
 use copal_store::{Op, StoreError};
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::reply::{Answerer, Reply};
-use super::wire::WireError;
+use super::reply::{Answerer, Reply, WireError};
 
 /// What a request asked for, to name it in an error.
 #[derive(Copy, Clone, Debug)]
@@ -19,6 +19,14 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
+    /// Parses the answer as JSON.
+    pub(super) fn json<T: DeserializeOwned>(&self, reply: &Reply) -> Result<T, StoreError> {
+        if !reply.status.is_success() {
+            return Err(of_reply(self, reply));
+        }
+        serde_json::from_slice(&reply.bytes).map_err(|error| self.io(error))
+    }
+
     pub(super) fn io(&self, source: impl Into<Box<dyn Error + Send + Sync>>) -> StoreError {
         StoreError::Io { op: self.op, key: self.key.to_owned(), source: source.into() }
     }

@@ -10,15 +10,11 @@ use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCod
 use bytes::{Bytes, BytesMut};
 use copal_engine::limits::PACK_BYTES;
 use copal_service::gateway::{PROBLEM, TYPES};
+use copal_store::Key;
 use copal_store::s3::is_absence;
-use copal_store::{Key, StoreError};
 use http_body_util::BodyExt;
 use hyper::body::Body;
-use serde::de::DeserializeOwned;
 use serde_json::Value;
-
-use super::problem::{Asked, of_reply};
-use super::wire::{WireError, words};
 
 /// Answers the request. The meaning of a status depends on it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -47,6 +43,13 @@ pub(super) struct Reply {
     pub(super) status: StatusCode,
     pub(super) headers: HeaderMap,
     pub(super) bytes: Bytes,
+}
+
+/// A request got no answer. `may_pass` says whether a retry may help.
+#[derive(Debug)]
+pub(super) struct WireError {
+    pub(super) may_pass: bool,
+    pub(super) source: Box<dyn Error + Send + Sync>,
 }
 
 impl Question {
@@ -149,14 +152,28 @@ impl Reply {
                 Answerer::Store => is_absence(&self.bytes),
             }
     }
+}
 
-    /// Parses the answer as JSON.
-    pub(super) fn json<T: DeserializeOwned>(&self, asked: &Asked<'_>) -> Result<T, StoreError> {
-        if !self.status.is_success() {
-            return Err(of_reply(asked, self));
-        }
-        serde_json::from_slice(&self.bytes).map_err(|error| asked.io(error))
+impl WireError {
+    /// Nothing arrived for `patience`.
+    pub(super) fn silence(patience: Duration) -> Self {
+        Self { may_pass: true, source: format!("no answer for {} s", patience.as_secs()).into() }
     }
+}
+
+/// An error with its causes, each once. Leaves out addresses, which may hold signatures of a store.
+pub(super) fn words(error: &dyn Error) -> String {
+    let mut words = Vec::new();
+    let mut cause: Option<&dyn Error> = Some(error);
+    while let Some(at) = cause {
+        let text = at.to_string();
+        let text = text.split(" for url (").next().unwrap_or_default().to_owned();
+        if !words.iter().any(|said: &String| said.contains(&text)) {
+            words.push(text);
+        }
+        cause = at.source();
+    }
+    words.join(": ")
 }
 
 /// Most bytes that the object of this name may have.

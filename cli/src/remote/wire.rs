@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::pipe::{Pipe, SshAddress};
-use super::reply::{Question, Reply};
+use super::pipe::Pipe;
+use super::reply::{Question, Reply, WireError, words};
 use super::runtime;
+use crate::location::SshAddress;
 
 /// The connection to a gateway.
 pub(super) enum Wire {
@@ -25,20 +26,6 @@ pub(super) struct Web {
     has_answered: AtomicBool,
     /// The longest silence before a request fails.
     patience: Duration,
-}
-
-/// A request got no answer. `may_pass` says whether a retry may help.
-#[derive(Debug)]
-pub(super) struct WireError {
-    pub(super) may_pass: bool,
-    pub(super) source: Box<dyn Error + Send + Sync>,
-}
-
-impl WireError {
-    /// Nothing arrived for `patience`.
-    pub(super) fn silence(patience: Duration) -> Self {
-        Self { may_pass: true, source: format!("no answer for {} s", patience.as_secs()).into() }
-    }
 }
 
 impl Wire {
@@ -161,21 +148,6 @@ fn is_about_certificates(error: &reqwest::Error) -> bool {
 fn is_of_tls(error: &(dyn Error + 'static)) -> bool {
     let wrapped = error.downcast_ref::<io::Error>().and_then(io::Error::get_ref);
     error.is::<rustls::Error>() || wrapped.is_some_and(|wrapped| is_of_tls(wrapped))
-}
-
-/// An error with its causes, each once. Leaves out addresses, which may hold signatures of a store.
-pub(super) fn words(error: &dyn Error) -> String {
-    let mut words = Vec::new();
-    let mut cause: Option<&dyn Error> = Some(error);
-    while let Some(at) = cause {
-        let text = at.to_string();
-        let text = text.split(" for url (").next().unwrap_or_default().to_owned();
-        if !words.iter().any(|said: &String| said.contains(&text)) {
-            words.push(text);
-        }
-        cause = at.source();
-    }
-    words.join(": ")
 }
 
 const CONNECT: Duration = Duration::from_secs(10);

@@ -16,11 +16,11 @@ use copal_service::host::Host;
 use copal_service::{clients, objects};
 use copal_store::{Created, Store, StoreError};
 
-use super::client::{self, KEYS};
 use super::enrolled::owners_kem;
-use super::{ClientError, Credentials, list_descriptors};
+use super::list_descriptors;
+use crate::credentials::{self, Credentials, KeptError};
 use crate::entropy::{SystemEntropy, secret};
-use crate::places::{PlaceError, create_private_dir, write_private};
+use crate::places::PlaceError;
 use crate::site::Site;
 use crate::wait::wait;
 
@@ -53,7 +53,7 @@ pub enum JoinError {
     AlreadyClient,
     /// This machine's keys cannot be read.
     #[error(transparent)]
-    Client(#[from] ClientError),
+    Client(#[from] KeptError),
     /// This machine's keys cannot be written.
     #[error(transparent)]
     Place(#[from] PlaceError),
@@ -125,7 +125,7 @@ fn finished(record: &ClientRecord, kept: Option<&ClientKeys>) -> Result<Option<C
 /// The keys that an interrupted run has written for this enrollment.
 fn kept(enrollment: &Enrollment, state_dir: &Path) -> Result<Option<ClientKeys>, JoinError> {
     let write_only = Credentials::find(state_dir)?.map(|kept| (kept.client, kept.keys, Role::WriteOnly));
-    let full = client::kept(&state_dir.join(KEYS))?.map(|(id, keys)| (id, keys, Role::Full));
+    let full = credentials::of_full_client(state_dir)?.map(|(id, keys)| (id, keys, Role::Full));
     match write_only.or(full) {
         None => Ok(None),
         Some((id, keys, role)) if (id, role) == (enrollment.client, enrollment.role()) => Ok(Some(keys)),
@@ -147,10 +147,7 @@ fn keep(enrollment: &Enrollment, address: &str, state_dir: &Path) -> Result<Clie
             address: address.to_owned(),
         }
         .keep(state_dir)?,
-        None => {
-            create_private_dir(state_dir)?;
-            write_private(&state_dir.join(KEYS), &client::encode(enrollment.client, &keys))?;
-        }
+        None => credentials::keep_full_client(state_dir, enrollment.client, &keys)?,
     }
     Ok(keys)
 }
@@ -158,9 +155,6 @@ fn keep(enrollment: &Enrollment, address: &str, state_dir: &Path) -> Result<Clie
 fn discard(role: Role, state_dir: &Path) -> Result<(), PlaceError> {
     match role {
         Role::WriteOnly => Credentials::drop_from(state_dir),
-        Role::Full => {
-            let path = state_dir.join(KEYS);
-            std::fs::remove_file(&path).map_err(|cause| PlaceError::Refused { path, cause })
-        }
+        Role::Full => credentials::drop_full_client(state_dir),
     }
 }

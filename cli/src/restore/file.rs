@@ -1,8 +1,7 @@
 //! File: a regular file during its restore, from its first chunk to its metadata.
 
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use copal_engine::path::TreePath;
 use copal_engine::restore::extents::Extents;
@@ -10,6 +9,7 @@ use copal_engine::time::Time;
 use copal_engine::tree::{Content, Entry, Inline, Owner};
 
 use super::RestoreError;
+use super::handle::Handle;
 use super::work::Work;
 use crate::materialize::{Metadata, Target, TargetFile, WriteError};
 use crate::read::Xattr;
@@ -32,20 +32,10 @@ pub(super) struct Restoring {
     is_one_piece: bool,
     /// Whether another entry is in its place, to be removed when the first bytes are ready.
     replaces: bool,
-    handle: Mutex<Handle>,
+    handle: Arc<Mutex<Handle>>,
     /// Pieces still to write, plus one until all pieces have been added.
     left: AtomicU64,
     is_named: AtomicBool,
-}
-
-enum Handle {
-    None,
-    Open(Arc<TargetFile>),
-    /// Created, and closed to save file descriptors.
-    Closed,
-    /// It could not be created.
-    Failed,
-    Finished,
 }
 
 impl Kept {
@@ -77,7 +67,7 @@ impl Restoring {
             extents: Extents::of(entry),
             kept: Kept::of(entry),
             replaces,
-            handle: Mutex::new(Handle::None),
+            handle: Arc::default(),
             left: AtomicU64::new(1),
             is_named: AtomicBool::new(false),
         })
@@ -94,21 +84,16 @@ impl Restoring {
     }
 
     /// Writes a piece of the content.
-    pub(super) fn write(self: &Arc<Self>, work: &Work<'_>, target: &Target, offset: u64, bytes: &[u8]) {
+    pub(super) fn write(&self, work: &Work<'_>, target: &Target, offset: u64, bytes: &[u8]) {
         self.write_parts(work, target, self.extents.parts(offset, bytes));
     }
 
     /// Writes content that is stored inside the entry.
-    pub(super) fn write_inline(self: &Arc<Self>, work: &Work<'_>, target: &Target, content: &Inline) {
+    pub(super) fn write_inline(&self, work: &Work<'_>, target: &Target, content: &Inline) {
         self.write_parts(work, target, self.extents.inline(content));
     }
 
-    fn write_parts<'b>(
-        self: &Arc<Self>,
-        work: &Work<'_>,
-        target: &Target,
-        parts: impl Iterator<Item = (u64, &'b [u8])>,
-    ) {
+    fn write_parts<'b>(&self, work: &Work<'_>, target: &Target, parts: impl Iterator<Item = (u64, &'b [u8])>) {
         let mut parts = parts.peekable();
         if parts.peek().is_none() {
             return;
@@ -150,7 +135,7 @@ impl Restoring {
     }
 
     /// Ends one piece, or the adding of pieces; the last call finishes the file.
-    pub(super) fn release(self: &Arc<Self>, work: &Work<'_>, target: &Target) {
+    pub(super) fn release(&self, work: &Work<'_>, target: &Target) {
         if self.left.fetch_sub(1, Ordering::AcqRel) == 1
             && !work.is_over()
             && let Err(error) = self.finish(work, target)
@@ -159,7 +144,7 @@ impl Restoring {
         }
     }
 
-    fn finish(self: &Arc<Self>, work: &Work<'_>, target: &Target) -> Result<(), WriteError> {
+    fn finish(&self, work: &Work<'_>, target: &Target) -> Result<(), WriteError> {
         let is_whole = !self.is_named();
         // If no chunk of a file is readable, leave the existing target file alone.
         if !is_whole && matches!(*self.lock(), Handle::None) {
@@ -180,7 +165,7 @@ impl Restoring {
     }
 
     /// The open file, created if necessary; `None` if that failed before.
-    fn opened(self: &Arc<Self>, work: &Work<'_>, target: &Target) -> Result<Option<Arc<TargetFile>>, WriteError> {
+    fn opened(&self, work: &Work<'_>, target: &Target) -> Result<Option<Arc<TargetFile>>, WriteError> {
         let mut handle = self.lock();
         let opened = match &*handle {
             Handle::Open(file) => return Ok(Some(file.clone())),
@@ -194,7 +179,7 @@ impl Restoring {
                 *handle = Handle::Open(file.clone());
                 drop(handle);
                 if !self.is_one_piece {
-                    work.open_files.add(self);
+                    work.open_files.add(&self.handle);
                 }
                 Ok(Some(file))
             }
@@ -225,36 +210,7 @@ impl Restoring {
         }
     }
 
-    fn close(&self) {
-        let mut handle = self.lock();
-        if matches!(*handle, Handle::Open(_)) {
-            *handle = Handle::Closed;
-        }
-    }
-
     fn lock(&self) -> MutexGuard<'_, Handle> {
         self.handle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
-
-/// Open files that wait for more pieces, oldest first.
-#[derive(Default)]
-pub(super) struct OpenFiles {
-    files: Mutex<VecDeque<Weak<Restoring>>>,
-}
-
-impl OpenFiles {
-    /// Keeps a file open and closes the oldest if there are too many.
-    fn add(&self, file: &Arc<Restoring>) {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        files.push_back(Arc::downgrade(file));
-        let eldest = if files.len() > OPEN { files.pop_front() } else { None };
-        drop(files);
-        if let Some(eldest) = eldest.and_then(|eldest| eldest.upgrade()) {
-            eldest.close();
-        }
-    }
-}
-
-/// Most files kept open.
-const OPEN: usize = 256;

@@ -6,6 +6,7 @@
 mod fetch;
 mod file;
 mod gather;
+mod handle;
 mod links;
 mod owners;
 mod scope;

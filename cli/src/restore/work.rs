@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use copal_engine::path::TreePath;
 use copal_engine::tree::LostRange;
 
-use super::file::OpenFiles;
+use super::handle::OpenFiles;
 use super::{Event, Request, RestoreError};
 use crate::materialize::{Target, WriteError};
 use crate::report::progress::Progress;

@@ -1,9 +1,6 @@
 //! Jobs: ingests when something has arrived; runs expire, compact, prune and check on a schedule. The process may be
 //! killed at any point: the next run goes on.
 
-#[path = "singly.rs"]
-mod singly;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,30 +9,24 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
-use copal_engine::receipt::{IngestBy, Outcome};
-use copal_engine::repository::Descriptor;
+use copal_engine::receipt::IngestBy;
 use copal_service::budget::Budget;
 use copal_service::check::{self, Depth};
 use copal_service::compact::compact_until;
-use copal_service::error::JobError;
 use copal_service::expire::expire_until;
-use copal_service::gateway::{Arrival, JobRunner, read_facts};
-use copal_service::host::Host;
-use copal_service::ingest::{self, Scope};
-use copal_service::metrics::{self, DAMAGE, STOPS};
-use copal_service::scratch::Files;
+use copal_service::gateway::{Arrival, JobRunner};
+use copal_service::metrics::DAMAGE;
 use copal_service::view::Parts;
 use copal_service::{policy, prune, upkeep, view};
 use copal_store::Store;
 
-use self::singly::{Care, named};
 use super::metrics::Metrics;
 use super::note::JobNote;
 use super::ordered::{Ordered, prune_options, pruned};
-use super::watch::{Stopped, Watch};
+use super::singly::Care;
+use super::watch::Watch;
+use super::work::{Indexes, Work};
 use crate::args::serve::Serve;
-use crate::entropy::SystemEntropy;
-use crate::site::of_a_run;
 use crate::wait::wait;
 
 /// The threads that run jobs.
@@ -45,16 +36,6 @@ pub(super) struct Jobs {
     work: Work,
     ending: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// What the jobs need.
-#[derive(Clone)]
-pub(super) struct Work {
-    store: Arc<dyn Store>,
-    owner: Option<OwnerFingerprint>,
-    metrics: Arc<Metrics>,
-    watch: Watch,
-    note: Arc<dyn Fn(&JobNote) + Send + Sync>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -74,14 +55,6 @@ impl Upkeep {
             Self::Check => "check",
         }
     }
-}
-
-/// How a job reads indexes.
-pub(super) enum Indexes {
-    /// Piece by piece, or one part after the other.
-    Pieces,
-    /// A whole domain at a time. For a far (remote) store the index is copied to temporary files.
-    Whole,
 }
 
 impl Jobs {
@@ -185,20 +158,6 @@ impl Work {
         }
     }
 
-    fn ingest(&self, scope: Scope<'_>) -> Result<(), Stopped> {
-        // Clients of a gateway leave ingest to this process, even if clients with direct access ingest themselves.
-        self.run("ingest", &named(scope), Indexes::Pieces, |host, _, metrics| {
-            let done = wait(ingest::work(host, IngestBy::Service, scope, &|_| false))?;
-            metrics.decided(&done.receipts, done.refused.len());
-            for receipt in done.receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected) {
-                let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
-                let why = words.collect::<Vec<_>>().join("; ");
-                (self.note)(&JobNote::Rejected { client: receipt.client, number: receipt.number, why });
-            }
-            Ok(())
-        })
-    }
-
     /// Runs each job of the plan when it is due, and checks packs as soon as a client suspects them.
     fn keep_up(&self, plan: &[(Upkeep, Duration)], suspected: &Receiver<Vec<PackId>>, ending: &Arc<AtomicBool>) {
         let asked = ending.clone();
@@ -276,62 +235,6 @@ impl Work {
                 Ok(())
             }),
         };
-    }
-
-    /// What a job was working on when an earlier process was killed.
-    fn killed(&self, job: &'static str) -> Option<String> {
-        let what = self.watch.killed(job)?;
-        self.metrics.take(job, metrics::Metrics::default().count(STOPS, 1));
-        (self.note)(&JobNote::Killed { job });
-        Some(what)
-    }
-
-    /// Runs a job with the repository as its descriptor says now. `what` names the work, for [`Watch`]. Does nothing
-    /// without a repository.
-    fn run(
-        &self,
-        job: &'static str,
-        what: &str,
-        indexes: Indexes,
-        act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
-    ) -> Result<(), Stopped> {
-        let done = self.run_silently(job, what, indexes, act);
-        if let Err(stopped) = &done {
-            (self.note)(&JobNote::Failed { job, why: stopped.to_string() });
-        }
-        done
-    }
-
-    /// Like [`Self::run`], but the caller reports the failure.
-    pub(super) fn run_silently(
-        &self,
-        job: &'static str,
-        what: &str,
-        indexes: Indexes,
-        act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
-    ) -> Result<(), Stopped> {
-        let store = match indexes {
-            Indexes::Whole if self.store.is_far() => of_a_run(&self.store),
-            Indexes::Whole | Indexes::Pieces => self.store.clone(),
-        };
-        let started = Instant::now();
-        let mut metrics = metrics::Metrics::default();
-        let done = self.watch.run(job, what, || {
-            let Some(facts) = wait(read_facts(store.as_ref(), self.owner))? else { return Ok(()) };
-            let descriptor = &facts.descriptor;
-            let host = Host {
-                store: store.as_ref(),
-                entropy: &SystemEntropy,
-                scratch: &Files::default(),
-                repository: descriptor.repository,
-                owner_key: descriptor.owner_key,
-            };
-            act(&host, descriptor, &mut metrics)
-        });
-        metrics.ended(done.is_err(), started.elapsed());
-        metrics.count(STOPS, matches!(done, Err(Stopped::Panicked(_))).into());
-        self.metrics.take(job, &metrics);
-        done
     }
 }
 

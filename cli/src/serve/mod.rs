@@ -12,10 +12,12 @@ mod ordered;
 mod page;
 mod pin;
 mod presign;
+mod singly;
 mod stdio;
 mod tls;
 mod unmade;
 mod watch;
+mod work;
 
 use std::io;
 use std::path::PathBuf;

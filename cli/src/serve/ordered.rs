@@ -19,8 +19,8 @@ use copal_service::{clients, objects, prune, upkeep};
 use copal_store::reserve::{self, Reserve};
 use serde_json::{Value, json};
 
-use super::jobs::{Indexes, Work};
 use super::watch::Stopped;
+use super::work::{Indexes, Work};
 use crate::wait::wait;
 
 /// Runs ordered jobs.

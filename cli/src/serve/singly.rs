@@ -5,13 +5,15 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use copal_engine::id::ClientId;
+use copal_engine::receipt::{IngestBy, Outcome};
 use copal_service::clients;
 use copal_service::error::JobError;
-use copal_service::ingest::Scope;
+use copal_service::ingest::{self, Scope};
 use copal_service::view::{self, Parts};
 
-use super::{Indexes, JobNote, Work};
-use crate::serve::watch::Stopped;
+use super::note::JobNote;
+use super::watch::Stopped;
+use super::work::{Indexes, Work};
 use crate::wait::wait;
 
 /// Which clients ingest takes separately or skips.
@@ -72,6 +74,20 @@ impl Work {
         care.is_single &= wanted.is_some();
     }
 
+    fn ingest(&self, scope: Scope<'_>) -> Result<(), Stopped> {
+        // Clients of a gateway leave ingest to this process, even if clients with direct access ingest themselves.
+        self.run("ingest", &named(scope), Indexes::Pieces, |host, _, metrics| {
+            let done = wait(ingest::work(host, IngestBy::Service, scope, &|_| false))?;
+            metrics.decided(&done.receipts, done.refused.len());
+            for receipt in done.receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected) {
+                let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
+                let why = words.collect::<Vec<_>>().join("; ");
+                (self.note)(&JobNote::Rejected { client: receipt.client, number: receipt.number, why });
+            }
+            Ok(())
+        })
+    }
+
     /// The clients with undecided manifests. Reports a failure and returns none.
     fn undecided(&self) -> Vec<ClientId> {
         let mut undecided = Vec::new();
@@ -87,7 +103,7 @@ impl Work {
 }
 
 /// The name of the work, for the note that stays if the run is killed.
-pub(super) fn named(scope: Scope<'_>) -> String {
+fn named(scope: Scope<'_>) -> String {
     match scope {
         Scope::Client(client) | Scope::Clients(&[client]) => client.to_string(),
         _ => String::new(),

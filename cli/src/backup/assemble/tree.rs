@@ -7,9 +7,9 @@ use copal_engine::path::TreePath;
 use copal_engine::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, bounded};
 
-use super::super::compare::{Comparison, Item};
+use super::super::compare::Comparison;
 use super::super::content::{Job, Part, Tools, do_job, work};
-use super::super::outbox::TOGETHER;
+use super::super::outbox::{Item, TOGETHER};
 use super::super::{BackupError, Trouble, TroubleKind};
 use super::Assembly;
 use crate::scan::{Sweep, source_of};

@@ -1,0 +1,96 @@
+//! Work: how a job runs, whether on a schedule, for an arrival, or because a client orders it.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use copal_engine::id::OwnerFingerprint;
+use copal_engine::repository::Descriptor;
+use copal_service::error::JobError;
+use copal_service::gateway::read_facts;
+use copal_service::host::Host;
+use copal_service::metrics::{self, STOPS};
+use copal_service::scratch::Files;
+use copal_store::Store;
+
+use super::metrics::Metrics;
+use super::note::JobNote;
+use super::watch::{Stopped, Watch};
+use crate::entropy::SystemEntropy;
+use crate::site::of_a_run;
+use crate::wait::wait;
+
+/// The store that jobs work on, and what watches, counts and reports them.
+#[derive(Clone)]
+pub(super) struct Work {
+    pub(super) store: Arc<dyn Store>,
+    pub(super) owner: Option<OwnerFingerprint>,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) watch: Watch,
+    pub(super) note: Arc<dyn Fn(&JobNote) + Send + Sync>,
+}
+
+/// How a job reads indexes.
+pub(super) enum Indexes {
+    /// Piece by piece, or one part after the other.
+    Pieces,
+    /// A whole domain at a time. For a far (remote) store the index is copied to temporary files.
+    Whole,
+}
+
+impl Work {
+    /// The work that a job was at when an earlier process was killed.
+    pub(super) fn killed(&self, job: &'static str) -> Option<String> {
+        let what = self.watch.killed(job)?;
+        self.metrics.take(job, metrics::Metrics::default().count(STOPS, 1));
+        (self.note)(&JobNote::Killed { job });
+        Some(what)
+    }
+
+    /// Runs a job with the repository as its descriptor says now. `what` names the work, for [`Watch`]. Does nothing
+    /// without a repository.
+    pub(super) fn run(
+        &self,
+        job: &'static str,
+        what: &str,
+        indexes: Indexes,
+        act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
+    ) -> Result<(), Stopped> {
+        let done = self.run_silently(job, what, indexes, act);
+        if let Err(stopped) = &done {
+            (self.note)(&JobNote::Failed { job, why: stopped.to_string() });
+        }
+        done
+    }
+
+    /// Like [`Self::run`], but the caller reports the failure.
+    pub(super) fn run_silently(
+        &self,
+        job: &'static str,
+        what: &str,
+        indexes: Indexes,
+        act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
+    ) -> Result<(), Stopped> {
+        let store = match indexes {
+            Indexes::Whole if self.store.is_far() => of_a_run(&self.store),
+            Indexes::Whole | Indexes::Pieces => self.store.clone(),
+        };
+        let started = Instant::now();
+        let mut metrics = metrics::Metrics::default();
+        let done = self.watch.run(job, what, || {
+            let Some(facts) = wait(read_facts(store.as_ref(), self.owner))? else { return Ok(()) };
+            let descriptor = &facts.descriptor;
+            let host = Host {
+                store: store.as_ref(),
+                entropy: &SystemEntropy,
+                scratch: &Files::default(),
+                repository: descriptor.repository,
+                owner_key: descriptor.owner_key,
+            };
+            act(&host, descriptor, &mut metrics)
+        });
+        metrics.ended(done.is_err(), started.elapsed());
+        metrics.count(STOPS, matches!(done, Err(Stopped::Panicked(_))).into());
+        self.metrics.take(job, &metrics);
+        done
+    }
+}
