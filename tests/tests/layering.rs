@@ -5,8 +5,10 @@ use std::process::Command;
 
 use serde_json::Value;
 
+mod circles;
 mod source;
 
+use circles::circles;
 use source::{CodePath, Token, paths, tokens, without_tests};
 
 /// Which of the workspace's crates each may import. `tests` is imported by none.
@@ -91,6 +93,20 @@ fn engine_modules_use_only_modules_listed_above_them() {
         }
     }
     assert!(refused.is_empty(), "{refused:#?}");
+}
+
+#[test]
+fn files_of_a_folder_import_each_other_in_one_direction() {
+    let mut found = Vec::new();
+    for krate in ["engine", "store", "service", "cli", "reader", "wasm", "lambda", "xtask"] {
+        let top = format!("{krate}/src/");
+        let names =
+            files().into_iter().filter(|name| name.starts_with(&top) && name.ends_with(".rs") && !is_test(name));
+        let files = names
+            .map(|name| (name[top.len()..].to_owned(), paths(&without_tests(&tokens(&read(&root().join(&name)))))));
+        found.extend(circles(&files.collect::<Vec<_>>()).into_iter().map(|circle| format!("{top}{circle}")));
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
@@ -213,14 +229,17 @@ fn engine_layers() -> Vec<String> {
 }
 
 fn engine_files() -> Vec<EngineFile> {
-    let of_tests = |name: &str| name.ends_with("/tests.rs") || name.contains("/tests/");
     let names = files().into_iter().filter(|name| name.starts_with("engine/src/") && name.ends_with(".rs"));
-    let names = names.filter(|name| name != "engine/src/lib.rs" && !of_tests(name));
+    let names = names.filter(|name| name != "engine/src/lib.rs" && !is_test(name));
     let file = |name: String| {
         let tokens = without_tests(&tokens(&read(&root().join(&name))));
         EngineFile { paths: paths(&tokens), name, tokens }
     };
     names.map(file).collect()
+}
+
+fn is_test(name: &str) -> bool {
+    name.ends_with("/tests.rs") || name.contains("/tests/")
 }
 
 /// Every file of the project, by its path from the top.
