@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed};
 use crate::tally::Tally;
-use crate::{carried, infra, lambda, page, probe, reader, tools, wasm};
+use crate::{carried, infra, lambda, page, probe, proofs, reader, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -40,6 +40,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     suite.stage("the module for browsers", wasm::run);
     suite.stage("web app", page::test);
     suite.stage("reader in Python", reader::run);
+    suite.stage("proofs", || proofs::run(&[]));
 
     heading(&format!("all stages: {:.0} s", start.elapsed().as_secs_f64()));
     Ok(suite.end())
