@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `stack`, `demo`, `fuzz`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `stack`, `demo`, `fuzz`, `proofs`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -13,6 +13,7 @@ mod lambda;
 mod module;
 mod page;
 mod probe;
+mod proofs;
 mod protection;
 mod reader;
 mod speed;
@@ -32,6 +33,7 @@ usage: cargo xtask <command>
   release        build the command as it is released, with the reader inside
   wasm           build the module for browsers, and run it and the engine's probe in Node
   web            build the web app around that module, and test it in Node and in Chromium
+  proofs [NAME]  prove properties of the engine's arithmetic for all numbers, by symbolic execution
   infra          check what is deployed in AWS: Terraform's tests, linters
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["fuzz", target] => fuzz::run(target, "60").map(|()| ExitCode::SUCCESS),
         ["fuzz", target, seconds] => fuzz::run(target, seconds).map(|()| ExitCode::SUCCESS),
+        ["proofs", names @ ..] => proofs::run(names).map(exit),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["infra"] => infra::run().map(exit),
         ["lambda"] => lambda::run().map(exit),

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed, target};
 use crate::tally::Tally;
-use crate::{carried, infra, lambda, probe, reader, tools, wasm};
+use crate::{carried, infra, lambda, probe, proofs, reader, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -44,6 +44,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         succeed(command.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Tally::default())
     });
     suite.stage("reader in Python", reader::run);
+    suite.stage("proofs", || proofs::run(&[]));
     suite.stage("web app", || page?.wait());
 
     heading(&format!("all stages: {:.0} s", start.elapsed().as_secs_f64()));

@@ -84,7 +84,8 @@ pub(super) enum Codec {
     Zstd = 1,
 }
 
-/// Rounds a length up by at most 12 % so that it reveals only its order of magnitude (Padmé).
+/// Rounds a length up by at most 12 % so that it reveals only its order of magnitude (Padmé). The largest number stands
+/// for what would be above it.
 pub fn padme(x: u64) -> u64 {
     if x < 2 {
         return x;
@@ -92,7 +93,7 @@ pub fn padme(x: u64) -> u64 {
     let exponent = x.ilog2();
     let kept = exponent.ilog2() + 1;
     let mask = (1 << (exponent - kept)) - 1;
-    x.saturating_add(mask) & !mask
+    x.checked_add(mask).map_or(u64::MAX, |sum| sum & !mask)
 }
 
 /// The padded length of a plaintext. Padmé for a lone chunk, whose length the store could otherwise infer.
