@@ -165,6 +165,7 @@ class Tables(unittest.TestCase):
             "### 5.3 Manifest": records.MANIFEST,
             "#### Snapshot of a manifest": records.SNAPSHOT,
             "#### Description of a snapshot": records.INFO,
+            "#### Exclusions of a snapshot": records.EXCLUSIONS,
             "### 5.4 Change": records.CHANGE,
             "### 5.5 Policy": records.POLICY,
             "### 6.1 Receipt": records.RECEIPT,

@@ -169,6 +169,16 @@ MANIFEST = fields(
     }
 )
 
+EXCLUSIONS = fields(
+    {
+        0: ("patterns", array(row(boolean, _TEXT), limits.EXCLUSION_PATTERNS)),
+        1: ("markers", ascending(data(0, limits.TEXT), limits.EXCLUSION_MARKERS)),
+        2: ("larger_than", U64, True),
+        3: ("one_file_system", boolean),
+        4: ("is_cut", boolean),
+    }
+)
+
 INFO = fields(
     {
         0: ("host", _TEXT),
@@ -181,6 +191,7 @@ INFO = fields(
         7: ("metadata", U32),
         8: ("program", _TEXT),
         9: ("user", _TEXT),
+        64: ("exclusions", EXCLUSIONS, True),
     }
 )
 
