@@ -188,4 +188,4 @@ pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) 
 }
 
 /// The newest format version that this program reads, and the one that it writes.
-const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 1;
