@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use copal_engine::exclusions::Pattern;
 use copal_engine::path::TreePath;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
@@ -41,6 +42,7 @@ pub enum BadPattern {
 /// included again, because the directory is not entered.
 pub struct FilterBuilder {
     patterns: GitignoreBuilder,
+    added: Vec<Pattern>,
 }
 
 /// Compiled patterns.
@@ -63,7 +65,7 @@ impl FilterBuilder {
     pub fn new() -> Self {
         let mut patterns = GitignoreBuilder::new("");
         patterns.allow_unclosed_class(false);
-        Self { patterns }
+        Self { patterns, added: Vec::new() }
     }
 
     /// Adds one pattern.
@@ -94,6 +96,7 @@ impl FilterBuilder {
         };
         self.patterns.case_insensitive(case == Case::Any).map_err(bad)?;
         self.patterns.add_line(None, &line).map_err(bad)?;
+        self.added.push(Pattern { text: pattern.into(), any_case: case == Case::Any });
         Ok(())
     }
 
@@ -107,6 +110,11 @@ impl FilterBuilder {
         })
     }
 
+    /// The patterns so far, as a snapshot records them.
+    pub fn added(&self) -> &[Pattern] {
+        &self.added
+    }
+
     /// Compiles the patterns.
     pub fn finish(self) -> Result<Filter, BadPattern> {
         let whole = |error: ignore::Error| BadPattern::Glob { pattern: "(all)".into(), problem: error.to_string() };
@@ -115,6 +123,15 @@ impl FilterBuilder {
 }
 
 impl Filter {
+    /// Compiles the patterns that a snapshot has recorded.
+    pub fn of_recorded(patterns: &[Pattern]) -> Result<Self, BadPattern> {
+        let mut builder = FilterBuilder::new();
+        for pattern in patterns {
+            builder.add(&pattern.text, if pattern.any_case { Case::Any } else { Case::Exact })?;
+        }
+        builder.finish()
+    }
+
     /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
@@ -123,6 +140,18 @@ impl Filter {
     /// Whether the patterns match this entry itself; for walks that do not enter excluded directories.
     pub fn excludes(&self, path: &TreePath, is_directory: bool) -> bool {
         !path.is_top() && self.patterns.matched(as_path(path), is_directory).is_ignore()
+    }
+
+    /// Whether a walk that does not enter excluded directories leaves the entry out.
+    pub fn leaves_out(&self, path: &TreePath, is_directory: bool) -> bool {
+        let mut above = path.parent();
+        while let Some(directory) = above {
+            if self.excludes(&directory, true) {
+                return true;
+            }
+            above = directory.parent();
+        }
+        self.excludes(path, is_directory)
     }
 
     /// Whether the patterns match the entry or a directory above it; the nearest match decides.
@@ -261,6 +290,23 @@ mod tests {
     fn the_top_directory_is_never_excluded() {
         let filter = filter(&["*", "**"]);
         assert!(!filter.excludes(&TreePath::TOP, true) && !filter.covers(&TreePath::TOP, true));
+    }
+
+    #[test]
+    fn nothing_below_an_excluded_directory_is_walked_and_recorded_patterns_mean_the_same() {
+        let mut builder = FilterBuilder::new();
+        builder.add("build", Case::Exact).unwrap();
+        builder.add_lines("!build/keep\n\\#X\n", Case::Any).unwrap();
+        let recorded = Filter::of_recorded(builder.added()).unwrap();
+        for filter in [builder.finish().unwrap(), recorded] {
+            for (entry, is_out) in
+                [("a/build/keep", true), ("a/build/keep/x", true), ("build", true), ("#x", true), ("a", false)]
+            {
+                assert_eq!(filter.leaves_out(&path(entry.as_bytes()), false), is_out, "{entry}");
+            }
+        }
+        let broken = Pattern { text: "[a".into(), any_case: false };
+        assert!(Filter::of_recorded(&[broken]).is_err());
     }
 
     #[test]

@@ -139,6 +139,20 @@ fn a_new_passphrase_must_be_given_somehow_and_not_be_empty() {
 }
 
 #[test]
+fn a_wrong_passphrase_beside_a_damaged_slot_is_told_as_either() {
+    let machine = Machine::new();
+    write(&machine, "second", "another\n");
+    machine.run(&["key", "add", "--new-password-file", "second"]).ok();
+    let damaged = slot(&machine, "passphrase");
+    ["a", "b"].iter().for_each(|copy| machine.flip(&format!("keys/{damaged}/{copy}"), 50));
+    let told = machine.run_with("mistyped", &["snapshots"]).exits(4);
+    assert!(
+        told.err.contains(&format!("keys/{damaged}")) && told.err.contains("what was given may also be wrong"),
+        "{told}"
+    );
+}
+
+#[test]
 fn one_whole_copy_of_a_key_is_enough_and_the_other_is_told() {
     let machine = Machine::new();
     let slot = slot(&machine, "key_file");

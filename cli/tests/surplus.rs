@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::kit::{Machine, Run, number};
+use crate::kit::{Machine, Ran, Run, number};
 
 #[test]
 fn deleting_spares_the_repository_keys_and_caches_that_lie_in_the_target() {
@@ -45,26 +45,97 @@ fn a_file_does_not_take_the_place_of_a_directory_that_holds_the_repository() {
     assert!(machine.objects() == objects, "the repository is as it was");
 }
 
+/// Restores the newest snapshot into its own place, with `--delete`.
+fn restore_in_place(machine: &Machine, more: &[&str]) -> Ran {
+    let target = machine.path("source");
+    let words = ["restore", "--json", &machine.whole(), "-t", target.to_str().unwrap(), "--delete"];
+    machine.run(&[&words[..], more].concat()).ok()
+}
+
 #[test]
-fn a_directory_that_is_empty_in_the_snapshot_keeps_its_content_in_the_target() {
+fn what_the_backup_was_told_to_leave_out_stays() {
     let machine = Machine::new();
     machine.write("cache/CACHEDIR.TAG", "Signature: 8a477f597d28d172789f06886806bc55");
-    machine.write("cache/data", "left out");
     machine.write("marked/.nobackup", "");
-    machine.write("marked/data", "left out");
-    machine.write("full/file", "1");
-    machine.backup(&["--exclude-caches", "--exclude-if-present", ".nobackup"]);
-    fs::create_dir(machine.source("full/new")).unwrap();
-    let restore = |more: &[&str]| {
-        let target = machine.path("source");
-        let words = ["restore", "--json", &machine.whole(), "-t", target.to_str().unwrap(), "--delete"];
-        machine.run(&[&words[..], more].concat()).ok()
-    };
-    let run = restore(&[]);
-    assert!(machine.source("cache/data").exists() && machine.source("marked/data").exists(), "{run}");
-    assert!(!machine.source("full/new").exists());
-    assert!(number(&restore(&["--delete-excluded"]), "deleted") >= 2);
-    assert!(!machine.source("cache/data").exists() && !machine.source("marked/data").exists());
+    machine.write("work/.ignore", "*.tmp");
+    machine.write("kept/file", "1");
+    machine.write("bare/file", "2");
+    let left_out =
+        ["cache/data", "marked/below/data", "work/x.tmp", "kept/a.o", "kept/B.LOG", "kept/build/x", "kept/large"];
+    left_out.iter().for_each(|name| machine.write(name, "left out, and larger than others"));
+    machine.write("patterns", "# made\nbuild/\n");
+    let patterns = machine.path("source/patterns").display().to_string();
+    let mut options = vec!["--exclude", "*.o", "--iexclude", "*.log", "--exclude-file", &patterns, "--exclude-caches"];
+    options.extend(["--exclude-if-present", ".nobackup", "--ignore-file", ".ignore", "--exclude-larger-than", "64"]);
+    machine.write("kept/large", &"x".repeat(65));
+    machine.backup(&options);
+    fs::remove_file(machine.source("bare/file")).unwrap();
+    for surplus in ["kept/new", "bare/new"] {
+        machine.write(surplus, "surplus");
+    }
+    let run = restore_in_place(&machine, &[]);
+    let is_there = |name: &&str| machine.source(name).exists();
+    assert!(left_out.iter().all(is_there), "{run}");
+    assert!(!["kept/new", "bare/new"].iter().any(|name| is_there(name)), "{run}");
+    for marked in ["source/cache", "source/marked"] {
+        assert!(run.err.contains(marked), "{marked} in {}", run.err);
+    }
+    assert!(number(&restore_in_place(&machine, &["--delete-excluded"]), "deleted") >= left_out.len() as u64);
+    assert!(!left_out.iter().any(is_there));
+}
+
+#[test]
+fn a_directory_that_is_empty_in_the_snapshot_keeps_its_content_only_if_the_backup_may_not_have_seen_it() {
+    for (options, stays) in [(&[][..], false), (&["--one-file-system"], true)] {
+        let machine = Machine::new();
+        fs::create_dir_all(machine.source("empty")).unwrap();
+        machine.backup(options);
+        machine.write("empty/new", "");
+        restore_in_place(&machine, &[]);
+        assert_eq!(machine.source("empty/new").exists(), stays, "{options:?}");
+    }
+}
+
+#[test]
+fn a_part_below_an_ignore_file_keeps_what_that_may_have_left_out() {
+    let machine = Machine::new();
+    machine.write(".ignore", "*.tmp");
+    machine.write("part/file", "1");
+    machine.backup(&["--ignore-file", ".ignore"]);
+    machine.write("part/x.tmp", "");
+    let part = format!("{}/part", machine.whole());
+    let target = machine.path("source/part");
+    let run = machine.run(&["restore", &part, "-t", target.to_str().unwrap(), "--delete"]).ok();
+    assert!(machine.source("part/x.tmp").exists(), "{run}");
+}
+
+#[test]
+fn nothing_is_deleted_if_the_patterns_of_the_backup_were_too_many_to_record() {
+    let machine = Machine::new();
+    machine.write("file", "1");
+    let patterns: String = (0..5_000).map(|at| format!("/nowhere/{at}\n")).collect();
+    fs::write(machine.path("patterns"), patterns).unwrap();
+    machine.backup(&["--exclude-file", machine.path("patterns").to_str().unwrap()]);
+    machine.write("new", "");
+    let run = restore_in_place(&machine, &[]);
+    assert!(machine.source("new").exists() && run.err.contains("--delete-excluded"), "{run}");
+    restore_in_place(&machine, &["--delete-excluded"]);
+    assert!(!machine.source("new").exists());
+}
+
+#[test]
+fn a_file_does_not_take_the_place_of_a_directory_that_may_hold_what_was_left_out() {
+    let machine = Machine::new();
+    machine.write("entry", "a file");
+    machine.backup(&["--exclude", "*.o"]);
+    fs::remove_file(machine.source("entry")).unwrap();
+    machine.write("entry/precious.o", "");
+    let target = machine.path("source");
+    let words = ["restore", &machine.whole(), "-t", target.to_str().unwrap(), "--delete"];
+    let run = machine.run(&words).exits(3);
+    assert!(run.err.contains("in the way") && machine.source("entry/precious.o").exists(), "{run}");
+    machine.run(&[&words[..], &["--delete-excluded"]].concat()).ok();
+    assert!(machine.source("entry").is_file());
 }
 
 #[test]

@@ -32,6 +32,7 @@ pub mod index;
 pub(crate) mod guard;
 pub mod root;
 pub mod tree;
+pub mod exclusions;
 pub mod snapshot;
 pub mod repository;
 pub mod client;

@@ -72,6 +72,12 @@ pub const SNAPSHOT_TAGS: usize = 1_024;
 pub const SNAPSHOT_PATHS: usize = 65_536;
 /// Bytes of a snapshot's info before it is sealed.
 pub const SNAPSHOT_INFO_BYTES: usize = 1 << 20;
+/// Bytes of a snapshot's exclusions: half of what a reader passes over, so that they may be ignored.
+pub const EXCLUSIONS_BYTES: usize = IGNORED_BYTES / 2;
+/// Patterns of a snapshot's exclusions. A restore compiles them.
+pub const EXCLUSION_PATTERNS: usize = 4_096;
+/// Markers of a snapshot's exclusions.
+pub const EXCLUSION_MARKERS: usize = 1_024;
 /// Bytes of a snapshot's sealed info.
 pub const SEALED_INFO_BYTES: usize = 2 << 20;
 /// Operations of one change.

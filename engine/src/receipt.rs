@@ -164,8 +164,6 @@ reasons! {
     Revoked 4 "the client is revoked";
     /// The manifest does not name the hash of the previous one.
     BrokenChain 5 "the manifest does not follow the one before it";
-    /// The client's role does not permit the claim.
-    Role 6 "the client's role does not permit this";
     /// The manifest names a domain that is not the client's, or packs of another domain.
     Domain 7 "a pack or the manifest belongs to another domain";
     /// A pack is not in the store.
@@ -176,8 +174,6 @@ reasons! {
     PackHash 10 "a pack's bytes do not match its name";
     /// A pack's table does not describe the whole pack.
     PackTable 11 "a pack's table is malformed";
-    /// A page where data was expected, or the reverse.
-    Kind 12 "an id is of another kind than its reference says";
     /// A page's reference is not below the page.
     Height 13 "a page refers to something that is not below it";
     /// A reference resolves to nothing in the domain.
@@ -233,7 +229,7 @@ mod tests {
         let mut long = receipt();
         long.missing = vec![ChunkId([3; 24]); RECEIPT_NAMES + 1];
         long.packs = vec![PackId([4; 32]); RECEIPT_NAMES + 1];
-        long.reasons = vec![(Reason::Kind, "ü".repeat(TEXT_BYTES)); RECEIPT_REASONS + 1];
+        long.reasons = vec![(Reason::Height, "ü".repeat(TEXT_BYTES)); RECEIPT_REASONS + 1];
         let cut = Receipt::decode(ClientId([1; 16]), 7, &long.encode()).unwrap();
         assert_eq!((cut.missing.len(), cut.packs.len()), (RECEIPT_NAMES, RECEIPT_NAMES));
         assert_eq!((cut.reasons.len(), cut.reasons[0].1.len()), (RECEIPT_REASONS, TEXT_BYTES));

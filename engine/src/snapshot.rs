@@ -1,6 +1,7 @@
 //! Snapshot: a snapshot's description for holders of a key: its source, and the results of its run.
 
-use crate::limits::{PATH_BYTES, SNAPSHOT_INFO_BYTES, SNAPSHOT_PATHS, SNAPSHOT_TAGS, TEXT_BYTES};
+use crate::exclusions::Exclusions;
+use crate::limits::{EXCLUSIONS_BYTES, PATH_BYTES, SNAPSHOT_INFO_BYTES, SNAPSHOT_PATHS, SNAPSHOT_TAGS, TEXT_BYTES};
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
@@ -28,6 +29,8 @@ pub struct SnapshotInfo {
     pub program: String,
     /// The user who ran it.
     pub user: String,
+    /// What the run was told to leave out; none if nothing.
+    pub exclusions: Option<Exclusions>,
 }
 
 /// The number of entries by type, and their size.
@@ -115,6 +118,9 @@ impl SnapshotInfo {
                 return Err(OversizeInfo::Field { what, most });
             }
         }
+        if self.exclusions.as_ref().is_some_and(|exclusions| !exclusions.is_within_limits()) {
+            return Err(OversizeInfo::Field { what: "list of exclusions", most: EXCLUSIONS_BYTES });
+        }
         let bytes = self.encode().len();
         if bytes > SNAPSHOT_INFO_BYTES { Err(OversizeInfo::Total { bytes }) } else { Ok(()) }
     }
@@ -122,7 +128,7 @@ impl SnapshotInfo {
     /// Encodes the plaintext of the info block. Sorts and deduplicates paths and tags.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.map(10).key(0).text(&self.host);
+        writer.map(10 + u64::from(self.exclusions.is_some())).key(0).text(&self.host);
         let paths = ascending(&self.paths);
         writer.key(1).array(paths.len());
         for path in paths {
@@ -140,6 +146,9 @@ impl SnapshotInfo {
         let summary = &self.summary;
         writer.key(6).array(4).uint(summary.new).uint(summary.changed).uint(summary.unmodified).uint(summary.errors);
         writer.key(7).uint(self.metadata.0.into()).key(8).text(&self.program).key(9).text(&self.user);
+        if let Some(exclusions) = &self.exclusions {
+            exclusions.encode(writer.key(EXCLUSIONS));
+        }
         writer.finish()
     }
 
@@ -168,6 +177,7 @@ impl SnapshotInfo {
             metadata: MetadataSeen(fields.required(7)?.narrow()?),
             program: text(fields.required(8)?)?,
             user: text(fields.required(9)?)?,
+            exclusions: fields.optional(EXCLUSIONS)?.map(Exclusions::decode).transpose()?,
         };
         fields.end()?;
         Ok(info)
@@ -197,6 +207,9 @@ fn four(reader: &mut Reader<'_>) -> Result<[u64; 4], DecodeError> {
     Ok([reader.wide()?, reader.wide()?, reader.wide()?, reader.wide()?])
 }
 
+/// Key of the exclusions. Readers may ignore it: they restore the same without it.
+const EXCLUSIONS: u64 = 64;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,6 +226,7 @@ mod tests {
             metadata: MetadataSeen::OWNERS.union(MetadataSeen::HARDLINKS),
             program: "copal 0.1.0".into(),
             user: "mira".into(),
+            exclusions: None,
         }
     }
 

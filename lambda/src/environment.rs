@@ -40,8 +40,8 @@ pub const OPEN_SLOTS: &str = "COPAL_OPEN_SLOTS";
 /// The usual variable for the directory of temporary files, here of local index copies; `/tmp` without it.
 const TEMPORARY: &str = "TMPDIR";
 
-/// Copal's variables for all functions, without those that only the gateway reads. Besides them the functions read
-/// `TMPDIR` and what AWS sets: region, credentials, the Runtime API's address.
+/// Copal's variables. Besides them the functions read `TMPDIR` and what AWS sets: region, credentials, the Runtime API's
+/// address.
 pub const NAMES: &[&str] = &[
     BUCKET,
     PREFIX,
@@ -53,6 +53,11 @@ pub const NAMES: &[&str] = &[
     OBJECT_LOCK,
     CHECK_PARTS,
     REPACK_MOST,
+    ORIGIN,
+    CORS,
+    QUOTA,
+    DAILY_QUOTA,
+    OPEN_SLOTS,
 ];
 
 /// A function's configuration.

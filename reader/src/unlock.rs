@@ -58,7 +58,7 @@ pub(crate) fn unlock(
     most: Option<u32>,
     report: &mut Report<'_>,
 ) -> Result<OwnerSecret, Failure> {
-    let (mut damaged, mut refused, mut whole) = (None, None, Vec::new());
+    let (mut damaged, mut refused, mut whole, mut is_refused) = (None, None, Vec::new(), false);
     for slot in found {
         match slot {
             Ok(slot) => whole.push(slot),
@@ -83,12 +83,15 @@ pub(crate) fn unlock(
         };
         match slot.open(input) {
             Ok(owner) => return Ok(owner),
-            Err(SlotError::WrongSecret { .. }) => {}
+            Err(SlotError::WrongSecret { .. }) => is_refused = true,
             Err(error) => damaged = Some((format!("keys/{}", slot.id()), error.to_string())),
         }
     }
     match (damaged, refused) {
-        (Some((object, why)), _) => Err(Failure::DamagedSlot { object, why }),
+        (Some((object, why)), _) => {
+            let or = if is_refused { "; no other key slot opens, so what was given may also be wrong" } else { "" };
+            Err(Failure::DamagedSlot { object, why: why + or })
+        }
         (None, Some(refused)) => Err(refused),
         (None, None) => Err(Failure::WrongSecret(secret::name(input))),
     }

@@ -156,7 +156,7 @@ metrics! {
     MESSAGES_FAILED = total("MessagesFailed", Count): "Messages that have to come again";
     MANIFESTS_ACCEPTED = total("ManifestsAccepted", Count): "Manifests that were accepted";
     MANIFESTS_REJECTED = total("ManifestsRejected", Count): "Manifests that were rejected";
-    DECISIONS_REFUSED = total("DecisionsRefused", Count): "Changes and expiries that are not believed";
+    DECISIONS_REFUSED = total("DecisionsRefused", Count): "Changes and expiries that are not believed, and manifests that wait for a root that is missing";
     CLIENTS_UNDECIDED = level("ClientsUndecided", Count): "Clients of whom something was undecided";
     UNDECIDED_AGE = level("UndecidedAge", Seconds): "Age of the oldest manifest that was undecided";
     SNAPSHOTS_EXPIRED = total("SnapshotsExpired", Count): "Snapshots that expired";

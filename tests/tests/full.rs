@@ -1,4 +1,5 @@
-//! Full: a store that becomes full at any call of a backup, an ingest, a decision, an expiry or a prune. Nothing that was
+//! Full: a store that becomes full at any call of a backup, an ingest, a decision, an expiry, a prune
+//! or a compaction. Nothing that was
 //! saved is lost, the error names what there was no room for, and the same with room is done.
 
 use std::sync::Arc;
@@ -9,8 +10,10 @@ use copal_engine::change::Operation;
 use copal_engine::client::Role;
 use copal_engine::id::SnapshotId;
 use copal_engine::receipt::IngestBy;
+use copal_service::compact::compact;
 use copal_service::error::JobError;
 use copal_service::expire::expire;
+use copal_service::faults::{self, Windows};
 use copal_service::host::Host;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::prune::{self, Options};
@@ -29,9 +32,10 @@ enum Act {
     Forget,
     Expire,
     Prune,
+    Compact,
 }
 
-const ACTS: [Act; 5] = [Act::Backup, Act::Ingest, Act::Forget, Act::Expire, Act::Prune];
+const ACTS: [Act; 6] = [Act::Backup, Act::Ingest, Act::Forget, Act::Expire, Act::Prune, Act::Compact];
 
 /// A repository in which each act has work.
 struct Scene {
@@ -70,7 +74,7 @@ impl Scene {
                 world.write_change(&client, vec![Operation::Forget(vec![dead])]);
                 vec![(sparse, files(1, 12, 900)), (kept, tree)]
             }
-            Act::Forget | Act::Backup => {
+            Act::Forget | Act::Backup | Act::Compact => {
                 vec![(dead, files(7, 6, 900)), (sparse, files(1, 12, 900)), (kept, tree)]
             }
         };
@@ -112,6 +116,13 @@ impl Scene {
             }
             Act::Expire => block_on(expire(&host, IngestBy::Service)).map(drop).map_err(of_store),
             Act::Prune => block_on(prune::prune(&host, &options())).map(drop).map_err(of_store),
+            Act::Compact => {
+                // Merges segments that are too few otherwise.
+                faults::plant(None, Windows { cover: 1, ..Windows::DESIGN });
+                let done = block_on(compact(&host)).map(drop).map_err(of_store);
+                faults::plant(None, Windows::DESIGN);
+                done
+            }
         }
     }
 

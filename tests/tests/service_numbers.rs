@@ -214,7 +214,7 @@ fn a_receipt_that_names_a_root_far_away_is_passed_over() {
                 root,
                 time: Time(0),
                 by: IngestBy::Service,
-                reasons: vec![(Reason::Role, "a lie".into())],
+                reasons: vec![(Reason::Domain, "a lie".into())],
                 missing: vec![],
                 packs: vec![],
             };

@@ -28,7 +28,7 @@ pub struct Restore {
     /// Delete entries of restored directories that are not in the snapshot; on a terminal, list them and ask first.
     #[arg(long)]
     pub delete: bool,
-    /// With --delete, also delete what --exclude names, and the content of directories that are empty in the snapshot.
+    /// With --delete, also delete what --exclude names, and what the backup was told to leave out.
     #[arg(long, requires = "delete")]
     pub delete_excluded: bool,
     /// Delete without asking.

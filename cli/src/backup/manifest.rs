@@ -187,7 +187,7 @@ pub(super) fn refusal(receipt: &Receipt) -> Result<Option<String>, BackupError> 
     let words = reasons.join("; ");
     let is_barred = |(reason, _): &(Reason, String)| {
         use Reason::*;
-        matches!(reason, UnknownClient | Revoked | BadSignature | Role | Domain)
+        matches!(reason, UnknownClient | Revoked | BadSignature | Domain)
     };
     if receipt.reasons.iter().any(is_barred) { Err(BackupError::Barred(words)) } else { Ok(Some(words)) }
 }

@@ -27,6 +27,7 @@ use std::time::Duration;
 
 use copal_engine::backup::change::Signs;
 use copal_engine::backup::session::{SessionError, Tally};
+use copal_engine::exclusions::Exclusions;
 use copal_engine::id::{ChunkId, PackId, SnapshotId};
 use copal_engine::pack::PackKind;
 use copal_engine::receipt::IngestBy;
@@ -82,6 +83,8 @@ pub struct Options {
     pub time: Option<Time>,
     /// The user who runs the backup.
     pub user: String,
+    /// What the source leaves out, as the snapshot records it.
+    pub exclusions: Option<Exclusions>,
     /// Whether every file is read, changed or not.
     pub force: bool,
     /// Which signs of change are believed.
@@ -108,6 +111,7 @@ impl Options {
             tags: Vec::new(),
             time: None,
             user: String::new(),
+            exclusions: None,
             force: false,
             signs: Signs::default(),
             is_dry_run: false,
@@ -342,6 +346,7 @@ impl Outcome {
             metadata: METADATA,
             program: concat!("copal ", env!("CARGO_PKG_VERSION")).to_owned(),
             user: options.user.clone(),
+            exclusions: options.exclusions.clone(),
         }
     }
 }

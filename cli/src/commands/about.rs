@@ -1,6 +1,7 @@
 //! `completions`, `version`: commands without a repository.
 
 use super::context::Context;
+use super::failure::FORMAT;
 use crate::args::repository::Completions;
 use crate::exit::Exit;
 use crate::report::Failure;
@@ -17,6 +18,3 @@ pub(super) fn version(context: &Context<'_>) -> Result<Exit, Failure> {
     context.report.answer(&VersionSummary { version: env!("CARGO_PKG_VERSION"), format: FORMAT })?;
     Ok(Exit::Done)
 }
-
-/// The format version that this program reads and writes (`docs/format.md`).
-const FORMAT: u32 = 1;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use copal_engine::backup::change::Signs;
+use copal_engine::exclusions::Exclusions;
 use copal_engine::path::TreePath;
 use copal_service::host::Entropy;
 use copal_store::reserve;
@@ -22,7 +23,7 @@ use crate::args::repository::IngestBy;
 use crate::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
 use crate::entropy::SystemEntropy;
 use crate::exit::Exit;
-use crate::filter::{Case, Filter, FilterBuilder};
+use crate::filter::{Case, FilterBuilder};
 use crate::report::field::{Hex, PathField};
 use crate::report::progress::Progress;
 use crate::report::summary::{BackupSummary, Decider};
@@ -43,7 +44,8 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     sources.tell_links(context);
     let (site, opening) = site(context, options)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    let scan = sources.scan(site.directory(), options)?.map(Arc::new);
+    let (scan, exclusions) = sources.scan(site.directory(), options)?.unzip();
+    let scan = scan.map(Arc::new);
     // Start the scan before unlocking: unlocking takes as long as looking at tens of thousands of entries.
     let mut ahead = scan.as_ref().map(|scan| scan.begin(threads));
     let opened = opening.open(context, &site)?;
@@ -56,6 +58,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         tags: options.tags.clone(),
         time: options.time,
         user: std::env::var("USER").unwrap_or_default(),
+        exclusions: exclusions.and_then(Exclusions::recorded),
         force: options.changes.force,
         signs: Signs { inode: !options.changes.ignore_inode, ctime: !options.changes.ignore_ctime, basis_begun: None },
         is_dry_run: options.dry_run,
@@ -202,8 +205,10 @@ impl Sources {
         }
     }
 
-    fn scan(&self, repository: Option<&Path>, options: &Backup) -> Result<Option<Scan>, Failure> {
+    /// The scan of the named paths, and what it leaves out; none for a stream.
+    fn scan(&self, repository: Option<&Path>, options: &Backup) -> Result<Option<(Scan, Exclusions)>, Failure> {
         let Self::Roots(roots) = self else { return Ok(None) };
+        let patterns = patterns(&options.exclude)?;
         let mut markers = Vec::new();
         if options.exclude.exclude_caches {
             markers.push(Marker::cache_directory());
@@ -211,17 +216,26 @@ impl Sources {
         for text in &options.exclude.exclude_if_present {
             markers.push(Marker::parse(text).map_err(|error| Failure::Usage(error.to_string()))?);
         }
+        let marking = markers.iter().map(Marker::name).chain(options.exclude.ignore_file.iter().map(|name| &**name));
+        let exclusions = Exclusions {
+            patterns: patterns.added().to_vec(),
+            markers: marking.map(|name| name.as_bytes().to_vec()).collect(),
+            larger_than: options.exclude.exclude_larger_than.map(|size| size.0),
+            one_file_system: options.exclude.one_file_system,
+            is_cut: false,
+        };
         let forbidden = repository.and_then(|path| EntryStat::of_path(path).ok()).map(|stat| stat.id());
         let scan = Scan::new(ScanOptions {
             roots: roots.clone(),
-            excludes: filter(&options.exclude)?,
+            excludes: patterns.finish().map_err(|error| Failure::Usage(error.to_string()))?,
             one_file_system: options.exclude.one_file_system,
             markers,
             ignore_files: options.exclude.ignore_file.clone(),
-            exclude_larger_than: options.exclude.exclude_larger_than.map(|size| size.0),
+            exclude_larger_than: exclusions.larger_than,
             forbidden,
         });
-        scan.map(Some).map_err(|ScanError::InRepository(path)| Failure::InsideRepository { path })
+        scan.map(|scan| Some((scan, exclusions)))
+            .map_err(|ScanError::InRepository(path)| Failure::InsideRepository { path })
     }
 }
 
@@ -256,7 +270,7 @@ fn read_list(file: &std::path::Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
     Ok(names.map(|name| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec()))).collect())
 }
 
-fn filter(exclude: &Exclude) -> Result<Filter, Failure> {
+fn patterns(exclude: &Exclude) -> Result<FilterBuilder, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let mut builder = FilterBuilder::new();
     for (patterns, case) in [(&exclude.exclude, Case::Exact), (&exclude.iexclude, Case::Any)] {
@@ -268,7 +282,7 @@ fn filter(exclude: &Exclude) -> Result<Filter, Failure> {
         let text = std::fs::read_to_string(file).map_err(|error| Failure::io("read", file, error))?;
         builder.add_lines(&text, Case::Exact).map_err(|error| usage(&error))?;
     }
-    builder.finish().map_err(|error| usage(&error))
+    Ok(builder)
 }
 
 fn spawn(words: &[std::ffi::OsString]) -> Result<(Child, std::process::ChildStdout), Failure> {

@@ -30,7 +30,11 @@ pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
         OpenError::NoRepository(location) => Failure::NoRepository { location: location.to_string() },
         OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
         OpenError::Costly(costly) => Failure::CostlySlot(costly),
-        OpenError::DamagedSlot { object, source } => Failure::Damaged { object, cause: source.into() },
+        OpenError::DamagedSlot { object, is_refused: true, source } => {
+            let cause = format!("{source}; no other key slot opens, so what was given may also be wrong");
+            Failure::Damaged { object, cause: cause.into() }
+        }
+        OpenError::DamagedSlot { object, source, .. } => Failure::Damaged { object, cause: source.into() },
         OpenError::Descriptor { source: DescriptorError::Record(RecordError::Version { version, .. }), .. } => {
             Failure::NewerFormat { found: version.into(), known: FORMAT }
         }
@@ -185,4 +189,4 @@ pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) 
 }
 
 /// The newest format version that this program reads, and the one that it writes.
-const FORMAT: u64 = 1;
+pub(super) const FORMAT: u64 = 1;

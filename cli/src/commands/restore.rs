@@ -54,6 +54,8 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
         true => Some(Deletion {
             spared: spared(context, &repository),
             with_excluded: options.delete_excluded,
+            exclusions: snapshot.info.exclusions.as_ref().filter(|_| !options.delete_excluded),
+            spares_empty: snapshot.info.summary.errors > 0 && !options.delete_excluded,
             approves: &approves,
         }),
         false => None,
@@ -115,7 +117,8 @@ fn request<'a>(
                 When::Changed => Overwrite::Changed,
                 When::Always => Overwrite::Always,
             },
-            replace_full_directories: options.delete,
+            // What lies in such a directory may have been left out of the backup.
+            replace_full_directories: options.delete && (options.delete_excluded || snapshot.info.exclusions.is_none()),
             no_owner: options.no_owner,
             no_xattrs: options.no_xattrs,
             powers: powers(snapshot, options),
@@ -222,7 +225,7 @@ fn spared_paths(options: &Restore, paths: &[TreePath]) -> String {
     let named: Vec<_> = paths.iter().take(SHOWN).map(|path| there(options, path)).collect();
     let more = if paths.len() > SHOWN { format!(" and {} more", paths.len() - SHOWN) } else { String::new() };
     format!(
-        "{}{more}: left as it is, since it is a mount point, a repository, a key or the cache of this machine, or a directory that is empty in the snapshot",
+        "{}{more}: left as it is, since it is a mount point, a repository, a key or the cache of this machine, or a directory of which the backup may have left something out",
         named.join(", ")
     )
 }

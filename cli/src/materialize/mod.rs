@@ -26,7 +26,7 @@ pub use later::DirectoriesLater;
 pub use metadata::Metadata;
 pub use place::{Place, Wanted};
 pub use shortfalls::{Example, Lack, Power, Shortfalls};
-pub use surplus::{Held, Surplus, SurplusError};
+pub use surplus::{Held, Stays, Surplus, SurplusError};
 pub use target::{Created, Removal, Target};
 
 /// How to write.

@@ -1,12 +1,12 @@
 //! Surplus: entries that are in the target and not in the snapshot.
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet};
 use std::convert::Infallible;
 use std::iter::Fuse;
 use std::os::fd::AsFd;
 
 use copal_engine::path::TreePath;
-use rustix::fs::{AtFlags, Mode, OFlags, StatxAttributes, StatxFlags, openat, statx};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxAttributes, StatxFlags, openat, statx};
 
 use super::WriteError;
 use super::target::Target;
@@ -40,6 +40,17 @@ pub struct Surplus {
     pub spared: Vec<TreePath>,
 }
 
+/// Surplus that stays, because the backup may have left it out.
+#[derive(Debug, Clone, Default)]
+pub struct Stays {
+    /// What lies in a directory that is empty in the snapshot.
+    pub in_empty: bool,
+    /// What lies in a directory, or below it, where the snapshot has an entry of such a name.
+    pub markers: Vec<Vec<u8>>,
+    /// Files with more bytes than this.
+    pub larger_than: Option<u64>,
+}
+
 /// An entry of the snapshot, reduced to the facts that the surplus needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
@@ -53,7 +64,6 @@ pub struct Held {
 #[derive(Copy, Clone, PartialEq, Eq)]
 enum Has {
     Nothing,
-    /// A directory that is empty or holds only a marker: its content may have been excluded from the backup.
     EmptyDirectory,
     /// A directory with content, or another entry.
     Entry,
@@ -68,17 +78,15 @@ enum Listing {
 
 impl Target {
     /// The surplus within a directory, limited to selected entries. `snapshot` yields the snapshot's entries from that
-    /// directory on, in tree order. A directory that is empty in the snapshot, or holds only a marker like
-    /// CACHEDIR.TAG, is examined only with `looks_into_empty`. Mount points, repositories and `spared` directories are
-    /// never examined.
+    /// directory on, in tree order. Mount points, repositories and `spared` directories are never examined.
     pub fn surplus<E: std::error::Error + 'static>(
         &self,
         within: &TreePath,
         snapshot: impl IntoIterator<Item = Result<Held, E>>,
         selects: impl Fn(&TreePath, bool) -> bool,
-        looks_into_empty: bool,
+        stays: &Stays,
     ) -> Result<Surplus, SurplusError<E>> {
-        let mut snapshot = Coming { seen: VecDeque::new(), rest: snapshot.into_iter().fuse() };
+        let mut snapshot = Coming::new(snapshot.into_iter(), &stays.markers);
         let mut surplus = Surplus::default();
         let Some(top) = self.existing(within)?.filter(EntryStat::is_directory) else { return Ok(surplus) };
         let mut above_spared = HashSet::new();
@@ -89,7 +97,7 @@ impl Target {
             Has::Nothing => snapshot.fills(within).map_err(SurplusError::Snapshot)?,
         };
         let mut levels = match self.list(within, top.device)? {
-            Listing::Level(level) if is_held || looks_into_empty => vec![level],
+            Listing::Level(level) if is_held || !stays.in_empty => vec![level],
             Listing::Level(level) if level.names.len() == 0 => Vec::new(),
             Listing::Level(_) | Listing::Spared => {
                 surplus.spared.push(within.clone());
@@ -113,15 +121,20 @@ impl Target {
             let listing = if is_directory { Some(self.list(&path, top.device)?) } else { None };
             let is_spared = match &listing {
                 Some(Listing::Spared) => true,
-                Some(Listing::Level(below)) => {
-                    held == Has::EmptyDirectory && !looks_into_empty && below.names.len() > 0
-                }
+                Some(Listing::Level(below)) => held == Has::EmptyDirectory && stays.in_empty && below.names.len() > 0,
                 None => held == Has::Nothing && self.spares(&path)?,
+            };
+            let is_large = match stays.larger_than {
+                Some(most) if held == Has::Nothing && !is_directory => {
+                    let stat = self.existing(&path)?;
+                    stat.is_some_and(|stat| stat.kind() == FileType::RegularFile && stat.size > most)
+                }
+                _ => false,
             };
             if is_spared {
                 surplus.spared.push(path.clone());
             }
-            if is_spared || !selects(&path, is_directory) {
+            if is_spared || is_large || !selects(&path, is_directory) {
                 // A directory above an entry that stays must stay too.
                 let mut above = path.parent();
                 while let Some(directory) = above.filter(|directory| above_spared.insert(directory.clone())) {
@@ -135,6 +148,8 @@ impl Target {
             }
         }
         surplus.entries.retain(|path| !above_spared.contains(path));
+        snapshot.end(within).map_err(SurplusError::Snapshot)?;
+        surplus.keep_marked(&snapshot.marked);
         surplus.entries.reverse();
         Ok(surplus)
     }
@@ -142,7 +157,7 @@ impl Target {
     /// Everything within a directory that another entry will replace.
     pub(super) fn everything_within(&self, path: &TreePath) -> Result<Surplus, WriteError> {
         let nothing = std::iter::empty::<Result<Held, Infallible>>();
-        self.surplus(path, nothing, |_, _| true, true).map_err(|error| match error {
+        self.surplus(path, nothing, |_, _| true, &Stays::default()).map_err(|error| match error {
             SurplusError::Target(error) => error,
             SurplusError::Snapshot(never) => match never {},
         })
@@ -173,43 +188,68 @@ impl Target {
     }
 }
 
-/// The snapshot's coming entries, with look-ahead.
-struct Coming<E, I: Iterator<Item = Result<Held, E>>> {
-    seen: VecDeque<Held>,
-    rest: Fuse<I>,
+impl Surplus {
+    /// Keeps what lies in marked directories, and names these as spared.
+    fn keep_marked(&mut self, marked: &HashSet<TreePath>) {
+        let mut spared = BTreeSet::new();
+        self.entries.retain(|path| {
+            let mut above = path.parent();
+            while let Some(directory) = above.take_if(|directory| !marked.contains(directory)) {
+                above = directory.parent();
+            }
+            above.map(|directory| spared.insert(directory)).is_none()
+        });
+        self.spared.extend(spared);
+    }
 }
 
-impl<E, I: Iterator<Item = Result<Held, E>>> Coming<E, I> {
-    /// The entry after this many others.
-    fn after(&mut self, others: usize) -> Result<Option<&Held>, E> {
-        while self.seen.len() <= others {
-            match self.rest.next().transpose()? {
-                Some(held) => self.seen.push_back(held),
-                None => return Ok(None),
-            }
+/// The snapshot's coming entries, with look-ahead.
+struct Coming<'m, E, I: Iterator<Item = Result<Held, E>>> {
+    next: Option<Held>,
+    rest: Fuse<I>,
+    markers: &'m [Vec<u8>],
+    /// Directories with a marker so far.
+    marked: HashSet<TreePath>,
+}
+
+impl<'m, E, I: Iterator<Item = Result<Held, E>>> Coming<'m, E, I> {
+    fn new(entries: I, markers: &'m [Vec<u8>]) -> Self {
+        Self { next: None, rest: entries.fuse(), markers, marked: HashSet::new() }
+    }
+
+    /// The next entry.
+    fn peek(&mut self) -> Result<Option<&Held>, E> {
+        if self.next.is_none() {
+            self.next = self.rest.next().transpose()?;
+            let marker = self.next.as_ref().filter(|held| self.markers.iter().any(|name| name == held.place.name()));
+            self.marked.extend(marker.and_then(|held| held.place.parent()));
         }
-        Ok(self.seen.get(others))
+        Ok(self.next.as_ref())
     }
 
     /// Returns the kind of entry that the snapshot has at a path. Skips the entries before that path.
     fn has(&mut self, path: &TreePath) -> Result<Has, E> {
-        while self.after(0)?.is_some_and(|next| next.place < *path) {
-            self.seen.pop_front();
+        while self.peek()?.is_some_and(|next| next.place < *path) {
+            self.next = None;
         }
-        if self.after(0)?.is_none_or(|next| next.place != *path) {
+        if self.peek()?.is_none_or(|next| next.place != *path) {
             return Ok(Has::Nothing);
         }
-        let is_directory = self.seen.pop_front().is_some_and(|held| held.is_directory);
+        let is_directory = self.next.take().is_some_and(|held| held.is_directory);
         Ok(if is_directory && !self.fills(path)? { Has::EmptyDirectory } else { Has::Entry })
     }
 
-    /// Whether the coming entries put more than a marker of excluded content into a directory.
+    /// Whether the next entry lies in a directory.
     fn fills(&mut self, directory: &TreePath) -> Result<bool, E> {
-        let Some(first) = self.after(0)?.filter(|first| first.place.is_within(directory)) else { return Ok(false) };
-        let may_mark = !first.is_directory
-            && first.place.parent().as_ref() == Some(directory)
-            && (first.place.name() == MARKER || first.place.name().starts_with(b"."));
-        Ok(!may_mark || self.after(1)?.is_some_and(|second| second.place.is_within(directory)))
+        Ok(self.peek()?.is_some_and(|next| next.place.is_within(directory)))
+    }
+
+    /// Reads the remaining entries of a directory, which may hold markers.
+    fn end(&mut self, within: &TreePath) -> Result<(), E> {
+        while !self.markers.is_empty() && self.fills(within)? {
+            self.next = None;
+        }
+        Ok(())
     }
 }
 
@@ -219,7 +259,5 @@ fn is_mount_point(directory: impl AsFd) -> std::io::Result<bool> {
     Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
-/// The marker of caches. Other markers have any name, mostly with a leading dot.
-const MARKER: &[u8] = b"CACHEDIR.TAG";
 /// Folders that every repository has: a directory with all of them counts as one.
 const REPOSITORY: [&[u8]; 2] = [b"copal", b"keys"];

@@ -326,7 +326,7 @@ pub struct VersionSummary {
     /// The program's version.
     pub version: &'static str,
     /// The version of the format it writes and reads.
-    pub format: u32,
+    pub format: u64,
 }
 
 impl Answer for VersionSummary {

@@ -97,6 +97,8 @@ pub enum OpenError {
     DamagedSlot {
         /// The slot's name.
         object: String,
+        /// Whether whole slots have refused the secret: it may be wrong.
+        is_refused: bool,
         /// What is wrong with it.
         #[source]
         source: SlotError,

@@ -86,7 +86,7 @@ pub fn unlock(
     agrees: &dyn Fn(&Costly) -> bool,
 ) -> Result<(OwnerSecret, SlotId), OpenError> {
     let kind = input.kind().to_string();
-    let (mut damaged, mut refused, mut is_tried) = (None, None, false);
+    let (mut damaged, mut refused, mut is_tried, mut is_refused) = (None, None, false, false);
     let (mut objects, mut whole) = (BTreeMap::new(), Vec::new());
     for found in slots {
         match found.slot {
@@ -113,12 +113,12 @@ pub fn unlock(
         is_tried = true;
         match slot.open(input) {
             Ok(owner) => return Ok((owner, slot.id())),
-            Err(SlotError::WrongSecret { .. }) => {}
+            Err(SlotError::WrongSecret { .. }) => is_refused = true,
             Err(source) => damaged = objects.remove(&slot.id()).map(|object| (object, source)),
         }
     }
     match (damaged, refused) {
-        (Some((object, source)), _) => Err(OpenError::DamagedSlot { object, source }),
+        (Some((object, source)), _) => Err(OpenError::DamagedSlot { object, is_refused, source }),
         (None, Some(costly)) => Err(OpenError::Costly(costly)),
         (None, None) if is_tried => Err(OpenError::WrongSecret { location: location.clone(), kind }),
         (None, None) => Err(OpenError::NoSlot { location: location.clone(), kind }),

@@ -1,12 +1,13 @@
 //! Surplus: deletes entries of the target that the snapshot does not have.
 
+use copal_engine::exclusions::Exclusions;
 use copal_engine::path::TreePath;
 use copal_engine::tree::EntryKind;
 
 use super::work::Work;
 use super::{Event, Request, RestoreError};
 use crate::filter::{Filter, Selection};
-use crate::materialize::{Held, Removal, Surplus, SurplusError, Target};
+use crate::materialize::{Held, Removal, Stays, Surplus, SurplusError, Target};
 use crate::reader::TreeError;
 use crate::stat::FileId;
 
@@ -14,9 +15,12 @@ use crate::stat::FileId;
 pub struct Deletion<'a> {
     /// Files and directories that always stay: the repository, this machine's keys and cache.
     pub spared: Vec<FileId>,
-    /// Whether to delete also what the selection excludes, and the content of directories that are empty in the
-    /// snapshot.
+    /// Whether to delete also what the selection excludes.
     pub with_excluded: bool,
+    /// What the backup was told to leave out, unless that is to be deleted too.
+    pub exclusions: Option<&'a Exclusions>,
+    /// Whether the backup may not have read all of a directory that is empty in the snapshot.
+    pub spares_empty: bool,
     /// Called before anything is written: may these entries of the target, deepest first, be deleted?
     pub approves: &'a (dyn Fn(&[TreePath]) -> bool + Sync),
 }
@@ -28,9 +32,14 @@ pub(super) fn plan(
     work: &Work<'_>,
 ) -> Result<Option<Vec<TreePath>>, RestoreError> {
     let Some(target) = work.target else { return Ok(Some(Vec::new())) };
+    let Some(bounds) = Bounds::of(deletion) else {
+        let why = "nothing is deleted, since the snapshot does not tell all that its backup left out (--delete-excluded deletes that, too)";
+        work.tell(Event::Note(why));
+        return Ok(Some(Vec::new()));
+    };
     let mut whole = Surplus::default();
     for directory in request.scope.restored_directories(&request.sources) {
-        match within(request, deletion, target, &directory) {
+        match within(request, deletion, &bounds, target, &directory) {
             Ok(surplus) => {
                 whole.entries.extend(surplus.entries);
                 whole.spared.extend(surplus.spared);
@@ -51,10 +60,14 @@ pub(super) fn plan(
 fn within(
     request: &Request<'_>,
     deletion: &Deletion<'_>,
+    bounds: &Bounds,
     target: &Target,
     directory: &TreePath,
 ) -> Result<Surplus, SurplusError<TreeError>> {
     let scope = &request.scope;
+    if bounds.is_below_marker(request, &scope.outside(directory)).map_err(SurplusError::Snapshot)? {
+        return Ok(Surplus { entries: Vec::new(), spared: vec![directory.clone()] });
+    }
     let mut stream = scope.entries(request.pages, request.root);
     stream.seek(scope.outside(directory));
     let held = std::iter::from_fn(|| match stream.next().transpose()? {
@@ -67,8 +80,46 @@ fn within(
     });
     let everything = Selection { includes: request.selection.includes.clone(), excludes: Filter::default() };
     let selection = if deletion.with_excluded { &everything } else { &request.selection };
-    let selects = |place: &TreePath, is_directory| selection.selects(&scope.outside(place), is_directory);
-    target.surplus(directory, held, selects, deletion.with_excluded)
+    let selects = |place: &TreePath, is_directory| {
+        let path = scope.outside(place);
+        selection.selects(&path, is_directory) && !bounds.left_out.leaves_out(&path, is_directory)
+    };
+    target.surplus(directory, held, selects, &bounds.stays)
+}
+
+/// What stays, because the backup may have left it out.
+struct Bounds {
+    left_out: Filter,
+    stays: Stays,
+}
+
+impl Bounds {
+    /// None if not all that the backup left out is known.
+    fn of(deletion: &Deletion<'_>) -> Option<Self> {
+        let mut stays = Stays { in_empty: deletion.spares_empty, ..Stays::default() };
+        let Some(exclusions) = deletion.exclusions else { return Some(Self { left_out: Filter::default(), stays }) };
+        stays.in_empty |= exclusions.one_file_system;
+        stays.markers = exclusions.markers.clone();
+        stays.larger_than = exclusions.larger_than;
+        let left_out = Filter::of_recorded(&exclusions.patterns).ok().filter(|_| !exclusions.is_cut)?;
+        Some(Self { left_out, stays })
+    }
+
+    /// Whether the snapshot has a marker in a directory above this one. Markers within it are the target's concern.
+    fn is_below_marker(&self, request: &Request<'_>, directory: &TreePath) -> Result<bool, TreeError> {
+        let mut above = directory.parent().filter(|_| !self.stays.markers.is_empty());
+        while let Some(directory) = above {
+            for marker in self.stays.markers.iter().filter_map(|name| directory.join(name).ok()) {
+                let mut stream = request.pages.entries(request.root);
+                stream.seek(marker.clone());
+                if stream.next()?.is_some_and(|entry| entry.path == marker) {
+                    return Ok(true);
+                }
+            }
+            above = directory.parent();
+        }
+        Ok(false)
+    }
 }
 
 /// Deletes the planned entries.

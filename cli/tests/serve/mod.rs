@@ -2,6 +2,7 @@
 
 mod jobs;
 mod ordered;
+mod secured;
 mod server;
 mod strangers;
 mod stolen;
@@ -18,6 +19,7 @@ use copal_engine::repository::Descriptor;
 use copal_engine::{client, layout, pack};
 
 use crate::kit::{Harm, Machine, PASSPHRASE, Run, assert_same, noise, text};
+use secured::Secured;
 use server::{At, Server, client_of, get};
 
 fn machine() -> Machine {
@@ -269,6 +271,8 @@ fn a_new_certificate_is_taken_up_and_a_bad_one_is_not() {
     let server = Server::start(&machine, &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
     let lists = |ca: &str| machine.at(&server.url, &["--ca-file", ca, "snapshots"]).code == 0;
     assert!(lists("old.pem") && !lists("new.pem"));
+    let mut open = Secured::connect(&machine, &server.url, "old.pem").unwrap();
+    assert!(open.is_healthy());
     // The key of another certificate.
     put(&(new.0.clone(), old.1.clone()));
     server.signal("HUP");
@@ -277,10 +281,17 @@ fn a_new_certificate_is_taken_up_and_a_bad_one_is_not() {
     // Without a signal: the file has changed.
     put(&new);
     let deadline = Instant::now() + Duration::from_secs(240);
-    while !lists("new.pem") {
-        assert!(Instant::now() < deadline, "it is not taken up");
-    }
-    assert!(!lists("old.pem"));
+    let mut later = loop {
+        assert!(open.is_healthy(), "an open connection goes on");
+        match Secured::connect(&machine, &server.url, "new.pem") {
+            Ok(later) => break later,
+            Err(_) => assert!(Instant::now() < deadline, "it is not taken up"),
+        }
+        std::thread::sleep(Duration::from_millis(200));
+    };
+    assert!(later.is_healthy() && open.is_healthy(), "both certificates' connections are open");
+    assert!(Secured::connect(&machine, &server.url, "old.pem").is_err());
+    assert!(lists("new.pem") && !lists("old.pem"));
 }
 
 #[test]

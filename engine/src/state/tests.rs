@@ -211,7 +211,7 @@ fn a_head_with_more_than_a_reader_takes_is_cut_as_receipts_are() {
     long.decisions = vec![decision(1); 1000];
     long.decisions[0].missing = vec![ChunkId([1; 24]); RECEIPT_NAMES + 1];
     long.decisions[0].packs = vec![PackId([1; 32]); RECEIPT_NAMES + 1];
-    long.decisions[0].reasons = vec![(Reason::Kind, "ü".repeat(TEXT_BYTES)); RECEIPT_REASONS + 1];
+    long.decisions[0].reasons = vec![(Reason::Height, "ü".repeat(TEXT_BYTES)); RECEIPT_REASONS + 1];
     let read = ClientHead::decode(&long.encode()).unwrap();
     let first = &read.decisions[0];
     assert_eq!(read.decisions.len(), 1000);

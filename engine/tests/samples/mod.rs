@@ -4,6 +4,7 @@ use core::time::Duration;
 
 use copal_engine::change::{Change, Operation, OwnerSignature};
 use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_engine::exclusions::{Exclusions, Pattern};
 use copal_engine::expiry::Expiry;
 use copal_engine::extent::Extent;
 use copal_engine::id::*;
@@ -205,7 +206,20 @@ pub(crate) fn info() -> SnapshotInfo {
         metadata: MetadataSeen(0b1111),
         program: "copal 0.1.0".into(),
         user: "mira".into(),
+        exclusions: None,
     }
+}
+
+pub(crate) fn info_with_exclusions() -> SnapshotInfo {
+    let patterns = [("*.o", false), ("!Keep.O", true)];
+    let exclusions = Exclusions {
+        patterns: patterns.map(|(text, any_case)| Pattern { text: text.into(), any_case }).to_vec(),
+        markers: vec![b".nobackup".to_vec(), b"CACHEDIR.TAG".to_vec()],
+        larger_than: Some(2 << 30),
+        one_file_system: true,
+        is_cut: false,
+    };
+    SnapshotInfo { exclusions: Some(exclusions), ..info() }
 }
 
 /// The owner's secret of [`owner`]'s signing key.

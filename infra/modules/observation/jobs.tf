@@ -7,7 +7,7 @@ locals {
   jobs = merge({
     rejected   = { function = "ingest", metric = "ManifestsRejected", do = "A client's manifest was rejected: the log of ingest and copal status say why. The next backup uploads what was missing; if it comes again, revoke the client." }
     waiting    = { function = "ingest", metric = "UndecidedAge", statistic = "Maximum", threshold = 3600, do = "Manifests wait for more than an hour: events are lost and reconciliation fails too, or one chain cannot be worked. The log of ingest names the client." }
-    unbelieved = { function = "ingest", metric = "DecisionsRefused", do = "A change or an expiry is not believed: somebody writes what they may not. The log of ingest names the object." }
+    unbelieved = { function = "ingest", metric = "DecisionsRefused", do = "A change or an expiry is not believed: somebody writes what they may not. Or a manifest waits for a root that is missing. The log of ingest names the object." }
     damage     = merge(local.day, { function = "check", metric = "Damage", statistic = "Maximum", do = "The last check found damage that is needed: its log names the objects and the snapshots. Back the sources up again; bring back what was deleted from an earlier version." })
     stale      = merge(local.day, { function = "check", metric = "Stale", statistic = "Maximum", periods = 7, do = "For a week something is damaged that nothing needs now: the log of check names it." })
     unread     = merge(local.day, { function = "check", metric = "PacksLeft", statistic = "Maximum", periods = 7, do = "For a week checks have not come to the end of their share: run them more often, or give them more time." })

@@ -148,6 +148,14 @@ class Records(unittest.TestCase):
         self.assertEqual(info["paths"], [b"/etc", b"/home/\xff"])
         self.assertEqual(info["counts"], [78_611, 5_000, 70, 1_300_000_000])
 
+    def test_snapshot_description_with_exclusions(self):
+        described = octets(FILE, "snapshot_description_with_exclusions_is_as_it_always_was")
+        exclusions = INFO(decode_cbor(described, "info"), "info")["exclusions"]
+        self.assertEqual(exclusions["patterns"], [[False, "*.o"], [True, "!Keep.O"]])
+        self.assertEqual(exclusions["markers"], [b".nobackup", b"CACHEDIR.TAG"])
+        rest = [exclusions[name] for name in ("larger_than", "one_file_system", "is_cut")]
+        self.assertEqual(rest, [2 << 30, True, False])
+
     def test_roots(self):
         first, lingers, second = (bytes.fromhex(one) for one in literals(PACKS, "roots_are_as_they_always_were"))
         root = Record(first, name("roots", MAX_NUMBER - 7))

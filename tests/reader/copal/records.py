@@ -5,7 +5,7 @@ from .derive import label, sha256
 from .ed25519 import verify
 from .names import parse_name, root_number
 from .shapes import (
-    CHUNK_ID, HASH, ID, NUMBER, TIME, U32, U64, ascending, array, boolean, choice, constant, data, fields, integer, row, text,
+    CHUNK_ID, HASH, ID, NUMBER, TIME, U32, U64, ascending, array, boolean, choice, constant, data, fields, integer, one_of, row, text,
 )
 from .wire import Cursor, decode_cbor, refuse
 
@@ -99,7 +99,8 @@ _BLOCK_TARGET = integer(256, 8 << 20)
 _PACK_TARGET = integer(1 << 10, 128 << 20)
 _SNAPSHOTS = array(ID, limits.OPERATION_SNAPSHOTS)
 _OWNER_SIGNATURE = data(64)
-REASON = row(integer(1, 16), _TEXT)
+REASONS = (1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 13, 14, 15, 16)
+REASON = row(one_of(*REASONS), _TEXT)
 
 EXTENT = row(U64, U64, U64)
 """About how many entries and bytes a snapshot has, and how many bytes were stored for it."""
@@ -169,6 +170,16 @@ MANIFEST = fields(
     }
 )
 
+EXCLUSIONS = fields(
+    {
+        0: ("patterns", array(row(boolean, _TEXT), limits.EXCLUSION_PATTERNS)),
+        1: ("markers", ascending(data(0, limits.TEXT), limits.EXCLUSION_MARKERS)),
+        2: ("larger_than", U64, True),
+        3: ("one_file_system", boolean),
+        4: ("is_cut", boolean),
+    }
+)
+
 INFO = fields(
     {
         0: ("host", _TEXT),
@@ -181,6 +192,7 @@ INFO = fields(
         7: ("metadata", U32),
         8: ("program", _TEXT),
         9: ("user", _TEXT),
+        64: ("exclusions", EXCLUSIONS, True),
     }
 )
 

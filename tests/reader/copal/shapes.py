@@ -55,6 +55,16 @@ def choice(**names):
     return check
 
 
+def one_of(*allowed):
+    """One of some numbers."""
+
+    def check(value, where):
+        refuse(type(value) is not int or value not in allowed, f"{where} is {value!r}, allowed are {allowed}")
+        return value
+
+    return check
+
+
 def constant(expected):
     """One value and no other."""
 

@@ -32,12 +32,11 @@ fn every_function_of_the_program_is_deployed_and_no_other() {
 
 #[test]
 fn functions_can_read_the_variables_that_they_are_given() {
-    let known = [environment::NAMES, &OF_THE_GATEWAY].concat();
     for (example, prefix) in [("dev", "laptops"), ("prod", "")] {
         let plan = Plan::of(example);
         for handler in plan.handlers() {
             let unknown: Vec<_> =
-                plan.variables(handler).keys().filter(|name| !known.contains(&name.as_str())).collect();
+                plan.variables(handler).keys().filter(|name| !environment::NAMES.contains(&name.as_str())).collect();
             assert!(unknown.is_empty(), "{handler}: {unknown:?}");
             let read = read(&plan, handler);
             assert_eq!((read.bucket.as_str(), read.prefix.as_str()), (plan.place().0, prefix));
@@ -53,7 +52,7 @@ fn functions_can_read_the_variables_that_they_are_given() {
 #[test]
 fn every_variable_that_the_code_knows_can_be_set() {
     let functions = include_str!("../../../infra/functions.tf");
-    for name in [environment::NAMES, &OF_THE_GATEWAY].concat() {
+    for &name in environment::NAMES {
         // The bucket itself seals what nobody says otherwise of.
         assert_eq!(functions.contains(&format!("{name} ")), name != environment::KMS_KEY, "{name}");
     }
@@ -151,6 +150,3 @@ fn policies_speak_of_folders_that_there_are() {
         }
     }
 }
-
-const OF_THE_GATEWAY: [&str; 5] =
-    [environment::ORIGIN, environment::CORS, environment::QUOTA, environment::DAILY_QUOTA, environment::OPEN_SLOTS];

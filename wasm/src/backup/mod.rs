@@ -3,6 +3,7 @@
 
 mod claim;
 mod compare;
+pub mod excludes;
 mod files;
 mod sealing;
 

@@ -14,6 +14,7 @@ use super::convert::{
     texts_field, time, wrong,
 };
 use super::view::View;
+use crate::backup::excludes::exclusions;
 use crate::backup::{self, Action, FileFacts, FileKind, Start};
 use crate::fault::Fault;
 
@@ -32,6 +33,11 @@ impl Backup {
         let random = Zeroizing::new(bytes_field(start, "random")?);
         let mut paths: Vec<Vec<u8>> = texts_field(start, "paths")?.into_iter().map(String::into_bytes).collect();
         paths.sort();
+        let excludes = field(start, "excludes");
+        let exclusions = match excludes.is_undefined() {
+            true => None,
+            false => exclusions(&texts_field(start, "excludes")?),
+        };
         let mut begin = Start {
             random: exact(&random, "random")?,
             kept_salt: exact(&bytes_field(start, "keptRandom")?, "keptRandom")?,
@@ -43,6 +49,7 @@ impl Backup {
                 tags: texts_field(start, "tags")?,
                 program: text_field(start, "program")?,
                 user: text_field(start, "user")?,
+                exclusions,
                 ..SnapshotInfo::default()
             },
             pack_target: field(start, "packTarget").as_f64().map_or(PACK_TARGET, |bytes| bytes as u32),

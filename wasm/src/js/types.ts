@@ -56,7 +56,7 @@ export interface BackupStart {
   /** 128 random bytes: session key, its wrapping, the packs' names. Overwritten by you afterwards. */ random: Uint8Array;
   /** 16 random bytes for the kept tree. */ keptRandom: Uint8Array;
   now: number; host: string; /** What was chosen, such as ["Photos"]: the first name(s) of every path. */ paths: string[]; label: string; tags: string[];
-  program: string; user: string; packTarget?: number /* default 16 MiB */;
+  program: string; user: string; /** Patterns of what the scan left out (source/excludes.ts). */ excludes?: string[]; packTarget?: number /* default 16 MiB */;
 }
 /** Positions of the copies of key slots to try, one of each slot, the cheapest first. */
 export interface SlotsToTry { tries: number[]; isDamaged: boolean; /** Slots are left out that ask for very much, or are another repository's. */ isCostly: boolean }

@@ -93,6 +93,24 @@ describe("gateway", () => {
     expect(asked[2]!.headers["range"]).toBe("bytes=2-4");
   });
 
+  test("a name among the roots that is none, or is too far above the others, is not the newest root's", async () => {
+    const name = (number: number) => `roots/${String(10n ** 20n - 1n - BigInt(number)).padStart(20, "0")}`;
+    const object = (key: string) => ({ key, length: 3, created: "1700000000123456789" });
+    const newest = async (names: string[]) => {
+      answers = [json({ objects: names.slice(0, 1).map(object), more: names.length > 1 }), json({ objects: names.map(object), more: false })];
+      return await gateway().newestRoot(patience());
+    };
+    expect(await newest([])).toBeNull();
+    expect(await newest([name(7), name(6)])).toBe(name(7));
+    expect(answers.length, "one request is enough").toBe(1);
+    expect(await newest(["roots/!", `${name(8)}.x`, name(7), name(6)])).toBe(name(7));
+    expect(await newest([name(2 ** 52), name(2 ** 52 - 1), name(7)])).toBe(name(7));
+    // Where steps lead up to it, or nothing lower is left after a rebuild.
+    expect(await newest([name(2 ** 40 + 5), name(7)])).toBe(name(2 ** 40 + 5));
+    expect(await newest([name(2 ** 50 + 1), name(2 ** 50)])).toBe(name(2 ** 50 + 1));
+    expect(await newest(["roots/!"])).toBeNull();
+  });
+
   test("an answer that is shorter than what was asked for is asked for again", async () => {
     answers = [new Response("cd", { status: 206 }), new Response("cde", { status: 206 })];
     expect((await gateway().read(patience(), "a/1", [2, 4]))!.length).toBe(3);

@@ -4,7 +4,7 @@ import { Control } from "../../src/core/coordinator/control";
 import type { Scanned } from "../../src/core/source/tree";
 import type { Block, Read } from "../../src/core/work/protocol";
 
-const said = vi.hoisted(() => ({ missed: 0, same: 0, begun: 0, isFinished: false, actions: [] as unknown[], unlisted: 0, due: Infinity }));
+const said = vi.hoisted(() => ({ missed: 0, same: 0, begun: 0, isFinished: false, actions: [] as unknown[], unlisted: 0, due: Infinity, excludes: [] as string[] }));
 
 vi.mock("../../src/core/engine", () => ({
   inColumns: (files: unknown[]) => files,
@@ -19,6 +19,9 @@ vi.mock("../../src/core/engine", () => ({
     #lengths: number[] = [];
     #ends = 0;
     isIdle = true;
+    constructor(_client: unknown, _descriptor: unknown, _view: unknown, start: { excludes: string[] }) {
+      said.excludes = start.excludes;
+    }
     nextManifest = () => {
       said.begun += 1;
       return null;
@@ -62,7 +65,7 @@ async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}, gat
     client: { facts: { client: "c" } }, descriptor: {}, gateway: { time: async () => 1_000_000n, ...gateway }, labour: { workers: 1, begin: () => {}, ...labour }, kept, sign: null,
     openView: async () => ({ free: () => {} }), random: (length: number) => new Uint8Array(length), now: () => 1,
   };
-  const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", scan }, new Control());
+  const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", excludes: ["*.o"], scan }, new Control());
   await expect(run.run()).rejects.toThrow(ending);
   return run;
 }
@@ -85,6 +88,7 @@ test("what could not be saved makes the snapshot incomplete, what was left out o
     yield { kind: "file", path: "P/d", size: 1, modified: 1, open: async () => new File(["x"], "d") };
   });
   expect(said.missed).toBe(2);
+  expect(said.excludes).toEqual(["*.o"]);
   expect(ledger.leftOut).toMatchObject({ excluded: 1, unreadable: 1, badNames: 1 });
 });
 

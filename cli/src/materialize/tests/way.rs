@@ -110,7 +110,7 @@ fn a_link_in_the_target_never_leads_out_of_it() {
         target.set_metadata(&path("out"), &metadata(0o040700)).unwrap();
         assert_eq!(target.existing(&inside).unwrap(), None);
         let nothing = std::iter::empty::<Result<Held, BadEnd>>();
-        assert_eq!(target.surplus(&path("out"), nothing, all, true).unwrap(), Surplus::default());
+        assert_eq!(target.surplus(&path("out"), nothing, all, &Stays::default()).unwrap(), Surplus::default());
         target.remove_existing(&path("out")).unwrap();
         place.assert_outside_is_untouched();
     }
@@ -139,19 +139,19 @@ fn surplus_is_what_the_snapshot_lacks_deepest_first() {
     let target = place.target(TargetOptions::default());
     let snapshot = || ["a", "a/gone", "a/kept", "kept", "later"].map(held);
     let texts = |found: &Surplus| found.entries.iter().map(TreePath::to_string).collect::<Vec<_>>();
-    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, true).unwrap();
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, &Stays::default()).unwrap();
     assert_eq!(texts(&surplus), ["z/y/x", "z/y", "z", "link", "b/c/keep.o", "b/c/extra", "b/c", "b", "a/extra"]);
 
     let selection = Selection { excludes: patterns(&["*.o", "/z"]), ..Selection::default() };
     let selects = |path: &TreePath, is_directory| selection.selects(path, is_directory);
-    let surplus = target.surplus(&TreePath::TOP, snapshot(), selects, true).unwrap();
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), selects, &Stays::default()).unwrap();
     assert_eq!(texts(&surplus), ["link", "b/c/extra", "a/extra"], "a directory stays with what was left out in it");
     let removals: Vec<_> = surplus.entries.iter().map(|path| target.remove(path).unwrap()).collect();
     assert!(removals.iter().all(|removal| *removal != Removal::NotEmpty));
     assert!(place.at("b/c/keep.o").exists() && !place.at("a/extra").exists() && !place.at("link").exists());
     place.assert_outside_is_untouched();
 
-    let surplus = target.surplus(&path("z/y"), snapshot(), all, true).unwrap();
+    let surplus = target.surplus(&path("z/y"), snapshot(), all, &Stays::default()).unwrap();
     assert_eq!(texts(&surplus), ["z/y/x"]);
 }
 
@@ -162,10 +162,29 @@ fn a_directory_that_the_snapshot_holds_without_content_is_not_looked_into_unaske
     fs::write(place.at("extra"), "").unwrap();
     let target = place.target(TargetOptions::default());
     let snapshot = || [Ok::<_, BadEnd>(Held { place: path("empty"), is_directory: true }), held("kept")];
-    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, false).unwrap();
+    let surplus =
+        target.surplus(&TreePath::TOP, snapshot(), all, &Stays { in_empty: true, ..Stays::default() }).unwrap();
     assert_eq!(surplus, Surplus { entries: vec![path("extra")], spared: vec![path("empty")] });
-    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, true).unwrap();
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, &Stays::default()).unwrap();
     assert_eq!(surplus.entries, [path("extra"), path("empty/below")]);
+}
+
+#[test]
+fn what_a_marker_or_a_size_may_have_left_out_stays() {
+    let place = Playground::new();
+    for file in ["a/.skip", "a/b/data", "c/data", "large"] {
+        fs::create_dir_all(place.at(file).parent().unwrap()).unwrap();
+        fs::write(place.at(file), file).unwrap();
+    }
+    let target = place.target(TargetOptions::default());
+    // The marker is the snapshot's: it may be gone from the target.
+    for marker in ["a/.skip", "a/zz"] {
+        let name = path(marker).name().to_vec();
+        let stays = Stays { markers: vec![name], larger_than: Some(4), ..Stays::default() };
+        let snapshot = ["a", "a/.skip", "a/zz"].map(held).into_iter();
+        let surplus = target.surplus(&TreePath::TOP, snapshot, all, &stays).unwrap();
+        assert_eq!(surplus, Surplus { entries: [].into(), spared: vec![path("a")] }, "{marker}");
+    }
 }
 
 /// A file of the snapshot; `a` is a directory.
@@ -186,6 +205,6 @@ fn nothing_is_surplus_if_the_snapshot_cannot_be_read() {
     let place = Playground::new();
     fs::write(place.at("file"), "").unwrap();
     let target = place.target(TargetOptions::default());
-    let surplus = target.surplus(&TreePath::TOP, [Err::<Held, _>(BadEnd)], all, true);
+    let surplus = target.surplus(&TreePath::TOP, [Err::<Held, _>(BadEnd)], all, &Stays::default());
     assert!(matches!(surplus, Err(SurplusError::Snapshot(BadEnd))));
 }

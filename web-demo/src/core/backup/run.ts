@@ -116,8 +116,8 @@ class Attempt {
       await this.#compareClocks(patience);
       const view = await site.openView(patience);
       const random = site.random(128);
-      const { host, label, paths, program } = this.task;
-      const start = { random, keptRandom: site.random(16), now: this.#begun, host, paths, label, tags: [], program, user: "" };
+      const { host, label, paths, program, excludes = [] } = this.task;
+      const start = { random, keptRandom: site.random(16), now: this.#begun, host, paths, label, tags: [], program, user: "", excludes };
       try {
         this.#backup = new BackupClass(site.client, site.descriptor, view, start);
         this.#isOpen = true;

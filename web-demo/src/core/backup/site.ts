@@ -29,5 +29,7 @@ export interface Task {
   label: string;
   paths: string[];
   program: string;
+  /** Patterns of what `scan` leaves out, which the snapshot records. */
+  excludes?: string[];
   scan: () => AsyncIterable<Scanned>;
 }

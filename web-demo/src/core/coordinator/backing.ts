@@ -61,7 +61,7 @@ export class Backing {
           random: (length) => crypto.getRandomValues(new Uint8Array(length)),
           now: () => Date.now(),
         },
-        { host: site.device?.name ?? this.deviceName, label: options.label, paths, program: PROGRAM, scan: () => scan(origin, excludes) },
+        { host: site.device?.name ?? this.deviceName, label: options.label, paths, program: PROGRAM, excludes: options.excludes, scan: () => scan(origin, excludes) },
         control,
       );
       const { ledger } = this.#run;

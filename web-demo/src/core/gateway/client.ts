@@ -3,6 +3,7 @@
 import { failure, problem } from "../problem";
 import { type Answerer, clockAhead, isAbsence, isLost, isOfGateway, refused } from "./refusal";
 import { BRIEF, Passing, type Patience, type Surroundings, retried } from "./retry";
+import { isPlain, newestBelieved } from "./roots";
 
 /** Signs requests: gives the headers that a request has to carry. */
 export interface Signer {
@@ -83,7 +84,9 @@ export class Gateway {
   async newestRoot(patience: Patience): Promise<string | null> {
     const body = await this.#json(patience, "GET", "/v1/objects?prefix=roots%2F&limit=1");
     // Numbers are written so that the newest comes first.
-    return (body["objects"] as { key: string }[])[0]?.key ?? null;
+    const first = (body["objects"] as { key: string }[])[0]?.key ?? null;
+    if (first === null || isPlain(first)) return first;
+    return newestBelieved((await this.list(patience, "roots/")).map(({ key }) => key));
   }
 
   /** All objects below a prefix, in byte order. */
