@@ -26,7 +26,7 @@ const PROPERTIES: &[(&str, Property)] = properties! {
         cbor_numbers_read_back chains_have_no_gaps chunk_sizes tree_parameters sets_hold_numbers;
     stored: trailers_fit_packs tables_fit_packs segment_parts_follow_each_other segment_reads_stay_inside segment_slots_are_bounded
         segment_rows_lead_nowhere_else overlays_have_their_length;
-    trees: holes_lie_in_files windows_cover_blocks lists_add_up times_of_entries paths_name_entries
+    trees: holes_lie_in_files windows_cover_blocks lists_add_up paths_name_entries
         path_order modes_read_back;
     prover: unsigned_overflow signed_overflow bits_and_shifts unchecked_sum unchecked_difference unchecked_product
         unchecked_seconds rounded_beyond wrong_slot borrowed_length never_reached endless_count;

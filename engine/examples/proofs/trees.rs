@@ -1,4 +1,4 @@
-//! Trees: holes and content of files, reads of blocks, pages, paths.
+//! Trees: holes and content of files, reads of blocks, lists, paths.
 
 use copal_engine::id::{ChunkId, PackId};
 use copal_engine::index::Location;
@@ -6,7 +6,7 @@ use copal_engine::layout::Place;
 use copal_engine::path::TreePath;
 use copal_engine::restore::window::{Target, Window};
 use copal_engine::time::Time;
-use copal_engine::tree::{self, Content, Entry, EntryKind, Extras, Mode, Owner, PageContent};
+use copal_engine::tree::{self, Content, Entry, EntryKind, Extras, Mode, Owner};
 
 use crate::{Numbers, assume, bytes};
 
@@ -69,35 +69,6 @@ pub(crate) fn lists_add_up([length, ..]: &Numbers) {
     plaintext[6] = 11;
     plaintext.pop();
     assert!(tree::decode(2, &references, &plaintext).is_ok() == (*length as u8 == 1));
-}
-
-/// Times of an accepted entry are decoded without overflow, and in their shortest form only.
-pub(crate) fn times_of_entries(numbers: &Numbers) {
-    let times: [u8; 9] = bytes(numbers);
-    let columns: [&[u8]; 15] = [
-        &[0, 1],
-        b"a",
-        &[0x80, 0x80, 0x02],
-        &[0],
-        &[0, 0, 0, 0],
-        &[2],
-        &[3],
-        &times,
-        &[0],
-        &[],
-        &[0],
-        &[0],
-        &[0],
-        &[],
-        &[],
-    ];
-    let mut plaintext = vec![1, 0, 1];
-    for column in columns {
-        plaintext.push(column.len() as u8);
-        plaintext.extend_from_slice(column);
-    }
-    let Ok(PageContent::Entries(entries)) = tree::decode(1, &[], &plaintext) else { return };
-    assert!(entries[0].ctime == Time(1) && entries[0].mtime != Time(1) && entries[0].mtime.0 % 1_000_000_000 != 0);
 }
 
 /// An accepted path names an entry below the top directory: no name is empty, `.` or `..`, or holds a zero.
