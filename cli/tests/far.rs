@@ -202,6 +202,7 @@ fn try_to_restore(
             no_xattrs: false,
             powers: Powers::Restored,
         },
+        cut_mode: 0,
         numeric_owner: true,
         deletion: None,
         verifies: false,

@@ -8,7 +8,9 @@ use std::time::Instant;
 
 use copal_engine::client::Role;
 use copal_engine::path::TreePath;
+use copal_engine::snapshot::MetadataSeen;
 use copal_engine::tree::LostRange;
+use rustix::fs::Mode;
 
 use super::context::Context;
 use super::failure::of_restore;
@@ -104,9 +106,11 @@ fn request<'a>(
     selection: Selection,
     target: PathBuf,
 ) -> Request<'a> {
+    let seen = snapshot.info.metadata;
     Request {
         pages,
         root: snapshot.root,
+        cut_mode: if seen.contains(MetadataSeen::MODES) { 0 } else { umask() },
         scope,
         sources: snapshot.sources(),
         selection,
@@ -119,8 +123,8 @@ fn request<'a>(
             },
             // What lies in such a directory may have been left out of the backup.
             replace_full_directories: options.delete && (options.delete_excluded || snapshot.info.exclusions.is_none()),
-            no_owner: options.no_owner,
-            no_xattrs: options.no_xattrs,
+            no_owner: options.no_owner || !seen.contains(MetadataSeen::OWNERS),
+            no_xattrs: options.no_xattrs || !seen.contains(MetadataSeen::XATTRS),
             powers: powers(snapshot, options),
         },
         numeric_owner: options.numeric_owner,
@@ -129,6 +133,13 @@ fn request<'a>(
         is_dry_run: options.dry_run,
         threads,
     }
+}
+
+/// The permissions that new files do not get. No other thread makes files yet.
+fn umask() -> u16 {
+    let mask = rustix::process::umask(Mode::empty());
+    rustix::process::umask(mask);
+    mask.bits() as u16 & 0o777
 }
 
 /// Whether special rights are restored. A write-only client may have been taken over, and with `--no-owner` the rights

@@ -54,6 +54,8 @@ pub struct Request<'a> {
     pub target: PathBuf,
     /// How to write.
     pub options: TargetOptions,
+    /// Permissions that entries do not get, because the snapshot's are not those of its source.
+    pub cut_mode: u16,
     /// Use the numbers of owners even if their names are known here.
     pub numeric_owner: bool,
     /// How to delete what the snapshot does not have; `None` deletes nothing.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use copal_engine::path::TreePath;
-use copal_engine::tree::{Entry, EntryKind};
+use copal_engine::tree::{Entry, EntryKind, Mode};
 use crossbeam_channel::Sender;
 use rustix::fs::FileType;
 
@@ -66,6 +66,7 @@ impl<'a> Walk<'a> {
             }
             let Some(mut entry) = entry.filter(|_| !reaches_further) else { break };
             entry.owner = self.owners.here(&entry.owner);
+            entry.mode = Mode::new(entry.mode.kind(), entry.mode.permissions() & !request.cut_mode);
             self.take(entry)?;
         }
         self.gather.finish();

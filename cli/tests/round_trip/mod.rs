@@ -236,6 +236,7 @@ impl Place {
                 no_xattrs: false,
                 powers: Powers::Restored,
             },
+            cut_mode: 0,
             numeric_owner: true,
             deletion: None,
             verifies: true,

@@ -3,16 +3,19 @@
 mod page;
 
 use std::fs::{self, File};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use copal_engine::client::Role;
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::text::encode_key_file;
 use copal_engine::repository::Parameters;
 use copal_reader::{Streams, run};
 use copal_store::fs::FsStore;
-use copal_tests::kit::Repository;
+use copal_store::{Store, list_all};
 use copal_tests::kit::s3::command;
+use copal_tests::kit::{Repository, Tree, World, path};
 use copal_tests::restores::{Restores, same};
 use futures::executor::block_on;
 use tempfile::TempDir;
@@ -57,6 +60,32 @@ fn the_files_that_test_the_other_hosts_are_there() {
 
 /// A directory with a source, and a repository in which contents of 16 KiB are inline: a file system's holes end at its blocks,
 /// and what lies between two of them has at least 4 KiB.
+#[test]
+fn owners_and_modes_that_a_browser_could_not_see_are_not_set() {
+    let place = Place::new();
+    let world = World::new();
+    let saved = Tree::from([(path("file"), b"what was saved".to_vec())]);
+    let snapshot = world.back_up(&world.register(1, Role::Full), &saved).to_string();
+    fs::remove_dir_all(place.path("repository")).expect("a directory of ours");
+    fs::create_dir(place.path("repository")).expect("a directory of ours");
+    let copy = FsStore::open(place.path("repository")).expect("a store");
+    for listed in block_on(list_all(&world.store, "")).expect("memory does not fail") {
+        let bytes = block_on(world.store.read(&listed.key)).expect("memory does not fail");
+        block_on(copy.create(&listed.key, bytes)).expect("room for it");
+    }
+    let file = place.path("restored/file");
+    let restore = || place.copal(&["restore", &snapshot, "--target", "restored"]);
+    restore();
+    let mode = || fs::metadata(&file).expect("it is restored").permissions().mode() & 0o777;
+    // The kit's snapshots say nothing of what was seen, like those of a browser; their files have mode 0644.
+    assert_eq!(mode(), 0o644 & !0o027);
+    // Only root may give it to another user.
+    if std::os::unix::fs::chown(&file, Some(1000), None).is_ok() {
+        restore();
+        assert_eq!(fs::metadata(&file).expect("it is there").uid(), 1000);
+    }
+}
+
 pub(crate) struct Place {
     directory: TempDir,
     pub(crate) kit: Repository,
@@ -102,7 +131,8 @@ impl Place {
     }
 
     fn copal_into(&self, arguments: &[&str], output: &Path) {
-        let mut copal = Command::new(command());
+        let mut copal = Command::new("sh");
+        copal.args(["-c", "umask 027; exec \"$0\" \"$@\""]).arg(command());
         copal.args(arguments).current_dir(self.directory.path()).env_clear();
         copal.env("HOME", self.path("home")).env("COPAL_REPOSITORY", "repository").env("COPAL_KEY_FILE", "key");
         let ran = copal.stdout(File::create(output).expect("room for output")).output().expect("the command runs");

@@ -172,7 +172,7 @@ fn a_directory_that_the_snapshot_holds_without_content_is_not_looked_into_unaske
 #[test]
 fn what_a_marker_or_a_size_may_have_left_out_stays() {
     let place = Playground::new();
-    for file in ["a/.skip", "a/b/data", "c/data", "large"] {
+    for file in ["a/.skip", "a/b/data", "c/much-data", "large-file"] {
         fs::create_dir_all(place.at(file).parent().unwrap()).unwrap();
         fs::write(place.at(file), file).unwrap();
     }
@@ -180,7 +180,7 @@ fn what_a_marker_or_a_size_may_have_left_out_stays() {
     // The marker is the snapshot's: it may be gone from the target.
     for marker in ["a/.skip", "a/zz"] {
         let name = path(marker).name().to_vec();
-        let stays = Stays { markers: vec![name], larger_than: Some(4), ..Stays::default() };
+        let stays = Stays { markers: vec![name], larger_than: Some(8), ..Stays::default() };
         let snapshot = ["a", "a/.skip", "a/zz"].map(held).into_iter();
         let surplus = target.surplus(&TreePath::TOP, snapshot, all, &stays).unwrap();
         assert_eq!(surplus, Surplus { entries: [].into(), spared: vec![path("a")] }, "{marker}");
