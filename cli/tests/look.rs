@@ -256,6 +256,8 @@ fn every_object_can_be_shown_and_none_shows_a_secret() {
     machine.write("large", vec![9; 70_000]);
     machine.backup(&["--tag", "t"]);
     machine.run(&["pin", "latest"]).ok();
+    machine.run(&["tag", "latest", "--add", "later"]).ok();
+    assert_eq!(machine.json(&["cat", "changes/2"])["operations"][0]["tag"]["add"][0]["name"], "later");
     let key = fs::read_to_string(machine.path("key")).unwrap();
     for name in &machine.names("") {
         let shown = machine.run(&["cat", name]).ok();
@@ -284,11 +286,11 @@ fn snapshots_pages_and_chunks_are_shown_by_their_ids() {
         (manifest["snapshot"]["id"].as_str(), manifest["snapshot"]["info"]["tags"][0].as_str()),
         (Some(&*id), Some("t"))
     );
-    let page = machine.run(&["cat", &text(&manifest["snapshot"]["root_page"])]).ok().json();
-    let items = page["items"].as_array().unwrap();
-    let file = items.iter().find(|item| item["type"] == "file").unwrap();
-    assert_eq!((page["kind"].as_str(), file["size"].as_u64()), (Some("entries"), Some(10_000)));
-    let chunk = machine.run(&["cat", &text(&file["chunks"][0]["chunk"])]).ok();
+    let page = machine.run(&["cat", &text(&manifest["snapshot"]["root"])]).ok().json();
+    let entries = page["content"]["entries"].as_array().unwrap();
+    let file = entries.iter().find(|entry| entry["type"] == "file").unwrap();
+    assert_eq!(file["size"].as_u64(), Some(10_000));
+    let chunk = machine.run(&["cat", &text(&file["content"]["chunks"][0]["id"])]).ok();
     assert_eq!(chunk.out, vec![9; 10_000]);
 }
 

@@ -2,6 +2,7 @@
 //! removes a protection also has the owner's signature: a client's key lies on its disk, the owner's does not.
 
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use serde::Serialize;
 
 use crate::id::{ClientId, ObjectHash, PackId, RepositoryId, SnapshotId, TagId};
 use crate::keys::owner::OwnerSecret;
@@ -9,6 +10,7 @@ use crate::limits::{
     CHANGE_OPERATIONS, CHANGE_PACKS, CHANGE_SNAPSHOTS, POLICY_BYTES, SEALED_TEXT_BYTES, SNAPSHOT_TAGS,
 };
 use crate::proof::Proof;
+use crate::shown;
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
@@ -16,7 +18,7 @@ pub use crate::wire::chain::{Chain, ChainError, Link};
 use crate::wire::record::{self, Kind, RecordError, Unverified, label};
 
 /// One record of the repository's chain of changes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Change {
     /// Its number; a repository's changes are numbered from 1.
     pub number: u64,
@@ -31,7 +33,8 @@ pub struct Change {
 }
 
 /// One operation of a change. A list of snapshots has at most [`CHANGE_SNAPSHOTS`] ids.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Operation {
     /// Hides these snapshots, so that they need not be kept.
     Forget(Vec<SnapshotId>),
@@ -46,16 +49,19 @@ pub enum Operation {
         /// The snapshots.
         snapshots: Vec<SnapshotId>,
         /// Tags to add, with their sealed names.
+        #[serde(skip)]
         add: Vec<(TagId, Vec<u8>)>,
         /// Tags to remove.
         remove: Vec<TagId>,
     },
     /// A policy without the owner's signature, as `retention::SignedPolicy` writes it; at most [`POLICY_BYTES`]. The
     /// service ignores it, and no client writes it any more.
+    #[serde(serialize_with = "shown::hex")]
     Policy(Vec<u8>),
     /// Sets the policy that the service follows, signed by the owner.
     OwnerPolicy {
         /// The policy, at most [`POLICY_BYTES`].
+        #[serde(serialize_with = "shown::hex")]
         policy: Vec<u8>,
         /// The owner's signature, which [`Change::sign_as_owner`] makes.
         signature: OwnerSignature,
@@ -77,8 +83,8 @@ pub enum Operation {
 }
 
 /// The owner's signature of one operation. It covers the change's place in the chain.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct OwnerSignature(pub [u8; 64]);
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OwnerSignature(#[serde(serialize_with = "shown::hex")] pub [u8; 64]);
 
 impl OwnerSignature {
     /// A placeholder until the change is signed.

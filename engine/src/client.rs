@@ -1,22 +1,25 @@
 //! Clients: the devices that may write, as the owner registers them, from enrollment to revocation.
 
 use ed25519_dalek::SigningKey;
+use serde::Serialize;
 
 use crate::id::{ClientId, DomainId, ObjectHash, RepositoryId};
 use crate::limits::SEALED_TEXT_BYTES;
+use crate::shown;
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 use crate::wire::record::{self, Kind, RecordError, Unverified};
 
 /// One version of a client's record.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClientRecord {
     /// The client.
     pub client: ClientId,
     /// The version in the object's name; versions start at 1.
     pub version: u64,
     /// Its name for people, as a sealed text.
+    #[serde(skip)]
     pub sealed_name: Vec<u8>,
     /// What it may do.
     pub role: Role,
@@ -31,13 +34,15 @@ pub struct ClientRecord {
     /// The number and hash of the last change up to which a revoked client's changes count; none if none counts.
     pub last_change: Option<(u64, ObjectHash)>,
     /// The public key of the enrollment, only until the client joins.
+    #[serde(serialize_with = "shown::hex_if_any")]
     pub enrollment: Option<[u8; 32]>,
     /// Who signed this version.
     pub signed_by: SignedBy,
 }
 
 /// What a client may do.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
 pub enum Role {
     /// Knows the owner secret: may read, forget, and decide about manifests (ingest).
     Full = 0,
@@ -46,16 +51,19 @@ pub enum Role {
 }
 
 /// A client's public keys.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClientPublic {
     /// Verifies manifests and changes (the signing key).
+    #[serde(serialize_with = "shown::hex")]
     pub manifest: [u8; 32],
     /// Verifies requests to the gateway.
+    #[serde(serialize_with = "shown::hex")]
     pub request: [u8; 32],
 }
 
 /// Who signed a client record.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SignedBy {
     /// The owner.
     Owner = 0,

@@ -1,16 +1,20 @@
 //! Exclusions: what a backup was told to leave out. Its snapshot records them, so that a restore that deletes can spare
 //! what was never saved.
 
+use serde::Serialize;
+
 use crate::limits::{EXCLUSION_MARKERS, EXCLUSION_PATTERNS, EXCLUSIONS_BYTES, TEXT_BYTES};
+use crate::shown;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
 /// The options of a backup that leave something out.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct Exclusions {
     /// Patterns in the syntax of gitignore, in their order: the last one that matches a path decides.
     pub patterns: Vec<Pattern>,
     /// Names of files, ascending, each once. The run may have left out anything in a directory that holds one.
+    #[serde(serialize_with = "shown::paths")]
     pub markers: Vec<Vec<u8>>,
     /// Files with more bytes than this were left out.
     pub larger_than: Option<u64>,
@@ -21,7 +25,7 @@ pub struct Exclusions {
 }
 
 /// A pattern for paths.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Pattern {
     /// The pattern as given.
     pub text: String,

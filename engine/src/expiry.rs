@@ -1,6 +1,8 @@
 //! Expiries: the service's lists of snapshots that the signed policy no longer keeps. An expiry is believed only if
 //! applying that policy again gives the same result.
 
+use serde::Serialize;
+
 use crate::id::{ObjectHash, SnapshotId};
 use crate::limits::CHANGE_SNAPSHOTS;
 use crate::time::Time;
@@ -10,7 +12,7 @@ use crate::wire::chain::Link;
 use crate::wire::record::{self, Kind, RecordError};
 
 /// Snapshots that expire.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Expiry {
     /// Its number; expiries are numbered from 1.
     pub number: u64,

@@ -1,12 +1,14 @@
 //! Extent: a snapshot's approximate size and stored bytes, in the clear, so that services without a key can see that a
 //! snapshot is unlike the one before.
 
+use serde::Serialize;
+
 use crate::block::padme;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
 /// The approximate size of a snapshot, rounded like the lengths of sealed blocks.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct Extent {
     /// The number of entries in its tree.
     pub entries: u64,

@@ -3,12 +3,14 @@
 use core::ops::RangeInclusive;
 use core::time::Duration;
 
+use serde::Serialize;
+
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
 /// The least that every series keeps (minimum retention).
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct Floor {
     /// The number of snapshots to keep: those accepted last.
     pub last: u32,
@@ -24,7 +26,7 @@ impl Floor {
 }
 
 /// When a snapshot is suspicious: how unlike the one before it must be.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Hold {
     /// In percent of the previous snapshot, 1 to 100: the part that is gone or was stored again.
     pub share: u8,
@@ -36,7 +38,7 @@ pub struct Hold {
 pub(crate) type Guard = (Floor, Option<Hold>);
 
 /// The floor and hold of replaced policies, which count besides those of the policy in force.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Lingering {
     /// The store's time until which they count.
     pub until: Time,

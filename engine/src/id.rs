@@ -2,6 +2,8 @@
 
 use core::fmt;
 
+use serde::{Serialize, Serializer};
+
 /// A text is not the hexadecimal form of an id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{kind} must be {digits} hexadecimal digits")]
@@ -46,6 +48,12 @@ macro_rules! ids {
             }
         }
 
+        impl Serialize for $name {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                to.collect_str(self)
+            }
+        }
+
         impl fmt::Debug for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write!(f, concat!(stringify!($name), "({})"), self)
@@ -81,6 +89,8 @@ ids! {
     ObjectHash 32 "an object hash";
     /// Names the owner: the SHA-256 of the repository's id and the owner's two public keys.
     OwnerFingerprint 32 "an owner fingerprint";
+    /// The first 8 bytes of a pack's id; zeros stand for "no copy".
+    PackTag 8 "a pack tag";
 }
 
 impl PackId {
@@ -91,10 +101,6 @@ impl PackId {
         PackTag(tag)
     }
 }
-
-/// The first 8 bytes of a pack's id; zeros stand for "no copy".
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct PackTag(pub [u8; 8]);
 
 impl PackTag {
     /// Stands for an id without a copy.

@@ -2,11 +2,15 @@
 
 use core::fmt;
 
+use serde::{Serialize, Serializer};
+
 use crate::id::{ClientId, ObjectHash, PackId, SlotId};
 use crate::limits::NUMBER;
+use crate::shown::digits;
 
 /// The folder of a pack.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Place {
     /// `packs/`: uploaded by a client.
     Packs = 0,
@@ -35,6 +39,12 @@ impl Prunable {
             _ => pack_of(name).map(|(place, id)| Self::Pack(place, id))?,
         };
         (read.to_string() == name).then_some(read)
+    }
+}
+
+impl Serialize for Prunable {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
     }
 }
 
@@ -105,8 +115,7 @@ pub fn root(number: u64) -> String {
 
 /// The name of a deletion record of a root.
 pub fn deletion(root: u64, random: &[u8; 16]) -> String {
-    let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("deletions/{root:020}-{random}")
+    format!("deletions/{root:020}-{}", digits(random))
 }
 
 /// The root's number in the name of a deletion record.

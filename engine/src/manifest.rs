@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use ed25519_dalek::SigningKey;
+use serde::Serialize;
 
 use crate::extent::Extent;
 use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId, SnapshotId, SourceId, TagId};
@@ -16,7 +17,7 @@ pub use crate::wire::chain::{Chain, ChainError, Link};
 use crate::wire::record::{self, Kind, RecordError, Unsigned, Unverified};
 
 /// A claim of one client.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Manifest {
     /// The client that makes the claim.
     pub client: ClientId,
@@ -33,6 +34,7 @@ pub struct Manifest {
     /// The snapshot it commits.
     pub snapshot: Option<SnapshotClaim>,
     /// The packs that the owner's signature proves, if any.
+    #[serde(skip)]
     pub proven: Option<ProvenPacks>,
 }
 
@@ -45,7 +47,7 @@ pub struct ProvenPacks {
 }
 
 /// A snapshot, as a manifest claims it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SnapshotClaim {
     /// The root page of its tree.
     pub root: ChunkId,
@@ -58,10 +60,12 @@ pub struct SnapshotClaim {
     /// Its tags, ascending, each once; at most [`SNAPSHOT_TAGS`].
     pub tags: Vec<TagId>,
     /// The record of the session that sealed `info`.
+    #[serde(skip)]
     pub session_record: Vec<u8>,
     /// The counter of the block `info`; below [`SESSION_BLOCKS`].
     pub counter: u64,
     /// The snapshot's description: one sealed block.
+    #[serde(skip)]
     pub info: Vec<u8>,
     /// The snapshot's approximate size, if the client states it.
     pub extent: Option<Extent>,

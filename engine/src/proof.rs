@@ -5,14 +5,16 @@
 //! displace an older one only with such a signature.
 
 use ed25519_dalek::{Signature, Signer, VerifyingKey};
+use serde::Serialize;
 
 use crate::id::{PackId, RepositoryId};
 use crate::keys::owner::OwnerSecret;
+use crate::shown;
 use crate::wire::record::label;
 
 /// The owner's signature over pack names. It stays valid for ever, because a pack's name is the hash of its bytes.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Proof(pub [u8; 64]);
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Proof(#[serde(serialize_with = "shown::hex")] pub [u8; 64]);
 
 impl Proof {
     /// Signs packs. The caller must have compared every chunk and page in them with its id.

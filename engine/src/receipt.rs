@@ -1,5 +1,7 @@
 //! Receipts: the ingesting job's answer to a manifest. A hint for the client; the root holds the decision itself.
 
+use serde::Serialize;
+
 use crate::id::{ChunkId, ClientId, ObjectHash, PackId};
 use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
 use crate::time::Time;
@@ -8,7 +10,7 @@ use crate::wire::cbor::{Reader, Writer};
 use crate::wire::record::{self, Kind, RecordError};
 
 /// The answer to one manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Receipt {
     /// The manifest's client.
     pub client: ClientId,
@@ -91,7 +93,8 @@ impl Receipt {
 }
 
 /// The decision about a manifest, final for its number.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Its packs and snapshot are part of the repository.
     Accepted = 0,
@@ -111,7 +114,8 @@ impl Outcome {
 }
 
 /// Who decides about manifests (ingests).
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum IngestBy {
     /// Full clients, after each manifest.
     Client = 0,
@@ -133,7 +137,8 @@ impl IngestBy {
 macro_rules! reasons {
     ($($(#[$doc:meta])* $name:ident $code:literal $text:literal;)*) => {
         /// Why a manifest is rejected: always a fact found in the store, never a store's error.
-        #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[serde(rename_all = "snake_case")]
         pub enum Reason {$(
             $(#[$doc])*
             $name = $code,

@@ -1,10 +1,12 @@
 //! Repository: the descriptor, which names the owner and the parameters by which objects are made.
 
 use ed25519_dalek::SigningKey;
+use serde::Serialize;
 
 use crate::id::{DomainId, ObjectHash, RepositoryId};
 use crate::limits::{CHUNK_BYTES, PAGE_TARGET};
 pub use crate::receipt::IngestBy;
+use crate::shown;
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Fields, Reader, Writer};
@@ -14,7 +16,7 @@ use crate::wire::record::{self, Kind, RecordError, Unverified};
 pub const KEM_PUBLIC_BYTES: usize = 1216;
 
 /// What all users of a repository must agree on. Clients pin the newest version they have seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Descriptor {
     /// The version in the object's name.
     pub version: u64,
@@ -25,8 +27,10 @@ pub struct Descriptor {
     /// How objects are made.
     pub parameters: Parameters,
     /// The owner's Ed25519 public key.
+    #[serde(serialize_with = "shown::hex")]
     pub owner_key: [u8; 32],
     /// The owner's X-Wing public key, [`KEM_PUBLIC_BYTES`] long.
+    #[serde(serialize_with = "shown::hex")]
     pub kem_public: Vec<u8>,
     /// Whether a service or clients decide about manifests (ingest).
     pub ingest: IngestBy,
@@ -132,7 +136,7 @@ impl Descriptor {
 }
 
 /// How objects are made. Sizes are in bytes.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[allow(missing_docs)]
 pub struct Parameters {
     pub chunk_min: u32,

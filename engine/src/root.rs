@@ -1,10 +1,13 @@
 //! Root: a numbered object that names the current state; the highest number counts. Also the record that prune writes
 //! before it deletes doomed objects.
 
+use serde::Serialize;
+
 use crate::guard::Lingering;
 use crate::id::ObjectHash;
 use crate::layout::{self, Prunable};
 use crate::limits::{RECORD_BYTES, ROOT_BYTES};
+use crate::shown;
 use crate::state::{RunKind, RunRef};
 use crate::time::Time;
 use crate::wire::DecodeError;
@@ -12,11 +15,12 @@ use crate::wire::cbor::{Reader, Writer};
 use crate::wire::record::{Kind, RecordError, close, open};
 
 /// A state of the repository; the current one if no root has a higher number.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Root {
     /// Its number.
     pub number: u64,
     /// Random bytes that distinguish two roots of the same number, even with the same content.
+    #[serde(serialize_with = "shown::hex")]
     pub random: [u8; 16],
     /// The root from which this one was made; none for the first root and for rebuilt ones.
     pub base: Option<(u64, ObjectHash)>,
@@ -120,11 +124,12 @@ fn run(reader: &mut Reader<'_>) -> Result<RunRef, DecodeError> {
 }
 
 /// The record of a prune: the names it is about to delete, or the root whose state it verified or made.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Deletion {
     /// The number of the root that dooms the names.
     pub root_number: u64,
     /// Random bytes that make the record's name unique; there may be several records for one root.
+    #[serde(serialize_with = "shown::hex")]
     pub random: [u8; 16],
     /// The store's time when the record was made.
     pub time: Time,

@@ -1,5 +1,11 @@
 //! Shown: names and texts in the form shown to people. They cannot control a terminal or turn the direction of writing,
 //! and no two names differ only in characters that nobody sees.
+//!
+//! `Serialize` on a record is for showing it (`copal cat`): it decides no stored byte, and leaves out what is sealed.
+
+use serde::{Serialize, Serializer};
+
+use crate::path::TreePath;
 
 /// A path on one line, without loss: invalid UTF-8 and unseen characters as `\xNN`, `\` as `\\`.
 pub fn path(bytes: &[u8]) -> String {
@@ -34,6 +40,41 @@ pub fn text(text: &str) -> String {
 /// of some scripts: a name with a joiner must not look like one without.
 pub fn is_unseen(letter: char) -> bool {
     letter.is_control() || UNSEEN.binary_search_by(|(first, last)| compare(letter, *first, *last)).is_ok()
+}
+
+/// Bytes as hexadecimal digits.
+pub fn digits(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+impl Serialize for TreePath {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(&format_args!("/{}", path(self.as_bytes())))
+    }
+}
+
+pub(crate) fn hex<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&digits(bytes.as_ref()))
+}
+
+pub(crate) fn hex_if_any<S: Serializer>(bytes: &Option<[u8; 32]>, to: S) -> Result<S::Ok, S::Error> {
+    bytes.map(|bytes| digits(&bytes)).serialize(to)
+}
+
+pub(crate) fn name<S: Serializer>(name: &[u8], to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_str(&path(name))
+}
+
+pub(crate) fn name_if_any<S: Serializer>(name: &Option<Vec<u8>>, to: S) -> Result<S::Ok, S::Error> {
+    name.as_deref().map(path).serialize(to)
+}
+
+pub(crate) fn paths<S: Serializer>(paths: &[Vec<u8>], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(paths.iter().map(|bytes| path(bytes)))
+}
+
+pub(crate) fn attributes<S: Serializer>(pairs: &[(Vec<u8>, Vec<u8>)], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_map(pairs.iter().map(|(name, value)| (path(name), digits(value))))
 }
 
 fn compare(letter: char, first: char, last: char) -> core::cmp::Ordering {

@@ -1,17 +1,21 @@
 //! Snapshot: a snapshot's description for holders of a key: its source, and the results of its run.
 
+use serde::Serialize;
+
 use crate::exclusions::Exclusions;
 use crate::limits::{EXCLUSIONS_BYTES, PATH_BYTES, SNAPSHOT_INFO_BYTES, SNAPSHOT_PATHS, SNAPSHOT_TAGS, TEXT_BYTES};
+use crate::shown;
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
 /// The description of a snapshot, sealed as a block of its own inside the manifest.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct SnapshotInfo {
     /// The host that was backed up.
     pub host: String,
     /// The paths to back up, ascending, each once.
+    #[serde(serialize_with = "shown::paths")]
     pub paths: Vec<Vec<u8>>,
     /// Distinguishes sources with the same host and paths.
     pub label: String,
@@ -34,7 +38,7 @@ pub struct SnapshotInfo {
 }
 
 /// The number of entries by type, and their size.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default, Serialize)]
 #[allow(missing_docs)]
 pub struct Counts {
     pub files: u64,
@@ -45,7 +49,7 @@ pub struct Counts {
 }
 
 /// How many entries differ from the parent snapshot.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default, Serialize)]
 #[allow(missing_docs)]
 pub struct Summary {
     pub new: u64,
@@ -56,7 +60,7 @@ pub struct Summary {
 }
 
 /// The kinds of metadata that the host could read, as a set of bits.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct MetadataSeen(pub u32);
 
 #[allow(missing_docs)]

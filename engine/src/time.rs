@@ -3,6 +3,9 @@
 use core::ops::{Add, Sub};
 use core::time::Duration;
 
+use jiff::Timestamp;
+use serde::{Serialize, Serializer};
+
 /// An instant, in nanoseconds since 1970-01-01T00:00:00Z; covers the years 1678 to 2262.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Time(pub i64);
@@ -37,6 +40,14 @@ impl Sub<Duration> for Time {
     fn sub(self, age: Duration) -> Time {
         let nanoseconds = i64::try_from(age.as_nanos()).unwrap_or(i64::MAX);
         Time(self.0.saturating_sub(nanoseconds))
+    }
+}
+
+impl Serialize for Time {
+    /// Writes RFC 3339 in UTC.
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let time = Timestamp::from_nanosecond(self.0.into()).map_err(serde::ser::Error::custom)?;
+        to.collect_str(&time)
     }
 }
 

@@ -112,6 +112,7 @@ fn restored(repository: &Repository, target: PathBuf) -> Result<(), Failure> {
             no_xattrs: false,
             powers: Powers::Restored,
         },
+        cut_mode: 0,
         numeric_owner: true,
         deletion: None,
         verifies: false,

@@ -3,6 +3,7 @@
 use core::fmt::Display;
 
 use copal_engine::path::TreePath;
+use copal_engine::shown::digits;
 use copal_engine::time::Time;
 use jiff::tz::TimeZone;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
@@ -91,7 +92,7 @@ impl Serialize for PathsField {
         fields
             .serialize_field("paths", &self.0.iter().map(|path| String::from_utf8_lossy(path)).collect::<Vec<_>>())?;
         if lossy {
-            fields.serialize_field("paths_bytes", &self.0.iter().map(|path| hex(path)).collect::<Vec<_>>())?;
+            fields.serialize_field("paths_bytes", &self.0.iter().map(|path| digits(path)).collect::<Vec<_>>())?;
         }
         fields.end()
     }
@@ -104,13 +105,9 @@ fn bytes_fields<S: Serializer>(to: S, names: [&'static str; 2], bytes: Option<&[
         fields.serialize_field(names[0], &String::from_utf8_lossy(bytes))?;
     }
     if let Some(bytes) = lossy {
-        fields.serialize_field(names[1], &hex(bytes))?;
+        fields.serialize_field(names[1], &digits(bytes))?;
     }
     fields.end()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 const SHORT: usize = 8;

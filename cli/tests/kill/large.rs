@@ -84,7 +84,7 @@ fn covered(machine: &Machine) -> BTreeSet<(String, u64)> {
         let manifest = machine.json(&["cat", name]);
         manifest["packs"].as_array().unwrap().clone()
     });
-    packs.map(|pack: Value| (text(&pack["pack"]), pack["length"].as_u64().unwrap())).collect()
+    packs.map(|pack: Value| (text(&pack[0]), pack[1].as_u64().unwrap())).collect()
 }
 
 #[test]

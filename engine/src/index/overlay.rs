@@ -4,6 +4,8 @@ use core::iter::Peekable;
 use core::ops::{BitOr, BitOrAssign};
 use std::collections::BTreeMap;
 
+use serde::{Serialize, Serializer};
+
 use super::search::Records;
 use crate::id::{ChunkId, DomainId, PackTag};
 use crate::state::run::{HEAD, Head, Run, RunKind, put_head};
@@ -40,6 +42,13 @@ impl Bits {
     }
 }
 
+impl Serialize for Bits {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let named = [(Bits::FLAGGED, "flagged"), (Bits::WANTED, "wanted"), (Bits::LOST, "lost")];
+        to.collect_seq(named.into_iter().filter(|(bit, _)| self.contains(*bit)).map(|(_, name)| name))
+    }
+}
+
 impl BitOr for Bits {
     type Output = Bits;
     fn bitor(self, other: Bits) -> Bits {
@@ -54,7 +63,7 @@ impl BitOrAssign for Bits {
 }
 
 /// The bits of a copy, and when it was flagged.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize)]
 pub struct Mark {
     /// Its bits. A mark without bits hides an older mark.
     pub bits: Bits,

@@ -1,5 +1,7 @@
 //! Rows: the byte layout of a segment's header, packs, blocks and entries.
 
+use serde::Serialize;
+
 use crate::id::{ChunkId, DomainId, PackId};
 use crate::layout::Place;
 use crate::limits::{HEIGHT, SEGMENT_ENTRIES};
@@ -31,7 +33,7 @@ pub struct Location {
 }
 
 /// A pack that a segment refers to.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SegmentPack {
     /// The pack.
     pub id: PackId,
@@ -46,7 +48,7 @@ pub struct SegmentPack {
 }
 
 /// A block that a segment refers to.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SegmentBlock {
     /// The pack's position among the segment's packs.
     pub pack: u32,

@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use serde::Serialize;
+
 use super::rows::{
     BLOCK_ROW, ENTRY, Front, HEADER, Location, PACK_ROW, PAGE, RawEntry, SegmentBlock, SegmentPack, block_row, locate,
     pack_row,
@@ -22,7 +24,7 @@ pub struct Entry {
 }
 
 /// An entry of a segment, without its location.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SegmentEntry {
     /// The chunk or page.
     pub id: ChunkId,

@@ -6,6 +6,7 @@ use core::fmt;
 
 use argon2::{Algorithm, Argon2, Version};
 use hkdf::Hkdf;
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
@@ -24,7 +25,8 @@ use crate::wire::record::label;
 pub use input::{BadPassphrase, Passphrase, SlotInput};
 
 /// What opens a slot.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SlotKind {
     /// A passphrase, through Argon2id.
     Passphrase = 1,
@@ -51,7 +53,7 @@ impl fmt::Display for SlotKind {
 }
 
 /// The cost of one guess at a passphrase.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Argon2Params {
     /// Memory, in KiB.
     pub m_kib: u32,

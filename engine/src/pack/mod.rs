@@ -7,12 +7,15 @@ mod read;
 mod table;
 mod write;
 
+use serde::Serialize;
+
 pub use read::{PackError, TRAILER_BYTES, Trailer, parse, parse_table};
 pub use table::{BlockRow, PackTable, PageRow, PageView, Pages};
 pub use write::{Pack, PackLimit, PackWriter};
 
 /// The kind of items in a pack.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PackKind {
     /// Chunks.
     Data = 0,

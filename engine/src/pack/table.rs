@@ -2,6 +2,8 @@
 
 use core::ops::Range;
 
+use serde::Serialize;
+
 use super::{BLOCK_ROW, CHUNK_ROW, PAGE_ROW, PackKind, REFERENCE, TRAILER_BYTES};
 use crate::id::{ChunkId, DomainId};
 
@@ -23,7 +25,7 @@ pub struct PackTable {
 }
 
 /// A block in a pack.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct BlockRow {
     /// The block's offset in the pack.
     pub offset: u32,
@@ -56,7 +58,7 @@ impl PageRow {
 }
 
 /// A page's row in a tree pack's table.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PageView<'a> {
     /// The page of an earlier snapshot that this one replaces: a hint.
     pub replaces: Option<ChunkId>,

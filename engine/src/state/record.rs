@@ -1,5 +1,7 @@
 //! The records of state runs: their keys and values.
 
+use serde::{Serialize, Serializer};
+
 use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use crate::layout::Place;
 use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
@@ -29,7 +31,7 @@ pub(super) fn snapshot_of(key: &[u8]) -> Option<(ClientId, u64)> {
 }
 
 /// A segment of the index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SegmentRecord {
     /// The number of entries.
     pub entries: u64,
@@ -64,7 +66,7 @@ impl SegmentRecord {
 }
 
 /// A run of a domain's overlay.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct OverlayRecord {
     /// The number of the root that wrote it. The marks of a run with a higher number override those of a lower one.
     pub root: u64,
@@ -95,7 +97,7 @@ impl OverlayRecord {
 }
 
 /// How far a client's chain is decided.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ClientHead {
     /// The last number decided.
     pub number: u64,
@@ -108,7 +110,7 @@ pub struct ClientHead {
 }
 
 /// The answer to one manifest.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Decision {
     /// The manifest's number.
     pub number: u64,
@@ -190,7 +192,7 @@ fn decode_decision(reader: &mut Reader<'_>) -> Result<Decision, DecodeError> {
 }
 
 /// A pack with chunks or pages in the index.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackRecord {
     /// Its domain.
     pub domain: DomainId,
@@ -205,6 +207,7 @@ pub struct PackRecord {
     /// Whether a check found it damaged.
     pub is_damaged: bool,
     /// When it was last read completely; 0 for never, [`FORGED`](Self::FORGED) if damaged although its hash is right.
+    #[serde(serialize_with = "PackRecord::show_read")]
     pub read: Time,
     /// When it was accepted.
     pub accepted: Time,
@@ -215,7 +218,7 @@ pub struct PackRecord {
 }
 
 /// The manifest that first claimed a pack.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct PackClaim {
     /// The manifest's client.
     pub client: ClientId,
@@ -232,6 +235,14 @@ impl PackRecord {
     /// Whether the pack is forged. Only a client that opens it with the key can find it sound again.
     pub fn is_forged(&self) -> bool {
         self.is_damaged && self.read == Self::FORGED
+    }
+
+    fn show_read<S: Serializer>(read: &Time, to: S) -> Result<S::Ok, S::Error> {
+        match *read {
+            Time(0) => to.serialize_none(),
+            Self::FORGED => to.serialize_str("forged"),
+            time => time.serialize(to),
+        }
     }
 
     pub(super) fn encode(&self) -> Vec<u8> {
@@ -287,7 +298,8 @@ impl PackClaim {
 }
 
 /// How far the deletion of an object has come.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum DoomedState {
     /// The object is about to be deleted (pending delete).
     Doomed = 1,
@@ -296,7 +308,7 @@ pub enum DoomedState {
 }
 
 /// A name that is about to be deleted, or was deleted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DoomedRecord {
     /// How far the deletion has come.
     pub state: DoomedState,

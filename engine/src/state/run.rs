@@ -1,12 +1,15 @@
 //! Run: sorted records of one kind, immutable, named by the hash of its bytes.
 
+use serde::Serialize;
+
 use super::Records;
 use crate::id::{DomainId, ObjectHash};
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 
 /// The kind of a run's records.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
 #[allow(missing_docs)]
 pub enum RunKind {
     Segments = 1,
@@ -30,7 +33,7 @@ impl RunKind {
 }
 
 /// A run, as a root or a record of its domain names it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct RunRef {
     /// What its records are about.
     pub kind: RunKind,

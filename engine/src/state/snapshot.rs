@@ -1,5 +1,7 @@
 //! Snapshots as the state records them.
 
+use serde::Serialize;
+
 use super::record::ANY_NUMBER;
 use crate::extent::Extent;
 use crate::id::{ChunkId, DomainId, SnapshotId, SourceId, TagId};
@@ -8,7 +10,8 @@ use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
 /// Whether a snapshot is kept.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum SnapshotState {
     /// Its pages are needed.
     Kept = 0,
@@ -19,7 +22,7 @@ pub enum SnapshotState {
 }
 
 /// A snapshot or checkpoint that was accepted.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct SnapshotRecord {
     /// Its id.
     pub id: SnapshotId,

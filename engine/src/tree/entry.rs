@@ -3,9 +3,12 @@
 use core::ops::Range;
 use std::sync::Arc;
 
+use serde::Serialize;
+
 use crate::id::ChunkId;
 use crate::limits::{CHUNK_BYTES, HEIGHT};
 use crate::path::TreePath;
+use crate::shown;
 use crate::time::Time;
 use crate::wire::cbor::Ignored;
 
@@ -13,13 +16,15 @@ use crate::wire::cbor::Ignored;
 pub const LIST_AFTER: usize = 64;
 
 /// One file, directory, link or device.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Entry {
     /// Its path below the top directory.
     pub path: TreePath,
     /// Its type and permissions.
+    #[serde(flatten)]
     pub mode: Mode,
     /// Its owner and group; the value is shared between entries.
+    #[serde(flatten)]
     pub owner: Arc<Owner>,
     /// The last change of the content.
     pub mtime: Time,
@@ -34,16 +39,21 @@ pub struct Entry {
     /// A regular file's content.
     pub content: Content,
     /// Properties that only some entries have.
+    #[serde(flatten)]
     pub extras: Extras,
 }
 
 /// The type of an entry; the values are the type bits of `st_mode`.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+#[serde(rename_all = "lowercase")]
 #[allow(missing_docs)]
 pub enum EntryKind {
     Fifo = 0o010_000,
+    #[serde(rename = "chardev")]
     CharDevice = 0o020_000,
+    #[serde(rename = "dir")]
     Directory = 0o040_000,
+    #[serde(rename = "blockdev")]
     BlockDevice = 0o060_000,
     File = 0o100_000,
     Symlink = 0o120_000,
@@ -51,27 +61,32 @@ pub enum EntryKind {
 }
 
 /// `st_mode`: a known type, and the twelve permission bits.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Mode {
+    #[serde(rename = "type")]
     kind: EntryKind,
+    #[serde(rename = "mode")]
     permissions: u16,
 }
 
 /// The ids and names of an owner and a group. Names are raw bytes, empty if unknown.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct Owner {
     /// The user id.
     pub uid: u32,
     /// The group id.
     pub gid: u32,
     /// The user's name.
+    #[serde(serialize_with = "shown::name")]
     pub user: Vec<u8>,
     /// The group's name.
+    #[serde(serialize_with = "shown::name")]
     pub group: Vec<u8>,
 }
 
 /// Where a regular file's bytes are, not counting its holes.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Content {
     /// There are no bytes.
     #[default]
@@ -91,11 +106,11 @@ pub enum Content {
 
 /// Content stored in the page itself. Only [`crate::restore::extents`] gives out its bytes, with their offsets in the
 /// file, so that no host can mistake them for the whole file and forget the holes.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Inline(Vec<u8>);
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize)]
+pub struct Inline(#[serde(serialize_with = "shown::hex")] Vec<u8>);
 
 /// One chunk of a file's content.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Piece {
     /// The chunk.
     pub id: ChunkId,
@@ -104,19 +119,22 @@ pub struct Piece {
 }
 
 /// Properties that only some entries have.
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Debug, PartialEq, Eq, Default, Serialize)]
 pub struct Extras {
     /// The target of a symbolic link; none for other types.
+    #[serde(serialize_with = "shown::name_if_any")]
     pub link_target: Option<Vec<u8>>,
     /// The number shared by all hard links to one file: its inode number.
     pub hardlink: Option<u64>,
     /// The major and minor number of a device; none for other types.
     pub device: Option<(u32, u32)>,
     /// Extended attributes, ascending by name, including ACLs.
+    #[serde(serialize_with = "shown::attributes")]
     pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
     /// The holes of a regular file: ranges that were never written, ascending.
     pub holes: Vec<Range<u64>>,
     /// Fields of a later version that this one may ignore. Code that copies the entry must write them again.
+    #[serde(skip)]
     pub later: Ignored,
 }
 

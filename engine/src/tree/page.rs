@@ -1,5 +1,7 @@
 //! Page: a node of the tree. Its id covers height, references and plaintext.
 
+use serde::Serialize;
+
 use super::entry::{BadEntry, Entry, Piece};
 use crate::id::ChunkId;
 use crate::limits::PAGE_ITEMS;
@@ -22,7 +24,8 @@ pub struct Page {
 }
 
 /// The content of a page.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum PageContent {
     /// Entries of a snapshot, in path order.
     Entries(Vec<Entry>),
@@ -35,7 +38,7 @@ pub enum PageContent {
 }
 
 /// A directory's link to a page below it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Child {
     /// The last path in the page and below it.
     pub last_path: TreePath,
@@ -48,7 +51,7 @@ pub struct Child {
 }
 
 /// A list's link to a page below it.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListChild {
     /// The page.
     pub id: ChunkId,

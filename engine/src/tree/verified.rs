@@ -1,5 +1,7 @@
 //! Verified page: reading a page, whatever its kind, and checking that it has the id it was asked for by.
 
+use serde::Serialize;
+
 use super::page::{Kind, PageContent, PageError, VERSION};
 use super::{entries, links};
 use crate::id::ChunkId;
@@ -9,7 +11,7 @@ use crate::wire::cursor::Cursor;
 use crate::wire::varint;
 
 /// A decoded page whose id was verified, as walks need it. May be made on any thread.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct VerifiedPage {
     id: ChunkId,
     height: u8,

@@ -1,17 +1,12 @@
 //! Cat: decodes any object of a repository for people. Secrets stay sealed: what a key slot or session record wraps is
 //! not shown.
 
-mod index;
-mod manifest;
 mod name;
-mod pages;
 mod records;
-mod state;
 
 use bytes::Bytes;
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout;
-use copal_engine::pack;
 use copal_service::objects;
 use copal_service::view::View;
 use copal_store::Store;
@@ -41,7 +36,7 @@ pub type Load<'a> = dyn Fn() -> Result<(View, History), Failure> + 'a;
 pub fn show(repository: &Repository, load: &Load<'_>, text: &str) -> Result<Shown, Failure> {
     match name::find(repository, load, text)? {
         Target::Object(name) => show_object(repository, &name).map(Shown::Fields),
-        Target::Page(pages, id) => Ok(Shown::Fields(pages::page(&pages.page(&id)?))),
+        Target::Page(pages, id) => Ok(Shown::Fields(json!(pages.page(&id)?))),
         Target::Chunk(pages, id) => Ok(Shown::Bytes(ChunkReader::new(&pages).chunk(&id)?.to_vec())),
     }
 }
@@ -50,43 +45,20 @@ fn show_object(repository: &Repository, name: &str) -> Result<Value, Failure> {
     let store: &dyn Store = repository.store().as_ref();
     let bytes = wait(objects::read(store, name))?;
     let bytes = bytes.ok_or_else(|| absent(name))?;
-    let decoded = decode(repository, name, &bytes);
+    let decoded = check_hash(name, &bytes).and_then(|()| records::decode(repository, name, &bytes));
     let mut value = decoded.map_err(|why| Failure::Damaged { object: name.to_owned(), cause: why.into() })?;
-    if let Value::Object(fields) = &mut value {
-        fields.insert("object".into(), json!(name));
-        fields.insert("length".into(), json!(bytes.len()));
+    if value.is_object() {
+        value["object"] = json!(name);
+        value["length"] = json!(bytes.len());
     }
     Ok(value)
 }
 
-/// Decodes an object as its name says; the error says why it cannot be that object.
-fn decode(repository: &Repository, name: &str, bytes: &Bytes) -> Result<Value, String> {
-    let folder = name.split('/').next().unwrap_or_default();
-    if matches!(folder, "packs" | "moved" | "index" | "state" | "reader") {
-        check_hash(name, bytes)?;
-    }
-    let number = || layout::trailing_number(name).ok_or_else(|| "its name has no number".to_owned());
-    match folder {
-        "copal" => records::descriptor(number()?, bytes),
-        "keys" => records::slot(bytes),
-        "clients" => records::client(repository, name, bytes),
-        "manifests" => manifest::manifest(repository, name, bytes),
-        "changes" => records::change(repository, number()?, bytes),
-        "receipts" => records::receipt(name, bytes),
-        "roots" => records::root(name, bytes),
-        "expiries" => records::expiry(number()?, bytes),
-        "deletions" => records::deletion(bytes),
-        "packs" | "moved" => pack::parse(bytes).map(|table| index::pack(repository, &table)).map_err(words),
-        "index" => index::segment(bytes.clone()),
-        "state" => state::run(bytes.clone()),
-        "reader" if name.ends_with(".wasm") => Ok(json!({ "reader": "WebAssembly, for WASI preview 1" })),
-        // Reports of jobs (JSON), and their unfinished work.
-        _ => serde_json::from_slice(bytes).or_else(|_| Ok(json!({ "text": String::from_utf8_lossy(bytes) }))),
-    }
-}
-
 /// Checks the hash of an object that is named by it.
 fn check_hash(name: &str, bytes: &Bytes) -> Result<(), String> {
+    if !["packs/", "moved/", "index/", "state/", "reader/"].iter().any(|folder| name.starts_with(folder)) {
+        return Ok(());
+    }
     let named = match layout::pack_of(name) {
         Some((_, PackId(id))) => Some(ObjectHash(id)),
         None => name.rsplit('/').next().and_then(|hash| ObjectHash::from_hex(hash).ok()).or(layout::reader_hash(name)),
@@ -111,13 +83,4 @@ fn words(error: impl std::error::Error) -> String {
         cause = error.source();
     }
     text
-}
-
-/// Ids as text.
-fn texts<T: ToString>(ids: impl IntoIterator<Item = T>) -> Vec<String> {
-    ids.into_iter().map(|id| id.to_string()).collect()
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
