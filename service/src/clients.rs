@@ -12,13 +12,18 @@ use copal_engine::state::ClientHead;
 use copal_store::{Store, StoreError};
 
 use crate::error::JobError;
+use crate::faults::{Fault, is_planted};
 use crate::host::Host;
 use crate::objects::{self, Call};
 
 /// The newest record of a client; none if it has no record. An unsound record might be the one that revokes the client,
 /// so if both copies of a version are unsound, this fails.
 pub async fn read(host: &Host<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
-    Ok(know(host, client).await?.record)
+    let mut record = know(host, client).await?.record;
+    if is_planted(Fault::RevocationForgets) {
+        record.iter_mut().for_each(|record| record.revoked = None);
+    }
+    Ok(record)
 }
 
 /// What is known of a client.

@@ -54,11 +54,15 @@ pub enum Fault {
     StateBelieved,
     /// Ingest fails for all clients if one has seen a root that does not exist.
     RootUnbounded,
+    /// A revoked client's later changes and packs still count.
+    RevocationForgets,
+    /// Prune deletes what the state lists as doomed without checking that nothing needs it.
+    DoomedUnchecked,
 }
 
 impl Fault {
     /// All faults.
-    pub const ALL: [Fault; 24] = [
+    pub const ALL: [Fault; 26] = [
         Fault::WinUnchecked,
         Fault::BaseUnchecked,
         Fault::DeletedFirst,
@@ -83,6 +87,8 @@ impl Fault {
         Fault::UnprovenMoved,
         Fault::StateBelieved,
         Fault::RootUnbounded,
+        Fault::RevocationForgets,
+        Fault::DoomedUnchecked,
     ];
 }
 

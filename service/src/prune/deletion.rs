@@ -69,6 +69,7 @@ pub(super) async fn delete_doomed(
         match need {
             _ if matches!(name, Prunable::Pack(_, id) if claimed.contains(&id)) => cleared.spared.push(name),
             Need::None => names.push(name),
+            _ if is_planted(Fault::DoomedUnchecked) => names.push(name),
             Need::Unknown => {}
             Need::Named => cleared.spared.push(name),
         }

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use copal_engine::index::{Bits, Mark};
-use copal_engine::layout;
+use copal_engine::layout::{self, Prunable};
 use copal_engine::repository::IngestBy;
 use copal_engine::retention::Signed;
-use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::state::{DoomedRecord, DoomedState, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_service::check::{self, Depth};
 use copal_service::commit::{Proposal, commit};
@@ -15,7 +15,7 @@ use copal_service::error::JobError;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::prune::{self, Options};
 use copal_service::rebuild;
-use copal_service::view;
+use copal_service::view::{self, View};
 use copal_store::{Store, list_all};
 use futures::executor::block_on;
 
@@ -145,13 +145,20 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
 /// Whoever may create roots and states writes one, and prunes run on it for days. Then the owner rebuilds the index.
 fn forge(world: &World<'_>, random: &mut Random) {
     let memory = &world.store.memory;
-    let host = world.repository.host(memory, world.entropy);
     let Ok(view) = block_on(view::read(memory)) else { return };
     if view.state.snapshots.is_empty() {
         return;
     }
     world.store.watch.note(|| "SOMEBODY FORGES A STATE".to_owned());
     let mut proposal = Proposal::default();
+    if random.chance(250) {
+        // Nothing but the list is wrong.
+        let doomed = DoomedRecord { state: DoomedState::Doomed, time: Time(0), root: view.number() + 1 };
+        let packs = view.state.packs.iter().map(|(id, record)| Prunable::Pack(record.place, *id));
+        let segments = view.state.segments.keys().map(|(_, hash)| Prunable::Segment(*hash));
+        proposal.delta.doomed = packs.chain(segments).map(|name| (name, Some(doomed.clone()))).collect();
+        return prune_on(world, &view, proposal);
+    }
     if random.chance(300) {
         proposal.delta.packs = view.state.packs.keys().map(|id| (*id, None)).collect();
     }
@@ -167,10 +174,19 @@ fn forge(world: &World<'_>, random: &mut Random) {
         let marks = entries.map(|entry| ((entry.id, entry.location.pack.tag()), flagged));
         proposal.overlay.insert(*domain, marks.collect());
     }
-    let _ = alone(commit(&host, &view, proposal));
+    prune_on(world, &view, proposal);
+}
+
+/// Writes what a state is to have, and prunes for days.
+fn prune_on(world: &World<'_>, view: &View, proposal: Proposal) {
+    let memory = &world.store.memory;
+    let host = world.repository.host(memory, world.entropy);
+    let _ = alone(commit(&host, view, proposal));
+    // Nobody sees what is written to the memory itself, so nothing is moved.
+    let options = Options { grace: GRACE, repack_most: 0, ..Options::new([4096, 3072]) };
     for _ in 0..3 {
         memory.advance(Duration::from_secs(26 * 3600));
-        let pruned = alone(prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }));
+        let pruned = alone(prune::prune(&host, &options));
         world.store.watch.note(|| format!("  a prune on it: {pruned:?}"));
     }
 }

@@ -88,7 +88,13 @@ impl Mood {
                 mood.revoke = 0;
                 mood.be_long();
             }
-            Some(Fault::StateBelieved) => {
+            // A thief must go on after the owner has found it out.
+            Some(Fault::RevocationForgets) => {
+                (mood.robs_one, mood.robs_all) = (true, random.chance(500));
+                mood.be_long();
+                mood.revoke = 2;
+            }
+            Some(Fault::StateBelieved | Fault::DoomedUnchecked) => {
                 mood.be_long();
                 mood.rebuild = 3;
             }
