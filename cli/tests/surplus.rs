@@ -67,7 +67,7 @@ fn what_the_backup_was_told_to_leave_out_stays() {
     let patterns = machine.path("source/patterns").display().to_string();
     let mut options = vec!["--exclude", "*.o", "--iexclude", "*.log", "--exclude-file", &patterns, "--exclude-caches"];
     options.extend(["--exclude-if-present", ".nobackup", "--ignore-file", ".ignore", "--exclude-larger-than", "64"]);
-    machine.write("kept/large", &"x".repeat(65));
+    machine.write("kept/large", "x".repeat(65));
     machine.backup(&options);
     fs::remove_file(machine.source("bare/file")).unwrap();
     for surplus in ["kept/new", "bare/new"] {
@@ -76,7 +76,7 @@ fn what_the_backup_was_told_to_leave_out_stays() {
     let run = restore_in_place(&machine, &[]);
     let is_there = |name: &&str| machine.source(name).exists();
     assert!(left_out.iter().all(is_there), "{run}");
-    assert!(!["kept/new", "bare/new"].iter().any(|name| is_there(name)), "{run}");
+    assert!(!["kept/new", "bare/new"].iter().any(is_there), "{run}");
     for marked in ["source/cache", "source/marked"] {
         assert!(run.err.contains(marked), "{marked} in {}", run.err);
     }
