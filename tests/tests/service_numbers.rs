@@ -11,6 +11,7 @@ use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::IngestBy;
 use copal_engine::root::Root;
 use copal_engine::time::Time;
+use copal_service::commit::{Proposal, commit};
 use copal_service::error::JobError;
 use copal_store::Store;
 use copal_tests::kit::repository::key;
@@ -123,6 +124,19 @@ fn in_a_repository_without_roots_a_root_of_the_last_number_is_passed_over() {
         put_root(&world, number, None);
         goes_on_and_is_rebuilt(&world, &client, "first");
     }
+}
+
+#[test]
+fn no_root_is_written_above_the_last_number() {
+    let world = World::new();
+    let write = |number| {
+        let proposal = Proposal { rebuilt_as: Some(number), ..Proposal::default() };
+        block_on(commit(&world.host(), &world.view(), proposal))
+    };
+    for number in [NUMBER + 1, u64::MAX] {
+        assert!(matches!(write(number), Err(JobError::StateLost { .. })), "{number}");
+    }
+    assert!(write(NUMBER).is_ok());
 }
 
 #[test]

@@ -1,14 +1,18 @@
 //! Roots: whose is the newest, when writers and readers sleep while numbers become free again.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
 use copal_engine::client::Role;
+use copal_engine::id::{ChunkId, ObjectHash, PackTag};
+use copal_engine::index::{Bits, Mark};
 use copal_engine::layout;
 use copal_engine::repository::IngestBy;
 use copal_engine::root::Root;
-use copal_service::commit::{Proposal, commit};
+use copal_engine::time::Time;
+use copal_service::commit::{Proposal, commit, put};
 use copal_service::error::JobError;
 use copal_service::faults::{Fault, Windows, plant};
 use copal_service::ingest::{self, Scope};
@@ -16,6 +20,7 @@ use copal_service::prune::Options;
 use copal_service::{compact, expire, view};
 use copal_store::fault::{Fate, Fault as Faulty};
 use copal_store::{Op, Store};
+use copal_tests::kit::craft::id;
 use copal_tests::kit::repository::key;
 use copal_tests::kit::{Client, DAY, Tree, World, keep_last, noise};
 use copal_tests::sim::alone;
@@ -173,4 +178,29 @@ fn the_answer_to_the_last_manifest_is_missed_once_its_writer_cannot_be_about_to_
     world.wait(Duration::from_secs(3600));
     let found: Vec<String> = world.check().findings.into_iter().map(|finding| finding.object).collect();
     assert_eq!(found, [name]);
+}
+
+#[test]
+fn an_object_of_another_length_under_the_name_of_a_new_one_is_reported() {
+    let world = World::new();
+    let write = |bytes: &'static [u8]| block_on(put(&world.store, layout::segment(ObjectHash([1; 32])), bytes));
+    assert!(write(b"abc").is_ok());
+    assert!(write(b"abc").is_ok());
+    assert!(matches!(write(b"ab"), Err(JobError::Damaged { .. })));
+}
+
+#[test]
+fn a_mark_that_is_removed_stays_removed_beside_older_runs_and_leaves_with_the_last_of_them() {
+    let (world, client) = begin();
+    let write = |marks: BTreeMap<(ChunkId, PackTag), Mark>| {
+        let proposal = Proposal { overlay: [(client.domain, marks)].into(), ..Proposal::default() };
+        assert!(block_on(commit(&world.host(), &world.view(), proposal)).unwrap().is_some());
+    };
+    let bits = |number| world.view().indexes[&client.domain].overlay().bits(&id(number), PackTag::NONE);
+    let all = |mark: Mark| (0..100).map(|number| ((id(number), PackTag::NONE), mark)).collect();
+    write(all(Mark { time: Time(1), bits: Bits::LOST }));
+    write([((id(7), PackTag::NONE), Mark::default())].into());
+    assert_eq!([bits(7), bits(8)], [Bits::NONE, Bits::LOST]);
+    write(all(Mark::default()));
+    assert!(world.view().state.overlays.is_empty());
 }

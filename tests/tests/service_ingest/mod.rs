@@ -40,7 +40,7 @@ fn claim_by_hand(world: &World, client: &Client, packs: &[(PackId, u64)], root: 
     world.receipt(client, number)
 }
 
-fn write_by_hand(
+pub(crate) fn write_by_hand(
     world: &World,
     client: &Client,
     domain: DomainId,
@@ -67,7 +67,7 @@ fn put_manifest(world: &World, client: &Client, manifest: &Manifest) {
     world.put(&layout::manifest(client.id, manifest.number), bytes);
 }
 
-fn store(world: &World, pack: &Pack) -> (PackId, u64) {
+pub(crate) fn store(world: &World, pack: &Pack) -> (PackId, u64) {
     world.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone());
     (pack.id, pack.bytes.len() as u64)
 }
@@ -270,6 +270,20 @@ fn nobody_writes_on_a_root_older_than_one_that_a_receipt_or_a_deletion_tells_of(
     world.destroy_all("roots/");
     assert!(matches!(world.ingest(), Err(JobError::StateLost { .. })));
     assert_eq!(world.names("roots/"), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_is_rejected_on_a_root_older_than_one_that_a_receipt_tells_of() {
+    let (world, client) = begin();
+    let other = world.register(2, Role::Full);
+    world.back_up(&client, &random_tree(1, 3, 900));
+    let page = world.snapshot(world.back_up(&client, &random_tree(2, 3, 900))).root;
+    world.destroy(&world.names("roots/")[0]);
+    let number = write_by_hand(&world, &other, other.domain, &[], Some(page));
+    let alone = copal_service::ingest::Scope::Client(other.id);
+    let answered = block_on(copal_service::ingest::work(&world.host(), IngestBy::Service, alone, &|_| false));
+    assert!(matches!(answered, Err(JobError::StateLost { .. })));
+    assert!(!world.has(&layout::receipt(other.id, number)));
 }
 
 #[test]

@@ -13,7 +13,7 @@ use copal_service::commit::{Proposal, commit};
 use copal_service::error::JobError;
 use copal_service::prune::Options;
 use copal_tests::kit::craft::{data_pack, id};
-use copal_tests::kit::{DAY, World, noise as files};
+use copal_tests::kit::{DAY, How, World, noise as files};
 use futures::executor::block_on;
 
 use super::begin;
@@ -110,6 +110,21 @@ fn a_pack_that_no_prune_has_doomed_stays_until_it_is_as_old_as_an_orphan() {
     world.prune(Duration::ZERO);
     assert!(!world.has(&name));
     assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_doomed_pack_that_a_waiting_manifest_names_stays() {
+    let (world, client) = begin();
+    world.back_up(&client, &files(1, 2, 2000));
+    let before = world.names("packs/");
+    let how = How { ingests: false, patience: 1, ..How::default() };
+    let _ = world.try_back_up(&client, &files(2, 3, 3000), &how);
+    let named: Vec<String> = world.names("packs/").into_iter().filter(|name| !before.contains(name)).collect();
+    assert!(!named.is_empty());
+    doom(&world, &named);
+    world.wait(DAY * 8);
+    assert_eq!(world.prune(Duration::ZERO).spared, named.len() as u64);
+    assert!(named.iter().all(|name| world.has(name)));
 }
 
 /// Writes a state without any snapshot, in which all that is stored is flagged since long ago.

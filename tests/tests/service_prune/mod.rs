@@ -6,19 +6,21 @@ mod doomed;
 mod doubt;
 mod moves;
 mod room;
+mod told;
 
 use std::time::Duration;
 
-use copal_engine::change::Operation;
+use copal_engine::change::{Operation, OwnerSignature};
 use copal_engine::client::Role;
 use copal_engine::id::{ObjectHash, SnapshotId};
 use copal_engine::index::{Bits, Status};
 use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::pack;
+use copal_engine::retention::{Policy, SignedPolicy};
 use copal_engine::root::Root;
 use copal_engine::state::{DoomedState, SnapshotState};
 use copal_service::error::JobError;
-use copal_service::prune::Options;
+use copal_service::prune::{self, Options};
 use copal_tests::kit::picture::{Picture, Tables};
 use copal_tests::kit::{Client, DAY, World, noise as files};
 use futures::executor::block_on;
@@ -364,4 +366,14 @@ fn wanted_entries_of_sparse_blocks_are_uploaded_again_by_who_still_has_them() {
         world.prune(DAY);
     }
     assert_eq!((world.restore(kept).as_ref(), world.restore(again).as_ref()), (Ok(&tree), Ok(&tree)));
+}
+
+#[test]
+fn the_usual_grace_is_what_the_policy_says_or_a_day() {
+    let (world, client) = begin();
+    let usual = || block_on(prune::grace(&world.host())).unwrap();
+    assert_eq!(usual(), DAY);
+    let policy = SignedPolicy::new(Policy::default(), "", 3 * DAY, 2).unwrap().encode();
+    world.change(&client, vec![Operation::OwnerPolicy { policy, signature: OwnerSignature::NONE }]);
+    assert_eq!(usual(), 3 * DAY);
 }

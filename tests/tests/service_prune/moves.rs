@@ -1,5 +1,6 @@
 //! Moves: what is live in sparse packs is copied, once, and the rest of them dies.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -10,10 +11,11 @@ use copal_engine::layout::{self, Place};
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::{self, Pack, PackKind, PackWriter};
 use copal_engine::receipt::Outcome;
-use copal_service::prune::Options;
+use copal_service::prune::{self, Live, Options, Sparse};
 use copal_store::Op;
 use copal_tests::kit::craft::{claim, id, tree_pack};
 use copal_tests::kit::{Client, Tree, World};
+use futures::executor::block_on;
 
 use super::{begin, files, forget, left_behind, picture};
 
@@ -206,4 +208,34 @@ fn blocks_of_which_no_pack_holds_so_many_are_moved_into_several() {
     let moved: Vec<usize> = world.names("moved/").iter().map(blocks).filter(|blocks| *blocks > 1).collect();
     assert_eq!((moved.len(), moved.iter().sum::<usize>()), (2, 81_000), "{moved:?}");
     assert!(world.check().is_ok());
+}
+
+#[test]
+fn sparse_blocks_are_told_with_what_of_them_a_kept_snapshot_needs() {
+    let (world, client) = begin();
+    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
+    let sparse = || block_on(prune::sparse(&world.host(), &options, client.domain, 0, u64::MAX)).unwrap();
+    assert_eq!(sparse(), Sparse::default());
+    mostly_forgotten(&world, &client);
+    let found = sparse();
+    let reached: BTreeSet<ChunkId> = picture(&world).reached().into_iter().map(|(_, id)| id).collect();
+    let (mut live_bytes, mut dead_bytes, mut needed) = (0, 0, BTreeSet::new());
+    for (number, block) in (0..).zip(&found.blocks) {
+        let bytes = world.read(&layout::pack(block.place, block.pack));
+        let table = pack::parse(&bytes).unwrap();
+        assert_eq!((block.pack_length, block.kind), (bytes.len() as u64, table.kind));
+        let row = table.blocks.iter().find(|row| (row.offset, row.length) == (block.offset, block.length)).unwrap();
+        let ids = &table.ids[row.entries.start as usize..row.entries.end as usize];
+        let live = (0..).zip(ids).filter(|(_, id)| reached.contains(id));
+        let live: Vec<Live> = live.map(|(ordinal, id)| Live { block: number, ordinal, id: *id }).collect();
+        let part = u64::from(row.length) * live.len() as u64 / ids.len() as u64;
+        live_bytes += part;
+        dead_bytes += u64::from(row.length) - part;
+        needed.extend(live.iter().map(|live| (live.block, live.ordinal, live.id)));
+    }
+    assert_eq!((found.live_bytes, found.dead_bytes), (live_bytes, dead_bytes));
+    let told: BTreeSet<(u32, u16, ChunkId)> =
+        found.live.iter().map(|live| (live.block, live.ordinal, live.id)).collect();
+    assert!(told.len() > 1);
+    assert_eq!(told, needed);
 }

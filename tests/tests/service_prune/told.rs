@@ -1,0 +1,183 @@
+//! Told: besides its baseline a state is compared with receipts, decisions, rejections and revocations.
+
+use copal_engine::change::Operation;
+use copal_engine::client::Role;
+use copal_engine::id::{ObjectHash, PackId, TagId};
+use copal_engine::index::{Bits, Mark, SegmentWriter};
+use copal_engine::layout::Place;
+use copal_engine::pack::{self, Pack};
+use copal_engine::receipt::Outcome;
+use copal_engine::state::{PackClaim, PackRecord, SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+use copal_service::commit::Proposal;
+use copal_service::view::View;
+use copal_tests::kit::craft::{data_pack, id};
+use copal_tests::kit::{DAY, Tree, noise as files};
+use futures::executor::block_on;
+
+use super::contradicted::{
+    Begun, assert_refused, begin, change_packs, change_snapshot, leave_out_entries, leave_out_kept, write,
+};
+use crate::service_ingest::{store, write_by_hand};
+
+#[test]
+fn a_missing_snapshot_is_noticed_whether_a_receipt_or_the_state_tells_of_it() {
+    let begun = begin(true);
+    // The state holds the decisions of the last root that decided something about the client.
+    begun.world.back_up(&begun.client, &Tree::new());
+    write(&begun, &leave_out_kept);
+    assert_refused(&begun, "a receipt tells");
+    let begun = begin(true);
+    begun.world.destroy_all("receipts/");
+    write(&begun, &leave_out_kept);
+    assert_refused(&begun, "the state tells");
+}
+
+/// Adds a pack of this manifest to the state, with its entries.
+fn add_pack(begun: &Begun, number: u64, pack: &Pack, view: &View, proposal: &mut Proposal) {
+    let (client, domain) = (begun.client.id, begun.client.domain);
+    let table = pack::parse(&pack.bytes).unwrap();
+    let mut writer = SegmentWriter::new(domain, [6; 16]);
+    writer.add_pack(pack.id, Place::Packs, &table).unwrap();
+    let segment = writer.finish().unwrap();
+    proposal.delta.segments.insert((domain, segment.hash), Some(segment.record));
+    proposal.segments.push((segment.hash, segment.bytes));
+    let claim = Some(PackClaim { client, number, by_full_client: true });
+    let other = view.state.packs.values().find(|of| of.kind == table.kind).unwrap().clone();
+    let record = PackRecord { claim, length: pack.bytes.len() as u64, is_proven: false, ..other };
+    proposal.delta.packs.insert(pack.id, Some(record));
+}
+
+#[test]
+fn what_a_rejected_manifest_says_does_not_count() {
+    for (is_pruned, is_pack) in [(false, false), (false, true), (true, false), (true, true)] {
+        let begun = begin(false);
+        let Begun { world, client, kept, .. } = &begun;
+        let pack = data_pack(client.domain, 1, &[id(1)]);
+        let number = write_by_hand(world, client, client.domain, &[store(world, &pack)], Some(id(2)));
+        world.ingest().unwrap();
+        let receipt = world.receipt(client, number);
+        assert_eq!(receipt.outcome, Outcome::Rejected);
+        if is_pruned {
+            world.prune(DAY);
+        }
+        world.back_up(client, &Tree::new());
+        write(&begun, &|begun, view, proposal| match is_pack {
+            true => add_pack(begun, number, &pack, view, proposal),
+            false => {
+                let rejected = SnapshotRecord { id: receipt.manifest.snapshot(), ..world.snapshot(*kept) };
+                proposal.delta.snapshots.insert((client.id, number), Some(rejected));
+            }
+        });
+        assert_refused(&begun, &format!("{is_pruned} {is_pack}"));
+    }
+}
+
+#[test]
+fn a_rejected_manifest_without_its_receipt_stops_no_prune() {
+    let begun = begin(true);
+    let Begun { world, client, .. } = &begun;
+    let number = write_by_hand(world, client, client.domain, &[], Some(id(2)));
+    world.ingest().unwrap();
+    world.back_up(client, &Tree::new());
+    world.destroy(&copal_engine::layout::receipt(client.id, number));
+    world.prune(DAY);
+}
+
+#[test]
+fn what_a_revoked_client_saved_before_stays() {
+    let (world, _) = super::begin();
+    let thief = world.register(2, Role::Full);
+    let trees = [files(1, 2, 2000), files(2, 2, 2000)];
+    let saved = trees.each_ref().map(|tree| world.back_up(&thief, tree));
+    block_on(world.repository.revoke(&world.store, &thief, (0, ObjectHash::NONE), None)).unwrap();
+    world.prune(DAY);
+    assert_eq!(saved.map(|id| world.restore(id)), trees.map(Ok));
+}
+
+#[test]
+fn an_index_that_has_lost_entries_of_packs_known_before_is_refused() {
+    let begun = begin(true);
+    begun.world.prune(DAY);
+    write(&begun, &|_, view, proposal| leave_out_entries(view, proposal, |_| true));
+    assert_refused(&begun, "no entries of known packs");
+}
+
+#[test]
+fn flags_may_stay_and_may_not_become_older() {
+    let begun = begin(true);
+    let world = &begun.world;
+    let flags = |view: &View| -> Vec<_> {
+        let marks = view.indexes[&begun.client.domain].overlay().marks();
+        marks.filter(|(_, mark)| mark.bits.contains(Bits::FLAGGED)).map(|(of, _)| of).collect()
+    };
+    world.wait(DAY * 4);
+    world.prune(DAY * 9);
+    assert!(!flags(&world.view()).is_empty());
+    write(&begun, &|begun, _, proposal| {
+        let lost = ((id(1), PackId([1; 32]).tag()), Mark { time: Time(1), bits: Bits::WANTED });
+        proposal.overlay.insert(begun.client.domain, [lost].into());
+    });
+    world.prune(DAY * 9);
+    write(&begun, &|begun, view, proposal| {
+        let older = Mark { time: Time(0), bits: Bits::FLAGGED };
+        proposal.overlay.insert(begun.client.domain, flags(view).into_iter().map(|of| (of, older)).collect());
+    });
+    assert_refused(&begun, "flagged since long ago");
+}
+
+#[test]
+fn packs_that_nobody_has_proven_and_a_state_calls_proven_are_refused() {
+    for is_pruned in [false, true] {
+        let mut begun = begin(false);
+        begun.client = begun.client.stolen();
+        begun.world.back_up(&begun.client, &files(5, 3, 3000));
+        if is_pruned {
+            begun.world.prune(DAY);
+        }
+        write(&begun, &|_, view, proposal| change_packs(view, proposal, |of| of.is_proven = true));
+        assert_refused(&begun, "proven");
+    }
+}
+
+#[test]
+fn beside_many_uncertain_changes_a_snapshot_keeps_what_no_change_may_change() {
+    let lies: [fn(&mut SnapshotRecord); 2] = [|of| of.root = id(1), |of| of.state = SnapshotState::Gone];
+    for lie in lies {
+        let begun = begin(true);
+        let Begun { world, kept, .. } = &begun;
+        let thief = world.register(2, Role::Full);
+        for number in 0..12 {
+            let add = vec![(TagId([number; 16]), vec![number])];
+            world.change(&thief, vec![Operation::Tag { snapshots: vec![*kept], add, remove: Vec::new() }]);
+        }
+        block_on(world.repository.revoke(&world.store, &thief, (0, ObjectHash::NONE), None)).unwrap();
+        write(&begun, &|_, view, proposal| change_snapshot(*kept, view, proposal, lie));
+        assert_refused(&begun, "another snapshot");
+    }
+}
+
+#[test]
+fn changes_of_a_snapshot_stop_no_prune_however_many_there_are() {
+    let begun = begin(true);
+    let Begun { world, client, kept, .. } = &begun;
+    let tag = |number: u8| Operation::Tag {
+        snapshots: vec![*kept],
+        add: vec![(TagId([number; 16]), vec![number])],
+        remove: Vec::new(),
+    };
+    for number in 0..12 {
+        world.change(client, vec![tag(number)]);
+    }
+    world.prune(DAY);
+    assert_eq!(world.snapshot(*kept).tags.len(), 12, "a new snapshot");
+    let thief = world.register(2, Role::Full);
+    for number in 20..32 {
+        world.change(&thief, vec![tag(number), Operation::Pin(vec![*kept])]);
+    }
+    world.change(&thief, vec![Operation::Forget(vec![*kept])]);
+    block_on(world.repository.revoke(&world.store, &thief, (0, ObjectHash::NONE), None)).unwrap();
+    world.prune(DAY);
+    assert_eq!(world.snapshot(*kept).tags.len(), 24, "what counted before the revocation");
+    assert_eq!(world.restore(*kept).as_ref(), Ok(&begun.tree));
+}
