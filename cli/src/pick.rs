@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use copal_client::history::{History, Snapshot};
 use copal_engine::id::ClientId;
 use copal_engine::retention::Series;
 
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
-use crate::history::{History, Snapshot};
 use crate::report::Failure;
+use crate::report::clients::SignerField;
 use crate::report::rows::SnapshotRow;
 
 /// This machine, whose snapshots `latest` prefers.
@@ -36,23 +37,60 @@ pub enum Intent {
     Change,
 }
 
-impl History {
-    /// The one snapshot that the user names; fails if none or several match.
-    pub fn find(&self, which: &Which, narrow: &Narrow, here: &Here, intent: Intent) -> Result<&Snapshot, Failure> {
-        // A snapshot that cannot be listed may be this machine's, so another host's must not stand in for it.
-        let intent = if self.problems.is_empty() { intent } else { Intent::Change };
-        pick(self.narrowed(narrow), which, narrow, here, intent).map_err(|failure| self.or_damage(failure))
-    }
+/// Kept snapshots that match the options.
+pub fn narrowed<'a>(history: &'a History, narrow: &Narrow) -> Vec<&'a Snapshot> {
+    history.kept().filter(|snapshot| fits(snapshot, narrow)).collect()
+}
 
-    /// A snapshot that is not found may be one that cannot be listed: if there are any, report the damage.
-    fn or_damage(&self, failure: Failure) -> Failure {
-        match (&failure, self.problems.first()) {
-            (Failure::NoSnapshot { .. }, Some((object, why))) => {
-                let cause = format!("{why}; {failure} of those that can be listed");
-                Failure::Damaged { object: object.clone(), cause: cause.into() }
-            }
-            _ => failure,
+/// Forgotten snapshots that can still be undeleted and that match the options.
+pub fn forgotten<'a>(history: &'a History, narrow: &Narrow) -> Vec<&'a Snapshot> {
+    history.forgotten().filter(|snapshot| fits(snapshot, narrow)).collect()
+}
+
+/// Write-only clients whose snapshots claim one of the hosts asked for, and do not count for these hosts.
+pub fn claimants(history: &History, narrow: &Narrow) -> BTreeMap<ClientId, SignerField> {
+    let fields = history.snapshots.iter().map(|snapshot| (snapshot.signer.id, SignerField::of(snapshot)));
+    fields.filter(|(_, field)| field.claimed_host.as_ref().is_some_and(|host| narrow.hosts.contains(host))).collect()
+}
+
+/// Whether a snapshot matches the options: any of the clients, any of the hosts, all paths, all tags, and the label.
+pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let has_path = |path: &std::path::PathBuf| {
+        let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
+        let bytes = absolute.as_os_str().as_bytes();
+        let trimmed = bytes.strip_prefix(b"/").unwrap_or(bytes);
+        let trimmed = trimmed.strip_suffix(b"/").unwrap_or(trimmed);
+        snapshot.info.paths.iter().any(|other| other == trimmed)
+    };
+    (narrow.clients.is_empty() || narrow.clients.iter().any(|client| snapshot.signer.is_called(client)))
+        && (narrow.hosts.is_empty() || narrow.hosts.iter().any(|host| host == snapshot.machine()))
+        && narrow.paths.iter().all(has_path)
+        && narrow.tags.iter().all(|tag| snapshot.tags.contains(tag))
+        && narrow.label.as_ref().is_none_or(|label| *label == snapshot.info.label)
+}
+
+/// The one snapshot that the user names; fails if none or several match.
+pub fn find<'a>(
+    history: &'a History,
+    which: &Which,
+    narrow: &Narrow,
+    here: &Here,
+    intent: Intent,
+) -> Result<&'a Snapshot, Failure> {
+    // A snapshot that cannot be listed may be this machine's, so another host's must not stand in for it.
+    let intent = if history.problems.is_empty() { intent } else { Intent::Change };
+    pick(narrowed(history, narrow), which, narrow, here, intent).map_err(|failure| or_damage(history, failure))
+}
+
+/// A snapshot that is not found may be one that cannot be listed: if there are any, report the damage.
+fn or_damage(history: &History, failure: Failure) -> Failure {
+    match (&failure, history.problems.first()) {
+        (Failure::NoSnapshot { .. }, Some((object, why))) => {
+            let cause = format!("{why}; {failure} of those that can be listed");
+            Failure::Damaged { object: object.clone(), cause: cause.into() }
         }
+        _ => failure,
     }
 }
 
@@ -116,7 +154,7 @@ fn one<'a>(fitting: Vec<&'a Snapshot>, wanted: &str) -> Result<&'a Snapshot, Fai
 }
 
 fn rows(snapshots: &[&Snapshot]) -> Vec<SnapshotRow> {
-    snapshots.iter().map(|snapshot| snapshot.row()).collect()
+    snapshots.iter().copied().map(SnapshotRow::from).collect()
 }
 
 const LATEST: &str = "latest";

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use copal_client::history::Snapshot;
 use copal_engine::id::{ClientId, DomainId, SnapshotId};
 use copal_engine::keys::domain::DomainKeys;
 use copal_engine::retention::{Candidate, Count, Policy, Span, Verdict, choose_time, decide};
@@ -12,7 +13,6 @@ use jiff::tz::TimeZone;
 
 use crate::args::forget::Keep;
 use crate::args::values::GroupBy;
-use crate::history::Snapshot;
 
 /// What the snapshots of one group share: the client that signed them, and the fields that `--group-by` names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

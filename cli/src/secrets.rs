@@ -10,28 +10,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
+use copal_engine::keys::slot::SlotKind;
 use zeroize::Zeroizing;
-
-/// The kind of a secret.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
-    /// A passphrase in UTF-8.
-    Passphrase,
-    /// The text of a key file.
-    KeyFile,
-    /// The text of a recovery code.
-    RecoveryCode,
-}
 
 /// A secret that may open a repository; wiped when dropped.
 pub struct Credential {
-    kind: Kind,
+    kind: SlotKind,
     text: Zeroizing<String>,
 }
 
 impl Credential {
     /// Its kind.
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> SlotKind {
         self.kind
     }
 
@@ -41,7 +31,7 @@ impl Credential {
     }
 
     /// Reads the output of a file, variable, command or person. `kind` applies unless the text has a known prefix.
-    fn read(bytes: &[u8], kind: Kind, origin: &Origin) -> Result<Self, SecretError> {
+    fn read(bytes: &[u8], kind: SlotKind, origin: &Origin) -> Result<Self, SecretError> {
         let origin = || origin.clone();
         if bytes.len() > SECRET_MAX {
             return Err(SecretError::Long { origin: origin() });
@@ -54,8 +44,8 @@ impl Credential {
         let begins =
             |prefix: &str| text.trim_start().get(..prefix.len()).is_some_and(|s| s.eq_ignore_ascii_case(prefix));
         let kind = match kind {
-            _ if begins("copal-recovery-") => Kind::RecoveryCode,
-            _ if begins("copal-key-") => Kind::KeyFile,
+            _ if begins("copal-recovery-") => SlotKind::RecoveryCode,
+            _ if begins("copal-key-") => SlotKind::KeyFile,
             kind => kind,
         };
         Ok(Self { kind, text: Zeroizing::new(text.to_owned()) })
@@ -196,13 +186,13 @@ impl Sources {
     /// The secret that opens an existing repository. At the prompt, a recovery code works too.
     pub fn existing(&self, person: &mut impl Person) -> Result<Credential, SecretError> {
         if let Some(path) = &self.key_file {
-            return from_file(path, Kind::KeyFile);
+            return from_file(path, SlotKind::KeyFile);
         }
         if let Some(path) = &self.password_file {
-            return from_file(path, Kind::Passphrase);
+            return from_file(path, SlotKind::Passphrase);
         }
         if let Some(path) = &self.key_file_variable {
-            return from_file(path, Kind::KeyFile);
+            return from_file(path, SlotKind::KeyFile);
         }
         if let Some(credential) = self.of_environment()? {
             return Ok(credential);
@@ -213,7 +203,7 @@ impl Sources {
     /// The passphrase for a new repository. Ignores key files.
     pub fn first(&self, person: &mut impl Person) -> Result<Credential, SecretError> {
         if let Some(path) = &self.password_file {
-            return from_file(path, Kind::Passphrase);
+            return from_file(path, SlotKind::Passphrase);
         }
         match self.of_environment()? {
             Some(credential) => Ok(credential),
@@ -233,10 +223,10 @@ impl Sources {
 
     fn of_environment(&self) -> Result<Option<Credential>, SecretError> {
         if let Some(bytes) = &self.password {
-            return Credential::read(bytes, Kind::Passphrase, &Origin::Variable).map(Some);
+            return Credential::read(bytes, SlotKind::Passphrase, &Origin::Variable).map(Some);
         }
         if let Some(path) = &self.password_file_variable {
-            return from_file(path, Kind::Passphrase).map(Some);
+            return from_file(path, SlotKind::Passphrase).map(Some);
         }
         self.password_command.as_ref().map(from_command).transpose()
     }
@@ -244,10 +234,10 @@ impl Sources {
 
 /// A passphrase to add: from the file if one is named, else typed twice.
 pub fn added(file: Option<&Path>, person: &mut impl Person) -> Result<Credential, SecretError> {
-    file.map_or_else(|| asked_twice(person), |path| from_file(path, Kind::Passphrase))
+    file.map_or_else(|| asked_twice(person), |path| from_file(path, SlotKind::Passphrase))
 }
 
-fn from_file(path: &Path, kind: Kind) -> Result<Credential, SecretError> {
+fn from_file(path: &Path, kind: SlotKind) -> Result<Credential, SecretError> {
     let read = std::fs::File::open(path).and_then(bounded);
     let bytes = read.map_err(|cause| SecretError::Unreadable { path: path.to_owned(), cause })?;
     Credential::read(&bytes, kind, &Origin::File(path.to_owned()))
@@ -265,7 +255,7 @@ fn from_command(command: &OsString) -> Result<Credential, SecretError> {
     if !status.success() {
         return Err(SecretError::CommandFailed(status));
     }
-    Credential::read(&bytes, Kind::Passphrase, &Origin::Command)
+    Credential::read(&bytes, SlotKind::Passphrase, &Origin::Command)
 }
 
 /// Reads at most one byte more than a secret may have. The memory never moves and is wiped.
@@ -277,7 +267,7 @@ fn bounded(source: impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
 
 fn asked(person: &mut impl Person, prompt: &str) -> Result<Credential, SecretError> {
     let text = person.ask(prompt).map_err(SecretError::Terminal)?.ok_or(SecretError::Missing)?;
-    Credential::read(text.as_bytes(), Kind::Passphrase, &Origin::Prompt)
+    Credential::read(text.as_bytes(), SlotKind::Passphrase, &Origin::Prompt)
 }
 
 fn asked_twice(person: &mut impl Person) -> Result<Credential, SecretError> {
@@ -315,7 +305,7 @@ mod tests {
         move |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
     }
 
-    fn opened(sources: &Sources) -> (Kind, String) {
+    fn opened(sources: &Sources) -> (SlotKind, String) {
         let found = sources.existing(&mut nobody()).unwrap();
         (found.kind(), found.expose().to_owned())
     }
@@ -326,17 +316,17 @@ mod tests {
         let (_kept, word) = file("word\n");
         let all = environment(&[("COPAL_PASSWORD", "variable"), ("COPAL_PASSWORD_COMMAND", "echo command")]);
         let both = Sources::new(Some(key.clone()), Some(word.clone()), &all);
-        assert_eq!(opened(&both), (Kind::KeyFile, "copal-key-1 ABC".into()));
-        assert_eq!(opened(&Sources::new(None, Some(word), &all)), (Kind::Passphrase, "word".into()));
-        assert_eq!(opened(&Sources::new(None, None, &all)), (Kind::Passphrase, "variable".into()));
+        assert_eq!(opened(&both), (SlotKind::KeyFile, "copal-key-1 ABC".into()));
+        assert_eq!(opened(&Sources::new(None, Some(word), &all)), (SlotKind::Passphrase, "word".into()));
+        assert_eq!(opened(&Sources::new(None, None, &all)), (SlotKind::Passphrase, "variable".into()));
         let with_key = Sources { key_file_variable: Some(key), ..Sources::new(None, None, &all) };
-        assert_eq!(opened(&with_key).0, Kind::KeyFile);
+        assert_eq!(opened(&with_key).0, SlotKind::KeyFile);
     }
 
     #[test]
     fn a_commands_output_is_the_passphrase_if_it_succeeds() {
         let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD_COMMAND", "echo hunter 2")]));
-        assert_eq!(opened(&sources), (Kind::Passphrase, "hunter 2".into()));
+        assert_eq!(opened(&sources), (SlotKind::Passphrase, "hunter 2".into()));
         let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD_COMMAND", "echo no; exit 3")]));
         assert!(matches!(sources.existing(&mut nobody()), Err(SecretError::CommandFailed(_))));
         let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD_COMMAND", "yes")]));
@@ -389,7 +379,7 @@ mod tests {
     #[test]
     fn a_recovery_code_is_known_by_its_prefix() {
         let found = Sources::default().existing(&mut Answers(vec!["Copal-Recovery-1 ABCDEFG"])).unwrap();
-        assert_eq!(found.kind(), Kind::RecoveryCode);
+        assert_eq!(found.kind(), SlotKind::RecoveryCode);
     }
 
     #[test]

@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::kit::{Machine, Run, noise, text};
-use copal_cli::backup::{Options, Outcome, Source, backup};
-use copal_cli::location::Location;
-use copal_cli::repository::{LocalClient, Repository};
-use copal_cli::scan::{Root, Scan, ScanOptions};
-use copal_cli::site::Site;
+use copal_client::backup::{Options, Outcome, Source, backup};
+use copal_client::location::Location;
+use copal_client::repository::{LocalClient, Repository};
+use copal_client::scan::{Root, Scan, ScanOptions};
+use copal_client::site::Site;
 use copal_engine::keys::slot::SlotInput;
 
 #[test]

@@ -9,17 +9,16 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use copal_cli::backup::{Options, Source, backup};
-use copal_cli::filter::Selection;
-use copal_cli::history::{History, pages};
-use copal_cli::location::Location;
-use copal_cli::materialize::{Overwrite, Powers, TargetOptions};
-use copal_cli::reader::{ReadError, TreeError};
-use copal_cli::repository::{Init, LocalClient, Repository, init};
-use copal_cli::restore::{Event, Outcome, Request, RestoreError, Scope, restore};
-use copal_cli::scan::{Root, Scan, ScanOptions};
-use copal_cli::site::Site;
-use copal_cli::wait::wait;
+use copal_client::backup::{Options, Source, backup};
+use copal_client::history::{History, pages};
+use copal_client::location::Location;
+use copal_client::materialize::TargetOptions;
+use copal_client::reader::{ReadError, TreeError};
+use copal_client::repository::{Init, LocalClient, Repository, init};
+use copal_client::restore::{Event, Outcome, Request, RestoreError, restore};
+use copal_client::scan::{Root, Scan, ScanOptions};
+use copal_client::site::Site;
+use copal_client::wait::wait;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
@@ -189,25 +188,8 @@ fn try_to_restore(
     let snapshot = history.snapshots.last().unwrap();
     let pages = pages(repository, &view, snapshot.domain);
     let request = Request {
-        pages: &pages,
-        root: snapshot.root,
-        scope: Scope::whole(),
-        sources: snapshot.sources(),
-        selection: Selection::default(),
-        target: target.to_owned(),
-        options: TargetOptions {
-            overwrite: Overwrite::Always,
-            replace_full_directories: false,
-            no_owner: true,
-            no_xattrs: false,
-            powers: Powers::Restored,
-        },
-        cut_mode: 0,
-        numeric_owner: true,
-        deletion: None,
-        verifies: false,
-        is_dry_run: false,
-        threads: repository.site().readers(2),
+        options: TargetOptions { no_owner: true, ..TargetOptions::default() },
+        ..Request::whole(&pages, snapshot, target.to_owned(), repository.site().readers(2))
     };
     meanwhile();
     let told = Mutex::new(Vec::new());

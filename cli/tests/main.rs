@@ -10,6 +10,7 @@ mod key;
 mod kill;
 mod kit;
 mod latest;
+mod library;
 mod look;
 mod managed;
 mod place;

@@ -226,7 +226,7 @@ fn patterns_that_fit_nothing_are_told() {
     machine.write("file", "1");
     machine.backup(&[]);
     let run = machine.restore(&["--include", "fiel"]).ok();
-    assert!(run.err.contains("fits the patterns"), "{run}");
+    assert!(run.err.contains("matches the patterns"), "{run}");
     assert_eq!(machine.restore(&["--include", "file"]).ok().err, "");
 }
 

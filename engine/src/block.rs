@@ -38,7 +38,7 @@ pub struct BlockItem {
 
 impl BlockItem {
     /// Bytes of its row in the pack's table.
-    pub fn row_length(&self) -> u64 {
+    pub(crate) fn row_length(&self) -> u64 {
         row_length(self.page.as_ref())
     }
 }
@@ -86,7 +86,7 @@ impl BlockBuilder {
     ///
     /// # Panics
     /// If the chunk is longer than any chunk may be, or the block is full.
-    pub fn push_elsewhere(&mut self, id: ChunkId, length: u32) {
+    pub(crate) fn push_elsewhere(&mut self, id: ChunkId, length: u32) {
         assert!(length <= CHUNK_BYTES, "chunks are cut within the limit");
         assert!(!self.is_full(), "a full block is taken before more is added");
         self.rows += row_length(None);
@@ -132,7 +132,7 @@ pub struct SealJob {
 
 impl SealJob {
     /// Seals the block into a used buffer, because a new buffer costs a page fault for each memory page.
-    pub fn into_buffer(self, stored: Vec<u8>) -> Self {
+    pub(crate) fn into_buffer(self, stored: Vec<u8>) -> Self {
         Self { stored, ..self }
     }
 
@@ -142,12 +142,12 @@ impl SealJob {
     }
 
     /// Bytes before compression.
-    pub fn raw_length(&self) -> u64 {
+    pub(crate) fn raw_length(&self) -> u64 {
         self.items.iter().map(|item| u64::from(item.length)).sum()
     }
 
     /// Separates the block from its bytes, for a host that compresses ([`SealTools::plaintext`]) and seals in different
-    /// places. The bytes are empty if the chunks came by [`BlockBuilder::push_elsewhere`].
+    /// places. The bytes are empty if the chunks came by `BlockBuilder::push_elsewhere`.
     pub fn part(self) -> (PendingBlock, Vec<u8>) {
         let raw_length = self.raw_length();
         let SealJob { kind, items, counter, raw, .. } = self;
@@ -162,7 +162,7 @@ impl SealJob {
     }
 
     /// Seals the block without reading it back. Only for redundant copies, on which nobody has to rely.
-    pub fn run_unread(self, tools: &mut SealTools, cipher: &SessionCipher) -> SealedBlock {
+    pub(crate) fn run_unread(self, tools: &mut SealTools, cipher: &SessionCipher) -> SealedBlock {
         self.seal(tools, cipher).0
     }
 

@@ -73,7 +73,7 @@ pub enum Operation {
         /// The owner's signature, which [`Change::sign_as_owner`] makes.
         signature: OwnerSignature,
     },
-    /// Proves packs: every id in their tables is right, as the owner's signature states. At most [`CHANGE_PACKS`].
+    /// Proves packs: every id in their tables is right, as the owner's signature states. At most `CHANGE_PACKS`.
     Prove {
         /// The packs.
         packs: Vec<PackId>,

@@ -1,5 +1,7 @@
 //! Clients: the devices that may write, as the owner registers them, from enrollment to revocation.
 
+use core::fmt;
+
 use ed25519_dalek::SigningKey;
 use serde::Serialize;
 
@@ -48,6 +50,15 @@ pub enum Role {
     Full = 0,
     /// May only add snapshots to its own domain.
     WriteOnly = 1,
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Role::Full => "full",
+            Role::WriteOnly => "write-only",
+        })
+    }
 }
 
 /// A client's public keys.

@@ -18,9 +18,9 @@ pub struct Exclusions {
     pub markers: Vec<Vec<u8>>,
     /// Files with more bytes than this were left out.
     pub larger_than: Option<u64>,
-    /// Whether mount points were saved without their content.
+    /// True if mount points were saved without their content.
     pub one_file_system: bool,
-    /// Whether more was left out than is recorded, because the record would be too large.
+    /// True if the run left out more than this record says, because a complete record would be too large.
     pub is_cut: bool,
 }
 
@@ -29,7 +29,7 @@ pub struct Exclusions {
 pub struct Pattern {
     /// The pattern as given.
     pub text: String,
-    /// Whether it matches whatever the case of letters.
+    /// True if upper and lower case are the same to it.
     pub any_case: bool,
 }
 
@@ -45,8 +45,8 @@ impl Exclusions {
         }
     }
 
-    /// Whether readers accept the record.
-    pub fn is_within_limits(&self) -> bool {
+    /// True if readers accept the record.
+    pub(crate) fn is_within_limits(&self) -> bool {
         let mut writer = Writer::new();
         self.encode(&mut writer);
         let mut texts = self.patterns.iter().map(|of| of.text.len()).chain(self.markers.iter().map(Vec::len));

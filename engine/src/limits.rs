@@ -22,9 +22,9 @@ pub const BLOCK_BYTES: u32 = 32 << 20;
 /// Chunks or pages in a block: the index stores positions in 16 bits.
 pub const BLOCK_ENTRIES: u32 = 65_535;
 /// Blocks sealed under one session key.
-pub const SESSION_BLOCKS: u64 = 1 << 24;
+pub(crate) const SESSION_BLOCKS: u64 = 1 << 24;
 /// Bytes of a pack's header: 48, and the most session records of the largest size, with their lengths.
-pub const PACK_HEADER_BYTES: usize = 48 + PACK_SESSIONS as usize * (4 + SESSION_RECORD_BYTES);
+pub(crate) const PACK_HEADER_BYTES: usize = 48 + PACK_SESSIONS as usize * (4 + SESSION_RECORD_BYTES);
 /// Bytes in a chunk.
 pub const CHUNK_BYTES: u32 = 16 << 20;
 /// Bytes of a page before compression: four times the largest target, so that an entry with the longest path and a
@@ -35,23 +35,23 @@ pub const PAGE_TARGET: u32 = 512 << 10;
 /// Items of a page; each adds at least 16 bytes to the size at which a page ends.
 pub const PAGE_ITEMS: u64 = PAGE_TARGET as u64 / 16;
 /// Total bytes of all paths of a page: they share stored prefixes, so a small page could otherwise take much memory.
-pub const PAGE_PATH_BYTES: usize = 64 * PATH_BYTES;
+pub(crate) const PAGE_PATH_BYTES: usize = 64 * PATH_BYTES;
 /// References in one page.
-pub const PAGE_REFERENCES: u32 = 1 << 20;
+pub(crate) const PAGE_REFERENCES: u32 = 1 << 20;
 /// Height of a page.
 pub const HEIGHT: u8 = 31;
 /// Bytes of an entry's path.
-pub const PATH_BYTES: usize = 65_535;
+pub(crate) const PATH_BYTES: usize = 65_535;
 /// Bytes of a record's body.
 pub const RECORD_BYTES: usize = 4 << 20;
 /// Bytes of a root's body.
 pub const ROOT_BYTES: usize = 8 << 10;
 /// Bytes of a key slot's header.
-pub const SLOT_HEADER_BYTES: usize = 1 << 10;
+pub(crate) const SLOT_HEADER_BYTES: usize = 1 << 10;
 /// Bytes of a session record.
 pub const SESSION_RECORD_BYTES: usize = 64 << 10;
 /// Recipients of a session key.
-pub const SESSION_RECIPIENTS: usize = 16;
+pub(crate) const SESSION_RECIPIENTS: usize = 16;
 /// Packs one manifest names.
 pub const MANIFEST_PACKS: usize = 64;
 /// Bytes of headers and tables of all packs that a manifest names: ingest holds so much at once.
@@ -59,39 +59,39 @@ pub const MANIFEST_TABLES: u64 = 64 << 20;
 /// The share of [`MANIFEST_TABLES`] that writers use for one pack, so that any manifest is within the limit.
 pub const CLEAR_SHARE: u64 = MANIFEST_TABLES / MANIFEST_PACKS as u64;
 /// Missing ids or packs a receipt names.
-pub const RECEIPT_NAMES: usize = 4_096;
+pub(crate) const RECEIPT_NAMES: usize = 4_096;
 /// Reasons a receipt gives.
-pub const RECEIPT_REASONS: usize = 256;
+pub(crate) const RECEIPT_REASONS: usize = 256;
 /// Bytes of a text in a record: a host, label, tag, program, user or reason.
 pub const TEXT_BYTES: usize = 4 << 10;
 /// Bytes of a sealed text in a record: nonce, text and tag.
-pub const SEALED_TEXT_BYTES: usize = TEXT_BYTES + 28;
+pub(crate) const SEALED_TEXT_BYTES: usize = TEXT_BYTES + 28;
 /// Tags of one snapshot.
 pub const SNAPSHOT_TAGS: usize = 1_024;
 /// Paths in a snapshot's description.
-pub const SNAPSHOT_PATHS: usize = 65_536;
+pub(crate) const SNAPSHOT_PATHS: usize = 65_536;
 /// Bytes of a snapshot's info before it is sealed.
-pub const SNAPSHOT_INFO_BYTES: usize = 1 << 20;
+pub(crate) const SNAPSHOT_INFO_BYTES: usize = 1 << 20;
 /// Bytes of a snapshot's exclusions: half of what a reader passes over, so that they may be ignored.
-pub const EXCLUSIONS_BYTES: usize = IGNORED_BYTES / 2;
+pub(crate) const EXCLUSIONS_BYTES: usize = IGNORED_BYTES / 2;
 /// Patterns of a snapshot's exclusions. A restore compiles them.
-pub const EXCLUSION_PATTERNS: usize = 4_096;
+pub(crate) const EXCLUSION_PATTERNS: usize = 4_096;
 /// Markers of a snapshot's exclusions.
-pub const EXCLUSION_MARKERS: usize = 1_024;
+pub(crate) const EXCLUSION_MARKERS: usize = 1_024;
 /// Bytes of a snapshot's sealed info.
-pub const SEALED_INFO_BYTES: usize = 2 << 20;
+pub(crate) const SEALED_INFO_BYTES: usize = 2 << 20;
 /// Operations of one change.
 pub const CHANGE_OPERATIONS: usize = 4_096;
 /// Snapshots that one operation of a change, or an expiry, names.
 pub const CHANGE_SNAPSHOTS: usize = 1 << 17;
 /// Packs that one operation of a change proves.
-pub const CHANGE_PACKS: usize = 1 << 16;
+pub(crate) const CHANGE_PACKS: usize = 1 << 16;
 /// Bytes of a retention policy.
 pub const POLICY_BYTES: usize = 64 << 10;
 /// Sets of tags in a retention policy.
-pub const POLICY_SETS: usize = 1_024;
+pub(crate) const POLICY_SETS: usize = 1_024;
 /// Bytes of a policy's time zone.
-pub const ZONE_BYTES: usize = 64;
+pub(crate) const ZONE_BYTES: usize = 64;
 /// Bytes of a repository's address in an enrollment.
 pub const ADDRESS_BYTES: usize = 1 << 10;
 /// Entries of one index segment.
@@ -99,6 +99,6 @@ pub const SEGMENT_ENTRIES: u64 = 1 << 25;
 /// Bytes of the reader program in a repository, and of its text.
 pub const READER_BYTES: u64 = 16 << 20;
 /// Bytes of a map's fields that a reader may ignore.
-pub const IGNORED_BYTES: usize = 64 << 10;
+pub(crate) const IGNORED_BYTES: usize = 64 << 10;
 /// Nesting depth of a CBOR item.
-pub const CBOR_DEPTH: u32 = 16;
+pub(crate) const CBOR_DEPTH: u32 = 16;

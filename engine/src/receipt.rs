@@ -28,9 +28,9 @@ pub struct Receipt {
     pub by: IngestBy,
     /// Why it was rejected.
     pub reasons: Vec<(Reason, String)>,
-    /// Ids that are referenced and found nowhere; at most [`RECEIPT_NAMES`] are written.
+    /// Ids that are referenced and found nowhere; at most `RECEIPT_NAMES` are written.
     pub missing: Vec<ChunkId>,
-    /// Packs that cannot be used; at most [`RECEIPT_NAMES`] are written.
+    /// Packs that cannot be used; at most `RECEIPT_NAMES` are written.
     pub packs: Vec<PackId>,
 }
 
@@ -191,7 +191,7 @@ reasons! {
 
 impl Reason {
     /// The reason of a code.
-    pub fn from_code(code: u64) -> Option<Self> {
+    pub(crate) fn from_code(code: u64) -> Option<Self> {
         Self::ALL.iter().copied().find(|reason| *reason as u64 == code)
     }
 

@@ -82,7 +82,13 @@ impl SessionCipher {
     }
 
     /// Like [`SessionCipher::seal`], but reuses a buffer and overwrites all its content.
-    pub fn seal_into(&self, kind: BlockKind, counter: Counter, plaintext: &[u8], mut stored: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn seal_into(
+        &self,
+        kind: BlockKind,
+        counter: Counter,
+        plaintext: &[u8],
+        mut stored: Vec<u8>,
+    ) -> Vec<u8> {
         let SealTerms { nonce, associated } = self.0.nonces.terms(kind, counter.0, plaintext);
         stored.resize(NONCE + plaintext.len() + TAG, 0);
         stored[..NONCE].copy_from_slice(&nonce);

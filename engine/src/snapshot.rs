@@ -33,7 +33,7 @@ pub struct SnapshotInfo {
     pub program: String,
     /// The user who ran it.
     pub user: String,
-    /// What the run was told to leave out; none if nothing.
+    /// The options of the run that left something out; none if there were none.
     pub exclusions: Option<Exclusions>,
 }
 

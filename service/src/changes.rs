@@ -40,7 +40,7 @@ pub(crate) async fn signed_change(
     Ok((is_vouched && follows).then_some((verified, counts)))
 }
 
-/// Whether the client named in these bytes has signed them, so that their content is known, counting or not.
+/// True if the client that these bytes name has signed them. The change may still not count.
 pub(crate) async fn is_signed(host: &Host<'_>, number: u64, bytes: &[u8]) -> Result<bool, JobError> {
     let Ok(client) = Change::claimed_client(bytes) else { return Ok(false) };
     let keys = clients::read(host, client).await?.and_then(|record| record.keys);

@@ -71,11 +71,6 @@ impl<S: Store> Fault<S> {
         &self.inner
     }
 
-    /// Whether the script has made the process die.
-    pub fn has_crashed(&self) -> bool {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner).crashed
-    }
-
     fn fate(&self, op: Op, key: &str) -> Fate {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         if state.crashed {
@@ -222,7 +217,6 @@ mod tests {
             assert!(matches!(result, Err(StoreError::Crashed)), "{name}");
         }
         assert!(matches!(block_on(store.now()), Err(StoreError::Crashed)));
-        assert!(store.has_crashed());
         assert_eq!(block_on(crate::list_all(store.inner(), ""))?.len(), 1);
         Ok(())
     }

@@ -23,7 +23,7 @@ SECONDS, PLANTED_SECONDS = 60, 5  # of processor time, for a property
 QUERY_MS = 120_000  # for a question to the solver
 RETURN, MEMORY, GIVEN = 0x7000_0000, 0x6000_0000_0000, 0x5000_0000_0000
 
-# What the prover must say of planted properties.
+# The verdicts that planted properties must get.
 BROKEN = "unchecked_sum unchecked_difference unchecked_product unchecked_seconds rounded_beyond wrong_slot borrowed_length"
 PLANTED = {f"prover::{name}": "broken" for name in BROKEN.split()}
 PLANTED |= {"prover::never_reached": "empty", "prover::endless_count": "undecided"}

@@ -17,12 +17,13 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("copal-store", &[]),
     ("copal-service", &["copal-engine", "copal-store"]),
     ("copal-reader", &["copal-engine"]),
-    ("copal-cli", &["copal-engine", "copal-store", "copal-service", "copal-reader"]),
+    ("copal-client", &["copal-engine", "copal-store", "copal-service", "copal-reader"]),
+    ("copal-cli", &["copal-engine", "copal-store", "copal-service", "copal-client", "copal-reader"]),
     ("copal-tests", &["copal-engine", "copal-store", "copal-service", "copal-lambda", "copal-reader", "copal-wasm"]),
     ("copal-lambda", &["copal-engine", "copal-store", "copal-service"]),
     ("copal-wasm", &["copal-engine"]),
     ("copal-wasm-bindgen", &[]),
-    ("copal-bench", &["copal-engine", "copal-store", "copal-service", "copal-cli"]),
+    ("copal-bench", &["copal-engine", "copal-store", "copal-service", "copal-client", "copal-cli"]),
     ("xtask", &[]),
 ];
 
@@ -38,12 +39,15 @@ const NOT_IN_ENGINE: &[&[&str]] = &[
     &["getrandom"],
 ];
 
+/// Names that `copal-client` must not use: macros that print, and the crates of the command line.
+const TERMINAL: &[&str] = &["print", "println", "eprint", "eprintln", "clap", "indicatif"];
+
 /// The files that ask a store to delete. The jobs' own function looks at each name, the gateway at who asks and that it is a key
 /// slot, as the command's slots are; the others are stores before a store, and a router.
 const MAY_DELETE: &[&str] = &[
-    "cli/src/repository/slots.rs",
     "cli/src/serve/aside.rs",
     "cli/src/serve/unmade.rs",
+    "client/src/repository/slots.rs",
     "service/src/gateway/mod.rs",
     "service/src/gateway/objects.rs",
     "service/src/objects.rs",
@@ -98,7 +102,7 @@ fn engine_modules_use_only_modules_listed_above_them() {
 #[test]
 fn files_of_a_folder_import_each_other_in_one_direction() {
     let mut found = Vec::new();
-    for krate in ["engine", "store", "service", "cli", "reader", "wasm", "lambda", "xtask"] {
+    for krate in ["engine", "store", "service", "client", "cli", "reader", "wasm", "lambda", "xtask"] {
         let top = format!("{krate}/src/");
         let names =
             files().into_iter().filter(|name| name.starts_with(&top) && name.ends_with(".rs") && !is_test(name));
@@ -122,6 +126,15 @@ fn the_engine_has_no_files_sockets_clock_randomness_threads_or_async() {
         let waits = file.tokens.iter().filter(|token| matches!(token.text.as_str(), "async" | "await"));
         refused.extend(waits.map(|token| format!("{}:{}: {}", file.name, token.line, token.text)));
     }
+    assert!(refused.is_empty(), "{refused:#?}");
+}
+
+#[test]
+fn the_client_prints_nothing_and_asks_nobody() {
+    let client = files().into_iter().filter(|name| name.starts_with("client/src/") && name.ends_with(".rs"));
+    let speaks = |token: &Token| TERMINAL.contains(&token.text.as_str());
+    let refused: Vec<String> =
+        client.filter(|name| without_tests(&tokens(&read(&root().join(name)))).iter().any(speaks)).collect();
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
@@ -151,7 +164,7 @@ fn unsafe_code_is_only_where_objects_are_mapped() {
 #[test]
 fn nothing_is_deleted_but_where_names_are_looked_at() {
     let is_code = |name: &str| {
-        let folders = ["service/src/", "cli/src/", "lambda/src/"];
+        let folders = ["service/src/", "client/src/", "cli/src/", "lambda/src/"];
         name.ends_with(".rs") && !name.contains("/tests") && folders.iter().any(|folder| name.starts_with(folder))
     };
     let deletes = |name: &String| {

@@ -1,6 +1,8 @@
 //! The simulation: `COPAL_SIM_RUNS` says how many seeds are tried, `COPAL_SEED` replays one and tells what happened,
 //! with the mistake that `COPAL_FAULT` names.
 
+use std::sync::Mutex;
+
 use copal_service::faults::Fault;
 use copal_tests::sim::{Setting, run};
 
@@ -16,30 +18,49 @@ fn no_schedule_breaks_a_promise() {
     }
     let runs = number("COPAL_SIM_RUNS").unwrap_or(RUNS);
     let first = number("COPAL_SIM_FIRST").unwrap_or(1);
-    let lanes = std::thread::available_parallelism().map_or(2, usize::from);
     let violation_of = |seed: u64| Some((seed, violation(&Setting { seed, ..Setting::default() })?));
-    let found: Vec<_> = std::thread::scope(|scope| {
-        let lane =
-            |at: usize| scope.spawn(move || (first..first + runs).skip(at).step_by(lanes).find_map(violation_of));
-        let searches: Vec<_> = (0..lanes).map(lane).collect();
-        searches.into_iter().filter_map(|search| search.join().expect("a panic of an actor is a violation")).collect()
+    let found = on_every_core(|at| {
+        (first..first + runs).skip(at).step_by(cores()).find_map(violation_of).into_iter().collect()
     });
     assert_eq!(found, [], "replay the first with COPAL_SEED=");
 }
 
 #[test]
 fn every_planted_mistake_is_found() {
-    let mut missed = Vec::new();
     let named = std::env::var("COPAL_FAULT").ok();
-    for fault in Fault::ALL.into_iter().filter(|fault| named.as_ref().is_none_or(|of| *of == format!("{fault:?}"))) {
-        let found = (1..=MISTAKE_RUNS)
-            .find_map(|seed| Some((seed, violation(&Setting { seed, fault: Some(fault), ..Setting::default() })?)));
-        match found {
-            Some((seed, what)) => println!("| {fault:?} | {seed} | {what} |"),
-            None => missed.push(fault),
-        }
-    }
+    let faults = Fault::ALL.into_iter().filter(|fault| named.as_ref().is_none_or(|of| *of == format!("{fault:?}")));
+    let waiting = Mutex::new(faults);
+    let next = || waiting.lock().expect("no search panics").next();
+    let search = || {
+        let found = |fault| {
+            let violation = |seed| violation(&Setting { seed, fault: Some(fault), ..Setting::default() });
+            let found = (1..=MISTAKE_RUNS).find_map(|seed| Some((seed, violation(seed)?)));
+            found.iter().for_each(|(seed, what)| println!("| {fault:?} | {seed} | {what} |"));
+            found.is_none().then_some(fault)
+        };
+        core::iter::from_fn(next).filter_map(found).collect::<Vec<Fault>>()
+    };
+    let missed = on_every_core(|_| search());
     assert!(missed.is_empty(), "not found within {MISTAKE_RUNS} runs: {missed:?}");
+}
+
+/// What searches find that run at the same time, one on each core; each gets its number.
+fn on_every_core<T: Send>(search: impl Fn(usize) -> Vec<T> + Sync) -> Vec<T> {
+    std::thread::scope(|scope| {
+        let searches: Vec<_> = (0..cores())
+            .map(|at| {
+                scope.spawn({
+                    let search = &search;
+                    move || search(at)
+                })
+            })
+            .collect();
+        searches.into_iter().flat_map(|search| search.join().expect("a panic of an actor is a violation")).collect()
+    })
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from)
 }
 
 /// The first broken promise of a run; one is that nobody panics.

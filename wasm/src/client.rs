@@ -8,6 +8,7 @@ use copal_engine::keys::secret::Secret;
 use copal_engine::manifest::Manifest;
 use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::request::{Headers, Request, Signatory, Terms, Unsigned};
+use copal_engine::wire::cursor::Cursor;
 use ed25519_dalek::SigningKey;
 use zeroize::Zeroizing;
 
@@ -57,12 +58,10 @@ impl Signer {
         out.extend_from_slice(bytes);
     }
 
-    pub(crate) fn decode(bytes: &[u8]) -> Option<(Self, &[u8])> {
-        let (kind, rest) = bytes.split_first()?;
-        let (key, rest) = rest.split_first_chunk()?;
-        match *kind {
-            ENGINE => Some((Self::Engine(Secret::new(*key)), rest)),
-            HOST => Some((Self::Host(*key), rest)),
+    pub(crate) fn decode(from: &mut Cursor<'_>) -> Option<Self> {
+        match (from.u8().ok()?, from.array().ok()?) {
+            (ENGINE, seed) => Some(Self::Engine(Secret::new(seed))),
+            (HOST, public) => Some(Self::Host(public)),
             _ => None,
         }
     }
@@ -160,40 +159,25 @@ impl Client {
                 self.request.encode(&mut bytes);
                 bytes.extend_from_slice(self.device.expose());
                 bytes.extend_from_slice(address.as_bytes());
-                let hash = ObjectHash::of(&bytes);
-                bytes.extend_from_slice(hash.as_bytes());
+                ObjectHash::append(&mut bytes);
                 bytes
             }
         }
     }
 
     fn decode(bytes: &[u8]) -> Option<Self> {
-        let (body, hash) = bytes.split_at_checked(bytes.len().checked_sub(ObjectHash::LEN)?)?;
-        if ObjectHash::of(body).as_bytes() != hash {
-            return None;
-        }
-        let (version, rest) = body.split_first()?;
-        if *version != VERSION {
-            return None;
-        }
-        let (repository, rest) = rest.split_at_checked(RepositoryId::LEN)?;
-        let (id, rest) = rest.split_at_checked(ClientId::LEN)?;
-        let (domain, rest) = rest.split_at_checked(DomainId::LEN)?;
-        let (owner, rest) = rest.split_at_checked(OwnerFingerprint::LEN)?;
-        let (domain_key, rest) = rest.split_first_chunk()?;
-        let (manifest, rest) = Signer::decode(rest)?;
-        let (request, rest) = Signer::decode(rest)?;
-        let (device, address) = rest.split_first_chunk()?;
+        let mut body = Cursor::new(ObjectHash::split(bytes)?);
+        body.expect(&[VERSION], "another version").ok()?;
         Some(Self::write_only(
-            RepositoryId::from_slice(repository)?,
-            ClientId::from_slice(id)?,
-            DomainId::from_slice(domain)?,
-            OwnerFingerprint::from_slice(owner)?,
-            DomainKey::from_secret(Secret::new(*domain_key)),
-            manifest,
-            request,
-            Secret::new(*device),
-            core::str::from_utf8(address).ok()?.to_owned(),
+            RepositoryId(body.array().ok()?),
+            ClientId(body.array().ok()?),
+            DomainId(body.array().ok()?),
+            OwnerFingerprint(body.array().ok()?),
+            DomainKey::from_secret(Secret::new(body.array().ok()?)),
+            Signer::decode(&mut body)?,
+            Signer::decode(&mut body)?,
+            Secret::new(body.array().ok()?),
+            core::str::from_utf8(body.take(body.remaining()).ok()?).ok()?.to_owned(),
         ))
     }
 

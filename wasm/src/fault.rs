@@ -2,6 +2,8 @@
 
 use core::error::Error;
 
+use copal_engine::backup::claim::ClaimError;
+use copal_engine::backup::kept::KeptError;
 use copal_engine::backup::session::SessionError;
 use copal_engine::block::SealFault;
 use copal_engine::client::ClientError;
@@ -170,6 +172,25 @@ impl From<SessionError> for Fault {
             SessionError::Parameters(_) | SessionError::Pack(_) => Code::Damaged,
         };
         Self::of(code, &error)
+    }
+}
+
+impl From<KeptError> for Fault {
+    fn from(error: KeptError) -> Self {
+        match error {
+            KeptError::Full => Self::of(Code::SessionUsedUp, &error),
+            KeptError::Block(error) => error.into(),
+        }
+    }
+}
+
+impl From<ClaimError> for Fault {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::Info(error) => Self::of(Code::BadEntry, &error),
+            ClaimError::Session(error) => error.into(),
+            ClaimError::Seal(error) => error.into(),
+        }
     }
 }
 

@@ -10,7 +10,6 @@ pub mod chunker;
 pub mod client;
 pub mod enrollment;
 pub mod fault;
-mod kept;
 pub mod look;
 pub mod owner;
 mod sealed;

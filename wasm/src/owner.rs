@@ -10,6 +10,7 @@ use copal_engine::layout;
 use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::request::{Headers, Request, Signatory, Terms};
 use copal_engine::time::Time;
+use copal_engine::wire::cursor::Cursor;
 
 use crate::client::{Client, HostKeys, Signer, kem_of};
 use crate::fault::{Code, Fault};
@@ -156,16 +157,15 @@ impl Owner {
 
     /// Restores a full client from the bytes of [`Client::keep`].
     pub fn resume(&self, kept: &[u8]) -> Result<Client, Fault> {
+        let read = |bytes: &[u8]| {
+            let mut from = Cursor::new(bytes);
+            let (id, domain) = (ClientId(from.array().ok()?), DomainId(from.array().ok()?));
+            let client = self.client(id, domain, Signer::decode(&mut from)?, Signer::decode(&mut from)?);
+            from.finish().ok().map(|()| client)
+        };
+        let opened = sealed::open(&self.kept_key(), self.secret.repository(), kept);
         let damaged = || Fault::new(Code::KeptDamaged, "what this browser kept of the client cannot be opened");
-        let opened = sealed::open(&self.kept_key(), self.secret.repository(), kept).ok_or_else(damaged)?;
-        let (id, rest) = opened.split_at_checked(ClientId::LEN).ok_or_else(damaged)?;
-        let (domain, rest) = rest.split_at_checked(DomainId::LEN).ok_or_else(damaged)?;
-        let (manifest, rest) = Signer::decode(rest).ok_or_else(damaged)?;
-        let (request, rest) = Signer::decode(rest).ok_or_else(damaged)?;
-        match (ClientId::from_slice(id), DomainId::from_slice(domain)) {
-            (Some(id), Some(domain)) if rest.is_empty() => Ok(self.client(id, domain, manifest, request)),
-            _ => Err(damaged()),
-        }
+        opened.and_then(|opened| read(&opened)).ok_or_else(damaged)
     }
 
     pub(crate) fn client(&self, id: ClientId, domain: DomainId, manifest: Signer, request: Signer) -> Client {

@@ -39,7 +39,7 @@ impl Processor {
         format!("{}-unknown-linux-gnu", self.name())
     }
 
-    /// Where its program and zip lie.
+    /// The folder of its program and zip.
     fn folder(self) -> PathBuf {
         target().join("lambda").join(self.name())
     }

@@ -36,7 +36,12 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     suite.stage("reader for WASI", || carried::run().map(|()| Tally::default()));
     // Tests hold what it renders against the code.
     suite.stage("infrastructure", infra::run);
-    suite.stage("tests", || count(&mut cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"])));
+    suite.stage("tests", || {
+        // One more at a time than there are cores: some wait for a server, a slow line or a clock.
+        let threads = std::thread::available_parallelism().map_or(2, usize::from) + 1;
+        let mut tests = cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
+        count(tests.env("RUST_TEST_THREADS", threads.to_string()))
+    });
     // With the tests' programs at hand, which run once more against what is uploaded to Lambda.
     suite.stage("functions for Lambda", || lambda::check(functions));
     suite.stage("documents", || {

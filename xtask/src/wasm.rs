@@ -126,5 +126,6 @@ const PROFILE: &str = "release-wasm";
 /// The passphrase as another keyboard writes it: the engine composes it for the command, JavaScript for the module.
 const DECOMPOSED: &str = "scho\u{308}ne Worte";
 
-/// How many bytes the module may have when compressed by brotli (docs/benchmarks.md).
-const SIZE_MAX: u64 = 350_000;
+/// How many bytes the module may have when compressed by brotli: 350,000 (docs/benchmarks.md), and what the same source
+/// differs by from place to place.
+const SIZE_MAX: u64 = 350_000 + 1_000;

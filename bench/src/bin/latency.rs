@@ -10,16 +10,14 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use copal_cli::backup::{Options, Source, backup};
-use copal_cli::filter::Selection;
-use copal_cli::history::{History, pages};
-use copal_cli::location::Location;
-use copal_cli::materialize::{Overwrite, Powers, TargetOptions};
-use copal_cli::repository::{Init, LocalClient, Repository, init};
-use copal_cli::restore::{Request, Scope, restore};
-use copal_cli::scan::{Root, Scan, ScanOptions};
-use copal_cli::site::Site;
-use copal_cli::wait::wait;
+use copal_client::backup::{Options, Source, backup};
+use copal_client::history::{History, pages};
+use copal_client::location::Location;
+use copal_client::repository::{Init, LocalClient, Repository, init};
+use copal_client::restore::{Request, restore};
+use copal_client::scan::{Root, Scan, ScanOptions};
+use copal_client::site::Site;
+use copal_client::wait::wait;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
@@ -99,25 +97,8 @@ fn restored(repository: &Repository, target: PathBuf) -> Result<(), Failure> {
     let snapshot = history.snapshots.last().ok_or("there is no snapshot")?;
     let pages = pages(repository, &view, snapshot.domain);
     let request = Request {
-        pages: &pages,
-        root: snapshot.root,
-        scope: Scope::whole(),
-        sources: snapshot.sources(),
-        selection: Selection::default(),
-        target,
-        options: TargetOptions {
-            overwrite: Overwrite::Always,
-            replace_full_directories: false,
-            no_owner: false,
-            no_xattrs: false,
-            powers: Powers::Restored,
-        },
-        cut_mode: 0,
         numeric_owner: true,
-        deletion: None,
-        verifies: false,
-        is_dry_run: false,
-        threads: repository.site().readers(thread::available_parallelism().map_or(2, usize::from)),
+        ..Request::whole(&pages, snapshot, target, repository.site().readers(thread::available_parallelism()?.get()))
     };
     restore(&request, &Default::default(), &|_| {}, &AtomicBool::new(false))?;
     Ok(())

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use copal_cli::backup::{Options, Source, backup};
-use copal_cli::location::Location;
-use copal_cli::repository::{Init, LocalClient, Repository, init};
-use copal_cli::scan::{Root, Scan, ScanOptions};
-use copal_cli::site::Site;
-use copal_cli::wait::wait;
+use copal_client::backup::{Options, Source, backup};
+use copal_client::location::Location;
+use copal_client::repository::{Init, LocalClient, Repository, init};
+use copal_client::scan::{Root, Scan, ScanOptions};
+use copal_client::site::Site;
+use copal_client::wait::wait;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::pack::PackKind;
 use copal_engine::receipt::IngestBy;

@@ -15,11 +15,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use copal_cli::changes;
-use copal_cli::location::Location;
-use copal_cli::repository::{self, Init, LocalClient, Reader, Repository};
-use copal_cli::site::Site;
-use copal_cli::wait::wait;
+use copal_client::changes;
+use copal_client::location::Location;
+use copal_client::repository::{self, Init, LocalClient, Reader, Repository};
+use copal_client::site::Site;
+use copal_client::wait::wait;
 use copal_engine::change::{Operation, OwnerSignature};
 use copal_engine::id::SnapshotId;
 use copal_engine::keys::domain::DomainKeys;

@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use copal_cli::changes;
-use copal_cli::entropy::{random, secret};
-use copal_cli::repository::LocalClient;
-use copal_cli::wait::wait;
+use copal_client::changes;
+use copal_client::entropy::{random, secret};
+use copal_client::repository::LocalClient;
+use copal_client::wait::wait;
 use copal_engine::block::{BlockBuilder, SealTools};
 use copal_engine::change::Operation;
 use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};

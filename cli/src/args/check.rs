@@ -2,6 +2,8 @@
 
 use clap::Args;
 
+use copal_client::verify::ReadData;
+
 use super::values::Share;
 
 /// Options of `check`.
@@ -18,22 +20,11 @@ pub struct Check {
     pub full: bool,
 }
 
-/// Which packs are read.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum ReadData {
-    /// None: presence and size only.
-    None,
-    /// One of several parts.
-    Share(Share),
-    /// All.
-    All,
-}
-
 impl Check {
     /// Which packs are read; `--full` alone reads all.
     pub fn read_data(&self) -> ReadData {
         match self.read_data_share {
-            Some(share) => ReadData::Share(share),
+            Some(share) => ReadData::Share { parts: share.parts() },
             None if self.read_data || self.full => ReadData::All,
             None => ReadData::None,
         }

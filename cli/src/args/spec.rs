@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 
 use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser};
+use copal_client::restore::SpecPath;
 use copal_engine::id::SnapshotId;
 use copal_engine::path::{BadPath, TreePath};
 
@@ -23,36 +24,6 @@ pub struct SnapshotSpec {
     pub which: Which,
     /// The place in it; none for the whole snapshot.
     pub path: Option<SpecPath>,
-}
-
-/// A place in a snapshot, as a person wrote it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum SpecPath {
-    /// Began with `/`: counted from the snapshot's top.
-    Absolute(TreePath),
-    /// Did not: may also be counted from what was backed up.
-    Relative(TreePath),
-}
-
-impl SpecPath {
-    /// Where the path may lie in a snapshot of `sources`, the likeliest place first. A relative path is tried below
-    /// each source, then from the directories above it (`backup docs`, `restore latest:docs`), then from the top.
-    pub fn candidates(&self, sources: &[TreePath]) -> Vec<TreePath> {
-        let path = match self {
-            Self::Absolute(path) => return vec![path.clone()],
-            Self::Relative(path) => path,
-        };
-        let mut places = Vec::new();
-        for source in sources {
-            places.extend(below(source, path));
-            let above = core::iter::successors(source.parent(), TreePath::parent);
-            places.extend(above.filter_map(|folder| below(&folder, path)).filter(|place| place.is_within(source)));
-        }
-        places.push(path.clone());
-        let mut seen = std::collections::HashSet::new();
-        places.retain(|place| seen.insert(place.clone()));
-        places
-    }
 }
 
 /// A text that names no snapshot.
@@ -104,13 +75,6 @@ pub fn spec() -> ValueParser {
 /// Reads `SNAPSHOT` from the command line.
 pub fn which() -> ValueParser {
     OsStringValueParser::new().try_map(|text: OsString| Which::parse(&text.into_vec())).into()
-}
-
-fn below(folder: &TreePath, path: &TreePath) -> Option<TreePath> {
-    if folder.is_top() || path.is_top() {
-        return Some(if path.is_top() { folder.clone() } else { path.clone() });
-    }
-    TreePath::new([folder.as_bytes(), path.as_bytes()].join(&b'/')).ok()
 }
 
 /// Reads a path, without the names that say nothing: empty ones and `.`.

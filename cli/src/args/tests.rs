@@ -4,12 +4,13 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use clap::{CommandFactory, error::ErrorKind};
+use copal_client::restore::SpecPath;
+use copal_client::verify::ReadData;
 use copal_engine::time::Time;
 
 use super::backup::Source;
-use super::check::ReadData;
 use super::restore::Overwrite;
-use super::spec::{SpecPath, Which};
+use super::spec::Which;
 use super::{Command, CommandLine};
 
 fn parse(line: &str) -> Result<CommandLine, clap::Error> {
@@ -175,14 +176,14 @@ fn backup_options_carry_their_values() {
     assert_eq!((backup.tags.join(","), backup.label.as_str(), backup.host.as_deref()), ("x,y".into(), "l", Some("h")));
     assert!(backup.dry_run && backup.init && backup.exclude.one_file_system && !backup.changes.force);
     assert_eq!(backup.exclude.exclude_larger_than.map(|size| size.0), Some(1 << 30));
-    assert_eq!((backup.rewrite_budget.of(100), backup.time), (5, Some(Time(1_000_000_000))));
+    assert_eq!((backup.rewrite_budget.fraction(), backup.time), (0.05, Some(Time(1_000_000_000))));
     assert_eq!((backup.exclude.exclude, backup.exclude.iexclude), (vec!["*.o".into()], vec!["*.TMP".into()]));
 }
 
 #[test]
 fn the_rewrite_budget_is_two_percent_unless_told() {
     let Command::Backup(backup) = parsed("backup a").command else { panic!() };
-    assert_eq!(backup.rewrite_budget.of(1_000), 20);
+    assert_eq!(backup.rewrite_budget.fraction(), 0.02);
 }
 
 #[test]
@@ -208,7 +209,7 @@ fn check_reads_none_a_share_or_all() {
     assert_eq!(read("check"), (ReadData::None, false));
     assert_eq!(read("check --read-data"), (ReadData::All, false));
     assert_eq!(read("check --full"), (ReadData::All, true));
-    let share = ReadData::Share("3/30".parse().unwrap());
+    let share = ReadData::Share { parts: 30 };
     assert_eq!(read("check --read-data-share 3/30 --full"), (share, true));
     assert!(refusal("check --read-data --read-data-share 1/2").contains("--read-data-share"));
     assert!(refusal("check --read-data-share 4/3").contains("3/30"));

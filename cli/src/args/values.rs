@@ -98,14 +98,9 @@ impl FromStr for Span {
 pub struct Percent(u32);
 
 impl Percent {
-    /// Everything.
-    pub const ALL: Self = Self(WHOLE);
-    /// Nothing.
-    pub const NONE: Self = Self(0);
-
-    /// This part of a number of bytes.
-    pub fn of(self, bytes: u64) -> u64 {
-        (u128::from(bytes) * u128::from(self.0) / u128::from(WHOLE)) as u64
+    /// The part, from 0 to 1.
+    pub fn fraction(self) -> f64 {
+        f64::from(self.0) / f64::from(WHOLE)
     }
 }
 
@@ -311,9 +306,9 @@ mod tests {
 
     #[test]
     fn percentages_are_parts_of_a_whole() {
-        assert_eq!("2%".parse::<Percent>().map(|p| p.of(1_000)), Ok(20));
-        assert_eq!("0.5".parse::<Percent>().map(|p| p.of(1_000)), Ok(5));
-        assert_eq!("100%".parse::<Percent>().map(|p| p.of(u64::MAX)), Ok(u64::MAX));
+        assert_eq!("2%".parse::<Percent>().map(|p| p.fraction()), Ok(0.02));
+        assert_eq!("0.5".parse::<Percent>().map(|p| p.fraction()), Ok(0.005));
+        assert_eq!("100%".parse::<Percent>().map(|p| p.fraction()), Ok(1.0));
         for bad in ["", "101%", "-1%", "2 percent"] {
             assert_eq!(bad.parse::<Percent>(), Err(BadValue::Percent), "{bad:?}");
         }

@@ -7,6 +7,15 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
+use copal_client::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
+use copal_client::entropy::SystemEntropy;
+use copal_client::filter::{Case, FilterBuilder};
+use copal_client::progress::Progress;
+use copal_client::repository::{Access, Reader};
+use copal_client::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
+use copal_client::site::Site;
+use copal_client::stat::EntryStat;
+use copal_client::wait::wait;
 use copal_engine::backup::change::Signs;
 use copal_engine::exclusions::Exclusions;
 use copal_engine::path::TreePath;
@@ -14,32 +23,23 @@ use copal_service::host::Entropy;
 use copal_store::reserve;
 
 use super::context::Context;
-use super::failure::of_backup;
 use super::init;
 use super::opening::Opening;
 use super::signals::{tell_kept, watch_signals};
 use crate::args::backup::{Backup, Exclude, Source as Wanted};
 use crate::args::repository::IngestBy;
-use crate::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
-use crate::entropy::SystemEntropy;
 use crate::exit::Exit;
-use crate::filter::{Case, FilterBuilder};
-use crate::report::field::{Hex, PathField};
-use crate::report::progress::Progress;
-use crate::report::summary::{BackupSummary, Decider};
+use crate::report::field::PathField;
+use crate::report::progress::kept;
+use crate::report::summary::BackupSummary;
 use crate::report::{Amount, EntryTrouble, Failure, human};
-use crate::repository::{Access, Reader};
-use crate::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
 use crate::secrets::Terminal;
-use crate::site::Site;
-use crate::stat::EntryStat;
-use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
     let started = Instant::now();
     let progress = Arc::new(Progress::default());
     let counted = progress.clone();
-    let interrupted = watch_signals(context.report, move || Some(counted.kept()))?;
+    let interrupted = watch_signals(context.report, move || Some(kept(counted.kept())))?;
     let sources = Sources::of(options)?;
     sources.tell_links(context);
     let (site, opening) = site(context, options)?;
@@ -63,7 +63,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         signs: Signs { inode: !options.changes.ignore_inode, ctime: !options.changes.ignore_ctime, basis_begun: None },
         is_dry_run: options.dry_run,
         skip_if_unchanged: options.skip_if_unchanged,
-        rewrite_budget: options.rewrite_budget,
+        rewrite_budget: options.rewrite_budget.fraction(),
         threads,
         wait: (!options.no_wait).then_some(options.wait.0),
     };
@@ -86,9 +86,9 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let outcome = backup(access, &client, &mut source, &how, &progress, &interrupted);
     drop(watch);
     if matches!(outcome, Err(BackupError::Interrupted)) {
-        tell_kept(context.report, Some(progress.kept()));
+        tell_kept(context.report, Some(kept(progress.kept())));
     }
-    let outcome = outcome.map_err(of_backup)?;
+    let outcome = outcome?;
     if let (Access::Owner(repository), true) = (access, outcome.has_other_domains && !options.dry_run) {
         // A failure does not matter to the snapshot, which is saved.
         if let Err(error) = context.prove(repository, PROVED_MOST) {
@@ -110,7 +110,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     if let Some(error) = &outcome.not_kept {
         context
             .report
-            .warn(&format!("the next backup reads every file: what it would compare with is not kept: {error}"));
+            .warn(&format!("could not save the local file cache; the next backup will read every file: {error}"));
     }
     if let Some(ahead) = outcome.clock_ahead {
         let by = human::duration(ahead.unsigned_abs() as f64 / 1e9);
@@ -199,7 +199,7 @@ impl Sources {
             if !places.iter().any(|other| target.starts_with(other)) {
                 let link = PathField(place.as_os_str().as_bytes().to_vec()).human();
                 let why =
-                    "is a link to a directory: the link is saved, and not what is there; with a slash at the end it is";
+                    "is a link to a directory: only the link is saved; add a slash at its end to save the directory";
                 context.report.warn(&format!("{link} {why}"));
             }
         }
@@ -328,8 +328,8 @@ fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
 
 fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary {
     BackupSummary {
-        snapshot_id: outcome.snapshot.map(Hex),
-        basis_id: outcome.basis.map(Hex),
+        snapshot_id: outcome.snapshot,
+        basis_id: outcome.basis,
         files_new: outcome.summary.new,
         files_changed: outcome.summary.changed,
         files_unmodified: outcome.summary.unmodified,
@@ -342,7 +342,7 @@ fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary 
         bytes_stored: outcome.tally.bytes_stored,
         seconds: started.elapsed().as_secs_f64(),
         dry_run,
-        accepted_by: outcome.accepted_by.map(Decider::from),
+        accepted_by: outcome.accepted_by,
     }
 }
 

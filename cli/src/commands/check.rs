@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use copal_client::progress::Progress;
+use copal_client::remote::OrderError;
+use copal_client::site::Site;
+use copal_client::verify::ReadData;
+use copal_client::verify::{self, Outcome, verify};
+use copal_client::wait::wait;
 use copal_service::gateway::JobOrder;
 use copal_service::view::{self, Parts};
 
 use super::context::{CLIENTS, Context};
-use super::failure::{of_change, of_verify};
-use crate::args::check::{Check, ReadData};
+use crate::args::check::Check;
 use crate::exit::Exit;
-use crate::remote::OrderError;
-use crate::report::progress::Progress;
 use crate::report::summary::CheckReport;
 use crate::report::{Failure, human};
-use crate::site::Site;
-use crate::verify::{self, Outcome, verify};
-use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failure> {
     let started = Instant::now();
@@ -40,13 +40,13 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
     let watch = context.report.watch("check", progress.clone());
     let outcome = verify(&repository, &how, &progress);
     drop(watch);
-    let mut outcome = outcome.map_err(of_verify)?;
+    let mut outcome = outcome?;
     if let Some(error) = &outcome.unnoted {
         context.report.warn(&format!("what was found could not be noted in the repository: {error}"));
     }
     if !outcome.unproven.is_empty() {
         let vouched = context.client(&repository).and_then(|client| {
-            verify::vouch(&repository, &client, std::mem::take(&mut outcome.unproven)).map_err(of_change)
+            verify::vouch(&repository, &client, std::mem::take(&mut outcome.unproven)).map_err(Failure::from)
         });
         if let Err(error) = vouched {
             context.report.warn(&format!("the packs that were opened could not be noted as proven: {error}"));
@@ -54,11 +54,11 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
     }
     if outcome.asked > 0 {
         let packs = human::things(outcome.asked, "pack", "packs");
-        context.report.note(&format!("the service was asked to look at {packs} itself, and notes what is so"));
+        context.report.note(&format!("the service was asked to look at {packs} itself; it records what it finds"));
     }
     if !outcome.replaced.is_empty() {
         let packs = human::things(outcome.replaced.len() as u64, "damaged pack is", "damaged packs are");
-        context.report.note(&format!("{packs} not needed any more; prune removes what is left of them"));
+        context.report.note(&format!("{packs} no longer needed; prune removes the rest of them"));
     }
     let is_state_lost = outcome.is_state_lost;
     // The newest state in the store may be sound, but older than one that this machine has seen. If it cannot be read,
@@ -78,7 +78,7 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
 fn there(context: &Context<'_>, site: &Site, options: &Check, started: Instant) -> Result<Exit, Failure> {
     let parts = match options.read_data() {
         ReadData::None => None,
-        ReadData::Share(share) => Some(share.parts()),
+        ReadData::Share { parts } => Some(parts),
         ReadData::All => Some(1),
     };
     let outcome = Outcome::of_service(context.order(site, &JobOrder::Check { parts })?);
@@ -101,7 +101,7 @@ fn answer(
     let ok = outcome.damage.is_empty() && lost.is_empty();
     context.report.answer(&CheckReport {
         ok,
-        errors: outcome.damage,
+        errors: outcome.damage.into_iter().map(Into::into).collect(),
         packs_read: outcome.packs_read,
         bytes_read: outcome.bytes_read,
         seconds: started.elapsed().as_secs_f64(),

@@ -4,6 +4,11 @@ use std::ffi::OsStr;
 use std::io::{IsTerminal, Read};
 
 use bytes::Bytes;
+use copal_client::entropy::{random, secret};
+use copal_client::location::{BadLocation, Location};
+use copal_client::repository::{ClientError, Repository, join};
+use copal_client::site::Site;
+use copal_client::wait::wait;
 use copal_engine::client::{ClientRecord, Role, SignedBy};
 use copal_engine::enrollment::Enrollment;
 use copal_engine::id::{ClientId, DomainId, ObjectHash};
@@ -21,18 +26,12 @@ use qrcode::{EcLevel, QrCode};
 use zeroize::Zeroizing;
 
 use super::context::Context;
-use super::failure::{of_client, of_job, of_join, of_site, of_store};
 use crate::args::client::{Add, Client, Dedup, Join, Revoke, Role as RoleNamed};
-use crate::entropy::{random, secret};
 use crate::exit::Exit;
-use crate::location::{BadLocation, Location};
-use crate::report::clients::{ClientRow, EnrollmentSummary, JoinSummary, RevokeSummary, RoleField};
-use crate::report::field::{Hex, Stamp};
+use crate::report::clients::{ClientRow, EnrollmentSummary, JoinSummary, RevokeSummary};
+use crate::report::field::Stamp;
 use crate::report::{Failure, human};
-use crate::repository::{ClientError, Repository, join};
 use crate::secrets::{Person, Terminal};
-use crate::site::Site;
-use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>, options: &Client) -> Result<Exit, Failure> {
     match options {
@@ -50,14 +49,14 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     let repository = context.open()?;
     // Check the address before anything is written.
     let page = options.page.as_deref().map(|given| page(given, repository.site().location())).transpose()?;
-    let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
+    let descriptor = repository.descriptor.as_ref().ok_or_else(|| Failure::from(ClientError::NoDescriptor))?;
     let role = match options.role {
         RoleNamed::Full => Role::Full,
         RoleNamed::WriteOnly => Role::WriteOnly,
     };
     if role == Role::WriteOnly && repository.ingests() {
-        let why = "nobody would accept what a write-only client saves: clients of this repository do that themselves \
-                   (\"copal serve\" does it for those that come through it, \"copal init --ingest service\" makes one where a service does)";
+        let why = "a write-only client needs a server that accepts its backups, and here clients accept their own: \
+                   let it back up through \"copal serve\", or make the repository with \"copal init --ingest service\"";
         return Err(Failure::Usage(why.into()));
     }
     let domain = match (role, options.dedup) {
@@ -109,10 +108,10 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         _ => "on the other machine, \"copal client join\" asks for this line; it can be used once:",
     });
     context.report.answer(&EnrollmentSummary {
-        client: Hex(id),
+        client: id,
         name: &options.name,
-        role: RoleField::from(role),
-        domain: Hex(domain),
+        role,
+        domain,
         line: &line,
         link: link.as_ref().map(|link| link.as_str()),
     })?;
@@ -165,9 +164,9 @@ fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
         _ => Err(refused),
     })?;
     context.report.answer(&JoinSummary {
-        client: Hex(record.client),
-        role: RoleField::from(record.role),
-        repository_id: Hex(enrollment.repository),
+        client: record.client,
+        role: record.role,
+        repository_id: enrollment.repository,
         repository: location.to_string(),
     })?;
     Ok(Exit::Done)
@@ -179,12 +178,12 @@ fn join_at(
     enrollment: &Enrollment,
     is_first: bool,
 ) -> Result<ClientRecord, Failure> {
-    let site = Site::open(location, &context.means()).map_err(of_site)?;
+    let site = Site::open(location, &context.means())?;
     context.introduce(&site)?;
     if is_first {
         site.join_as(enrollment.client, enrollment.key());
     }
-    if !Repository::is_at(&site).map_err(of_store)? {
+    if !Repository::is_at(&site)? {
         return Err(Failure::NoRepository { location: site.location().to_string() });
     }
     if enrollment.role() == Role::Full {
@@ -195,7 +194,7 @@ fn join_at(
         }
     }
     let state_dir = context.places()?.state_of(enrollment.repository);
-    join(&site, enrollment, &site.address(), &state_dir).map_err(of_join)
+    join(&site, enrollment, &site.address(), &state_dir).map_err(Failure::from)
 }
 
 /// Reads the enrollment line from a file, from standard input or from the terminal.
@@ -228,10 +227,10 @@ fn list(context: &Context<'_>) -> Result<Exit, Failure> {
         let accepted = last_accepted(repository.store().as_ref(), &view, known.id)?;
         let record = known.record.as_ref().ok();
         rows.push(ClientRow {
-            id: Hex(known.id),
+            id: known.id,
             name: known.name,
-            role: record.map(|record| RoleField::from(record.role)),
-            domain: record.map(|record| Hex(record.domain)),
+            role: record.map(|record| record.role),
+            domain: record.map(|record| record.domain),
             shared: record.map(|record| Some(record.domain) == shared),
             joined: record.map(|record| record.keys.is_some()),
             created: record.map(|record| Stamp(record.created)),
@@ -252,15 +251,15 @@ fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
     let id = meant(known(&repository)?, &options.client)?;
     loop {
         let view = context.view(&repository)?;
-        let record = wait(clients::read(&repository.host(), id)).map_err(of_job)?;
-        let record = record.ok_or_else(|| of_client(ClientError::Record(id)))?;
+        let record = wait(clients::read(&repository.host(), id))?;
+        let record = record.ok_or_else(|| Failure::from(ClientError::Record(id)))?;
         let last_good = last_good(&repository, &view, id, options.last_good)?;
         let changes = view.root.as_ref().and_then(|(root, _)| root.change_head);
         let last_change = changes.filter(|_| record.role == Role::Full);
         let next = record.revoked(last_good, last_change, now(&repository)?);
         // If another version came meanwhile (the client may have joined), try again.
         if create(context, &repository, &next)? {
-            context.report.answer(&RevokeSummary { client: Hex(id), last_good: last_good.0, version: next.version })?;
+            context.report.answer(&RevokeSummary { client: id, last_good: last_good.0, version: next.version })?;
             return Ok(Exit::Done);
         }
     }
@@ -282,7 +281,7 @@ fn last_good(
         }
     };
     let name = layout::manifest(client, number);
-    match wait(objects::read(repository.store().as_ref(), &name)).map_err(of_store)? {
+    match wait(objects::read(repository.store().as_ref(), &name))? {
         Some(bytes) => Ok((number, ObjectHash::of(&bytes))),
         None => Err(Failure::NoObject { what: "manifest", wanted: format!("{number} of that client") }),
     }
@@ -305,12 +304,12 @@ impl Known {
 /// All clients, the oldest first.
 fn known(repository: &Repository) -> Result<Vec<Known>, Failure> {
     let mut all = Vec::new();
-    for id in wait(clients::below(repository.store().as_ref(), "clients/")).map_err(of_job)? {
+    for id in wait(clients::below(repository.store().as_ref(), "clients/"))? {
         let record = match wait(clients::read(&repository.host(), id)) {
             Ok(Some(record)) => Ok(record),
             Ok(None) => continue,
             Err(JobError::Damaged { why, .. }) => Err(why),
-            Err(error) => return Err(of_job(error)),
+            Err(error) => return Err(Failure::from(error)),
         };
         let name = record
             .as_ref()
@@ -357,7 +356,7 @@ fn last_accepted(store: &dyn Store, view: &View, client: ClientId) -> Result<Opt
         return Ok(Some(Accepted { number: last.number, hash: last.hash, time: head.time }));
     }
     for number in (1..=head.number).rev() {
-        let bytes = wait(objects::read(store, &layout::receipt(client, number))).map_err(of_store)?;
+        let bytes = wait(objects::read(store, &layout::receipt(client, number)))?;
         let receipt = bytes.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
         if let Some(receipt) = receipt.filter(|receipt| receipt.outcome == Outcome::Accepted) {
             return Ok(Some(Accepted { number, hash: receipt.manifest, time: receipt.time }));
@@ -371,7 +370,7 @@ fn create(context: &Context<'_>, repository: &Repository, record: &ClientRecord)
     let store = repository.store();
     let name = layout::client(record.client, record.version);
     let bytes = Bytes::from(record.sign(repository.id(), &repository.owner.signing_key()));
-    let is_new = wait(objects::create_own(store.as_ref(), &name, bytes.clone())).map_err(of_store)?;
+    let is_new = wait(objects::create_own(store.as_ref(), &name, bytes.clone()))?;
     if is_new {
         let copy = clients::Copy { name: layout::client_copy(record.client, record.version), bytes };
         // The record counts already with one copy.
@@ -385,7 +384,7 @@ fn create(context: &Context<'_>, repository: &Repository, record: &ClientRecord)
 }
 
 fn now(repository: &Repository) -> Result<Time, Failure> {
-    Ok(Time(wait(repository.store().now()).map_err(of_store)?.0))
+    Ok(Time(wait(repository.store().now())?.0))
 }
 
 /// Most bytes that are read of an enrollment line.

@@ -1,20 +1,19 @@
 //! `compact`: merges segments of the index.
 
+use copal_client::wait::wait;
 use copal_service::compact::compact;
 
 use super::context::Context;
-use super::failure::of_job;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::upkeep::CompactReport;
-use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open()?;
     if repository.site().is_behind_gateway() {
-        return Err(Failure::NoJobThere("compacts the index"));
+        return Err(Failure::NoJobThere("compact the index"));
     }
-    let done = wait(compact(&repository.host())).map_err(of_job)?;
+    let done = wait(compact(&repository.host()))?;
     context.report.answer(&CompactReport {
         segments_before: done.segments_before,
         segments_after: done.segments_after,

@@ -2,34 +2,34 @@
 
 use std::ffi::OsString;
 
+use copal_client::credentials::Credentials;
+use copal_client::history::{History, Snapshot};
+use copal_client::location::{BadLocation, Location};
+use copal_client::met::{met_at, remember};
+use copal_client::places::{Places, this_host};
+use copal_client::remote::Introduction;
+use copal_client::repository::{Costly, Enrolled, LocalClient, Repository};
+use copal_client::site::{Means, Site};
+use copal_client::verify;
+use copal_client::wait::wait;
 use copal_engine::id::RepositoryId;
-use copal_engine::keys::slot::SlotInput;
+use copal_engine::keys::slot::{SlotInput, SlotKind};
 use copal_engine::receipt::IngestBy;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, Parts, View};
 use copal_store::limit::Rates;
 
-use super::failure::{of_change, of_client, of_job, of_open, of_site, of_store};
+use super::failure::of_open;
 use crate::agree::agrees;
 use crate::args::global::Global;
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
 use crate::args::values::Size;
-use crate::credentials::Credentials;
 use crate::exit::Exit;
-use crate::history::{History, Snapshot};
-use crate::location::{BadLocation, Location};
-use crate::met::{met_at, remember};
-use crate::pick::{Here, Intent};
-use crate::places::{Places, this_host};
-use crate::remote::Introduction;
-use crate::report::field::Hex;
+use crate::pick::{self, Here, Intent};
+use crate::report::rows::SnapshotRow;
 use crate::report::{Failure, Report, human};
-use crate::repository::{Costly, Enrolled, LocalClient, Repository};
-use crate::secrets::{Credential, Kind, Sources, Terminal};
-use crate::site::{Means, Site};
-use crate::verify;
-use crate::wait::wait;
+use crate::secrets::{Credential, Sources, Terminal};
 
 pub(super) struct Context<'a> {
     pub(super) global: &'a Global,
@@ -59,7 +59,7 @@ impl<'a> Context<'a> {
     fn enrolled_at(&self) -> Result<Option<Location>, Failure> {
         let directories = self.places().map(|places| Credentials::directories(places.state())).unwrap_or_default();
         let [only] = directories.as_slice() else { return Ok(None) };
-        let credentials = Credentials::find(only).map_err(of_client)?;
+        let credentials = Credentials::find(only)?;
         let address = credentials.map(|credentials| credentials.address);
         Ok(address.map(|address| Location::parse(Some(address.as_ref()))).transpose()?)
     }
@@ -74,18 +74,18 @@ impl<'a> Context<'a> {
 
     pub(super) fn no_repository(&self, location: String) -> Failure {
         match self.met().first() {
-            Some(met) => Failure::RepositoryGone { location, met: Hex(*met).short() },
+            Some(met) => Failure::RepositoryGone { location, met: *met },
             None => Failure::NoRepository { location },
         }
     }
 
     fn reach(&self) -> Result<Site, Failure> {
-        let site = Site::open(&self.location()?, &self.means()).map_err(of_site)?;
+        let site = Site::open(&self.location()?, &self.means())?;
         self.introduce(&site)?;
-        if !Repository::is_at(&site).map_err(of_store)? {
+        if !Repository::is_at(&site)? {
             return Err(Failure::NoRepository { location: site.location().to_string() });
         }
-        site.prove().map_err(of_store)?;
+        site.prove()?;
         Ok(site)
     }
 
@@ -102,8 +102,8 @@ impl<'a> Context<'a> {
         let met = self.met();
         match met.first() {
             Some(first) if !met.contains(&repository) && !another => {
-                let (found, met) = (Hex(repository).short(), Hex(*first).short());
-                Err(Failure::AnotherRepository { location: site.location().to_string(), found, met })
+                let location = site.location().to_string();
+                Err(Failure::AnotherRepository { location, found: repository, met: *first })
             }
             _ => {
                 self.meet(site, repository);
@@ -157,7 +157,7 @@ impl<'a> Context<'a> {
             return Ok(None);
         }
         let of_this = self.state_there(site)?.map(|state_dir| Credentials::find(&state_dir));
-        if let Some(credentials) = of_this.transpose().map_err(of_client)?.flatten() {
+        if let Some(credentials) = of_this.transpose()?.flatten() {
             return Ok(Some(credentials));
         }
         // If another repository is here now, or its descriptor is lost, opening it with these credentials reports that.
@@ -175,7 +175,7 @@ impl<'a> Context<'a> {
         let cache_dir = cache_dir.inspect_err(|error| self.report.warn(&format!("{error}: every file is read"))).ok();
         let id = credentials.repository;
         let enrolled = Enrolled::open(site, credentials, &state_dir, cache_dir);
-        let enrolled = enrolled.map_err(|error| of_open(error, Kind::Passphrase))?;
+        let enrolled = enrolled.map_err(|error| of_open(error, SlotKind::Passphrase))?;
         if self.met().is_empty() {
             self.meet(site, id);
         }
@@ -250,17 +250,17 @@ impl<'a> Context<'a> {
     /// than one this machine has met.
     pub(super) fn client(&self, repository: &Repository) -> Result<LocalClient, Failure> {
         self.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
-        LocalClient::load_or_register(repository, &self.this_host()).map_err(of_client)
+        LocalClient::load_or_register(repository, &self.this_host()).map_err(Failure::from)
     }
 
     /// Reads the newest state, with all indexes.
     pub(super) fn view(&self, repository: &Repository) -> Result<View, Failure> {
-        wait(view::read(repository.store().as_ref())).map_err(of_job)
+        wait(view::read(repository.store().as_ref())).map_err(Failure::from)
     }
 
     /// Like [`Self::view`], but without indexes, which may be large or damaged; for commands that look up no chunk.
     pub(super) fn records(&self, repository: &Repository) -> Result<View, Failure> {
-        wait(view::read_parts(repository.store().as_ref(), &Parts::RECORDS)).map_err(of_job)
+        wait(view::read_parts(repository.store().as_ref(), &Parts::RECORDS)).map_err(Failure::from)
     }
 
     /// Reads the snapshots. Warns about lost objects and about manifests that cannot be listed.
@@ -289,18 +289,18 @@ impl<'a> Context<'a> {
         narrow: &Narrow,
     ) -> Result<&'h Snapshot, Failure> {
         let here = self.here(repository);
-        let snapshot = history.find(which, narrow, &here, Intent::Read);
+        let snapshot = pick::find(history, which, narrow, &here, Intent::Read);
         let snapshot = snapshot.inspect_err(|_| self.note_claimants(history, narrow))?;
         let is_asked_for = !narrow.hosts.is_empty() || !narrow.clients.is_empty();
         if *which == Which::Latest && !is_asked_for && !here.has_signed(snapshot) {
-            self.report.note(&snapshot.row().as_latest_for(&here.host));
+            self.report.note(&SnapshotRow::from(snapshot).as_latest_for(&here.host));
         }
         Ok(snapshot)
     }
 
     /// Notes which write-only clients claim the host asked for: only `--client` finds their snapshots.
     pub(super) fn note_claimants(&self, history: &History, narrow: &Narrow) {
-        for client in history.claimants(narrow).values() {
+        for client in pick::claimants(history, narrow).values() {
             let (who, id) = (client.human(), client.client.short());
             self.report.note(&format!("client {who} is not that host; \"--client {id}\" takes its snapshots"));
         }
@@ -325,7 +325,7 @@ impl<'a> Context<'a> {
         }
         let client = self.client(repository)?;
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
-        let proved = verify::prove(repository, &client, (&view, &packs), threads).map_err(of_change)?;
+        let proved = verify::prove(repository, &client, (&view, &packs), threads)?;
         if proved.forged > 0 {
             let forged = human::things(proved.forged, "pack does", "packs do");
             self.report.warn(&format!(
@@ -338,7 +338,7 @@ impl<'a> Context<'a> {
     /// Ingests waiting manifests and changes, if clients ingest here.
     pub(super) fn ingest(&self, repository: &Repository) -> Result<(), Failure> {
         if repository.ingests() {
-            wait(ingest(&repository.host(), IngestBy::Client, Scope::All, &|_| false)).map_err(of_job)?;
+            wait(ingest(&repository.host(), IngestBy::Client, Scope::All, &|_| false))?;
         }
         Ok(())
     }
@@ -353,9 +353,9 @@ pub(super) fn input(credential: &Credential) -> Result<SlotInput, Failure> {
     let unusable =
         |cause: Box<dyn std::error::Error + Send + Sync>| Failure::BadSecret { kind: credential.kind(), cause };
     match credential.kind() {
-        Kind::Passphrase => SlotInput::passphrase(text).map_err(|error| unusable(error.into())),
-        Kind::KeyFile => SlotInput::key_file(text).map_err(|error| unusable(error.into())),
-        Kind::RecoveryCode => SlotInput::recovery_code(text).map_err(|error| unusable(error.into())),
+        SlotKind::Passphrase => SlotInput::passphrase(text).map_err(|error| unusable(error.into())),
+        SlotKind::KeyFile => SlotInput::key_file(text).map_err(|error| unusable(error.into())),
+        SlotKind::RecoveryCode => SlotInput::recovery_code(text).map_err(|error| unusable(error.into())),
     }
 }
 

@@ -1,10 +1,11 @@
 //! `diff`: lists the differences between two snapshots.
 
+use copal_client::history;
+
 use super::context::Context;
 use super::place::place;
 use crate::args::look::Diff;
 use crate::exit::Exit;
-use crate::history;
 use crate::look::compare::{Side, compare};
 use crate::report::Failure;
 
@@ -15,7 +16,7 @@ pub(super) fn run(context: &Context<'_>, options: &Diff) -> Result<Exit, Failure
     let [a, b] = [&options.a, &options.b].map(|spec| context.find(&repository, &history, &spec.which, &options.narrow));
     let (a, b) = (a?, b?);
     if a.domain != b.domain {
-        let why = "the snapshots are of machines that share no data: what is equal in them cannot be told";
+        let why = "the machines of these snapshots do not share data, so equal content is not recognized";
         return Err(Failure::Usage(why.into()));
     }
     let pages = history::pages(&repository, &view, a.domain);

@@ -1,14 +1,13 @@
 //! `dump`: writes a file or directory of a snapshot to standard output.
 
+use copal_client::dump::{dump_file, dump_tar};
+use copal_client::history::pages;
 use copal_engine::tree::EntryKind;
 
 use super::context::Context;
-use super::failure::of_dump;
 use super::place::place;
 use crate::args::look::Dump;
-use crate::dump::{dump_file, dump_tar};
 use crate::exit::Exit;
-use crate::history::pages;
 use crate::report::Failure;
 use crate::report::field::PathField;
 
@@ -24,12 +23,12 @@ pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure
     let scope = place(&pages, snapshot, Some(path))?;
     let mut lines = context.report.lines();
     if scope.is_directory() || options.format.is_some() {
-        dump_tar(&pages, snapshot.root, &scope, lines.raw()).map_err(of_dump)?;
+        dump_tar(&pages, snapshot.root, &scope, lines.raw())?;
     } else {
         let entry = scope.entries(&pages, snapshot.root).next()?;
         match entry {
             Some(entry) if entry.kind() == EntryKind::File => {
-                dump_file(&pages, &entry, lines.raw()).map_err(of_dump)?;
+                dump_file(&pages, &entry, lines.raw())?;
             }
             _ => {
                 let path = PathField::of(scope.path()).human();

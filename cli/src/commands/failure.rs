@@ -1,31 +1,30 @@
-//! Failure: maps errors of the repository, the store and the jobs to failures for the user.
+//! Failure: converts errors of the repository, the store and the jobs to failures for the user.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use copal_client::backup::BackupError;
+use copal_client::changes::ChangeError;
+use copal_client::credentials::KeptError;
+use copal_client::dump::DumpError;
+use copal_client::materialize::WriteError;
+use copal_client::reader::{ReadError, TreeError};
+use copal_client::remote::OrderError;
+use copal_client::repository::{ClientError, InitError, JoinError, OpenError};
+use copal_client::restore::RestoreError;
+use copal_client::site::SiteError;
+use copal_client::verify::VerifyError;
+use copal_engine::keys::slot::SlotKind;
 use copal_engine::layout;
 use copal_engine::repository::DescriptorError;
 use copal_engine::wire::record::RecordError;
 use copal_service::error::JobError;
-use copal_store::StoreError;
 
-use crate::args::spec::SpecPath;
-use crate::backup::BackupError;
-use crate::changes::ChangeError;
-use crate::credentials::KeptError;
-use crate::dump::DumpError;
-use crate::history::Snapshot;
-use crate::materialize::WriteError;
-use crate::reader::ReadError;
-use crate::remote::OrderError;
 use crate::report::Failure;
-use crate::report::field::{Hex, PathField};
-use crate::repository::{ClientError, InitError, JoinError, OpenError};
-use crate::restore::{RestoreError, ScopeError};
-use crate::secrets::Kind;
-use crate::site::SiteError;
-use crate::verify::VerifyError;
+use crate::report::field::PathField;
 
-pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
+pub(super) fn of_open(error: OpenError, kind: SlotKind) -> Failure {
     match error {
         OpenError::NoRepository(location) => Failure::NoRepository { location: location.to_string() },
         OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
@@ -39,152 +38,180 @@ pub(super) fn of_open(error: OpenError, kind: Kind) -> Failure {
             Failure::NewerFormat { found: version.into(), known: FORMAT }
         }
         OpenError::Descriptor { object, source } => Failure::Damaged { object, cause: source.into() },
-        OpenError::Store(error) => of_store(error),
-        OpenError::Job(error) => of_job(error),
+        OpenError::Store(error) => error.into(),
+        OpenError::Job(error) => error.into(),
     }
 }
 
-pub(super) fn of_site(error: SiteError) -> Failure {
-    match error {
-        SiteError::Absent(location) => Failure::NoRepository { location },
-        SiteError::Store(error) => of_store(error),
-        SiteError::Location(error) => error.into(),
-        SiteError::Bucket(error) => Failure::Usage(error.to_string()),
-    }
-}
-
-pub(super) fn of_init(error: InitError) -> Failure {
-    match error {
-        InitError::Exists(location) => Failure::RepositoryExists { location },
-        InitError::NotEmpty(location) => Failure::NotEmpty { location },
-        InitError::Store(error) => of_store(error),
-    }
-}
-
-pub(super) fn of_client(error: impl Into<ClientError>) -> Failure {
-    match error.into() {
-        ClientError::Revoked(client) => Failure::Revoked { client: Hex(client).short() },
-        ClientError::WriteOnly => Failure::WriteOnly,
-        ClientError::Place(error) => Failure::Place(error),
-        ClientError::Store(error) => of_store(error),
-        ClientError::Job(error) => of_job(error),
-        ClientError::Kept(KeptError::File { path, source }) => Failure::io("read", path, source),
-        ClientError::Kept(KeptError::Damaged(path)) => Failure::ClientKeys { path },
-        ClientError::NoDescriptor => no_descriptor(),
-        error @ ClientError::Record(id) => Failure::Damaged { object: format!("clients/{id}"), cause: error.into() },
-    }
-}
-
-/// The failure of every write without a descriptor.
-fn no_descriptor() -> Failure {
-    Failure::Damaged { object: "the descriptor in copal/".into(), cause: "nothing can be written without it".into() }
-}
-
-pub(super) fn of_join(error: JoinError) -> Failure {
-    match error {
-        JoinError::Client(error) => of_client(error),
-        JoinError::Place(error) => Failure::Place(error),
-        JoinError::Store(error) => of_store(error),
-        JoinError::Job(error) => of_job(error),
-        other => Failure::Enrollment(other.into()),
-    }
-}
-
-pub(super) fn of_job(error: JobError) -> Failure {
-    match error {
-        JobError::Store(error) => of_store(error),
-        JobError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
-        JobError::StateLost { evidence } => Failure::Damaged { object: "the index".into(), cause: evidence.into() },
-        JobError::Contradicted { root, why } => {
-            let cause = format!("{why}; \"copal check\" says what else is damaged");
-            Failure::Damaged { object: layout::root(root), cause: cause.into() }
+impl From<SiteError> for Failure {
+    fn from(error: SiteError) -> Self {
+        match error {
+            SiteError::Absent(location) => Failure::NoRepository { location },
+            SiteError::Store(error) => error.into(),
+            SiteError::Location(error) => error.into(),
+            SiteError::Bucket(error) => Failure::Usage(error.to_string()),
         }
-        other => Failure::Other(other.into()),
     }
 }
 
-pub(super) fn of_order(error: OrderError) -> Failure {
-    match error {
-        OrderError::Store(error) => of_store(error),
-        OrderError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
-        other => Failure::Order(other),
+impl From<InitError> for Failure {
+    fn from(error: InitError) -> Self {
+        match error {
+            InitError::Exists(location) => Failure::RepositoryExists { location },
+            InitError::NotEmpty(location) => Failure::NotEmpty { location },
+            InitError::Store(error) => error.into(),
+        }
     }
 }
 
-pub(super) fn of_verify(error: VerifyError) -> Failure {
-    match error {
-        VerifyError::Job(error) => of_job(error),
-        VerifyError::History(failure) => failure,
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        match error {
+            ClientError::Revoked(client) => Failure::Revoked { client },
+            ClientError::WriteOnly => Failure::WriteOnly,
+            ClientError::Place(error) => Failure::Place(error),
+            ClientError::Store(error) => error.into(),
+            ClientError::Job(error) => error.into(),
+            ClientError::Kept(KeptError::File { path, source }) => Failure::io("read", path, source),
+            ClientError::Kept(KeptError::Damaged(path)) => Failure::ClientKeys { path },
+            ClientError::NoDescriptor => Failure::no_descriptor(),
+            error @ ClientError::Record(id) => {
+                Failure::Damaged { object: format!("clients/{id}"), cause: error.into() }
+            }
+        }
     }
 }
 
-pub(super) fn of_change(error: ChangeError) -> Failure {
-    match error {
-        ChangeError::NotFull => Failure::NotPermitted { act: "change" },
-        ChangeError::Store(error) => of_store(error),
-        ChangeError::Job(error) => of_job(error),
-        ChangeError::NoDescriptor => no_descriptor(),
-        ChangeError::NotFolded { .. } => Failure::NotYetAccepted { what: "the change" },
+impl From<KeptError> for Failure {
+    fn from(error: KeptError) -> Self {
+        ClientError::from(error).into()
     }
 }
 
-pub(super) fn of_store(error: StoreError) -> Failure {
-    Failure::Store(error)
+impl From<JoinError> for Failure {
+    fn from(error: JoinError) -> Self {
+        match error {
+            JoinError::Client(error) => error.into(),
+            JoinError::Place(error) => Failure::Place(error),
+            JoinError::Store(error) => error.into(),
+            JoinError::Job(error) => error.into(),
+            other => Failure::Enrollment(other.into()),
+        }
+    }
 }
 
-pub(super) fn of_backup(error: BackupError) -> Failure {
-    match error {
-        BackupError::Store(error) => of_store(error),
-        BackupError::Job(error) => of_job(error),
-        BackupError::Rejected(why) | BackupError::Barred(why) => Failure::Rejected { reasons: vec![why] },
-        BackupError::Unanswered { .. } => Failure::NotYetAccepted { what: "the backup" },
-        BackupError::Interrupted => Failure::Interrupted,
-        BackupError::EmptyStream => Failure::EmptyStream,
-        BackupError::NoDescriptor => no_descriptor(),
-        other => Failure::Other(other.into()),
+impl From<JobError> for Failure {
+    fn from(error: JobError) -> Self {
+        match error {
+            JobError::Store(error) => error.into(),
+            JobError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
+            JobError::StateLost { evidence } => Failure::Damaged { object: "the index".into(), cause: evidence.into() },
+            JobError::Contradicted { root, why } => {
+                let cause = format!("{why}; \"copal check\" says what else is damaged");
+                Failure::Damaged { object: layout::root(root), cause: cause.into() }
+            }
+            other => Failure::Other(other.into()),
+        }
+    }
+}
+
+impl From<OrderError> for Failure {
+    fn from(error: OrderError) -> Self {
+        match error {
+            OrderError::Store(error) => error.into(),
+            OrderError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
+            other => Failure::Order(other),
+        }
+    }
+}
+
+impl From<VerifyError> for Failure {
+    fn from(error: VerifyError) -> Self {
+        match error {
+            VerifyError::Job(error) => error.into(),
+        }
+    }
+}
+
+impl From<ChangeError> for Failure {
+    fn from(error: ChangeError) -> Self {
+        match error {
+            ChangeError::NotFull => Failure::NotPermitted { act: "change" },
+            ChangeError::Store(error) => error.into(),
+            ChangeError::Job(error) => error.into(),
+            ChangeError::NoDescriptor => Failure::no_descriptor(),
+            ChangeError::NotFolded { .. } => Failure::NotYetAccepted { what: "the change" },
+        }
+    }
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Self {
+        match error {
+            BackupError::Store(error) => error.into(),
+            BackupError::Job(error) => error.into(),
+            BackupError::Rejected(why) | BackupError::Barred(why) => Failure::Rejected { reasons: vec![why] },
+            BackupError::Unanswered { .. } => Failure::NotYetAccepted { what: "the backup" },
+            BackupError::Interrupted => Failure::Interrupted,
+            BackupError::EmptyStream => Failure::EmptyStream,
+            BackupError::NoDescriptor => Failure::no_descriptor(),
+            other => Failure::Other(other.into()),
+        }
     }
 }
 
 pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
-    use std::os::unix::ffi::OsStrExt;
     match error {
         RestoreError::Target(WriteError::Io { act, path, source }) => {
-            Failure::io(act, target.join(std::ffi::OsStr::from_bytes(path.as_bytes())), source)
+            Failure::io(act, target.join(OsStr::from_bytes(path.as_bytes())), source)
         }
         RestoreError::Target(WriteError::Target { path, source }) => Failure::io("restore into", path, source),
         RestoreError::Target(error) => Failure::Other(error.into()),
         RestoreError::Tree(error) => error.into(),
-        RestoreError::Store(error) => of_store(error),
+        RestoreError::Store(error) => error.into(),
         RestoreError::Declined => Failure::Declined,
         RestoreError::Interrupted => Failure::Interrupted,
     }
 }
 
-pub(super) fn of_dump(error: DumpError) -> Failure {
-    match error {
-        DumpError::Output(error) => Failure::output(error),
-        DumpError::Tree(error) => error.into(),
-        DumpError::Content { source: ReadError::Store(error), .. } => of_store(error),
-        DumpError::Content { path, source } => {
-            Failure::Damaged { object: PathField::of(&path).human(), cause: source.into() }
-        }
-        DumpError::Length { .. } | DumpError::Misplaced { .. } => {
-            Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() }
+impl From<DumpError> for Failure {
+    fn from(error: DumpError) -> Self {
+        match error {
+            DumpError::Output(error) => Failure::output(error),
+            DumpError::Tree(error) => error.into(),
+            DumpError::Content { source: ReadError::Store(error), .. } => error.into(),
+            DumpError::Content { path, source } => {
+                Failure::Damaged { object: PathField::of(&path).human(), cause: source.into() }
+            }
+            DumpError::Length { path } => {
+                let cause = "its content has another length than its entry";
+                Failure::Damaged { object: PathField::of(&path).human(), cause: cause.into() }
+            }
+            DumpError::Misplaced { .. } => {
+                Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() }
+            }
         }
     }
 }
 
-/// Why a path in a snapshot cannot be used.
-pub(super) fn of_scope(error: ScopeError, path: &SpecPath, snapshot: &Snapshot) -> Failure {
-    match error {
-        ScopeError::Absent => {
-            let (SpecPath::Absolute(wanted) | SpecPath::Relative(wanted)) = path;
-            let top: &[u8] = if matches!(path, SpecPath::Absolute(_)) { b"/" } else { b"" };
-            let path = [top, wanted.as_bytes()].concat();
-            Failure::NotInSnapshot { path, snapshot: Hex(snapshot.id).short() }
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Store(error) => Failure::Store(error),
+            ReadError::Damaged { id, object, why } => {
+                Failure::Damaged { object, cause: format!("{id} cannot be read: {why}").into() }
+            }
+            ReadError::Absent { id } => Failure::Damaged { object: id.to_string(), cause: "no pack holds it".into() },
         }
-        ScopeError::Lost(error) => error.into(),
-        ScopeError::Tree(error) => error.into(),
+    }
+}
+
+impl From<TreeError> for Failure {
+    fn from(error: TreeError) -> Self {
+        match error {
+            TreeError::Read(error) => error.into(),
+            TreeError::Walk(error) => Failure::Damaged { object: "the snapshot's tree".into(), cause: error.into() },
+        }
     }
 }
 

@@ -1,5 +1,8 @@
 //! `find`: searches snapshots for entries that match a pattern.
 
+use copal_client::history::{self, History, Snapshot};
+use copal_client::reader::PageReader;
+use copal_client::repository::Repository;
 use copal_engine::id::DomainId;
 use copal_engine::path::TreePath;
 use copal_service::view::View;
@@ -8,14 +11,12 @@ use super::context::Context;
 use super::place::place;
 use crate::args::look::Find;
 use crate::exit::Exit;
-use crate::history::{self, History, Snapshot};
 use crate::look::search::{self, Search};
 use crate::look::{hidden, row};
-use crate::reader::PageReader;
+use crate::pick;
 use crate::report::Failure;
-use crate::report::field::Hex;
+use crate::report::clients::SignerField;
 use crate::report::rows::FindRow;
-use crate::repository::Repository;
 
 pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure> {
     let pattern = search::pattern(&options.glob).map_err(|error| Failure::Usage(error.to_string()))?;
@@ -29,11 +30,11 @@ pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure
     for (domain, pages) in &readers.0 {
         let mut search = Search::new(pages, &pattern);
         for (snapshot, directory) in places.iter().filter(|(snapshot, _)| snapshot.domain == *domain) {
-            let signer = snapshot.signer.field(&snapshot.info.host);
+            let signer = SignerField::of(snapshot);
             let unread = search.run(snapshot.root, directory, |entry| {
-                lines.row(&FindRow { snapshot: Hex(snapshot.id), signer: signer.clone(), entry: row(entry) })
+                lines.row(&FindRow { snapshot: snapshot.id, signer: signer.clone(), entry: row(entry) })
             })?;
-            lost.extend(unread.into_iter().map(|(range, why)| (Hex(snapshot.id).short(), hidden(&range, &why))));
+            lost.extend(unread.into_iter().map(|(range, why)| (snapshot.id.short(), hidden(&range, &why))));
         }
     }
     lines.finish()?;
@@ -69,7 +70,7 @@ fn chosen<'h>(
     readers: &Readers,
 ) -> Result<Vec<(&'h Snapshot, TreePath)>, Failure> {
     if options.snapshots.is_empty() {
-        let all = history.narrowed(&options.narrow).into_iter();
+        let all = pick::narrowed(history, &options.narrow).into_iter();
         return Ok(all.map(|snapshot| (snapshot, TreePath::TOP)).collect());
     }
     let mut places = Vec::new();

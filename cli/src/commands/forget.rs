@@ -3,8 +3,14 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use copal_client::changes;
+use copal_client::history::{History, Snapshot};
+use copal_client::location::Location;
+use copal_client::repository::Repository;
+use copal_client::wait::wait;
 use copal_engine::change::Operation;
 use copal_engine::id::SnapshotId;
+use copal_engine::receipt::IngestBy;
 use copal_engine::state::SnapshotState;
 use copal_engine::time::Time;
 use copal_service::prune::prune as run_prune;
@@ -13,23 +19,17 @@ use copal_store::Store;
 use jiff::tz::TimeZone;
 
 use super::context::Context;
-use super::failure::{of_change, of_job, of_store};
 use super::guard::guarded_of;
 use super::prune;
 use crate::args::forget::Forget;
-use crate::changes;
 use crate::exit::Exit;
-use crate::history::{History, Snapshot};
-use crate::location::Location;
-use crate::pick::Intent;
+use crate::pick::{self, Intent};
 use crate::report::Failure;
-use crate::report::field::{Hex, PathsField, Stamp};
+use crate::report::clients::SignerField;
+use crate::report::field::{PathsField, Stamp};
 use crate::report::guard::Guarded;
-use crate::report::summary::Decider;
 use crate::report::upkeep::{ForgetReport, ForgetRow};
-use crate::repository::Repository;
 use crate::retain;
-use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failure> {
     if options.snapshots.is_empty() && retain::is_empty(&options.keep) {
@@ -44,11 +44,11 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
         true => by_rules(&repository, &history, options)?,
         false => by_name(context, &repository, &history, options)?,
     };
-    let forgotten: Vec<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id.0).collect();
+    let forgotten: Vec<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id).collect();
     let mut now_view = view;
     if !options.dry_run && !forgotten.is_empty() {
         let client = context.client(&repository)?;
-        let written = changes::write(&repository, &client, vec![Operation::Forget(forgotten)]).map_err(of_change)?;
+        let written = changes::write(&repository, &client, vec![Operation::Forget(forgotten)])?;
         if let Some(written) = written {
             admit_kept(&mut rows, &written.view);
             now_view = written.view;
@@ -67,8 +67,8 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
 
 /// All snapshots that match the options, with the verdict of the rules.
 fn by_rules(repository: &Repository, history: &History, options: &Forget) -> Result<Vec<ForgetRow>, Failure> {
-    let snapshots = history.narrowed(&options.narrow);
-    let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
+    let snapshots = pick::narrowed(history, &options.narrow);
+    let now = Time(wait(repository.store().now())?.0);
     let keys = |domain| repository.domain_keys(domain);
     let verdicts = retain::retain(&snapshots, &options.keep, options.group_by, &TimeZone::system(), now, keys);
     let row = |snapshot: &&Snapshot| {
@@ -89,13 +89,13 @@ fn by_name(
     let mut named = BTreeSet::new();
     let mut rows = Vec::new();
     for which in &options.snapshots {
-        let snapshot = history.find(which, &options.narrow, &here, Intent::Change)?;
+        let snapshot = pick::find(history, which, &options.narrow, &here, Intent::Change)?;
         if !named.insert(snapshot.id) {
             continue;
         }
         let pinned = snapshot.record.pinned;
         if pinned {
-            let id = Hex(snapshot.id).short();
+            let id = snapshot.id.short();
             context
                 .report
                 .warn(&format!("snapshot {id} is pinned and stays; \"copal unpin {id}\" allows to forget it"));
@@ -107,10 +107,10 @@ fn by_name(
 
 fn row(snapshot: &Snapshot, reasons: Vec<String>) -> ForgetRow {
     ForgetRow {
-        id: Hex(snapshot.id),
+        id: snapshot.id,
         time: Stamp(snapshot.time),
         host: snapshot.machine().to_owned(),
-        signer: snapshot.signer.field(&snapshot.info.host),
+        signer: SignerField::of(snapshot),
         paths: PathsField::of(&snapshot.sources()),
         tags: snapshot.tags.clone(),
         label: snapshot.info.label.clone(),
@@ -123,7 +123,7 @@ fn row(snapshot: &Snapshot, reasons: Vec<String>) -> ForgetRow {
 fn admit_kept(rows: &mut [ForgetRow], view: &View) {
     let kept = view.state.snapshots.values().filter(|record| record.state == SnapshotState::Kept);
     let kept: BTreeSet<SnapshotId> = kept.map(|record| record.id).collect();
-    for row in rows.iter_mut().filter(|row| !row.keep && kept.contains(&row.id.0)) {
+    for row in rows.iter_mut().filter(|row| !row.keep && kept.contains(&row.id)) {
         row.keep = true;
         row.reasons.push(PINNED.to_owned());
     }
@@ -137,8 +137,8 @@ fn report(
 ) -> Result<ForgetReport, Failure> {
     let kept = rows.iter().filter(|row| row.keep).count() as u64;
     let forgotten = rows.len() as u64 - kept;
-    let left: BTreeSet<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id.0).collect();
-    let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
+    let left: BTreeSet<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id).collect();
+    let now = Time(wait(repository.store().now())?.0);
     let guarded = if left.is_empty() { Guarded::default() } else { guarded_of(repository, view, &left, now)? };
     let mut report = ForgetReport {
         snapshots: rows,
@@ -147,16 +147,16 @@ fn report(
         freeable_bytes: None,
         freeable_from: None,
         pruned_by: if matches!(repository.site().location(), Location::Https(_)) {
-            Decider::Service
+            IngestBy::Service
         } else {
-            Decider::Client
+            IngestBy::Client
         },
         guarded,
         dry_run: options.dry_run,
     };
     if !options.dry_run && !options.prune && forgotten > 0 {
         let what_if = prune::service_options(repository, &prune::Options { is_dry_run: true, ..Default::default() })?;
-        let found = wait(run_prune(&repository.host(), &what_if)).map_err(of_job)?;
+        let found = wait(run_prune(&repository.host(), &what_if))?;
         report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);
         // The next prune flags what is unreferenced since now; the grace period starts then, at the earliest now.
         let grace = if found.bytes_pending > 0 { what_if.grace } else { Duration::ZERO };

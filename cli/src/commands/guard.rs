@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use copal_client::history::History;
+use copal_client::repository::Repository;
+use copal_client::wait::wait;
 use copal_engine::id::{ClientId, SnapshotId};
 use copal_engine::retention::{Held, Protection, Signed, held, protected};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
@@ -9,13 +12,9 @@ use copal_engine::time::Time;
 use copal_service::policy;
 use copal_service::view::View;
 
-use super::failure::of_job;
-use crate::history::History;
 use crate::report::Failure;
-use crate::report::field::{Hex, PathsField, Stamp};
+use crate::report::field::{PathsField, Stamp};
 use crate::report::guard::{Guarded, HeldField, StaysBy, StaysField};
-use crate::repository::Repository;
-use crate::wait::wait;
 
 /// The holds and protected snapshots of a state.
 pub(super) fn guarded(repository: &Repository, view: &View, now: Time) -> Result<Guarded, Failure> {
@@ -34,14 +33,14 @@ pub(super) fn guarded_of(
         record.state = SnapshotState::Forgotten;
     }
     let mut found = of(repository, view, &records, now)?;
-    found.stays.retain(|stays| forgotten.contains(&stays.snapshot.0));
+    found.stays.retain(|stays| forgotten.contains(&stays.snapshot));
     let is_held = |held: &HeldField| found.stays.iter().any(|of| of.by == StaysBy::Hold && of.is_of(held));
     found.held.retain(is_held);
     Ok(found)
 }
 
 fn of(repository: &Repository, view: &View, records: &Records, now: Time) -> Result<Guarded, Failure> {
-    let current = wait(policy::guarding(&repository.host(), view, now)).map_err(of_job)?;
+    let current = wait(policy::guarding(&repository.host(), view, now))?;
     let Some((_, policy)) = current else { return Ok(Guarded::default()) };
     let raised = held(&policy, records, Time(i64::MAX));
     let kept = protected(&policy, records, now);
@@ -61,11 +60,11 @@ fn held_field(repository: &Repository, view: &View, held: Held) -> Result<HeldFi
         None => None,
     };
     Ok(HeldField {
-        client: Hex(held.series.client),
-        source: Hex(held.series.source),
+        client: held.series.client,
+        source: held.series.source,
         host: read.as_ref().map(|read| read.machine().to_owned()),
         paths: read.as_ref().map(|read| PathsField::of(&read.sources())).unwrap_or_default(),
-        snapshot: Hex(held.snapshot),
+        snapshot: held.snapshot,
         accepted: Stamp(held.accepted),
         why: held.why.to_string(),
     })
@@ -79,7 +78,7 @@ fn stays_field(view: &View, (key, record): Signed<'_>, protection: Protection) -
     };
     let forgotten =
         view.state.snapshots.get(key).filter(|of| of.state == SnapshotState::Forgotten).map(|of| Stamp(of.state_time));
-    StaysField { snapshot: Hex(record.id), client: Hex(key.0), source: Hex(record.source), forgotten, by, until }
+    StaysField { snapshot: record.id, client: key.0, source: record.source, forgotten, by, until }
 }
 
 /// The snapshots of a state.

@@ -1,14 +1,12 @@
 //! `ingest`: decides about the manifests that clients have uploaded.
 
+use copal_client::repository::ClientError;
 use copal_service::gateway::{Ingested, JobOrder};
 
 use super::context::Context;
-use super::failure::{of_client, of_job};
 use crate::exit::Exit;
 use crate::report::Failure;
-use crate::report::field::Hex;
 use crate::report::upkeep::IngestReport;
-use crate::repository::ClientError;
 use crate::serve::ingested;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
@@ -17,7 +15,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         None => here(context)?,
     };
     for rejection in &done.rejected {
-        let (client, number) = (Hex(rejection.client).short(), rejection.number);
+        let (client, number) = (rejection.client.short(), rejection.number);
         context.report.warn(&format!("manifest {number} of client {client} is rejected: {}", rejection.why));
     }
     let (rejected, waiting) = (done.rejected.len() as u64, done.waiting);
@@ -28,8 +26,8 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
 fn here(context: &Context<'_>) -> Result<Ingested, Failure> {
     let repository = context.open()?;
     if repository.site().is_behind_gateway() {
-        return Err(Failure::NoJobThere("ingests"));
+        return Err(Failure::NoJobThere("ingest"));
     }
-    let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
-    ingested(&repository.host(), descriptor.ingest).map_err(of_job)
+    let descriptor = repository.descriptor.as_ref().ok_or_else(|| Failure::from(ClientError::NoDescriptor))?;
+    ingested(&repository.host(), descriptor.ingest).map_err(Failure::from)
 }

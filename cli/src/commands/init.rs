@@ -1,5 +1,9 @@
 //! `init`: makes a repository and registers this machine.
 
+use copal_client::entropy::secret;
+use copal_client::places::create_private;
+use copal_client::repository::{self, Init, Reader};
+use copal_client::site::Site;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::keys::text;
 use copal_engine::layout;
@@ -8,25 +12,19 @@ use copal_engine::repository::Parameters;
 use copal_store::fs::FsStore;
 
 use super::context::{Context, input};
-use super::failure::{of_init, of_site, of_store};
 use super::reader::reader;
 use crate::args;
-use crate::entropy::secret;
 use crate::exit::Exit;
-use crate::places::create_private;
 use crate::report::Failure;
-use crate::report::field::Hex;
 use crate::report::keys::InitSummary;
-use crate::repository::{self, Init, Reader};
 use crate::secrets::{Credential, Terminal};
-use crate::site::Site;
 
 pub(super) fn run(context: &Context<'_>, options: &args::repository::Init) -> Result<Exit, Failure> {
     let credential = context.secrets().first(&mut Terminal)?;
     if options.shared {
         let location = context.location()?;
-        let directory = FsStore::create(location.directory()?).map_err(of_store)?;
-        directory.share().map_err(of_store)?;
+        let directory = FsStore::create(location.directory()?)?;
+        directory.share()?;
     }
     let summary = create(context, &credential, options.ingest, reader(&options.reader)?, options.another)?;
     context.report.answer(&summary)?;
@@ -47,7 +45,7 @@ pub(super) fn create(
     {
         return Err(gone);
     }
-    let site = Site::create_by(&context.location()?, &context.means()).map_err(of_site)?;
+    let site = Site::create_by(&context.location()?, &context.means())?;
     context.introduce(&site)?;
     let mut inputs = vec![input(credential)?];
     let key_file = context.global.key_file.as_ref();
@@ -73,7 +71,7 @@ pub(super) fn create(
             let _ = std::fs::remove_file(path);
         }
     });
-    let made = made.map_err(of_init)?;
+    let made = made?;
     let repository = context.open_with(&site, credential)?;
     context.is_met(&site, repository.id(), true)?;
     let client = context.client(&repository)?;
@@ -83,9 +81,9 @@ pub(super) fn create(
             .note("this program was built without the reader, so the repository carries none (docs/reader.md)");
     }
     Ok(InitSummary {
-        repository_id: Hex(made.repository),
+        repository_id: made.repository,
         repository: site.location().to_string(),
-        client: Hex(client.id),
+        client: client.id,
         recovery_code: made.recovery_code.as_str().to_owned(),
         key_file: key_file.map(|path| path.display().to_string()),
         reader: reader.map(|reader| layout::reader(reader.hash())),

@@ -1,26 +1,25 @@
 //! `key`: manages the key slots of the repository.
 
+use copal_client::entropy::secret;
+use copal_client::places::create_private;
+use copal_client::repository::{KeySlot, Repository, add_slot, proves, remove_slot, survey_slots};
 use copal_engine::id::SlotId;
 use copal_engine::keys::slot::{Argon2Params, SlotInput, SlotKind};
 use copal_engine::keys::text;
 use copal_store::Store;
 
 use super::context::{Context, input};
-use super::failure::of_store;
 use crate::args::key::{Add, Change, Key, Remove};
-use crate::entropy::secret;
 use crate::exit::Exit;
-use crate::places::create_private;
 use crate::report::Failure;
-use crate::report::field::{Hex, Stamp};
+use crate::report::field::Stamp;
 use crate::report::keys::{KeySummary, RecoverySummary};
-use crate::report::rows::{KeyKind, KeyRow};
-use crate::repository::{KeySlot, Repository, add_slot, proves, remove_slot, survey_slots};
+use crate::report::rows::KeyRow;
 use crate::secrets::{Terminal, added};
 
 pub(super) fn run(context: &Context<'_>, options: &Key) -> Result<Exit, Failure> {
     let repository = context.open()?;
-    let slots = survey_slots(store(&repository)).map_err(of_store)?;
+    let slots = survey_slots(store(&repository))?;
     let keys = Keys { context, repository: &repository, slots };
     match options {
         Key::List => keys.list()?,
@@ -44,8 +43,8 @@ impl Keys<'_> {
         let row = |slot: &KeySlot| {
             let whole = slot.slot.as_ref()?;
             Some(KeyRow {
-                slot: Hex(slot.id),
-                kind: kind(whole.kind()),
+                slot: slot.id,
+                kind: whole.kind(),
                 created: Stamp(whole.created()),
                 current: slot.id == self.repository.slot,
             })
@@ -70,7 +69,7 @@ impl Keys<'_> {
                 (self.write(&input)?, input.kind())
             }
         };
-        self.context.report.answer(&KeySummary { added: Some(Hex(slot)), removed: None, kind: Some(kind(added)) })
+        self.context.report.answer(&KeySummary { added: Some(slot), removed: None, kind: Some(added) })
     }
 
     fn remove(&self, options: &Remove) -> Result<(), Failure> {
@@ -78,11 +77,11 @@ impl Keys<'_> {
         if slot.id == self.repository.slot {
             // The slot in use is never removed: opening the repository with another key proves that another one works.
             let is_only = self.slots.iter().filter(|other| other.slot.is_some()).count() == 1;
-            return Err(Failure::KeyInUse { slot: Hex(slot.id).short(), is_only });
+            return Err(Failure::KeyInUse { slot: slot.id, is_only });
         }
-        remove_slot(store(self.repository), slot.id).map_err(of_store)?;
-        let removed = slot.slot.as_ref().map(|slot| kind(slot.kind()));
-        self.context.report.answer(&KeySummary { added: None, removed: Some(Hex(slot.id)), kind: removed })
+        remove_slot(store(self.repository), slot.id)?;
+        let removed = slot.slot.as_ref().map(|slot| slot.kind());
+        self.context.report.answer(&KeySummary { added: None, removed: Some(slot.id), kind: removed })
     }
 
     /// Adds the new passphrase before it removes the old one, so that one of them works even after an interruption.
@@ -93,29 +92,25 @@ impl Keys<'_> {
             return Err(Failure::Usage("a recovery code or key file is no new passphrase".into()));
         }
         let new = self.write(&input)?;
-        if !proves(store(self.repository), new, &input).map_err(of_store)? {
+        if !proves(store(self.repository), new, &input)? {
             let cause = "it does not open with the new passphrase; the old one stays".into();
             return Err(Failure::Damaged { object: format!("keys/{new}"), cause });
         }
         if let Some(old) = old {
-            remove_slot(store(self.repository), old).map_err(of_store)?;
+            remove_slot(store(self.repository), old)?;
         }
-        self.context.report.answer(&KeySummary {
-            added: Some(Hex(new)),
-            removed: old.map(Hex),
-            kind: Some(KeyKind::Passphrase),
-        })
+        self.context.report.answer(&KeySummary { added: Some(new), removed: old, kind: Some(SlotKind::Passphrase) })
     }
 
     fn recovery(&self) -> Result<(), Failure> {
         let key = secret();
         let recovery_code = text::encode_recovery(&key).to_string();
-        let slot = Hex(self.write(&SlotInput::RecoveryCode(key))?);
+        let slot = self.write(&SlotInput::RecoveryCode(key))?;
         self.context.report.answer(&RecoverySummary { slot, recovery_code })
     }
 
     fn write(&self, input: &SlotInput) -> Result<SlotId, Failure> {
-        add_slot(store(self.repository), &self.repository.owner, input, Argon2Params::default()).map_err(of_store)
+        add_slot(store(self.repository), &self.repository.owner, input, Argon2Params::default()).map_err(Failure::from)
     }
 
     /// The only slot whose id begins with these digits.
@@ -159,12 +154,4 @@ impl Keys<'_> {
 
 fn store(repository: &Repository) -> &dyn Store {
     repository.store().as_ref()
-}
-
-fn kind(kind: SlotKind) -> KeyKind {
-    match kind {
-        SlotKind::Passphrase => KeyKind::Passphrase,
-        SlotKind::RecoveryCode => KeyKind::RecoveryCode,
-        SlotKind::KeyFile => KeyKind::KeyFile,
-    }
 }

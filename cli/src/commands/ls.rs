@@ -1,10 +1,11 @@
 //! `ls`: lists a directory of a snapshot.
 
+use copal_client::history;
+
 use super::context::Context;
 use super::place::place;
 use crate::args::look::Ls;
 use crate::exit::Exit;
-use crate::history;
 use crate::look::listing::{Depth, Listing};
 use crate::look::{hidden, row};
 use crate::report::rows::{LongLsRow, LsRow};

@@ -2,6 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use copal_client::changes::{self, Written};
+use copal_client::history::{History, Snapshot};
+use copal_client::repository::Repository;
 use copal_engine::change::Operation;
 use copal_engine::id::{DomainId, SnapshotId, TagId};
 use copal_engine::keys::owner::TextPurpose;
@@ -9,17 +12,12 @@ use copal_engine::limits::{SNAPSHOT_TAGS, TEXT_BYTES};
 use copal_engine::state::SnapshotState;
 
 use super::context::Context;
-use super::failure::of_change;
 use crate::args::forget::{Chosen, Tag};
 use crate::args::look::Choice;
-use crate::changes::{self, Written};
 use crate::exit::Exit;
-use crate::history::{History, Snapshot};
-use crate::pick::{Here, Intent, pick};
+use crate::pick::{self, Here, Intent, pick};
 use crate::report::Failure;
-use crate::report::field::Hex;
 use crate::report::upkeep::ChangeSummary;
-use crate::repository::Repository;
 
 /// What to do with the chosen snapshots.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -105,16 +103,16 @@ fn read(context: &Context<'_>, repository: &Repository) -> Result<History, Failu
 }
 
 fn kept<'a>(here: &Here, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
-    let find = |which| history.find(which, &choice.narrow, here, Intent::Change);
+    let find = |which| pick::find(history, which, &choice.narrow, here, Intent::Change);
     distinct(choice.snapshots.iter().map(find))
 }
 
 /// The snapshots to undelete. One that was not forgotten is accepted too, and needs no change.
 fn forgotten<'a>(here: &Here, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
     let find = |which| {
-        let found = pick(history.forgotten(&choice.narrow), which, &choice.narrow, here, Intent::Change);
+        let found = pick(pick::forgotten(history, &choice.narrow), which, &choice.narrow, here, Intent::Change);
         match found {
-            Err(Failure::NoSnapshot { .. }) => history.find(which, &choice.narrow, here, Intent::Change),
+            Err(Failure::NoSnapshot { .. }) => pick::find(history, which, &choice.narrow, here, Intent::Change),
             found => found,
         }
     };
@@ -141,7 +139,7 @@ fn write(
         return Ok(None);
     }
     let client = context.client(repository)?;
-    changes::write(repository, &client, operations).map_err(of_change)
+    changes::write(repository, &client, operations).map_err(Failure::from)
 }
 
 /// Fails if a snapshot did not come back because prune had freed it.
@@ -151,7 +149,7 @@ fn all_back(chosen: &[&Snapshot], written: &Written) -> Result<(), Failure> {
         record.is_some_and(|record| record.state == SnapshotState::Kept)
     };
     match chosen.iter().find(|snapshot| !is_kept(&snapshot.key)) {
-        Some(gone) => Err(Failure::Freed { snapshot: Hex(gone.id).short() }),
+        Some(gone) => Err(Failure::Freed { snapshot: gone.id }),
         None => Ok(()),
     }
 }
@@ -159,6 +157,6 @@ fn all_back(chosen: &[&Snapshot], written: &Written) -> Result<(), Failure> {
 fn answer(context: &Context<'_>, chosen: &[&Snapshot], written: Option<Written>) -> Result<(), Failure> {
     context.report.answer(&ChangeSummary {
         change: written.map(|written| written.number),
-        snapshots: chosen.iter().map(|snapshot| Hex(snapshot.id)).collect(),
+        snapshots: chosen.iter().map(|snapshot| snapshot.id).collect(),
     })
 }

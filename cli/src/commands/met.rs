@@ -2,17 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
+use copal_client::repository::{Met, Repository, list_descriptors};
+use copal_client::site::Site;
+use copal_client::wait::wait;
 use copal_engine::layout;
 use copal_service::error::JobError;
 use copal_service::view::{self, Parts, View};
 use copal_store::{Store, StoreError};
 
 use super::context::{CLIENTS, Context};
-use super::failure::{of_job, of_store};
 use crate::report::Failure;
-use crate::repository::{Met, Repository, list_descriptors};
-use crate::site::Site;
-use crate::wait::wait;
 
 impl Context<'_> {
     /// Lists the parts of the state that are lost: objects that this machine has seen or that another object names,
@@ -24,15 +23,17 @@ impl Context<'_> {
         let mut lost = Vec::new();
         match wait(view::lost_newer(&repository.host(), view)) {
             Ok(None) => {}
-            Ok(Some((_, evidence))) if view.root.is_none() => return Err(of_job(JobError::StateLost { evidence })),
+            Ok(Some((_, evidence))) if view.root.is_none() => {
+                return Err(Failure::from(JobError::StateLost { evidence }));
+            }
             Ok(Some((number, evidence))) => lost.push((layout::root(number), evidence)),
             // A damaged object here might have named a newer root.
-            Err(error) => lost.extend([error.blame().map_err(of_job)?]),
+            Err(error) => lost.extend([error.blame()?]),
         }
         let store = repository.store().as_ref();
         lost.extend(self.older(store, repository.state_dir(), view, CLIENTS)?);
         if !lost.is_empty() {
-            self.report.note(&format!("what is shown may lack what is newer: {}", Failure::REMEDY_OLDER));
+            self.report.note(&format!("newer snapshots may be missing from this output: {}", Failure::REMEDY_OLDER));
         }
         Ok(lost)
     }
@@ -45,12 +46,12 @@ impl Context<'_> {
         view: &View,
         clients: &str,
     ) -> Result<Vec<(String, String)>, Failure> {
-        Met::older(store, state_dir, view.root.as_ref(), clients).map_err(of_job)
+        Met::older(store, state_dir, view.root.as_ref(), clients).map_err(Failure::from)
     }
 
     /// Fails if the state is older than one this machine has met; called before writes.
     pub(super) fn refuse_older(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
-        let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
+        let view = wait(view::read_parts(store, &Parts::NOTHING))?;
         match self.older(store, state_dir, &view, clients)?.into_iter().next() {
             Some((object, why)) => Err(Failure::Older { object, why }),
             None => Ok(()),
@@ -59,14 +60,14 @@ impl Context<'_> {
 
     /// Remembers the current state, after a write of this machine.
     pub(super) fn remember(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
-        let view = wait(view::read_parts(store, &Parts::NOTHING)).map_err(of_job)?;
-        Met::now(store, view.root.as_ref(), clients).map_err(of_store)?.keep(state_dir);
+        let view = wait(view::read_parts(store, &Parts::NOTHING))?;
+        Met::now(store, view.root.as_ref(), clients)?.keep(state_dir);
         Ok(())
     }
 
     /// This machine's state directory of the repository at a site; none if no descriptor there can be read.
     pub(super) fn state_there(&self, site: &Site) -> Result<Option<PathBuf>, Failure> {
-        let descriptors = list_descriptors(site.store().as_ref()).map_err(of_store)?;
+        let descriptors = list_descriptors(site.store().as_ref())?;
         let newest = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok());
         newest.map(|descriptor| Ok(self.places()?.state_of(descriptor.repository))).transpose()
     }

@@ -2,16 +2,15 @@
 
 use std::path::PathBuf;
 
+use copal_client::credentials::Credentials;
+use copal_client::repository::{Access, Enrolled, LocalClient, Repository};
+use copal_client::site::Site;
 use copal_engine::id::RepositoryId;
 use copal_store::Store;
 
 use super::context::{CLIENTS, Context};
-use super::failure::of_client;
-use crate::credentials::Credentials;
 use crate::report::Failure;
-use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::secrets::Credential;
-use crate::site::Site;
 
 /// The secret or credentials that open a repository.
 pub(super) enum Opening {
@@ -70,7 +69,7 @@ impl Opened {
             Self::WriteOnly(enrolled) => {
                 let (store, state_dir, own) = self.met(context)?;
                 context.refuse_older(store, &state_dir, &own)?;
-                (Access::WriteOnly(enrolled), enrolled.client().map_err(of_client)?)
+                (Access::WriteOnly(enrolled), enrolled.client()?)
             }
         })
     }

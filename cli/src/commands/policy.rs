@@ -3,6 +3,10 @@
 use std::collections::BTreeMap;
 use std::io::Read;
 
+use copal_client::changes;
+use copal_client::history::tags_added;
+use copal_client::repository::Repository;
+use copal_client::wait::wait;
 use copal_engine::change::{Operation, OwnerSignature};
 use copal_engine::id::{DomainId, SnapshotId, TagId};
 use copal_engine::keys::domain::DomainKeys;
@@ -16,19 +20,13 @@ use copal_service::{clients, policy as in_force};
 use copal_store::Store;
 
 use super::context::Context;
-use super::failure::{of_change, of_job, of_store};
 use crate::args::policy::{Policy, Release, Set};
 use crate::args::spec::Which;
-use crate::changes;
 use crate::exit::Exit;
-use crate::history::tags_added;
 use crate::policy::{PolicyFile, to_toml};
 use crate::report::Failure;
-use crate::report::field::Hex;
 use crate::report::policy::{PolicyShown, PolicySummary};
 use crate::report::upkeep::ChangeSummary;
-use crate::repository::Repository;
-use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>, options: &Policy) -> Result<Exit, Failure> {
     match options {
@@ -46,10 +44,10 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let view = context.view(&repository)?;
     let domains = domains(&repository)?;
     let signed = file.policy(&domains).map_err(|error| usage(&error))?;
-    let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
+    let now = Time(wait(repository.store().now())?.0);
     let would_expire = expirable(&signed, &view.state.snapshots, now).len() as u64;
     let would_hold = held(&signed, &view.state.snapshots, Time(i64::MAX)).len() as u64;
-    let before = wait(in_force::current(&repository.host(), &view)).map_err(of_job)?;
+    let before = wait(in_force::current(&repository.host(), &view))?;
     let lingers = before.and_then(|(_, before)| Lingering::after(lingering(&view), &before, &signed, now));
     let lingers = lingers.map(Into::into);
     let mut summary = PolicySummary { change: None, would_expire, would_hold, lingers, dry_run: options.dry_run };
@@ -58,7 +56,7 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
         let mut operations = names_of_tags(&repository, &file, &domains);
         let policy = signed.encode();
         operations.push(Operation::OwnerPolicy { policy, signature: OwnerSignature::NONE });
-        let written = changes::write(&repository, &client, operations).map_err(of_change)?;
+        let written = changes::write(&repository, &client, operations)?;
         summary.change = written.map(|written| written.number);
     }
     context.report.answer(&summary)?;
@@ -70,8 +68,8 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     let repository = context.open()?;
     context.ingest(&repository)?;
     let view = context.view(&repository)?;
-    let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
-    let policy = wait(in_force::guarding(&repository.host(), &view, now)).map_err(of_job)?;
+    let now = Time(wait(repository.store().now())?.0);
+    let policy = wait(in_force::guarding(&repository.host(), &view, now))?;
     let held = policy.map(|(_, policy)| held(&policy, &view.state.snapshots, Time(i64::MAX)));
     let held = held.unwrap_or_default();
     let mut snapshots: Vec<SnapshotId> = Vec::new();
@@ -83,10 +81,10 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     }
     let client = context.client(&repository)?;
     let operation = Operation::Release { snapshots: snapshots.clone(), signature: OwnerSignature::NONE };
-    let written = changes::write(&repository, &client, vec![operation]).map_err(of_change)?;
+    let written = changes::write(&repository, &client, vec![operation])?;
     context.report.answer(&ChangeSummary {
         change: written.map(|written| written.number),
-        snapshots: snapshots.into_iter().map(Hex).collect(),
+        snapshots: snapshots.into_iter().collect(),
     })?;
     Ok(Exit::Done)
 }
@@ -138,14 +136,14 @@ fn text(options: &Set) -> Result<String, Failure> {
 fn show(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let view = context.view(&repository)?;
-    let found = wait(in_force::current(&repository.host(), &view)).map_err(of_job)?;
+    let found = wait(in_force::current(&repository.host(), &view))?;
     let mut names = BTreeMap::new();
     if found.as_ref().is_some_and(|(_, policy)| !policy.rules().tags.is_empty()) {
         names = tag_names(context, &repository)?;
     }
     let shown = found.map(|(change, policy)| (change, to_toml(&policy, &names)));
     let (change, policy) = shown.unzip();
-    let now = Time(wait(repository.store().now()).map_err(of_store)?.0);
+    let now = Time(wait(repository.store().now())?.0);
     let lingers = lingering(&view).filter(|lingering| lingering.lasts(now)).map(Into::into);
     context.report.answer(&PolicyShown { change, policy, lingers })?;
     Ok(Exit::Done)
@@ -161,11 +159,11 @@ fn domains(repository: &Repository) -> Result<BTreeMap<DomainId, DomainKeys>, Fa
     let mut domains = BTreeMap::new();
     let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
     domains.extend(shared.map(|domain| (domain, repository.domain_keys(domain))));
-    for id in wait(clients::below(repository.store().as_ref(), "clients/")).map_err(of_job)? {
+    for id in wait(clients::below(repository.store().as_ref(), "clients/"))? {
         match wait(clients::read(&repository.host(), id)) {
             Ok(Some(record)) => drop(domains.insert(record.domain, repository.domain_keys(record.domain))),
             Ok(None) | Err(JobError::Damaged { .. }) => {}
-            Err(error) => return Err(of_job(error)),
+            Err(error) => return Err(Failure::from(error)),
         }
     }
     Ok(domains)

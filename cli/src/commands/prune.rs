@@ -2,6 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use copal_client::backup::{BackupError, rewrite};
+use copal_client::entropy::SystemEntropy;
+use copal_client::location::Location;
+use copal_client::remote::OrderError;
+use copal_client::repository::{ClientError, Repository};
+use copal_client::site::Site;
+use copal_client::wait::wait;
 use copal_service::error::JobError;
 use copal_service::gateway::JobOrder;
 use copal_service::host::Entropy;
@@ -9,21 +16,13 @@ use copal_service::prune::{self as job, prune};
 use copal_store::{StoreError, reserve};
 
 use super::context::{CLIENTS, Context};
-use super::failure::{of_backup, of_client, of_job, of_store};
 use super::signals::watch_signals;
 use crate::args;
-use crate::backup::{BackupError, rewrite};
-use crate::entropy::SystemEntropy;
 use crate::exit::Exit;
-use crate::location::Location;
-use crate::remote::OrderError;
 use crate::report::Failure;
 use crate::report::field::Stamp;
 use crate::report::human;
 use crate::report::upkeep::PruneReport;
-use crate::repository::{ClientError, Repository};
-use crate::site::Site;
-use crate::wait::wait;
 
 #[derive(Default)]
 pub(super) struct Options {
@@ -72,7 +71,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     let started = Instant::now();
     let is_ssh = matches!(repository.site().location(), Location::Ssh(_));
     if repository.site().is_behind_gateway() && !is_ssh && !options.is_dry_run {
-        return Err(Failure::NoJobThere("prunes"));
+        return Err(Failure::NoJobThere("prune"));
     }
     if !options.is_dry_run {
         context.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
@@ -90,9 +89,9 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
         context.prove(repository, u64::MAX)?;
     }
     let anew = if options.is_keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
-    let done = wait(prune(&repository.host(), &how)).map_err(of_job)?;
+    let done = wait(prune(&repository.host(), &how))?;
     if !options.is_dry_run {
-        wait(reserve::keep(repository.store(), |bytes| SystemEntropy.fill(bytes))).map_err(of_store)?;
+        wait(reserve::keep(repository.store(), |bytes| SystemEntropy.fill(bytes)))?;
     }
     report(context, &done, &anew, options.is_dry_run, started)
 }
@@ -149,7 +148,7 @@ fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Opt
     let Some(descriptor) = &repository.descriptor else { return Ok(Anew::default()) };
     let domain = descriptor.shared_domain;
     let host = repository.host();
-    let sparse = wait(job::sparse(&host, how, domain, TRAPPED_MOST, how.repack_most)).map_err(of_job)?;
+    let sparse = wait(job::sparse(&host, how, domain, TRAPPED_MOST, how.repack_most))?;
     if sparse.dead_bytes < WORTH_IT {
         return Ok(Anew::default());
     }
@@ -178,18 +177,18 @@ fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Opt
             context.report.warn(&format!("{full}: blocks with much dead data stay as they are"));
             Ok(Anew::default())
         }
-        Err(error) => Err(of_backup(error)),
+        Err(error) => Err(Failure::from(error)),
     }
 }
 
 /// Converts the options to those of the service. Pack sizes come from the descriptor.
 pub(super) fn service_options(repository: &Repository, options: &Options) -> Result<job::Options, Failure> {
-    let descriptor = repository.descriptor.as_ref().ok_or_else(|| of_client(ClientError::NoDescriptor))?;
+    let descriptor = repository.descriptor.as_ref().ok_or_else(|| Failure::from(ClientError::NoDescriptor))?;
     let parameters = &descriptor.parameters;
     let plain = job::Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()]);
     let grace = match options.grace {
         Some(grace) => grace,
-        None => wait(job::grace(&repository.host())).map_err(of_job)?,
+        None => wait(job::grace(&repository.host()))?,
     };
     Ok(job::Options {
         grace,

@@ -1,15 +1,14 @@
 //! `reader`: stores the reader in the repository.
 
+use copal_client::repository::{Reader, carry};
 use copal_engine::layout;
 use copal_engine::limits::READER_BYTES;
 
 use super::context::Context;
-use super::failure::of_store;
 use crate::args::repository::ReaderFile;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::keys::ReaderSummary;
-use crate::repository::{Reader, carry};
 
 pub(super) fn run(context: &Context<'_>, options: &ReaderFile) -> Result<Exit, Failure> {
     let Some(reader) = reader(options)? else {
@@ -17,7 +16,7 @@ pub(super) fn run(context: &Context<'_>, options: &ReaderFile) -> Result<Exit, F
         return Err(Failure::Usage(advice.to_owned()));
     };
     let repository = context.open()?;
-    let Some(carried) = carry(&repository, &reader).map_err(of_store)? else {
+    let Some(carried) = carry(&repository, &reader)? else {
         let object = repository.descriptor_fault.map_or_else(|| "copal/".to_owned(), |(object, _)| object);
         return Err(Failure::Damaged { object, cause: "there is no descriptor that could name the reader".into() });
     };
@@ -36,7 +35,7 @@ pub(super) fn reader(options: &ReaderFile) -> Result<Option<Reader>, Failure> {
     let unusable = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
     let length = std::fs::metadata(path).map_err(|error| unusable(&error))?.len();
     if length > READER_BYTES {
-        return Err(unusable(&crate::repository::BadReader::Length(length)));
+        return Err(unusable(&copal_client::repository::BadReader::Length(length)));
     }
     let bytes = std::fs::read(path).map_err(|error| unusable(&error))?;
     Reader::new(bytes).map(Some).map_err(|error| unusable(&error))

@@ -1,30 +1,29 @@
 //! `rebuild-index`: makes the state again from the objects that clients and prunes have written.
 
+use copal_client::repository::{ClientError, Met};
+use copal_client::verify::genuine;
+use copal_client::wait::wait;
 use copal_service::rebuild::{rebuild_with, unnamed_packs};
 
 use super::context::{CLIENTS, Context};
-use super::failure::{of_client, of_job};
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::upkeep::RebuildReport;
-use crate::repository::{ClientError, Met};
-use crate::verify::genuine;
-use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open_bare()?;
     if repository.site().is_behind_gateway() {
-        return Err(Failure::NoJobThere("rebuilds the index"));
+        return Err(Failure::NoJobThere("rebuild the index"));
     }
     if repository.descriptor.is_none() {
-        return Err(of_client(ClientError::NoDescriptor));
+        return Err(Failure::from(ClientError::NoDescriptor));
     }
     // Packs of lost manifests still exist, and the keys tell which are genuine.
-    let unnamed = wait(unnamed_packs(&repository.host())).map_err(of_job)?;
-    let genuine = genuine(&repository, unnamed).map_err(of_job)?;
+    let unnamed = wait(unnamed_packs(&repository.host()))?;
+    let genuine = genuine(&repository, unnamed)?;
     // Number the new root above the newest one met, so that other machines do not take it for an older state.
     let known = Met::of_machine(repository.state_dir()).root_number();
-    let rebuilt = wait(rebuild_with(&repository.host(), &genuine, known)).map_err(of_job)?;
+    let rebuilt = wait(rebuild_with(&repository.host(), &genuine, known))?;
     for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {
         context.report.warn(&format!("{object} does not count: {why}"));
     }

@@ -2,6 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use copal_client::history::{History, Snapshot};
+use copal_client::progress::Progress;
+use copal_client::repository::{restore_copies, restore_descriptor, restore_record_copies};
+use copal_client::verify::{Hits, look_again, walk};
+use copal_client::wait::wait;
 use copal_engine::id::{ChunkId, DomainId};
 use copal_engine::index::{Bits, Status};
 use copal_engine::retention::Series;
@@ -9,25 +14,19 @@ use copal_service::check::Needed;
 use copal_service::view::View;
 
 use super::context::Context;
-use super::failure::{of_job, of_store};
 use crate::exit::Exit;
-use crate::history::{History, Snapshot};
 use crate::report::Failure;
-use crate::report::field::{Hex, PathsField};
+use crate::report::field::PathsField;
 use crate::report::human;
-use crate::report::progress::Progress;
 use crate::report::upkeep::RepairReport;
-use crate::repository::{restore_copies, restore_descriptor, restore_record_copies};
-use crate::verify::{Hits, look_again, walk};
-use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let mut repository = context.open_bare()?;
-    let mut copies = restore_copies(repository.store().as_ref()).map_err(of_store)?;
-    let records = restore_record_copies(&repository).map_err(of_job)?;
+    let mut copies = restore_copies(repository.store().as_ref())?;
+    let records = restore_record_copies(&repository)?;
     copies.restored.extend(records.restored);
     copies.damaged.extend(records.damaged);
-    if let Some(name) = restore_descriptor(&repository).map_err(of_job)? {
+    if let Some(name) = restore_descriptor(&repository)? {
         copies.restored.push(name);
         repository = context.open_bare()?;
     }
@@ -36,14 +35,14 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     if repository.descriptor.is_some() {
         context.prove(&repository, u64::MAX)?;
     }
-    let fates = look_again(&repository, &before).map_err(of_job)?;
+    let fates = look_again(&repository, &before)?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
     let lost_before = lost(&before);
     let mut hits = Hits::default();
     if !fates.are_all_good(&view) || !lost_before.is_empty() {
-        let needed = wait(Needed::of(&repository.host(), &view)).map_err(of_job)?;
-        hits = walk(&repository, (&view, &needed), &history, &fates, &Progress::default()).map_err(of_store)?;
+        let needed = wait(Needed::of(&repository.host(), &view))?;
+        hits = walk(&repository, (&view, &needed), &history, &fates, &Progress::default())?;
     }
     let is_back = |(domain, id): &&(DomainId, ChunkId)| {
         view.index(*domain).is_some_and(|index| !matches!(index.status(id), Status::Lost | Status::Absent))
@@ -51,7 +50,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let report = RepairReport {
         healed: lost_before.iter().filter(is_back).count() as u64,
         lost: hits.lost.len() as u64,
-        snapshots: hits.snapshots().into_iter().map(Hex).collect(),
+        snapshots: hits.snapshots().into_iter().collect(),
         paths: PathsField::of(hits.paths()),
         restored: copies.restored,
         damaged: copies.damaged,
@@ -82,6 +81,6 @@ fn advise(context: &Context<'_>, history: &History, hits: &Hits) {
         let paths: Vec<String> = PathsField::of(&snapshot.sources()).0.iter().map(|path| human::path(path)).collect();
         let label = if label.is_empty() { String::new() } else { format!(" --label {label}") };
         let command = format!("copal backup{label} {}", paths.join(" "));
-        context.report.note(&format!("on {host}, \"{command}\" brings back what is still there"));
+        context.report.note(&format!("on {host}, \"{command}\" restores the data that is still there"));
     }
 }

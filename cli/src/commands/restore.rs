@@ -6,11 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use copal_engine::client::Role;
+use copal_client::filter::{Case, Filter, FilterBuilder, Selection};
+use copal_client::history::{Snapshot, pages};
+use copal_client::materialize::{Lack, Overwrite, Power, Powers, Shortfalls, TargetOptions};
+use copal_client::progress::Progress;
+use copal_client::reader::PageReader;
+use copal_client::repository::Repository;
+use copal_client::restore::{Deletion, Event, Note, Outcome, Request, Scope, Tally, restore};
+use copal_client::stat::{EntryStat, FileId};
 use copal_engine::path::TreePath;
-use copal_engine::snapshot::MetadataSeen;
-use copal_engine::tree::LostRange;
-use rustix::fs::Mode;
 
 use super::context::Context;
 use super::failure::of_restore;
@@ -18,17 +22,10 @@ use super::place::place;
 use super::signals::{asks, is_yes, watch_signals};
 use crate::args::restore::{Overwrite as When, Restore};
 use crate::exit::Exit;
-use crate::filter::{Case, Filter, FilterBuilder, Selection};
-use crate::history::{Snapshot, pages};
-use crate::materialize::{Lack, Overwrite, Power, Powers, Shortfalls, TargetOptions};
-use crate::reader::PageReader;
-use crate::report::field::{Hex, PathField};
-use crate::report::progress::Progress;
+use crate::report::clients::SignerField;
+use crate::report::field::{self, PathField};
 use crate::report::summary::RestoreSummary;
 use crate::report::{Amount, EntryTrouble, Failure, human};
-use crate::repository::Repository;
-use crate::restore::{Deletion, Event, Outcome, Request, Scope, Tally, restore};
-use crate::stat::{EntryStat, FileId};
 
 /// Most paths shown in one message.
 const SHOWN: usize = 20;
@@ -77,7 +74,7 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
         context.report.note(&format!("left out since {why}; who trusts that machine restores them with --trust"));
     }
     if !request.selection.is_everything() && outcome.tally == Tally::default() {
-        context.report.warn("nothing in the snapshot fits the patterns");
+        context.report.warn("nothing in the snapshot matches the patterns");
     }
     context.report.answer(&summary(&outcome, snapshot, options, started))?;
     if outcome.is_damaged {
@@ -87,7 +84,7 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     }
     if outcome.differs {
         context.report.note(
-            "what is there is not what the snapshot has: \"--overwrite always\" writes it anew, also where size and time look right",
+            "files differ from the snapshot although size and time agree: \"--overwrite always\" writes them again",
         );
     }
     Ok(match &outcome {
@@ -106,48 +103,26 @@ fn request<'a>(
     selection: Selection,
     target: PathBuf,
 ) -> Request<'a> {
-    let seen = snapshot.info.metadata;
+    let whole = Request::whole(pages, snapshot, target, threads);
     Request {
-        pages,
-        root: snapshot.root,
-        cut_mode: if seen.contains(MetadataSeen::MODES) { 0 } else { umask() },
         scope,
-        sources: snapshot.sources(),
         selection,
-        target,
         options: TargetOptions {
             overwrite: match options.overwrite {
                 When::Never => Overwrite::Never,
                 When::Changed => Overwrite::Changed,
                 When::Always => Overwrite::Always,
             },
-            // What lies in such a directory may have been left out of the backup.
+            // The backup may have left out the content of such a directory.
             replace_full_directories: options.delete && (options.delete_excluded || snapshot.info.exclusions.is_none()),
-            no_owner: options.no_owner || !seen.contains(MetadataSeen::OWNERS),
-            no_xattrs: options.no_xattrs || !seen.contains(MetadataSeen::XATTRS),
-            powers: powers(snapshot, options),
+            no_owner: options.no_owner || whole.options.no_owner,
+            no_xattrs: options.no_xattrs || whole.options.no_xattrs,
+            powers: if options.trust { Powers::Restored } else { whole.options.powers },
         },
         numeric_owner: options.numeric_owner,
-        deletion: None,
         verifies: options.verify,
         is_dry_run: options.dry_run,
-        threads,
-    }
-}
-
-/// The permissions that new files do not get. No other thread makes files yet.
-fn umask() -> u16 {
-    let mask = rustix::process::umask(Mode::empty());
-    rustix::process::umask(mask);
-    mask.bits() as u16 & 0o777
-}
-
-/// Whether special rights are restored. A write-only client may have been taken over, and with `--no-owner` the rights
-/// would be those of the user who restores.
-fn powers(snapshot: &Snapshot, options: &Restore) -> Powers {
-    match options.no_owner || snapshot.signer.role == Role::WriteOnly {
-        true if !options.trust => Powers::LeftOut,
-        _ => Powers::Restored,
+        ..whole
     }
 }
 
@@ -221,8 +196,8 @@ fn tell(context: &Context<'_>, event: Event<'_>, options: &Restore) {
         Event::Restored(_) | Event::Deleted(_) => {}
         Event::Spared(paths) => report.warn(&spared_paths(options, paths)),
         Event::Trouble { path, why } => report.trouble(&EntryTrouble { path: PathField::of(path), warning: why }),
-        Event::Lost { range, why } => report.warn(&format!("{} are lost: {why}", lost(range))),
-        Event::Note(text) => report.warn(text),
+        Event::Lost { range, why } => report.warn(&format!("{} are lost: {why}", field::entries(range))),
+        Event::Note(note) => report.warn(words(note)),
     }
 }
 
@@ -239,16 +214,6 @@ fn spared_paths(options: &Restore, paths: &[TreePath]) -> String {
         "{}{more}: left as it is, since it is a mount point, a repository, a key or the cache of this machine, or a directory of which the backup may have left something out",
         named.join(", ")
     )
-}
-
-fn lost(range: &LostRange) -> String {
-    let path = |path| PathField::of(path).human();
-    match (&range.after, &range.through) {
-        (None, None) => "all entries".into(),
-        (Some(after), None) => format!("all entries after {}", path(after)),
-        (None, Some(through)) => format!("all entries up to {}", path(through)),
-        (Some(after), Some(through)) => format!("the entries after {} up to {}", path(after), path(through)),
-    }
 }
 
 /// Warns once for each kind of metadata that could not be set.
@@ -283,23 +248,24 @@ fn tell_shortfalls(context: &Context<'_>, shortfalls: &Shortfalls) {
     }
 }
 
+fn words(note: Note) -> &'static str {
+    match note {
+        Note::ExclusionsUnknown => {
+            "nothing is deleted, since the snapshot does not tell all that its backup left out (--delete-excluded deletes that, too)"
+        }
+        Note::EntriesLost => "nothing is deleted, since not all entries of the snapshot can be read",
+        Note::TargetKept => "the target directory itself keeps its owner, mode and times, since it was not empty",
+    }
+}
+
 fn summary(outcome: &Outcome, snapshot: &Snapshot, options: &Restore, started: Instant) -> RestoreSummary {
-    let tally = &outcome.tally;
     RestoreSummary {
-        snapshot_id: Hex(snapshot.id),
+        snapshot_id: snapshot.id,
         host: snapshot.machine().to_owned(),
-        signer: snapshot.signer.field(&snapshot.info.host),
+        signer: SignerField::of(snapshot),
         target: PathField(options.target.as_os_str().as_bytes().to_vec()),
-        files_restored: tally.files_restored,
-        files_unchanged: tally.files_unchanged,
-        files_skipped: tally.files_skipped,
-        dirs: tally.dirs,
-        others: tally.others,
-        deleted: tally.deleted,
-        errors: tally.errors,
+        tally: outcome.tally,
         left_out: outcome.shortfalls.left_out(),
-        bytes_written: tally.bytes_written,
-        files_verified: tally.files_verified,
         seconds: started.elapsed().as_secs_f64(),
         dry_run: options.dry_run,
     }

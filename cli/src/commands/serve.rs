@@ -5,17 +5,15 @@ use std::sync::Arc;
 use serde::Serialize;
 
 use super::context::Context;
-use super::failure::{of_job, of_site, of_store};
 use crate::args;
 use crate::exit::Exit;
 use crate::report::Failure;
-use crate::report::field::Hex;
 use crate::serve::{JobNote, ServeError, Service, serve};
 
 pub(super) fn run(context: &Context<'_>, options: &args::serve::Serve) -> Result<Exit, Failure> {
     let location = context.location()?;
     if options.tls_cert.is_none() && !options.stdio && !options.listen.ip().is_loopback() {
-        context.report.warn("without TLS nobody from outside should reach this address but a proxy that has it");
+        context.report.warn("this address has no TLS: let only a proxy with TLS reach it from outside");
     }
     let listening = |at: &crate::serve::Listening| {
         // A failure to print the address must not stop the server.
@@ -65,12 +63,12 @@ fn tell(is_quiet: bool, note: &JobNote) {
             eprintln!("an earlier process was killed during {job}, {likely}: {job} waits for its next time");
         }
         JobNote::Aside { client } => {
-            let short = Hex(*client).short();
+            let short = client.short();
             eprintln!("an earlier process was killed while it ingested client {short}: that client waits for an hour");
         }
         JobNote::NoPolicy { job, why } => eprintln!("{job} goes on without the policy: {why}"),
         JobNote::Rejected { client, number, why } if !is_quiet => {
-            eprintln!("manifest {number} of client {} is rejected: {why}", Hex(*client).short());
+            eprintln!("manifest {number} of client {} is rejected: {why}", client.short());
         }
         JobNote::Rejected { .. } => {}
         JobNote::Certificate { why: Some(why) } => {
@@ -91,9 +89,9 @@ fn tell(is_quiet: bool, note: &JobNote) {
 fn of_serve(error: ServeError) -> Failure {
     match error {
         ServeError::NoRepository(location) => Failure::NoRepository { location },
-        ServeError::Site(error) => of_site(error),
-        ServeError::Store(error) => of_store(error),
-        ServeError::Job(error) => of_job(error),
+        ServeError::Site(error) => Failure::from(error),
+        ServeError::Store(error) => Failure::from(error),
+        ServeError::Job(error) => Failure::from(error),
         other => Failure::Other(other.into()),
     }
 }

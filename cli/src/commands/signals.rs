@@ -29,7 +29,7 @@ pub(super) fn watch_signals(
         if signals.forever().next().is_none() {
             return;
         }
-        report.note("ending: what is under way gets a few seconds (Ctrl-C again: at once)");
+        report.note("stopping within a few seconds (press Ctrl-C again to stop at once)");
         std::thread::sleep(ENDS_WITHIN);
         tell_kept(&report, kept());
         std::process::exit(report.fail(&Failure::Interrupted).code().into());

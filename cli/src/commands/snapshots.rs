@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
+use copal_client::history::Snapshot;
+
 use super::context::Context;
 use crate::args::look::Snapshots;
 use crate::args::values::GroupBy;
 use crate::exit::Exit;
-use crate::history::Snapshot;
+use crate::pick;
 use crate::report::Failure;
 use crate::report::rows::SnapshotRow;
 
@@ -15,8 +17,8 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
     let view = context.records(&repository)?;
     let history = context.history(&repository, &view)?;
     let mut chosen = match options.forgotten {
-        true => history.forgotten(&options.narrow),
-        false => history.narrowed(&options.narrow),
+        true => pick::forgotten(&history, &options.narrow),
+        false => pick::narrowed(&history, &options.narrow),
     };
     if chosen.is_empty() {
         context.note_claimants(&history, &options.narrow);
@@ -27,7 +29,7 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
     if options.group_by.is_some() {
         chosen.sort_by_key(|snapshot| (group(snapshot, options), snapshot.age()));
     }
-    let rows: Vec<SnapshotRow> = chosen.iter().map(|snapshot| snapshot.row()).collect();
+    let rows: Vec<SnapshotRow> = chosen.iter().copied().map(SnapshotRow::from).collect();
     context.report.list(&rows)?;
     Ok(context.exit_of(&history))
 }

@@ -2,27 +2,26 @@
 
 use core::time::Duration;
 
+use copal_client::history::Snapshot;
+use copal_client::wait::wait;
 use copal_service::objects;
 use copal_service::prune::{self, prune};
 
 use super::context::Context;
-use super::failure::{of_job, of_store};
 use crate::exit::Exit;
-use crate::history::Snapshot;
 use crate::look::chunks::count_chunks;
 use crate::report::Failure;
 use crate::report::summary::Stats;
-use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
     let kept = || history.snapshots.iter().filter(|snapshot| snapshot.is_kept());
-    let stored = wait(objects::list(repository.store().as_ref(), "")).map_err(of_store)?;
+    let stored = wait(objects::list(repository.store().as_ref(), ""))?;
     // Without a grace period, so that all dead bytes count, also recent ones.
     let what_if = prune::Options { grace: Duration::ZERO, is_dry_run: true, ..prune::Options::new([0, 0]) };
-    let dead = wait(prune(&repository.host(), &what_if)).map_err(of_job)?;
+    let dead = wait(prune(&repository.host(), &what_if))?;
     context.report.answer(&Stats {
         snapshots: kept().count() as u64,
         logical_bytes: kept().fold(0, |sum: u64, snapshot: &Snapshot| sum.saturating_add(snapshot.info.counts.bytes)),

@@ -2,6 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use copal_client::history::History;
+use copal_client::repository::Access;
+use copal_client::wait::wait;
 use copal_engine::id::{ClientId, OwnerFingerprint};
 use copal_engine::keys::owner::{KemPublic, TextPurpose, fingerprint};
 use copal_engine::layout;
@@ -16,18 +19,13 @@ use copal_store::{Listed, Store};
 use serde_json::Value;
 
 use super::context::Context;
-use super::failure::{of_job, of_store};
 use super::guard::guarded;
 use super::opening::{Opened, Opening};
 use crate::exit::Exit;
-use crate::history::History;
 use crate::report::Failure;
-use crate::report::field::{Hex, PathsField, Stamp};
+use crate::report::field::{PathsField, Stamp};
 use crate::report::guard::Guarded;
 use crate::report::status::{JobField, RejectedField, SeriesField, StatusReport, WaitingField};
-use crate::report::summary::Decider;
-use crate::repository::Access;
-use crate::wait::wait;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let site = context.site()?;
@@ -39,7 +37,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let store = access.store().as_ref();
     // Without the indexes of any domain.
     let parts = Parts { domains: Some(BTreeSet::new()), ..Parts::ALL };
-    let view = wait(view::read_parts(store, &parts)).map_err(of_job)?;
+    let view = wait(view::read_parts(store, &parts))?;
     let lost = match &opened {
         Opened::Owner(repository) => context.lost(repository, &view)?,
         Opened::WriteOnly(_) => {
@@ -50,10 +48,10 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     for (object, why) in &lost {
         context.report.warn(&format!("{object} is lost: {why}"));
     }
-    let now = Time(wait(store.now()).map_err(of_store)?.0);
+    let now = Time(wait(store.now())?.0);
     let clients = match only {
         Some(client) => vec![client],
-        None => wait(clients::below(store, "manifests/")).map_err(of_job)?,
+        None => wait(clients::below(store, "manifests/"))?,
     };
     let (mut waiting, mut rejected) = (Vec::new(), Vec::new());
     for client in clients {
@@ -62,7 +60,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         rejected.extend(rejected_of(store, &view, client, &name)?);
     }
     let mut report = StatusReport {
-        ingest: access.descriptor().map(|descriptor| Decider::from(descriptor.ingest)),
+        ingest: access.descriptor().map(|descriptor| descriptor.ingest),
         owner: access.descriptor().and_then(owner_of),
         root: view.number(),
         waiting,
@@ -88,9 +86,9 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
 }
 
 /// The owner's fingerprint, from the descriptor.
-fn owner_of(descriptor: &Descriptor) -> Option<Hex<OwnerFingerprint>> {
+fn owner_of(descriptor: &Descriptor) -> Option<OwnerFingerprint> {
     let kem = KemPublic::from_slice(&descriptor.kem_public)?;
-    Some(Hex(fingerprint(descriptor.repository, &descriptor.owner_key, &kem)))
+    Some(fingerprint(descriptor.repository, &descriptor.owner_key, &kem))
 }
 
 /// A client's manifests that no root has decided.
@@ -107,7 +105,7 @@ fn waiting_of(
         let number = layout::trailing_number(object.key.as_str()).filter(|number| *number > decided)?;
         let created = object.stat.created.0;
         Some(WaitingField {
-            client: Hex(client),
+            client,
             name: name.clone(),
             manifest: number,
             since: Stamp(Time(created)),
@@ -128,7 +126,7 @@ fn rejected_of(
     let mut rejected = Vec::new();
     for number in (1..=head.number).rev().take(REJECTED_MOST) {
         let field = |reasons: &[(Reason, String)], time| RejectedField {
-            client: Hex(client),
+            client,
             name: name.clone(),
             manifest: number,
             time: Stamp(time),
@@ -138,7 +136,7 @@ fn rejected_of(
         let (outcome, field) = match decision {
             Some(decision) => (decision.outcome, field(&decision.reasons, head.time)),
             None => {
-                let bytes = wait(objects::read(store, &layout::receipt(client, number))).map_err(of_store)?;
+                let bytes = wait(objects::read(store, &layout::receipt(client, number)))?;
                 let receipt = bytes.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
                 let Some(receipt) = receipt else { break };
                 (receipt.outcome, field(&receipt.reasons, receipt.time))
@@ -175,11 +173,11 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
             host: read.as_ref().map(|read| read.machine().to_owned()),
             label: read.as_ref().map(|read| read.info.label.clone()),
             paths: read.as_ref().map(|read| PathsField::of(&read.sources())).unwrap_or_default(),
-            source: Hex(series.source),
-            client: Hex(series.client),
+            source: series.source,
+            client: series.client,
             client_name: read.as_ref().map(|read| read.signer.name.clone()),
-            role: read.as_ref().map(|read| read.signer.role.into()),
-            snapshot: Hex(record.id),
+            role: read.as_ref().map(|read| read.signer.role),
+            snapshot: record.id,
             time: Stamp(record.client_time),
             accepted: Stamp(record.accepted),
         });
@@ -198,7 +196,7 @@ fn changes_waiting(store: &dyn Store, view: &View) -> Result<u64, Failure> {
 
 /// The newest report of a job.
 fn last_job(store: &dyn Store, job: &str) -> Result<Option<JobField>, Failure> {
-    let listed = wait(objects::list(store, &format!("reports/{job}/"))).map_err(of_store)?;
+    let listed = wait(objects::list(store, &format!("reports/{job}/")))?;
     let newest = listed.into_iter().max_by_key(|object| object.stat.created);
     Ok(newest
         .map(|object| JobField { time: Stamp(Time(object.stat.created.0)), report: object.key.as_str().to_owned() }))
@@ -206,7 +204,7 @@ fn last_job(store: &dyn Store, job: &str) -> Result<Option<JobField>, Failure> {
 
 /// Number of chunks that unproven packs repeat, from a prune's report; 0 if the report cannot be read.
 fn repeated(store: &dyn Store, report: &str) -> Result<u64, Failure> {
-    let bytes = wait(objects::read(store, report)).map_err(of_store)?;
+    let bytes = wait(objects::read(store, report))?;
     let report: Option<Value> = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     Ok(report.and_then(|report| report["unproven_copies"].as_u64()).unwrap_or(0))
 }
@@ -216,7 +214,7 @@ fn list_after(store: &dyn Store, prefix: &str, after: &str) -> Result<Vec<Listed
     let mut found: Vec<Listed> = Vec::new();
     let mut after = objects::key(after);
     loop {
-        let page = wait(store.list(prefix, Some(&after), PAGE)).map_err(of_store)?;
+        let page = wait(store.list(prefix, Some(&after), PAGE))?;
         found.extend(page.objects);
         match found.last() {
             Some(last) if page.more => after = last.key.clone(),

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
+use copal_client::reader::{EntryStream, PageReader, TreeError};
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Change as TreeChange, DiffStep, Entry, EntryKind, TreeDiff};
 
-use crate::reader::{EntryStream, PageReader, TreeError};
 use crate::report::Failure;
 use crate::report::field::PathField;
 use crate::report::rows::{Change, DiffRow};

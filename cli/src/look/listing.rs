@@ -1,11 +1,11 @@
 //! Listing: the entries in a directory of a snapshot, in order; other directories are not read.
 
+use copal_client::reader::{EntryStream, PageReader, ReadError, TreeError};
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Entry, LostRange};
 
 use super::is_directory;
-use crate::reader::{EntryStream, PageReader, ReadError, TreeError};
 
 /// How far down a listing goes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -8,18 +8,17 @@ pub mod compare;
 pub mod listing;
 pub mod search;
 
+use copal_client::reader::ReadError;
 use copal_engine::tree::{Entry, EntryKind, LostRange};
 
-use crate::reader::ReadError;
-use crate::report::field::{PathField, Stamp, TargetField};
-use crate::report::human;
-use crate::report::rows::{EntryKind as RowKind, LsRow};
+use crate::report::field::{self, PathField, Stamp, TargetField};
+use crate::report::rows::LsRow;
 
 /// An entry as a row of a list.
 pub fn row(entry: &Entry) -> LsRow {
     LsRow {
         path: PathField::of(&entry.path),
-        kind: RowKind::of_mode(entry.mode.bits()),
+        kind: entry.kind(),
         size: entry.size,
         mode: entry.mode.permissions().into(),
         uid: entry.owner.uid,
@@ -33,16 +32,7 @@ pub fn row(entry: &Entry) -> LsRow {
 
 /// Text for the user: which paths of a tree cannot be read, and why.
 pub fn hidden(range: &LostRange, why: &ReadError) -> String {
-    let path = |path: &copal_engine::path::TreePath| human::path(&PathField::of(path).0);
-    let where_ = match (&range.after, &range.through) {
-        (None, None) => "nothing can be listed".to_owned(),
-        (None, Some(through)) => format!("entries up to {} cannot be listed", path(through)),
-        (Some(after), None) => format!("entries behind {} cannot be listed", path(after)),
-        (Some(after), Some(through)) => {
-            format!("entries behind {}, up to {}, cannot be listed", path(after), path(through))
-        }
-    };
-    format!("{where_}: {why}")
+    format!("{} cannot be listed: {why}", field::entries(range))
 }
 
 fn is_directory(entry: &Entry) -> bool {

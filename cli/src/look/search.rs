@@ -3,13 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
+use copal_client::filter::{BadPattern, Case, Filter, FilterBuilder};
+use copal_client::reader::{PageReader, ReadError, TreeError};
 use copal_engine::id::ChunkId;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Entry, LostRange, PageContent, Step, TreeWalk, VerifiedPage};
 
 use super::is_directory;
-use crate::filter::{BadPattern, Case, Filter, FilterBuilder};
-use crate::reader::{PageReader, ReadError, TreeError};
 use crate::report::Failure;
 
 /// A search in the snapshots of one domain.

@@ -2,19 +2,20 @@
 
 use std::io;
 
+use copal_client::location::BadLocation;
+use copal_client::places::PlaceError;
+use copal_client::remote::OrderError;
+use copal_engine::keys::slot::SlotKind;
 use copal_store::StoreError;
 use copal_store::s3::Trouble;
 use rustix::io::Errno;
 
 use super::failure::Failure;
-use crate::location::BadLocation;
-use crate::places::PlaceError;
-use crate::remote::OrderError;
-use crate::secrets::{Kind, SecretError};
+use crate::secrets::SecretError;
 
 impl Failure {
     /// The advice for a repository that shows an older state than this machine has seen.
-    pub const REMEDY_OLDER: &str = "\"copal check\" says what is gone, \"copal rebuild-index\" goes on from what is there; revoke again who was revoked";
+    pub const REMEDY_OLDER: &str = "\"copal check\" lists what is missing; \"copal rebuild-index\" makes a new index from what is left; then revoke again the clients that were revoked";
 
     /// The advice for this failure, if there is any.
     pub fn advice(&self) -> Option<&'static str> {
@@ -25,9 +26,7 @@ impl Failure {
             Self::Secret(SecretError::Missing) => {
                 "give a passphrase in COPAL_PASSWORD_FILE, COPAL_PASSWORD_COMMAND or COPAL_PASSWORD, or a key file with --key-file"
             }
-            Self::Secret(SecretError::Empty { .. }) => {
-                "a repository is never without a passphrase: give at least one character"
-            }
+            Self::Secret(SecretError::Empty { .. }) => "a repository needs a passphrase: give at least one character",
             Self::Secret(SecretError::Differ) => "run the command again and type the same passphrase twice",
             Self::Secret(SecretError::CommandFailed(_)) => {
                 "run the command in COPAL_PASSWORD_COMMAND by hand to see why"
@@ -38,15 +37,15 @@ impl Failure {
                 "if the location is right (and mounted), create a repository there with \"copal init\" or \"copal backup --init\""
             }
             Self::RepositoryGone { .. } => {
-                "mount its disk, or bring it back; if a new repository is wanted there, \"copal init --another\" makes it"
+                "mount its disk; to make a new repository there, run \"copal init --another\""
             }
             Self::AnotherRepository { .. } => {
-                "mount the right disk; if this repository is to be used there as well, say so once with \"copal backup --another\""
+                "mount the right disk; to use this repository too, run \"copal backup --another\" once"
             }
-            Self::RepositoryExists { .. } => "use it as it is, or choose another directory",
+            Self::RepositoryExists { .. } => "use that repository, or choose another directory",
             Self::NotEmpty { .. } => "choose an empty or a new directory",
             Self::NewerFormat { .. } => "install a newer copal; nothing was changed",
-            Self::WrongSecret(Kind::KeyFile) => {
+            Self::WrongSecret(SlotKind::KeyFile) => {
                 "use the key file of this repository, or its passphrase or recovery code"
             }
             Self::WrongSecret(_) => {
@@ -57,14 +56,14 @@ impl Failure {
             }
             Self::BadSecret { .. } => "compare it with what was written down, letter by letter",
             Self::Revoked { .. } => {
-                "what it saved before counts; the owner may let the machine join again with \"copal client add\""
+                "its earlier snapshots are kept; the owner may let the machine join again with \"copal client add\""
             }
             Self::Older { .. } => Self::REMEDY_OLDER,
             Self::NotPermitted { .. } | Self::WriteOnly => {
                 "use a machine that knows the passphrase, or give the passphrase"
             }
             Self::NoJobThere(_) => {
-                "leave it to the service's schedule, or name the store itself with -r: s3://... or a directory"
+                "wait for the server's schedule, or reach the store itself with -r: s3://... or a directory"
             }
             Self::Order(OrderError::Closed) => {
                 "in its authorized_keys, put --jobs into the command of this login's key (command=\"copal serve --stdio --jobs --repository ...\"), or use another login"
@@ -83,14 +82,16 @@ impl Failure {
                 "say whose is meant with --client or --host, or give the first digits of an id; --path, --tag and --label narrow \"latest\" further"
             }
             Self::KeyInUse { is_only: true, .. } => "add another key first, with \"copal key add\"",
-            Self::KeyInUse { .. } => "open the repository with another key: that shows that another one works",
+            Self::KeyInUse { .. } => {
+                "open the repository with another key to remove this one: that proves that another key works"
+            }
             Self::NotInSnapshot { .. } => "\"copal ls SNAPSHOT\" and \"copal find GLOB\" show what is there",
             Self::NoSuchPath { .. } => "look at the path's name and whether it is mounted",
             Self::InsideRepository { .. } => {
-                "keep the repository out of what is backed up, or leave it out with --exclude"
+                "back up or restore another directory, or leave the repository out with --exclude"
             }
             Self::EmptyStream => {
-                "look at why what should write it wrote nothing; \"--allow-empty\" saves it all the same"
+                "find out why the program before the pipe wrote nothing; \"--allow-empty\" saves an empty file"
             }
             Self::Damaged { object, .. } if is_index(object) => {
                 "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
@@ -111,22 +112,21 @@ impl Failure {
                 "delete it: \"copal backup\" then registers this machine again (a write-only one joins again, with a new line from \"copal client add\"), and nothing is uploaded twice"
             }
             Self::Damaged { .. } => {
-                "run \"copal check --full\" to see what is hit; back up the sources again, and what they still have heals"
+                "run \"copal check --full\" to list the damage, then back up the sources again: that replaces lost data that they still have"
             }
             Self::Rejected { .. } => {
-                "nothing that was saved before is affected; run the backup again, and \"copal check\" if it recurs"
+                "earlier snapshots are not affected; run the backup again, and \"copal check\" if it recurs"
             }
             Self::NotYetAccepted { .. } => {
                 "it counts once the service (or \"copal ingest\" on a machine that knows the passphrase) has run; \"copal status\" shows what waits, and nothing needs to be uploaded again"
             }
             Self::Enrollment(_) => "the owner makes a new one with \"copal client add\"",
             Self::Declined => "\"--exclude\" keeps what matches a pattern; without \"--delete\" nothing is deleted",
-            Self::Interrupted => "what is kept stays, and the next run goes on from there",
+            Self::Interrupted => "what was stored is kept; the next run continues from there",
             Self::Store(error) => return advice_on_store(error),
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)
             | Self::Order(_)
-            | Self::UnfitStore { .. }
             | Self::Freed { .. }
             | Self::NoObject { .. }
             | Self::OutputClosed
@@ -168,7 +168,7 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
 
 fn advice_on_medium(cause: &io::Error) -> Option<&'static str> {
     if cause.raw_os_error() == Some(Errno::IO.raw_os_error()) {
-        return Some("the disk, or the way to it, is at fault: \"copal check\" finds what is hit, and says what to do");
+        return Some("the disk or its connection is faulty: \"copal check\" lists the damage and the remedy");
     }
     advice_on(cause)
 }
@@ -176,7 +176,7 @@ fn advice_on_medium(cause: &io::Error) -> Option<&'static str> {
 fn advice_on(cause: &io::Error) -> Option<&'static str> {
     Some(match cause.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-            "free some space and run it again; what is saved stays whole, and \"copal prune\" frees what nothing needs"
+            "free some space and run it again; existing snapshots are not affected, and \"copal prune\" deletes data that no snapshot needs"
         }
         io::ErrorKind::PermissionDenied => "look at who may read and write it; a backup of a whole system runs as root",
         io::ErrorKind::FileTooLarge => {

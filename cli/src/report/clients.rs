@@ -1,62 +1,44 @@
-//! Clients: the results of `client`. Field names are stable (`docs/cli.md`).
+//! Clients: the results of `client`. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
+use copal_client::history::Snapshot;
 use copal_engine::client::Role;
 use copal_engine::id::{ClientId, DomainId, RepositoryId};
 use serde::Serialize;
 
-use super::field::{Hex, Stamp};
+use super::field::Stamp;
 use super::human::{self, Table};
 use super::{Answer, List};
-
-/// What a client may do.
-#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
-#[serde(rename_all = "kebab-case")]
-pub enum RoleField {
-    /// It may do everything.
-    Full,
-    /// It may only save.
-    WriteOnly,
-}
-
-impl RoleField {
-    /// The role as text for people.
-    pub fn human(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::WriteOnly => "write-only",
-        }
-    }
-}
-
-impl From<Role> for RoleField {
-    fn from(role: Role) -> Self {
-        match role {
-            Role::Full => Self::Full,
-            Role::WriteOnly => Self::WriteOnly,
-        }
-    }
-}
 
 /// The client that signed a snapshot or manifest, in a list.
 #[derive(Serialize, Clone, Debug)]
 pub struct SignerField {
-    /// Its id.
-    pub client: Hex<ClientId>,
+    pub client: ClientId,
     /// Its name as the owner registered it, or its id without a name.
     pub client_name: String,
-    /// What it may do.
-    pub role: RoleField,
+    pub role: Role,
     /// The host that a write-only client claims to be, if that differs from its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_host: Option<String>,
 }
 
 impl SignerField {
+    /// The client that signed a snapshot.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        let (signer, claimed) = (&snapshot.signer, &snapshot.info.host);
+        let is_its_own = signer.role.machine(claimed, &signer.name) == *claimed;
+        Self {
+            client: signer.id,
+            client_name: signer.name.clone(),
+            role: signer.role,
+            claimed_host: (!is_its_own).then(|| claimed.clone()),
+        }
+    }
+
     /// The client as text for people.
     pub fn human(&self) -> String {
-        let (name, role) = (human::text(&self.client_name), self.role.human());
+        let (name, role) = (human::text(&self.client_name), self.role);
         match &self.claimed_host {
             Some(claimed) => format!("{name} ({role}, says it is \"{}\")", human::text(claimed)),
             None => format!("{name} ({role})"),
@@ -68,13 +50,10 @@ impl SignerField {
 #[derive(Serialize)]
 pub struct EnrollmentSummary<'a> {
     /// The client that waits to be joined.
-    pub client: Hex<ClientId>,
-    /// Its name.
+    pub client: ClientId,
     pub name: &'a str,
-    /// What it may do.
-    pub role: RoleField,
-    /// The domain it will write to.
-    pub domain: Hex<DomainId>,
+    pub role: Role,
+    pub domain: DomainId,
     /// The line for `client join`.
     pub line: &'a str,
     /// The link for a browser, if it was asked for.
@@ -91,36 +70,29 @@ impl Answer for EnrollmentSummary<'_> {
 #[derive(Serialize, Clone, Debug)]
 pub struct JoinSummary {
     /// The id of this machine's client.
-    pub client: Hex<ClientId>,
-    /// What it may do.
-    pub role: RoleField,
-    /// The repository.
-    pub repository_id: Hex<RepositoryId>,
-    /// Its location.
+    pub client: ClientId,
+    pub role: Role,
+    pub repository_id: RepositoryId,
     pub repository: String,
 }
 
 impl Answer for JoinSummary {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let (client, repository) = (self.client.short(), human::text(&self.repository));
-        writeln!(out, "this machine is now {} client {client} of {repository}", self.role.human())
+        writeln!(out, "this machine is now {} client {client} of {repository}", self.role)
     }
 }
 
 /// A client in a list.
 #[derive(Serialize, Clone, Debug)]
 pub struct ClientRow {
-    /// Its id.
-    pub id: Hex<ClientId>,
+    pub id: ClientId,
     /// Its name; empty if unknown.
     pub name: String,
-    /// What it may do.
-    pub role: Option<RoleField>,
-    /// The domain it writes to.
-    pub domain: Option<Hex<DomainId>>,
+    pub role: Option<Role>,
+    pub domain: Option<DomainId>,
     /// Whether that is the domain that full clients share.
     pub shared: Option<bool>,
-    /// Whether it has joined.
     pub joined: Option<bool>,
     /// When this version of its record was made.
     pub created: Option<Stamp>,
@@ -149,7 +121,7 @@ impl List for ClientRow {
             table.row(vec![
                 row.id.short(),
                 human::text(&row.name),
-                row.role.map_or("", RoleField::human).to_owned(),
+                row.role.map(|role| role.to_string()).unwrap_or_default(),
                 data.to_owned(),
                 state,
                 row.last_time.map_or_else(|| "never".to_owned(), |time| human::time(time.0)),
@@ -162,11 +134,9 @@ impl List for ClientRow {
 /// The result of `client revoke`.
 #[derive(Serialize, Clone, Debug)]
 pub struct RevokeSummary {
-    /// The client.
-    pub client: Hex<ClientId>,
+    pub client: ClientId,
     /// The number of its last good manifest; 0 if none is good.
     pub last_good: u64,
-    /// The version of its record.
     pub version: u64,
 }
 

@@ -4,17 +4,19 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
+use copal_client::location::BadLocation;
+use copal_client::places::PlaceError;
+use copal_client::remote::OrderError;
+use copal_client::repository::Costly;
+use copal_engine::id::{ClientId, RepositoryId, SlotId, SnapshotId};
+use copal_engine::keys::slot::SlotKind;
 use copal_store::StoreError;
 use serde::Serialize;
 
 use super::human;
 use super::rows::SnapshotRow;
 use crate::exit::Exit;
-use crate::location::BadLocation;
-use crate::places::PlaceError;
-use crate::remote::OrderError;
-use crate::repository::Costly;
-use crate::secrets::{Kind, SecretError};
+use crate::secrets::SecretError;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
@@ -33,69 +35,32 @@ pub enum Failure {
     Place(#[from] PlaceError),
     /// The location holds no repository.
     #[error("{location} is not a repository")]
-    NoRepository {
-        /// The location.
-        location: String,
-    },
+    NoRepository { location: String },
     /// The location holds no repository any more; it did when this machine last used it.
-    #[error("{location} held repository {met} when this machine used it, and holds none now")]
-    RepositoryGone {
-        /// The location.
-        location: String,
-        /// The first digits of its id.
-        met: String,
-    },
+    #[error("{location} held repository {} when this machine used it, and holds none now", .met.short())]
+    RepositoryGone { location: String, met: RepositoryId },
     /// The location holds another repository than before.
-    #[error("{location} holds repository {found}, and held {met} when this machine used it")]
-    AnotherRepository {
-        /// The location.
-        location: String,
-        /// The first digits of the id found.
-        found: String,
-        /// The first digits of the id seen before.
-        met: String,
-    },
+    #[error("{location} holds repository {}, and held {} when this machine used it", .found.short(), .met.short())]
+    AnotherRepository { location: String, found: RepositoryId, met: RepositoryId },
     /// The location already holds a repository.
     #[error("{location} already holds a repository")]
-    RepositoryExists {
-        /// The location.
-        location: String,
-    },
+    RepositoryExists { location: String },
     /// The directory for a new repository holds something else.
     #[error("{location} is not empty")]
-    NotEmpty {
-        /// The location.
-        location: String,
-    },
+    NotEmpty { location: String },
     /// The repository was written by a newer program.
     #[error("the repository has format {found}; this program reads formats up to {known}")]
-    NewerFormat {
-        /// The repository's format.
-        found: u64,
-        /// The newest format that this program knows.
-        known: u64,
-    },
+    NewerFormat { found: u64, known: u64 },
     /// The secret opens none of the repository's key slots.
-    #[error("wrong {}", kind_of_secret(*.0))]
-    WrongSecret(Kind),
+    #[error("wrong {0}")]
+    WrongSecret(SlotKind),
     /// A key slot that might open was not tried because of its memory cost.
     #[error(transparent)]
     CostlySlot(Costly),
     /// The text is not a valid secret of its kind: mistyped, another file, or damaged.
-    #[error("this {} cannot be right", kind_of_secret(*.kind))]
+    #[error("invalid {kind}")]
     BadSecret {
-        /// The kind.
-        kind: Kind,
-        /// What is wrong with it.
-        #[source]
-        cause: Box<dyn Error + Send + Sync>,
-    },
-    /// The store does not give the guarantees that a repository needs.
-    #[error("{location} cannot hold a repository")]
-    UnfitStore {
-        /// The location.
-        location: String,
-        /// What it lacks.
+        kind: SlotKind,
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
@@ -106,41 +71,29 @@ pub enum Failure {
         act: &'static str,
     },
     /// Behind a gateway only the service writes the state and deletes.
-    #[error("through a gateway nobody {0}: the service beside the store does")]
+    #[error("cannot {0} through a gateway: the server does it on its own schedule")]
     NoJobThere(&'static str),
     /// The other machine did not run a job.
     #[error(transparent)]
     Order(OrderError),
     /// The owner has revoked this machine's client.
-    #[error("this machine's client {client} was revoked by the owner")]
-    Revoked {
-        /// The client's first digits.
-        client: String,
-    },
+    #[error("this machine's client {} was revoked by the owner", .client.short())]
+    Revoked { client: ClientId },
     /// The machine is write-only, and no secret is given that would open the repository.
-    #[error("this machine's client is write-only: it saves, and can do nothing else")]
+    #[error("this machine is write-only: it may run only \"copal backup\" and \"copal status\"")]
     WriteOnly,
     /// A client cannot be made, or a machine cannot become one.
     #[error(transparent)]
     Enrollment(Box<dyn Error + Send + Sync>),
     /// No snapshot matches.
-    #[error("no snapshot fits \"{wanted}\"")]
-    NoSnapshot {
-        /// The text from the command line.
-        wanted: String,
-    },
+    #[error("no snapshot matches \"{wanted}\"")]
+    NoSnapshot { wanted: String },
     /// Several snapshots match.
-    #[error("\"{wanted}\" fits several snapshots")]
-    AmbiguousSnapshot {
-        /// The text from the command line.
-        wanted: String,
-        /// The snapshots that match.
-        candidates: Vec<SnapshotRow>,
-    },
+    #[error("\"{wanted}\" matches several snapshots")]
+    AmbiguousSnapshot { wanted: String, candidates: Vec<SnapshotRow> },
     /// `latest` means this machine's newest snapshot, but it has none, and several other series could be meant.
-    #[error("this machine (\"{host}\") has made no snapshot that fits \"latest\"; {}", others(.candidates.len()))]
+    #[error("this machine (\"{host}\") has made no snapshot that matches \"latest\"; {}", others(.candidates.len()))]
     NoneOfThisHost {
-        /// The name of this machine.
         host: String,
         /// The newest snapshot of each other series.
         candidates: Vec<SnapshotRow>,
@@ -150,75 +103,46 @@ pub enum Failure {
     NoObject {
         /// What was looked for: `key`, `object`.
         what: &'static str,
-        /// The text from the command line.
         wanted: String,
     },
     /// The key to remove is the one that opened the repository.
     #[error("{}", in_use(.slot, *.is_only))]
     KeyInUse {
-        /// The slot's first digits.
-        slot: String,
+        slot: SlotId,
         /// Whether it is the only key.
         is_only: bool,
     },
     /// The snapshot was forgotten, and prune has freed what it needs.
-    #[error("snapshot {snapshot} cannot come back: prune has freed what it needs")]
-    Freed {
-        /// The snapshot's first digits.
-        snapshot: String,
-    },
+    #[error("snapshot {} cannot be restored to the list: prune has deleted data that it needs", .snapshot.short())]
+    Freed { snapshot: SnapshotId },
     /// The snapshot has no such path.
-    #[error("snapshot {snapshot} has no {}", human::path(.path))]
-    NotInSnapshot {
-        /// The path.
-        path: Vec<u8>,
-        /// The snapshot's first digits.
-        snapshot: String,
-    },
+    #[error("snapshot {} has no {}", .snapshot.short(), human::path(.path))]
+    NotInSnapshot { path: Vec<u8>, snapshot: SnapshotId },
     /// A path to save does not exist.
     #[error("{} does not exist", .path.display())]
-    NoSuchPath {
-        /// The path.
-        path: PathBuf,
-    },
+    NoSuchPath { path: PathBuf },
     /// A path to save is inside the repository, or contains it.
-    #[error("{} lies in the repository itself", .path.display())]
-    InsideRepository {
-        /// The path.
-        path: PathBuf,
-    },
+    #[error("{} is inside the repository, or contains it", .path.display())]
+    InsideRepository { path: PathBuf },
     /// A stream to save is empty.
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
     /// An object is damaged, and the command needs it.
     #[error("{object} is damaged")]
     Damaged {
-        /// The object's name.
         object: String,
-        /// What is wrong with it.
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
     /// The repository shows an older state than this machine has seen.
     #[error("{object} is older than it was: {why}")]
-    Older {
-        /// What is older.
-        object: String,
-        /// The reason, in words.
-        why: String,
-    },
+    Older { object: String, why: String },
     /// The file with this machine's client keys is damaged.
-    #[error("{} does not hold a client's keys", .path.display())]
-    ClientKeys {
-        /// The file.
-        path: PathBuf,
-    },
+    #[error("the client keys in {} are damaged", .path.display())]
+    ClientKeys { path: PathBuf },
     /// Ingest rejected the backup.
     #[error("the backup was rejected: {}", .reasons.join("; "))]
-    Rejected {
-        /// The reasons.
-        reasons: Vec<String>,
-    },
+    Rejected { reasons: Vec<String> },
     /// Ingest has not answered yet.
     #[error("{what} is uploaded, but not accepted yet")]
     NotYetAccepted {
@@ -238,7 +162,6 @@ pub enum Failure {
         act: &'static str,
         /// The file or object.
         thing: String,
-        /// Why not.
         #[source]
         cause: io::Error,
     },
@@ -257,6 +180,11 @@ impl Failure {
     /// A failure to read or write a named file.
     pub fn io(act: &'static str, thing: impl Into<PathBuf>, cause: io::Error) -> Self {
         Self::Io { act, thing: thing.into().display().to_string(), cause }
+    }
+
+    /// The failure of every write without a descriptor.
+    pub fn no_descriptor() -> Self {
+        Self::Damaged { object: "the descriptor in copal/".into(), cause: "nothing can be written without it".into() }
     }
 
     /// The failure for an error of standard output.
@@ -295,7 +223,6 @@ impl Failure {
             Self::NewerFormat { .. } => "newer_format",
             Self::WrongSecret(_) | Self::BadSecret { .. } => "wrong_passphrase",
             Self::CostlySlot(_) => "costly_slot",
-            Self::UnfitStore { .. } => "unfit_store",
             Self::NotPermitted { .. }
             | Self::NoJobThere(_)
             | Self::Order(_)
@@ -364,14 +291,6 @@ struct ErrorObject<'a> {
     candidates: Option<&'a [SnapshotRow]>,
 }
 
-fn kind_of_secret(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Passphrase => "passphrase",
-        Kind::KeyFile => "key file",
-        Kind::RecoveryCode => "recovery code",
-    }
-}
-
 fn others(series: usize) -> String {
     match series {
         1 => "another client has one series".into(),
@@ -379,7 +298,8 @@ fn others(series: usize) -> String {
     }
 }
 
-fn in_use(slot: &str, is_only: bool) -> String {
+fn in_use(slot: &SlotId, is_only: bool) -> String {
+    let slot = slot.short();
     match is_only {
         true => format!("key {slot} is the only one that opens the repository"),
         false => format!("key {slot} is in use: it opened the repository this time"),

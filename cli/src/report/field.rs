@@ -1,31 +1,13 @@
 //! Field: values that have the same form in all JSON results: ids, times and paths.
 
-use core::fmt::Display;
-
 use copal_engine::path::TreePath;
 use copal_engine::shown::digits;
 use copal_engine::time::Time;
+use copal_engine::tree::LostRange;
 use jiff::tz::TimeZone;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 
 use super::human;
-
-/// An id, written as its hexadecimal digits.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub struct Hex<T>(pub T);
-
-impl<T: Display> Hex<T> {
-    /// The digits that people see.
-    pub fn short(&self) -> String {
-        self.0.to_string().chars().take(SHORT).collect()
-    }
-}
-
-impl<T: Display> Serialize for Hex<T> {
-    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(&self.0)
-    }
-}
 
 /// A time, written in RFC 3339 with the offset of this machine's time zone.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -56,6 +38,17 @@ impl PathField {
 impl Serialize for PathField {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         bytes_fields(to, ["path", "path_bytes"], Some(&self.0))
+    }
+}
+
+/// The entries of a range that cannot be read.
+pub fn entries(range: &LostRange) -> String {
+    let path = |path| PathField::of(path).human();
+    match (&range.after, &range.through) {
+        (None, None) => "all entries".into(),
+        (Some(after), None) => format!("all entries after {}", path(after)),
+        (None, Some(through)) => format!("all entries up to {}", path(through)),
+        (Some(after), Some(through)) => format!("the entries after {} up to {}", path(after), path(through)),
     }
 }
 
@@ -110,22 +103,12 @@ fn bytes_fields<S: Serializer>(to: S, names: [&'static str; 2], bytes: Option<&[
     fields.end()
 }
 
-const SHORT: usize = 8;
-
 #[cfg(test)]
 mod tests {
-    use copal_engine::id::SnapshotId;
-
     use super::*;
 
     fn json(value: impl Serialize) -> String {
         serde_json::to_string(&value).unwrap()
-    }
-
-    #[test]
-    fn ids_are_their_digits() {
-        let id = Hex(SnapshotId([0xab; 16]));
-        assert_eq!((json(id), id.short()), (format!("\"{}\"", "ab".repeat(16)), "abababab".into()));
     }
 
     #[test]

@@ -1,11 +1,11 @@
-//! Guard: held series, and forgotten snapshots that stay. Field names are stable (`docs/cli.md`).
+//! Guard: held series, and forgotten snapshots that stay. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
 use copal_engine::id::{ClientId, SnapshotId, SourceId};
 use serde::Serialize;
 
-use super::field::{Hex, PathsField, Stamp};
+use super::field::{PathsField, Stamp};
 use super::human::{self, things};
 
 /// The snapshots that the policy's guard (floor and hold) keeps.
@@ -20,35 +20,26 @@ pub struct Guarded {
 /// A suspicious snapshot.
 #[derive(Serialize, Clone, Debug)]
 pub struct HeldField {
-    /// The client that signed its series.
-    pub client: Hex<ClientId>,
-    /// The source of its series.
-    pub source: Hex<SourceId>,
-    /// The machine that it is from, if known.
+    pub client: ClientId,
+    pub source: SourceId,
     pub host: Option<String>,
     /// What was backed up; empty if unknown.
     #[serde(flatten)]
     pub paths: PathsField,
-    /// The snapshot.
-    pub snapshot: Hex<SnapshotId>,
+    pub snapshot: SnapshotId,
     /// When it was accepted; its series is held since then.
     pub accepted: Stamp,
-    /// Why it is suspicious.
     pub why: String,
 }
 
 /// A forgotten snapshot that stays.
 #[derive(Serialize, Clone, Debug)]
 pub struct StaysField {
-    /// The snapshot.
-    pub snapshot: Hex<SnapshotId>,
-    /// The client that signed its series.
-    pub client: Hex<ClientId>,
-    /// The source of its series.
-    pub source: Hex<SourceId>,
+    pub snapshot: SnapshotId,
+    pub client: ClientId,
+    pub source: SourceId,
     /// When it was forgotten; `None` in a dry run.
     pub forgotten: Option<Stamp>,
-    /// Why it stays.
     pub by: StaysBy,
     /// Until when it stays, if time decides that.
     pub until: Option<Stamp>,
@@ -57,7 +48,7 @@ pub struct StaysField {
 impl StaysField {
     /// Whether its series is the held one.
     pub fn is_of(&self, held: &HeldField) -> bool {
-        (self.client.0, self.source.0) == (held.client.0, held.source.0)
+        (self.client, self.source) == (held.client, held.source)
     }
 }
 

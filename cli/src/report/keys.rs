@@ -1,24 +1,22 @@
-//! Keys: the results of `init`, `reader` and `key`. Field names are stable (`docs/cli.md`).
+//! Keys: the results of `init`, `reader` and `key`. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
 use copal_engine::id::{ClientId, RepositoryId, SlotId};
+use copal_engine::keys::slot::SlotKind;
 use serde::Serialize;
 
 use super::Answer;
-use super::field::Hex;
 use super::human;
-use super::rows::KeyKind;
 
 /// The result of `init`.
 #[derive(Serialize, Clone, Debug)]
 pub struct InitSummary {
-    /// The repository's id.
-    pub repository_id: Hex<RepositoryId>,
+    pub repository_id: RepositoryId,
     /// Its location, as the command line names it.
     pub repository: String,
     /// The id of this machine's client.
-    pub client: Hex<ClientId>,
+    pub client: ClientId,
     /// The recovery code; shown only this once.
     pub recovery_code: String,
     /// The key file that was written, if one was asked for.
@@ -49,7 +47,6 @@ impl Answer for InitSummary {
 /// The result of `reader`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ReaderSummary {
-    /// The reader's name.
     pub reader: String,
     /// The name of the text next to it.
     pub text: String,
@@ -71,8 +68,7 @@ impl Answer for ReaderSummary {
 /// The result of `key recovery`.
 #[derive(Serialize, Clone, Debug)]
 pub struct RecoverySummary {
-    /// Its slot.
-    pub slot: Hex<SlotId>,
+    pub slot: SlotId,
     /// The recovery code; shown only this once.
     pub recovery_code: String,
 }
@@ -91,12 +87,9 @@ fn write_recovery_code(code: &str, out: &mut dyn Write) -> io::Result<()> {
 /// The result of `key add`, `key remove` or `key change`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct KeySummary {
-    /// The key slot that was added.
-    pub added: Option<Hex<SlotId>>,
-    /// The key slot that was removed.
-    pub removed: Option<Hex<SlotId>>,
-    /// The kind of key.
-    pub kind: Option<KeyKind>,
+    pub added: Option<SlotId>,
+    pub removed: Option<SlotId>,
+    pub kind: Option<SlotKind>,
 }
 
 impl Answer for KeySummary {

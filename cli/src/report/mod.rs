@@ -70,7 +70,6 @@ pub enum Amount {
 /// An entry that could not be read or written; the work went on without it.
 #[derive(Serialize, Clone, Debug)]
 pub struct EntryTrouble {
-    /// The entry.
     #[serde(flatten)]
     pub path: field::PathField,
     /// What happened.
@@ -201,7 +200,7 @@ impl Report {
     }
 
     /// Shows progress until the returned value is dropped.
-    pub fn watch(&self, act: &'static str, progress: Arc<progress::Progress>) -> progress::Watch {
+    pub fn watch(&self, act: &'static str, progress: Arc<copal_client::progress::Progress>) -> progress::Watch {
         progress::Watch::begin(&self.screen, act, progress)
     }
 

@@ -1,4 +1,4 @@
-//! Policy: the results of `policy`. Field names are stable (`docs/cli.md`).
+//! Policy: the results of `policy`. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
@@ -60,7 +60,6 @@ pub struct PolicyShown {
 /// The guard of replaced policies, as far as it still applies.
 #[derive(Serialize, Clone, Debug)]
 pub struct LingeringField {
-    /// When it ends.
     pub until: Stamp,
     /// The last accepted snapshots of each series that it keeps.
     pub floor_last: u32,

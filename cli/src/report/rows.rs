@@ -1,40 +1,52 @@
-//! Rows: results with many rows: snapshots, entries, differences, keys. Field names are stable (`docs/cli.md`).
+//! Rows: results with many rows: snapshots, entries, differences, keys. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
+use copal_client::history::Snapshot;
 use copal_engine::id::{SlotId, SnapshotId};
+use copal_engine::keys::slot::SlotKind;
+use copal_engine::tree::EntryKind;
 use serde::Serialize;
 
 use super::clients::SignerField;
-use super::field::{Hex, PathField, PathsField, Stamp, TargetField};
+use super::field::{PathField, PathsField, Stamp, TargetField};
 use super::human::{self, Table};
 use super::{Answer, List};
 
 /// A snapshot in a list.
 #[derive(Serialize, Clone, Debug)]
 pub struct SnapshotRow {
-    /// Its id.
-    pub id: Hex<SnapshotId>,
-    /// When it was made.
+    pub id: SnapshotId,
     pub time: Stamp,
-    /// The machine that it is from.
     pub host: String,
-    /// What was backed up.
     #[serde(flatten)]
     pub paths: PathsField,
-    /// Its tags.
     pub tags: Vec<String>,
     /// The label of its series; may be empty.
     pub label: String,
-    /// The number of regular files.
     pub files: u64,
-    /// Their bytes.
     pub bytes: u64,
-    /// The client that signed it.
     #[serde(flatten)]
     pub signer: SignerField,
     /// Whether it is pinned: no rule removes it.
     pub pinned: bool,
+}
+
+impl From<&Snapshot> for SnapshotRow {
+    fn from(snapshot: &Snapshot) -> Self {
+        Self {
+            id: snapshot.id,
+            time: Stamp(snapshot.time),
+            host: snapshot.machine().to_owned(),
+            paths: PathsField::of(&snapshot.sources()),
+            tags: snapshot.tags.clone(),
+            label: snapshot.info.label.clone(),
+            files: snapshot.info.counts.files,
+            bytes: snapshot.info.counts.bytes,
+            signer: SignerField::of(snapshot),
+            pinned: snapshot.record.pinned,
+        }
+    }
 }
 
 impl SnapshotRow {
@@ -75,77 +87,23 @@ impl List for SnapshotRow {
     }
 }
 
-/// The kind of an entry.
-#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum EntryKind {
-    /// A regular file.
-    File,
-    /// A directory.
-    Dir,
-    /// A symbolic link.
-    Symlink,
-    /// A named pipe.
-    Fifo,
-    /// A socket.
-    Socket,
-    /// A character device.
-    Chardev,
-    /// A block device.
-    Blockdev,
-}
-
-impl EntryKind {
-    /// The kind in the type bits of `st_mode`.
-    pub fn of_mode(mode: u32) -> Self {
-        match mode & 0o170_000 {
-            0o040_000 => Self::Dir,
-            0o120_000 => Self::Symlink,
-            0o010_000 => Self::Fifo,
-            0o140_000 => Self::Socket,
-            0o020_000 => Self::Chardev,
-            0o060_000 => Self::Blockdev,
-            _ => Self::File,
-        }
-    }
-
-    fn bits(self) -> u32 {
-        match self {
-            Self::File => 0o100_000,
-            Self::Dir => 0o040_000,
-            Self::Symlink => 0o120_000,
-            Self::Fifo => 0o010_000,
-            Self::Socket => 0o140_000,
-            Self::Chardev => 0o020_000,
-            Self::Blockdev => 0o060_000,
-        }
-    }
-}
-
 /// An entry of a snapshot; people see its path.
 #[derive(Serialize, Clone, Debug)]
 pub struct LsRow {
-    /// Its path, from the snapshot's top.
     #[serde(flatten)]
     pub path: PathField,
-    /// Its kind.
     #[serde(rename = "type")]
     pub kind: EntryKind,
     /// Bytes of a regular file, else 0.
     pub size: u64,
     /// The permission bits, with setuid, setgid and sticky.
     pub mode: u32,
-    /// The owner's number.
     pub uid: u32,
-    /// The group's number.
     pub gid: u32,
-    /// The owner's name, if known.
     pub user: String,
-    /// The group's name, if known.
     pub group: String,
     /// When the content changed last.
     pub mtime: Stamp,
-    /// The target of a symbolic link.
     #[serde(flatten)]
     pub target: TargetField,
 }
@@ -165,7 +123,7 @@ impl Answer for LongLsRow {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let row = &self.0;
         let named = |name: &str, number: u32| if name.is_empty() { number.to_string() } else { human::text(name) };
-        let (mode, time) = (human::mode(row.kind.bits() | row.mode), human::time(row.mtime.0));
+        let (mode, time) = (human::mode(row.kind as u32 | row.mode), human::time(row.mtime.0));
         let (user, group) = (named(&row.user, row.uid), named(&row.group, row.gid));
         write!(out, "{mode} {user:<8} {group:<8} {:>12} {time} {}", row.size, row.path.human())?;
         match &row.target.0 {
@@ -178,12 +136,9 @@ impl Answer for LongLsRow {
 /// A result of `find`.
 #[derive(Serialize, Clone, Debug)]
 pub struct FindRow {
-    /// The snapshot it is in.
-    pub snapshot: Hex<SnapshotId>,
-    /// The client that signed the snapshot.
+    pub snapshot: SnapshotId,
     #[serde(flatten)]
     pub signer: SignerField,
-    /// The entry.
     #[serde(flatten)]
     pub entry: LsRow,
 }
@@ -214,14 +169,10 @@ pub enum Change {
 /// A difference between two snapshots.
 #[derive(Serialize, Clone, Debug)]
 pub struct DiffRow {
-    /// How the entry differs.
     pub change: Change,
-    /// Its path, from the snapshot's top.
     #[serde(flatten)]
     pub path: PathField,
-    /// Its size in the earlier snapshot.
     pub size_before: Option<u64>,
-    /// Its size in the later snapshot.
     pub size_after: Option<u64>,
 }
 
@@ -241,36 +192,11 @@ impl Answer for DiffRow {
 /// A key slot of a repository.
 #[derive(Serialize, Clone, Debug)]
 pub struct KeyRow {
-    /// Its slot's id.
-    pub slot: Hex<SlotId>,
-    /// Its kind.
-    pub kind: KeyKind,
-    /// When it was made.
+    pub slot: SlotId,
+    pub kind: SlotKind,
     pub created: Stamp,
     /// Whether it opened the repository this time.
     pub current: bool,
-}
-
-/// The kind of a key slot.
-#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
-#[serde(rename_all = "snake_case")]
-pub enum KeyKind {
-    /// A passphrase.
-    Passphrase,
-    /// A recovery code.
-    RecoveryCode,
-    /// A key file.
-    KeyFile,
-}
-
-impl KeyKind {
-    fn human(self) -> &'static str {
-        match self {
-            Self::Passphrase => "passphrase",
-            Self::RecoveryCode => "recovery code",
-            Self::KeyFile => "key file",
-        }
-    }
 }
 
 impl List for KeyRow {
@@ -278,7 +204,7 @@ impl List for KeyRow {
         let mut table = Table::new(&["Slot", "Kind", "Created", ""]);
         for row in rows {
             let current = if row.current { "in use" } else { "" };
-            table.row(vec![row.slot.short(), row.kind.human().into(), human::time(row.created.0), current.into()]);
+            table.row(vec![row.slot.short(), row.kind.to_string(), human::time(row.created.0), current.into()]);
         }
         table.write(out)
     }

@@ -1,25 +1,25 @@
-//! Status: the result of `status`. Field names are stable (`docs/cli.md`).
+//! Status: the result of `status`. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
+use copal_engine::client::Role;
 use copal_engine::id::{ClientId, OwnerFingerprint, SnapshotId, SourceId};
+use copal_engine::receipt::IngestBy;
 use serde::Serialize;
 
 use super::Answer;
-use super::clients::RoleField;
-use super::field::{Hex, PathsField, Stamp};
+use super::field::{PathsField, Stamp};
 use super::guard::Guarded;
 use super::human::{self, Table, things};
-use super::summary::Decider;
 use super::upkeep::REPEATED;
 
 /// The result of `status`.
 #[derive(Serialize, Clone, Debug)]
 pub struct StatusReport {
     /// The party that decides about manifests; `None` if the descriptor is lost.
-    pub ingest: Option<Decider>,
+    pub ingest: Option<IngestBy>,
     /// The owner's fingerprint, for a service to pin; `None` if the descriptor is lost.
-    pub owner: Option<Hex<OwnerFingerprint>>,
+    pub owner: Option<OwnerFingerprint>,
     /// The number of the newest root.
     pub root: u64,
     /// Manifests that are not decided yet.
@@ -44,11 +44,8 @@ pub struct StatusReport {
 /// A manifest without an answer.
 #[derive(Serialize, Clone, Debug)]
 pub struct WaitingField {
-    /// The client.
-    pub client: Hex<ClientId>,
-    /// The client's name, if known.
+    pub client: ClientId,
     pub name: Option<String>,
-    /// Its number.
     pub manifest: u64,
     /// When it was stored.
     pub since: Stamp,
@@ -59,48 +56,34 @@ pub struct WaitingField {
 /// A manifest that was rejected.
 #[derive(Serialize, Clone, Debug)]
 pub struct RejectedField {
-    /// The client.
-    pub client: Hex<ClientId>,
-    /// The client's name, if known.
+    pub client: ClientId,
     pub name: Option<String>,
-    /// Its number.
     pub manifest: u64,
-    /// When it was rejected.
     pub time: Stamp,
-    /// Why.
     pub reasons: Vec<String>,
 }
 
 /// The newest snapshot of a series.
 #[derive(Serialize, Clone, Debug)]
 pub struct SeriesField {
-    /// The machine that it is from, if known.
     pub host: Option<String>,
-    /// The label of the series.
     pub label: Option<String>,
     /// The paths that were backed up; empty if unknown.
     #[serde(flatten)]
     pub paths: PathsField,
     /// The id of the series' source, which is readable without keys.
-    pub source: Hex<SourceId>,
-    /// The client that signed it.
-    pub client: Hex<ClientId>,
-    /// The client's name, if known.
+    pub source: SourceId,
+    pub client: ClientId,
     pub client_name: Option<String>,
-    /// The client's role, if known.
-    pub role: Option<RoleField>,
-    /// The snapshot.
-    pub snapshot: Hex<SnapshotId>,
-    /// When it was made.
+    pub role: Option<Role>,
+    pub snapshot: SnapshotId,
     pub time: Stamp,
-    /// When it was accepted.
     pub accepted: Stamp,
 }
 
 /// The newest report of a job.
 #[derive(Serialize, Clone, Debug)]
 pub struct JobField {
-    /// When it was written.
     pub time: Stamp,
     /// Its name in the repository.
     pub report: String,
@@ -136,7 +119,7 @@ impl Answer for StatusReport {
             writeln!(out, "manifest {number} of {who} was rejected at {}: {why}", human::time(rejected.time.0))?;
         }
         if self.waiting.is_empty() && self.rejected.is_empty() {
-            writeln!(out, "everything that was uploaded is accepted")?;
+            writeln!(out, "all uploads are accepted")?;
         }
         self.guarded.human(out)?;
         if let Some(waiting) = self.changes_waiting.filter(|waiting| *waiting > 0) {
@@ -150,7 +133,7 @@ impl Answer for StatusReport {
         }
         if self.chunks_repeated > 0 {
             let repeated = things(self.chunks_repeated, "chunk", "chunks");
-            writeln!(out, "that prune met {repeated} stored again in packs that nobody has proven: {REPEATED}")?;
+            writeln!(out, "that prune met {repeated} stored again in unproven packs: {REPEATED}")?;
         }
         Ok(())
     }
@@ -160,11 +143,11 @@ impl SeriesField {
     /// The client as text for people.
     fn who(&self) -> String {
         let name = self.client_name.as_deref().map_or_else(|| self.client.short(), human::text);
-        self.role.map_or_else(|| name.clone(), |role| format!("{name} ({})", role.human()))
+        self.role.map_or_else(|| name.clone(), |role| format!("{name} ({})", role))
     }
 }
 
-fn who(client: Hex<ClientId>, name: &Option<String>) -> String {
+fn who(client: ClientId, name: &Option<String>) -> String {
     match name {
         Some(name) => format!("client {} ({})", client.short(), human::text(name)),
         None => format!("client {}", client.short()),

@@ -1,7 +1,9 @@
-//! Summary: the results of backup, restore, check and stats. Field names are stable (`docs/cli.md`).
+//! Summary: the results of backup, restore, check and stats. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
+use copal_client::restore::Tally;
+use copal_client::verify::{self, DamageKind};
 use copal_engine::id::SnapshotId;
 use copal_engine::receipt::IngestBy;
 use serde::Serialize;
@@ -9,23 +11,22 @@ use serde::Serialize;
 use super::Answer;
 use super::advice::is_index;
 use super::clients::SignerField;
-use super::field::{Hex, PathField, PathsField};
+use super::field::{PathField, PathsField};
 use super::human::{self, things};
 
 /// The result of a backup.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct BackupSummary {
     /// The new snapshot; `None` after a dry run, or if nothing changed with `--skip-if-unchanged`.
-    pub snapshot_id: Option<Hex<SnapshotId>>,
+    pub snapshot_id: Option<SnapshotId>,
     /// The parent snapshot (basis) that the backup compared with.
-    pub basis_id: Option<Hex<SnapshotId>>,
+    pub basis_id: Option<SnapshotId>,
     /// Files that the parent snapshot does not have.
     pub files_new: u64,
     /// Files that differ from the parent snapshot.
     pub files_changed: u64,
     /// Files that are as in the parent snapshot.
     pub files_unmodified: u64,
-    /// Directories.
     pub dirs: u64,
     /// Links, devices and pipes.
     pub others: u64,
@@ -39,31 +40,11 @@ pub struct BackupSummary {
     pub bytes_new: u64,
     /// Bytes written to the repository.
     pub bytes_stored: u64,
-    /// How long it took.
     pub seconds: f64,
     /// Whether nothing was written because `--dry-run` was given.
     pub dry_run: bool,
     /// The party that accepted the snapshot; `None` if it is not accepted yet.
-    pub accepted_by: Option<Decider>,
-}
-
-/// The party that decides about manifests.
-#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum Decider {
-    /// The client itself.
-    Client,
-    /// The service beside the store.
-    Service,
-}
-
-impl From<IngestBy> for Decider {
-    fn from(by: IngestBy) -> Self {
-        match by {
-            IngestBy::Client => Self::Client,
-            IngestBy::Service => Self::Service,
-        }
-    }
+    pub accepted_by: Option<IngestBy>,
 }
 
 impl Answer for BackupSummary {
@@ -87,8 +68,8 @@ impl Answer for BackupSummary {
             writeln!(out, "{} while being read", things(self.changing, "file changed", "files changed"))?;
         }
         match (&self.snapshot_id, self.accepted_by) {
-            (Some(id), Some(Decider::Client)) => writeln!(out, "snapshot {} saved", id.short()),
-            (Some(id), Some(Decider::Service)) => {
+            (Some(id), Some(IngestBy::Client)) => writeln!(out, "snapshot {} saved", id.short()),
+            (Some(id), Some(IngestBy::Service)) => {
                 writeln!(out, "snapshot {} saved, verified by the service", id.short())
             }
             (Some(id), None) => writeln!(out, "snapshot {} uploaded; the service has not verified it yet", id.short()),
@@ -100,37 +81,17 @@ impl Answer for BackupSummary {
 /// The result of a restore.
 #[derive(Serialize, Clone, Debug)]
 pub struct RestoreSummary {
-    /// The snapshot.
-    pub snapshot_id: Hex<SnapshotId>,
-    /// The machine that it is from.
+    pub snapshot_id: SnapshotId,
     pub host: String,
-    /// The client that signed it.
     #[serde(flatten)]
     pub signer: SignerField,
     /// The target directory, as field `path`.
     #[serde(flatten)]
     pub target: PathField,
-    /// Files written.
-    pub files_restored: u64,
-    /// Files that were right already.
-    pub files_unchanged: u64,
-    /// Files that were left as they were, because of `--overwrite`.
-    pub files_skipped: u64,
-    /// Directories.
-    pub dirs: u64,
-    /// Links, devices and pipes.
-    pub others: u64,
-    /// Entries deleted because the snapshot does not have them.
-    pub deleted: u64,
-    /// Entries that were not written, or not completely.
-    pub errors: u64,
+    #[serde(flatten)]
+    pub tally: Tally,
     /// Devices, set-user-id and set-group-id, and system attributes left out on purpose.
     pub left_out: u64,
-    /// Bytes written.
-    pub bytes_written: u64,
-    /// Files read again and compared.
-    pub files_verified: u64,
-    /// How long it took.
     pub seconds: f64,
     /// Whether nothing was written because `--dry-run` was given.
     pub dry_run: bool,
@@ -142,22 +103,22 @@ impl Answer for RestoreSummary {
         writeln!(
             out,
             "{} {verb} to {} ({} already right), {}, {} in {}",
-            things(self.files_restored, "file", "files"),
+            things(self.tally.files_restored, "file", "files"),
             self.target.human(),
-            human::count(self.files_unchanged),
-            things(self.dirs, "directory", "directories"),
-            human::size(self.bytes_written),
+            human::count(self.tally.files_unchanged),
+            things(self.tally.dirs, "directory", "directories"),
+            human::size(self.tally.bytes_written),
             human::duration(self.seconds),
         )?;
-        if self.files_skipped > 0 {
-            writeln!(out, "{}", things(self.files_skipped, "file left as it was", "files left as they were"))?;
+        if self.tally.files_skipped > 0 {
+            writeln!(out, "{}", things(self.tally.files_skipped, "file left as it was", "files left as they were"))?;
         }
-        if self.deleted > 0 {
+        if self.tally.deleted > 0 {
             let verb = if self.dry_run { "would be deleted" } else { "deleted" };
-            writeln!(out, "{} {verb}", things(self.deleted, "entry", "entries"))?;
+            writeln!(out, "{} {verb}", things(self.tally.deleted, "entry", "entries"))?;
         }
-        if self.files_verified > 0 {
-            writeln!(out, "{} read again and compared", things(self.files_verified, "file", "files"))?;
+        if self.tally.files_verified > 0 {
+            writeln!(out, "{} read again and compared", things(self.tally.files_verified, "file", "files"))?;
         }
         Ok(())
     }
@@ -168,27 +129,23 @@ impl Answer for RestoreSummary {
 pub struct CheckReport {
     /// Whether nothing is damaged.
     pub ok: bool,
-    /// All damage.
     pub errors: Vec<Damage>,
     /// Packs read whole.
     pub packs_read: u64,
-    /// Bytes read.
     pub bytes_read: u64,
-    /// How long it took.
     pub seconds: f64,
 }
 
 /// Damage to one object.
 #[derive(Serialize, Clone, Debug)]
 pub struct Damage {
-    /// The kind of damage.
     pub kind: DamageKind,
     /// The object's name, or the id of a chunk or page.
     pub object: String,
     /// The damage, in words.
     pub why: String,
     /// Snapshots that need it.
-    pub snapshots: Vec<Hex<SnapshotId>>,
+    pub snapshots: Vec<SnapshotId>,
     /// Entries that need it, as far as the available keys show.
     #[serde(flatten)]
     pub paths: PathsField,
@@ -196,34 +153,27 @@ pub struct Damage {
     pub more_paths: u64,
 }
 
-/// The kind of damage to an object.
-#[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[serde(rename_all = "snake_case")]
-pub enum DamageKind {
-    /// It is not there.
-    Missing,
-    /// It has other bytes than were written.
-    Damaged,
-    /// It is not what its writer claims: a signature, seal or id does not fit.
-    Forged,
-    /// It refers to something that the repository does not have.
-    Unresolved,
-    /// Its bytes are known to be gone; a backup of a source that has them heals it.
-    Lost,
-    /// It is damaged, but nothing current needs it.
-    Stale,
+impl From<verify::Damage> for Damage {
+    fn from(damage: verify::Damage) -> Self {
+        Self {
+            kind: damage.kind,
+            object: damage.object,
+            why: damage.why,
+            snapshots: damage.snapshots,
+            paths: PathsField::of(&damage.paths),
+            more_paths: damage.more_paths,
+        }
+    }
 }
 
-impl DamageKind {
-    fn human(self) -> &'static str {
-        match self {
-            Self::Missing => "missing",
-            Self::Damaged => "damaged",
-            Self::Forged => "not what its writer claims",
-            Self::Unresolved => "refers to what is not there",
-            Self::Lost => "lost",
-            Self::Stale => "damaged, but no longer needed",
-        }
+fn words(kind: DamageKind) -> &'static str {
+    match kind {
+        DamageKind::Missing => "missing",
+        DamageKind::Damaged => "damaged",
+        DamageKind::Forged => "forged: its content is not what its writer claims",
+        DamageKind::Unresolved => "refers to missing data",
+        DamageKind::Lost => "lost",
+        DamageKind::Stale => "damaged, but no longer needed",
     }
 }
 
@@ -231,8 +181,8 @@ impl Answer for CheckReport {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for damage in &self.errors {
             let (object, why) = (human::text(&damage.object), human::text(&damage.why));
-            writeln!(out, "{object}: {} ({why})", damage.kind.human())?;
-            let snapshots: Vec<String> = damage.snapshots.iter().map(Hex::short).collect();
+            writeln!(out, "{object}: {} ({why})", words(damage.kind))?;
+            let snapshots: Vec<String> = damage.snapshots.iter().map(SnapshotId::short).collect();
             if !snapshots.is_empty() {
                 writeln!(out, "  in snapshots {}", snapshots.join(", "))?;
             }
@@ -262,14 +212,16 @@ impl CheckReport {
     fn remedy(&self) -> &'static str {
         let mut needed = self.errors.iter().filter(|damage| damage.kind != DamageKind::Stale).peekable();
         if needed.peek().is_none() {
-            return "No snapshot needs that: \"copal repair\" writes again what can be, and prune removes what is out of use.";
+            return "No snapshot needs these objects: \"copal repair\" restores lost copies, and prune removes the rest.";
         }
         // A damaged index may make other objects look damaged too.
         match needed.any(|damage| is_index(&damage.object)) {
             true => {
                 "Run \"copal rebuild-index\" while nobody else writes to the repository, then \"copal check --full\"."
             }
-            false => "Back up the sources again: what they still have heals. Then run \"copal repair\".",
+            false => {
+                "Back up the sources again: that replaces lost data that they still have. Then run \"copal repair\"."
+            }
         }
     }
 }
@@ -277,15 +229,12 @@ impl CheckReport {
 /// The result of `stats`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Stats {
-    /// Kept snapshots.
     pub snapshots: u64,
     /// Bytes of all files of all snapshots.
     pub logical_bytes: u64,
     /// Bytes of all objects.
     pub stored_bytes: u64,
-    /// Packs.
     pub packs: u64,
-    /// Chunks.
     pub chunks: u64,
     /// Stored bytes that no snapshot needs.
     pub dead_bytes: u64,
@@ -327,6 +276,6 @@ mod tests {
         assert!(told(&[(missing, "packs/00/ab"), (stale, "index/ab")]).contains("Back up the sources again"));
         assert!(told(&[(damaged, "packs/00/ab"), (damaged, "index/ab")]).contains("copal rebuild-index"));
         assert!(told(&[(missing, "state/ab")]).contains("copal rebuild-index"));
-        assert!(told(&[(stale, "roots/1"), (stale, "keys/ab/a")]).contains("No snapshot needs that"));
+        assert!(told(&[(stale, "roots/1"), (stale, "keys/ab/a")]).contains("No snapshot needs these"));
     }
 }

@@ -1,32 +1,30 @@
-//! Upkeep: the results of commands that maintain a repository. Field names are stable (`docs/cli.md`).
+//! Upkeep: the results of commands that maintain a repository. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
 use copal_engine::id::SnapshotId;
+use copal_engine::receipt::IngestBy;
 use serde::Serialize;
 
 use super::Answer;
 use super::clients::SignerField;
-use super::field::{Hex, PathField, PathsField, Stamp};
+use super::field::{PathField, PathsField, Stamp};
 use super::guard::Guarded;
 use super::human::{self, Table, things};
-use super::summary::Decider;
 
 /// The result of `forget`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ForgetReport {
     /// The snapshots that were considered.
     pub snapshots: Vec<ForgetRow>,
-    /// How many are kept.
     pub kept: u64,
-    /// How many are forgotten.
     pub forgotten: u64,
     /// Bytes that only forgotten snapshots need, if computed.
     pub freeable_bytes: Option<u64>,
     /// When prune may free them.
     pub freeable_from: Option<Stamp>,
     /// The party that prunes: the user if the command reaches the store itself, else the service.
-    pub pruned_by: Decider,
+    pub pruned_by: IngestBy,
     /// Forgotten snapshots that the policy's guard keeps for now.
     #[serde(flatten)]
     pub guarded: Guarded,
@@ -37,23 +35,15 @@ pub struct ForgetReport {
 /// The decision about one snapshot.
 #[derive(Serialize, Clone, Debug)]
 pub struct ForgetRow {
-    /// Its id.
-    pub id: Hex<SnapshotId>,
-    /// When it was made.
+    pub id: SnapshotId,
     pub time: Stamp,
-    /// The machine that it is from.
     pub host: String,
-    /// The client that signed it.
     #[serde(flatten)]
     pub signer: SignerField,
-    /// What was backed up.
     #[serde(flatten)]
     pub paths: PathsField,
-    /// Its tags.
     pub tags: Vec<String>,
-    /// The label of its series.
     pub label: String,
-    /// Whether it is kept.
     pub keep: bool,
     /// Why it is kept, one for each rule.
     pub reasons: Vec<String>,
@@ -83,7 +73,7 @@ impl Answer for ForgetReport {
             (Some(0), _) => {
                 writeln!(out, "Nothing becomes free now: other snapshots need the same data, or data beside it.")
             }
-            (Some(bytes), Some(from)) if self.pruned_by == Decider::Service => {
+            (Some(bytes), Some(from)) if self.pruned_by == IngestBy::Service => {
                 let (bytes, from) = (human::size(bytes), human::time(from.0));
                 writeln!(out, "About {bytes} becomes free, from {from} on, when the service prunes.")
             }
@@ -103,13 +93,10 @@ impl Answer for ForgetReport {
 pub struct PruneReport {
     /// Index entries that nothing needs any more, flagged in this run.
     pub entries_flagged: u64,
-    /// Entries of the index removed.
     pub entries_removed: u64,
-    /// Packs deleted.
     pub packs_deleted: u64,
     /// Packs whose live blocks were copied.
     pub packs_rewritten: u64,
-    /// Bytes deleted.
     pub bytes_freed: u64,
     /// Bytes copied.
     pub bytes_rewritten: u64,
@@ -127,7 +114,6 @@ pub struct PruneReport {
     pub snapshots_stay: u64,
     /// Chunks and pages that unproven packs repeat.
     pub chunks_repeated: u64,
-    /// How long it took.
     pub seconds: f64,
     /// Whether nothing was changed because `--dry-run` was given.
     pub dry_run: bool,
@@ -138,8 +124,8 @@ impl Answer for PruneReport {
         let (freed, written) = (human::size(self.bytes_freed), human::size(self.bytes_rewritten));
         let packs = things(self.packs_deleted, "pack", "packs");
         match self.dry_run {
-            true => writeln!(out, "{freed} would be freed by deleting {packs}, {written} written anew (dry run)")?,
-            false => writeln!(out, "{freed} freed, {packs} deleted, {written} written anew")?,
+            true => writeln!(out, "{freed} would be freed by deleting {packs}, {written} rewritten (dry run)")?,
+            false => writeln!(out, "{freed} freed, {packs} deleted, {written} rewritten")?,
         }
         if self.bytes_pending > 0 {
             let pending = human::size(self.bytes_pending);
@@ -155,21 +141,24 @@ impl Answer for PruneReport {
         }
         if self.chunks_repeated > 0 {
             let repeated = things(self.chunks_repeated, "chunk", "chunks");
-            writeln!(out, "{repeated} stored again in packs that nobody has proven: {REPEATED}")?;
+            writeln!(out, "{repeated} stored again in unproven packs: {REPEATED}")?;
         }
         if self.bytes_dead > 0 {
             let dead = human::size(self.bytes_dead);
-            writeln!(out, "{dead} not needed stay in packs of which most is needed, until less of them is.")?;
+            writeln!(
+                out,
+                "{dead} of dead data stay in packs that are mostly live: prune rewrites a pack once enough of it is dead."
+            )?;
         }
         if self.bytes_trapped > 0 {
             let trapped = human::size(self.bytes_trapped);
-            writeln!(out, "{trapped} not needed stay in blocks with data that is needed.")?;
+            writeln!(out, "{trapped} of dead data stay in blocks that also hold live data.")?;
         }
         if self.chunks_wanted > 0 {
             let wanted = human::things(self.chunks_wanted, "chunk", "chunks");
             writeln!(
                 out,
-                "Backups of sources that still have it write {wanted} of that data again: later prunes free the old."
+                "The next backups upload {wanted} of that live data again; a later prune then frees the blocks."
             )?;
         }
         Ok(())
@@ -177,15 +166,14 @@ impl Answer for PruneReport {
 }
 
 /// The advice about chunks that unproven packs repeat.
-pub(super) const REPEATED: &str = "\"copal check --full\" proves what is sound and names the packs that lie.";
+pub(super) const REPEATED: &str = "\"copal check --full\" proves the sound packs and names the forged ones.";
 
 /// The result of `tag`, `pin`, `unpin` or `undelete`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ChangeSummary {
     /// The change's number; none if there was nothing to change.
     pub change: Option<u64>,
-    /// The snapshots it is about.
-    pub snapshots: Vec<Hex<SnapshotId>>,
+    pub snapshots: Vec<SnapshotId>,
 }
 
 impl Answer for ChangeSummary {
@@ -200,9 +188,7 @@ impl Answer for ChangeSummary {
 /// The result of `ingest`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct IngestReport {
-    /// Manifests accepted.
     pub accepted: u64,
-    /// Manifests rejected.
     pub rejected: u64,
     /// Manifests that wait for one before them.
     pub waiting: u64,
@@ -220,9 +206,7 @@ impl Answer for IngestReport {
 /// The result of `compact`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct CompactReport {
-    /// Index segments before.
     pub segments_before: u64,
-    /// Index segments after.
     pub segments_after: u64,
     /// The number of the newest root.
     pub root: u64,
@@ -246,7 +230,7 @@ pub struct RepairReport {
     /// Chunks and pages that are still lost.
     pub lost: u64,
     /// Snapshots that cannot be restored completely.
-    pub snapshots: Vec<Hex<SnapshotId>>,
+    pub snapshots: Vec<SnapshotId>,
     /// The first entries that cannot be restored.
     #[serde(flatten)]
     pub paths: PathsField,
@@ -270,7 +254,7 @@ impl Answer for RepairReport {
         }
         let healed = things(self.healed, "chunk or page", "chunks and pages");
         writeln!(out, "{healed} healed, {} still lost", human::count(self.lost))?;
-        let snapshots: Vec<String> = self.snapshots.iter().map(Hex::short).collect();
+        let snapshots: Vec<String> = self.snapshots.iter().map(SnapshotId::short).collect();
         if !snapshots.is_empty() {
             writeln!(out, "not whole: snapshots {}", snapshots.join(", "))?;
         }
@@ -283,11 +267,8 @@ impl Answer for RepairReport {
 pub struct RebuildReport {
     /// The number of the root that was written.
     pub root: u64,
-    /// Packs that were read.
     pub packs: u64,
-    /// Entries of the index.
     pub entries: u64,
-    /// Snapshots that were found.
     pub snapshots: u64,
     /// Chunks and pages that a snapshot needs and no pack holds.
     pub lost: u64,
@@ -307,10 +288,8 @@ impl Answer for RebuildReport {
 /// The result of `cache clean`.
 #[derive(Serialize, Clone, Debug)]
 pub struct CacheSummary {
-    /// The cache's directory.
     #[serde(flatten)]
     pub directory: PathField,
-    /// Bytes deleted.
     pub bytes_freed: u64,
 }
 
@@ -323,7 +302,6 @@ impl Answer for CacheSummary {
 /// The result of `version`.
 #[derive(Serialize, Clone, Debug)]
 pub struct VersionSummary {
-    /// The program's version.
     pub version: &'static str,
     /// The version of the format it writes and reads.
     pub format: u64,

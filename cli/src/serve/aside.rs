@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
-use crate::wait::wait;
+use copal_client::wait::wait;
 
 /// A store whose calls run on tokio's blocking threads.
 pub(super) struct Aside {

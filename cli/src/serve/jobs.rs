@@ -8,6 +8,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use copal_client::wait::wait;
 use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
 use copal_engine::receipt::IngestBy;
 use copal_service::budget::Budget;
@@ -27,7 +28,6 @@ use super::singly::Care;
 use super::watch::Watch;
 use super::work::{Indexes, Work};
 use crate::args::serve::Serve;
-use crate::wait::wait;
 
 /// The threads that run jobs.
 pub(super) struct Jobs {
@@ -190,18 +190,18 @@ impl Work {
     }
 
     fn look(&self, packs: BTreeSet<PackId>) {
-        let _ = self.run("look", "", Indexes::Whole, |host, _, _| {
+        let done = self.run("look", "", Indexes::Whole, |host, _, _| {
             let findings = wait(check::look(host, &packs))?;
             if findings > 0 {
                 (self.note)(&JobNote::Damage { findings });
             }
             Ok(())
         });
+        let _ = self.noted("look", done);
     }
 
     fn upkeep(&self, job: Upkeep, budget: &Budget) {
-        // `run` has reported a failure; the job runs again when it is due.
-        let _ = match job {
+        let done = match job {
             Upkeep::Expire => self.run(job.name(), "", Indexes::Pieces, |host, _, metrics| {
                 metrics.expired(&wait(expire_until(host, IngestBy::Service, budget))?);
                 Ok(())
@@ -235,6 +235,8 @@ impl Work {
                 Ok(())
             }),
         };
+        // The job runs again when it is due.
+        let _ = self.noted(job.name(), done);
     }
 }
 

@@ -11,6 +11,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
 use axum_server::{Handle, Server};
+use copal_client::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 use copal_service::metrics::REFUSED;
 use hyper_util::rt::TokioTimer;
 use tokio::signal::unix::{SignalKind, signal};
@@ -23,7 +24,6 @@ use super::page::Page;
 use super::tls::Tls;
 use super::{JobNote, ServeError};
 use crate::args::serve::Serve;
-use crate::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 
 /// The addresses that are served.
 #[derive(Clone, Debug, PartialEq, Eq)]

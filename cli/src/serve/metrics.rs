@@ -12,7 +12,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use crate::clock;
+use copal_client::clock;
 
 /// Counters and gauges by name.
 pub(super) struct Metrics {

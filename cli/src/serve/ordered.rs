@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::StatusCode;
+use copal_client::wait::wait;
 use copal_engine::layout;
 use copal_engine::receipt::{IngestBy, Outcome};
 use copal_engine::repository::Descriptor;
@@ -21,7 +22,6 @@ use serde_json::{Value, json};
 
 use super::watch::Stopped;
 use super::work::{Indexes, Work};
-use crate::wait::wait;
 
 /// Runs ordered jobs.
 pub(super) struct Ordered {
@@ -55,7 +55,7 @@ fn run(work: &Work, order: &JobOrder) -> Result<Value, Problem> {
         JobOrder::Check { .. } => ("check", Indexes::Whole),
     };
     let mut answer = Value::Null;
-    let done = work.run_silently(job, "", indexes, |host, descriptor, _| {
+    let done = work.run(job, "", indexes, |host, descriptor, _| {
         answer = match order {
             JobOrder::Ingest {} => json!(ingested(host, IngestBy::Service)?),
             JobOrder::Prune { grace, repack_most, dry_run } => {

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use copal_engine::id::OwnerFingerprint;
 
-use crate::places::{PlaceError, create_private_dir, write_private};
+use copal_client::places::{PlaceError, create_private_dir, write_private};
 
 /// The owner that was seen first. If there is none, remembers `seen`.
 pub(super) fn remembered(path: &Path, seen: OwnerFingerprint) -> io::Result<OwnerFingerprint> {

@@ -10,10 +10,10 @@ use copal_store::retry::{self, Backoff};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Key, StoreError};
 
-use crate::location::Location;
-use crate::places::note_proof;
-use crate::site::Means;
-use crate::wait::wait;
+use copal_client::location::Location;
+use copal_client::places::note_proof;
+use copal_client::site::Means;
+use copal_client::wait::wait;
 
 /// A bucket that clients use directly, through presigned addresses.
 pub(super) struct Bucket {

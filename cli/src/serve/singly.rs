@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use copal_client::wait::wait;
 use copal_engine::id::ClientId;
 use copal_engine::receipt::{IngestBy, Outcome};
 use copal_service::clients;
@@ -14,7 +15,6 @@ use copal_service::view::{self, Parts};
 use super::note::JobNote;
 use super::watch::Stopped;
 use super::work::{Indexes, Work};
-use crate::wait::wait;
 
 /// Which clients ingest takes separately or skips.
 #[derive(Debug, Default)]
@@ -76,7 +76,7 @@ impl Work {
 
     fn ingest(&self, scope: Scope<'_>) -> Result<(), Stopped> {
         // Clients of a gateway leave ingest to this process, even if clients with direct access ingest themselves.
-        self.run("ingest", &named(scope), Indexes::Pieces, |host, _, metrics| {
+        let done = self.run("ingest", &named(scope), Indexes::Pieces, |host, _, metrics| {
             let done = wait(ingest::work(host, IngestBy::Service, scope, &|_| false))?;
             metrics.decided(&done.receipts, done.refused.len());
             for receipt in done.receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected) {
@@ -85,19 +85,21 @@ impl Work {
                 (self.note)(&JobNote::Rejected { client: receipt.client, number: receipt.number, why });
             }
             Ok(())
-        })
+        });
+        self.noted("ingest", done)
     }
 
     /// The clients with undecided manifests. Reports a failure and returns none.
     fn undecided(&self) -> Vec<ClientId> {
         let mut undecided = Vec::new();
-        let _ = self.run("ingest", "", Indexes::Pieces, |host, _, _| {
+        let done = self.run("ingest", "", Indexes::Pieces, |host, _, _| {
             undecided = wait(async {
                 let heads = view::read_parts(host.store, &Parts::HEADS).await?.state.heads;
                 clients::below_behind(host.store, "manifests/", &heads).await
             })?;
             Ok(())
         });
+        let _ = self.noted("ingest", done);
         undecided
     }
 }

@@ -4,12 +4,12 @@ use std::io;
 use std::time::Duration;
 
 use axum::Router;
+use copal_client::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 
 use super::ServeError;
-use crate::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 
 /// Serves until standard input ends.
 pub(super) fn serve(router: Router) -> Result<(), ServeError> {

@@ -8,10 +8,10 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
-use crate::clock;
-use crate::location::Location;
-use crate::site::{Means, Site, SiteError};
-use crate::wait::wait;
+use copal_client::clock;
+use copal_client::location::Location;
+use copal_client::site::{Means, Site, SiteError};
+use copal_client::wait::wait;
 
 /// A store that its first object creates.
 pub(super) struct Unmade {

@@ -3,6 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use copal_client::entropy::SystemEntropy;
+use copal_client::site::of_a_run;
+use copal_client::wait::wait;
 use copal_engine::id::OwnerFingerprint;
 use copal_engine::repository::Descriptor;
 use copal_service::error::JobError;
@@ -15,9 +18,6 @@ use copal_store::Store;
 use super::metrics::Metrics;
 use super::note::JobNote;
 use super::watch::{Stopped, Watch};
-use crate::entropy::SystemEntropy;
-use crate::site::of_a_run;
-use crate::wait::wait;
 
 /// The store that jobs work on, and what watches, counts and reports them.
 #[derive(Clone)]
@@ -46,24 +46,14 @@ impl Work {
         Some(what)
     }
 
+    /// Reports the failure of a job.
+    pub(super) fn noted(&self, job: &'static str, done: Result<(), Stopped>) -> Result<(), Stopped> {
+        done.inspect_err(|stopped| (self.note)(&JobNote::Failed { job, why: stopped.to_string() }))
+    }
+
     /// Runs a job with the repository as its descriptor says now. `what` names the work, for [`Watch`]. Does nothing
     /// without a repository.
     pub(super) fn run(
-        &self,
-        job: &'static str,
-        what: &str,
-        indexes: Indexes,
-        act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
-    ) -> Result<(), Stopped> {
-        let done = self.run_silently(job, what, indexes, act);
-        if let Err(stopped) = &done {
-            (self.note)(&JobNote::Failed { job, why: stopped.to_string() });
-        }
-        done
-    }
-
-    /// Like [`Self::run`], but the caller reports the failure.
-    pub(super) fn run_silently(
         &self,
         job: &'static str,
         what: &str,

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use copal_cli::location::Location;
-use copal_cli::repository::{self, Init};
-use copal_cli::site::Site;
+use copal_client::location::Location;
+use copal_client::repository::{self, Init};
+use copal_client::site::Site;
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::keys::text::encode_key_file;
@@ -123,7 +123,7 @@ fn an_interrupted_backup_ends_with_a_manifest_for_all_that_is_uploaded() {
     let output = child.wait_with_output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!((output.status.code(), output.status.signal()), (Some(130), None), "{said}");
-    assert!(said.contains("the next run goes on from there"), "{said}");
+    assert!(said.contains("the next run continues from there"), "{said}");
     let covered: BTreeSet<String> = covered(machine).into_iter().map(|(id, _)| id).collect();
     let stored: BTreeSet<String> = machine.names("packs/").iter().map(|name| name[9..].to_owned()).collect();
     assert_eq!(covered, stored, "every pack is named by a manifest");

@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use copal_cli::read::{Extras, holes_of};
-use copal_cli::stat::EntryStat;
+use copal_client::read::{Extras, holes_of};
+use copal_client::stat::EntryStat;
 use rustix::fs::{FileType, XattrFlags, lsetxattr};
 
 /// All that a restore brings back of an entry.

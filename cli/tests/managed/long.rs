@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use copal_cli::location::Location;
-use copal_cli::repository::{self, Init};
-use copal_cli::site::Site;
+use copal_client::location::Location;
+use copal_client::repository::{self, Init};
+use copal_client::site::Site;
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::keys::text::encode_key_file;

@@ -24,7 +24,7 @@ fn what_waits_is_shown_with_its_age_until_it_is_accepted() {
         assert!(shown["waiting"].as_array().unwrap().is_empty(), "{shown}");
         assert_eq!(shown["series"].as_array().unwrap().len(), 1, "{shown}");
     }
-    assert!(owner.ok(&["status"]).contains("everything that was uploaded is accepted"));
+    assert!(owner.ok(&["status"]).contains("all uploads are accepted"));
     assert_eq!(owner.json(&["status"])["series"][0]["host"], "camera");
     // Names are sealed for the owner.
     let own = status(&machine, 0);

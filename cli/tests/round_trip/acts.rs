@@ -5,11 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use copal_cli::args::values::Percent;
-use copal_cli::backup::{self, BackupError, Options, Outcome, Source};
-use copal_cli::repository::{LocalClient, Repository};
-use copal_cli::scan::{Root, Scan, ScanOptions};
-use copal_cli::wait::wait;
+use copal_client::backup::{self, BackupError, Options, Outcome, Source};
+use copal_client::repository::{LocalClient, Repository};
+use copal_client::scan::{Root, Scan, ScanOptions};
+use copal_client::wait::wait;
 use copal_engine::backup::change::Signs;
 use copal_engine::repository::Parameters;
 use copal_service::prune;
@@ -40,7 +39,7 @@ pub(crate) fn usual(source: &Path) -> Options {
     Options {
         user: "root".into(),
         signs: Signs { inode: true, ctime: true, basis_begun: None },
-        rewrite_budget: Percent::ALL,
+        rewrite_budget: 1.0,
         ..Options::plain("golden", &root, 2)
     }
 }

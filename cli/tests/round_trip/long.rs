@@ -6,10 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, SystemTime};
 
-use copal_cli::args::look::Narrow;
-use copal_cli::backup::{BackupError, Options, Outcome};
-use copal_cli::history::History;
-use copal_cli::wait::wait;
+use copal_client::backup::{BackupError, Options, Outcome};
+use copal_client::history::History;
+use copal_client::wait::wait;
 use copal_engine::backup::change::Signs;
 use copal_service::view;
 
@@ -124,10 +123,7 @@ fn manifests(place: &Place) -> usize {
 
 fn listed(place: &Place) -> usize {
     let view = wait(view::read(place.repository.store().as_ref())).unwrap();
-    History::read(&place.repository, &view)
-        .unwrap_or_else(|_| panic!("the snapshots can be listed"))
-        .narrowed(&Narrow::default())
-        .len()
+    History::read(&place.repository, &view).unwrap().kept().count()
 }
 
 const FILE: u64 = 20_000;

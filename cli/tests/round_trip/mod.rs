@@ -13,16 +13,14 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use copal_cli::backup::Outcome;
-use copal_cli::changes;
-use copal_cli::filter::Selection;
-use copal_cli::history::{History, pages};
-use copal_cli::location::Location;
-use copal_cli::materialize::{Overwrite, Powers, TargetOptions};
-use copal_cli::repository::{self, Init, LocalClient, Repository};
-use copal_cli::restore::{Event, Request, Scope, restore};
-use copal_cli::site::Site;
-use copal_cli::wait::wait;
+use copal_client::backup::Outcome;
+use copal_client::changes;
+use copal_client::history::{History, pages};
+use copal_client::location::Location;
+use copal_client::repository::{self, Init, LocalClient, Repository};
+use copal_client::restore::{Event, Request, restore};
+use copal_client::site::Site;
+use copal_client::wait::wait;
 use copal_engine::change::Operation;
 use copal_engine::id::SnapshotId;
 use copal_engine::keys::secret::Secret;
@@ -222,27 +220,9 @@ impl Place {
         let view = wait(view::read(self.repository.store().as_ref())).unwrap();
         let history = History::read(&self.repository, &view).unwrap_or_else(|_| panic!("the snapshots can be listed"));
         let snapshot = history.snapshots.iter().find(|snapshot| snapshot.id == id).expect("it is kept");
-        let request = Request {
-            pages: &pages(&self.repository, &view, snapshot.domain),
-            root: snapshot.root,
-            scope: Scope::whole(),
-            sources: snapshot.sources(),
-            selection: Selection::default(),
-            target: target.path().to_owned(),
-            options: TargetOptions {
-                overwrite: Overwrite::default(),
-                replace_full_directories: false,
-                no_owner: false,
-                no_xattrs: false,
-                powers: Powers::Restored,
-            },
-            cut_mode: 0,
-            numeric_owner: true,
-            deletion: None,
-            verifies: true,
-            is_dry_run: false,
-            threads: 2,
-        };
+        let pages = pages(&self.repository, &view, snapshot.domain);
+        let whole = Request::whole(&pages, snapshot, target.path().to_owned(), 2);
+        let request = Request { numeric_owner: true, verifies: true, ..whole };
         let troubles = Mutex::new(Vec::new());
         let tell = |event: Event<'_>| match event {
             Event::Restored(_) | Event::Deleted(_) => {}

@@ -8,11 +8,12 @@ use crate::kit::{Machine, Run};
 
 fn until(server: &Server, what: &str, is_so: impl Fn(&str, &str) -> bool) -> (String, String) {
     let deadline = Instant::now() + Duration::from_secs(240);
+    let look = || (get(&format!("{}/v1/health", server.url)), get(server.metrics.as_ref().unwrap()));
     loop {
-        let health = get(&format!("{}/v1/health", server.url));
-        let metrics = get(server.metrics.as_ref().unwrap());
+        let (health, metrics) = look();
         if is_so(&health, &metrics) {
-            return (health, metrics);
+            // Of the two answers, the first may be older than what the second tells.
+            return look();
         }
         assert!(Instant::now() < deadline, "{what}: {health} {metrics}");
         std::thread::sleep(Duration::from_millis(100));

@@ -130,10 +130,10 @@ fn jobs_are_for_who_serves() {
     let before = machine.names("packs/");
     let roots = machine.names("roots/");
     let jobs: [(&[&str], _); 4] = [
-        (&["prune", "--grace", "0s"], "nobody prunes"),
-        (&["ingest"], "nobody ingests"),
-        (&["compact"], "nobody compacts"),
-        (&["rebuild-index"], "nobody rebuilds"),
+        (&["prune", "--grace", "0s"], "cannot prune"),
+        (&["ingest"], "cannot ingest"),
+        (&["compact"], "cannot compact"),
+        (&["rebuild-index"], "cannot rebuild"),
     ];
     for (job, why) in jobs {
         let refused = machine.at(&server.url, job);

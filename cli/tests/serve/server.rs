@@ -136,5 +136,5 @@ pub(crate) fn get(url: &str) -> String {
 }
 
 pub(crate) fn now() -> u64 {
-    copal_cli::clock::now().to_unix().0 as u64
+    copal_client::clock::now().to_unix().0 as u64
 }

@@ -1,7 +1,7 @@
 //! A pack that has the hash of its name and does not hold what it says: only the key shows it, and only the key acquits it.
 
-use copal_cli::entropy::SystemEntropy;
-use copal_cli::wait::wait;
+use copal_client::entropy::SystemEntropy;
+use copal_client::wait::wait;
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::index::SegmentWriter;
 use copal_engine::layout::{self, Place};

@@ -96,7 +96,7 @@ fn repair_says_what_is_lost_and_which_backup_brings_it_back() {
     let run = machine.run(&["repair"]);
     assert_eq!(run.code, 4, "{run:?}");
     assert!(run.text().contains("still lost") && run.text().contains("/source/a/file"), "{run:?}");
-    assert!(run.err.contains("on laptop, \"copal backup ") && run.err.contains("source\" brings back"), "{run:?}");
+    assert!(run.err.contains("on laptop, \"copal backup ") && run.err.contains("source\" restores"), "{run:?}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ fn assume(holds: bool) {
     }
 }
 
-/// Where paths end that are left out: the prover knows this function by its name.
+/// Ends a path that is left out. The prover knows this function by its name.
 #[inline(never)]
 fn leave_out() -> ! {
     println!("left out");

@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use crate::time::Time;
-use crate::tree::{Content, Entry, EntryKind};
+use crate::tree::Entry;
 
 /// The result of one statx call on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,28 +55,13 @@ pub fn is_unchanged(basis: &Entry, now: &Look, signs: Signs) -> bool {
 /// The longest tick of a file system's clock (FAT).
 const TICK: Duration = Duration::from_secs(2);
 
-/// Whether the content of the entry `basis` may be referenced again. `is_good` says whether the repository has a copy
-/// of a chunk or page that is neither flagged, wanted nor lost.
-pub fn is_reusable(basis: &Entry, mut is_good: impl FnMut(&crate::id::ChunkId) -> bool) -> bool {
-    match &basis.content {
-        Content::None | Content::Inline(_) => true,
-        Content::Chunks(pieces) => pieces.iter().all(|piece| is_good(&piece.id)),
-        Content::List { root, .. } => is_good(root),
-    }
-}
-
-/// Whether the entry is a file that is not empty.
-pub fn has_content(entry: &Entry) -> bool {
-    entry.kind() == EntryKind::File && entry.size > 0
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
 
     use super::*;
     use crate::path::TreePath;
-    use crate::tree::{Extras, Mode};
+    use crate::tree::{Content, Extras, Mode};
 
     fn file(changed: i64) -> Entry {
         Entry {

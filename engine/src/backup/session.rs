@@ -105,11 +105,6 @@ impl Session {
         self.given.is_named()
     }
 
-    /// Whether this session already took the chunk or page, so that its bytes are not needed again.
-    pub fn has_taken(&self, id: &ChunkId) -> bool {
-        self.seen.contains(id)
-    }
-
     /// Adds a chunk, unless it was added before. `is_known` says whether the repository has a copy to refer to.
     pub fn add_chunk(
         &mut self,

@@ -11,18 +11,20 @@ use crate::keys::cuts::CutKeys;
 /// Cuts content where a domain's secret keys say, so that neither lengths of chunks nor known cut points tell how other
 /// content is cut.
 ///
-/// FastCDC (Xia et al. 2020) finds candidates: a gear hash of the last 64 bytes, skipping what is below the smallest
-/// size, with other odds before and after the average size. Among the candidates a keyed hash chooses: cut points tell
-/// the gear table to whoever collects enough of them ([attacks of 2025](https://blog.ktruong.dev/breaking-cdc)), and
-/// nothing about a keyed hash of other bytes.
+/// As in FastCDC (Xia et al. 2020), a gear hash of the last 64 bytes offers candidates, positions below the smallest
+/// size are skipped, and a cut is likelier from the average size on. Among the candidates a keyed hash chooses. Without
+/// it, somebody who knows enough cut points could compute the gear table
+/// ([attacks of 2025](https://blog.ktruong.dev/breaking-cdc)), and with it all others. They say nothing about a keyed
+/// hash of other bytes.
 #[derive(Clone)]
 pub struct Chunker {
     sizes: ChunkSizes,
     keys: CutKeys,
-    /// A hash is a candidate if so many of its first bits are zero; of a candidate's keyed hash, as many as `strict`
-    /// below the average size, and as many as `loose` from there on.
+    /// Zero bits at the start of a candidate's gear hash.
     candidate: u32,
+    /// Zero bits that the choice needs below the average size.
     strict: u32,
+    /// Zero bits that it needs from the average size on.
     loose: u32,
 }
 
@@ -70,7 +72,7 @@ impl Chunker {
         let bound = 1u64 << (u64::BITS - self.candidate);
         let is_candidate = |hash: u64| hash < bound;
         let mut hash = window[min - WINDOW..min].iter().fold(0, |hash, &byte| next(hash, byte));
-        // Runs of one byte have one hash: its choice is computed once. No candidate has the hash that is first here.
+        // In a run of one byte all hashes are equal: their choice is computed once. `u64::MAX` is no candidate.
         let mut asked = (u64::MAX, 0);
         let mut is_cut = |hash: u64, length: usize| {
             if hash != asked.0 {
@@ -112,7 +114,8 @@ impl core::fmt::Debug for Chunker {
 /// Bytes that the hash at a position depends on. No chunk is smaller, so they are the chunk's own.
 const WINDOW: usize = 64;
 
-/// One position of 2^9 is a candidate: about as many as stored lengths, which are padded to 256 bytes, tell apart.
+/// One position of 2^9 is a candidate. Stored lengths are padded to 256 bytes: so they do not tell candidates apart from
+/// other positions.
 const CANDIDATE: u32 = 9;
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use crate::pack::PackKind;
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 
-/// Where a copy of a chunk or page is stored.
+/// The place of one copy of a chunk or page.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Location {
     /// The pack.

@@ -29,7 +29,7 @@ pub enum Attempt {
 /// Why to ask before trying a slot.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Doubt {
-    /// It asks for more memory than [`UNASKED_KIB`].
+    /// It asks for more memory than `UNASKED_KIB`.
     Memory,
     /// The slots before it have used up the time or the number of attempts that need no question.
     Work,
@@ -84,11 +84,11 @@ fn work(cost: Argon2Params) -> u64 {
 }
 
 /// The most memory of one slot without a question, in KiB: 1 GiB.
-pub const UNASKED_KIB: u32 = 1 << 20;
+pub(crate) const UNASKED_KIB: u32 = 1 << 20;
 /// The most passphrase slots tried without a question.
-pub const UNASKED_SLOTS: usize = 64;
+pub(crate) const UNASKED_SLOTS: usize = 64;
 /// The most work of all slots without a question: 64 times the memory of one slot, about a minute on a small machine.
-pub const UNASKED_WORK: u64 = 64 * UNASKED_KIB as u64;
+pub(crate) const UNASKED_WORK: u64 = 64 * UNASKED_KIB as u64;
 
 #[cfg(test)]
 mod tests {

@@ -65,7 +65,7 @@ pub struct Argon2Params {
 
 impl Argon2Params {
     /// Whether readers accept these parameters: neither too weak, nor so large that they exhaust memory.
-    pub fn is_within_limits(&self) -> bool {
+    pub(crate) fn is_within_limits(&self) -> bool {
         (8 << 10..=4 << 20).contains(&self.m_kib) && (1..=64).contains(&self.t) && (1..=16).contains(&self.p)
     }
 }

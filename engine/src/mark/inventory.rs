@@ -38,7 +38,7 @@ impl<B: AsRef<[u8]>> Inventory<'_, B> {
     }
 
     /// The number of blocks. Numbers of blocks are below it.
-    pub fn block_count(&self) -> usize {
+    pub(crate) fn block_count(&self) -> usize {
         self.blocks.len()
     }
 

@@ -32,7 +32,7 @@ impl<B: AsRef<[u8]>> Graph<'_, B> {
     }
 
     /// Like [`Graph::reach`], from pages given by their numbers.
-    pub fn reach_from(&self, pages: impl IntoIterator<Item = u32>) -> Reach {
+    pub(crate) fn reach_from(&self, pages: impl IntoIterator<Item = u32>) -> Reach {
         let mut reached = Bits::new(self.scratch, self.count() as usize);
         pages.into_iter().for_each(|number| reached.set(number));
         self.follow(reached, Vec::new())

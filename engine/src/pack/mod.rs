@@ -25,7 +25,7 @@ pub enum PackKind {
 
 impl PackKind {
     /// Decodes the kind, as packs, segments and state encode it.
-    pub fn from_byte(byte: u8) -> Option<Self> {
+    pub(crate) fn from_byte(byte: u8) -> Option<Self> {
         match byte {
             0 => Some(PackKind::Data),
             1 => Some(PackKind::Tree),

@@ -27,7 +27,7 @@ impl RunKind {
         [RunKind::Segments, RunKind::Snapshots, RunKind::Heads, RunKind::Packs, RunKind::Doomed, RunKind::OverlayRuns];
 
     /// The kind of this number.
-    pub fn from_code(code: u64) -> Option<Self> {
+    pub(crate) fn from_code(code: u64) -> Option<Self> {
         Self::RECORDS.into_iter().chain([Self::Overlay]).find(|kind| *kind as u64 == code)
     }
 }

@@ -1,6 +1,6 @@
 //! CBOR: writes records field by field in the deterministic encoding (RFC 8949 §4.2.1), and reads no other form.
 //!
-//! Maps have ascending unsigned keys. A reader refuses unknown keys below [`IGNORABLE`] and may ignore others, so that
+//! Maps have ascending unsigned keys. A reader refuses unknown keys below `IGNORABLE` and may ignore others, so that
 //! records can grow (`docs/format.md` §3). minicbor encodes and decodes the items. [`Reader::new`] first refuses what
 //! minicbor would accept: longer heads, indefinite lengths, duplicate or unordered keys, floats, tags.
 
@@ -132,7 +132,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads the head of an array of exactly `count` items.
-    pub fn tuple(&mut self, count: usize) -> Result<(), DecodeError> {
+    pub(crate) fn tuple(&mut self, count: usize) -> Result<(), DecodeError> {
         let error = self.error("an array has the wrong number of items");
         if self.array(count)? == count { Ok(()) } else { Err(error) }
     }
@@ -294,7 +294,7 @@ impl<'a> Fields<'_, 'a> {
 }
 
 /// Map keys from this number on may be ignored.
-pub const IGNORABLE: u64 = 64;
+pub(crate) const IGNORABLE: u64 = 64;
 
 /// Checks the form of the item at `at`; returns its end.
 fn item_end(bytes: &[u8], at: usize, depth: u32) -> Result<usize, DecodeError> {

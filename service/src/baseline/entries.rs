@@ -165,10 +165,7 @@ fn holds(segments: &[Segment<Bytes>], entry: &Entry) -> bool {
 
 /// A keyed checksum of entries, whatever their order. Without the key nobody can find other entries with the same sum.
 #[derive(Default, PartialEq, Eq)]
-struct Sum {
-    count: u64,
-    sum: u128,
-}
+struct Sum(u128);
 
 impl Sum {
     fn add(&mut self, key: &[u8; 16], entry: &Entry) {
@@ -182,8 +179,7 @@ impl Sum {
             hasher.update(number.to_le_bytes());
         }
         let hash: [u8; 32] = hasher.finalize().into();
-        self.count += 1;
-        self.sum = self.sum.wrapping_add(u128::from_le_bytes(*hash.first_chunk().expect("a hash has 32 bytes")));
+        self.0 = self.0.wrapping_add(u128::from_le_bytes(*hash.first_chunk().expect("a hash has 32 bytes")));
     }
 }
 

@@ -258,3 +258,28 @@ const REPACK_STEP: u64 = 1 << 30;
 const REPACK_ENTRIES: u64 = 1 << 20;
 /// Dead bytes in blocks of their own, in percent of the live bytes.
 const DEAD_MOST: u32 = 2;
+
+#[cfg(test)]
+mod tests {
+    use super::Report;
+
+    #[test]
+    fn counts_of_all_roots_add_up_and_values_of_the_state_are_those_of_the_last_root() {
+        let counts = |n| Report {
+            entries_flagged: n,
+            entries_removed: 2 * n,
+            packs_dead: 3 * n,
+            packs_rewritten: 4 * n,
+            bytes_planned: 5 * n,
+            orphans: 6 * n,
+            spared: 7 * n,
+            bytes_copied: 8 * n,
+            objects_deleted: 9 * n,
+            bytes_deleted: 10 * n,
+            ..Report::default()
+        };
+        let mut report = Report { lost: 3, is_full: true, is_unfinished: true, ..counts(2) };
+        report.take(Report { lost: 1, ..counts(3) });
+        assert_eq!(report, Report { lost: 1, is_full: true, is_unfinished: true, ..counts(5) });
+    }
+}

@@ -33,7 +33,7 @@ pub(super) struct Part<'a> {
     pub(super) is_first: bool,
 }
 
-/// What all domains share, and what a run carries from root to root.
+/// Caches and budgets that all domains share, and that a run carries from root to root.
 pub(super) struct Work<'a> {
     /// Pack tables that were read.
     pub(super) tables: &'a mut Tables,
@@ -49,6 +49,6 @@ pub(super) struct Work<'a> {
     pub(super) copied: &'a mut u64,
     /// Bytes that should be copied, now or later.
     pub(super) wanted: u64,
-    /// Whether copying was put off because other packs die whole.
+    /// True if copying was put off because other packs die whole.
     pub(super) has_put_off: bool,
 }

@@ -36,10 +36,9 @@ impl Verified {
     }
 
     /// Notes this state as the baseline of the next prune.
-    pub(super) async fn note(&mut self, host: &Host<'_>, view: &View) -> Result<(), JobError> {
+    pub(super) async fn note(&self, host: &Host<'_>, view: &View) -> Result<(), JobError> {
         if let Some(root) = view.base().filter(|_| !self.is_noted) {
             baseline::note(host, root.0, root).await?;
-            self.is_noted = true;
         }
         Ok(())
     }

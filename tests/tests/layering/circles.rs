@@ -7,8 +7,8 @@ use super::source::CodePath;
 /// A module's path below its crate; of `lib.rs` and `main.rs` it is empty.
 type Module = Vec<String>;
 
-/// The rings of a crate, from its files: names below `src/`, and the paths in their code. A folder counts as one thing
-/// for those beside it. It may import what lies in it, and that may import the folder's own `mod.rs`.
+/// The rings of a crate. Takes its files: names below `src/`, and the paths in their code. A folder counts as one thing
+/// for the files beside it. Its `mod.rs` and the files in it may import each other.
 pub(crate) fn circles(files: &[(String, Vec<CodePath>)]) -> Vec<String> {
     let modules: BTreeSet<Module> = files.iter().map(|(name, _)| module(name)).collect();
     let mut imports: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
@@ -26,7 +26,8 @@ pub(crate) fn circles(files: &[(String, Vec<CodePath>)]) -> Vec<String> {
     rings.filter(|(_, ring)| !ring.is_empty()).map(|(folder, ring)| format!("{}: {ring:?}", folder.join("/"))).collect()
 }
 
-/// What is left when everything that imports nothing, or is imported by nothing, is taken away again and again.
+/// The files in rings, with those on a way from one ring to another: repeatedly removes each file that imports none of
+/// the rest, or that none of the rest imports.
 fn ring(mut imports: BTreeMap<String, BTreeSet<String>>) -> BTreeMap<String, BTreeSet<String>> {
     loop {
         let before = imports.len();

@@ -29,6 +29,25 @@ fn a_checkpoint_is_kept_until_it_is_followed_or_its_client_is_silent_and_then_it
     assert!(world.check().is_ok());
 }
 
+#[test]
+fn a_checkpoint_waits_for_a_later_whole_snapshot_of_its_source() {
+    let (world, client) = begin();
+    let checkpoint = |seed| world.try_back_up(&client, &files(seed, 4, 3000), &How { partial: true, ..How::default() });
+    let prune_for_days = || {
+        for _ in 0..3 {
+            world.wait(DAY * 2);
+            world.prune(DAY);
+        }
+    };
+    world.back_up(&client, &files(1, 4, 3000));
+    let open = [checkpoint(2).unwrap(), checkpoint(3).unwrap()];
+    prune_for_days();
+    assert_eq!(open.map(|id| world.restore(id)), [2, 3].map(|seed| Ok(files(seed, 4, 3000))));
+    world.back_up(&client, &files(4, 4, 3000));
+    prune_for_days();
+    assert_eq!(open.map(|id| world.snapshot(id).state), [SnapshotState::Gone; 2]);
+}
+
 /// A file takes days to upload, and prunes run meanwhile.
 #[test]
 fn the_beginning_of_a_file_is_there_when_its_end_has_come() {

@@ -253,7 +253,7 @@ fn a_chain_that_goes_back_is_refused() {
 
 #[test]
 fn a_policy_or_a_change_that_is_not_the_last_one_signed_is_refused() {
-    let lies: [RootLie; 4] = [
+    let lies: [RootLie; 5] = [
         ("no policy", |_, root| Root { policy: None, ..root }),
         ("another policy", |_, root| Root {
             policy: root.policy.map(|(number, _)| (number, ObjectHash([1; 32]))),
@@ -262,6 +262,10 @@ fn a_policy_or_a_change_that_is_not_the_last_one_signed_is_refused() {
         ("no change", |_, root| Root { change_head: None, policy: None, ..root }),
         ("a change that is not there", |_, root| Root {
             change_head: root.change_head.map(|(n, hash)| (n + 1, hash)),
+            ..root
+        }),
+        ("a change far away", |_, root| Root {
+            change_head: root.change_head.map(|(_, hash)| (1 << 40, hash)),
             ..root
         }),
     ];

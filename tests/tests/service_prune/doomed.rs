@@ -11,6 +11,7 @@ use copal_engine::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_
 use copal_engine::time::Time;
 use copal_service::commit::{Proposal, commit};
 use copal_service::error::JobError;
+use copal_service::faults::{Fault, Windows, plant};
 use copal_service::prune::Options;
 use copal_tests::kit::craft::{data_pack, id};
 use copal_tests::kit::{DAY, How, World, noise as files};
@@ -82,15 +83,20 @@ fn what_the_state_names_is_not_deleted_whatever_its_list_says() {
 
 #[test]
 fn a_pack_in_which_entries_lie_stays_although_its_record_is_gone() {
-    let (world, client) = begin();
-    world.back_up(&client, &files(1, 4, 3000));
-    let packs = world.names("packs/");
-    let keys = packs.iter().map(|name| layout::pack_of(name).unwrap().1.0.to_vec());
-    forge(&world, RunKind::Packs, keys.map(|key| (key, None)).collect());
-    doom(&world, &packs);
-    world.wait(DAY * 8);
-    let _ = world.try_prune(&Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) });
-    assert!(packs.iter().all(|name| world.has(name)));
+    // Also where nothing else notices that the state is forged.
+    for fault in [None, Some(Fault::StateBelieved)] {
+        let (world, client) = begin();
+        world.back_up(&client, &files(1, 4, 3000));
+        let packs = world.names("packs/");
+        let keys = packs.iter().map(|name| layout::pack_of(name).unwrap().1.0.to_vec());
+        forge(&world, RunKind::Packs, keys.map(|key| (key, None)).collect());
+        doom(&world, &packs);
+        world.wait(DAY * 8);
+        plant(fault, Windows::DESIGN);
+        let _ = world.try_prune(&Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) });
+        plant(None, Windows::DESIGN);
+        assert!(packs.iter().all(|name| world.has(name)));
+    }
 }
 
 #[test]

@@ -111,12 +111,19 @@ fn without_grace_one_run_flags_removes_deletes_and_clears() {
     let tree = files(2, 4, 3000);
     let kept = world.back_up(&client, &tree);
     forget(&world, &client, old);
-    world.prune(Duration::ZERO);
+    let bytes: usize = gone.iter().map(|name| world.read(name).len()).sum();
+    let report = world.prune(Duration::ZERO);
+    assert!(report.objects_deleted >= gone.len() as u64 && report.bytes_deleted >= bytes as u64, "{report:?}");
     assert!(gone.iter().all(|name| !world.has(name)));
     let state = world.view().state;
     let spent = |name: &String| state.doomed[&Prunable::parse(name).unwrap()].state == DoomedState::Spent;
     assert!(gone.iter().all(spent));
     assert_eq!(world.restore(kept), Ok(tree));
+    // No client brings them back any more.
+    world.wait(DAY * 91);
+    world.prune(DAY);
+    let state = world.view().state;
+    assert!(gone.iter().all(|name| !state.doomed.contains_key(&Prunable::parse(name).unwrap())));
 }
 
 #[test]

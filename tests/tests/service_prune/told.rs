@@ -2,17 +2,19 @@
 
 use copal_engine::change::Operation;
 use copal_engine::client::Role;
-use copal_engine::id::{ObjectHash, PackId, TagId};
+use copal_engine::id::{ObjectHash, PackId, SnapshotId, TagId};
 use copal_engine::index::{Bits, Mark, SegmentWriter};
 use copal_engine::layout::Place;
 use copal_engine::pack::{self, Pack};
-use copal_engine::receipt::Outcome;
+use copal_engine::receipt::{IngestBy, Outcome};
+
 use copal_engine::state::{PackClaim, PackRecord, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_service::commit::Proposal;
+use copal_service::expire;
 use copal_service::view::View;
 use copal_tests::kit::craft::{data_pack, id};
-use copal_tests::kit::{DAY, Tree, noise as files};
+use copal_tests::kit::{DAY, Tree, keep_last, noise as files};
 use futures::executor::block_on;
 
 use super::contradicted::{
@@ -31,6 +33,19 @@ fn a_missing_snapshot_is_noticed_whether_a_receipt_or_the_state_tells_of_it() {
     begun.world.destroy_all("receipts/");
     write(&begun, &leave_out_kept);
     assert_refused(&begun, "the state tells");
+}
+
+fn tag(snapshots: &[SnapshotId], number: u8) -> Operation {
+    let add = vec![(TagId([number; 16]), vec![number])];
+    Operation::Tag { snapshots: snapshots.to_vec(), add, remove: Vec::new() }
+}
+
+#[test]
+fn a_forgotten_snapshot_stays_forgotten_when_it_is_tagged() {
+    let Begun { world, client, forgotten, .. } = begin(false);
+    world.change(&client, vec![tag(&[forgotten], 1)]);
+    world.prune(DAY * 9);
+    assert_eq!(world.snapshot(forgotten).state, SnapshotState::Forgotten);
 }
 
 /// Adds a pack of this manifest to the state, with its entries.
@@ -127,6 +142,13 @@ fn flags_may_stay_and_may_not_become_older() {
 }
 
 #[test]
+fn what_a_check_has_noted_about_known_packs_stops_no_prune() {
+    let begun = begin(true);
+    write(&begun, &|_, view, proposal| change_packs(view, proposal, |of| of.is_damaged = true));
+    begun.world.prune(DAY);
+}
+
+#[test]
 fn packs_that_nobody_has_proven_and_a_state_calls_proven_are_refused() {
     for is_pruned in [false, true] {
         let mut begun = begin(false);
@@ -141,16 +163,41 @@ fn packs_that_nobody_has_proven_and_a_state_calls_proven_are_refused() {
 }
 
 #[test]
+fn an_expiry_counts_behind_the_changes_that_it_has_seen() {
+    for is_expired_again in [false, true] {
+        let begun = begin(false);
+        let Begun { world, client, kept, .. } = &begun;
+        let expire = || {
+            block_on(expire::expire(&world.host(), IngestBy::Service)).unwrap();
+            world.ingest().unwrap();
+            world.snapshot(*kept).state
+        };
+        world.change(client, vec![keep_last(1)]);
+        world.back_up(client, &files(2, 3, 3000));
+        world.wait(DAY * 9);
+        assert_eq!(expire(), SnapshotState::Forgotten);
+        world.change(client, vec![Operation::Undelete(vec![*kept]), tag(&[*kept], 1)]);
+        let due = if is_expired_again {
+            expire()
+        } else {
+            write(&begun, &|_, view, proposal| {
+                change_snapshot(*kept, view, proposal, |of| of.state = SnapshotState::Forgotten);
+            });
+            SnapshotState::Kept
+        };
+        world.prune(DAY * 9);
+        assert_eq!(world.snapshot(*kept).state, due, "{is_expired_again}");
+    }
+}
+
+#[test]
 fn beside_many_uncertain_changes_a_snapshot_keeps_what_no_change_may_change() {
     let lies: [fn(&mut SnapshotRecord); 2] = [|of| of.root = id(1), |of| of.state = SnapshotState::Gone];
     for lie in lies {
         let begun = begin(true);
         let Begun { world, kept, .. } = &begun;
         let thief = world.register(2, Role::Full);
-        for number in 0..12 {
-            let add = vec![(TagId([number; 16]), vec![number])];
-            world.change(&thief, vec![Operation::Tag { snapshots: vec![*kept], add, remove: Vec::new() }]);
-        }
+        (0..12).for_each(|number| world.change(&thief, vec![tag(&[*kept], number)]));
         block_on(world.repository.revoke(&world.store, &thief, (0, ObjectHash::NONE), None)).unwrap();
         write(&begun, &|_, view, proposal| change_snapshot(*kept, view, proposal, lie));
         assert_refused(&begun, "another snapshot");
@@ -160,22 +207,18 @@ fn beside_many_uncertain_changes_a_snapshot_keeps_what_no_change_may_change() {
 #[test]
 fn changes_of_a_snapshot_stop_no_prune_however_many_there_are() {
     let begun = begin(true);
-    let Begun { world, client, kept, .. } = &begun;
-    let tag = |number: u8| Operation::Tag {
-        snapshots: vec![*kept],
-        add: vec![(TagId([number; 16]), vec![number])],
-        remove: Vec::new(),
-    };
+    let Begun { world, client, kept, forgotten, .. } = &begun;
+    let both = [*kept, *forgotten];
     for number in 0..12 {
-        world.change(client, vec![tag(number)]);
+        world.change(client, vec![tag(&both, number)]);
     }
     world.prune(DAY);
     assert_eq!(world.snapshot(*kept).tags.len(), 12, "a new snapshot");
     let thief = world.register(2, Role::Full);
     for number in 20..32 {
-        world.change(&thief, vec![tag(number), Operation::Pin(vec![*kept])]);
+        world.change(&thief, vec![tag(&both, number), Operation::Pin(vec![*kept])]);
     }
-    world.change(&thief, vec![Operation::Forget(vec![*kept])]);
+    world.change(client, vec![Operation::Undelete(vec![*forgotten])]);
     block_on(world.repository.revoke(&world.store, &thief, (0, ObjectHash::NONE), None)).unwrap();
     world.prune(DAY);
     assert_eq!(world.snapshot(*kept).tags.len(), 24, "what counted before the revocation");

@@ -1,18 +1,16 @@
 //! Claim: manifests that name the stored packs; the last one also names the tree.
 
+use copal_engine::backup::claim::Described;
+use copal_engine::backup::kept::KeptSnapshot;
 use copal_engine::backup::session::FinishedTree;
-use copal_engine::block::{BlockBuilder, SealTools};
-use copal_engine::extent::Extent;
 use copal_engine::id::{ObjectHash, PackId, SnapshotId};
 use copal_engine::layout;
 use copal_engine::limits::MANIFEST_PACKS;
 use copal_engine::manifest::{Manifest, SnapshotClaim};
-use copal_engine::seal::BlockKind;
 
 use super::{Backup, Stage, files};
 use crate::client::Signer;
-use crate::fault::{Code, Fault};
-use crate::kept::KeptSnapshot;
+use crate::fault::Fault;
 use crate::sealer;
 
 /// A manifest to write, without its place in the chain.
@@ -178,7 +176,7 @@ impl Backup {
         let snapshot = tree.map(|tree| self.snapshot_claim(&tree, !is_final)).transpose()?;
         self.claims.push_back(Draft { packs, snapshot });
         if let Some(tree) = tree {
-            self.kept.end(KeptSnapshot { root: tree.root, begun: self.now, bytes: tree.bytes })?;
+            self.kept.end(KeptSnapshot { id: None, root: tree.root, begun: self.now, bytes: tree.bytes })?;
         }
         Ok(())
     }
@@ -187,31 +185,9 @@ impl Backup {
         let mut info = self.info.clone();
         info.started = self.now;
         (info.counts, info.summary) = (self.tally.counts, self.tally.summary);
-        info.check().map_err(|error| Fault::of(Code::BadEntry, &error))?;
-        let bytes = info.encode();
-        let counter = self.session.take_counter()?;
-        let number = counter.get();
-        let mut block = BlockBuilder::new(BlockKind::Info, bytes.len().max(1));
-        block.push(self.keys.chunk_id(&bytes), &bytes, None);
-        let job = block.take(counter).expect("it holds the description");
-        let level = sealer::parameters(self.parameters.zstd_level);
-        let sealed = job.run(&mut SealTools::new(level), &self.cipher)?;
-        let mut tags: Vec<_> = info.tags.iter().map(|tag| self.keys.tag_id(tag)).collect();
-        tags.sort_unstable();
-        tags.dedup();
-        let counts = info.counts;
-        let entries = counts.files + counts.directories + counts.others;
         let stored = core::mem::take(&mut self.claimed_bytes);
-        Ok(SnapshotClaim {
-            root: tree.root,
-            partial,
-            client_time: self.now,
-            source: self.source(),
-            tags,
-            session_record: self.record.bytes().to_vec(),
-            counter: number,
-            info: sealed.bytes,
-            extent: Some(Extent::about(entries, counts.bytes, stored)),
-        })
+        let described = Described { info: &info, root: tree.root, is_partial: partial, time: self.now, stored };
+        let level = sealer::parameters(self.parameters.zstd_level);
+        Ok(self.session.claim(&described, &self.keys, (&self.record, &self.cipher), level)?)
     }
 }

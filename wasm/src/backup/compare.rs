@@ -2,19 +2,18 @@
 
 use std::sync::Arc;
 
-use copal_engine::backup::change::{Look, Signs, is_reusable, is_unchanged};
+use copal_engine::backup::change::{Look, Signs, is_unchanged};
 use copal_engine::backup::content::is_unfinished;
+use copal_engine::backup::kept::KeptTree;
 use copal_engine::id::ChunkId;
-use copal_engine::index::Status;
 use copal_engine::path::TreePath;
 use copal_engine::time::Time;
 use copal_engine::tree::{
-    Content, Entry, EntryKind, Extras, Found, ListStep, ListWalk, Mode, Owner, Piece, TreeWalk, VerifiedPage,
+    Content, Entry, EntryKind, Extras, Found, ListStep, ListWalk, Mode, Owner, TreeWalk, VerifiedPage,
 };
 
 use super::{Backup, Stage};
 use crate::fault::{Code, Fault};
-use crate::kept::KeptTree;
 
 /// What a host knows about a file or directory without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,12 +64,12 @@ pub(super) struct Lane {
 }
 
 impl Lane {
-    pub(super) fn new(tree: &KeptTree) -> Self {
+    pub(super) fn new(tree: &KeptTree<Vec<u8>>) -> Self {
         Self { walk: TreeWalk::new(tree.snapshot.root), begun: tree.snapshot.begun }
     }
 
     /// The tree's entry at a path; paths must ascend. Skips pages that cannot be read: their files are read again.
-    fn at(&mut self, path: &TreePath, page: impl Fn(&ChunkId) -> Option<VerifiedPage>) -> Option<Box<Entry>> {
+    fn at(&mut self, path: &TreePath, mut page: impl FnMut(&ChunkId) -> Option<VerifiedPage>) -> Option<Box<Entry>> {
         loop {
             match self.walk.find(path) {
                 Found::Entry(entry) => return Some(entry),
@@ -160,11 +159,11 @@ impl Backup {
 
     /// The entry at a path in the first kept tree that has one, and the start time of that tree's backup.
     fn old(&mut self, path: &TreePath) -> Option<(Box<Entry>, Time)> {
-        let (keys, trees) = (&self.keys, &self.kept_before);
+        let (keys, trees) = (&self.keys, &mut self.kept_before);
         let mut found = None;
         for lane in &mut self.lanes {
             // Trees share pages: a checkpoint's page may be in the kept tree of the snapshot before it.
-            let entry = lane.at(path, |id| trees.iter().find_map(|tree| tree.page(keys, id)));
+            let entry = lane.at(path, |id| trees.iter_mut().find_map(|tree| tree.page(keys, id)));
             let entry = entry.filter(|entry| !is_unfinished(entry));
             found = found.or(entry.map(|entry| (entry, lane.begun)));
         }
@@ -174,55 +173,28 @@ impl Backup {
     /// Whether to refer to the old content again. Wanted content is read again instead, within the budget.
     fn may_reuse(&mut self, old: &Entry) -> bool {
         let (view, domain) = (self.view.borrow(), self.client.domain());
-        let status = |id: &ChunkId| view.status(domain, id);
-        let mut worst = Status::Present;
-        let mut is_good = |id: &ChunkId| {
-            worst = worst.max(status(id));
-            worst <= Status::Wanted
-        };
-        if !is_reusable(old, &mut is_good) {
-            return false;
-        }
-        let mut wanted = 0;
-        let mut add = |piece: &Piece| {
-            if status(&piece.id) == Status::Wanted {
-                wanted += u64::from(piece.length);
-            }
-        };
-        match &old.content {
-            Content::Chunks(pieces) => pieces.iter().for_each(&mut add),
-            // A list implies that its chunks existed when it was made; any of them may have been marked since.
-            Content::List { root, height } => {
+        let (keys, kept) = (&self.keys, &mut self.kept_before);
+        self.rewrite_budget.may_reuse(
+            old,
+            |id| view.status(domain, id),
+            |take| {
+                let Content::List { root, height } = &old.content else { return true };
                 let mut walk = ListWalk::new(*root, *height, old.content_bytes());
                 loop {
                     match walk.step() {
-                        ListStep::Piece { piece, .. } => {
-                            if !is_good(&piece.id) {
-                                return false;
-                            }
-                            add(&piece);
-                        }
+                        ListStep::Piece { piece, .. } if take(&piece) => {}
+                        ListStep::Piece { .. } => return false,
                         ListStep::Need(id) => {
-                            let page = self.kept_before.iter().find_map(|tree| tree.page(&self.keys, &id));
+                            let page = kept.iter_mut().find_map(|tree| tree.page(keys, &id));
                             if page.is_none_or(|page| walk.supply(page).is_err()) {
                                 return false;
                             }
                         }
-                        ListStep::Done => break,
+                        ListStep::Done => return true,
                     }
                 }
-            }
-            Content::None | Content::Inline(_) => {}
-        }
-        match worst {
-            Status::Present => true,
-            Status::Wanted => {
-                let left = self.rewrite_budget.checked_sub(wanted);
-                self.rewrite_budget = left.unwrap_or(self.rewrite_budget);
-                left.is_none()
-            }
-            _ => false,
-        }
+            },
+        )
     }
 }
 

@@ -34,7 +34,9 @@ impl Backup {
                     self.tally.summary.unmodified += 1;
                     self.tally.bytes_unchanged += entry.size;
                 }
-                self.kept.take_over(&entry.content, &self.kept_before)?;
+                let before = &mut self.kept_before;
+                let stored = |id: &ChunkId| before.iter_mut().find_map(|tree| tree.stored(id).map(<[u8]>::to_vec));
+                self.kept.take_over(&entry.content, stored)?;
                 self.add(&entry)
             }
             other => {

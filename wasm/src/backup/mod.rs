@@ -11,6 +11,8 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
+use copal_engine::backup::kept::{KeptTree, KeptWriter};
+use copal_engine::backup::reuse::RewriteBudget;
 use copal_engine::backup::session::{FinishedTree, Session, SessionStart, UnnamedPack};
 use copal_engine::block::PendingBlock;
 use copal_engine::id::{DomainId, ObjectHash, SourceId};
@@ -27,7 +29,6 @@ use zeroize::Zeroizing;
 use crate::client::Client;
 use crate::client::kem_of;
 use crate::fault::{Code, Fault};
-use crate::kept::{KeptTree, KeptWriter};
 use crate::sealer::{BlockFacts, Sealer};
 use crate::view::View;
 
@@ -101,9 +102,9 @@ pub struct Backup {
     now: Time,
     chain: Chain,
     lanes: Vec<compare::Lane>,
-    kept_before: Vec<KeptTree>,
+    kept_before: Vec<KeptTree<Vec<u8>>>,
     kept: KeptWriter,
-    rewrite_budget: u64,
+    rewrite_budget: RewriteBudget,
     /// Compared files that were not taken yet, in order.
     compared: VecDeque<compare::Compared>,
     last_compared: Option<TreePath>,
@@ -187,7 +188,7 @@ impl Backup {
             chain: Chain { number, hash, decided: number, is_found: false },
             lanes: Vec::new(),
             kept_before: Vec::new(),
-            rewrite_budget: 0,
+            rewrite_budget: RewriteBudget(0),
             compared: VecDeque::new(),
             last_compared: None,
             directories: Vec::new(),
@@ -209,7 +210,7 @@ impl Backup {
     pub fn basis(&mut self, kept: Vec<u8>) -> bool {
         let tree = KeptTree::open(&self.client.tree_key(), self.client.repository(), kept);
         let Some(tree) = tree.filter(|_| self.last_compared.is_none()) else { return false };
-        self.rewrite_budget = self.rewrite_budget.max(tree.snapshot.bytes / REWRITE_PART);
+        self.rewrite_budget = self.rewrite_budget.max(RewriteBudget(tree.snapshot.bytes / REWRITE_PART));
         self.lanes.push(compare::Lane::new(&tree));
         self.kept_before.push(tree);
         true
@@ -250,7 +251,7 @@ impl Backup {
     /// Adds the session's new pages to the kept tree.
     fn keep_pages(&mut self) -> Result<(), Fault> {
         let pages = self.session.take_kept();
-        self.kept.add(&pages)
+        Ok(self.kept.add(&pages)?)
     }
 
     /// The bytes to append to the kept tree's file.

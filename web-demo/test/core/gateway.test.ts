@@ -105,7 +105,7 @@ describe("gateway", () => {
     expect(answers.length, "one request is enough").toBe(1);
     expect(await newest(["roots/!", `${name(8)}.x`, name(7), name(6)])).toBe(name(7));
     expect(await newest([name(2 ** 52), name(2 ** 52 - 1), name(7)])).toBe(name(7));
-    // Where steps lead up to it, or nothing lower is left after a rebuild.
+    // A high number counts if lower roots lead up to it, or if a rebuild has left no lower ones.
     expect(await newest([name(2 ** 40 + 5), name(7)])).toBe(name(2 ** 40 + 5));
     expect(await newest([name(2 ** 50 + 1), name(2 ** 50)])).toBe(name(2 ** 50 + 1));
     expect(await newest(["roots/!"])).toBeNull();

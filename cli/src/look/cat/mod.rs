@@ -5,6 +5,10 @@ mod name;
 mod records;
 
 use bytes::Bytes;
+use copal_client::history::History;
+use copal_client::reader::ChunkReader;
+use copal_client::repository::Repository;
+use copal_client::wait::wait;
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout;
 use copal_service::objects;
@@ -12,11 +16,7 @@ use copal_service::view::View;
 use copal_store::Store;
 use serde_json::{Value, json};
 
-use crate::history::History;
-use crate::reader::ChunkReader;
 use crate::report::Failure;
-use crate::repository::Repository;
-use crate::wait::wait;
 
 use name::Target;
 

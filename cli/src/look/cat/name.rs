@@ -1,16 +1,16 @@
 //! Name: finds the object that the user names.
 
+use copal_client::history;
+use copal_client::reader::PageReader;
+use copal_client::repository::Repository;
+use copal_client::wait::wait;
 use copal_engine::id::{ChunkId, SnapshotId};
 use copal_engine::layout;
 use copal_service::objects;
 use copal_store::{Key, Store};
 
 use super::{Load, absent};
-use crate::history;
-use crate::reader::PageReader;
 use crate::report::Failure;
-use crate::repository::Repository;
-use crate::wait::wait;
 
 /// The object that a text names.
 pub(super) enum Target {

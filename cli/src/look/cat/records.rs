@@ -4,6 +4,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use copal_client::history::open_info;
+use copal_client::repository::Repository;
+use copal_client::wait::wait;
 use copal_engine::change::{Change, Operation};
 use copal_engine::expiry::Expiry;
 use copal_engine::id::{ClientId, TagId};
@@ -24,9 +27,6 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::words;
-use crate::history::open_info;
-use crate::repository::Repository;
-use crate::wait::wait;
 
 /// Decodes an object as its name says; the error says why it cannot be that object.
 pub(super) fn decode(repository: &Repository, name: &str, bytes: &Bytes) -> Result<Value, String> {

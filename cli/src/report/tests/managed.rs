@@ -12,24 +12,24 @@ use super::super::policy::*;
 use super::super::status::*;
 use super::*;
 
-const CLIENT: Hex<ClientId> = Hex(ClientId([0xc1; 16]));
+const CLIENT: ClientId = ClientId([0xc1; 16]);
 
 fn enrollment() -> EnrollmentSummary<'static> {
-    let (role, domain) = (RoleField::WriteOnly, Hex(DomainId([4; 16])));
+    let (role, domain) = (Role::WriteOnly, DomainId([4; 16]));
     EnrollmentSummary { client: CLIENT, name: "camera", role, domain, line: "COPAL-JOIN-1-ABC", link: None }
 }
 
 fn joined() -> JoinSummary {
-    let repository_id = Hex(RepositoryId([2; 16]));
-    JoinSummary { client: CLIENT, role: RoleField::WriteOnly, repository_id, repository: "/mnt/backup".into() }
+    let repository_id = RepositoryId([2; 16]);
+    JoinSummary { client: CLIENT, role: Role::WriteOnly, repository_id, repository: "/mnt/backup".into() }
 }
 
 fn row() -> ClientRow {
     ClientRow {
         id: CLIENT,
         name: "camera".into(),
-        role: Some(RoleField::WriteOnly),
-        domain: Some(Hex(DomainId([4; 16]))),
+        role: Some(Role::WriteOnly),
+        domain: Some(DomainId([4; 16])),
         shared: Some(false),
         joined: Some(true),
         created: Some(Stamp(Time(0))),
@@ -44,8 +44,8 @@ fn status() -> StatusReport {
     let job = || Some(JobField { time: Stamp(Time(0)), report: "reports/check/1".into() });
     let (client, name) = (CLIENT, Some("camera".to_owned()));
     StatusReport {
-        ingest: Some(Decider::Service),
-        owner: Some(Hex(OwnerFingerprint([7; 32]))),
+        ingest: Some(IngestBy::Service),
+        owner: Some(OwnerFingerprint([7; 32])),
         root: 3,
         waiting: vec![WaitingField { client, name: name.clone(), manifest: 8, since: Stamp(Time(0)), seconds: 90 }],
         rejected: vec![RejectedField {
@@ -59,10 +59,10 @@ fn status() -> StatusReport {
             host: None,
             label: None,
             paths: PathsField::default(),
-            source: Hex(SourceId([5; 16])),
+            source: SourceId([5; 16]),
             client,
             client_name: None,
-            role: Some(RoleField::WriteOnly),
+            role: Some(Role::WriteOnly),
             snapshot: snapshot(),
             time: Stamp(Time(0)),
             accepted: Stamp(Time(0)),
@@ -89,7 +89,7 @@ pub(super) fn guarded() -> Guarded {
     let stays = |by, until| StaysField {
         snapshot: snapshot(),
         client: CLIENT,
-        source: Hex(SourceId([5; 16])),
+        source: SourceId([5; 16]),
         forgotten: Some(Stamp(Time(0))),
         by,
         until,
@@ -98,7 +98,7 @@ pub(super) fn guarded() -> Guarded {
     Guarded {
         held: vec![HeldField {
             client: CLIENT,
-            source: Hex(SourceId([5; 16])),
+            source: SourceId([5; 16]),
             host: Some("desk".into()),
             paths: PathsField(vec![b"/home".to_vec()]),
             snapshot: snapshot(),
@@ -136,9 +136,7 @@ fn a_list_of_clients_says_what_each_may_do_and_what_became_of_it() {
     let mut out = Vec::new();
     List::human(&[row(), waits, damaged], &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
-    for words in ["write-only", "its own", "revoked after manifest 7", "waits to join", "never", "damaged: forged"] {
-        assert!(text.contains(words), "{words} in\n{text}");
-    }
+    says(&text, "write-only|its own|revoked after manifest 7|waits to join|never|damaged: forged");
 }
 
 #[test]
@@ -157,7 +155,7 @@ fn a_status_says_what_waits_for_how_long_and_what_was_rejected_why() {
         "1 forgotten snapshot not removed: the policy's floor-age keeps",
         "2 changes wait to be folded in",
         "last check by the service",
-        "that prune met 3 chunks stored again in packs that nobody has proven: \"copal check --full\"",
+        "that prune met 3 chunks stored again in unproven packs: \"copal check --full\"",
     ] {
         assert!(text.contains(words), "{words} in\n{text}");
     }
@@ -175,10 +173,7 @@ fn a_revocation_and_a_policy_say_what_they_leave() {
     assert!(of(Some(2), 0, 1).contains("1 suspicious snapshot of today: nothing of their series expires until"));
     assert_eq!(set(Some(2), 0), "policy signed (change 2); it keeps every snapshot there is today\n");
     assert_eq!(set(None, 3), "3 snapshots of today expire under it; nothing was signed (dry run)\n");
-    let lowered = human_of(&policy_set());
-    assert!(
-        lowered.contains("guarded stays until") && lowered.contains("floor-last 3, floor-age 60 s, a hold from 50 %")
-    );
+    says(&human_of(&policy_set()), "guarded stays until|floor-last 3, floor-age 60 s, a hold from 50 %");
 }
 
 #[test]

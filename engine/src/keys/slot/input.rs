@@ -51,12 +51,6 @@ impl SlotInput {
         if text.is_empty() { Err(BadPassphrase::Empty) } else { Ok(Self::Passphrase(Passphrase(text))) }
     }
 
-    /// Takes a passphrase from a file or a command's output, without the line end at its end.
-    pub fn passphrase_from_bytes(bytes: &[u8]) -> Result<Self, BadPassphrase> {
-        let line = bytes.strip_suffix(b"\n").map(|line| line.strip_suffix(b"\r").unwrap_or(line));
-        Self::passphrase(core::str::from_utf8(line.unwrap_or(bytes)).map_err(|_| BadPassphrase::NotText)?)
-    }
-
     /// Takes a recovery code as typed.
     pub fn recovery_code(text: &str) -> Result<Self, TextError> {
         text::decode_recovery(text).map(Self::RecoveryCode)
@@ -83,7 +77,4 @@ pub enum BadPassphrase {
     /// It is empty.
     #[error("the passphrase is empty")]
     Empty,
-    /// It is not UTF-8.
-    #[error("the passphrase is not UTF-8")]
-    NotText,
 }

@@ -60,22 +60,14 @@ fn a_wrong_passphrase_and_damage_are_told_apart() {
 }
 
 #[test]
-fn composed_and_decomposed_passphrases_open_the_same_slot() {
-    let slot = Slot::parse(&seal(&passphrase("gr\u{fc}n"), &params(), &owner())).unwrap();
-    assert_eq!(slot.open(&passphrase("gru\u{308}n")), Ok(owner()));
+fn an_empty_passphrase_is_refused() {
+    assert_eq!(SlotInput::passphrase(""), Err(BadPassphrase::Empty));
 }
 
 #[test]
-fn one_line_end_of_a_file_is_not_part_of_the_passphrase() {
-    let from = |bytes: &[u8]| SlotInput::passphrase_from_bytes(bytes);
-    assert_eq!(from(b"word\n"), Ok(passphrase("word")));
-    assert_eq!(from(b"word\r\n"), Ok(passphrase("word")));
-    assert_eq!(from(b"word"), Ok(passphrase("word")));
-    assert_eq!(from(b"word\n\n"), Ok(passphrase("word\n")));
-    assert_eq!(from(b"word\r"), Ok(passphrase("word\r")));
-    assert_eq!(from(b"\n"), Err(BadPassphrase::Empty));
-    assert_eq!(from(b"\xff"), Err(BadPassphrase::NotText));
-    assert_eq!(SlotInput::passphrase(""), Err(BadPassphrase::Empty));
+fn composed_and_decomposed_passphrases_open_the_same_slot() {
+    let slot = Slot::parse(&seal(&passphrase("gr\u{fc}n"), &params(), &owner())).unwrap();
+    assert_eq!(slot.open(&passphrase("gru\u{308}n")), Ok(owner()));
 }
 
 #[test]

@@ -1,0 +1,261 @@
+//! Claim: flushes the session, claims what is stored in manifests, and takes the receipts.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use copal_engine::backup::claim::Described;
+use copal_engine::backup::kept::KeptSnapshot;
+use copal_engine::backup::session::FinishedTree;
+use copal_engine::compress::Parameters;
+use copal_engine::id::{ObjectHash, PackId};
+use copal_engine::limits::MANIFEST_PACKS;
+use copal_engine::manifest::SnapshotClaim;
+use copal_engine::pack::PackKind;
+use copal_engine::receipt::Receipt;
+use copal_engine::time::Time;
+use copal_service::view::{self, Parts};
+
+use super::super::manifest::{MANIFEST_EVERY, refusal};
+use super::super::{BackupError, Carried, Claim, Outcome};
+use super::{Assembly, Known};
+use crate::clock::now;
+use crate::reader::index_of;
+use crate::wait::{Patience, wait};
+
+impl Assembly<'_, '_> {
+    /// Writes an intermediate manifest if enough is stored or enough time has passed. After an interruption the next
+    /// run then need not upload it again, and each ingest stays small. Does not wait for the receipt; takes the
+    /// receipts that have come since the last call.
+    pub(super) fn claim_if_due(&mut self) -> Result<(), BackupError> {
+        let packs = self.carried.packs.len();
+        let is_due = packs >= MANIFEST_PACKS || (packs > 0 && self.listed.elapsed() >= MANIFEST_EVERY);
+        if !is_due || self.attempt.options.is_dry_run {
+            return Ok(());
+        }
+        self.claim_so_far()?;
+        // The claim keeps these ids until the index has them.
+        self.session.forget_seen();
+        let before = self.carried.accepted;
+        if let Some(why) = self.settle(Patience::none())? {
+            return Err(BackupError::Rejected(why));
+        }
+        // Replace remembered ids by the new index, to bound memory in a long run.
+        if self.carried.accepted > before {
+            let domain = self.attempt.client.domain;
+            let view = wait(view::read_parts(self.attempt.access.store().as_ref(), &Parts::index_of(domain)))?;
+            self.index = index_of(&view, domain);
+        }
+        Ok(())
+    }
+
+    /// Claims what is stored, and the tree so far as a checkpoint for the next run.
+    fn claim_so_far(&mut self) -> Result<(), BackupError> {
+        let known = Known::new(&self.index, self.carried);
+        let open = self.open.as_ref().map(|(path, file)| (path, file));
+        let tree = self.session.checkpoint(open, |id| known.has(id))?;
+        self.keep_pages();
+        self.flush()?;
+        let checkpoint = tree.map(|tree| self.snapshot_claim(&tree, true)).transpose()?;
+        self.claim(checkpoint)?;
+        Ok(())
+    }
+
+    /// After an interrupt: claims the data packs that are stored, so that the next run need not upload them again. Tree
+    /// packs are left out, because their pages may refer to chunks that are not stored.
+    pub(super) fn claim_stored(&mut self) -> Result<(), BackupError> {
+        self.output.check()?;
+        let packs = std::mem::take(&mut self.carried.packs).into_iter();
+        let stored = packs.filter(|(kind, id, _)| *kind == PackKind::Data && self.output.has_stored(id));
+        let stored: Vec<_> = stored.collect();
+        if self.chain.is_none() || stored.is_empty() {
+            return Ok(());
+        }
+        for packs in stored.chunks(MANIFEST_PACKS) {
+            self.claim_at_once(packs.to_vec(), None)?;
+        }
+        self.decide()
+    }
+
+    fn decide(&mut self) -> Result<(), BackupError> {
+        let Some(chain) = &mut self.chain else { return Ok(()) };
+        Ok(chain.decide(&self.attempt.view, &self.own)?)
+    }
+
+    fn has_new(&self) -> bool {
+        let tally = self.session.tally();
+        tally.chunks_new + tally.pages_new > 0
+    }
+
+    /// Claims what is stored, in as many manifests as that takes; returns the hash of the last.
+    fn claim(&mut self, snapshot: Option<SnapshotClaim>) -> Result<ObjectHash, BackupError> {
+        self.session.take_listing();
+        self.listed = Instant::now();
+        let mut packs = std::mem::take(&mut self.carried.packs);
+        // Pages refer to data, so data packs come first: then each manifest is complete with those before it.
+        packs.sort_by_key(|(kind, ..)| *kind);
+        while packs.len() > MANIFEST_PACKS {
+            let rest = packs.split_off(MANIFEST_PACKS);
+            self.claim_at_once(packs, None)?;
+            packs = rest;
+        }
+        let hash = self.claim_at_once(packs, snapshot)?;
+        let last = self.carried.claims.back_mut().expect("it was just added");
+        last.ids = std::mem::take(&mut self.carried.ids);
+        Ok(hash)
+    }
+
+    fn claim_at_once(
+        &mut self,
+        packs: Vec<(PackKind, PackId, u64)>,
+        snapshot: Option<SnapshotClaim>,
+    ) -> Result<ObjectHash, BackupError> {
+        let is_final = snapshot.as_ref().is_some_and(|claim| !claim.partial);
+        let bytes = packs.iter().map(|(_, _, length)| length).sum();
+        let named = packs.iter().map(|(_, id, length)| (*id, *length)).collect();
+        let chain = self.chain.as_mut().expect("nothing is claimed in a dry run");
+        let claimed = chain.add(named, snapshot, &self.own)?;
+        self.attempt.progress.add_claimed(bytes, is_final);
+        self.carried.claims.push_back(Claim { claimed, packs, ids: Default::default(), is_final });
+        Ok(claimed.hash)
+    }
+
+    /// Takes receipts in order, as long as patience lasts; returns why a manifest was rejected, if one was. Packs of a
+    /// rejected manifest that may be claimed again return to `carried`.
+    fn settle(&mut self, mut patience: Patience) -> Result<Option<String>, BackupError> {
+        self.decide()?;
+        let Some(chain) = &self.chain else { return Ok(None) };
+        let mut refused = None;
+        while let Some(claim) = self.carried.claims.front() {
+            let Some(receipt) = chain.answer(claim.claimed, &mut patience, self.attempt.interrupted)? else { break };
+            patience.renew();
+            let claim = self.carried.claims.pop_front().expect("it was just looked at");
+            match refusal(&receipt)? {
+                None => {
+                    self.carried.accepted += 1;
+                    if claim.is_final {
+                        self.outcome.snapshot = Some(claim.claimed.hash.snapshot());
+                        self.outcome.accepted_by = Some(receipt.by);
+                    }
+                }
+                Some(why) => {
+                    carry(self.carried, claim, &receipt);
+                    refused.get_or_insert(why);
+                }
+            }
+        }
+        Ok(refused)
+    }
+
+    /// Waits for all receipts, as long as the options say; returns why a manifest was rejected, if one was.
+    fn wait_for_all(&mut self) -> Result<Option<String>, BackupError> {
+        let Some(most) = self.attempt.options.wait.or(self.attempt.access.decides().then_some(ONCE)) else {
+            return Ok(None);
+        };
+        if !self.attempt.access.decides() {
+            self.attempt.progress.now_at(b"(waiting for the service to verify it)");
+        }
+        let refused = self.settle(Patience::of(most))?;
+        match self.carried.claims.front() {
+            _ if refused.is_some() => Ok(refused),
+            Some(claim) => Err(BackupError::Unanswered { number: claim.claimed.number }),
+            None => Ok(None),
+        }
+    }
+
+    pub(super) fn finish(&mut self) -> Result<Outcome, BackupError> {
+        let is_interrupted = self.attempt.interrupted.load(Ordering::Relaxed);
+        if is_interrupted {
+            if !self.attempt.options.is_dry_run && self.has_new() {
+                self.claim_so_far()?;
+                self.decide()?;
+            }
+            return Err(BackupError::Interrupted);
+        }
+        let tree = {
+            let known = Known::new(&self.index, self.carried);
+            self.session.finish_tree(|id| known.has(id))?
+        };
+        self.keep_pages();
+        self.flush()?;
+        self.outcome.tally = self.session.tally();
+        let is_same = self.attempt.basis.snapshot.is_some_and(|basis| basis.root == tree.root && basis.is_kept);
+        if self.attempt.options.is_dry_run {
+            return Ok(std::mem::take(&mut self.outcome));
+        }
+        if is_same && self.attempt.options.skip_if_unchanged {
+            return self.finish_without();
+        }
+        self.compare_clocks();
+        let claim = self.snapshot_claim(&tree, false)?;
+        let hash = self.claim(Some(claim))?;
+        self.keep_tree(&tree, hash);
+        match self.wait_for_all()? {
+            Some(why) => Err(BackupError::Rejected(why)),
+            None => {
+                self.outcome.snapshot = Some(hash.snapshot());
+                Ok(std::mem::take(&mut self.outcome))
+            }
+        }
+    }
+
+    /// Measures how far this machine's clock is off. If the store does not tell its time, there is no measurement.
+    fn compare_clocks(&mut self) {
+        let Ok(there) = wait(self.attempt.access.store().now()) else { return };
+        let ahead = now().0.saturating_sub(there.0);
+        self.outcome.clock_ahead = Some(ahead).filter(|ahead| ahead.unsigned_abs() > CLOCK_OFF.as_nanos() as u64);
+    }
+
+    /// Ends without a snapshot because the tree equals that of the basis. Chunks stored anyway (the repository lost or
+    /// wants them) count only once they are claimed, so claim them.
+    fn finish_without(&mut self) -> Result<Outcome, BackupError> {
+        if !self.carried.packs.is_empty() {
+            self.claim(None)?;
+        }
+        let refused = if self.carried.claims.is_empty() { None } else { self.wait_for_all()? };
+        match refused {
+            Some(why) => Err(BackupError::Rejected(why)),
+            None => Ok(std::mem::take(&mut self.outcome)),
+        }
+    }
+
+    /// Finishes a write-only client's kept tree before the receipt: the next backup asks the index what it can reuse.
+    fn keep_tree(&mut self, tree: &FinishedTree, hash: ObjectHash) {
+        let Some(kept) = self.kept.take() else { return };
+        let (begun, bytes) = (self.started, self.outcome.counts.bytes);
+        let kept = kept.finish(KeptSnapshot { id: Some(hash.snapshot()), root: tree.root, begun, bytes });
+        self.outcome.not_kept = kept.err().or(self.outcome.not_kept.take());
+    }
+
+    fn snapshot_claim(&mut self, tree: &FinishedTree, partial: bool) -> Result<SnapshotClaim, BackupError> {
+        let options = self.attempt.options;
+        // A clock that is far behind must not make the newest snapshot look old.
+        let corrected = Time(self.started.0.saturating_sub(self.outcome.clock_ahead.unwrap_or(0)));
+        let described = Described {
+            info: &self.outcome.info(options, self.started),
+            root: tree.root,
+            is_partial: partial,
+            time: options.time.unwrap_or(corrected),
+            stored: self.carried.packs.iter().map(|(_, _, length)| length).sum(),
+        };
+        let level = Parameters::of_level(self.attempt.descriptor.parameters.zstd_level);
+        Ok(self.session.claim(&described, self.keys, (&self.record, &self.cipher), level)?)
+    }
+}
+
+/// Returns to `carried` what may be claimed again of a rejected claim: all but missing ids, or nothing if packs are
+/// unusable. The next attempt stores the rest again.
+fn carry(carried: &mut Carried, claim: Claim, receipt: &Receipt) {
+    if !receipt.packs.is_empty() {
+        return;
+    }
+    carried.packs.extend(claim.packs);
+    carried.ids.extend(claim.ids);
+    receipt.missing.iter().for_each(|id| {
+        carried.ids.remove(id);
+    });
+}
+
+/// A clock that is off by more than this is reported and corrected.
+const CLOCK_OFF: Duration = Duration::from_secs(300);
+/// Patience of a client that ingests itself: its receipt is there at once.
+const ONCE: Duration = Duration::ZERO;

@@ -1,0 +1,340 @@
+//! Assemble: the thread that owns the session. It takes entries in order, decides which chunks are new, and claims the
+//! snapshot at the end.
+
+mod claim;
+mod stream;
+mod tree;
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use bytes::Bytes;
+use copal_engine::backup::content::FileContent;
+use copal_engine::backup::session::{Session, SessionError, SessionStart};
+use copal_engine::chunk::{ChunkSizes, Chunker};
+use copal_engine::id::{ChunkId, PackId};
+use copal_engine::index::Index;
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::pack::Pack;
+use copal_engine::path::TreePath;
+use copal_engine::repository::Descriptor;
+use copal_engine::seal::SessionCipher;
+use copal_engine::time::Time;
+use copal_engine::tree::{BuildError, Content, Entry, EntryKind, Extras, Piece};
+use copal_service::view::View;
+
+use super::audit::damaged_segments;
+use super::basis::Basis;
+use super::budget::Budget;
+use super::content::Tools;
+use super::entry::Recorder;
+use super::kept::KeptWriter;
+use super::manifest::Chain;
+use super::output::Output;
+use super::{BackupError, Carried, Options, Outcome, Source, Trouble, TroubleKind};
+use crate::clock::now;
+use crate::entropy::secret;
+use crate::progress::Progress;
+use crate::repository::{Access, LocalClient};
+use crate::scan::source_of;
+
+/// One attempt at a snapshot, based on one state of the repository.
+pub(super) struct Attempt<'a> {
+    pub(super) access: Access<'a>,
+    pub(super) client: &'a LocalClient,
+    pub(super) descriptor: &'a Descriptor,
+    pub(super) view: View,
+    pub(super) basis: Basis,
+    pub(super) options: &'a Options,
+    pub(super) progress: &'a Arc<Progress>,
+    pub(super) interrupted: &'a AtomicBool,
+}
+
+impl Attempt<'_> {
+    pub(super) fn run(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Outcome, BackupError> {
+        let is_over = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let audit = scope.spawn(|| damaged_segments(&self.view, self.client.domain, &is_over));
+            let made = self.assemble(source, carried);
+            is_over.store(made.is_err(), Ordering::Relaxed);
+            let damaged = audit.join().map_err(|_| BackupError::Panicked);
+            Ok(Outcome { damaged: damaged?, ..made? })
+        })
+    }
+
+    fn assemble(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Outcome, BackupError> {
+        let p = &self.descriptor.parameters;
+        let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into())?;
+        let keys = self.access.domain_keys(self.client.domain);
+        let chunker = Chunker::new(sizes, keys.cuts());
+        let budget = Budget::new(READ_AHEAD);
+        let tools = Tools { keys: &keys, chunker: &chunker, inline_max: p.inline_max as usize, budget: &budget };
+        let (record, cipher) = self.access.new_session(self.client.domain);
+        let site = (!self.options.is_dry_run).then(|| self.access.site());
+        thread::scope(|scope| {
+            let (threads, level) = (self.options.threads, p.zstd_level);
+            let output = Output::start(scope, threads, &cipher, level, site, self.progress, self.interrupted);
+            let mut session = Session::begin(SessionStart {
+                parameters: p.clone(),
+                domain: self.client.domain,
+                keys: keys.clone(),
+                record: record.clone(),
+                seed: secret(),
+            })?;
+            let own = self.client.domain;
+            let mut outcome = Outcome {
+                basis: self.basis.snapshot.map(|basis| basis.id),
+                has_other_domains: self.view.state.segments.keys().any(|(domain, _)| *domain != own),
+                ..Outcome::default()
+            };
+            let kept = match source {
+                Source::Tree { .. } if !self.options.is_dry_run => self.keep(&keys, &mut outcome),
+                _ => None,
+            };
+            if kept.is_some() {
+                session.keep_pages();
+            }
+            let chain = match self.options.is_dry_run {
+                true => None,
+                false => Some(Chain::find(self.access, self.client, &self.view)?),
+            };
+            // Claims of a rejected attempt: the new state already shows which of them count.
+            carried.claims.clear();
+            carried.earlier = match &chain {
+                Some(chain) if !self.access.decides() => chain.unanswered()?,
+                _ => HashSet::new(),
+            };
+            // Packs that an earlier attempt of this process made count as its own too.
+            let own = carried.packs.iter().map(|(_, id, _)| *id).collect();
+            let mut assembly = Assembly {
+                attempt: self,
+                session,
+                output,
+                cipher,
+                record,
+                keys: &keys,
+                carried,
+                chain,
+                kept,
+                own,
+                index: self.basis.index.clone(),
+                recorder: Recorder::default(),
+                linked: HashMap::new(),
+                open: None,
+                outcome,
+                started: now(),
+                listed: Instant::now(),
+            };
+            let made = assembly.take(source, &tools).and_then(|()| assembly.finish());
+            if matches!(made, Err(BackupError::Interrupted)) {
+                assembly.claim_stored()?;
+            }
+            made
+        })
+    }
+
+    /// Begins a kept tree if the client is write-only.
+    fn keep(&self, keys: &DomainKeys, outcome: &mut Outcome) -> Option<KeptWriter> {
+        let Access::WriteOnly(enrolled) = self.access else { return None };
+        let options = self.options;
+        let source = keys.source_id(&options.host, &options.paths, &options.label);
+        match KeptWriter::begin(enrolled, source, self.basis.kept.clone())? {
+            Ok(writer) => Some(writer),
+            Err(error) => {
+                outcome.not_kept = Some(error);
+                None
+            }
+        }
+    }
+}
+
+struct Assembly<'a, 'c> {
+    attempt: &'a Attempt<'a>,
+    session: Session,
+    output: Output<'a>,
+    cipher: SessionCipher,
+    record: SessionRecord,
+    keys: &'a DomainKeys,
+    carried: &'c mut Carried,
+    /// The end of the client's chain; none in a dry run.
+    chain: Option<Chain<'a>>,
+    /// The kept tree of a write-only client.
+    kept: Option<KeptWriter>,
+    own: HashSet<PackId>,
+    /// The index as of the last manifest that was accepted.
+    index: Arc<Index<Bytes>>,
+    recorder: Recorder,
+    /// Size, content and attributes of hard-linked files, by group.
+    linked: HashMap<u64, (u64, Content, Extras)>,
+    /// The file being taken, and its path.
+    open: Option<(TreePath, FileContent)>,
+    outcome: Outcome,
+    started: Time,
+    listed: Instant,
+}
+
+impl Assembly<'_, '_> {
+    /// Takes the whole source, or as much as comes before an interrupt.
+    fn take(&mut self, source: &mut Source<'_>, tools: &Tools<'_>) -> Result<(), BackupError> {
+        match source {
+            Source::Tree { scan, ahead } => {
+                let sweep = ahead.take().unwrap_or_else(|| scan.begin(self.attempt.options.threads));
+                self.take_tree(sweep, tools)
+            }
+            Source::Stream { name, bytes, may_be_empty } => match self.take_stream(name, bytes, tools)? {
+                0 if !*may_be_empty => Err(BackupError::EmptyStream),
+                _ => Ok(()),
+            },
+        }
+    }
+
+    /// Takes the next chunk of the open file.
+    fn add_chunk(&mut self, id: ChunkId, bytes: &[u8]) -> Result<(), BackupError> {
+        let before = self.session.tally().bytes_new;
+        let known = Known::new(&self.index, self.carried);
+        self.session.add_chunk(id, bytes, |id| known.has(id))?;
+        let piece = Piece { id, length: bytes.len() as u32 };
+        if let Some((_, file)) = &mut self.open {
+            self.session.add_piece(file, piece, |id| known.has(id))?;
+        }
+        self.attempt.progress.add_new(self.session.tally().bytes_new - before);
+        self.act()
+    }
+
+    /// Begins a file, also again from its start.
+    fn begin(&mut self, path: &TreePath) {
+        self.open = Some((path.clone(), FileContent::default()));
+    }
+
+    /// Ends the open file; returns its content.
+    fn end(&mut self) -> Result<Content, BackupError> {
+        let (_, file) = self.open.take().unwrap_or_default();
+        let known = Known::new(&self.index, self.carried);
+        Ok(self.session.content_of(file, |id| known.has(id))?)
+    }
+
+    fn add(&mut self, entry: Entry) -> Result<(), BackupError> {
+        let (kind, size) = (entry.kind(), entry.size);
+        let known = Known::new(&self.index, self.carried);
+        if let Err(error) = self.session.add_entry(&entry, |id| known.has(id)) {
+            let trouble = refused(error)?;
+            self.trouble(trouble);
+            return Ok(());
+        }
+        let counts = &mut self.outcome.counts;
+        match kind {
+            EntryKind::File => {
+                counts.files += 1;
+                counts.bytes = counts.bytes.saturating_add(size);
+                self.attempt.progress.file_done();
+            }
+            EntryKind::Directory => counts.directories += 1,
+            _ => counts.others += 1,
+        }
+        self.keep_pages();
+        Ok(())
+    }
+
+    /// Adds the pages that the session has made to the kept tree.
+    fn keep_pages(&mut self) {
+        let pages = self.session.take_kept();
+        if !pages.is_empty() {
+            self.keep(|kept| kept.add(&pages));
+        }
+    }
+
+    /// Adds the pages of an unchanged entry's content to the kept tree.
+    fn keep_content(&mut self, content: &Content) {
+        if matches!(content, Content::List { .. }) {
+            self.keep(|kept| kept.take_over(content));
+        }
+    }
+
+    /// Writes to the kept tree. A failure costs the next backup reading, and does not harm this one.
+    fn keep(&mut self, act: impl FnOnce(&mut KeptWriter) -> std::io::Result<()>) {
+        if let Some(error) = self.kept.as_mut().and_then(|kept| act(kept).err()) {
+            self.kept = None;
+            self.outcome.not_kept = Some(error);
+        }
+    }
+
+    fn trouble(&mut self, trouble: Trouble) {
+        if trouble.kind == TroubleKind::Unreadable {
+            self.outcome.summary.errors += 1;
+            self.attempt.progress.add_error();
+        }
+        self.outcome.troubles.push(trouble);
+    }
+
+    /// Performs the session's actions, and returns sealed blocks to it.
+    fn act(&mut self) -> Result<(), BackupError> {
+        self.output.serve(&mut self.session, noting(&mut self.own, self.carried))
+    }
+
+    /// Seals and stores everything that is open.
+    fn flush(&mut self) -> Result<(), BackupError> {
+        self.output.flush(&mut self.session, noting(&mut self.own, self.carried))
+    }
+}
+
+/// Notes packs that are about to be stored, for the next claim.
+fn noting<'n>(own: &'n mut HashSet<PackId>, carried: &'n mut Carried) -> impl FnMut(&Pack) + 'n {
+    |pack| {
+        own.insert(pack.id);
+        carried.packs.push((pack.table.kind, pack.id, pack.bytes.len() as u64));
+        carried.ids.extend(pack.table.ids.iter().copied());
+    }
+}
+
+/// The ids that need not be stored: the repository has them, or an earlier attempt or run stored them.
+struct Known<'a> {
+    index: &'a Index<Bytes>,
+    carried: &'a Carried,
+}
+
+impl<'a> Known<'a> {
+    fn new(index: &'a Index<Bytes>, carried: &'a Carried) -> Self {
+        Self { index, carried }
+    }
+
+    fn has(&self, id: &ChunkId) -> bool {
+        let carried = self.carried;
+        carried.ids.contains(id)
+            || carried.claims.iter().any(|claim| claim.ids.contains(id))
+            || carried.earlier.contains(id)
+            || self.index.status(id).may_deduplicate()
+    }
+}
+
+/// Turns the tree's refusal of one entry into a trouble, so that only this entry is lost and the backup goes on.
+fn refused(error: SessionError) -> Result<Trouble, SessionError> {
+    let (path, why) = match error {
+        SessionError::Tree(BuildError::Entry { path, source }) => (path, source.to_string()),
+        SessionError::Tree(BuildError::Large { path }) => (path, "it has more metadata than a tree can hold".into()),
+        error => return Err(error),
+    };
+    Ok(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why })
+}
+
+/// Bytes that may be read ahead.
+const READ_AHEAD: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use copal_engine::tree::BadEntry;
+
+    #[test]
+    fn an_entry_that_no_tree_holds_is_named_and_ends_nothing() {
+        let path = TreePath::new("home/odd").unwrap();
+        let named = |error: BuildError| refused(error.into()).unwrap();
+        let odd = named(BuildError::Entry { path: path.clone(), source: BadEntry::Xattrs });
+        assert_eq!((odd.path.to_str(), odd.kind), (Some("/home/odd"), TroubleKind::Unreadable));
+        assert!(named(BuildError::Large { path }).why.contains("metadata"));
+        assert!(refused(BuildError::TooHigh.into()).is_err());
+    }
+}

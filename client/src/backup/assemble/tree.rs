@@ -1,0 +1,214 @@
+//! Tree: takes the entries of a scan one after another.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use copal_engine::backup::reuse::RewriteBudget;
+use copal_engine::path::TreePath;
+use copal_engine::tree::{Content, Entry, EntryKind};
+use crossbeam_channel::{Receiver, bounded};
+
+use super::super::compare::Comparison;
+use super::super::content::{Job, Part, Tools, do_job, work};
+use super::super::outbox::{Item, TOGETHER};
+use super::super::{BackupError, Trouble, TroubleKind};
+use super::Assembly;
+use crate::scan::{Sweep, source_of};
+use crate::stat::{EntryStat, FileId};
+
+impl Assembly<'_, '_> {
+    pub(super) fn take_tree(&mut self, sweep: Sweep, tools: &Tools<'_>) -> Result<(), BackupError> {
+        let attempt = self.attempt;
+        let ended = AtomicBool::new(false);
+        // The scan may have seen a file before a write that comes after this time.
+        self.started = sweep.started();
+        let comparison = Comparison {
+            basis: &attempt.basis,
+            signs: attempt.options.signs,
+            force: attempt.options.force,
+            rewrite_budget: RewriteBudget(
+                (attempt.basis.trees().map(|tree| tree.bytes).max().unwrap_or(0) as f64
+                    * attempt.options.rewrite_budget) as u64,
+            ),
+            tools,
+            interrupted: attempt.interrupted,
+            ended: &ended,
+        };
+        thread::scope(|scope| {
+            let threads = attempt.options.threads;
+            let (jobs, to_read) = bounded(ITEMS);
+            let (to_session, items) = bounded::<Vec<Item>>(ITEMS / TOGETHER);
+            for _ in 0..threads {
+                let to_read = to_read.clone();
+                scope.spawn(move || work(&to_read, tools));
+            }
+            drop(to_read);
+            let comparing = scope.spawn(move || {
+                let compared = comparison.run(sweep.events(), &jobs, &to_session);
+                sweep.finish();
+                compared
+            });
+            let taken = self.take_items(&items, tools);
+            ended.store(true, Ordering::Relaxed);
+            // After an error, items may be left, and the comparing thread may wait for room or budget: drain them.
+            items.into_iter().flatten().for_each(|item| tools.budget.give(item.cost()));
+            comparing.join().expect("comparing does not panic")?;
+            taken
+        })
+    }
+
+    fn take_items(&mut self, items: &Receiver<Vec<Item>>, tools: &Tools<'_>) -> Result<(), BackupError> {
+        for mut together in items.iter().map(Vec::into_iter) {
+            while let Some(item) = together.next() {
+                let taken = self.take_item(item, tools);
+                if taken.is_err() || self.attempt.interrupted.load(Ordering::Relaxed) {
+                    together.for_each(|item| tools.budget.give(item.cost()));
+                    return taken;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn take_item(&mut self, item: Item, tools: &Tools<'_>) -> Result<(), BackupError> {
+        match item {
+            Item::Same(entry, file) => self.take_same(*entry, file)?,
+            Item::Job { path, parts, old, cost, is_reused } => {
+                let taken = self.take_job(path, parts, old, is_reused);
+                tools.budget.give(cost);
+                taken?;
+            }
+            Item::Link { path, stat } => self.take_link(path, &stat, tools)?,
+            Item::Trouble(trouble) => self.trouble(trouble),
+        }
+        self.act()?;
+        self.claim_if_due()
+    }
+
+    fn take_same(&mut self, mut entry: Entry, file: FileId) -> Result<(), BackupError> {
+        if entry.kind() == EntryKind::File {
+            self.outcome.summary.unmodified += 1;
+        }
+        self.attempt.progress.now_at(entry.path.as_bytes());
+        self.attempt.progress.add_done(entry.size);
+        if let Some(group) = entry.extras.hardlink {
+            let group = self.recorder.group_of(file, group);
+            entry.extras.hardlink = Some(group);
+            self.linked.insert(group, (entry.size, entry.content.clone(), entry.extras.clone()));
+        }
+        self.keep_content(&entry.content);
+        self.add(entry)
+    }
+
+    fn take_job(
+        &mut self,
+        path: TreePath,
+        parts: Receiver<Part>,
+        old: Option<Box<Entry>>,
+        is_reused: bool,
+    ) -> Result<(), BackupError> {
+        self.attempt.progress.now_at(path.as_bytes());
+        self.begin(&path);
+        let mut inline = None;
+        let found = loop {
+            match parts.recv() {
+                Ok(Part::Inline(bytes)) => {
+                    self.attempt.progress.add_done(bytes.len() as u64);
+                    inline = Some(bytes);
+                }
+                Ok(Part::Chunks { bytes, cuts }) => {
+                    for (id, range) in cuts {
+                        self.add_chunk(id, &bytes[range])?;
+                    }
+                    self.attempt.progress.add_done(bytes.len() as u64);
+                    self.act()?;
+                    self.claim_if_due()?;
+                    if self.attempt.interrupted.load(Ordering::Relaxed) {
+                        // The part of the file so far is claimed with the rest.
+                        return Ok(());
+                    }
+                }
+                Ok(Part::Again) => {
+                    self.begin(&path);
+                    inline = None;
+                }
+                Ok(Part::Done(found)) => break found,
+                Ok(Part::Failed(why)) => {
+                    self.open = None;
+                    self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+                    return Ok(());
+                }
+                // The reader ended without a word: the process is ending.
+                Err(_) => return Err(BackupError::Interrupted),
+            }
+        };
+        if found.is_changing {
+            let why = "it changed each time it was read; it is saved as it was read last".to_owned();
+            self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Changing, why });
+        }
+        for why in &found.unreadable {
+            self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why: why.clone() });
+        }
+        let mut found = found;
+        let content = match (&old, inline) {
+            (Some(old), _) if is_reused => {
+                self.keep_content(&old.content);
+                found.extras.holes = old.extras.holes.clone();
+                old.content.clone()
+            }
+            (_, Some(bytes)) if bytes.is_empty() => Content::None,
+            (_, Some(bytes)) => Content::Inline(bytes.into()),
+            (_, None) => self.end()?,
+        };
+        self.open = None;
+        let stat = found.stat;
+        let Some(entry) = self.recorder.entry(path.clone(), &stat, content, found.extras) else {
+            let why = "it is of a kind that cannot be backed up".to_owned();
+            self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+            return Ok(());
+        };
+        if let Some(group) = entry.extras.hardlink {
+            self.linked.insert(group, (entry.size, entry.content.clone(), entry.extras.clone()));
+        }
+        if entry.kind() == EntryKind::File {
+            let summary = &mut self.outcome.summary;
+            *match old {
+                None => &mut summary.new,
+                // Read again to be sure, and found to be the same.
+                Some(old) if *old == entry => &mut summary.unmodified,
+                Some(_) => &mut summary.changed,
+            } += 1;
+        }
+        self.add(entry)
+    }
+
+    /// Another hard link to a file that was taken before: takes over its content.
+    fn take_link(&mut self, path: TreePath, stat: &EntryStat, tools: &Tools<'_>) -> Result<(), BackupError> {
+        let group = self.recorder.group(stat).unwrap_or(stat.inode);
+        let Some((size, content, extras)) = self.linked.get(&group).cloned() else {
+            return self.take_instead(path, stat.clone(), tools);
+        };
+        let stat = EntryStat { size, ..stat.clone() };
+        if let Some(entry) = self.recorder.entry(path, &stat, content, extras) {
+            if entry.kind() == EntryKind::File {
+                self.outcome.summary.unmodified += 1;
+            }
+            self.add(entry)?;
+        }
+        Ok(())
+    }
+
+    /// Reads the file under this name, because its first name had gone or led elsewhere when it was read.
+    fn take_instead(&mut self, path: TreePath, stat: EntryStat, tools: &Tools<'_>) -> Result<(), BackupError> {
+        let (parts, taken) = bounded(2);
+        let job = Job { path: path.clone(), stat, is_content_needed: true, before: Vec::new(), parts };
+        thread::scope(|scope| {
+            scope.spawn(move || do_job(job, tools));
+            // If this ends early, the receiver is dropped, and the other thread ends too.
+            self.take_job(path, taken, None, false)
+        })
+    }
+}
+
+/// Entries queued between the comparing thread and the session.
+const ITEMS: usize = 1024;

@@ -1,0 +1,161 @@
+//! Basis: the parent snapshot that a backup compares with.
+
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use copal_engine::backup::kept::KeptSnapshot;
+use copal_engine::client::Role;
+use copal_engine::id::{ChunkId, ClientId, SnapshotId};
+use copal_engine::index::{Index, Status};
+use copal_engine::layout;
+use copal_engine::manifest::Manifest;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+use copal_engine::tree::VerifiedPage;
+use copal_service::view::View;
+use copal_service::{clients, objects};
+use copal_store::Store;
+
+use super::kept::KeptFile;
+use super::{BackupError, Options};
+use crate::history::open_info;
+use crate::reader::{BlockReader, PageReader, Pages, ReadError, index_of};
+use crate::repository::{Access, Enrolled, LocalClient, Repository};
+use crate::wait::wait;
+
+/// The parent snapshot, and the domain's index as the newest root has it.
+pub struct Basis {
+    /// The parent snapshot, if there is one.
+    pub snapshot: Option<Compared>,
+    /// The checkpoint of an unfinished run (the beginning of a tree), if it is newer than the snapshot.
+    pub checkpoint: Option<Compared>,
+    /// Reads the pages: from the repository, or from a write-only client's kept tree.
+    pub pages: Arc<dyn Pages>,
+    /// The domain's index.
+    pub index: Arc<Index<Bytes>>,
+    /// A write-only client's kept tree.
+    pub(super) kept: Option<Arc<KeptFile>>,
+}
+
+/// A snapshot or checkpoint that a backup compares with.
+#[derive(Copy, Clone, Debug)]
+pub struct Compared {
+    /// Its id.
+    pub id: SnapshotId,
+    /// Its root page.
+    pub root: ChunkId,
+    /// When its backup began, by the client's clock.
+    pub begun: Time,
+    /// Total bytes of its files.
+    pub bytes: u64,
+    /// Whether the state has it as kept (not forgotten).
+    pub is_kept: bool,
+}
+
+impl Basis {
+    /// The newest kept snapshot of the source, and the newest checkpoint after it: this client's own, else another full
+    /// client's. Its manifest must verify, because files taken over from it are not read again.
+    pub(super) fn find(
+        access: Access<'_>,
+        client: &LocalClient,
+        view: &View,
+        options: &Options,
+    ) -> Result<Self, BackupError> {
+        match access {
+            Access::Owner(repository) => Self::of_repository(repository, client, view, options),
+            Access::WriteOnly(enrolled) => Ok(Self::of_kept_tree(enrolled, client, view, options)),
+        }
+    }
+
+    /// A write-only client compares with its kept tree. The index tells for each entry whether the repository still has
+    /// the content, so it does not matter what became of the snapshot.
+    fn of_kept_tree(enrolled: &Enrolled, client: &LocalClient, view: &View, options: &Options) -> Self {
+        let keys = Access::from(enrolled).domain_keys(client.domain);
+        let source = keys.source_id(&options.host, &options.paths, &options.label);
+        let kept = KeptFile::open(enrolled, source, &keys).map(Arc::new);
+        let snapshot = kept.as_ref().and_then(|kept| {
+            let KeptSnapshot { id, root, begun, bytes } = kept.snapshot;
+            let id = id?;
+            let is_it = |record: &SnapshotRecord| record.id == id && record.state == SnapshotState::Kept;
+            Some(Compared { id, root, begun, bytes, is_kept: view.state.snapshots.values().any(is_it) })
+        });
+        let pages: Arc<dyn Pages> = match &kept {
+            Some(kept) => kept.clone(),
+            None => Arc::new(Nothing),
+        };
+        Self { snapshot, checkpoint: None, pages, index: index_of(view, client.domain), kept }
+    }
+
+    fn of_repository(
+        repository: &Repository,
+        client: &LocalClient,
+        view: &View,
+        options: &Options,
+    ) -> Result<Self, BackupError> {
+        let keys = repository.domain_keys(client.domain);
+        let source = keys.source_id(&options.host, &options.paths, &options.label);
+        let mut candidates: Vec<_> = view
+            .state
+            .snapshots
+            .iter()
+            .filter(|(_, record)| record.domain == client.domain && record.source == source)
+            .filter(|(_, record)| record.state == SnapshotState::Kept)
+            .collect();
+        // This client's own come first. A full client without any may be a machine that was set up again.
+        let is_own = |(signer, _): &(ClientId, u64)| *signer == client.id;
+        candidates.sort_by_key(|(key, record)| Reverse((is_own(key), record.accepted, record.client_time)));
+        let (mut snapshot, mut checkpoint) = (None, None);
+        for ((signer, number), record) in candidates {
+            if record.partial && checkpoint.is_some() {
+                continue;
+            }
+            let name = layout::manifest(*signer, *number);
+            let host = repository.host();
+            let (bytes, signed_by) =
+                wait(async { futures::join!(objects::read(host.store, &name), clients::read(&host, *signer)) });
+            let Some(bytes) = bytes? else { continue };
+            let Ok(Some(signed_by)) = signed_by else { continue };
+            // A write-only client's word about a file must not stop a full client from reading that file.
+            let Some(public) = signed_by.keys.filter(|_| signed_by.role == Role::Full) else { continue };
+            let verified = Manifest::verify(repository.id(), &public.manifest, *signer, *number, &bytes);
+            let Some(claim) = verified.ok().and_then(|verified| verified.manifest.snapshot) else { continue };
+            let Ok(info) = open_info(repository, client.domain, &claim) else { continue };
+            let (begun, bytes) = (info.started, info.counts.bytes);
+            let found = Some(Compared { id: record.id, root: claim.root, begun, bytes, is_kept: true });
+            if !record.partial {
+                snapshot = found;
+                break;
+            }
+            checkpoint = found;
+        }
+        let store: Arc<dyn Store> = repository.store().clone();
+        let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), client.domain));
+        let pages = Arc::new(PageReader::new(blocks, view, keys));
+        Ok(Self { snapshot, checkpoint, index: pages.index(), pages, kept: None })
+    }
+
+    /// The trees to compare with, the preferred one first.
+    pub(super) fn trees(&self) -> impl Iterator<Item = Compared> {
+        self.checkpoint.into_iter().chain(self.snapshot)
+    }
+
+    /// Whether anything of the domain is flagged, wanted or lost.
+    pub fn has_marks(&self) -> bool {
+        !self.index.overlay().runs().is_empty()
+    }
+
+    /// The index's status of a chunk or page.
+    pub fn status(&self, id: &ChunkId) -> Status {
+        self.index.status(id)
+    }
+}
+
+/// Pages of no tree.
+struct Nothing;
+
+impl Pages for Nothing {
+    fn page(&self, id: &ChunkId) -> Result<VerifiedPage, ReadError> {
+        Err(ReadError::Absent { id: *id })
+    }
+}

@@ -1,0 +1,172 @@
+//! Compare: reads the scan and the basis side by side, both in tree order. Decides for every entry whether it is taken
+//! over unchanged or becomes a job.
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use copal_engine::backup::change::{Signs, is_unchanged};
+use copal_engine::backup::reuse::RewriteBudget;
+use copal_engine::tree::{Content, Entry};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
+
+use super::basis::Basis;
+use super::beside::{Beside, Old};
+use super::content::{Job, Tools, words};
+use super::entry::look;
+use super::outbox::{Item, Outbox};
+use super::{SkipKind, Trouble, TroubleKind};
+use crate::reader::{TreeError, pieces};
+use crate::scan::{ScanEvent, Scanned, Skip, source_of};
+use crate::stat::{EntryStat, FileId};
+
+/// Compares until the scan ends.
+pub(super) struct Comparison<'a> {
+    pub(super) basis: &'a Basis,
+    pub(super) signs: Signs,
+    pub(super) force: bool,
+    /// Bytes that may still be uploaded again because the repository wants them.
+    pub(super) rewrite_budget: RewriteBudget,
+    pub(super) tools: &'a Tools<'a>,
+    pub(super) interrupted: &'a AtomicBool,
+    /// Set when the receiver takes no more items.
+    pub(super) ended: &'a AtomicBool,
+}
+
+impl Comparison<'_> {
+    /// Sends an item for every entry, and a job for each not taken over. Ends early if the receiver has gone.
+    pub(super) fn run(
+        mut self,
+        events: &Receiver<Vec<ScanEvent>>,
+        jobs: &Sender<Job>,
+        items: &Sender<Vec<Item>>,
+    ) -> Result<(), TreeError> {
+        let mut basis = Beside::new(self.basis);
+        let mut linked: HashSet<FileId> = HashSet::new();
+        let mut outbox = Outbox::new(items);
+        while let Some(events) = next(events, &mut outbox) {
+            for event in events {
+                if self.interrupted.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed) {
+                    return Ok(());
+                }
+                let item = match event {
+                    ScanEvent::Entry(entry)
+                        if entry.stat.links > 1 && !entry.stat.is_directory() && linked.contains(&entry.stat.id()) =>
+                    {
+                        Item::Link { path: entry.path, stat: entry.stat }
+                    }
+                    ScanEvent::Entry(entry) => {
+                        if entry.stat.links > 1 && !entry.stat.is_directory() {
+                            linked.insert(entry.stat.id());
+                        }
+                        let old = basis.at(&entry.path)?;
+                        match self.compare(entry, old, jobs, &mut outbox) {
+                            Some(item) => item,
+                            None => return Ok(()),
+                        }
+                    }
+                    other => Item::Trouble(trouble(other)),
+                };
+                if !outbox.put(item) {
+                    return Ok(());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes an entry's item; none if the receiver has gone.
+    fn compare(
+        &mut self,
+        entry: Scanned,
+        old: Option<Old>,
+        jobs: &Sender<Job>,
+        outbox: &mut Outbox<'_>,
+    ) -> Option<Item> {
+        let signs = Signs { basis_begun: old.as_ref().map(|old| old.begun), ..self.signs };
+        let old = old.map(|old| old.entry);
+        let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), signs);
+        let is_reused = old.as_ref().is_some_and(is_unchanged) && old.as_ref().is_some_and(|old| self.may_reuse(old));
+        // If ctime and inode are the same, nothing else about the entry has changed either.
+        let is_same = |old: &Entry| {
+            old.ctime == entry.stat.ctime && old.inode == entry.stat.inode && is_same_link(old, &entry.stat)
+        };
+        let old = match old {
+            Some(old) if is_reused && is_same(&old) => return Some(Item::Same(Box::new(old), entry.stat.id())),
+            old => old.map(Box::new),
+        };
+        let bytes = Tools::cost(if is_reused { 0 } else { entry.stat.size });
+        let cost = match self.tools.budget.try_take(bytes) {
+            Some(cost) => cost,
+            None => {
+                outbox.flush().then_some(())?;
+                self.tools.budget.take(bytes)
+            }
+        };
+        let before = match old.as_deref() {
+            Some(Entry { content: Content::Chunks(pieces), .. }) if !is_reused => pieces.clone(),
+            _ => Vec::new(),
+        };
+        let (parts, taken) = bounded(2);
+        let item = Item::Job { path: entry.path.clone(), parts: taken, old, cost, is_reused };
+        let job = Job { path: entry.path, stat: entry.stat, is_content_needed: !is_reused, before, parts };
+        match jobs.try_send(job) {
+            Ok(()) => {}
+            Err(TrySendError::Full(job)) => {
+                outbox.flush().then_some(())?;
+                jobs.send(job).ok()?;
+            }
+            Err(TrySendError::Disconnected(_)) => return None,
+        }
+        Some(item)
+    }
+
+    fn may_reuse(&mut self, old: &Entry) -> bool {
+        let basis = self.basis;
+        self.rewrite_budget.may_reuse(
+            old,
+            |id| basis.status(id),
+            |take| {
+                let mut is_whole = true;
+                !basis.has_marks()
+                    || pieces(&*basis.pages, old, |_, piece| is_whole &= take(&piece)).is_ok() && is_whole
+            },
+        )
+    }
+}
+
+/// The next events; none at the end, or if the receiver has gone.
+fn next(events: &Receiver<Vec<ScanEvent>>, outbox: &mut Outbox<'_>) -> Option<Vec<ScanEvent>> {
+    match events.try_recv() {
+        Ok(events) => return Some(events),
+        Err(TryRecvError::Empty) => outbox.flush().then_some(())?,
+        Err(TryRecvError::Disconnected) => {}
+    }
+    let next = events.recv().ok();
+    if next.is_none() {
+        outbox.flush();
+    }
+    next
+}
+
+fn is_same_link(old: &Entry, stat: &EntryStat) -> bool {
+    old.extras.hardlink.is_some() == (stat.links > 1 && !stat.is_directory())
+}
+
+fn trouble(event: ScanEvent) -> Trouble {
+    let (path, kind, why) = match event {
+        ScanEvent::Unreadable { path, error } => (path, TroubleKind::Unreadable, words(&error)),
+        ScanEvent::Skipped { path, reason } => {
+            let why = match &reason {
+                Skip::Socket => "a socket is not backed up".to_owned(),
+                Skip::OtherFileSystem => "another file system is mounted there".to_owned(),
+                Skip::Marked(name) => format!("it holds {}", name.to_string_lossy()),
+                Skip::Repository => "it is the repository itself".to_owned(),
+                Skip::ExcludedRoot => "it is excluded, though it was named to be backed up".to_owned(),
+            };
+            (path, TroubleKind::Skipped(SkipKind::from(&reason)), why)
+        }
+        ScanEvent::BadIgnoreFile { path, problem } => (path, TroubleKind::Skipped(SkipKind::Quiet), problem),
+        ScanEvent::Entry(entry) => (entry.path, TroubleKind::Skipped(SkipKind::Quiet), String::new()),
+    };
+    Trouble { path: source_of(&path), kind, why }
+}

@@ -1,0 +1,368 @@
+//! Backup: from the sources to an accepted snapshot.
+//!
+//! Threads: the scan runs ahead in tree order; one thread compares with the basis (parent snapshot); a pool reads, cuts
+//! and names chunks; this thread owns the session; one pool seals, another stores. The queues between them are bounded.
+//! The session takes results in the order of the entries, so what is stored does not depend on thread timing.
+
+mod assemble;
+mod audit;
+mod basis;
+mod beside;
+mod budget;
+mod compare;
+mod content;
+mod entry;
+mod kept;
+mod manifest;
+mod outbox;
+mod output;
+mod rewrite;
+
+use std::collections::{HashSet, VecDeque};
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use copal_engine::backup::change::Signs;
+use copal_engine::backup::claim::ClaimError;
+use copal_engine::backup::session::{SessionError, Tally};
+use copal_engine::exclusions::Exclusions;
+use copal_engine::id::{ChunkId, PackId, SnapshotId};
+use copal_engine::pack::PackKind;
+use copal_engine::receipt::IngestBy;
+use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
+use copal_engine::time::Time;
+use copal_service::error::JobError;
+use copal_service::ingest::{Scope, ingest};
+use copal_service::view::{self, Parts};
+use copal_store::StoreError;
+
+pub use basis::Basis;
+use manifest::Claimed;
+pub use rewrite::{Rewritten, rewrite};
+
+use crate::progress::Progress;
+use crate::reader::TreeError;
+use crate::repository::{Access, LocalClient};
+use crate::scan::{Root, Scan, Skip, Sweep};
+use crate::wait::wait;
+
+/// What is backed up.
+pub enum Source<'a> {
+    /// The entries that a scan finds.
+    Tree {
+        /// The scan.
+        scan: &'a Arc<Scan>,
+        /// The scan's first run, if it has already begun.
+        ahead: Option<Sweep>,
+    },
+    /// One stream of bytes, saved as a file.
+    Stream {
+        /// The file's name in the snapshot.
+        name: Vec<u8>,
+        /// Its content.
+        bytes: Box<dyn Read + Send + 'a>,
+        /// Whether the stream may be empty. An empty stream mostly means that the command before it failed.
+        may_be_empty: bool,
+    },
+}
+
+/// Options of a backup.
+pub struct Options {
+    /// Host name of the snapshot.
+    pub host: String,
+    /// Paths of the snapshot. Host, paths and label together are the source.
+    pub paths: Vec<Vec<u8>>,
+    /// Label of the source, or empty.
+    pub label: String,
+    /// Tags.
+    pub tags: Vec<String>,
+    /// The snapshot's time, instead of now.
+    pub time: Option<Time>,
+    /// The user who runs the backup.
+    pub user: String,
+    /// The exclusions of the source, as the snapshot records them.
+    pub exclusions: Option<Exclusions>,
+    /// Whether every file is read, changed or not.
+    pub force: bool,
+    /// Which signs of change are believed.
+    pub signs: Signs,
+    /// Whether this is a dry run, which writes nothing to the repository.
+    pub is_dry_run: bool,
+    /// Whether to make no snapshot if the tree equals that of the basis.
+    pub skip_if_unchanged: bool,
+    /// Share of the basis's bytes, from 0 to 1, that may be uploaded again because the repository wants them.
+    pub rewrite_budget: f64,
+    /// Number of threads that read, and of threads that seal.
+    pub threads: usize,
+    /// How long to wait for the service's receipt. With `None` a client that does not ingest itself does not wait.
+    pub wait: Option<Duration>,
+}
+
+impl Options {
+    /// Defaults for one directory: no labels or tags, no wait for a receipt.
+    pub fn plain(host: &str, root: &Root, threads: usize) -> Self {
+        Self {
+            host: host.into(),
+            paths: vec![root.path().as_bytes().to_vec()],
+            label: String::new(),
+            tags: Vec::new(),
+            time: None,
+            user: String::new(),
+            exclusions: None,
+            force: false,
+            signs: Signs::default(),
+            is_dry_run: false,
+            skip_if_unchanged: false,
+            rewrite_budget: 0.0,
+            threads,
+            wait: None,
+        }
+    }
+}
+
+impl From<ClaimError> for BackupError {
+    fn from(error: ClaimError) -> Self {
+        match error {
+            ClaimError::Info(error) => error.into(),
+            ClaimError::Session(error) => error.into(),
+            ClaimError::Seal(error) => error.into(),
+        }
+    }
+}
+
+/// An entry that was not saved, or not completely.
+#[derive(Debug)]
+pub struct Trouble {
+    /// The entry's path.
+    pub path: PathBuf,
+    /// The kind of trouble.
+    pub kind: TroubleKind,
+    /// The reason, as text.
+    pub why: String,
+}
+
+/// The kind of trouble with an entry.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum TroubleKind {
+    /// The entry is missing from the snapshot, or its content or an attribute is.
+    Unreadable,
+    /// The file changed each time it was read. The snapshot has what was read last.
+    Changing,
+    /// The entry was left out on purpose.
+    Skipped(SkipKind),
+}
+
+/// Why an entry was left out on purpose.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum SkipKind {
+    /// A socket, or a path to back up that is itself excluded: the user may not expect that.
+    Noted,
+    /// Everything else. Reported only on request.
+    Quiet,
+}
+
+impl From<&Skip> for SkipKind {
+    fn from(skip: &Skip) -> Self {
+        if matches!(skip, Skip::Socket | Skip::ExcludedRoot) { SkipKind::Noted } else { SkipKind::Quiet }
+    }
+}
+
+/// The result of a backup.
+#[derive(Debug, Default)]
+pub struct Outcome {
+    /// The snapshot; none after a dry run, or if it was skipped because nothing had changed.
+    pub snapshot: Option<SnapshotId>,
+    /// The parent snapshot.
+    pub basis: Option<SnapshotId>,
+    /// Counts of what the snapshot holds.
+    pub counts: Counts,
+    /// How it differs from the basis.
+    pub summary: Summary,
+    /// What was new to the repository.
+    pub tally: Tally,
+    /// Entries that were not saved, or not completely.
+    pub troubles: Vec<Trouble>,
+    /// The party that accepted the snapshot; none if the backup did not wait for the receipt.
+    pub accepted_by: Option<IngestBy>,
+    /// Why a write-only client could not keep its copy of the tree.
+    pub not_kept: Option<std::io::Error>,
+    /// Nanoseconds by which this machine's clock is ahead of the store's (negative: behind), if over five minutes.
+    pub clock_ahead: Option<i64>,
+    /// Damaged index segments. The snapshot may refer to chunks that they wrongly list, until they are rebuilt.
+    pub damaged: Vec<String>,
+    /// Whether the repository has domains of other clients, whose packs the owner has to prove.
+    pub has_other_domains: bool,
+}
+
+impl Outcome {
+    /// Number of entries that could not be saved.
+    pub fn errors(&self) -> u64 {
+        self.count(TroubleKind::Unreadable)
+    }
+
+    /// Number of files that changed each time they were read. They are saved as they were read last.
+    pub fn changing(&self) -> u64 {
+        self.count(TroubleKind::Changing)
+    }
+
+    fn count(&self, kind: TroubleKind) -> u64 {
+        self.troubles.iter().filter(|trouble| trouble.kind == kind).count() as u64
+    }
+}
+
+/// Why a backup ended without a snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum BackupError {
+    /// The repository has no descriptor any more.
+    #[error("the repository's descriptor is lost: nothing can be written to it")]
+    NoDescriptor,
+    /// The repository's parameters cannot be used.
+    #[error("the repository's parameters cannot be used")]
+    Parameters(#[from] copal_engine::chunk::BadChunkSizes),
+    /// The session cannot go on.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// A block did not read back after it was sealed.
+    #[error(
+        "a block did not read back right after it was sealed: this machine's memory or processor cannot be trusted"
+    )]
+    Seal(#[from] copal_engine::block::SealFault),
+    /// The basis cannot be read.
+    #[error("the snapshot to compare with cannot be read")]
+    Basis(#[from] TreeError),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A job of the service failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
+    /// The stream could not be read.
+    #[error("the stream could not be read")]
+    Stream(#[source] std::io::Error),
+    /// The stream is empty, and that is not allowed.
+    #[error("the stream is empty: nothing was saved")]
+    EmptyStream,
+    /// The snapshot's description is too large.
+    #[error(transparent)]
+    Info(#[from] copal_engine::snapshot::OversizeInfo),
+    /// The manifest was rejected in every attempt.
+    #[error("the manifest was rejected: {0}")]
+    Rejected(String),
+    /// The manifest was rejected for a reason that another attempt cannot change.
+    #[error("the manifest was rejected: {0}")]
+    Barred(String),
+    /// No receipt came in time.
+    #[error("manifest {number} was not answered")]
+    Unanswered {
+        /// The manifest's number.
+        number: u64,
+    },
+    /// A thread panicked, and has printed why.
+    #[error("a thread of this backup panicked: this is a mistake in copal, and nothing is lost by it")]
+    Panicked,
+    /// The user stopped it.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// Packs that are stored and not yet accepted. The next attempt may claim the packs of a rejected one.
+#[derive(Default)]
+struct Carried {
+    /// Packs that no manifest names yet.
+    packs: Vec<(PackKind, PackId, u64)>,
+    ids: HashSet<ChunkId>,
+    /// Manifests that were not answered yet.
+    claims: VecDeque<Claim>,
+    /// Ids that earlier runs have claimed in manifests without a receipt.
+    earlier: HashSet<ChunkId>,
+    /// Number of manifests that were accepted.
+    accepted: u64,
+}
+
+/// A manifest that waits for its receipt.
+struct Claim {
+    claimed: Claimed,
+    packs: Vec<(PackKind, PackId, u64)>,
+    ids: HashSet<ChunkId>,
+    is_final: bool,
+}
+
+/// Backs up the source. If a manifest is rejected because the repository changed meanwhile, another attempt starts from
+/// the newest state and stores only what is missing. A stream cannot be read twice, so it gets one attempt.
+pub fn backup<'a>(
+    access: impl Into<Access<'a>>,
+    client: &LocalClient,
+    source: &mut Source<'_>,
+    options: &Options,
+    progress: &Arc<Progress>,
+    interrupted: &AtomicBool,
+) -> Result<Outcome, BackupError> {
+    let access = access.into();
+    let descriptor = access.descriptor().ok_or(BackupError::NoDescriptor)?;
+    let parts = Parts::of_domain(client.domain);
+    let read = || view::read_parts(access.store().as_ref(), &parts);
+    let mut seen = None;
+    if !options.is_dry_run && access.decides() {
+        // First decide about what an earlier run uploaded without a receipt. Mostly there is nothing, so the state that
+        // was read at the same time is current.
+        let host = access.host();
+        let earlier = ingest(&host, IngestBy::Client, Scope::Client(client.id), &|_| false);
+        let (decided, view) = wait(futures::future::join(earlier, read()));
+        if decided?.is_empty() {
+            seen = Some(view?);
+        }
+    }
+    let mut carried = Carried::default();
+    let mut last = String::new();
+    let mut left = ATTEMPTS;
+    while left > 0 {
+        let before = carried.accepted;
+        let view = seen.take().map_or_else(|| wait(read()), Ok)?;
+        let basis = Basis::find(access, client, &view, options)?;
+        let attempt = assemble::Attempt { access, client, descriptor, view, basis, options, progress, interrupted };
+        match attempt.run(source, &mut carried) {
+            Ok(outcome) => return Ok(outcome),
+            Err(BackupError::Rejected(why)) => last = why,
+            Err(error) => return Err(error),
+        }
+        // A run of many hours may overlap many prunes: progress resets the attempts.
+        left = if carried.accepted > before { ATTEMPTS } else { left - 1 };
+        if matches!(source, Source::Stream { .. }) || interrupted.load(Ordering::Relaxed) {
+            break;
+        }
+    }
+    Err(BackupError::Rejected(last))
+}
+
+impl Outcome {
+    fn info(&self, options: &Options, started: Time) -> SnapshotInfo {
+        let mut paths = options.paths.clone();
+        paths.sort();
+        paths.dedup();
+        let mut tags = options.tags.clone();
+        tags.sort();
+        tags.dedup();
+        SnapshotInfo {
+            host: options.host.clone(),
+            paths,
+            label: options.label.clone(),
+            tags,
+            started,
+            counts: self.counts,
+            summary: self.summary,
+            metadata: METADATA,
+            program: concat!("copal ", env!("CARGO_PKG_VERSION")).to_owned(),
+            user: options.user.clone(),
+            exclusions: options.exclusions.clone(),
+        }
+    }
+}
+
+/// All kinds of metadata: Linux provides them for every entry.
+const METADATA: MetadataSeen = MetadataSeen(255);
+/// Attempts in a row without an accepted manifest. A manifest is rejected only if the state changed meanwhile, so more
+/// rejections than this mean a fault.
+const ATTEMPTS: u32 = 4;

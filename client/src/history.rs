@@ -1,0 +1,298 @@
+//! History: lists the snapshots of a repository from manifests whose signatures verify, and adds what the state knows
+//! (forgotten, pinned, changed tags).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use copal_engine::block::{OpenBlock, OpenTools};
+use copal_engine::change::{Change, Operation};
+use copal_engine::client::{ClientRecord, Role};
+use copal_engine::id::{ChunkId, ClientId, DomainId, SnapshotId, TagId};
+use copal_engine::keys::domain::DomainKeys;
+use copal_engine::keys::owner::TextPurpose;
+use copal_engine::keys::session::SessionRecord;
+use copal_engine::layout;
+use copal_engine::manifest::{Manifest, SnapshotClaim};
+use copal_engine::path::TreePath;
+use copal_engine::retention::{Series, age};
+use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_engine::snapshot::SnapshotInfo;
+use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::time::Time;
+use copal_service::error::JobError;
+use copal_service::host::Host;
+use copal_service::view::View;
+use copal_service::{clients, objects};
+use copal_store::{Store, StoreError};
+use futures::future::join;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use crate::reader::{BlockReader, PageReader};
+use crate::repository::Repository;
+use crate::wait::wait;
+
+/// The client that signed a snapshot, as the owner has registered it.
+#[derive(Clone, Debug)]
+pub struct Signer {
+    /// Its id.
+    pub id: ClientId,
+    /// Its name; its id if the owner gave it none.
+    pub name: String,
+    /// Its role.
+    pub role: Role,
+}
+
+impl Signer {
+    /// The client of a record.
+    pub fn of(repository: &Repository, record: &ClientRecord) -> Self {
+        let name = repository.owner.open_text(TextPurpose::ClientName, &record.client.0, &record.sealed_name);
+        let name = name.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| record.client.to_string());
+        Self { id: record.client, name, role: record.role }
+    }
+
+    /// Whether `wanted` names this client: its name, or at least the first `ID_DIGITS` digits of its id.
+    pub fn is_called(&self, wanted: &str) -> bool {
+        self.name == wanted || wanted.len() >= ID_DIGITS && self.id.to_string().starts_with(wanted)
+    }
+}
+
+/// A snapshot that verifies.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// Its id.
+    pub id: SnapshotId,
+    /// The client that signed it, and the number of its manifest.
+    pub key: (ClientId, u64),
+    /// The client that signed it.
+    pub signer: Signer,
+    /// The domain its pages lie in.
+    pub domain: DomainId,
+    /// Its root page.
+    pub root: ChunkId,
+    /// When it was made, by the client's clock.
+    pub time: Time,
+    /// Its sealed description.
+    pub info: SnapshotInfo,
+    /// Its current tags.
+    pub tags: Vec<String>,
+    /// Its record in the state.
+    pub record: SnapshotRecord,
+}
+
+impl Snapshot {
+    /// The paths that were backed up, as paths of the tree.
+    pub fn sources(&self) -> Vec<TreePath> {
+        self.info.paths.iter().filter_map(|path| TreePath::new(path.clone()).ok()).collect()
+    }
+
+    /// The machine that it counts for: the host it claims, or the client's name for a write-only client.
+    pub fn machine(&self) -> &str {
+        self.signer.role.machine(&self.info.host, &self.signer.name)
+    }
+
+    /// The series it belongs to.
+    pub fn series(&self) -> Series {
+        Series::of((&self.key, &self.record))
+    }
+
+    /// Sort key by age, the oldest first.
+    pub fn age(&self) -> (Time, Time, SnapshotId) {
+        age(&self.record)
+    }
+
+    /// Whether it is kept (not forgotten), and not a checkpoint.
+    pub fn is_kept(&self) -> bool {
+        self.record.state == SnapshotState::Kept && !self.record.partial
+    }
+}
+
+/// The snapshots that could be read, the oldest first, and the problems with the others.
+pub struct History {
+    /// All snapshots that are not gone, including forgotten ones and checkpoints.
+    pub snapshots: Vec<Snapshot>,
+    /// Names of manifests that do not verify or open, and why.
+    pub problems: Vec<(String, String)>,
+}
+
+impl History {
+    /// Reads all snapshots of a state.
+    pub fn read(repository: &Repository, view: &View) -> Result<Self, JobError> {
+        let mut history = Self { snapshots: Vec::new(), problems: Vec::new() };
+        let mut tag_names = None;
+        let there: Vec<_> =
+            view.state.snapshots.iter().filter(|(_, record)| record.state != SnapshotState::Gone).collect();
+        let names: Vec<String> = there.iter().map(|(key, _)| layout::manifest(key.0, key.1)).collect();
+        let read = |names: &[String]| wait(objects::read_many(repository.store().as_ref(), names));
+        // Batches: a repository may have very many manifests. Client records are read with the first batch.
+        let (first, rest) = names.split_at(names.len().min(MANIFESTS));
+        let clients: BTreeSet<ClientId> = there.iter().map(|(key, _)| key.0).collect();
+        let first = objects::read_many(repository.store().as_ref(), first);
+        let (first, signers) = wait(join(first, signers(repository, clients)));
+        let signers = signers?;
+        let manifests = first.into_iter().chain(rest.chunks(MANIFESTS).flat_map(read));
+        for ((key, record), (name, manifest)) in there.into_iter().zip(names.iter().cloned().zip(manifests)) {
+            let signer = signers.get(&key.0).and_then(Option::as_ref).ok_or_else(|| no_record(key.0));
+            match signer.and_then(|signer| read_snapshot(repository, manifest, *key, record, signer)) {
+                Ok(mut snapshot) => {
+                    name_tags(repository, &mut snapshot, &mut tag_names)?;
+                    history.snapshots.push(snapshot);
+                }
+                Err(why) => history.problems.push((name, why)),
+            }
+        }
+        history.snapshots.sort_by_key(Snapshot::age);
+        Ok(history)
+    }
+
+    /// Reads one snapshot of a state; the inner error is the reason, as text.
+    pub fn read_one(
+        repository: &Repository,
+        key: (ClientId, u64),
+        record: &SnapshotRecord,
+    ) -> Result<Result<Snapshot, String>, JobError> {
+        let Some(signer) = wait(read_client(&repository.host(), key.0))? else { return Ok(Err(no_record(key.0))) };
+        let manifest = wait(objects::read(repository.store().as_ref(), &layout::manifest(key.0, key.1)));
+        Ok(read_snapshot(repository, manifest, key, record, &signer))
+    }
+
+    /// The snapshots that are kept (not forgotten) and no checkpoints.
+    pub fn kept(&self) -> impl Iterator<Item = &Snapshot> {
+        self.snapshots.iter().filter(|snapshot| snapshot.is_kept())
+    }
+
+    /// Forgotten snapshots that can still be undeleted.
+    pub fn forgotten(&self) -> impl Iterator<Item = &Snapshot> {
+        let is_forgotten = |record: &SnapshotRecord| record.state == SnapshotState::Forgotten && !record.partial;
+        self.snapshots.iter().filter(move |snapshot| is_forgotten(&snapshot.record))
+    }
+}
+
+/// The records of clients; `None` where the record is lost or damaged.
+async fn signers(
+    repository: &Repository,
+    clients: BTreeSet<ClientId>,
+) -> Result<BTreeMap<ClientId, Option<ClientRecord>>, JobError> {
+    let host = repository.host();
+    let host = &host;
+    let reads = clients.into_iter().map(|client| async move { Ok((client, read_client(host, client).await?)) });
+    stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(MANIFESTS).try_collect().await
+}
+
+async fn read_client(host: &Host<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
+    match clients::read(host, client).await {
+        Ok(record) => Ok(record),
+        Err(JobError::Damaged { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn no_record(client: ClientId) -> String {
+    format!("clients/{client}, the record of its client, is lost or damaged")
+}
+
+fn read_snapshot(
+    repository: &Repository,
+    manifest: Result<Option<Bytes>, StoreError>,
+    (client, number): (ClientId, u64),
+    record: &SnapshotRecord,
+    signer: &ClientRecord,
+) -> Result<Snapshot, String> {
+    let public = signer.keys.ok_or_else(|| no_record(client))?.manifest;
+    let bytes = manifest.map_err(|error| error.to_string())?.ok_or("it is not there")?;
+    let verified =
+        Manifest::verify(repository.id(), &public, client, number, &bytes).map_err(|error| error.to_string())?;
+    let domain = verified.manifest.domain;
+    if domain != signer.domain {
+        return Err("it is of a domain that is not its client's".into());
+    }
+    let claim = verified.manifest.snapshot.ok_or("it claims no snapshot")?;
+    let info = open_info(repository, domain, &claim)?;
+    Ok(Snapshot {
+        id: verified.hash.snapshot(),
+        key: (client, number),
+        signer: Signer::of(repository, signer),
+        domain,
+        root: claim.root,
+        time: claim.client_time,
+        tags: info.tags.clone(),
+        info,
+        record: record.clone(),
+    })
+}
+
+/// Opens a snapshot's description; the error is the reason, as text.
+pub fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, String> {
+    let record = SessionRecord::parse(&claim.session_record).map_err(|error| error.to_string())?;
+    if record.domain() != domain {
+        return Err("its session is of another domain".into());
+    }
+    let key = record.unwrap(&repository.owner).map_err(|error| error.to_string())?;
+    let cipher = SessionCipher::new(&key, repository.id(), record.id(repository.id()));
+    let block = OpenBlock::open(&cipher, BlockKind::Info, claim.counter, &claim.info, &mut OpenTools::new());
+    let block = block.map_err(|error| error.to_string())?;
+    let bytes = block.chunk(0).ok_or("its description is empty")?;
+    SnapshotInfo::decode(bytes).map_err(|error| error.to_string())
+}
+
+/// Sets the snapshot's tags to those of the state. The names of tags added later are in the changes.
+fn name_tags(
+    repository: &Repository,
+    snapshot: &mut Snapshot,
+    added: &mut Option<BTreeMap<TagId, String>>,
+) -> Result<(), JobError> {
+    let keys: DomainKeys = repository.domain_keys(snapshot.domain);
+    let own: BTreeMap<TagId, &String> = snapshot.info.tags.iter().map(|tag| (keys.tag_id(tag), tag)).collect();
+    if own.keys().copied().collect::<Vec<_>>() == snapshot.record.tags {
+        return Ok(());
+    }
+    if added.is_none() {
+        *added = Some(tags_added(repository)?);
+    }
+    let named = |tag: &TagId| {
+        let own = own.get(tag).map(|name| (*name).clone());
+        own.or_else(|| added.as_ref()?.get(tag).cloned()).unwrap_or_else(|| tag.to_string())
+    };
+    let mut tags: Vec<String> = snapshot.record.tags.iter().map(named).collect();
+    tags.sort();
+    snapshot.tags = tags;
+    Ok(())
+}
+
+/// The names of all tags that changes have added.
+pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, JobError> {
+    let mut names = BTreeMap::new();
+    let store: &dyn Store = repository.store().as_ref();
+    for listed in wait(objects::list(store, "changes/"))? {
+        let name = listed.key.as_str();
+        let Some(number) = layout::trailing_number(name) else { continue };
+        let Some(bytes) = wait(objects::read(store, name))? else {
+            continue;
+        };
+        let Ok(client) = Change::claimed_client(&bytes) else { continue };
+        let signer = wait(read_client(&repository.host(), client))?;
+        let Some(keys) = signer.and_then(|signer| signer.keys) else { continue };
+        let Ok(verified) = Change::verify(repository.id(), &keys.manifest, client, number, &bytes) else { continue };
+        for operation in &verified.change.operations {
+            let Operation::Tag { add, .. } = operation else { continue };
+            for (tag, sealed) in add {
+                if let Ok(name) = repository.owner.open_text(TextPurpose::TagName, &tag.0, sealed) {
+                    names.insert(*tag, name);
+                }
+            }
+        }
+    }
+    Ok(names)
+}
+
+/// A reader of a domain's pages.
+pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageReader {
+    let store: Arc<dyn Store> = repository.store().clone();
+    let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));
+    PageReader::new(blocks, view, repository.domain_keys(domain))
+}
+
+/// Least number of digits of a client's id that name it.
+const ID_DIGITS: usize = 4;
+/// Manifests held at once, and client records read at once.
+const MANIFESTS: usize = 256;

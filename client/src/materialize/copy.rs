@@ -1,0 +1,61 @@
+//! Copy: another name for a file of the target, or a copy of it where the file system refuses a hard link.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+
+use copal_engine::path::TreePath;
+use copal_engine::restore::extents::Extents;
+use rustix::io::Errno;
+
+use super::WriteError;
+use super::file::TargetFile;
+use super::metadata::Metadata;
+use super::shortfalls::Lack;
+use super::target::Target;
+use crate::read::{Extras, holes_of};
+use crate::stat::EntryStat;
+
+impl Target {
+    /// Makes another name for a file of the target; copies the file if the file system refuses a hard link.
+    pub fn second_name(&self, path: &TreePath, existing: &TreePath) -> Result<(), WriteError> {
+        let refused = match self.hardlink(path, existing) {
+            Err(WriteError::Io { source, .. }) if takes_no_link(&source) => source,
+            made => return made,
+        };
+        let from = self.open_to_read(existing)?;
+        let stat = EntryStat::of(&from).map_err(|error| WriteError::io("read", existing, error))?;
+        let xattrs = Extras::of_file(&from).xattrs;
+        let file = self.copy(path, &from, &stat).map_err(|error| WriteError::io("copy", existing, error))?;
+        let EntryStat { mode, uid, gid, mtime, .. } = stat;
+        self.set_file_metadata(&file, &Metadata { mode, uid, gid, mtime, xattrs: &xattrs });
+        self.lacks(Lack::Names, path, refused);
+        Ok(())
+    }
+
+    /// Copies a file without its holes.
+    pub(super) fn copy(&self, path: &TreePath, from: &File, stat: &EntryStat) -> io::Result<TargetFile> {
+        let holes = holes_of(from, stat.size)?;
+        let file = self.create_file(path, 0o600).map_err(io::Error::other)?;
+        file.file.set_len(stat.size)?;
+        let mut buffer = vec![0; COPY_BYTES];
+        for mut part in Extents::new(stat.size, &holes).place(0..stat.size) {
+            while part.start < part.end {
+                let bytes = &mut buffer[..(part.end - part.start).min(COPY_BYTES as u64) as usize];
+                from.read_exact_at(bytes, part.start)?;
+                file.file.write_all_at(bytes, part.start)?;
+                part.start += bytes.len() as u64;
+            }
+        }
+        Ok(file)
+    }
+}
+
+/// True if the file system does not support the hard link.
+fn takes_no_link(error: &io::Error) -> bool {
+    let reasons = [Errno::PERM, Errno::MLINK, Errno::XDEV, Errno::OPNOTSUPP, Errno::NOSYS];
+    reasons.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
+/// Bytes copied at a time.
+const COPY_BYTES: usize = 1 << 20;

@@ -1,0 +1,128 @@
+//! Materialize: writes a restored tree to the file system without touching anything outside the target.
+//!
+//! Every call names its object by an open directory and one name in it. Directories below the target are opened without
+//! following links, so neither a hostile tree nor an existing link in the target leads out of it.
+
+mod copy;
+mod directory;
+mod file;
+mod later;
+mod metadata;
+mod object;
+mod place;
+mod shortfalls;
+mod surplus;
+mod target;
+#[cfg(test)]
+mod tests;
+
+use std::io;
+use std::path::PathBuf;
+
+use copal_engine::path::TreePath;
+
+pub use file::TargetFile;
+pub use later::DirectoriesLater;
+pub use metadata::Metadata;
+pub use place::{Place, Wanted};
+pub use shortfalls::{Example, Lack, Power, Shortfalls};
+pub use surplus::{Held, Stays, Surplus, SurplusError};
+pub use target::{Created, Removal, Target};
+
+/// How to write.
+#[derive(Debug, Copy, Clone, Default)]
+pub struct TargetOptions {
+    /// What to do with existing files.
+    pub overwrite: Overwrite,
+    /// Whether an entry of another kind may replace a directory that is not empty.
+    pub replace_full_directories: bool,
+    /// Do not set owners: everything belongs to the user who restores.
+    pub no_owner: bool,
+    /// Leave extended attributes and ACLs out.
+    pub no_xattrs: bool,
+    /// What to do with powers that entries have.
+    pub powers: Powers,
+}
+
+/// What to do with what grants rights here: devices, set-user-id and set-group-id bits, and attributes in `security.*`
+/// (file capabilities) and `trusted.*`. If restored, the machine that saved them decides about rights here.
+#[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
+pub enum Powers {
+    /// Restore them if owners are set too. Without owners they would be rights of the user who restores.
+    #[default]
+    WithOwners,
+    /// Restore them in any case: the machine that saved them is trusted.
+    Restored,
+    /// Leave them out and count them: the machine that saved them is not trusted.
+    LeftOut,
+}
+
+/// What to do with existing files.
+#[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
+pub enum Overwrite {
+    /// Leave them as they are.
+    Never,
+    /// Replace those whose size or mtime differs.
+    #[default]
+    Changed,
+    /// Replace them.
+    Always,
+}
+
+/// Why an entry cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A system call failed.
+    #[error("cannot {act} {path}")]
+    Io {
+        /// What was tried.
+        act: &'static str,
+        /// The entry.
+        path: TreePath,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// Another entry is in its place and may not be removed.
+    #[error("something else is in the way of {path}")]
+    InTheWay {
+        /// The entry.
+        path: TreePath,
+    },
+    /// The target itself cannot be made or opened.
+    #[error("cannot restore into {}", path.display())]
+    Target {
+        /// The target's path.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+}
+
+impl WriteError {
+    /// The entry that the error is about; the top if it is about the target.
+    pub fn path(&self) -> TreePath {
+        match self {
+            Self::Io { path, .. } | Self::InTheWay { path } => path.clone(),
+            Self::Target { .. } => TreePath::TOP,
+        }
+    }
+
+    /// Whether every other entry would fail too: no space is left, or the file system is read-only.
+    pub fn hits_all(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+        match self {
+            Self::Io { source, .. } => matches!(source.kind(), StorageFull | QuotaExceeded | ReadOnlyFilesystem),
+            Self::InTheWay { .. } => false,
+            Self::Target { .. } => true,
+        }
+    }
+
+    /// Whether this process lacks the rights.
+    pub fn is_denied(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied)
+    }
+
+    fn io(act: &'static str, path: &TreePath, source: impl Into<io::Error>) -> Self {
+        Self::Io { act, path: path.clone(), source: source.into() }
+    }
+}

@@ -1,0 +1,218 @@
+//! What is in the way of an entry, and what is there without being in the snapshot.
+
+use super::*;
+
+/// Makes room for an entry, as the workers of a restore do.
+fn make_way(target: &Target, path: &TreePath, wanted: &Wanted<'_>) -> Result<Place, WriteError> {
+    match target.look(path, wanted)? {
+        Place::Taken => target.remove_existing(path).map(|()| Place::Free),
+        place => Ok(place),
+    }
+}
+
+#[test]
+fn a_link_that_points_elsewhere_or_a_file_with_other_names_is_not_the_same() {
+    let place = Playground::new();
+    let target = place.target(TargetOptions::default());
+    symlink("there", place.at("link")).unwrap();
+    let link = |points_to| Wanted { kind: FileType::Symlink, points_to: Some(points_to), ..wanted(0) };
+    assert_eq!(target.look(&path("link"), &link(b"there")).unwrap(), Place::Same);
+    assert_eq!(target.look(&path("link"), &link(b"elsewhere")).unwrap(), Place::Taken);
+    write(&target, "file", b"1");
+    fs::hard_link(place.at("file"), place.at("other")).unwrap();
+    assert_eq!(target.look(&path("file"), &wanted(1)).unwrap(), Place::Taken);
+    assert_eq!(target.look(&path("file"), &Wanted { is_alone: false, ..wanted(1) }).unwrap(), Place::Same);
+}
+
+#[test]
+fn overwriting_never_changed_and_always_do_what_they_say() {
+    for (overwrite, same, other) in [
+        (Overwrite::Never, Place::Kept, Place::Kept),
+        (Overwrite::Changed, Place::Same, Place::Free),
+        (Overwrite::Always, Place::Free, Place::Free),
+    ] {
+        let place = Playground::new();
+        let target = place.overwriting(overwrite);
+        write(&target, "file", b"12345");
+        write(&target, "other", b"1");
+        symlink("nowhere", place.at("link")).unwrap();
+        assert_eq!(make_way(&target, &path("file"), &wanted(5)).unwrap(), same, "{overwrite:?}");
+        assert_eq!(make_way(&target, &path("other"), &wanted(5)).unwrap(), other, "{overwrite:?}");
+        assert_eq!(make_way(&target, &path("link"), &wanted(5)).unwrap(), other, "{overwrite:?}");
+        assert_eq!(make_way(&target, &path("absent"), &wanted(5)).unwrap(), Place::Free, "{overwrite:?}");
+        assert_eq!(place.at("other").exists(), other == Place::Kept);
+    }
+}
+
+#[test]
+fn a_file_with_several_names_is_replaced_under_one_only() {
+    let place = Playground::new();
+    let target = place.overwriting(Overwrite::Always);
+    write(&target, "file", b"old");
+    fs::hard_link(place.at("file"), place.path.join("elsewhere")).unwrap();
+    assert_eq!(make_way(&target, &path("file"), &wanted(3)).unwrap(), Place::Free);
+    write(&target, "file", b"new");
+    assert_eq!(fs::read(place.path.join("elsewhere")).unwrap(), b"old");
+}
+
+#[test]
+fn a_directory_with_content_makes_way_only_if_allowed() {
+    let place = Playground::new();
+    fs::create_dir_all(place.at("full/below")).unwrap();
+    fs::create_dir(place.at("empty")).unwrap();
+    fs::write(place.at("full/below/file"), "").unwrap();
+    symlink(place.path.join("outside"), place.at("full/link")).unwrap();
+    let target = place.target(TargetOptions::default());
+    assert_eq!(make_way(&target, &path("empty"), &wanted(1)).unwrap(), Place::Free);
+    assert!(matches!(make_way(&target, &path("full"), &wanted(1)), Err(WriteError::InTheWay { .. })));
+    assert!(place.at("full/below/file").exists());
+    let target = place.target(TargetOptions { replace_full_directories: true, ..TargetOptions::default() });
+    assert_eq!(make_way(&target, &path("full"), &wanted(1)).unwrap(), Place::Free);
+    assert!(!place.at("full").exists());
+    place.assert_outside_is_untouched();
+}
+
+#[test]
+fn a_file_in_the_place_of_a_directory_is_replaced_only_if_it_may() {
+    let place = Playground::new();
+    fs::write(place.at("entry"), "").unwrap();
+    let never = place.overwriting(Overwrite::Never);
+    assert!(matches!(never.ensure_directory(&path("entry")), Err(WriteError::InTheWay { .. })));
+    assert!(matches!(never.create_file(&path("entry/file"), 0o600), Err(WriteError::InTheWay { .. })));
+    assert_eq!(place.overwriting(Overwrite::Changed).ensure_directory(&path("entry")).unwrap(), Created::New);
+}
+
+#[test]
+fn a_link_in_the_target_never_leads_out_of_it() {
+    for overwrite in [Overwrite::Never, Overwrite::Changed, Overwrite::Always] {
+        let place = Playground::new();
+        let out = place.at("out");
+        let renew = || {
+            let _ = fs::remove_file(&out);
+            let _ = fs::remove_dir_all(&out);
+            symlink("../outside", &out).unwrap();
+        };
+        let target = place.overwriting(overwrite);
+        let inside = path("out/below/file");
+        let acts: [&dyn Fn() -> Result<(), WriteError>; 11] = [
+            &|| target.create_file(&path("out/below/new"), 0o600).map(drop),
+            &|| target.create_file(&path("out/new"), 0o600).map(drop),
+            &|| target.reopen_file(&inside).and_then(|file| file.write_at(0, b"escaped")),
+            &|| target.ensure_directory(&path("out/below/new")).map(drop),
+            &|| target.symlink(&path("out/below/link"), b"x"),
+            &|| target.fifo(&path("out/fifo")),
+            &|| target.hardlink(&path("stolen"), &inside),
+            &|| target.hardlink(&path("out/below/name"), &path("out")),
+            &|| target.remove_existing(&inside),
+            &|| make_way(&target, &inside, &wanted(0)).map(drop),
+            &|| target.set_metadata(&inside, &metadata(0o100777)),
+        ];
+        for act in acts {
+            renew();
+            let _ = act();
+            place.assert_outside_is_untouched();
+        }
+        assert!(!place.at("stolen").exists());
+        renew();
+        target.set_metadata(&path("out"), &metadata(0o120777)).unwrap();
+        target.set_metadata(&path("out"), &metadata(0o040700)).unwrap();
+        assert_eq!(target.existing(&inside).unwrap(), None);
+        let nothing = std::iter::empty::<Result<Held, BadEnd>>();
+        assert_eq!(target.surplus(&path("out"), nothing, all, &Stays::default()).unwrap(), Surplus::default());
+        target.remove_existing(&path("out")).unwrap();
+        place.assert_outside_is_untouched();
+    }
+}
+
+#[test]
+fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
+    let place = Playground::new();
+    symlink("../outside/below/file", place.at("file")).unwrap();
+    let target = place.overwriting(Overwrite::Always);
+    assert!(target.create_file(&path("file"), 0o600).is_err());
+    assert!(target.reopen_file(&path("file")).is_err());
+    assert_eq!(make_way(&target, &path("file"), &wanted(4)).unwrap(), Place::Free);
+    write(&target, "file", b"mine");
+    place.assert_outside_is_untouched();
+}
+
+#[test]
+fn surplus_is_what_the_snapshot_lacks_deepest_first() {
+    let place = Playground::new();
+    for file in ["a/kept", "a/extra", "b/c/extra", "b/c/keep.o", "kept", "z/y/x"] {
+        fs::create_dir_all(place.at(file).parent().unwrap()).unwrap();
+        fs::write(place.at(file), "").unwrap();
+    }
+    symlink("../outside", place.at("link")).unwrap();
+    let target = place.target(TargetOptions::default());
+    let snapshot = || ["a", "a/gone", "a/kept", "kept", "later"].map(held);
+    let texts = |found: &Surplus| found.entries.iter().map(TreePath::to_string).collect::<Vec<_>>();
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, &Stays::default()).unwrap();
+    assert_eq!(texts(&surplus), ["z/y/x", "z/y", "z", "link", "b/c/keep.o", "b/c/extra", "b/c", "b", "a/extra"]);
+
+    let selection = Selection { excludes: patterns(&["*.o", "/z"]), ..Selection::default() };
+    let selects = |path: &TreePath, is_directory| selection.selects(path, is_directory);
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), selects, &Stays::default()).unwrap();
+    assert_eq!(texts(&surplus), ["link", "b/c/extra", "a/extra"], "a directory stays with what was left out in it");
+    let removals: Vec<_> = surplus.entries.iter().map(|path| target.remove(path).unwrap()).collect();
+    assert!(removals.iter().all(|removal| *removal != Removal::NotEmpty));
+    assert!(place.at("b/c/keep.o").exists() && !place.at("a/extra").exists() && !place.at("link").exists());
+    place.assert_outside_is_untouched();
+
+    let surplus = target.surplus(&path("z/y"), snapshot(), all, &Stays::default()).unwrap();
+    assert_eq!(texts(&surplus), ["z/y/x"]);
+}
+
+#[test]
+fn a_directory_that_the_snapshot_holds_without_content_is_not_looked_into_unasked() {
+    let place = Playground::new();
+    fs::create_dir_all(place.at("empty/below")).unwrap();
+    fs::write(place.at("extra"), "").unwrap();
+    let target = place.target(TargetOptions::default());
+    let snapshot = || [Ok::<_, BadEnd>(Held { place: path("empty"), is_directory: true }), held("kept")];
+    let surplus =
+        target.surplus(&TreePath::TOP, snapshot(), all, &Stays { in_empty: true, ..Stays::default() }).unwrap();
+    assert_eq!(surplus, Surplus { entries: vec![path("extra")], spared: vec![path("empty")] });
+    let surplus = target.surplus(&TreePath::TOP, snapshot(), all, &Stays::default()).unwrap();
+    assert_eq!(surplus.entries, [path("extra"), path("empty/below")]);
+}
+
+#[test]
+fn what_a_marker_or_a_size_may_have_left_out_stays() {
+    let place = Playground::new();
+    for file in ["a/.skip", "a/b/data", "c/much-data", "large-file"] {
+        fs::create_dir_all(place.at(file).parent().unwrap()).unwrap();
+        fs::write(place.at(file), file).unwrap();
+    }
+    let target = place.target(TargetOptions::default());
+    // The marker is the snapshot's: it may be gone from the target.
+    for marker in ["a/.skip", "a/zz"] {
+        let name = path(marker).name().to_vec();
+        let stays = Stays { markers: vec![name], larger_than: Some(8), ..Stays::default() };
+        let snapshot = ["a", "a/.skip", "a/zz"].map(held).into_iter();
+        let surplus = target.surplus(&TreePath::TOP, snapshot, all, &stays).unwrap();
+        assert_eq!(surplus, Surplus { entries: [].into(), spared: vec![path("a")] }, "{marker}");
+    }
+}
+
+/// A file of the snapshot; `a` is a directory.
+fn held(place: &str) -> Result<Held, BadEnd> {
+    Ok(Held { place: path(place), is_directory: place == "a" })
+}
+
+fn all(_: &TreePath, _: bool) -> bool {
+    true
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("the entries end too early")]
+struct BadEnd;
+
+#[test]
+fn nothing_is_surplus_if_the_snapshot_cannot_be_read() {
+    let place = Playground::new();
+    fs::write(place.at("file"), "").unwrap();
+    let target = place.target(TargetOptions::default());
+    let surplus = target.surplus(&TreePath::TOP, [Err::<Held, _>(BadEnd)], all, &Stays::default());
+    assert!(matches!(surplus, Err(SurplusError::Snapshot(BadEnd))));
+}

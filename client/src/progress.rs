@@ -1,0 +1,130 @@
+//! Progress: how far an operation is. Its threads count; another thread of the program may show the totals.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+/// Counters of a running operation. Counting never waits for the reader.
+#[derive(Debug, Default)]
+pub struct Progress {
+    files_done: AtomicU64,
+    files_total: AtomicU64,
+    bytes_done: AtomicU64,
+    bytes_total: AtomicU64,
+    bytes_new: AtomicU64,
+    bytes_stored: AtomicU64,
+    bytes_claimed: AtomicU64,
+    is_all_claimed: AtomicBool,
+    errors: AtomicU64,
+    current: Mutex<Vec<u8>>,
+}
+
+impl Progress {
+    /// Sets the total amount of work, once known; zero means unknown.
+    pub fn expect(&self, files: u64, bytes: u64) {
+        self.files_total.store(files, Relaxed);
+        self.bytes_total.store(bytes, Relaxed);
+    }
+
+    /// Counts a file that is done.
+    pub fn file_done(&self) {
+        self.files_done.fetch_add(1, Relaxed);
+    }
+
+    /// Counts bytes that were read, or known to be unchanged.
+    pub fn add_done(&self, bytes: u64) {
+        self.bytes_done.fetch_add(bytes, Relaxed);
+    }
+
+    /// Counts bytes that the repository did not have.
+    pub fn add_new(&self, bytes: u64) {
+        self.bytes_new.fetch_add(bytes, Relaxed);
+    }
+
+    /// Counts bytes that were written to the repository.
+    pub fn add_stored(&self, bytes: u64) {
+        self.bytes_stored.fetch_add(bytes, Relaxed);
+    }
+
+    /// Counts bytes of packs that a manifest names, so that no other run uploads them again.
+    pub fn add_claimed(&self, bytes: u64, is_all: bool) {
+        self.bytes_claimed.fetch_add(bytes, Relaxed);
+        self.is_all_claimed.fetch_or(is_all, Relaxed);
+    }
+
+    /// How much a backup keeps if it ends now.
+    pub fn kept(&self) -> Kept {
+        match (self.is_all_claimed.load(Relaxed), self.bytes_claimed.load(Relaxed)) {
+            (true, _) => Kept::All,
+            (false, 0) => Kept::Nothing,
+            (false, bytes) => Kept::Part { bytes },
+        }
+    }
+
+    /// Counts an entry that could not be read or written.
+    pub fn add_error(&self) {
+        self.errors.fetch_add(1, Relaxed);
+    }
+
+    /// Entries that could not be read or written.
+    pub fn errors(&self) -> u64 {
+        self.errors.load(Relaxed)
+    }
+
+    /// Sets the path that is worked on.
+    pub fn now_at(&self, path: &[u8]) {
+        // Another thread is setting it: its path will do.
+        if let Ok(mut current) = self.current.try_lock() {
+            current.clear();
+            current.extend_from_slice(path);
+        }
+    }
+
+    /// The counters at this moment.
+    pub fn totals(&self) -> Totals {
+        Totals {
+            files_done: self.files_done.load(Relaxed),
+            files_total: self.files_total.load(Relaxed),
+            bytes_done: self.bytes_done.load(Relaxed),
+            bytes_total: self.bytes_total.load(Relaxed),
+            bytes_new: self.bytes_new.load(Relaxed),
+            bytes_stored: self.bytes_stored.load(Relaxed),
+            errors: self.errors(),
+            current: self.current.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+        }
+    }
+}
+
+/// How much of a backup stays in the repository if it ends now.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Kept {
+    /// Nothing new.
+    Nothing,
+    /// Packs that the next backup does not upload again.
+    Part {
+        /// The bytes of these packs.
+        bytes: u64,
+    },
+    /// Everything: the snapshot counts once it is accepted.
+    All,
+}
+
+/// The counters at one moment.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// Files that are done.
+    pub files_done: u64,
+    /// All files; 0 if unknown.
+    pub files_total: u64,
+    /// Bytes that were read, or are known to be unchanged.
+    pub bytes_done: u64,
+    /// All bytes; 0 if unknown.
+    pub bytes_total: u64,
+    /// Bytes that the repository did not have.
+    pub bytes_new: u64,
+    /// Bytes that were written to the repository.
+    pub bytes_stored: u64,
+    /// Entries that could not be read or written.
+    pub errors: u64,
+    /// The path that is worked on.
+    pub current: Vec<u8>,
+}

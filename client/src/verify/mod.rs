@@ -1,0 +1,232 @@
+//! Verify: whether everything can be restored. The service's check does what needs no key. With keys, this opens
+//! blocks, walks trees, and reports which snapshots and paths the damage affects.
+
+mod fates;
+mod findings;
+mod hits;
+mod noted;
+mod packs;
+mod proof;
+mod trees;
+mod turn;
+
+use copal_engine::id::PackId;
+use copal_engine::state::PackRecord;
+use copal_engine::time::Time;
+use copal_service::check::{self, Depth, Harm, Needed, Order, Share, due, inspect};
+use copal_service::error::JobError;
+use copal_service::view::{self, View};
+use copal_service::witness::Witnessed;
+use copal_store::StoreError;
+
+use crate::history::History;
+use crate::progress::Progress;
+use crate::repository::Repository;
+use crate::wait::wait;
+pub use fates::Fates;
+use findings::Findings;
+pub use findings::{Damage, DamageKind};
+pub use hits::{Hit, Hits, Impact};
+pub use noted::noted;
+pub use packs::genuine;
+pub use proof::{Proved, prove, unproven, vouch};
+pub use trees::walk;
+
+/// Which packs are read.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ReadData {
+    /// None: presence and size only.
+    None,
+    /// One of several equal parts: the packs that were not read for longest.
+    Share {
+        /// The number of parts.
+        parts: u32,
+    },
+    /// All.
+    All,
+}
+
+/// How thorough a check is.
+pub struct Options {
+    /// Which packs are read.
+    pub read: ReadData,
+    /// Whether to open everything that is read, and to walk every tree.
+    pub is_full: bool,
+    /// How many packs are opened at once.
+    pub threads: usize,
+}
+
+/// Why a check ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum VerifyError {
+    /// A job failed.
+    #[error(transparent)]
+    Job(#[from] JobError),
+}
+
+impl From<StoreError> for VerifyError {
+    fn from(error: StoreError) -> Self {
+        Self::Job(error.into())
+    }
+}
+
+/// The result of a check.
+#[derive(Default)]
+pub struct Outcome {
+    /// All damage, by object.
+    pub damage: Vec<Damage>,
+    /// Packs read whole.
+    pub packs_read: u64,
+    /// Bytes of these packs.
+    pub bytes_read: u64,
+    /// Packs that were known to be damaged and that no kept snapshot needs any more.
+    pub replaced: Vec<PackId>,
+    /// Why the findings could not be recorded in the state.
+    pub unnoted: Option<JobError>,
+    /// Packs that were opened and are sound, and not proven yet.
+    pub unproven: Vec<PackId>,
+    /// How many packs the service was asked to check, because only it records findings.
+    pub asked: u64,
+    /// Whether the newest state could not be read, so that only records were checked.
+    pub is_state_lost: bool,
+}
+
+impl Outcome {
+    /// Converts the report of a keyless check on another machine.
+    pub fn of_service(found: check::Report) -> Self {
+        let mut findings = Findings::default();
+        found.findings.into_iter().for_each(|finding| findings.add(finding, None));
+        let (packs_read, bytes_read) = (found.packs_read, found.bytes_read);
+        Self { damage: findings.finish(), packs_read, bytes_read, ..Self::default() }
+    }
+}
+
+/// Checks the repository. Records findings about packs in the state, so that backups heal the damage. If the newest
+/// state cannot be read, checks only the records.
+pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -> Result<Outcome, VerifyError> {
+    let store = repository.store().as_ref();
+    let before = match wait(view::read(&Witnessed::new(store))) {
+        Ok(view) => Some(view),
+        // The keyless check reports this too.
+        Err(JobError::StateLost { .. }) => None,
+        Err(error) => error.blame().map(|_| None)?,
+    };
+    // Behind a gateway only the service records when packs were read, so this machine keeps its own position.
+    let turn = repository.site().is_behind_gateway().then(|| turn::last(repository.state_dir()));
+    let depth = match options.read {
+        ReadData::All if !options.is_full => Depth::Data { part: 1, parts: 1 },
+        // A share reads the packs not read for longest, whichever part was named: so repeated checks read all packs.
+        ReadData::Share { parts } if !options.is_full => match turn {
+            None => Depth::Data { part: 1, parts },
+            Some(last) => Depth::Behind { last, parts },
+        },
+        _ => Depth::Structure,
+    };
+    let (found, harm) = wait(inspect(&repository.host(), depth))?;
+    let mut outcome = Outcome { packs_read: found.packs_read, bytes_read: found.bytes_read, ..Outcome::default() };
+    let mut last = found.last_read;
+    let mut findings = Findings::default();
+    found.findings.into_iter().for_each(|finding| findings.add(finding, before.as_ref()));
+    if let (Some(before), Some(harm)) = (before, harm) {
+        let (opens, share) = match options.is_full {
+            true => chosen(&before, options.read, turn, &harm, wait(repository.host().now_to_note())?),
+            false => (Vec::new(), 0),
+        };
+        last = opens[..share].last().map_or(last, |(pack, _)| Some(*pack));
+        dig(repository, options, progress, (&before, &opens), harm, &mut findings, &mut outcome)?;
+    } else {
+        outcome.is_state_lost = true;
+    }
+    if let (ReadData::Share { .. }, Some(_), Some(last)) = (options.read, turn, last) {
+        turn::note(repository.state_dir(), last);
+    }
+    outcome.damage = findings.finish();
+    Ok(outcome)
+}
+
+/// Opens packs if `is_full`, records findings, and determines what the damage affects.
+fn dig(
+    repository: &Repository,
+    options: &Options,
+    progress: &Progress,
+    (before, opens): (&View, &[(PackId, &PackRecord)]),
+    mut harm: Harm,
+    findings: &mut Findings,
+    outcome: &mut Outcome,
+) -> Result<(), VerifyError> {
+    let mut opened = packs::Opened::default();
+    if options.is_full {
+        opened = packs::open(repository, opens, options.threads, progress)?;
+        outcome.packs_read += opened.packs_read;
+        outcome.bytes_read += opened.bytes_read;
+        opened.tell(&mut harm);
+        let is_unproven = |id: &PackId| before.state.packs.get(id).is_some_and(proof::is_unproven);
+        outcome.unproven = opened.whole().filter(is_unproven).collect();
+    }
+    match noted(repository, before, &harm) {
+        Ok(asked) => outcome.asked = asked,
+        Err(error) => outcome.unnoted = Some(error),
+    }
+    let faults = std::mem::take(&mut opened.faults);
+    let fates = Fates::new(harm, opened);
+    for attempt in 1.. {
+        let view = wait(view::read(repository.store().as_ref()))?;
+        if !options.is_full && fates.are_all_good(&view) && !findings.has_unresolved() {
+            return Ok(());
+        }
+        let history = History::read(repository, &view)?;
+        let needed = wait(Needed::of(&repository.host(), &view))?;
+        let hits = walk(repository, (&view, &needed), &history, &fates, progress)?;
+        // A prune at the same time deletes objects that an older root still names: try again with the newer root.
+        let is_superseded =
+            || Ok::<_, JobError>(wait(view::read(repository.store().as_ref()))?.number() > view.number());
+        if attempt < ATTEMPTS && !hits.impacts.is_empty() && is_superseded()? {
+            continue;
+        }
+        for (pack, fault) in faults.iter().filter(|(pack, _)| view.state.packs.contains_key(pack)) {
+            findings.add_pack(&view, *pack, fault.kind, &fault.why);
+        }
+        for (object, why) in &history.problems {
+            findings.add_object(object, DamageKind::Damaged, why);
+        }
+        outcome.replaced = findings.locate(before, &view, hits);
+        return Ok(());
+    }
+    Ok(())
+}
+
+/// Opens packs that are recorded as missing or damaged, and records what is true now.
+pub fn look_again(repository: &Repository, before: &View) -> Result<Fates, JobError> {
+    let harmed = before.state.packs.iter().filter(|(_, record)| record.is_missing || record.is_damaged);
+    let harmed: Vec<(PackId, &PackRecord)> = harmed.map(|(id, record)| (*id, record)).collect();
+    let opened = packs::open(repository, &harmed, 1, &Progress::default())?;
+    let mut harm = Harm::default();
+    opened.tell(&mut harm);
+    noted(repository, before, &harm)?;
+    Ok(Fates::new(harm, opened))
+}
+
+/// The packs that a full check reads: all that exist, or those due; and how many of them make up the share.
+fn chosen<'a>(
+    view: &'a View,
+    read: ReadData,
+    turn: Option<Option<PackId>>,
+    harm: &Harm,
+    now: Time,
+) -> (Vec<(PackId, &'a PackRecord)>, usize) {
+    let there = view.state.packs.iter().filter(|(id, _)| !harm.missing.contains(id));
+    match read {
+        ReadData::Share { parts } => {
+            let order = turn.map_or(Order::Longest, Order::Behind);
+            due(there, Share { part: 1, parts, order }, now)
+        }
+        _ => {
+            let all: Vec<_> = there.map(|(id, record)| (*id, record)).collect();
+            let share = all.len();
+            (all, share)
+        }
+    }
+}
+
+/// How often to walk the trees if the repository changes meanwhile; then the last walk counts.
+const ATTEMPTS: u32 = 8;

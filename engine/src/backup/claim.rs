@@ -1,0 +1,78 @@
+//! Claim: the snapshot that a manifest claims, made from a finished tree and its description.
+
+use super::session::{Session, SessionError};
+use crate::block::{BlockBuilder, SealFault, SealTools};
+use crate::compress::Parameters;
+use crate::extent::Extent;
+use crate::id::ChunkId;
+use crate::keys::domain::DomainKeys;
+use crate::keys::session::SessionRecord;
+use crate::manifest::SnapshotClaim;
+use crate::seal::{BlockKind, SessionCipher};
+use crate::snapshot::{OversizeInfo, SnapshotInfo};
+use crate::time::Time;
+
+/// What a run says of its snapshot.
+#[derive(Clone, Debug)]
+pub struct Described<'a> {
+    /// The description, which is sealed.
+    pub info: &'a SnapshotInfo,
+    /// The tree's root page.
+    pub root: ChunkId,
+    /// Whether the tree is a checkpoint of a run that goes on.
+    pub is_partial: bool,
+    /// When it was made, by the client's clock.
+    pub time: Time,
+    /// Bytes of packs that were stored for it.
+    pub stored: u64,
+}
+
+/// Why a snapshot cannot be claimed.
+#[derive(Debug, thiserror::Error)]
+pub enum ClaimError {
+    /// The description is larger than readers accept.
+    #[error(transparent)]
+    Info(#[from] OversizeInfo),
+    /// The session has no number left for the description's block.
+    #[error(transparent)]
+    Session(#[from] SessionError),
+    /// The block was not what was sealed.
+    #[error(transparent)]
+    Seal(#[from] SealFault),
+}
+
+impl Session {
+    /// The claim of a snapshot, with its description sealed as one more block of this session.
+    pub fn claim(
+        &mut self,
+        of: &Described<'_>,
+        keys: &DomainKeys,
+        (record, cipher): (&SessionRecord, &SessionCipher),
+        parameters: Parameters,
+    ) -> Result<SnapshotClaim, ClaimError> {
+        of.info.check()?;
+        let bytes = of.info.encode();
+        let counter = self.take_counter()?;
+        let number = counter.get();
+        let mut block = BlockBuilder::new(BlockKind::Info, bytes.len().max(1));
+        block.push(keys.chunk_id(&bytes), &bytes, None);
+        let job = block.take(counter).expect("it holds the description");
+        let sealed = job.run(&mut SealTools::new(parameters), cipher)?;
+        let mut tags: Vec<_> = of.info.tags.iter().map(|tag| keys.tag_id(tag)).collect();
+        tags.sort_unstable();
+        tags.dedup();
+        let counts = of.info.counts;
+        let entries = counts.files + counts.directories + counts.others;
+        Ok(SnapshotClaim {
+            root: of.root,
+            partial: of.is_partial,
+            client_time: of.time,
+            source: keys.source_id(&of.info.host, &of.info.paths, &of.info.label),
+            tags,
+            session_record: record.bytes().to_vec(),
+            counter: number,
+            info: sealed.bytes,
+            extent: Some(Extent::about(entries, counts.bytes, of.stored)),
+        })
+    }
+}
