@@ -15,5 +15,4 @@ pub mod pick;
 pub mod look;
 pub mod policy;
 pub mod retain;
-pub mod serve;
 pub mod commands;

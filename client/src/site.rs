@@ -7,13 +7,14 @@ use copal_engine::id::{ClientId, PackId};
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::limits::ADDRESS_BYTES;
 use copal_service::objects::COPIED;
+use copal_service::scratch::with_copies;
 use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::cache::Cache;
 use copal_store::fs::FsStore;
 use copal_store::limit::{Limit, Rates, Within};
 use copal_store::retry::{Backoff, Pause, Retry, ThreadPause};
 use copal_store::s3::{BadConfig, Retention, S3Config, S3Store};
-use copal_store::{Store, StoreError, copies};
+use copal_store::{Store, StoreError};
 use ed25519_dalek::SigningKey;
 
 use crate::location::{BadLocation, Location};
@@ -199,7 +200,7 @@ impl Site {
     /// Like [`Self::cached_store`], for one run only: the copies are temporary.
     pub fn store_of_a_run(&self) -> Arc<dyn Store> {
         match self.reached {
-            Reached::Bucket(_) => of_a_run(&self.store),
+            Reached::Bucket(_) => with_copies(&self.store),
             _ => self.store(),
         }
     }
@@ -299,14 +300,6 @@ impl Bucket {
             note_proof(proof);
         }
         Ok(())
-    }
-}
-
-/// A store that copies what a run reads of the index to temporary files; without room for them the store itself.
-pub fn of_a_run(store: &Arc<dyn Store>) -> Arc<dyn Store> {
-    match copies::begin(store.clone(), &std::env::temp_dir(), COPIED) {
-        Ok(copies) => Arc::new(copies),
-        Err(_) => store.clone(),
     }
 }
 

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use axum::Router;
 use axum::response::Response;
-use copal_service::gateway::{Gateway, Presigned, Presigner, Quota, Settings};
+use copal_gateway::router::{Gateway, Presigned, Presigner, Quota, Settings};
 use copal_service::metrics::{Metrics, REFUSED};
 use copal_store::s3::S3Store;
 use copal_store::{Key, Store, StoreError};

@@ -2,7 +2,7 @@
 
 use copal_engine::repository::Descriptor;
 use copal_engine::room::Scratch;
-use copal_service::gateway::read_facts;
+use copal_gateway::router::read_facts;
 use copal_service::host::{Entropy, Host};
 use copal_service::metrics::Metrics;
 use copal_store::Store;

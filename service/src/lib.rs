@@ -15,8 +15,6 @@ pub mod compact;
 pub mod error;
 pub mod expire;
 pub mod faults;
-#[cfg(feature = "gateway")]
-pub mod gateway;
 pub mod host;
 pub mod ingest;
 mod lookup;

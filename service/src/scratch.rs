@@ -1,9 +1,21 @@
 //! Scratch: temporary storage for job data whose size grows with a domain.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use copal_engine::room::{Lent, Memory, Room, Scratch};
 use copal_store::fs::Unnamed;
+use copal_store::{Store, copies};
+
+use crate::objects::COPIED;
+
+/// The store for one run: what the run reads of the index is copied to temporary files. Without room for them the store itself.
+pub fn with_copies(store: &Arc<dyn Store>) -> Arc<dyn Store> {
+    match copies::begin(store.clone(), &std::env::temp_dir(), COPIED) {
+        Ok(copies) => Arc::new(copies),
+        Err(_) => store.clone(),
+    }
+}
 
 /// Gives room in unnamed files of a directory. Small data, or data that does not fit there, stays in memory.
 #[derive(Clone, Debug)]

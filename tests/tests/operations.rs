@@ -9,7 +9,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use copal_service::gateway::read_facts;
+use copal_gateway::router::read_facts;
 use copal_tests::kit::lambda::program::program;
 use copal_tests::kit::lambda::{Cloud, Deployment};
 use copal_tests::kit::s3::{Kind, Server};

@@ -9,7 +9,7 @@ use copal_client::site::Site;
 use copal_client::verify::ReadData;
 use copal_client::verify::{self, Outcome, verify};
 use copal_client::wait::wait;
-use copal_service::gateway::JobOrder;
+use copal_gateway::orders::JobOrder;
 use copal_service::view::{self, Parts};
 
 use super::context::{CLIENTS, Context};

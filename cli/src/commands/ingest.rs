@@ -1,13 +1,13 @@
 //! `ingest`: decides about the manifests that clients have uploaded.
 
 use copal_client::repository::ClientError;
-use copal_service::gateway::{Ingested, JobOrder};
+use copal_gateway::orders::{Ingested, JobOrder};
+use copal_gateway::serve::ingested;
 
 use super::context::Context;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::upkeep::IngestReport;
-use crate::serve::ingested;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let done: Ingested = match context.taking_orders()? {

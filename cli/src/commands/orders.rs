@@ -4,7 +4,7 @@ use copal_client::location::Location;
 use copal_client::remote::OrderError;
 use copal_client::site::Site;
 use copal_client::wait::wait;
-use copal_service::gateway::JobOrder;
+use copal_gateway::orders::JobOrder;
 use serde::de::DeserializeOwned;
 
 use super::context::Context;

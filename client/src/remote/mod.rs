@@ -15,15 +15,16 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use bytes::Bytes;
 use copal_engine::id::{ClientId, ObjectHash, PackId, RepositoryId};
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::limits::PACK_BYTES;
 use copal_engine::request::{Request, Terms, WINDOW};
+use copal_gateway::protocol::PIPE_ORIGIN;
 use copal_store::retry::{Backoff, Pause, Retry};
 use copal_store::{Created, Key, ListPage, Listed, Op, Stat, Store, StoreError, StoreTime};
 use ed25519_dalek::SigningKey;
+use http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -37,7 +38,6 @@ use wire::Wire;
 
 pub use identity::Introduction;
 pub use orders::OrderError;
-pub use pipe::{CONNECTION_WINDOW, STREAM_WINDOW};
 
 /// A store behind a gateway.
 pub struct GatewayStore {
@@ -351,8 +351,6 @@ fn value(text: &str) -> HeaderValue {
 }
 
 const NO_GATEWAY: &str = "what answers at this address is no gateway: it says 404";
-/// The origin in the URLs of requests through a pipe.
-pub const PIPE_ORIGIN: &str = "http://stdio";
 /// Packs per request.
 const SUSPECTS: usize = 256;
 /// Objects per listing request.

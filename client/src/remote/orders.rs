@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex};
 
-use axum::http::Method;
-use copal_service::gateway::JobOrder;
+use copal_gateway::orders::JobOrder;
 use copal_store::{Op, StoreError};
+use http::Method;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 

@@ -3,9 +3,9 @@
 
 use std::ops::Range;
 
-use axum::http::StatusCode;
 use bytes::{Bytes, BytesMut};
 use copal_store::{Key, Op, Store, StoreError};
+use http::StatusCode;
 
 use super::GatewayStore;
 use super::problem::{Asked, of_reply};

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use axum::http::Request;
 use bytes::Bytes;
+use copal_gateway::protocol::{CONNECTION_WINDOW, STREAM_WINDOW};
+use http::Request;
 use http_body_util::Full;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -145,10 +146,6 @@ fn program() -> std::ffi::OsString {
 const SSH_DECIDES: Duration = Duration::MAX;
 /// How soon a program ends that does not understand its command line.
 const ENDS_WITHIN: Duration = Duration::from_secs(3);
-/// The flow control window of one answer, in bytes.
-pub const STREAM_WINDOW: u32 = 8 << 20;
-/// The flow control window of a connection, in bytes.
-pub const CONNECTION_WINDOW: u32 = 32 << 20;
 
 #[cfg(test)]
 mod tests {

@@ -3,9 +3,9 @@
 use std::error::Error;
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use copal_store::s3::of_answer;
 use copal_store::{Op, StoreError};
+use http::StatusCode;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
@@ -99,7 +99,7 @@ const UNSIGNED: &str = "the gateway does not know this machine: join it with \"c
 
 #[cfg(test)]
 mod tests {
-    use axum::http::HeaderMap;
+    use http::HeaderMap;
     use serde_json::json;
 
     use super::*;

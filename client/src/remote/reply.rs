@@ -5,13 +5,13 @@ use std::fmt;
 use std::pin::pin;
 use std::time::Duration;
 
-use axum::http::header::CONTENT_TYPE;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use bytes::{Bytes, BytesMut};
 use copal_engine::limits::PACK_BYTES;
-use copal_service::gateway::{PROBLEM, TYPES};
+use copal_gateway::protocol::{PROBLEM, TYPES};
 use copal_store::Key;
 use copal_store::s3::is_absence;
+use http::header::CONTENT_TYPE;
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use http_body_util::BodyExt;
 use hyper::body::Body;
 use serde_json::Value;

@@ -164,7 +164,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicUsize;
 
-    use axum::http::Method;
+    use http::Method;
 
     use super::*;
     use crate::wait::wait;

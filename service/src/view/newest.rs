@@ -188,7 +188,7 @@ pub async fn newest_number(store: &dyn Store) -> Result<u64, StoreError> {
 
 /// The number of the newest root that has no base or whose base exists, for callers that read the root themselves. The
 /// root `known` is known to be such a root and is not checked again.
-pub(crate) async fn newest_reached(store: &dyn Store, known: Option<u64>) -> Result<Option<u64>, StoreError> {
+pub async fn newest_reached(store: &dyn Store, known: Option<u64>) -> Result<Option<u64>, StoreError> {
     let numbers = Listed::read(store).await?.numbers;
     for number in &numbers {
         if known == Some(*number) {

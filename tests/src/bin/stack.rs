@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use copal_service::gateway::read_facts;
+use copal_gateway::router::read_facts;
 use copal_store::s3::S3Store;
 use copal_tests::kit::lambda::program::program;
 use copal_tests::kit::lambda::{Cloud, Deployment, Machine};

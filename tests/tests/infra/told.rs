@@ -61,7 +61,7 @@ fn the_operators_page_says_of_every_alarm_what_to_do() {
 #[test]
 fn cloudfront_sends_with_the_page_what_copal_serve_sends() {
     let plan = Plan::of("prod");
-    let serve = include_str!("../../../cli/src/serve/page.rs");
+    let serve = include_str!("../../../gateway/src/serve/page.rs");
     let serve: String = serve.split('\\').map(str::trim_start).collect::<Vec<_>>().join("");
     let headers = plan.one("module.page[0].aws_cloudfront_response_headers_policy.this");
     let security = &headers["security_headers_config"][0];

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use copal_engine::layout;
-use copal_service::gateway::read_facts;
+use copal_gateway::router::read_facts;
 use copal_service::view;
 use copal_store::list_all;
 use copal_store::s3::S3Store;

@@ -20,11 +20,11 @@ use copal_store::Store;
 
 use super::holdings::Holdings;
 use super::problem::Problem;
-use crate::clients;
-use crate::error::JobError;
-use crate::host::{Entropy, Host};
-use crate::objects;
-use crate::view;
+use copal_service::clients;
+use copal_service::error::JobError;
+use copal_service::host::{Entropy, Host};
+use copal_service::objects;
+use copal_service::view;
 
 /// The descriptor and the owner.
 #[derive(Clone, Debug)]

@@ -8,26 +8,23 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use copal_client::wait::wait;
-use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
+use crate::router::{Arrival, JobRunner};
+use copal_engine::id::{ClientId, PackId};
 use copal_engine::receipt::IngestBy;
 use copal_service::budget::Budget;
 use copal_service::check::{self, Depth};
 use copal_service::compact::compact_until;
 use copal_service::expire::expire_until;
-use copal_service::gateway::{Arrival, JobRunner};
 use copal_service::metrics::DAMAGE;
 use copal_service::view::Parts;
 use copal_service::{policy, prune, upkeep, view};
-use copal_store::Store;
+use futures::executor::block_on as wait;
 
-use super::metrics::Metrics;
 use super::note::JobNote;
 use super::ordered::{Ordered, prune_options, pruned};
 use super::singly::Care;
-use super::watch::Watch;
 use super::work::{Indexes, Work};
-use crate::args::serve::Serve;
+use super::{Door, Options, Schedule};
 
 /// The threads that run jobs.
 pub(super) struct Jobs {
@@ -58,34 +55,23 @@ impl Upkeep {
 }
 
 impl Jobs {
-    pub(super) fn start(
-        store: Arc<dyn Store>,
-        owner: Option<OwnerFingerprint>,
-        options: &Serve,
-        metrics: Arc<Metrics>,
-        watch: Watch,
-        note: Arc<dyn Fn(&JobNote) + Send + Sync>,
-    ) -> Self {
-        let work = Work { store, owner, metrics, watch, note };
+    pub(super) fn start(work: Work, options: &Options) -> Self {
         let ending = Arc::new(AtomicBool::new(false));
         // If more arrivals come than the queue holds, ingest finds them when it looks at all clients.
         let (arrivals, arrived) = sync_channel(1_024);
-        let every = options.ingest_every.0;
-        // With `--jobs`, uploads without an announcement are left to the ingest that the client may order.
-        let first = if options.jobs { every } else { Duration::ZERO };
+        let every = options.ingest_every;
+        let (first, plan) = match &options.door {
+            // Uploads without an announcement are left to the ingest that the client may order.
+            Door::Pipe { jobs: true } => (every, Vec::new()),
+            // Such a process lives too briefly for scheduled jobs.
+            Door::Pipe { jobs: false } => (Duration::ZERO, Vec::new()),
+            Door::Socket(socket) => (Duration::ZERO, planned(socket.schedule)),
+        };
         let own = work.clone();
         let mut threads = vec![{
             let ending = ending.clone();
             thread::spawn(move || own.ingest_arrivals(&arrived, first, every, &ending))
         }];
-        let plan = [
-            (Upkeep::Expire, options.expire_every.0),
-            (Upkeep::Compact, options.compact_every.0),
-            (Upkeep::Prune, options.prune_every.0),
-            (Upkeep::Check, options.check_every.0),
-        ];
-        // A process on standard input and output lives too briefly for scheduled jobs.
-        let plan = if options.stdio { Vec::new() } else { plan.to_vec() };
         // If the queue is full, the client reports again, or the next check finds the damage.
         let (suspects, suspected) = sync_channel(64);
         let also_ending = ending.clone();
@@ -123,6 +109,10 @@ impl Jobs {
             let _ = thread.join();
         }
     }
+}
+
+fn planned(Schedule { expire, compact, prune, check }: Schedule) -> Vec<(Upkeep, Duration)> {
+    vec![(Upkeep::Expire, expire), (Upkeep::Compact, compact), (Upkeep::Prune, prune), (Upkeep::Check, check)]
 }
 
 impl Work {

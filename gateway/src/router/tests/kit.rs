@@ -25,8 +25,8 @@ use ed25519_dalek::SigningKey;
 use serde_json::Value;
 use tower::ServiceExt;
 
-use crate::gateway::{Gateway, Memory, Quota, Settings};
-use crate::host::Entropy;
+use crate::router::{Gateway, Memory, Quota, Settings};
+use copal_service::host::Entropy;
 
 pub(super) const NOW: u64 = 1_790_000_000;
 pub(super) const ORIGIN: &str = "https://gateway.example";

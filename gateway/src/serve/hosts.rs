@@ -4,11 +4,11 @@
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, PoisonError, RwLock};
 
+use crate::router::Problem;
 use axum::extract::{Request, State};
 use axum::http::{StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
-use copal_service::gateway::Problem;
 
 /// The names of this gateway.
 #[derive(Debug, Default)]

@@ -1,5 +1,5 @@
-//! Gateway: the HTTP interface for clients without rights on the store (`docs/gateway.md`). Any host can serve its
-//! router: a Lambda function, `copal serve`, a pipe.
+//! Router: the HTTP interface for clients without rights on the store (`docs/gateway.md`). Any host can serve it: a Lambda
+//! function, `copal serve`, a pipe.
 
 mod bodies;
 mod call;
@@ -32,12 +32,12 @@ use axum::routing::{get, post};
 use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
 use copal_store::{Key, Store, StoreError};
 
-use crate::host::Entropy;
 use bodies::{Bodies, Pace};
+use copal_service::host::Entropy;
 pub use facts::{Facts, read_facts};
-pub use jobs::{Ingested, JobOrder, JobRunner, Rejection};
+pub use jobs::JobRunner;
 pub use memory::Memory;
-pub use problem::{PROBLEM, Problem, TYPES};
+pub use problem::Problem;
 pub use quota::Quota;
 
 /// The configuration of a gateway.

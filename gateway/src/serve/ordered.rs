@@ -4,20 +4,21 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use crate::orders::{Ingested, JobOrder, Rejection};
+use crate::router::{JobRunner, Problem};
 use async_trait::async_trait;
 use axum::http::StatusCode;
-use copal_client::wait::wait;
 use copal_engine::layout;
 use copal_engine::receipt::{IngestBy, Outcome};
 use copal_engine::repository::Descriptor;
 use copal_service::budget::Budget;
 use copal_service::error::JobError;
-use copal_service::gateway::{Ingested, JobOrder, JobRunner, Problem, Rejection};
 use copal_service::host::Host;
 use copal_service::ingest::{Scope, ingest};
 use copal_service::view::{self, Parts};
 use copal_service::{clients, objects, prune, upkeep};
 use copal_store::reserve::{self, Reserve};
+use futures::executor::block_on as wait;
 use serde_json::{Value, json};
 
 use super::watch::Stopped;

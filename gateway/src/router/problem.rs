@@ -6,7 +6,9 @@ use copal_engine::request::RequestError;
 use copal_store::StoreError;
 use serde_json::{Map, Value, json};
 
-use crate::error::JobError;
+use copal_service::error::JobError;
+
+use crate::protocol::{PROBLEM, TYPES};
 
 /// A refusal or a failure. The name is stable; the text is for people.
 #[derive(Clone, Debug, PartialEq)]
@@ -110,11 +112,6 @@ impl IntoResponse for Problem {
         response
     }
 }
-
-/// The header that repeats the name of a problem.
-pub const PROBLEM: &str = "copal-problem";
-/// The beginning of every problem's type.
-pub const TYPES: &str = "urn:copal:problem:";
 
 /// The caller may ask again later.
 pub(super) fn busy(detail: &str) -> Problem {

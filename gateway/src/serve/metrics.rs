@@ -12,10 +12,10 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::Registry;
 
-use copal_client::clock;
-
 /// Counters and gauges by name.
 pub(super) struct Metrics {
+    /// Returns the seconds since 1970.
+    clock: fn() -> u64,
     registry: Registry,
     totals: HashMap<&'static str, Family<Job, Counter<f64, AtomicU64>>>,
     levels: HashMap<&'static str, Family<Job, Gauge<f64, AtomicU64>>>,
@@ -36,8 +36,9 @@ struct Job {
 }
 
 impl Metrics {
-    pub(super) fn new() -> Self {
+    pub(super) fn new(clock: fn() -> u64) -> Self {
         let mut metrics = Self {
+            clock,
             registry: Registry::with_prefix("copal"),
             totals: HashMap::new(),
             levels: HashMap::new(),
@@ -82,7 +83,7 @@ impl Metrics {
             }
         }
         if run.value(metrics::FAILURES.name) == Some(0.0) {
-            self.succeeded.get_or_create(&Job { job }).set(clock::now().to_unix().0);
+            self.succeeded.get_or_create(&Job { job }).set((self.clock)() as i64);
         }
     }
 
@@ -128,7 +129,7 @@ mod tests {
 
     #[test]
     fn totals_add_up_over_runs_and_of_levels_the_last_stands() {
-        let told = Metrics::new();
+        let told = Metrics::new(|| 1);
         for (deleted, pending) in [(3, 7), (4, 5)] {
             let mut run = metrics::Metrics::default();
             run.count(metrics::BYTES_DELETED, deleted).count(metrics::BYTES_PENDING, pending);
@@ -141,7 +142,7 @@ mod tests {
 
     #[test]
     fn methods_that_somebody_made_up_are_one_label() {
-        let metrics = Metrics::new();
+        let metrics = Metrics::new(|| 1);
         metrics.answered(&Method::GET, "/v1/time".to_owned(), 200);
         for number in 0..1_000 {
             let method = Method::from_bytes(format!("M{number}").as_bytes()).unwrap();

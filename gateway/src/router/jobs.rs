@@ -13,8 +13,6 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use copal_engine::client::Role;
-use copal_engine::id::ClientId;
-use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::Gateway;
@@ -22,56 +20,9 @@ use super::call::Call;
 use super::facts::host;
 use super::problem::Problem;
 use super::rights::Caller;
-use crate::check::Depth;
-use crate::error::JobError;
-use crate::prune;
-
-/// A job, with its options.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "job", rename_all = "lowercase", deny_unknown_fields)]
-pub enum JobOrder {
-    /// Answered with an [`Ingested`].
-    Ingest {},
-    /// Answered with a [`prune::Report`].
-    Prune {
-        /// The grace period in seconds. None means the policy's.
-        grace: Option<u64>,
-        /// Repack at most this many bytes.
-        repack_most: Option<u64>,
-        /// Whether to change nothing.
-        dry_run: bool,
-    },
-    /// Answered with a [`crate::check::Report`].
-    Check {
-        /// Read one of this many shares of the packs. None reads no packs.
-        parts: Option<u32>,
-    },
-}
-
-/// What an ordered ingest decided.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Ingested {
-    /// Manifests accepted.
-    pub accepted: u64,
-    /// Manifests rejected.
-    pub rejected: Vec<Rejection>,
-    /// Manifests that wait for an earlier one of their client.
-    pub waiting: u64,
-    /// The number of the newest root.
-    pub root: u64,
-}
-
-/// A rejected manifest.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rejection {
-    /// The client of the manifest.
-    #[serde(with = "client")]
-    pub client: ClientId,
-    /// The manifest's number.
-    pub number: u64,
-    /// The reasons.
-    pub why: String,
-}
+use crate::orders::JobOrder;
+use copal_service::error::JobError;
+use copal_service::prune;
 
 /// Runs ordered jobs.
 #[async_trait]
@@ -80,21 +31,14 @@ pub trait JobRunner: Send + Sync {
     async fn run(&self, order: JobOrder) -> Result<Value, Problem>;
 }
 
-impl JobOrder {
-    /// Fails for options that make no sense.
-    fn verify(&self) -> Result<(), Problem> {
-        match self {
-            Self::Prune { grace: Some(grace), .. } if *grace > GRACE_MOST => {
-                Err(Problem::bad_request(format!("grace: {grace} s is more than the {GRACE_MOST} s allowed")))
-            }
-            Self::Check { parts: Some(0) } => Err(Problem::bad_request("parts: it has to be at least 1")),
-            _ => Ok(()),
+/// Fails for options that make no sense.
+fn verify(order: &JobOrder) -> Result<(), Problem> {
+    match order {
+        JobOrder::Prune { grace: Some(grace), .. } if *grace > GRACE_MOST => {
+            Err(Problem::bad_request(format!("grace: {grace} s is more than the {GRACE_MOST} s allowed")))
         }
-    }
-
-    /// The depth of an ordered check.
-    pub fn depth(parts: Option<u32>) -> Depth {
-        parts.map_or(Depth::Structure, |parts| Depth::Data { part: 1, parts })
+        JobOrder::Check { parts: Some(0) } => Err(Problem::bad_request("parts: it has to be at least 1")),
+        _ => Ok(()),
     }
 }
 
@@ -113,7 +57,7 @@ pub(super) async fn order(State(gateway): State<Arc<Gateway>>, mut call: Call) -
     }
     let (bytes, _) = call.read(&gateway, ORDER_BYTES).await?;
     let order: JobOrder = serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))?;
-    order.verify()?;
+    verify(&order)?;
     if let JobOrder::Prune { grace: Some(grace), dry_run: false, .. } = order
         && call.caller != Caller::Owner
     {
@@ -138,20 +82,6 @@ impl Problem {
             _ => return error.into(),
         };
         Self::from(error).with("object", json!(object)).with("why", json!(why))
-    }
-}
-
-mod client {
-    use copal_engine::id::ClientId;
-    use serde::de::Error;
-    use serde::{Deserialize, Deserializer, Serializer};
-
-    pub(super) fn serialize<S: Serializer>(client: &ClientId, to: S) -> Result<S::Ok, S::Error> {
-        to.collect_str(client)
-    }
-
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<ClientId, D::Error> {
-        ClientId::from_hex(&String::deserialize(from)?).map_err(D::Error::custom)
     }
 }
 

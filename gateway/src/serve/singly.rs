@@ -4,13 +4,13 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use copal_client::wait::wait;
 use copal_engine::id::ClientId;
 use copal_engine::receipt::{IngestBy, Outcome};
 use copal_service::clients;
 use copal_service::error::JobError;
 use copal_service::ingest::{self, Scope};
 use copal_service::view::{self, Parts};
+use futures::executor::block_on as wait;
 
 use super::note::JobNote;
 use super::watch::Stopped;

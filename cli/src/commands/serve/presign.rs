@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use copal_service::gateway::{Presigned, Presigner};
+use copal_gateway::router::{Presigned, Presigner};
 use copal_store::retry::{self, Backoff};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Key, StoreError};
@@ -60,15 +60,6 @@ impl Bucket {
 
 /// How long a successful probe counts.
 const BELIEVED: Duration = Duration::from_secs(24 * 60 * 60);
-
-/// Scheme, host and port of the presigned addresses.
-pub(super) fn origin(presigner: &dyn Presigner) -> Result<String, StoreError> {
-    let key = Key::new("copal/1").expect("it is a name");
-    let address = wait(presigner.get(&key, Duration::from_secs(1)))?.url;
-    let host = address.find("://").map_or(0, |at| at + 3);
-    let end = address[host..].find('/').map_or(address.len(), |at| host + at);
-    Ok(address[..end].to_owned())
-}
 
 #[async_trait]
 impl Presigner for Bucket {

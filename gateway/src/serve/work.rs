@@ -3,17 +3,15 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use copal_client::entropy::SystemEntropy;
-use copal_client::site::of_a_run;
-use copal_client::wait::wait;
+use crate::router::read_facts;
 use copal_engine::id::OwnerFingerprint;
 use copal_engine::repository::Descriptor;
 use copal_service::error::JobError;
-use copal_service::gateway::read_facts;
-use copal_service::host::Host;
+use copal_service::host::{Entropy, Host};
 use copal_service::metrics::{self, STOPS};
-use copal_service::scratch::Files;
+use copal_service::scratch::{Files, with_copies};
 use copal_store::Store;
+use futures::executor::block_on as wait;
 
 use super::metrics::Metrics;
 use super::note::JobNote;
@@ -23,6 +21,7 @@ use super::watch::{Stopped, Watch};
 #[derive(Clone)]
 pub(super) struct Work {
     pub(super) store: Arc<dyn Store>,
+    pub(super) entropy: Arc<dyn Entropy>,
     pub(super) owner: Option<OwnerFingerprint>,
     pub(super) metrics: Arc<Metrics>,
     pub(super) watch: Watch,
@@ -61,7 +60,7 @@ impl Work {
         act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
     ) -> Result<(), Stopped> {
         let store = match indexes {
-            Indexes::Whole if self.store.is_far() => of_a_run(&self.store),
+            Indexes::Whole if self.store.is_far() => with_copies(&self.store),
             Indexes::Whole | Indexes::Pieces => self.store.clone(),
         };
         let started = Instant::now();
@@ -71,7 +70,7 @@ impl Work {
             let descriptor = &facts.descriptor;
             let host = Host {
                 store: store.as_ref(),
-                entropy: &SystemEntropy,
+                entropy: self.entropy.as_ref(),
                 scratch: &Files::default(),
                 repository: descriptor.repository,
                 owner_key: descriptor.owner_key,

@@ -8,8 +8,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::router::JobHealth;
 use copal_service::error::JobError;
-use copal_service::gateway::JobHealth;
 
 /// Why a run failed.
 #[derive(Debug)]

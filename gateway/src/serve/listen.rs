@@ -5,13 +5,13 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::protocol::{CONNECTION_WINDOW, STREAM_WINDOW};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
 use axum_server::{Handle, Server};
-use copal_client::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 use copal_service::metrics::REFUSED;
 use hyper_util::rt::TokioTimer;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,8 +22,7 @@ use super::hosts::{self, Hosts};
 use super::metrics::Metrics;
 use super::page::Page;
 use super::tls::Tls;
-use super::{JobNote, ServeError};
-use crate::args::serve::Serve;
+use super::{JobNote, ServeError, Socket};
 
 /// The addresses that are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub struct Listening {
 pub(super) fn serve(
     router: Router,
     page: Option<Page>,
-    options: &Serve,
+    options: &Socket,
     metrics: Arc<Metrics>,
     listening: &dyn Fn(&Listening),
     note: Arc<dyn Fn(&JobNote) + Send + Sync>,
@@ -52,12 +51,12 @@ pub(super) fn serve(
         Some(page) => page.beside(router),
         None => router,
     };
-    let hosts = Arc::new(Hosts::new(&options.host_name, options.public_url.as_deref()));
+    let hosts = Arc::new(Hosts::new(&options.host_names, options.public_url.as_deref()));
     let router = router.layer(middleware::from_fn_with_state(hosts.clone(), hosts::check));
     let router = router.layer(middleware::from_fn_with_state(metrics.clone(), count));
     let served = runtime.block_on(async {
-        let tls = match (&options.tls_cert, &options.tls_key) {
-            (Some(cert), Some(key)) => {
+        let tls = match &options.tls {
+            Some((cert, key)) => {
                 let tls = Tls::read(cert.clone(), key.clone()).await;
                 let tls = tls.map_err(failed(&format!("use the certificate in {}", cert.display())))?;
                 let config = tls.config.clone();
@@ -65,12 +64,12 @@ pub(super) fn serve(
                 tokio::spawn(tls.watch(hosts, note));
                 Some(config)
             }
-            _ => None,
+            None => None,
         };
-        let (socket, address) = bind(options.listen).map_err(failed(&format!("listen on {}", options.listen)))?;
+        let (socket, address) = bind(options.address).map_err(failed(&format!("listen on {}", options.address)))?;
         let (handle, room) = (Handle::new(), Room::of_process(options.connections_per_address));
         let mut told = Listening { gateway: url(tls.is_some(), address), metrics: None };
-        if let Some(metrics_address) = options.metrics_listen {
+        if let Some(metrics_address) = options.metrics {
             let failed = failed(&format!("listen on {metrics_address}"));
             let (socket, address) = bind(metrics_address).map_err(&failed)?;
             told.metrics = Some(format!("{}/metrics", url(false, address)));

@@ -3,8 +3,8 @@
 use std::io;
 use std::time::Duration;
 
+use crate::protocol::{CONNECTION_WINDOW, STREAM_WINDOW};
 use axum::Router;
-use copal_client::remote::{CONNECTION_WINDOW, STREAM_WINDOW};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;

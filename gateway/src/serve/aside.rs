@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
-use copal_client::wait::wait;
+use futures::executor::block_on as wait;
 
 /// A store whose calls run on tokio's blocking threads.
 pub(super) struct Aside {

@@ -10,7 +10,8 @@ use copal_engine::request::Signatory;
 use serde_json::{Value, json};
 
 use super::kit::*;
-use crate::gateway::{JobOrder, JobRunner, Problem};
+use crate::orders::JobOrder;
+use crate::router::{JobRunner, Problem};
 
 /// Notes what it is to run.
 #[derive(Default)]

@@ -9,8 +9,8 @@ use copal_store::record::Record;
 use copal_store::{Key, Store};
 
 use super::kit::*;
-use crate::gateway::facts::Known;
-use crate::gateway::{Problem, Quota};
+use crate::router::facts::Known;
+use crate::router::{Problem, Quota};
 
 const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);

@@ -19,7 +19,7 @@ use copal_store::{Key, Op, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::kit::*;
-use crate::gateway::{Arrival, Presigned, Presigner};
+use crate::router::{Arrival, Presigned, Presigner};
 
 const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
