@@ -141,7 +141,7 @@ impl PolicyFile {
         };
         let grace = match &self.grace {
             Some(text) => text.parse::<values::Span>().map_err(|_| PolicyError::Grace)?.0,
-            None => copal_service::prune::GRACE,
+            None => copal_jobs::prune::GRACE,
         };
         let parts = match &self.check_share {
             Some(text) => text.strip_prefix("1/").and_then(|parts| parts.parse().ok()).ok_or(PolicyError::Share)?,

@@ -183,7 +183,7 @@ fn try_to_restore(
     target: &Path,
     meanwhile: impl FnOnce(),
 ) -> (Result<Outcome, RestoreError>, Vec<String>) {
-    let view = wait(copal_service::view::read(repository.store().as_ref())).unwrap();
+    let view = wait(copal_jobs::view::read(repository.store().as_ref())).unwrap();
     let history = History::read(repository, &view).unwrap();
     let snapshot = history.snapshots.last().unwrap();
     let pages = pages(repository, &view, snapshot.domain);

@@ -11,7 +11,7 @@ use copal_client::site::{Means, Site};
 use copal_client::wait::wait;
 use copal_engine::keys::slot::SlotInput;
 use copal_engine::path::TreePath;
-use copal_service::view;
+use copal_jobs::view;
 
 type Error = Box<dyn std::error::Error>;
 

@@ -7,10 +7,10 @@ use copal_engine::layout;
 use copal_engine::limits::CHANGE_OPERATIONS;
 use copal_engine::receipt::IngestBy;
 use copal_engine::time::Time;
-use copal_service::error::JobError;
-use copal_service::ingest::{Scope, ingest};
-use copal_service::view::{self, Parts, View};
-use copal_service::{clients, objects};
+use copal_jobs::error::JobError;
+use copal_jobs::ingest::{Scope, ingest};
+use copal_jobs::view::{self, Parts, View};
+use copal_jobs::{clients, objects};
 use copal_store::{Created, Store, StoreError};
 
 use crate::repository::{LocalClient, Repository};

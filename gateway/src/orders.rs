@@ -1,7 +1,7 @@
 //! Orders: keyless jobs that a client orders from a gateway, and what an ordered ingest answers.
 
 use copal_engine::id::ClientId;
-use copal_service::check::Depth;
+use copal_jobs::check::Depth;
 use serde::{Deserialize, Serialize};
 
 /// A job, with its options.
@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 pub enum JobOrder {
     /// Answered with an [`Ingested`].
     Ingest {},
-    /// Answered with a [`copal_service::prune::Report`].
+    /// Answered with a [`copal_jobs::prune::Report`].
     Prune {
         /// The grace period in seconds. None means the policy's.
         grace: Option<u64>,
@@ -19,7 +19,7 @@ pub enum JobOrder {
         /// Whether to change nothing.
         dry_run: bool,
     },
-    /// Answered with a [`copal_service::check::Report`].
+    /// Answered with a [`copal_jobs::check::Report`].
     Check {
         /// Read one of this many shares of the packs. None reads no packs.
         parts: Option<u32>,

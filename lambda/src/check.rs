@@ -1,8 +1,8 @@
 //! Check: checks the structure and reads one share of the packs, those not read for longest.
 
-use copal_service::check::{Depth, Kind};
-use copal_service::view::Parts;
-use copal_service::{policy, upkeep, view};
+use copal_jobs::check::{Depth, Kind};
+use copal_jobs::view::Parts;
+use copal_jobs::{policy, upkeep, view};
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

@@ -1,6 +1,6 @@
 //! Compact: merges segments of the index.
 
-use copal_service::compact::compact_until;
+use copal_jobs::compact::compact_until;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

@@ -3,7 +3,7 @@
 use std::future::Future;
 use std::time::{Duration, Instant, SystemTime};
 
-use copal_service::budget::Budget;
+use copal_jobs::budget::Budget;
 
 /// When an invocation must have answered.
 #[derive(Copy, Clone, Debug)]

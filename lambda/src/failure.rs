@@ -2,7 +2,7 @@
 
 use std::any::Any;
 
-use copal_service::error::JobError;
+use copal_jobs::error::JobError;
 use copal_store::StoreError;
 use lambda_runtime::Diagnostic;
 

@@ -2,8 +2,8 @@
 
 use std::time::{Instant, SystemTime};
 
-use copal_service::metrics::Metrics;
-use copal_service::objects::COPIED;
+use copal_jobs::metrics::Metrics;
+use copal_jobs::objects::COPIED;
 use copal_store::cache::Cache;
 use copal_store::{Store, copies};
 use serde_json::Value;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use axum::Router;
 use axum::response::Response;
 use copal_gateway::router::{Gateway, Presigned, Presigner, Quota, Settings};
-use copal_service::metrics::{Metrics, REFUSED};
+use copal_jobs::metrics::{Metrics, REFUSED};
 use copal_store::s3::S3Store;
 use copal_store::{Key, Store, StoreError};
 use lambda_http::tower::ServiceExt;

@@ -1,5 +1,5 @@
 //! The jobs of the service as AWS Lambda functions: `ingest`, `compact`, `prune`, `check` and the gateway, all in one
-//! program. Each function only converts the payload, calls the job in `service`, and converts the result.
+//! program. Each function only converts the payload, calls the job in `jobs`, and converts the result.
 //!
 //! The functions hold no key of the repository. They read its descriptor, which must be signed by the owner whose
 //! fingerprint is in the [`environment`].

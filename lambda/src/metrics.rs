@@ -1,9 +1,9 @@
-//! Metrics: writes a run's numbers (see `service::metrics`) as log lines in CloudWatch's embedded metric format.
+//! Metrics: writes a run's numbers (see `jobs::metrics`) as log lines in CloudWatch's embedded metric format.
 
 use std::io::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use copal_service::metrics::{Metrics, Unit};
+use copal_jobs::metrics::{Metrics, Unit};
 use serde_json::{Map, Value, json};
 
 /// The log line for CloudWatch. `function` and `repository` are its dimensions; the request's id is only logged.
@@ -16,7 +16,7 @@ pub fn line(
     time: SystemTime,
 ) -> String {
     let definition =
-        |(metric, _): &(copal_service::metrics::Metric, f64)| json!({ "Name": metric.name, "Unit": unit(metric.unit) });
+        |(metric, _): &(copal_jobs::metrics::Metric, f64)| json!({ "Name": metric.name, "Unit": unit(metric.unit) });
     let definitions: Vec<Value> = metrics.values().iter().map(definition).collect();
     let millis = time.duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64;
     let mut line = Map::new();
@@ -57,7 +57,7 @@ fn unit(unit: Unit) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use copal_service::metrics::{ALL, BYTES_READ, DURATION, MANIFESTS_ACCEPTED};
+    use copal_jobs::metrics::{ALL, BYTES_READ, DURATION, MANIFESTS_ACCEPTED};
     use std::time::Duration;
 
     #[test]

@@ -1,9 +1,9 @@
 //! Prune: expires what the signed policy no longer keeps, then frees what no kept snapshot needs.
 
 use copal_engine::repository::IngestBy;
-use copal_service::expire::expire_until;
-use copal_service::prune::{self, Options};
-use copal_service::upkeep;
+use copal_jobs::expire::expire_until;
+use copal_jobs::prune::{self, Options};
+use copal_jobs::upkeep;
 use serde_json::{Value, json};
 
 use crate::failure::Failure;

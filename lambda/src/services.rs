@@ -3,8 +3,8 @@
 use copal_engine::repository::Descriptor;
 use copal_engine::room::Scratch;
 use copal_gateway::router::read_facts;
-use copal_service::host::{Entropy, Host};
-use copal_service::metrics::Metrics;
+use copal_jobs::host::{Entropy, Host};
+use copal_jobs::metrics::Metrics;
 use copal_store::Store;
 
 use crate::deadline::Deadline;

@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-use copal_service::scratch::Files;
+use copal_jobs::scratch::Files;
 use copal_store::Store;
 use copal_store::retry::{Backoff, Retry};
 use copal_store::s3::{BadConfig, S3Config, S3Store};

@@ -1,5 +1,6 @@
 //! The project itself: its layers, its infrastructure, and what its documents say.
 
+mod glossary;
 mod infra;
 mod layering;
 mod operations;

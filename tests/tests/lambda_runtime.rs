@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use copal_engine::layout;
 use copal_engine::receipt::Outcome as Decision;
-use copal_service::metrics::ALL;
+use copal_jobs::metrics::ALL;
 use copal_tests::kit::Client;
 use copal_tests::kit::lambda::event::{batch, failures, notification};
 use copal_tests::kit::lambda::world::{World, files, until};

@@ -15,21 +15,21 @@ use source::{CodePath, Token, paths, tokens, without_tests};
 const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("copal-engine", &[]),
     ("copal-store", &[]),
-    ("copal-service", &["copal-engine", "copal-store"]),
+    ("copal-jobs", &["copal-engine", "copal-store"]),
     ("copal-reader", &["copal-engine"]),
-    ("copal-gateway", &["copal-engine", "copal-store", "copal-service"]),
-    ("copal-client", &["copal-engine", "copal-store", "copal-service", "copal-gateway", "copal-reader"]),
-    ("copal-cli", &["copal-engine", "copal-store", "copal-service", "copal-gateway", "copal-client", "copal-reader"]),
+    ("copal-gateway", &["copal-engine", "copal-store", "copal-jobs"]),
+    ("copal-client", &["copal-engine", "copal-store", "copal-jobs", "copal-gateway", "copal-reader"]),
+    ("copal-cli", &["copal-engine", "copal-store", "copal-jobs", "copal-gateway", "copal-client", "copal-reader"]),
     ("copal-tests", TESTED),
-    ("copal-lambda", &["copal-engine", "copal-store", "copal-service", "copal-gateway"]),
+    ("copal-lambda", &["copal-engine", "copal-store", "copal-jobs", "copal-gateway"]),
     ("copal-wasm", &["copal-engine"]),
     ("copal-wasm-bindgen", &[]),
-    ("copal-bench", &["copal-engine", "copal-store", "copal-service", "copal-client", "copal-cli"]),
+    ("copal-bench", &["copal-engine", "copal-store", "copal-jobs", "copal-client", "copal-cli"]),
     ("xtask", &[]),
 ];
 
 const TESTED: &[&str] =
-    &["copal-engine", "copal-store", "copal-service", "copal-gateway", "copal-lambda", "copal-reader", "copal-wasm"];
+    &["copal-engine", "copal-store", "copal-jobs", "copal-gateway", "copal-lambda", "copal-reader", "copal-wasm"];
 
 /// What would make the engine wait, or differ from run to run. Hosts have these.
 const NOT_IN_ENGINE: &[&[&str]] = &[
@@ -54,9 +54,9 @@ const MAY_DELETE: &[&str] = &[
     "gateway/src/router/mod.rs",
     "gateway/src/router/objects.rs",
     "gateway/src/serve/aside.rs",
-    "service/src/objects.rs",
-    "service/src/prune/notes.rs",
-    "service/src/witness.rs",
+    "jobs/src/objects.rs",
+    "jobs/src/prune/notes.rs",
+    "jobs/src/witness.rs",
 ];
 
 /// The files with unsafe code; the second and third have only the attribute that names an export, the last passes calls
@@ -106,7 +106,7 @@ fn engine_modules_use_only_modules_listed_above_them() {
 #[test]
 fn files_of_a_folder_import_each_other_in_one_direction() {
     let mut found = Vec::new();
-    for krate in ["engine", "store", "service", "gateway", "client", "cli", "reader", "wasm", "lambda", "xtask"] {
+    for krate in ["engine", "store", "jobs", "gateway", "client", "cli", "reader", "wasm", "lambda", "xtask"] {
         let top = format!("{krate}/src/");
         let names =
             files().into_iter().filter(|name| name.starts_with(&top) && name.ends_with(".rs") && !is_test(name));
@@ -168,7 +168,7 @@ fn unsafe_code_is_only_where_objects_are_mapped() {
 #[test]
 fn nothing_is_deleted_but_where_names_are_looked_at() {
     let is_code = |name: &str| {
-        let folders = ["service/src/", "gateway/src/", "client/src/", "cli/src/", "lambda/src/"];
+        let folders = ["jobs/src/", "gateway/src/", "client/src/", "cli/src/", "lambda/src/"];
         name.ends_with(".rs") && !name.contains("/tests") && folders.iter().any(|folder| name.starts_with(folder))
     };
     let deletes = |name: &String| {

@@ -12,9 +12,9 @@ use copal_engine::pack::{self, PackKind};
 use copal_engine::receipt::Outcome;
 use copal_engine::retention::Floor;
 use copal_engine::state::{RunKind, SegmentRecord};
-use copal_service::check::{self, Depth, Finding, Kind};
-use copal_service::commit::{Proposal, commit};
-use copal_service::view::{self, Parts};
+use copal_jobs::check::{self, Depth, Finding, Kind};
+use copal_jobs::commit::{Proposal, commit};
+use copal_jobs::view::{self, Parts};
 use copal_tests::kit::repository::key;
 use futures::executor::block_on;
 

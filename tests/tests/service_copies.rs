@@ -3,8 +3,8 @@
 use copal_engine::client::Role;
 use copal_engine::layout;
 use copal_engine::state::SnapshotState;
-use copal_service::check::Kind;
-use copal_service::clients;
+use copal_jobs::check::Kind;
+use copal_jobs::clients;
 use copal_tests::kit::{Client, Random, Tree, World, path};
 use futures::executor::block_on;
 

@@ -5,7 +5,7 @@ use copal_engine::id::PackId;
 use copal_engine::index::Status;
 use copal_engine::layout::{self, Place};
 use copal_engine::receipt::Outcome;
-use copal_service::check::{self, Depth, Harm, Kind};
+use copal_jobs::check::{self, Depth, Harm, Kind};
 use copal_tests::kit::craft::{data_pack, id};
 use copal_tests::kit::{How, World, noise};
 use futures::executor::block_on;

@@ -10,7 +10,7 @@ use copal_engine::manifest::Manifest;
 use copal_engine::pack::{Pack, PackKind, PackWriter, PageView};
 use copal_engine::receipt::{Outcome, Reason};
 use copal_engine::repository::IngestBy;
-use copal_service::ingest::{Scope, work};
+use copal_jobs::ingest::{Scope, work};
 use copal_tests::kit::craft::spread_id;
 use copal_tests::kit::{Client, Slow, World};
 

@@ -11,8 +11,8 @@ use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::IngestBy;
 use copal_engine::root::Root;
 use copal_engine::time::Time;
-use copal_service::commit::{Proposal, commit};
-use copal_service::error::JobError;
+use copal_jobs::commit::{Proposal, commit};
+use copal_jobs::error::JobError;
 use copal_store::Store;
 use copal_tests::kit::repository::key;
 use copal_tests::kit::{Client, DAY, Tree, World, tree};
@@ -110,7 +110,7 @@ fn a_root_that_has_lost_its_base_is_not_passed_over_where_a_client_was_answered(
     let (world, client, _) = begin();
     let (root, _) = world.view().root.unwrap();
     world.destroy(&layout::root(root.base.unwrap().0));
-    let read = block_on(copal_service::view::read(&world.store)).map(|view| view.number());
+    let read = block_on(copal_jobs::view::read(&world.store)).map(|view| view.number());
     assert!(matches!(read, Err(JobError::StateLost { .. })), "{read:?}");
     world.rebuild();
     goes_on(&world, &client, "after");
@@ -193,19 +193,17 @@ fn a_manifest_that_has_seen_a_root_far_away_is_rejected_and_stops_nobody() {
 fn a_manifest_that_has_seen_a_root_that_is_not_there_waits_and_stops_nobody_else() {
     let (world, client, liar) = begin();
     let number = put_claim(&world, &liar, world.view().number() + 20);
-    let report = block_on(copal_service::ingest::work(
-        &world.host(),
-        IngestBy::Service,
-        copal_service::ingest::Scope::All,
-        &|_| false,
-    ));
+    let report =
+        block_on(copal_jobs::ingest::work(&world.host(), IngestBy::Service, copal_jobs::ingest::Scope::All, &|_| {
+            false
+        }));
     let refused = report.unwrap().refused;
     assert!(refused.iter().any(|(name, _)| *name == layout::manifest(liar.id, number)), "{refused:?}");
     assert!(!world.has(&layout::receipt(liar.id, number)));
-    let alone = block_on(copal_service::ingest::ingest(
+    let alone = block_on(copal_jobs::ingest::ingest(
         &world.host(),
         IngestBy::Client,
-        copal_service::ingest::Scope::Client(liar.id),
+        copal_jobs::ingest::Scope::Client(liar.id),
         &|_| false,
     ));
     assert!(matches!(alone, Err(JobError::StateLost { .. })), "{alone:?}");

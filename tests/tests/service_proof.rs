@@ -14,7 +14,7 @@ use copal_engine::proof::Proof;
 use copal_engine::receipt::{Outcome, Reason};
 use copal_engine::retention::{Floor, Policy, SignedPolicy};
 use copal_engine::state::PackRecord;
-use copal_service::prune::Options;
+use copal_jobs::prune::Options;
 use copal_tests::kit::craft::{data_pack, id};
 use copal_tests::kit::{Client, DAY, How, Tree, World, noise};
 use futures::executor::block_on;

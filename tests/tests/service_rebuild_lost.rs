@@ -11,7 +11,7 @@ use copal_engine::pack::{self, PackKind};
 use copal_engine::repository::IngestBy;
 use copal_engine::retention::{Count, Floor, Policy, SignedPolicy};
 use copal_engine::state::SnapshotState;
-use copal_service::{expire, rebuild};
+use copal_jobs::{expire, rebuild};
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, StoreError};
 use copal_tests::kit::{Client, DAY, How, Tree, World, noise, path};

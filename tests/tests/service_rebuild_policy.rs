@@ -12,9 +12,9 @@ use copal_engine::repository::IngestBy;
 use copal_engine::retention::{Count, Floor, Policy, SignedPolicy};
 use copal_engine::state::SnapshotState;
 use copal_engine::time::Time;
-use copal_service::error::JobError;
-use copal_service::expire;
-use copal_service::prune::Options;
+use copal_jobs::error::JobError;
+use copal_jobs::expire;
+use copal_jobs::prune::Options;
 use copal_tests::kit::{Client, DAY, Tree, World, path};
 use futures::executor::block_on;
 

@@ -11,7 +11,7 @@ use copal_engine::manifest::Manifest;
 use copal_engine::pack::{self, PackKind};
 use copal_engine::receipt::Outcome;
 use copal_engine::state::SnapshotState;
-use copal_service::rebuild;
+use copal_jobs::rebuild;
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, StoreError};
 use copal_tests::kit::craft::{claim, id};

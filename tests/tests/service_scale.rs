@@ -9,7 +9,7 @@ use copal_engine::receipt::Outcome;
 use copal_engine::root::Root;
 use copal_engine::state::{ClientHead, Decision, PackRecord, RUNS_MOST, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
-use copal_service::commit::{Proposal, commit};
+use copal_jobs::commit::{Proposal, commit};
 use copal_store::list_all;
 use copal_tests::kit::{World, craft, tree};
 use futures::executor::block_on;

@@ -3,7 +3,7 @@
 
 use std::sync::Mutex;
 
-use copal_service::faults::Fault;
+use copal_jobs::faults::Fault;
 use copal_tests::sim::{Setting, run};
 
 #[test]

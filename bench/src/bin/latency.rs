@@ -92,7 +92,7 @@ fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Resul
 }
 
 fn restored(repository: &Repository, target: PathBuf) -> Result<(), Failure> {
-    let view = wait(copal_service::view::read(repository.store().as_ref()))?;
+    let view = wait(copal_jobs::view::read(repository.store().as_ref()))?;
     let history = History::read(repository, &view).map_err(|failure| failure.to_string())?;
     let snapshot = history.snapshots.last().ok_or("there is no snapshot")?;
     let pages = pages(repository, &view, snapshot.domain);

@@ -99,7 +99,7 @@ fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Resul
     let outcome =
         backup(repository, client, &mut Source::Tree { scan: &scan, ahead: None }, &options, &Arc::default(), &never)?;
     let seconds = started.elapsed().as_secs_f64();
-    let view = wait(copal_service::view::read(repository.store().as_ref()))?;
+    let view = wait(copal_jobs::view::read(repository.store().as_ref()))?;
     let megabytes = |kind: PackKind| {
         let packs = view.state.packs.values().filter(|pack| pack.kind == kind);
         packs.map(|pack| pack.length).sum::<u64>() as f64 / 1e6

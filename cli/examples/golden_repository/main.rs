@@ -29,11 +29,11 @@ use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::keys::text::encode_key_file;
 use copal_engine::receipt::IngestBy;
 use copal_engine::retention::{Count, Policy, SignedPolicy, Span};
-use copal_service::check::{Depth, check};
-use copal_service::compact::compact;
-use copal_service::expire::expire;
-use copal_service::prune::GRACE;
-use copal_service::rebuild::rebuild;
+use copal_jobs::check::{Depth, check};
+use copal_jobs::compact::compact;
+use copal_jobs::expire::expire;
+use copal_jobs::prune::GRACE;
+use copal_jobs::rebuild::rebuild;
 
 use serde_json::Value;
 use source::Tree;

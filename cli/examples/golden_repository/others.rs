@@ -21,8 +21,8 @@ use copal_engine::receipt::{IngestBy, Outcome, Receipt};
 use copal_engine::seal::{BlockKind, Counters, SessionCipher};
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::time::Time;
-use copal_service::ingest::{Scope, ingest};
-use copal_service::{objects, view};
+use copal_jobs::ingest::{Scope, ingest};
+use copal_jobs::{objects, view};
 use copal_store::{Created, Store};
 
 use crate::{Golden, acts};

@@ -19,7 +19,7 @@ use copal_client::wait::wait;
 use copal_engine::backup::change::Signs;
 use copal_engine::exclusions::Exclusions;
 use copal_engine::path::TreePath;
-use copal_service::host::Entropy;
+use copal_jobs::host::Entropy;
 use copal_store::reserve;
 
 use super::context::Context;

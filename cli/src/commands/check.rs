@@ -10,7 +10,7 @@ use copal_client::verify::ReadData;
 use copal_client::verify::{self, Outcome, verify};
 use copal_client::wait::wait;
 use copal_gateway::orders::JobOrder;
-use copal_service::view::{self, Parts};
+use copal_jobs::view::{self, Parts};
 
 use super::context::{CLIENTS, Context};
 use crate::args::check::Check;

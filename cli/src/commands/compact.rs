@@ -1,7 +1,7 @@
 //! `compact`: merges segments of the index.
 
 use copal_client::wait::wait;
-use copal_service::compact::compact;
+use copal_jobs::compact::compact;
 
 use super::context::Context;
 use crate::exit::Exit;

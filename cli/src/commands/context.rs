@@ -15,8 +15,8 @@ use copal_client::wait::wait;
 use copal_engine::id::RepositoryId;
 use copal_engine::keys::slot::{SlotInput, SlotKind};
 use copal_engine::receipt::IngestBy;
-use copal_service::ingest::{Scope, ingest};
-use copal_service::view::{self, Parts, View};
+use copal_jobs::ingest::{Scope, ingest};
+use copal_jobs::view::{self, Parts, View};
 use copal_store::limit::Rates;
 
 use super::failure::of_open;

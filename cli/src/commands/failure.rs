@@ -19,7 +19,7 @@ use copal_engine::keys::slot::SlotKind;
 use copal_engine::layout;
 use copal_engine::repository::DescriptorError;
 use copal_engine::wire::record::RecordError;
-use copal_service::error::JobError;
+use copal_jobs::error::JobError;
 
 use crate::report::Failure;
 use crate::report::field::PathField;

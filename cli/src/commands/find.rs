@@ -5,7 +5,7 @@ use copal_client::reader::PageReader;
 use copal_client::repository::Repository;
 use copal_engine::id::DomainId;
 use copal_engine::path::TreePath;
-use copal_service::view::View;
+use copal_jobs::view::View;
 
 use super::context::Context;
 use super::place::place;

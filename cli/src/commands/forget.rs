@@ -13,8 +13,8 @@ use copal_engine::id::SnapshotId;
 use copal_engine::receipt::IngestBy;
 use copal_engine::state::SnapshotState;
 use copal_engine::time::Time;
-use copal_service::prune::prune as run_prune;
-use copal_service::view::View;
+use copal_jobs::prune::prune as run_prune;
+use copal_jobs::view::View;
 use copal_store::Store;
 use jiff::tz::TimeZone;
 

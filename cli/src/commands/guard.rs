@@ -9,8 +9,8 @@ use copal_engine::id::{ClientId, SnapshotId};
 use copal_engine::retention::{Held, Protection, Signed, held, protected};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
-use copal_service::policy;
-use copal_service::view::View;
+use copal_jobs::policy;
+use copal_jobs::view::View;
 
 use crate::report::Failure;
 use crate::report::field::{PathsField, Stamp};

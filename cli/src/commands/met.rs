@@ -6,8 +6,8 @@ use copal_client::repository::{Met, Repository, list_descriptors};
 use copal_client::site::Site;
 use copal_client::wait::wait;
 use copal_engine::layout;
-use copal_service::error::JobError;
-use copal_service::view::{self, Parts, View};
+use copal_jobs::error::JobError;
+use copal_jobs::view::{self, Parts, View};
 use copal_store::{Store, StoreError};
 
 use super::context::{CLIENTS, Context};

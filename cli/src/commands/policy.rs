@@ -14,9 +14,9 @@ use copal_engine::keys::owner::TextPurpose;
 use copal_engine::limits::POLICY_BYTES;
 use copal_engine::retention::{Held, Lingering, expirable, held};
 use copal_engine::time::Time;
-use copal_service::error::JobError;
-use copal_service::view::View;
-use copal_service::{clients, policy as in_force};
+use copal_jobs::error::JobError;
+use copal_jobs::view::View;
+use copal_jobs::{clients, policy as in_force};
 use copal_store::Store;
 
 use super::context::Context;

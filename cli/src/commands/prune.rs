@@ -10,9 +10,9 @@ use copal_client::repository::{ClientError, Repository};
 use copal_client::site::Site;
 use copal_client::wait::wait;
 use copal_gateway::orders::JobOrder;
-use copal_service::error::JobError;
-use copal_service::host::Entropy;
-use copal_service::prune::{self as job, prune};
+use copal_jobs::error::JobError;
+use copal_jobs::host::Entropy;
+use copal_jobs::prune::{self as job, prune};
 use copal_store::{StoreError, reserve};
 
 use super::context::{CLIENTS, Context};

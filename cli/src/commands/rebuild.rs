@@ -3,7 +3,7 @@
 use copal_client::repository::{ClientError, Met};
 use copal_client::verify::genuine;
 use copal_client::wait::wait;
-use copal_service::rebuild::{rebuild_with, unnamed_packs};
+use copal_jobs::rebuild::{rebuild_with, unnamed_packs};
 
 use super::context::{CLIENTS, Context};
 use crate::exit::Exit;

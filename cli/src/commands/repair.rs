@@ -10,8 +10,8 @@ use copal_client::wait::wait;
 use copal_engine::id::{ChunkId, DomainId};
 use copal_engine::index::{Bits, Status};
 use copal_engine::retention::Series;
-use copal_service::check::Needed;
-use copal_service::view::View;
+use copal_jobs::check::Needed;
+use copal_jobs::view::View;
 
 use super::context::Context;
 use crate::exit::Exit;

@@ -4,8 +4,8 @@ use core::time::Duration;
 
 use copal_client::history::Snapshot;
 use copal_client::wait::wait;
-use copal_service::objects;
-use copal_service::prune::{self, prune};
+use copal_jobs::objects;
+use copal_jobs::prune::{self, prune};
 
 use super::context::Context;
 use crate::exit::Exit;

@@ -13,8 +13,8 @@ use copal_engine::repository::Descriptor;
 use copal_engine::retention::{Series, age};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
-use copal_service::view::{self, Parts, View};
-use copal_service::{clients, objects};
+use copal_jobs::view::{self, Parts, View};
+use copal_jobs::{clients, objects};
 use copal_store::{Listed, Store};
 use serde_json::Value;
 

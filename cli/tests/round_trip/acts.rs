@@ -11,7 +11,7 @@ use copal_client::scan::{Root, Scan, ScanOptions};
 use copal_client::wait::wait;
 use copal_engine::backup::change::Signs;
 use copal_engine::repository::Parameters;
-use copal_service::prune;
+use copal_jobs::prune;
 
 /// Sizes at which a few files have every structure of the format: several chunks, blocks and packs, content lists of
 /// more than one level, and pages of pages.

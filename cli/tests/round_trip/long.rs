@@ -10,7 +10,7 @@ use copal_client::backup::{BackupError, Options, Outcome};
 use copal_client::history::History;
 use copal_client::wait::wait;
 use copal_engine::backup::change::Signs;
-use copal_service::view;
+use copal_jobs::view;
 
 use super::edit::noise;
 use super::{Place, acts};

@@ -8,10 +8,10 @@ use copal_engine::layout::{self, Place};
 use copal_engine::pack::{self, PackKind};
 use copal_engine::repository::Descriptor;
 use copal_engine::state::PackRecord;
-use copal_service::commit::{Proposal, commit};
-use copal_service::host::Host;
-use copal_service::scratch::Files;
-use copal_service::view::{self, View};
+use copal_jobs::commit::{Proposal, commit};
+use copal_jobs::host::Host;
+use copal_jobs::scratch::Files;
+use copal_jobs::view::{self, View};
 use copal_store::fs::FsStore;
 
 use crate::kit::{Machine, noise};

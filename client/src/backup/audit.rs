@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use copal_engine::id::{DomainId, ObjectHash};
 use copal_engine::layout;
-use copal_service::view::View;
+use copal_jobs::view::View;
 
 /// The names of a domain's damaged segments. Stops when `is_over` is set.
 pub(super) fn damaged_segments(view: &View, domain: DomainId, is_over: &AtomicBool) -> Vec<String> {

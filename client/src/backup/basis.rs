@@ -13,8 +13,8 @@ use copal_engine::manifest::Manifest;
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
 use copal_engine::tree::VerifiedPage;
-use copal_service::view::View;
-use copal_service::{clients, objects};
+use copal_jobs::view::View;
+use copal_jobs::{clients, objects};
 use copal_store::Store;
 
 use super::kept::KeptFile;

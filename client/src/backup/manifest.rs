@@ -8,10 +8,10 @@ use copal_engine::id::{ChunkId, ObjectHash, PackId};
 use copal_engine::layout::{self, Place};
 use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::receipt::{IngestBy, Outcome, Reason, Receipt};
-use copal_service::error::JobError;
-use copal_service::ingest::{Scope, ingest_on};
-use copal_service::objects;
-use copal_service::view::View;
+use copal_jobs::error::JobError;
+use copal_jobs::ingest::{Scope, ingest_on};
+use copal_jobs::objects;
+use copal_jobs::view::View;
 use copal_store::StoreError;
 
 use super::BackupError;

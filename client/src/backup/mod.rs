@@ -34,9 +34,9 @@ use copal_engine::pack::PackKind;
 use copal_engine::receipt::IngestBy;
 use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
 use copal_engine::time::Time;
-use copal_service::error::JobError;
-use copal_service::ingest::{Scope, ingest};
-use copal_service::view::{self, Parts};
+use copal_jobs::error::JobError;
+use copal_jobs::ingest::{Scope, ingest};
+use copal_jobs::view::{self, Parts};
 use copal_store::StoreError;
 
 pub use basis::Basis;

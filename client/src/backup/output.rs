@@ -15,8 +15,8 @@ use copal_engine::id::PackId;
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::Pack;
 use copal_engine::seal::SessionCipher;
-use copal_service::error::JobError;
-use copal_service::{commit, objects};
+use copal_jobs::error::JobError;
+use copal_jobs::{commit, objects};
 use copal_store::Store;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded, unbounded};
 

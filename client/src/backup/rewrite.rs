@@ -16,8 +16,8 @@ use copal_engine::limits::MANIFEST_PACKS;
 use copal_engine::pack::{Pack, PackKind};
 use copal_engine::seal::BlockKind;
 use copal_engine::tree::{Page, VerifiedPage};
-use copal_service::prune::{Live, Sparse, SparseBlock};
-use copal_service::view::{self, View};
+use copal_jobs::prune::{Live, Sparse, SparseBlock};
+use copal_jobs::view::{self, View};
 use copal_store::Store;
 
 use super::BackupError;

@@ -13,8 +13,8 @@ use copal_engine::keys::session::SessionRecord;
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::PackTable;
 use copal_engine::seal::{BlockKind, SessionCipher};
-use copal_service::error::JobError;
-use copal_service::objects;
+use copal_jobs::error::JobError;
+use copal_jobs::objects;
 use copal_store::{Store, StoreError};
 
 use crate::wait::wait;

@@ -5,7 +5,7 @@ use std::sync::{Arc, RwLock};
 use bytes::Bytes;
 use copal_engine::id::DomainId;
 use copal_engine::index::Index;
-use copal_service::view::{self, Parts, View};
+use copal_jobs::view::{self, Parts, View};
 use copal_store::{Store, StoreError};
 
 use super::blocks::CopyError;

@@ -11,7 +11,7 @@ use copal_engine::layout;
 use copal_engine::path::TreePath;
 use copal_engine::seal::BlockKind;
 use copal_engine::tree::{Entry, ListStep, ListWalk, LostRange, Piece, Step, TreeWalk, VerifiedPage, WalkError};
-use copal_service::view::View;
+use copal_jobs::view::View;
 use copal_store::StoreError;
 
 use super::blocks::{BlockReader, CopyError, ReadError};

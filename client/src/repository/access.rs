@@ -9,7 +9,7 @@ use copal_engine::keys::owner::KemPublic;
 use copal_engine::keys::session::{SessionKey, SessionRecord};
 use copal_engine::repository::Descriptor;
 use copal_engine::seal::SessionCipher;
-use copal_service::host::Host;
+use copal_jobs::host::Host;
 use copal_store::Store;
 
 use super::{Enrolled, Repository};

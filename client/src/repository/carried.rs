@@ -9,7 +9,7 @@ use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::layout;
 use copal_engine::limits::READER_BYTES;
 use copal_engine::repository::Descriptor;
-use copal_service::objects;
+use copal_jobs::objects;
 use copal_store::{Created, Op, Store, StoreError};
 
 use super::{NamedDescriptor, Newest, Repository, list_descriptors, newest_descriptor};

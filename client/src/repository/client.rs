@@ -9,9 +9,9 @@ use copal_engine::keys::client::ClientKeys;
 use copal_engine::keys::owner::TextPurpose;
 use copal_engine::layout;
 use copal_engine::time::Time;
-use copal_service::clients;
-use copal_service::error::JobError;
-use copal_service::objects;
+use copal_jobs::clients;
+use copal_jobs::error::JobError;
+use copal_jobs::objects;
 use copal_store::{Store, StoreError};
 
 use super::Repository;

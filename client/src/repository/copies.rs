@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use copal_engine::id::SlotId;
 use copal_engine::keys::slot::Slot;
 use copal_engine::layout;
-use copal_service::error::JobError;
-use copal_service::{clients, objects};
+use copal_jobs::error::JobError;
+use copal_jobs::{clients, objects};
 use copal_store::{Store, StoreError};
 
 use super::Repository;

@@ -5,8 +5,8 @@ use copal_engine::client::{ClientRecord, Role};
 use copal_engine::layout;
 use copal_engine::receipt::{IngestBy, Receipt};
 use copal_engine::repository::{Descriptor, Parameters};
-use copal_service::error::JobError;
-use copal_service::{clients, objects};
+use copal_jobs::error::JobError;
+use copal_jobs::{clients, objects};
 use copal_store::StoreError;
 
 use super::{Repository, list_descriptors, seen};

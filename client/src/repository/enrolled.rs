@@ -8,8 +8,8 @@ use copal_engine::id::{OwnerFingerprint, RepositoryId};
 use copal_engine::keys::owner::{KemPublic, fingerprint};
 use copal_engine::repository::{Descriptor, DescriptorError};
 use copal_engine::room::Memory;
-use copal_service::clients;
-use copal_service::host::Host;
+use copal_jobs::clients;
+use copal_jobs::host::Host;
 use copal_store::Store;
 
 use super::{ClientError, LocalClient, OpenError, list_descriptors, seen};

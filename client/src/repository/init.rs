@@ -10,7 +10,7 @@ use copal_engine::layout;
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::{Descriptor, Parameters};
 use copal_engine::time::Time;
-use copal_service::objects;
+use copal_jobs::objects;
 use copal_store::{Store, StoreError};
 use zeroize::Zeroizing;
 

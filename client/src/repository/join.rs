@@ -11,9 +11,9 @@ use copal_engine::layout;
 use copal_engine::repository::DescriptorError;
 use copal_engine::room::Memory;
 use copal_engine::time::Time;
-use copal_service::error::JobError;
-use copal_service::host::Host;
-use copal_service::{clients, objects};
+use copal_jobs::error::JobError;
+use copal_jobs::host::Host;
+use copal_jobs::{clients, objects};
 use copal_store::{Created, Store, StoreError};
 
 use super::enrolled::owners_kem;

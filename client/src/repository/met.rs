@@ -11,9 +11,9 @@ use copal_engine::layout;
 use copal_engine::limits::CHAIN_LEAP;
 use copal_engine::number::reached;
 use copal_engine::root::Root;
-use copal_service::error::JobError;
-use copal_service::objects;
-use copal_service::view::{self, Parts};
+use copal_jobs::error::JobError;
+use copal_jobs::objects;
+use copal_jobs::view::{self, Parts};
 use copal_store::{Store, StoreError};
 
 use crate::places::{create_private_dir, write_private};

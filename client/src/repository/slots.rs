@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use copal_engine::id::SlotId;
 use copal_engine::keys::slot::{Slot, SlotError, SlotInput};
 use copal_engine::layout;
-use copal_service::objects;
+use copal_jobs::objects;
 use copal_store::{Store, StoreError};
 
 use crate::wait::wait;

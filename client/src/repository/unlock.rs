@@ -6,7 +6,7 @@ use copal_engine::id::{RepositoryId, SlotId};
 use copal_engine::keys::attempts::{Attempt, Attempts, Doubt};
 use copal_engine::keys::owner::OwnerSecret;
 use copal_engine::keys::slot::{Argon2Params, STORED_BYTES, Slot, SlotError, SlotInput};
-use copal_service::objects;
+use copal_jobs::objects;
 use copal_store::{Store, StoreError};
 
 use super::OpenError;

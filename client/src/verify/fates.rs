@@ -2,8 +2,8 @@
 
 use copal_engine::id::{ChunkId, DomainId, PackId};
 use copal_engine::index::Location;
-use copal_service::check::Harm;
-use copal_service::view::View;
+use copal_jobs::check::Harm;
+use copal_jobs::view::View;
 
 use super::hits::Hit;
 use super::packs::Opened;

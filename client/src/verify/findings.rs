@@ -7,8 +7,8 @@ use copal_engine::index::Bits;
 use copal_engine::layout;
 use copal_engine::path::TreePath;
 use copal_engine::state::PackRecord;
-use copal_service::check::{Finding, Kind};
-use copal_service::view::View;
+use copal_jobs::check::{Finding, Kind};
+use copal_jobs::view::View;
 use serde::Serialize;
 
 use super::hits::{Hit, Hits, Impact};

@@ -13,10 +13,10 @@ mod turn;
 use copal_engine::id::PackId;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
-use copal_service::check::{self, Depth, Harm, Needed, Order, Share, due, inspect};
-use copal_service::error::JobError;
-use copal_service::view::{self, View};
-use copal_service::witness::Witnessed;
+use copal_jobs::check::{self, Depth, Harm, Needed, Order, Share, due, inspect};
+use copal_jobs::error::JobError;
+use copal_jobs::view::{self, View};
+use copal_jobs::witness::Witnessed;
 use copal_store::StoreError;
 
 use crate::history::History;

@@ -4,9 +4,9 @@
 use std::collections::BTreeSet;
 
 use copal_engine::id::PackId;
-use copal_service::check::{Harm, note};
-use copal_service::error::JobError;
-use copal_service::view::View;
+use copal_jobs::check::{Harm, note};
+use copal_jobs::error::JobError;
+use copal_jobs::view::View;
 use copal_store::StoreError;
 
 use crate::repository::Repository;

@@ -14,10 +14,10 @@ use copal_engine::seal::BlockKind;
 use copal_engine::state::PackRecord;
 use copal_engine::time::Time;
 use copal_engine::tree::VerifiedPage;
-use copal_service::check::Harm;
-use copal_service::error::JobError;
-use copal_service::objects;
-use copal_service::witness::{Witnessed, denial, refusal};
+use copal_jobs::check::Harm;
+use copal_jobs::error::JobError;
+use copal_jobs::objects;
+use copal_jobs::witness::{Witnessed, denial, refusal};
 use copal_store::{Store, StoreError};
 
 use super::findings::DamageKind;

@@ -5,9 +5,9 @@ use copal_engine::change::Operation;
 use copal_engine::id::PackId;
 use copal_engine::layout::Place;
 use copal_engine::state::PackRecord;
-use copal_service::check::Harm;
-use copal_service::error::JobError;
-use copal_service::view::View;
+use copal_jobs::check::Harm;
+use copal_jobs::error::JobError;
+use copal_jobs::view::View;
 use copal_store::StoreError;
 
 use super::{noted, packs};

@@ -7,8 +7,8 @@ use copal_engine::id::{ChunkId, DomainId};
 use copal_engine::limits::HEIGHT;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Child, Content, Entry, ListChild, PageContent, Piece};
-use copal_service::check::Needed;
-use copal_service::view::View;
+use copal_jobs::check::Needed;
+use copal_jobs::view::View;
 use copal_store::StoreError;
 
 use super::fates::Fates;

@@ -18,8 +18,8 @@ use super::facts::{Facts, host};
 use super::memory::Refused;
 use super::problem::{Problem, busy};
 use super::rights::{Caller, House};
-use copal_service::host::Host;
-use copal_service::objects;
+use copal_jobs::host::Host;
+use copal_jobs::objects;
 
 /// A request with a known sender.
 pub(super) struct Call {

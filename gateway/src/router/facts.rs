@@ -20,11 +20,11 @@ use copal_store::Store;
 
 use super::holdings::Holdings;
 use super::problem::Problem;
-use copal_service::clients;
-use copal_service::error::JobError;
-use copal_service::host::{Entropy, Host};
-use copal_service::objects;
-use copal_service::view;
+use copal_jobs::clients;
+use copal_jobs::error::JobError;
+use copal_jobs::host::{Entropy, Host};
+use copal_jobs::objects;
+use copal_jobs::view;
 
 /// The descriptor and the owner.
 #[derive(Clone, Debug)]

@@ -21,8 +21,8 @@ use super::facts::host;
 use super::problem::Problem;
 use super::rights::Caller;
 use crate::orders::JobOrder;
-use copal_service::error::JobError;
-use copal_service::prune;
+use copal_jobs::error::JobError;
+use copal_jobs::prune;
 
 /// Runs ordered jobs.
 #[async_trait]

@@ -6,7 +6,7 @@ use copal_engine::request::RequestError;
 use copal_store::StoreError;
 use serde_json::{Map, Value, json};
 
-use copal_service::error::JobError;
+use copal_jobs::error::JobError;
 
 use crate::protocol::{PROBLEM, TYPES};
 

@@ -19,7 +19,7 @@ use super::call::Call;
 use super::problem::Problem;
 use super::rights::{self, Caller};
 use super::{Arrival, Gateway, JobHealth};
-use copal_service::objects;
+use copal_jobs::objects;
 
 /// `GET /v1/health`: whether the store answers, and the health of the jobs. Public; tells nothing about the repository.
 pub(super) async fn health(State(gateway): State<Arc<Gateway>>) -> Result<Response, Problem> {

@@ -12,7 +12,7 @@ use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::get;
 use axum_server::{Handle, Server};
-use copal_service::metrics::REFUSED;
+use copal_jobs::metrics::REFUSED;
 use hyper_util::rt::TokioTimer;
 use tokio::signal::unix::{SignalKind, signal};
 
@@ -143,7 +143,7 @@ async fn count(State(metrics): State<Arc<Metrics>>, request: Request, next: Next
     let started = Instant::now();
     let response = next.run(request).await;
     let status = response.status();
-    let mut run = copal_service::metrics::Metrics::default();
+    let mut run = copal_jobs::metrics::Metrics::default();
     run.ended(status.is_server_error(), started.elapsed());
     run.count(REFUSED, status.is_client_error().into());
     metrics.take("gateway", &run);

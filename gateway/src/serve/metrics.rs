@@ -1,10 +1,10 @@
-//! Metrics: what Prometheus reads: the numbers of `service::metrics` per job, and those of a long-lived process.
+//! Metrics: what Prometheus reads: the numbers of `jobs::metrics` per job, and those of a long-lived process.
 
 use std::collections::HashMap;
 use std::sync::atomic::AtomicU64;
 
 use axum::http::Method;
-use copal_service::metrics::{self, ALL, Metric, Sum, Unit};
+use copal_jobs::metrics::{self, ALL, Metric, Sum, Unit};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::metrics::counter::Counter;

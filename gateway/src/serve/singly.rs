@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use copal_engine::id::ClientId;
 use copal_engine::receipt::{IngestBy, Outcome};
-use copal_service::clients;
-use copal_service::error::JobError;
-use copal_service::ingest::{self, Scope};
-use copal_service::view::{self, Parts};
+use copal_jobs::clients;
+use copal_jobs::error::JobError;
+use copal_jobs::ingest::{self, Scope};
+use copal_jobs::view::{self, Parts};
 use futures::executor::block_on as wait;
 
 use super::note::JobNote;

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::router::JobHealth;
-use copal_service::error::JobError;
+use copal_jobs::error::JobError;
 
 /// Why a run failed.
 #[derive(Debug)]

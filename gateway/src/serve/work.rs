@@ -6,10 +6,10 @@ use std::time::Instant;
 use crate::router::read_facts;
 use copal_engine::id::OwnerFingerprint;
 use copal_engine::repository::Descriptor;
-use copal_service::error::JobError;
-use copal_service::host::{Entropy, Host};
-use copal_service::metrics::{self, STOPS};
-use copal_service::scratch::{Files, with_copies};
+use copal_jobs::error::JobError;
+use copal_jobs::host::{Entropy, Host};
+use copal_jobs::metrics::{self, STOPS};
+use copal_jobs::scratch::{Files, with_copies};
 use copal_store::Store;
 use futures::executor::block_on as wait;
 

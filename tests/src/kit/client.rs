@@ -19,10 +19,10 @@ use copal_engine::path::TreePath;
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::{IngestBy, Parameters};
 use copal_engine::time::Time;
-use copal_service::error::JobError;
-use copal_service::host::Host;
-use copal_service::ingest::{Scope, ingest_on};
-use copal_service::view::{self, View};
+use copal_jobs::error::JobError;
+use copal_jobs::host::Host;
+use copal_jobs::ingest::{Scope, ingest_on};
+use copal_jobs::view::{self, View};
 use copal_store::{Created, StoreError};
 
 use super::Tree;

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use copal_engine::keys::secret::Secret;
-use copal_service::host::Entropy;
+use copal_jobs::host::Entropy;
 
 /// SplitMix64.
 #[derive(Clone, Debug)]

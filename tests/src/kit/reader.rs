@@ -15,7 +15,7 @@ use copal_engine::restore::extents::Extents;
 use copal_engine::seal::{BlockKind, SessionCipher};
 use copal_engine::state::SnapshotRecord;
 use copal_engine::tree::{Content, Entry, ListStep, ListWalk, Piece, Step, TreeWalk, VerifiedPage};
-use copal_service::view::View;
+use copal_jobs::view::View;
 use copal_store::Store;
 
 use super::{Repository, Tree};

@@ -11,7 +11,7 @@ use copal_engine::layout;
 use copal_engine::repository::{Descriptor, IngestBy, Parameters};
 use copal_engine::room::Memory;
 use copal_engine::time::Time;
-use copal_service::host::{Entropy, Host};
+use copal_jobs::host::{Entropy, Host};
 use copal_store::{Key, Store, StoreError};
 
 use super::client::Client;

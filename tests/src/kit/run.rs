@@ -18,7 +18,7 @@ use copal_engine::seal::{BlockKind, SessionCipher};
 use copal_engine::snapshot::SnapshotInfo;
 use copal_engine::time::Time;
 use copal_engine::tree::{Content, Entry, EntryKind, Extras, ListBuilder, Mode, Owner, Piece, TreeParams};
-use copal_service::host::Host;
+use copal_jobs::host::Host;
 use copal_store::Store;
 
 use super::Tree;

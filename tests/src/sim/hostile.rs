@@ -11,10 +11,10 @@ use copal_engine::manifest::{Manifest, SnapshotClaim};
 use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::repository::IngestBy;
 use copal_engine::retention::Floor;
-use copal_service::check::{Finding, Kind};
-use copal_service::error::JobError;
-use copal_service::ingest::{Scope, ingest};
-use copal_service::view::{self, View};
+use copal_jobs::check::{Finding, Kind};
+use copal_jobs::error::JobError;
+use copal_jobs::ingest::{Scope, ingest};
+use copal_jobs::view::{self, View};
 use copal_store::{Created, StoreError};
 
 use super::actors::Scene;

@@ -8,8 +8,8 @@ use copal_engine::id::{ChunkId, DomainId, PackId};
 use copal_engine::layout::{self, Place, Prunable};
 use copal_engine::pack::Pack;
 use copal_engine::state::DoomedState;
-use copal_service::error::JobError;
-use copal_service::view::View;
+use copal_jobs::error::JobError;
+use copal_jobs::view::View;
 
 use super::actors::Scene;
 use super::hostile::Claim;

@@ -1,6 +1,6 @@
 //! Mood: how likely is what in a world.
 
-use copal_service::faults::Fault;
+use copal_jobs::faults::Fault;
 
 use super::actors::Habits;
 use crate::kit::Random;

@@ -9,10 +9,10 @@ use copal_engine::repository::IngestBy;
 use copal_engine::retention::{Floor, Hold, held};
 use copal_engine::state::SnapshotState;
 use copal_engine::time::Time;
-use copal_service::error::JobError;
-use copal_service::ingest::{Scope, ingest};
-use copal_service::policy;
-use copal_service::view::{self, View};
+use copal_jobs::error::JobError;
+use copal_jobs::ingest::{Scope, ingest};
+use copal_jobs::policy;
+use copal_jobs::view::{self, View};
 use copal_store::Created;
 
 use super::actors::Scene;

@@ -8,7 +8,7 @@ use copal_engine::client::Role;
 use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::state::{SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
-use copal_service::view::View;
+use copal_jobs::view::View;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
 use futures::executor::block_on;

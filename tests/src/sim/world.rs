@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use copal_engine::client::Role;
-use copal_service::faults::{self, Fault, Windows};
-use copal_service::host::Entropy;
+use copal_jobs::faults::{self, Fault, Windows};
+use copal_jobs::host::Entropy;
 use copal_store::{Store, StoreTime};
 use futures::executor::block_on;
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use copal_service::metrics;
+use copal_jobs::metrics;
 use serde_json::Value;
 
 use super::drift::read;

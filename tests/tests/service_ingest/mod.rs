@@ -14,8 +14,8 @@ use copal_engine::pack::{self, Pack};
 use copal_engine::receipt::{Outcome, Reason, Receipt};
 use copal_engine::repository::IngestBy;
 use copal_engine::state::SnapshotState;
-use copal_service::error::JobError;
-use copal_service::ingest::{Scope, ingest, ingest_on};
+use copal_jobs::error::JobError;
+use copal_jobs::ingest::{Scope, ingest, ingest_on};
 use copal_store::Op;
 use copal_store::record::{Event, Record};
 use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
@@ -263,7 +263,7 @@ fn nobody_writes_on_a_root_older_than_one_that_a_receipt_or_a_deletion_tells_of(
     assert!(matches!(world.ingest(), Err(JobError::StateLost { .. })) || world.ingest().unwrap().is_empty());
     world.write_change(&client, vec![Operation::Forget(vec![kept])]);
     assert!(matches!(world.ingest(), Err(JobError::StateLost { .. })));
-    let options = copal_service::prune::Options::new([4096, 3072]);
+    let options = copal_jobs::prune::Options::new([4096, 3072]);
     assert!(matches!(world.try_prune(&options), Err(JobError::StateLost { .. })));
     assert!(!world.check().is_ok());
     assert_eq!(world.names("roots/"), before);
@@ -280,8 +280,8 @@ fn nothing_is_rejected_on_a_root_older_than_one_that_a_receipt_tells_of() {
     let page = world.snapshot(world.back_up(&client, &random_tree(2, 3, 900))).root;
     world.destroy(&world.names("roots/")[0]);
     let number = write_by_hand(&world, &other, other.domain, &[], Some(page));
-    let alone = copal_service::ingest::Scope::Client(other.id);
-    let answered = block_on(copal_service::ingest::work(&world.host(), IngestBy::Service, alone, &|_| false));
+    let alone = copal_jobs::ingest::Scope::Client(other.id);
+    let answered = block_on(copal_jobs::ingest::work(&world.host(), IngestBy::Service, alone, &|_| false));
     assert!(matches!(answered, Err(JobError::StateLost { .. })));
     assert!(!world.has(&layout::receipt(other.id, number)));
 }

@@ -19,8 +19,8 @@ use copal_engine::pack;
 use copal_engine::retention::{Policy, SignedPolicy};
 use copal_engine::root::Root;
 use copal_engine::state::{DoomedState, SnapshotState};
-use copal_service::error::JobError;
-use copal_service::prune::{self, Options};
+use copal_jobs::error::JobError;
+use copal_jobs::prune::{self, Options};
 use copal_tests::kit::picture::{Picture, Tables};
 use copal_tests::kit::{Client, DAY, World, noise as files};
 use futures::executor::block_on;
@@ -138,7 +138,7 @@ fn an_interrupted_deletion_is_finished_by_the_next_run() {
         _ => copal_store::fault::Fate::Proceed,
     });
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let died = block_on(copal_service::prune::prune(&world.host_of(&store), &options));
+    let died = block_on(copal_jobs::prune::prune(&world.host_of(&store), &options));
     assert!(died.is_err());
     let is_doomed = |record: &copal_engine::state::DoomedRecord| record.state == DoomedState::Doomed;
     let doomed: Vec<String> = world

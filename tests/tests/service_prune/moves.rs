@@ -11,7 +11,7 @@ use copal_engine::layout::{self, Place};
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::{self, Pack, PackKind, PackWriter};
 use copal_engine::receipt::Outcome;
-use copal_service::prune::{self, Live, Options, Sparse};
+use copal_jobs::prune::{self, Live, Options, Sparse};
 use copal_store::Op;
 use copal_tests::kit::craft::{claim, id, tree_pack};
 use copal_tests::kit::{Client, Tree, World};
@@ -90,7 +90,7 @@ fn beside_a_writer_that_is_faster_most_times_a_prune_ends_copies_once_and_leaves
         copal_store::fault::Fate::Proceed
     });
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = futures::executor::block_on(copal_service::prune::prune(&world.host_of(&store), &options)).unwrap();
+    let report = futures::executor::block_on(copal_jobs::prune::prune(&world.host_of(&store), &options)).unwrap();
     assert!(commits.load(Ordering::Relaxed) > 5);
     assert!(report.packs_rewritten > 0);
     assert_eq!(report.bytes_copied, alone.bytes_copied);
@@ -115,7 +115,7 @@ fn copies_that_the_next_decision_does_not_want_are_deleted_by_the_same_run() {
         copal_store::fault::Fate::Proceed
     });
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = futures::executor::block_on(copal_service::prune::prune(&world.host_of(&store), &options)).unwrap();
+    let report = futures::executor::block_on(copal_jobs::prune::prune(&world.host_of(&store), &options)).unwrap();
     assert_eq!(report.packs_rewritten, 0);
     assert_eq!(left_behind(&world), Vec::<String>::new());
     assert_eq!(world.restore(kept), Ok(tree));
@@ -160,7 +160,7 @@ fn a_pack_found_damaged_while_it_is_moved_does_not_cost_the_other_copy() {
     tree.retain(|path, _| path.as_bytes() == b"1-00");
     let host = world.host();
     let mut run = other.begin(&host).unwrap();
-    let view = copal_service::view::View { indexes: Default::default(), ..world.view() };
+    let view = copal_jobs::view::View { indexes: Default::default(), ..world.view() };
     let packs = futures::executor::block_on(run.take_all(&host, &tree)).unwrap();
     let kept = futures::executor::block_on(other.commit_run(&host, &view, &mut run, packs, false)).unwrap();
     forget(&world, &client, old);

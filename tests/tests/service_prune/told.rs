@@ -10,9 +10,9 @@ use copal_engine::receipt::{IngestBy, Outcome};
 
 use copal_engine::state::{PackClaim, PackRecord, SnapshotRecord, SnapshotState};
 use copal_engine::time::Time;
-use copal_service::commit::Proposal;
-use copal_service::expire;
-use copal_service::view::View;
+use copal_jobs::commit::Proposal;
+use copal_jobs::expire;
+use copal_jobs::view::View;
 use copal_tests::kit::craft::{data_pack, id};
 use copal_tests::kit::{DAY, Tree, keep_last, noise as files};
 use futures::executor::block_on;

@@ -11,8 +11,8 @@ use copal_client::repository::Repository;
 use copal_client::wait::wait;
 use copal_engine::id::{ObjectHash, PackId};
 use copal_engine::layout;
-use copal_service::objects;
-use copal_service::view::View;
+use copal_jobs::objects;
+use copal_jobs::view::View;
 use copal_store::Store;
 use serde_json::{Value, json};
 

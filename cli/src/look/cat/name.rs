@@ -6,7 +6,7 @@ use copal_client::repository::Repository;
 use copal_client::wait::wait;
 use copal_engine::id::{ChunkId, SnapshotId};
 use copal_engine::layout;
-use copal_service::objects;
+use copal_jobs::objects;
 use copal_store::{Key, Store};
 
 use super::{Load, absent};

@@ -22,7 +22,7 @@ use copal_engine::repository::Descriptor;
 use copal_engine::root::{Deletion, Root};
 use copal_engine::shown::digits;
 use copal_engine::state::{RunKind, RunReader, StateFold};
-use copal_service::{clients, objects};
+use copal_jobs::{clients, objects};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -13,7 +13,7 @@ use copal_engine::manifest::SnapshotClaim;
 use copal_engine::pack::PackKind;
 use copal_engine::receipt::Receipt;
 use copal_engine::time::Time;
-use copal_service::view::{self, Parts};
+use copal_jobs::view::{self, Parts};
 
 use super::super::manifest::{MANIFEST_EVERY, refusal};
 use super::super::{BackupError, Carried, Claim, Outcome};

@@ -25,7 +25,7 @@ use copal_engine::repository::Descriptor;
 use copal_engine::seal::SessionCipher;
 use copal_engine::time::Time;
 use copal_engine::tree::{BuildError, Content, Entry, EntryKind, Extras, Piece};
-use copal_service::view::View;
+use copal_jobs::view::View;
 
 use super::audit::damaged_segments;
 use super::basis::Basis;

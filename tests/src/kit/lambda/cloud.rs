@@ -5,7 +5,7 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Duration;
 
-use copal_service::clients;
+use copal_jobs::clients;
 use copal_store::{Key, Listed, Store, StoreError};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Handle, Runtime};

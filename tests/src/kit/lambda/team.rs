@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 
 use copal_engine::layout;
 use copal_gateway::router::read_facts;
-use copal_service::view;
+use copal_jobs::view;
 use copal_store::list_all;
 use copal_store::s3::S3Store;
 use futures::executor::block_on;

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use copal_engine::client::Role;
 use copal_engine::layout;
 use copal_engine::receipt::Receipt;
-use copal_service::view;
+use copal_jobs::view;
 use copal_store::s3::S3Store;
 use copal_store::{Store, list_all};
 use futures::executor::block_on;
