@@ -9,11 +9,11 @@ use std::thread;
 use std::time::Duration;
 
 use crate::kit::{Machine, Run, noise, text};
+use copal_client::backend::Backend;
 use copal_client::backup::{Options, Outcome, Source, backup};
 use copal_client::location::Location;
 use copal_client::repository::{LocalClient, Repository};
 use copal_client::scan::{Root, Scan, ScanOptions};
-use copal_client::site::Site;
 use copal_engine::keys::slot::SlotInput;
 
 #[test]
@@ -54,9 +54,9 @@ fn ignore_files_of_every_name_given_are_obeyed() {
 
 /// Backs the source up, and does something to it once all of it was looked at and before anything of it is read.
 fn meanwhile(machine: &Machine, act: impl FnOnce()) -> Outcome {
-    let site = Site::open(&Location::Directory(machine.path("repository")), &Default::default()).unwrap();
+    let backend = Backend::open(&Location::Directory(machine.path("repository")), &Default::default()).unwrap();
     let input = SlotInput::key_file(&fs::read_to_string(machine.path("key")).unwrap()).unwrap();
-    let repository = Repository::open(&site, &input, |_| machine.path("state")).unwrap();
+    let repository = Repository::open(&backend, &input, |_| machine.path("state")).unwrap();
     let client = LocalClient::load_or_register(&repository, "laptop").unwrap();
     let root = Root::new(&machine.path("source")).unwrap();
     let options = Options::plain("laptop", &root, 2);

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use copal_client::backend::Backend;
 use copal_client::backup::{Options, Source, backup};
 use copal_client::history::{History, pages};
 use copal_client::location::Location;
@@ -17,7 +18,6 @@ use copal_client::reader::{ReadError, TreeError};
 use copal_client::repository::{Init, LocalClient, Repository, init};
 use copal_client::restore::{Event, Outcome, Request, RestoreError, restore};
 use copal_client::scan::{Root, Scan, ScanOptions};
-use copal_client::site::Site;
 use copal_client::wait::wait;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::receipt::IngestBy;
@@ -43,13 +43,13 @@ fn opening_restoring_and_saving_take_few_round_trips_however_many_requests_there
     }
     std::fs::create_dir(&directory).unwrap();
     let far = Arc::new(Record::new(Far(FsStore::create(&directory).unwrap())));
-    let site = Site::reached(&Location::Directory(directory), far.clone());
-    let repository = made(&site, place.path());
+    let backend = Backend::reached(&Location::Directory(directory), far.clone());
+    let repository = made(&backend, place.path());
     let client = LocalClient::load_or_register(&repository, "far").unwrap();
     back_up(&repository, &client, &source);
 
     far.take();
-    let repository = open(&site, place.path());
+    let repository = open(&backend, place.path());
     let opened = far.take();
     restore_newest(&repository, &place.path().join("out"));
     let restored = far.take();
@@ -100,8 +100,8 @@ fn a_store_that_is_away_is_not_taken_for_damage_and_a_pack_that_it_cannot_give_i
         }
     };
     let store = Arc::new(Fault::new(FsStore::create(&directory).unwrap(), script));
-    let site = Site::reached(&Location::Directory(directory), store.clone());
-    let repository = made(&site, place.path());
+    let backend = Backend::reached(&Location::Directory(directory), store.clone());
+    let repository = made(&backend, place.path());
     let client = LocalClient::load_or_register(&repository, "far").unwrap();
     back_up(&repository, &client, &source);
     let packs = wait(copal_store::list_all(store.inner(), "packs/")).unwrap();
@@ -131,10 +131,10 @@ fn a_store_that_is_away_is_not_taken_for_damage_and_a_pack_that_it_cannot_give_i
     assert_eq!(std::fs::read(out("large")).unwrap(), noise(1, 300_000));
 }
 
-/// A repository at a site.
-fn made(site: &Site, place: &Path) -> Repository {
+/// A repository at a backend.
+fn made(backend: &Backend, place: &Path) -> Repository {
     init(&Init {
-        site,
+        backend,
         inputs: &[input()],
         parameters: Parameters::default(),
         ingest: IngestBy::Client,
@@ -142,11 +142,11 @@ fn made(site: &Site, place: &Path) -> Repository {
         reader: None,
     })
     .unwrap();
-    open(site, place)
+    open(backend, place)
 }
 
-fn open(site: &Site, place: &Path) -> Repository {
-    Repository::open(site, &input(), |id| place.join(id.to_string())).unwrap()
+fn open(backend: &Backend, place: &Path) -> Repository {
+    Repository::open(backend, &input(), |id| place.join(id.to_string())).unwrap()
 }
 
 fn input() -> SlotInput {
@@ -189,7 +189,7 @@ fn try_to_restore(
     let pages = pages(repository, &view, snapshot.domain);
     let request = Request {
         options: TargetOptions { no_owner: true, ..TargetOptions::default() },
-        ..Request::whole(&pages, snapshot, target.to_owned(), repository.site().readers(2))
+        ..Request::whole(&pages, snapshot, target.to_owned(), repository.backend().readers(2))
     };
     meanwhile();
     let told = Mutex::new(Vec::new());
@@ -256,7 +256,7 @@ impl Store for Far {
         a_while().await;
         self.0.now().await
     }
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         true
     }
 }

@@ -3,11 +3,11 @@
 use std::io::Write;
 use std::path::Path;
 
+use copal_client::backend::{Backend, BackendOptions};
 use copal_client::dump::dump_file;
 use copal_client::history::{History, pages};
 use copal_client::location::Location;
 use copal_client::repository::Repository;
-use copal_client::site::{Means, Site};
 use copal_client::wait::wait;
 use copal_engine::keys::slot::SlotInput;
 use copal_engine::path::TreePath;
@@ -23,8 +23,8 @@ pub(crate) fn read(
     path: &str,
     out: &mut dyn Write,
 ) -> Result<(), Error> {
-    let site = Site::open(&Location::Directory(repository.to_owned()), &Means::default())?;
-    let repository = Repository::open(&site, &SlotInput::passphrase(passphrase)?, |id| state.join(id.to_string()))?;
+    let backend = Backend::open(&Location::Directory(repository.to_owned()), &BackendOptions::default())?;
+    let repository = Repository::open(&backend, &SlotInput::passphrase(passphrase)?, |id| state.join(id.to_string()))?;
     let view = wait(view::read(repository.store().as_ref()))?;
     let history = History::read(&repository, &view)?;
     let newest = history.kept().last().ok_or("there is no snapshot")?;

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use copal_client::backend::Backend;
 use copal_client::backup::{Options, Outcome, Source, backup};
 use copal_client::location::Location;
 use copal_client::repository::{Init, LocalClient, Repository, init};
 use copal_client::scan::{Root, Scan, ScanOptions};
-use copal_client::site::Site;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::receipt::IngestBy;
 use copal_engine::repository::Parameters;
@@ -18,11 +18,11 @@ type Error = Box<dyn std::error::Error>;
 
 /// Saves `directory`. What this machine must remember (its signing key, what it has seen) lies in `state`.
 pub(crate) fn save(repository: &Path, passphrase: &str, state: &Path, directory: &Path) -> Result<Outcome, Error> {
-    let site = Site::create(&Location::Directory(repository.to_owned()))?;
+    let backend = Backend::create(&Location::Directory(repository.to_owned()))?;
     let secret = SlotInput::passphrase(passphrase)?;
-    if !Repository::is_at(&site)? {
+    if !Repository::is_at(&backend)? {
         init(&Init {
-            site: &site,
+            backend: &backend,
             inputs: std::slice::from_ref(&secret),
             parameters: Parameters::default(),
             ingest: IngestBy::Client,
@@ -30,7 +30,7 @@ pub(crate) fn save(repository: &Path, passphrase: &str, state: &Path, directory:
             reader: None,
         })?;
     }
-    let repository = Repository::open(&site, &secret, |id| state.join(id.to_string()))?;
+    let repository = Repository::open(&backend, &secret, |id| state.join(id.to_string()))?;
     let client = LocalClient::load_or_register(&repository, "my-machine")?;
 
     let root = Root::new(directory)?;

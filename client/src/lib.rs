@@ -26,7 +26,7 @@ pub mod stat;
 
 // the repository
 pub mod remote;
-pub mod site;
+pub mod backend;
 pub mod repository;
 pub mod reader;
 pub mod history;

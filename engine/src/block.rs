@@ -21,7 +21,7 @@ pub struct PageClear {
     pub height: u8,
     /// The chunks and pages it refers to, each once, in order of first use.
     pub references: Vec<ChunkId>,
-    /// The page of the parent snapshot (the basis) that this page replaces: a hint.
+    /// The page of the parent snapshot that this page replaces: a hint.
     pub replaces: Option<ChunkId>,
 }
 

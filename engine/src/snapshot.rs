@@ -25,7 +25,7 @@ pub struct SnapshotInfo {
     pub started: Time,
     /// The number of entries by type, and their size.
     pub counts: Counts,
-    /// The differences to the parent snapshot (the basis).
+    /// The differences to the parent snapshot.
     pub summary: Summary,
     /// The kinds of metadata that the host could read.
     pub metadata: MetadataSeen,

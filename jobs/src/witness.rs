@@ -217,14 +217,14 @@ impl<S: Store> Store for Witnessed<S> {
         self.is_there(Op::Map, key)?;
         let mapped = self.hear(key, Asked::Whole, self.inner.map(key).await).await?;
         let length = mapped.len() as u64;
-        for start in (0..length).step_by(PIECE as usize).filter(|_| !self.inner.is_far()) {
+        for start in (0..length).step_by(PIECE as usize).filter(|_| !self.inner.is_remote()) {
             self.read_range(key, start..length.min(start + PIECE)).await?;
         }
         Ok(mapped)
     }
 
-    fn is_far(&self) -> bool {
-        self.inner.is_far()
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
     }
 
     fn largest(&self) -> Option<u64> {

@@ -175,8 +175,8 @@ impl<S: Store> Store for Adapt<S> {
         self.admitted(self.inner.now()).await
     }
 
-    fn is_far(&self) -> bool {
-        self.inner.is_far()
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
     }
 
     fn largest(&self) -> Option<u64> {

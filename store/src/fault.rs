@@ -166,8 +166,8 @@ impl<S: Store> Store for Fault<S> {
         self.read_call(Op::Map, key.as_str(), self.inner.map(key)).await
     }
 
-    fn is_far(&self) -> bool {
-        self.inner.is_far()
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
     }
 
     fn largest(&self) -> Option<u64> {

@@ -167,8 +167,8 @@ impl<S: Store, P: Pause> Store for Limit<S, P> {
         self.inner.now().await
     }
 
-    fn is_far(&self) -> bool {
-        self.inner.is_far()
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
     }
 
     fn largest(&self) -> Option<u64> {

@@ -152,8 +152,8 @@ impl<S: Store> Store for Record<S> {
         self.recorded(Op::Map, key.as_str(), self.inner.map(key), bytes_read).await
     }
 
-    fn is_far(&self) -> bool {
-        self.inner.is_far()
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
     }
 
     fn largest(&self) -> Option<u64> {

@@ -97,8 +97,8 @@ impl<S: Store> Store for Reserve<S> {
         self.inner.map(key).await
     }
 
-    fn is_far(&self) -> bool {
-        self.inner.is_far()
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
     }
 
     fn largest(&self) -> Option<u64> {

@@ -144,8 +144,8 @@ impl<S: Store, P: Pause> Store for Retry<S, P> {
         self.retried(|| self.inner.map(key)).await
     }
 
-    fn is_far(&self) -> bool {
-        self.inner.is_far()
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
     }
 
     fn largest(&self) -> Option<u64> {

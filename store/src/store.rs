@@ -52,7 +52,7 @@ pub trait Store: Send + Sync {
 
     /// Whether each request is a network round trip; then callers should send many at once and ask for much with each.
     /// Wrappers return the answer of the inner store.
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         false
     }
 
@@ -148,8 +148,8 @@ macro_rules! store_by_reference {
             async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
                 (**self).map(key).await
             }
-            fn is_far(&self) -> bool {
-                (**self).is_far()
+            fn is_remote(&self) -> bool {
+                (**self).is_remote()
             }
             fn largest(&self) -> Option<u64> {
                 (**self).largest()

@@ -56,7 +56,7 @@ fn an_ingest_reads_a_small_part_of_a_large_index_and_takes_as_long_as_with_a_sma
 
 #[test]
 fn far_and_mapped_indexes_answer_alike() {
-    let receipts = |is_far: bool| -> Vec<Receipt> {
+    let receipts = |is_remote: bool| -> Vec<Receipt> {
         let (world, client) = indexed(200_000, 9_000);
         let parts = world.view().state.segments.values().filter(|segment| segment.length > 256 << 10).count();
         assert!(parts >= 2, "parts that are not read whole");
@@ -75,7 +75,7 @@ fn far_and_mapped_indexes_answer_alike() {
         let claims = claims.map(|(number, references)| claim_pages(&world, &client, number as u8, &[references]));
         let numbers: Vec<u64> = claims.collect();
         let scope = Scope::Client(client.id);
-        if is_far {
+        if is_remote {
             let slow = Slow::new(&world.store);
             slow.run(work(&world.host_of(&slow), IngestBy::Service, scope, &|_| false)).unwrap();
         } else {
@@ -189,10 +189,10 @@ fn a_flipped_bit_of_a_mark_ends_the_ingest_and_lets_nothing_refer_to_what_is_los
 
 #[test]
 fn a_flipped_bit_of_an_entry_that_seems_absent_then_ends_the_ingest_and_rejects_nothing() {
-    for is_far in [true, false] {
+    for is_remote in [true, false] {
         let (world, client) = indexed(60_000, 0);
         alter_entry(&world, 20_000, |entry, _| entry[23] ^= 1);
-        expect_undecided(&world, &client, &[id(20_000)], is_far);
+        expect_undecided(&world, &client, &[id(20_000)], is_remote);
     }
 }
 
@@ -215,11 +215,11 @@ fn alter_entry(world: &World, number: u64, alter: impl Fn(&mut [u8], u32)) {
 }
 
 /// A claim that refers to these ids is neither accepted nor rejected: something is damaged.
-fn expect_undecided(world: &World, client: &Client, references: &[ChunkId], is_far: bool) {
+fn expect_undecided(world: &World, client: &Client, references: &[ChunkId], is_remote: bool) {
     let number = claim_pages(world, client, 1, &[references.to_vec()]);
     let scope = Scope::Client(client.id);
     let slow = Slow::new(&world.store);
-    let done = match is_far {
+    let done = match is_remote {
         true => slow.run(work(&world.host_of(&slow), IngestBy::Service, scope, &|_| false)),
         false => block_on(work(&world.host(), IngestBy::Service, scope, &|_| false)),
     };

@@ -41,7 +41,7 @@ const backup = new copal.Backup(client, descriptor, view, {
   user: "",
 });
 for (let key = backup.nextManifest(); key !== null; key = backup.nextManifest()) backup.manifest(repository.whole(key));
-if (keptFile && existsSync(keptFile) && !backup.basis(new Uint8Array(readFileSync(keptFile)))) throw new Error("no kept tree");
+if (keptFile && existsSync(keptFile) && !backup.parent(new Uint8Array(readFileSync(keptFile)))) throw new Error("no kept tree");
 const secret = backup.takeBlockKey();
 const key = await crypto.subtle.importKey("raw", secret, "AES-GCM", false, ["encrypt", "decrypt"]);
 secret.fill(0);

@@ -33,10 +33,11 @@ fn build() -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Builds the command with the reader inside.
+/// Builds the command with the reader inside, without symbols. The profile keeps them: modules for browsers are examined.
 pub(crate) fn release() -> Result<(), String> {
     let reader = build()?;
-    succeed(cargo(&["build", "--release", "--package", "copal-cli", "--bin", "copal"]).env("COPAL_READER", reader))?;
+    let mut build = cargo(&["build", "--release", "--package", "copal-cli", "--bin", "copal"]);
+    succeed(build.env("COPAL_READER", reader).env("CARGO_PROFILE_RELEASE_STRIP", "symbols"))?;
     println!("{}", target().join("release/copal").display());
     Ok(())
 }

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use copal_client::backend::Backend;
 use copal_client::backup::{Options, Source, backup};
 use copal_client::history::{History, pages};
 use copal_client::location::Location;
 use copal_client::repository::{Init, LocalClient, Repository, init};
 use copal_client::restore::{Request, restore};
 use copal_client::scan::{Root, Scan, ScanOptions};
-use copal_client::site::Site;
 use copal_client::wait::wait;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::receipt::IngestBy;
@@ -42,11 +42,11 @@ fn measure(temporary: &Path, source: &Path, delay: Duration) -> Result<(), Failu
     let directory = temporary.join("repository");
     std::fs::create_dir_all(&directory)?;
     let store = Arc::new(Record::new(Delay { inner: FsStore::create(&directory)?, delay }));
-    let site = Site::reached(&Location::Directory(directory), store.clone());
+    let backend = Backend::reached(&Location::Directory(directory), store.clone());
     let input = SlotInput::passphrase("measured")?;
     let started = Instant::now();
     init(&Init {
-        site: &site,
+        backend: &backend,
         inputs: std::slice::from_ref(&input),
         parameters: Parameters::default(),
         ingest: IngestBy::Client,
@@ -54,7 +54,7 @@ fn measure(temporary: &Path, source: &Path, delay: Duration) -> Result<(), Failu
         reader: None,
     })?;
     let state = |id: copal_engine::id::RepositoryId| temporary.join(id.to_string());
-    let open = || Repository::open(&site, &input, state);
+    let open = || Repository::open(&backend, &input, state);
     LocalClient::load_or_register(&open()?, "measured")?;
     tell("init", started, &store);
     for act in ["first backup", "unchanged"] {
@@ -98,7 +98,7 @@ fn restored(repository: &Repository, target: PathBuf) -> Result<(), Failure> {
     let pages = pages(repository, &view, snapshot.domain);
     let request = Request {
         numeric_owner: true,
-        ..Request::whole(&pages, snapshot, target, repository.site().readers(thread::available_parallelism()?.get()))
+        ..Request::whole(&pages, snapshot, target, repository.backend().readers(thread::available_parallelism()?.get()))
     };
     restore(&request, &Default::default(), &|_| {}, &AtomicBool::new(false))?;
     Ok(())
@@ -159,7 +159,7 @@ impl Store for Delay {
         self.pass().await;
         self.inner.map(key).await
     }
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         true
     }
 }

@@ -11,11 +11,11 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use copal_client::backend::Backend;
 use copal_client::backup::{Options, Source, backup};
 use copal_client::location::Location;
 use copal_client::repository::{Init, LocalClient, Repository, init};
 use copal_client::scan::{Root, Scan, ScanOptions};
-use copal_client::site::Site;
 use copal_client::wait::wait;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::pack::PackKind;
@@ -54,16 +54,16 @@ fn measure_in(temporary: &Path, set: &str, versions: &[PathBuf]) -> Result<(), F
     std::fs::create_dir_all(temporary)?;
     let directory = temporary.join("repository");
     let input = SlotInput::passphrase("measured")?;
-    let site = Site::create(&Location::Directory(directory.clone()))?;
+    let backend = Backend::create(&Location::Directory(directory.clone()))?;
     init(&Init {
-        site: &site,
+        backend: &backend,
         inputs: std::slice::from_ref(&input),
         parameters: parameters(set)?,
         ingest: IngestBy::Client,
         argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
         reader: None,
     })?;
-    let repository = Repository::open(&site, &input, |id| temporary.join(id.to_string()))?;
+    let repository = Repository::open(&backend, &input, |id| temporary.join(id.to_string()))?;
     let client = LocalClient::load_or_register(&repository, "measured")?;
     if let [only] = versions {
         println!("| {} | 1 {}", name(set), back_up(&repository, &client, only)?);

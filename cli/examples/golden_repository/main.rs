@@ -15,10 +15,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use copal_client::backend::Backend;
 use copal_client::changes;
 use copal_client::location::Location;
 use copal_client::repository::{self, Init, LocalClient, Reader, Repository};
-use copal_client::site::Site;
 use copal_client::wait::wait;
 use copal_engine::change::{Operation, OwnerSignature};
 use copal_engine::id::SnapshotId;
@@ -64,9 +64,9 @@ impl<'a> Golden<'a> {
     fn make(folder: &'a Path, directory: &Path, state: &Path) -> Self {
         let passphrase = SlotInput::passphrase("golden").expect("a passphrase");
         let key: [u8; 32] = source::noise(9, 32).try_into().expect("32 bytes");
-        let site = Site::create(&Location::Directory(directory.to_owned())).expect("a directory");
+        let backend = Backend::create(&Location::Directory(directory.to_owned())).expect("a directory");
         let made = repository::init(&Init {
-            site: &site,
+            backend: &backend,
             inputs: &[passphrase, SlotInput::KeyFile(Secret::new(key))],
             parameters: acts::small(),
             ingest: IngestBy::Client,
@@ -80,7 +80,7 @@ impl<'a> Golden<'a> {
         write("key.txt", &encode_key_file(&Secret::new(key)));
         fs::create_dir_all(folder.join("trees")).expect("a directory");
         let input = SlotInput::passphrase("golden").expect("a passphrase");
-        let repository = Repository::open(&site, &input, |_| state.to_owned()).expect("it was just made");
+        let repository = Repository::open(&backend, &input, |_| state.to_owned()).expect("it was just made");
         let client = LocalClient::load_or_register(&repository, "golden").expect("a client");
         Self { folder, repository, client }
     }

@@ -7,16 +7,16 @@ use std::process::{Child, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
+use copal_client::backend::Backend;
 use copal_client::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
 use copal_client::entropy::SystemEntropy;
 use copal_client::filter::{Case, FilterBuilder};
 use copal_client::progress::Progress;
 use copal_client::repository::{Access, Reader};
 use copal_client::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
-use copal_client::site::Site;
 use copal_client::stat::EntryStat;
 use copal_client::wait::wait;
-use copal_engine::backup::change::Signs;
+use copal_engine::backup::change::ChangeDetection;
 use copal_engine::exclusions::Exclusions;
 use copal_engine::path::TreePath;
 use copal_jobs::host::Entropy;
@@ -42,14 +42,14 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let interrupted = watch_signals(context.report, move || Some(kept(counted.kept())))?;
     let sources = Sources::of(options)?;
     sources.tell_links(context);
-    let (site, opening) = site(context, options)?;
+    let (backend, opening) = backend(context, options)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    let (scan, exclusions) = sources.scan(site.directory(), options)?.unzip();
+    let (scan, exclusions) = sources.scan(backend.directory(), options)?.unzip();
     let scan = scan.map(Arc::new);
     // Start the scan before unlocking: unlocking takes as long as looking at tens of thousands of entries.
     let mut ahead = scan.as_ref().map(|scan| scan.begin(threads));
-    let opened = opening.open(context, &site)?;
-    context.is_met(&site, opened.id(), options.another)?;
+    let opened = opening.open(context, &backend)?;
+    context.is_met(&backend, opened.id(), options.another)?;
     let (access, client) = opened.used_by(context)?;
     let how = Options {
         host: options.host.clone().unwrap_or_else(|| context.this_host()),
@@ -60,7 +60,11 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         user: std::env::var("USER").unwrap_or_default(),
         exclusions: exclusions.and_then(Exclusions::recorded),
         force: options.changes.force,
-        signs: Signs { inode: !options.changes.ignore_inode, ctime: !options.changes.ignore_ctime, basis_begun: None },
+        detection: ChangeDetection {
+            inode: !options.changes.ignore_inode,
+            ctime: !options.changes.ignore_ctime,
+            parent_begun: None,
+        },
         is_dry_run: options.dry_run,
         skip_if_unchanged: options.skip_if_unchanged,
         rewrite_budget: options.rewrite_budget.fraction(),
@@ -103,9 +107,9 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         }
     }
     tell_troubles(context, &outcome);
-    if site.directory().is_some() && !options.dry_run && outcome.tally.bytes_stored >= RESERVE_FROM {
+    if backend.directory().is_some() && !options.dry_run && outcome.tally.bytes_stored >= RESERVE_FROM {
         // A missing reserve does not matter to the snapshot, which is saved.
-        let _ = wait(reserve::keep(&site.store(), |bytes| SystemEntropy.fill(bytes)));
+        let _ = wait(reserve::keep(&backend.store(), |bytes| SystemEntropy.fill(bytes)));
     }
     if let Some(error) = &outcome.not_kept {
         context
@@ -127,8 +131,8 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
 }
 
 /// Finds the repository and the secret that opens it; with `--init`, makes the repository first if there is none.
-fn site(context: &Context<'_>, options: &Backup) -> Result<(Site, Opening), Failure> {
-    let found = context.site();
+fn backend(context: &Context<'_>, options: &Backup) -> Result<(Backend, Opening), Failure> {
+    let found = context.backend();
     let is_wanted = match &found {
         Err(Failure::NoRepository { .. }) => true,
         Err(Failure::RepositoryGone { .. }) => options.another,
@@ -139,11 +143,11 @@ fn site(context: &Context<'_>, options: &Backup) -> Result<(Site, Opening), Fail
         let summary = init::create(context, &credential, IngestBy::Client, Reader::inside(), options.another)?;
         context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
         context.report.warn(&summary.recovery_code);
-        return Ok((context.site()?, Opening::Secret(credential)));
+        return Ok((context.backend()?, Opening::Secret(credential)));
     }
-    let site = found?;
-    let opening = Opening::find(context, &site)?;
-    Ok((site, opening))
+    let backend = found?;
+    let opening = Opening::find(context, &backend)?;
+    Ok((backend, opening))
 }
 
 /// What to back up, as the command line names it.
@@ -329,7 +333,7 @@ fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
 fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary {
     BackupSummary {
         snapshot_id: outcome.snapshot,
-        basis_id: outcome.basis,
+        parent_id: outcome.parent,
         files_new: outcome.summary.new,
         files_changed: outcome.summary.changed,
         files_unmodified: outcome.summary.unmodified,

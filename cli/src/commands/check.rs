@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use copal_client::backend::Backend;
 use copal_client::progress::Progress;
 use copal_client::remote::OrderError;
-use copal_client::site::Site;
 use copal_client::verify::ReadData;
 use copal_client::verify::{self, Outcome, verify};
 use copal_client::wait::wait;
@@ -21,9 +21,9 @@ use crate::report::{Failure, human};
 pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failure> {
     let started = Instant::now();
     if !options.full
-        && let Some(site) = context.taking_orders()?
+        && let Some(backend) = context.taking_orders()?
     {
-        match there(context, &site, options, started) {
+        match there(context, &backend, options, started) {
             Err(Failure::Order(why @ (OrderError::Closed | OrderError::Old))) => {
                 context.report.note(&format!("{why}: this machine reads everything itself"));
             }
@@ -75,17 +75,17 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
 }
 
 /// Lets the other machine of an `ssh://` repository check without a key; reports the result.
-fn there(context: &Context<'_>, site: &Site, options: &Check, started: Instant) -> Result<Exit, Failure> {
+fn there(context: &Context<'_>, backend: &Backend, options: &Check, started: Instant) -> Result<Exit, Failure> {
     let parts = match options.read_data() {
         ReadData::None => None,
         ReadData::Share { parts } => Some(parts),
         ReadData::All => Some(1),
     };
-    let outcome = Outcome::of_service(context.order(site, &JobOrder::Check { parts })?);
+    let outcome = Outcome::of_service(context.order(backend, &JobOrder::Check { parts })?);
     if !outcome.damage.is_empty() {
         context.report.note("\"copal check --full\" also says which files are hit");
     }
-    answer(context, outcome, &context.older_there(site)?, started)
+    answer(context, outcome, &context.older_there(backend)?, started)
 }
 
 /// Reports damage, and the parts of the state that this machine has met and that are lost.

@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::io::{IsTerminal, Read};
 
 use bytes::Bytes;
+use copal_client::backend::Backend;
 use copal_client::entropy::{random, secret};
 use copal_client::location::{BadLocation, Location};
 use copal_client::repository::{ClientError, Repository, join};
-use copal_client::site::Site;
 use copal_client::wait::wait;
 use copal_engine::client::{ClientRecord, Role, SignedBy};
 use copal_engine::enrollment::Enrollment;
@@ -48,7 +48,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     }
     let repository = context.open()?;
     // Check the address before anything is written.
-    let page = options.page.as_deref().map(|given| page(given, repository.site().location())).transpose()?;
+    let page = options.page.as_deref().map(|given| page(given, repository.backend().location())).transpose()?;
     let descriptor = repository.descriptor.as_ref().ok_or_else(|| Failure::from(ClientError::NoDescriptor))?;
     let role = match options.role {
         RoleNamed::Full => Role::Full,
@@ -77,7 +77,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         owner: repository.owner.fingerprint(),
         seed: secret(),
         domain_key: (role == Role::WriteOnly).then(|| repository.owner.domain_key(domain)),
-        address: repository.site().address(),
+        address: repository.backend().address(),
     };
     let id = enrollment.client;
     let record = ClientRecord {
@@ -99,7 +99,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     let line = enrollment.encode();
     let link = page.map(|page| Zeroizing::new(format!("{page}/{LINK}{}", line.as_str())));
     show_code(context, link.as_ref().unwrap_or(&line));
-    context.report.note(match (&link, repository.site().location()) {
+    context.report.note(match (&link, repository.backend().location()) {
         (Some(_), _) => "opened in a browser, this link joins it to the repository; it can be used once:",
         (None, Location::Https(_)) => {
             "on the other machine, \"copal client join\" asks for this line, and in a browser the page of the gateway \
@@ -178,23 +178,23 @@ fn join_at(
     enrollment: &Enrollment,
     is_first: bool,
 ) -> Result<ClientRecord, Failure> {
-    let site = Site::open(location, &context.means())?;
-    context.introduce(&site)?;
+    let backend = Backend::open(location, &context.backend_options())?;
+    context.introduce(&backend)?;
     if is_first {
-        site.join_as(enrollment.client, enrollment.key());
+        backend.join_as(enrollment.client, enrollment.key());
     }
-    if !Repository::is_at(&site)? {
-        return Err(Failure::NoRepository { location: site.location().to_string() });
+    if !Repository::is_at(&backend)? {
+        return Err(Failure::NoRepository { location: backend.location().to_string() });
     }
     if enrollment.role() == Role::Full {
         // A machine that joins as a full client must know the passphrase.
-        let repository = context.open_with(&site, &context.credential()?)?;
+        let repository = context.open_with(&backend, &context.credential()?)?;
         if repository.owner.fingerprint() != enrollment.owner {
             return Err(Failure::Enrollment("the enrollment is for another repository".into()));
         }
     }
     let state_dir = context.places()?.state_of(enrollment.repository);
-    join(&site, enrollment, &site.address(), &state_dir).map_err(Failure::from)
+    join(&backend, enrollment, &backend.address(), &state_dir).map_err(Failure::from)
 }
 
 /// Reads the enrollment line from a file, from standard input or from the terminal.

@@ -10,7 +10,7 @@ use crate::report::upkeep::CompactReport;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open()?;
-    if repository.site().is_behind_gateway() {
+    if repository.backend().is_behind_gateway() {
         return Err(Failure::NoJobThere("compact the index"));
     }
     let done = wait(compact(&repository.host()))?;

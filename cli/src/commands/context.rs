@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 
+use copal_client::backend::{Backend, BackendOptions};
 use copal_client::credentials::Credentials;
 use copal_client::history::{History, Snapshot};
 use copal_client::location::{BadLocation, Location};
@@ -9,7 +10,6 @@ use copal_client::met::{met_at, remember};
 use copal_client::places::{Places, this_host};
 use copal_client::remote::Introduction;
 use copal_client::repository::{Costly, Enrolled, LocalClient, Repository};
-use copal_client::site::{Means, Site};
 use copal_client::verify;
 use copal_client::wait::wait;
 use copal_engine::id::RepositoryId;
@@ -64,8 +64,8 @@ impl<'a> Context<'a> {
         Ok(address.map(|address| Location::parse(Some(address.as_ref()))).transpose()?)
     }
 
-    /// The site of the repository; fails if there is none, before anybody is asked for a passphrase.
-    pub(super) fn site(&self) -> Result<Site, Failure> {
+    /// The backend of the repository; fails if there is none, before anybody is asked for a passphrase.
+    pub(super) fn backend(&self) -> Result<Backend, Failure> {
         self.reach().map_err(|failure| match failure {
             Failure::NoRepository { location } => self.no_repository(location),
             failure => failure,
@@ -79,14 +79,14 @@ impl<'a> Context<'a> {
         }
     }
 
-    fn reach(&self) -> Result<Site, Failure> {
-        let site = Site::open(&self.location()?, &self.means())?;
-        self.introduce(&site)?;
-        if !Repository::is_at(&site)? {
-            return Err(Failure::NoRepository { location: site.location().to_string() });
+    fn reach(&self) -> Result<Backend, Failure> {
+        let backend = Backend::open(&self.location()?, &self.backend_options())?;
+        self.introduce(&backend)?;
+        if !Repository::is_at(&backend)? {
+            return Err(Failure::NoRepository { location: backend.location().to_string() });
         }
-        site.prove()?;
-        Ok(site)
+        backend.prove()?;
+        Ok(backend)
     }
 
     /// The repositories that this machine has met at the location.
@@ -98,35 +98,35 @@ impl<'a> Context<'a> {
     }
 
     /// Refuses a repository other than the one met at this location, unless `another` allows it; remembers it as met.
-    pub(super) fn is_met(&self, site: &Site, repository: RepositoryId, another: bool) -> Result<(), Failure> {
+    pub(super) fn is_met(&self, backend: &Backend, repository: RepositoryId, another: bool) -> Result<(), Failure> {
         let met = self.met();
         match met.first() {
             Some(first) if !met.contains(&repository) && !another => {
-                let location = site.location().to_string();
+                let location = backend.location().to_string();
                 Err(Failure::AnotherRepository { location, found: repository, met: *first })
             }
             _ => {
-                self.meet(site, repository);
+                self.meet(backend, repository);
                 Ok(())
             }
         }
     }
 
-    fn meet(&self, site: &Site, repository: RepositoryId) {
-        let _ = self.places().map(|places| remember(&places.state_of(repository), site.location()));
+    fn meet(&self, backend: &Backend, repository: RepositoryId) {
+        let _ = self.places().map(|places| remember(&places.state_of(repository), backend.location()));
     }
 
-    /// Gives the site what it needs to identify this machine to a gateway.
-    pub(super) fn introduce(&self, site: &Site) -> Result<(), Failure> {
+    /// Gives the backend what it needs to identify this machine to a gateway.
+    pub(super) fn introduce(&self, backend: &Backend) -> Result<(), Failure> {
         let (state, ca_file) = (self.places()?.state().to_owned(), self.global.ca_file.clone());
-        site.introduce(Introduction { state, ca_file });
+        backend.introduce(Introduction { state, ca_file });
         Ok(())
     }
 
     /// Options for reaching the store.
-    pub(super) fn means(&self) -> Means {
+    pub(super) fn backend_options(&self) -> BackendOptions {
         let rate = |size: Option<Size>| size.map(|size| size.0);
-        Means {
+        BackendOptions {
             rates: Rates { upload: rate(self.global.limit_upload), download: rate(self.global.limit_download) },
             storage_class: self.global.storage_class.clone(),
             kms_key: self.global.kms_key.clone(),
@@ -149,60 +149,60 @@ impl<'a> Context<'a> {
     }
 
     /// This machine's write-only credentials for a repository; none if it is not enrolled there.
-    pub(super) fn enrolled(&self, site: &Site) -> Result<Option<Credentials>, Failure> {
+    pub(super) fn enrolled(&self, backend: &Backend) -> Result<Option<Credentials>, Failure> {
         let places = self.places()?;
         let directories = Credentials::directories(places.state());
         // On machines without credentials, do not read the descriptor.
         if directories.is_empty() {
             return Ok(None);
         }
-        let of_this = self.state_there(site)?.map(|state_dir| Credentials::find(&state_dir));
+        let of_this = self.state_there(backend)?.map(|state_dir| Credentials::find(&state_dir));
         if let Some(credentials) = of_this.transpose()?.flatten() {
             return Ok(Some(credentials));
         }
         // If another repository is here now, or its descriptor is lost, opening it with these credentials reports that.
-        let here = site.address();
+        let here = backend.address();
         let kept = directories.iter().filter_map(|directory| Credentials::find(directory).ok().flatten());
         Ok(kept.into_iter().find(|credentials| credentials.address == here))
     }
 
     /// Opens a repository as a write-only client.
-    pub(super) fn open_enrolled(&self, site: &Site, credentials: Credentials) -> Result<Enrolled, Failure> {
+    pub(super) fn open_enrolled(&self, backend: &Backend, credentials: Credentials) -> Result<Enrolled, Failure> {
         // Without a cache directory the only cost is that every file is read.
         let places = self.places()?;
         let state_dir = places.state_of(credentials.repository);
         let cache_dir = places.cache_of(credentials.repository);
         let cache_dir = cache_dir.inspect_err(|error| self.report.warn(&format!("{error}: every file is read"))).ok();
         let id = credentials.repository;
-        let enrolled = Enrolled::open(site, credentials, &state_dir, cache_dir);
+        let enrolled = Enrolled::open(backend, credentials, &state_dir, cache_dir);
         let enrolled = enrolled.map_err(|error| of_open(error, SlotKind::Passphrase))?;
         if self.met().is_empty() {
-            self.meet(site, id);
+            self.meet(backend, id);
         }
         Ok(enrolled)
     }
 
     /// Opens the repository with its secret. A write-only machine without a given secret fails instead of asking.
     pub(super) fn open(&self) -> Result<Repository, Failure> {
-        let (site, credential) = self.unlocking()?;
-        self.open_with(&site, &credential)
+        let (backend, credential) = self.unlocking()?;
+        self.open_with(&backend, &credential)
     }
 
     /// Like [`Self::open`], but without the cache of earlier runs; for commands that look for damage.
     pub(super) fn open_bare(&self) -> Result<Repository, Failure> {
-        let (site, credential) = self.unlocking()?;
-        let mut repository = self.open_as_it_is(&site, &credential)?;
+        let (backend, credential) = self.unlocking()?;
+        let mut repository = self.open_as_it_is(&backend, &credential)?;
         repository.read_anew();
         Ok(repository)
     }
 
-    fn unlocking(&self) -> Result<(Site, Credential), Failure> {
-        let site = self.site()?;
-        if !self.secrets().is_given() && self.enrolled(&site)?.is_some() {
+    fn unlocking(&self) -> Result<(Backend, Credential), Failure> {
+        let backend = self.backend()?;
+        if !self.secrets().is_given() && self.enrolled(&backend)?.is_some() {
             return Err(Failure::WriteOnly);
         }
         let credential = self.credential()?;
-        Ok((site, credential))
+        Ok((backend, credential))
     }
 
     /// The secret for an existing repository, from the options, the environment or the terminal.
@@ -210,9 +210,9 @@ impl<'a> Context<'a> {
         Ok(self.secrets().existing(&mut Terminal)?)
     }
 
-    pub(super) fn open_with(&self, site: &Site, credential: &Credential) -> Result<Repository, Failure> {
-        let mut repository = self.open_as_it_is(site, credential)?;
-        if site.is_far()
+    pub(super) fn open_with(&self, backend: &Backend, credential: &Credential) -> Result<Repository, Failure> {
+        let mut repository = self.open_as_it_is(backend, credential)?;
+        if backend.is_remote()
             && let Ok(cache) = self.places()?.cache_of(repository.id())
         {
             repository.keep_copies_in(&cache);
@@ -220,13 +220,13 @@ impl<'a> Context<'a> {
         Ok(repository)
     }
 
-    fn open_as_it_is(&self, site: &Site, credential: &Credential) -> Result<Repository, Failure> {
+    fn open_as_it_is(&self, backend: &Backend, credential: &Credential) -> Result<Repository, Failure> {
         let input = input(credential)?;
         let places = self.places()?;
-        let repository = Repository::open_if(site, &input, &|costly| self.agrees(costly), |id| places.state_of(id));
+        let repository = Repository::open_if(backend, &input, &|costly| self.agrees(costly), |id| places.state_of(id));
         let repository = repository.map_err(|error| of_open(error, credential.kind()))?;
         if self.met().is_empty() {
-            self.meet(site, repository.id());
+            self.meet(backend, repository.id());
         }
         if repository.descriptor.is_none() {
             let state = match &repository.descriptor_fault {

@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use copal_client::backend::BackendError;
 use copal_client::backup::BackupError;
 use copal_client::changes::ChangeError;
 use copal_client::credentials::KeptError;
@@ -13,7 +14,6 @@ use copal_client::reader::{ReadError, TreeError};
 use copal_client::remote::OrderError;
 use copal_client::repository::{ClientError, InitError, JoinError, OpenError};
 use copal_client::restore::RestoreError;
-use copal_client::site::SiteError;
 use copal_client::verify::VerifyError;
 use copal_engine::keys::slot::SlotKind;
 use copal_engine::layout;
@@ -43,13 +43,13 @@ pub(super) fn of_open(error: OpenError, kind: SlotKind) -> Failure {
     }
 }
 
-impl From<SiteError> for Failure {
-    fn from(error: SiteError) -> Self {
+impl From<BackendError> for Failure {
+    fn from(error: BackendError) -> Self {
         match error {
-            SiteError::Absent(location) => Failure::NoRepository { location },
-            SiteError::Store(error) => error.into(),
-            SiteError::Location(error) => error.into(),
-            SiteError::Bucket(error) => Failure::Usage(error.to_string()),
+            BackendError::Absent(location) => Failure::NoRepository { location },
+            BackendError::Store(error) => error.into(),
+            BackendError::Location(error) => error.into(),
+            BackendError::Bucket(error) => Failure::Usage(error.to_string()),
         }
     }
 }

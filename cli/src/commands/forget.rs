@@ -146,7 +146,7 @@ fn report(
         forgotten,
         freeable_bytes: None,
         freeable_from: None,
-        pruned_by: if matches!(repository.site().location(), Location::Https(_)) {
+        pruned_by: if matches!(repository.backend().location(), Location::Https(_)) {
             IngestBy::Service
         } else {
             IngestBy::Client

@@ -11,7 +11,7 @@ use crate::report::upkeep::IngestReport;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let done: Ingested = match context.taking_orders()? {
-        Some(site) => context.order(&site, &JobOrder::Ingest {})?,
+        Some(backend) => context.order(&backend, &JobOrder::Ingest {})?,
         None => here(context)?,
     };
     for rejection in &done.rejected {
@@ -25,7 +25,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
 
 fn here(context: &Context<'_>) -> Result<Ingested, Failure> {
     let repository = context.open()?;
-    if repository.site().is_behind_gateway() {
+    if repository.backend().is_behind_gateway() {
         return Err(Failure::NoJobThere("ingest"));
     }
     let descriptor = repository.descriptor.as_ref().ok_or_else(|| Failure::from(ClientError::NoDescriptor))?;

@@ -1,9 +1,9 @@
 //! `init`: makes a repository and registers this machine.
 
+use copal_client::backend::Backend;
 use copal_client::entropy::secret;
 use copal_client::places::create_private;
 use copal_client::repository::{self, Init, Reader};
-use copal_client::site::Site;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::keys::text;
 use copal_engine::layout;
@@ -41,12 +41,12 @@ pub(super) fn create(
 ) -> Result<InitSummary, Failure> {
     if !another
         && !context.met().is_empty()
-        && let Err(gone @ Failure::RepositoryGone { .. }) = context.site()
+        && let Err(gone @ Failure::RepositoryGone { .. }) = context.backend()
     {
         return Err(gone);
     }
-    let site = Site::create_by(&context.location()?, &context.means())?;
-    context.introduce(&site)?;
+    let backend = Backend::create_by(&context.location()?, &context.backend_options())?;
+    context.introduce(&backend)?;
     let mut inputs = vec![input(credential)?];
     let key_file = context.global.key_file.as_ref();
     if let Some(path) = key_file {
@@ -56,7 +56,7 @@ pub(super) fn create(
         inputs.push(SlotInput::KeyFile(key));
     }
     let made = repository::init(&Init {
-        site: &site,
+        backend: &backend,
         inputs: &inputs,
         parameters: Parameters::default(),
         ingest: match ingest {
@@ -72,8 +72,8 @@ pub(super) fn create(
         }
     });
     let made = made?;
-    let repository = context.open_with(&site, credential)?;
-    context.is_met(&site, repository.id(), true)?;
+    let repository = context.open_with(&backend, credential)?;
+    context.is_met(&backend, repository.id(), true)?;
     let client = context.client(&repository)?;
     if reader.is_none() {
         context
@@ -82,7 +82,7 @@ pub(super) fn create(
     }
     Ok(InitSummary {
         repository_id: made.repository,
-        repository: site.location().to_string(),
+        repository: backend.location().to_string(),
         client: client.id,
         recovery_code: made.recovery_code.as_str().to_owned(),
         key_file: key_file.map(|path| path.display().to_string()),

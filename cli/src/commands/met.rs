@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use copal_client::backend::Backend;
 use copal_client::repository::{Met, Repository, list_descriptors};
-use copal_client::site::Site;
 use copal_client::wait::wait;
 use copal_engine::layout;
 use copal_jobs::error::JobError;
@@ -65,21 +65,21 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// This machine's state directory of the repository at a site; none if no descriptor there can be read.
-    pub(super) fn state_there(&self, site: &Site) -> Result<Option<PathBuf>, Failure> {
-        let descriptors = list_descriptors(site.store().as_ref())?;
+    /// This machine's state directory of the repository at a backend; none if no descriptor there can be read.
+    pub(super) fn state_there(&self, backend: &Backend) -> Result<Option<PathBuf>, Failure> {
+        let descriptors = list_descriptors(backend.store().as_ref())?;
         let newest = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok());
         newest.map(|descriptor| Ok(self.places()?.state_of(descriptor.repository))).transpose()
     }
 
     /// Like [`Self::older`], through the other machine of an `ssh://` repository. Needs no key where nothing was met.
-    pub(super) fn older_there(&self, site: &Site) -> Result<Vec<(String, String)>, Failure> {
+    pub(super) fn older_there(&self, backend: &Backend) -> Result<Vec<(String, String)>, Failure> {
         if self.met().is_empty() {
             return Ok(Vec::new());
         }
-        let Some(state_dir) = self.state_there(site)? else { return Ok(Vec::new()) };
-        match wait(view::read_parts(site.store().as_ref(), &Parts::NOTHING)) {
-            Ok(view) => self.older(site.store().as_ref(), &state_dir, &view, CLIENTS),
+        let Some(state_dir) = self.state_there(backend)? else { return Ok(Vec::new()) };
+        match wait(view::read_parts(backend.store().as_ref(), &Parts::NOTHING)) {
+            Ok(view) => self.older(backend.store().as_ref(), &state_dir, &view, CLIENTS),
             Err(JobError::Store(StoreError::Denied { .. })) => {
                 self.report
                     .note("without its key this machine cannot tell whether the repository is older than it was");

@@ -2,9 +2,9 @@
 
 use std::path::PathBuf;
 
+use copal_client::backend::Backend;
 use copal_client::credentials::Credentials;
 use copal_client::repository::{Access, Enrolled, LocalClient, Repository};
-use copal_client::site::Site;
 use copal_engine::id::RepositoryId;
 use copal_store::Store;
 
@@ -25,17 +25,17 @@ pub(super) enum Opened {
 
 impl Opening {
     /// Uses the write-only credentials of an enrolled machine, even if a secret is given; otherwise takes a secret.
-    pub(super) fn find(context: &Context<'_>, site: &Site) -> Result<Self, Failure> {
-        Ok(match context.enrolled(site)? {
+    pub(super) fn find(context: &Context<'_>, backend: &Backend) -> Result<Self, Failure> {
+        Ok(match context.enrolled(backend)? {
             Some(credentials) => Self::WriteOnly(Box::new(credentials)),
             None => Self::Secret(context.credential()?),
         })
     }
 
-    pub(super) fn open(self, context: &Context<'_>, site: &Site) -> Result<Opened, Failure> {
+    pub(super) fn open(self, context: &Context<'_>, backend: &Backend) -> Result<Opened, Failure> {
         Ok(match self {
-            Self::Secret(credential) => Opened::Owner(Box::new(context.open_with(site, &credential)?)),
-            Self::WriteOnly(credentials) => Opened::WriteOnly(Box::new(context.open_enrolled(site, *credentials)?)),
+            Self::Secret(credential) => Opened::Owner(Box::new(context.open_with(backend, &credential)?)),
+            Self::WriteOnly(credentials) => Opened::WriteOnly(Box::new(context.open_enrolled(backend, *credentials)?)),
         })
     }
 }

@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
+use copal_client::backend::Backend;
 use copal_client::backup::{BackupError, rewrite};
 use copal_client::entropy::SystemEntropy;
 use copal_client::location::Location;
 use copal_client::remote::OrderError;
 use copal_client::repository::{ClientError, Repository};
-use copal_client::site::Site;
 use copal_client::wait::wait;
 use copal_gateway::orders::JobOrder;
 use copal_jobs::error::JobError;
@@ -40,11 +40,11 @@ pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Resul
     let options = Options { grace, is_dry_run, repack_most, is_keyless };
     // Only the owner may shorten the grace period there, and a user who gives a secret wants to act as the owner.
     let is_owners = !is_keyless && (grace.is_some() || context.secrets().is_given());
-    if !is_owners && let Some(site) = context.taking_orders()? {
-        if !is_dry_run && let Some((object, why)) = context.older_there(&site)?.into_iter().next() {
+    if !is_owners && let Some(backend) = context.taking_orders()? {
+        if !is_dry_run && let Some((object, why)) = context.older_there(&backend)?.into_iter().next() {
             return Err(Failure::Older { object, why });
         }
-        return there(context, &site, &options);
+        return there(context, &backend, &options);
     }
     let mut repository = context.open()?;
     repository.give_reserve();
@@ -53,12 +53,12 @@ pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Resul
 }
 
 /// Lets the other machine of an `ssh://` repository prune; reports the result.
-fn there(context: &Context<'_>, site: &Site, options: &Options) -> Result<Exit, Failure> {
+fn there(context: &Context<'_>, backend: &Backend, options: &Options) -> Result<Exit, Failure> {
     let started = Instant::now();
     warn_of_grace(context, options.grace, options.is_dry_run);
     let (grace, repack_most) = (options.grace.map(|grace| grace.as_secs()), options.repack_most);
     let order = JobOrder::Prune { grace, repack_most, dry_run: options.is_dry_run };
-    report(context, &context.order(site, &order)?, &Anew::default(), options.is_dry_run, started)
+    report(context, &context.order(backend, &order)?, &Anew::default(), options.is_dry_run, started)
 }
 
 fn warn_of_grace(context: &Context<'_>, grace: Option<Duration>, is_dry_run: bool) {
@@ -69,15 +69,15 @@ fn warn_of_grace(context: &Context<'_>, grace: Option<Duration>, is_dry_run: boo
 
 pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Options) -> Result<Exit, Failure> {
     let started = Instant::now();
-    let is_ssh = matches!(repository.site().location(), Location::Ssh(_));
-    if repository.site().is_behind_gateway() && !is_ssh && !options.is_dry_run {
+    let is_ssh = matches!(repository.backend().location(), Location::Ssh(_));
+    if repository.backend().is_behind_gateway() && !is_ssh && !options.is_dry_run {
         return Err(Failure::NoJobThere("prune"));
     }
     if !options.is_dry_run {
         context.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
     }
     if is_ssh {
-        match there(context, repository.site(), &options) {
+        match there(context, repository.backend(), &options) {
             // If the other machine cannot, do the dry run here with the key: it changes nothing.
             Err(Failure::Order(OrderError::Closed | OrderError::Old)) if options.is_dry_run => {}
             done => return done,

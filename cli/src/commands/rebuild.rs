@@ -12,7 +12,7 @@ use crate::report::upkeep::RebuildReport;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open_bare()?;
-    if repository.site().is_behind_gateway() {
+    if repository.backend().is_behind_gateway() {
         return Err(Failure::NoJobThere("rebuild the index"));
     }
     if repository.descriptor.is_none() {

@@ -47,7 +47,7 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     let snapshot = context.find(&repository, &history, &options.snapshot.which, &options.narrow)?;
     let pages = pages(&repository, &view, snapshot.domain);
     let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
-    let threads = repository.site().readers(std::thread::available_parallelism().map_or(2, usize::from));
+    let threads = repository.backend().readers(std::thread::available_parallelism().map_or(2, usize::from));
     let approves = |paths: &[TreePath]| options.dry_run || confirm(context, options, paths, &interrupted);
     let deletion = match options.delete {
         true => Some(Deletion {
@@ -146,7 +146,7 @@ fn filter<const N: usize>(lists: [(&Vec<String>, Case); N]) -> Result<Filter, Fa
 fn outside_of(repository: &Repository, target: &Path) -> Result<PathBuf, Failure> {
     let absolute = std::path::absolute(target).map_err(|error| Failure::io("restore into", target, error))?;
     let there = absolute.ancestors().find_map(|above| above.canonicalize().ok());
-    let inside = repository.site().directory().and_then(|directory| directory.canonicalize().ok()).zip(there);
+    let inside = repository.backend().directory().and_then(|directory| directory.canonicalize().ok()).zip(there);
     match inside {
         Some((repository, there)) if there.starts_with(&repository) => {
             Err(Failure::InsideRepository { path: target.to_owned() })
@@ -158,7 +158,7 @@ fn outside_of(repository: &Repository, target: &Path) -> Result<PathBuf, Failure
 /// Files that no restore deletes: the repository, this machine's keys and cache, and the secret's file.
 fn spared(context: &Context<'_>, repository: &Repository) -> Vec<FileId> {
     let (places, secrets) = (context.places().ok(), context.secrets());
-    let mut paths: Vec<PathBuf> = repository.site().directory().map(Path::to_owned).into_iter().collect();
+    let mut paths: Vec<PathBuf> = repository.backend().directory().map(Path::to_owned).into_iter().collect();
     paths.extend(places.iter().flat_map(|places| [places.cache().to_owned(), places.state().to_owned()]));
     let files = [secrets.key_file, secrets.key_file_variable, secrets.password_file, secrets.password_file_variable];
     let real = paths.into_iter().chain(files.into_iter().flatten()).filter_map(|path| path.canonicalize().ok());

@@ -28,8 +28,8 @@ use crate::report::guard::Guarded;
 use crate::report::status::{JobField, RejectedField, SeriesField, StatusReport, WaitingField};
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
-    let site = context.site()?;
-    let opened = Opening::find(context, &site)?.open(context, &site)?;
+    let backend = context.backend()?;
+    let opened = Opening::find(context, &backend)?.open(context, &backend)?;
     let (access, only) = match &opened {
         Opened::Owner(repository) => (Access::Owner(repository), None),
         Opened::WriteOnly(enrolled) => (Access::WriteOnly(enrolled), Some(enrolled.credentials.client)),

@@ -19,8 +19,8 @@ use super::human::{self, things};
 pub struct BackupSummary {
     /// The new snapshot; `None` after a dry run, or if nothing changed with `--skip-if-unchanged`.
     pub snapshot_id: Option<SnapshotId>,
-    /// The parent snapshot (basis) that the backup compared with.
-    pub basis_id: Option<SnapshotId>,
+    /// The parent snapshot that the backup compared with.
+    pub parent_id: Option<SnapshotId>,
     /// Files that the parent snapshot does not have.
     pub files_new: u64,
     /// Files that differ from the parent snapshot.

@@ -7,9 +7,9 @@ use std::path::PathBuf;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
+use copal_client::backend::Backend;
 use copal_client::location::Location;
 use copal_client::repository::{self, Init};
-use copal_client::site::Site;
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::keys::text::encode_key_file;
@@ -37,9 +37,9 @@ impl World {
         let machine = Machine::bare();
         let key = || Secret::new([7; 32]);
         fs::write(machine.path("key"), encode_key_file(&key()).as_bytes()).unwrap();
-        let site = Site::create(&Location::Directory(machine.path("repository"))).unwrap();
+        let backend = Backend::create(&Location::Directory(machine.path("repository"))).unwrap();
         let init = Init {
-            site: &site,
+            backend: &backend,
             inputs: &[SlotInput::KeyFile(key())],
             parameters: Parameters {
                 pack_target: 32 << 10,

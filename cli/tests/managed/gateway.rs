@@ -58,7 +58,7 @@ fn a_write_only_machine_joins_saves_and_heals_through_a_gateway_and_the_owner_re
     assert_eq!((text(&first.json()["accepted_by"]).as_str(), number(&first, "files_new")), ("service", 2));
     machine.write("dir/two", noise(3, 100_000));
     let second = server.command(&machine, &["backup", "source", "--json"]).ran().ok();
-    assert!(number(&second, "bytes_new") == 100_000 && !second.json()["basis_id"].is_null(), "{second}");
+    assert!(number(&second, "bytes_new") == 100_000 && !second.json()["parent_id"].is_null(), "{second}");
     let status = server.command(&machine, &["status", "--json"]).ran().ok().json();
     assert_eq!(status["series"].as_array().unwrap().len(), 1);
     assert!(status["waiting"].as_array().unwrap().is_empty() && status["changes_waiting"].is_null());

@@ -3,9 +3,9 @@
 
 use std::time::{Duration, Instant};
 
+use copal_client::backend::Backend;
 use copal_client::location::Location;
 use copal_client::repository::{self, Init};
-use copal_client::site::Site;
 use copal_engine::keys::secret::Secret;
 use copal_engine::keys::slot::{Argon2Params, SlotInput};
 use copal_engine::keys::text::encode_key_file;
@@ -20,7 +20,7 @@ fn world(files: u64) -> (Machine, Machine) {
     let owner = Machine::bare();
     let key = || Secret::new([7; 32]);
     std::fs::write(owner.path("").join("key"), encode_key_file(&key()).as_bytes()).unwrap();
-    let site = Site::create(&Location::Directory(owner.path("").join("repository"))).unwrap();
+    let backend = Backend::create(&Location::Directory(owner.path("").join("repository"))).unwrap();
     let parameters = Parameters {
         pack_target: 16 << 10,
         block_target: 8 << 10,
@@ -31,7 +31,7 @@ fn world(files: u64) -> (Machine, Machine) {
     };
     let inputs = &[SlotInput::KeyFile(key())];
     let argon2 = Argon2Params::default();
-    repository::init(&Init { site: &site, inputs, parameters, ingest: IngestBy::Service, argon2, reader: None })
+    repository::init(&Init { backend: &backend, inputs, parameters, ingest: IngestBy::Service, argon2, reader: None })
         .unwrap();
     let machine = joined(&owner, "camera", "write-only");
     (0..files).for_each(|at| machine.write(&format!("{at:03}"), noise(at, 512 << 10)));

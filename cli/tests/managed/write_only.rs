@@ -96,7 +96,7 @@ fn its_next_backup_reads_and_uploads_only_what_changed() {
     machine.write("dir/1", noise(9, 60_000));
     let ran = again(&machine);
     assert_eq!((number(&ran, "files_unmodified"), number(&ran, "files_changed")), (2, 1));
-    assert!(number(&ran, "bytes_new") < 110_000 && !ran.json()["basis_id"].is_null(), "{ran}");
+    assert!(number(&ran, "bytes_new") < 110_000 && !ran.json()["parent_id"].is_null(), "{ran}");
     owner.ok(&["ingest"]);
     restores(&owner, &machine);
     // Other content with the same size and mtime is taken for the same: it was not read.
@@ -151,7 +151,7 @@ fn its_cache_tells_no_names_and_opens_with_its_own_device_key_only() {
     let source = machine.path("source");
     let mut command = stranger.command(&["backup", "--no-wait", "--json", "--ignore-ctime"]);
     let ran = command.arg(&source).ran().ok();
-    assert!(ran.json()["basis_id"].is_null() && number(&ran, "files_new") == 3, "{ran}");
+    assert!(ran.json()["parent_id"].is_null() && number(&ran, "files_new") == 3, "{ran}");
 }
 
 fn copy_below(from: &Path, to: &Path) {

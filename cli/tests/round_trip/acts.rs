@@ -9,7 +9,7 @@ use copal_client::backup::{self, BackupError, Options, Outcome, Source};
 use copal_client::repository::{LocalClient, Repository};
 use copal_client::scan::{Root, Scan, ScanOptions};
 use copal_client::wait::wait;
-use copal_engine::backup::change::Signs;
+use copal_engine::backup::change::ChangeDetection;
 use copal_engine::repository::Parameters;
 use copal_jobs::prune;
 
@@ -38,7 +38,7 @@ pub(crate) fn usual(source: &Path) -> Options {
     let root = Root::new(source).expect("the source is there");
     Options {
         user: "root".into(),
-        signs: Signs { inode: true, ctime: true, basis_begun: None },
+        detection: ChangeDetection { inode: true, ctime: true, parent_begun: None },
         rewrite_budget: 1.0,
         ..Options::plain("golden", &root, 2)
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use copal_client::backup::{BackupError, Options, Outcome};
 use copal_client::history::History;
 use copal_client::wait::wait;
-use copal_engine::backup::change::Signs;
+use copal_engine::backup::change::ChangeDetection;
 use copal_jobs::view;
 
 use super::edit::noise;
@@ -113,7 +113,7 @@ fn fill(source: &Path, numbers: std::ops::Range<u64>) {
 }
 
 fn believing_mtime(source: &Path) -> Options {
-    Options { signs: Signs { inode: true, ctime: false, basis_begun: None }, ..acts::usual(source) }
+    Options { detection: ChangeDetection { inode: true, ctime: false, parent_begun: None }, ..acts::usual(source) }
 }
 
 fn manifests(place: &Place) -> usize {

@@ -13,13 +13,13 @@ use std::sync::atomic::AtomicBool;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use copal_client::backend::Backend;
 use copal_client::backup::Outcome;
 use copal_client::changes;
 use copal_client::history::{History, pages};
 use copal_client::location::Location;
 use copal_client::repository::{self, Init, LocalClient, Repository};
 use copal_client::restore::{Event, Request, restore};
-use copal_client::site::Site;
 use copal_client::wait::wait;
 use copal_engine::change::Operation;
 use copal_engine::id::SnapshotId;
@@ -169,9 +169,9 @@ impl Place {
     fn new() -> Self {
         let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let (path, key) = (directory.path().join("repository"), || SlotInput::KeyFile(Secret::new([7; 32])));
-        let site = Site::create(&Location::Directory(path)).unwrap();
+        let backend = Backend::create(&Location::Directory(path)).unwrap();
         let init = Init {
-            site: &site,
+            backend: &backend,
             inputs: &[key()],
             parameters: acts::small(),
             ingest: IngestBy::Client,
@@ -179,7 +179,7 @@ impl Place {
             reader: None,
         };
         repository::init(&init).unwrap();
-        let repository = Repository::open(&site, &key(), |_| directory.path().join("state")).unwrap();
+        let repository = Repository::open(&backend, &key(), |_| directory.path().join("state")).unwrap();
         let client = LocalClient::load_or_register(&repository, "tester").unwrap();
         fs::create_dir(directory.path().join("source")).unwrap();
         Self { directory, repository, client, trees: BTreeMap::new(), order: Vec::new() }

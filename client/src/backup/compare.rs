@@ -1,19 +1,19 @@
-//! Compare: reads the scan and the basis side by side, both in tree order. Decides for every entry whether it is taken
-//! over unchanged or becomes a job.
+//! Compare: reads the scan and the parent snapshot side by side, both in tree order. Decides for every entry whether it
+//! is taken over unchanged or becomes a job.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use copal_engine::backup::change::{Signs, is_unchanged};
+use copal_engine::backup::change::{ChangeDetection, is_unchanged};
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_engine::tree::{Content, Entry};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 
-use super::basis::Basis;
-use super::beside::{Beside, Old};
 use super::content::{Job, Tools, words};
+use super::cursor::{ParentCursor, ParentEntry};
 use super::entry::look;
 use super::outbox::{Item, Outbox};
+use super::parent::Parent;
 use super::{SkipKind, Trouble, TroubleKind};
 use crate::reader::{TreeError, pieces};
 use crate::scan::{ScanEvent, Scanned, Skip, source_of};
@@ -21,8 +21,8 @@ use crate::stat::{EntryStat, FileId};
 
 /// Compares until the scan ends.
 pub(super) struct Comparison<'a> {
-    pub(super) basis: &'a Basis,
-    pub(super) signs: Signs,
+    pub(super) parent: &'a Parent,
+    pub(super) detection: ChangeDetection,
     pub(super) force: bool,
     /// Bytes that may still be uploaded again because the repository wants them.
     pub(super) rewrite_budget: RewriteBudget,
@@ -40,7 +40,7 @@ impl Comparison<'_> {
         jobs: &Sender<Job>,
         items: &Sender<Vec<Item>>,
     ) -> Result<(), TreeError> {
-        let mut basis = Beside::new(self.basis);
+        let mut parent = ParentCursor::new(self.parent);
         let mut linked: HashSet<FileId> = HashSet::new();
         let mut outbox = Outbox::new(items);
         while let Some(events) = next(events, &mut outbox) {
@@ -58,7 +58,7 @@ impl Comparison<'_> {
                         if entry.stat.links > 1 && !entry.stat.is_directory() {
                             linked.insert(entry.stat.id());
                         }
-                        let old = basis.at(&entry.path)?;
+                        let old = parent.at(&entry.path)?;
                         match self.compare(entry, old, jobs, &mut outbox) {
                             Some(item) => item,
                             None => return Ok(()),
@@ -78,13 +78,13 @@ impl Comparison<'_> {
     fn compare(
         &mut self,
         entry: Scanned,
-        old: Option<Old>,
+        old: Option<ParentEntry>,
         jobs: &Sender<Job>,
         outbox: &mut Outbox<'_>,
     ) -> Option<Item> {
-        let signs = Signs { basis_begun: old.as_ref().map(|old| old.begun), ..self.signs };
+        let detection = ChangeDetection { parent_begun: old.as_ref().map(|old| old.begun), ..self.detection };
         let old = old.map(|old| old.entry);
-        let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), signs);
+        let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), detection);
         let is_reused = old.as_ref().is_some_and(is_unchanged) && old.as_ref().is_some_and(|old| self.may_reuse(old));
         // If ctime and inode are the same, nothing else about the entry has changed either.
         let is_same = |old: &Entry| {
@@ -121,14 +121,14 @@ impl Comparison<'_> {
     }
 
     fn may_reuse(&mut self, old: &Entry) -> bool {
-        let basis = self.basis;
+        let parent = self.parent;
         self.rewrite_budget.may_reuse(
             old,
-            |id| basis.status(id),
+            |id| parent.status(id),
             |take| {
                 let mut is_whole = true;
-                !basis.has_marks()
-                    || pieces(&*basis.pages, old, |_, piece| is_whole &= take(&piece)).is_ok() && is_whole
+                !parent.has_marks()
+                    || pieces(&*parent.pages, old, |_, piece| is_whole &= take(&piece)).is_ok() && is_whole
             },
         )
     }

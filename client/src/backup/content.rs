@@ -23,7 +23,7 @@ pub(super) struct Job {
     pub(super) stat: EntryStat,
     /// Whether to read the content too, or only xattrs, link target and device number.
     pub(super) is_content_needed: bool,
-    /// The file's pieces in the basis; empty if it had none.
+    /// The file's pieces in the parent snapshot; empty if it had none.
     pub(super) before: Vec<Piece>,
     pub(super) parts: Sender<Part>,
 }

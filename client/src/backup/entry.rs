@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
-use copal_engine::backup::change::Look;
+use copal_engine::backup::change::FileStat;
 use copal_engine::path::TreePath;
 use copal_engine::tree::{Content, Entry, Extras, Mode, Owner};
 
@@ -78,14 +78,14 @@ impl Recorder {
 }
 
 /// What change detection compares. Directories and links have a size too, but entries do not record it.
-pub(super) fn look(stat: &EntryStat) -> Look {
+pub(super) fn look(stat: &EntryStat) -> FileStat {
     let size = if stat.kind() == rustix::fs::FileType::RegularFile { stat.size } else { 0 };
-    Look { mode: stat.mode, size, mtime: stat.mtime, ctime: stat.ctime, inode: stat.inode }
+    FileStat { mode: stat.mode, size, mtime: stat.mtime, ctime: stat.ctime, inode: stat.inode }
 }
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::backup::change::{Signs, is_unchanged};
+    use copal_engine::backup::change::{ChangeDetection, is_unchanged};
 
     use super::*;
 
@@ -102,7 +102,7 @@ mod tests {
             let stat = EntryStat::of_path(&path(name)).unwrap();
             let at = TreePath::new(name.as_bytes().to_vec()).unwrap();
             let entry = Recorder::default().entry(at, &stat, Content::None, Extras::default()).unwrap();
-            assert!(is_unchanged(&entry, &look(&stat), Signs::default()), "{name}");
+            assert!(is_unchanged(&entry, &look(&stat), ChangeDetection::default()), "{name}");
         }
     }
 

@@ -1,13 +1,13 @@
 //! Backup: from the sources to an accepted snapshot.
 //!
-//! Threads: the scan runs ahead in tree order; one thread compares with the basis (parent snapshot); a pool reads, cuts
+//! Threads: the scan runs ahead in tree order; one thread compares with the parent snapshot; a pool reads, cuts
 //! and names chunks; this thread owns the session; one pool seals, another stores. The queues between them are bounded.
 //! The session takes results in the order of the entries, so what is stored does not depend on thread timing.
 
 mod assemble;
 mod audit;
-mod basis;
-mod beside;
+mod parent;
+mod cursor;
 mod budget;
 mod compare;
 mod content;
@@ -25,7 +25,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use copal_engine::backup::change::Signs;
+use copal_engine::backup::change::ChangeDetection;
 use copal_engine::backup::claim::ClaimError;
 use copal_engine::backup::session::{SessionError, Tally};
 use copal_engine::exclusions::Exclusions;
@@ -39,8 +39,8 @@ use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts};
 use copal_store::StoreError;
 
-pub use basis::Basis;
 use manifest::Claimed;
+pub use parent::Parent;
 pub use rewrite::{Rewritten, rewrite};
 
 use crate::progress::Progress;
@@ -88,12 +88,12 @@ pub struct Options {
     /// Whether every file is read, changed or not.
     pub force: bool,
     /// Which signs of change are believed.
-    pub signs: Signs,
+    pub detection: ChangeDetection,
     /// Whether this is a dry run, which writes nothing to the repository.
     pub is_dry_run: bool,
-    /// Whether to make no snapshot if the tree equals that of the basis.
+    /// Whether to make no snapshot if the tree equals that of the parent snapshot.
     pub skip_if_unchanged: bool,
-    /// Share of the basis's bytes, from 0 to 1, that may be uploaded again because the repository wants them.
+    /// Share of the parent snapshot's bytes, from 0 to 1, that may be uploaded again because the repository wants them.
     pub rewrite_budget: f64,
     /// Number of threads that read, and of threads that seal.
     pub threads: usize,
@@ -113,7 +113,7 @@ impl Options {
             user: String::new(),
             exclusions: None,
             force: false,
-            signs: Signs::default(),
+            detection: ChangeDetection::default(),
             is_dry_run: false,
             skip_if_unchanged: false,
             rewrite_budget: 0.0,
@@ -176,10 +176,10 @@ pub struct Outcome {
     /// The snapshot; none after a dry run, or if it was skipped because nothing had changed.
     pub snapshot: Option<SnapshotId>,
     /// The parent snapshot.
-    pub basis: Option<SnapshotId>,
+    pub parent: Option<SnapshotId>,
     /// Counts of what the snapshot holds.
     pub counts: Counts,
-    /// How it differs from the basis.
+    /// How it differs from the parent snapshot.
     pub summary: Summary,
     /// What was new to the repository.
     pub tally: Tally,
@@ -230,9 +230,9 @@ pub enum BackupError {
         "a block did not read back right after it was sealed: this machine's memory or processor cannot be trusted"
     )]
     Seal(#[from] copal_engine::block::SealFault),
-    /// The basis cannot be read.
+    /// The parent snapshot cannot be read.
     #[error("the snapshot to compare with cannot be read")]
-    Basis(#[from] TreeError),
+    Parent(#[from] TreeError),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -321,8 +321,8 @@ pub fn backup<'a>(
     while left > 0 {
         let before = carried.accepted;
         let view = seen.take().map_or_else(|| wait(read()), Ok)?;
-        let basis = Basis::find(access, client, &view, options)?;
-        let attempt = assemble::Attempt { access, client, descriptor, view, basis, options, progress, interrupted };
+        let parent = Parent::find(access, client, &view, options)?;
+        let attempt = assemble::Attempt { access, client, descriptor, view, parent, options, progress, interrupted };
         match attempt.run(source, &mut carried) {
             Ok(outcome) => return Ok(outcome),
             Err(BackupError::Rejected(why)) => last = why,

@@ -12,9 +12,9 @@ use crate::stat::{EntryStat, FileId};
 
 /// One entry on its way to the session, in tree order.
 pub(super) enum Item {
-    /// Unchanged since the basis; with the file's identity.
+    /// Unchanged since the parent snapshot; with the file's identity.
     Same(Box<Entry>, FileId),
-    /// To be made from the parts that a job sends. `old` is the entry of the basis, `is_reused` says whether its
+    /// To be made from the parts that a job sends. `old` is the entry of the parent snapshot, `is_reused` says whether its
     /// content stays, and `cost` is what the job took of the read budget.
     Job { path: TreePath, parts: Receiver<Part>, old: Option<Box<Entry>>, cost: u64, is_reused: bool },
     /// Another hard link to a file that came before.

@@ -21,8 +21,8 @@ use copal_store::Store;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded, unbounded};
 
 use super::BackupError;
+use crate::backend::Backend;
 use crate::progress::Progress;
-use crate::site::Site;
 use crate::wait::wait;
 
 /// The threads that seal and store, for the duration of a backup.
@@ -39,13 +39,13 @@ pub(super) struct Output<'a> {
 }
 
 impl<'a> Output<'a> {
-    /// Starts the threads. Without a site (dry run) packs are discarded.
+    /// Starts the threads. Without a backend (dry run) packs are discarded.
     pub(super) fn start<'scope>(
         scope: &'scope Scope<'scope, '_>,
         threads: usize,
         cipher: &SessionCipher,
         level: i32,
-        site: Option<&Site>,
+        backend: Option<&Backend>,
         progress: &Arc<Progress>,
         interrupted: &'a AtomicBool,
     ) -> Self {
@@ -65,8 +65,8 @@ impl<'a> Output<'a> {
         }
         let (packs, to_store) = bounded::<Pack>(1);
         let (done, stored) = unbounded();
-        for _ in 0..site.map_or(1, Site::uploads) {
-            let store = site.map(Site::store);
+        for _ in 0..backend.map_or(1, Backend::uploads) {
+            let store = backend.map(Backend::store);
             let (to_store, done, progress) = (to_store.clone(), done.clone(), progress.clone());
             scope.spawn(move || {
                 for pack in to_store {

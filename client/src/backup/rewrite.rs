@@ -66,7 +66,7 @@ pub fn rewrite(
     thread::scope(|scope| {
         let level = descriptor.parameters.zstd_level;
         let progress = Arc::new(Progress::default());
-        let output = Output::start(scope, threads, &cipher, level, Some(repository.site()), &progress, interrupted);
+        let output = Output::start(scope, threads, &cipher, level, Some(repository.backend()), &progress, interrupted);
         let chain = Chain::find(repository.into(), client, &view)?;
         let (packs, own) = (0, HashSet::new());
         let done = Rewritten::default();

@@ -143,7 +143,7 @@ impl BlockReader {
     fn stored(&self, location: &Location, kind: BlockKind) -> Result<Bytes, CopyError> {
         let start = u64::from(location.offset);
         let wanted = start..start + u64::from(location.length);
-        if !self.store.is_far() {
+        if !self.store.is_remote() {
             let name = objects::key(layout::pack(location.place, location.pack));
             return Ok(wait(self.store.read_range(&name, wanted))?);
         }
@@ -211,7 +211,7 @@ impl BlockReader {
         let part = self.store.read_range(&name, range);
         let cell = self.cell(pack);
         // If another thread reads the table now, the code that needs it waits for it.
-        let Some(mut known) = cell.try_lock().ok().filter(|known| self.store.is_far() && known.is_none()) else {
+        let Some(mut known) = cell.try_lock().ok().filter(|known| self.store.is_remote() && known.is_none()) else {
             return wait(part);
         };
         let table = objects::read_table(self.store.as_ref(), place, pack, length);

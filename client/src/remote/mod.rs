@@ -320,7 +320,7 @@ impl Store for GatewayStore {
         Ok(StoreTime(answer.now.parse().map_err(|error| asked.io(error))?))
     }
 
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         true
     }
 

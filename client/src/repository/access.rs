@@ -13,8 +13,8 @@ use copal_jobs::host::Host;
 use copal_store::Store;
 
 use super::{Enrolled, Repository};
+use crate::backend::Backend;
 use crate::entropy::{random, secret};
-use crate::site::Site;
 
 /// A repository as a client that backs up to it holds it.
 #[derive(Copy, Clone)]
@@ -47,10 +47,10 @@ impl<'a> Access<'a> {
     }
 
     /// Where the repository lies.
-    pub fn site(self) -> &'a Site {
+    pub fn backend(self) -> &'a Backend {
         match self {
-            Self::Owner(repository) => repository.site(),
-            Self::WriteOnly(enrolled) => &enrolled.site,
+            Self::Owner(repository) => repository.backend(),
+            Self::WriteOnly(enrolled) => &enrolled.backend,
         }
     }
 

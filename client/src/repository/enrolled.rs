@@ -13,14 +13,14 @@ use copal_jobs::host::Host;
 use copal_store::Store;
 
 use super::{ClientError, LocalClient, OpenError, list_descriptors, seen};
+use crate::backend::Backend;
 use crate::credentials::Credentials;
 use crate::entropy::SystemEntropy;
-use crate::site::Site;
 use crate::wait::wait;
 
 /// A repository as a write-only client uses it.
 pub struct Enrolled {
-    pub(super) site: Site,
+    pub(super) backend: Backend,
     pub(super) store: Arc<dyn Store>,
     pub(super) descriptor: Descriptor,
     /// The owner's public key that session keys are wrapped for.
@@ -32,17 +32,17 @@ pub struct Enrolled {
 }
 
 impl Enrolled {
-    /// Opens the repository of a site. The newest descriptor must be of the owner who enrolled the client, and not
+    /// Opens the repository of a backend. The newest descriptor must be of the owner who enrolled the client, and not
     /// older than this machine has seen.
     pub fn open(
-        site: &Site,
+        backend: &Backend,
         credentials: Credentials,
         state_dir: &Path,
         cache_dir: Option<PathBuf>,
     ) -> Result<Self, OpenError> {
-        let store = site.store();
+        let store = backend.store();
         let (object, newest) =
-            list_descriptors(&store)?.pop().ok_or_else(|| OpenError::NoRepository(site.location().clone()))?;
+            list_descriptors(&store)?.pop().ok_or_else(|| OpenError::NoRepository(backend.location().clone()))?;
         let (descriptor, kem) = newest
             .and_then(|descriptor| {
                 let kem = owners_kem(&descriptor, credentials.repository, credentials.owner)?;
@@ -50,7 +50,7 @@ impl Enrolled {
                 Ok((descriptor, kem))
             })
             .map_err(|source| OpenError::Descriptor { object, source })?;
-        Ok(Self { site: site.clone(), store, descriptor, kem, credentials, cache_dir })
+        Ok(Self { backend: backend.clone(), store, descriptor, kem, credentials, cache_dir })
     }
 
     /// This machine's client; fails if the owner has revoked it, or if its record does not match the credentials.

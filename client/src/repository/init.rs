@@ -16,14 +16,14 @@ use zeroize::Zeroizing;
 
 use super::unlock::FoundSlot;
 use super::{OpenError, Reader, find_slots, list_descriptors, restore_copies, unlock};
+use crate::backend::Backend;
 use crate::entropy::{random, secret};
-use crate::site::Site;
 use crate::wait::wait;
 
 /// Options of a new repository.
 pub struct Init<'a> {
-    /// The site to make it at.
-    pub site: &'a Site,
+    /// The backend to make it at.
+    pub backend: &'a Backend,
     /// Secrets that open the repository, besides the recovery code.
     pub inputs: &'a [SlotInput],
     /// The descriptor's parameters.
@@ -49,10 +49,10 @@ pub struct Initialised {
 /// Why a repository cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
-    /// The site holds a repository already.
+    /// The backend holds a repository already.
     #[error("{0} is a repository already")]
     Exists(String),
-    /// The site holds other files.
+    /// The backend holds other files.
     #[error("{0} holds other files")]
     NotEmpty(String),
     /// The store failed, or is not safe for a repository.
@@ -63,24 +63,24 @@ pub enum InitError {
 /// Makes a repository in an empty place, or finishes one that an interrupted `init` began, if the first of `inputs`
 /// opens its slots.
 pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
-    let name = options.site.location().to_string();
-    let store = options.site.store();
+    let name = options.backend.location().to_string();
+    let store = options.backend.store();
     let slots = find_slots(&store)?;
     if !list_descriptors(&store)?.is_empty() || (!slots.is_empty() && !is_unfinished(&store)?) {
         return Err(InitError::Exists(name));
     }
     // `init` stores the reader after the slots: a reader without slots was put there by somebody else.
     let is_reader_strange = slots.is_empty() && !wait(objects::list(&store, "reader/"))?.is_empty();
-    if is_reader_strange || options.site.holds_other_files().unwrap_or(true) {
+    if is_reader_strange || options.backend.holds_other_files().unwrap_or(true) {
         return Err(InitError::NotEmpty(name));
     }
-    options.site.probe()?;
+    options.backend.probe()?;
     let owner = match begun(options, slots) {
         Some(Ok(owner)) => owner,
         Some(Err(_)) => return Err(InitError::Exists(name)),
         None => OwnerSecret::new(RepositoryId(random()), secret(), secret(), secret()),
     };
-    options.site.know_owner(&owner);
+    options.backend.know_owner(&owner);
     restore_copies(&store)?;
     let recovery = secret();
     let recovery_code = text::encode_recovery(&recovery);
@@ -124,7 +124,7 @@ fn begun(options: &Init<'_>, slots: Vec<FoundSlot>) -> Option<Result<OwnerSecret
         return None;
     }
     let input = options.inputs.first()?;
-    Some(unlock(options.site.location(), slots, input, None, &|_| false).map(|(owner, _)| owner))
+    Some(unlock(options.backend.location(), slots, input, None, &|_| false).map(|(owner, _)| owner))
 }
 
 /// Writes both copies of a new key slot.

@@ -18,10 +18,10 @@ use copal_store::{Created, Store, StoreError};
 
 use super::enrolled::owners_kem;
 use super::list_descriptors;
+use crate::backend::Backend;
 use crate::credentials::{self, Credentials, KeptError};
 use crate::entropy::{SystemEntropy, secret};
 use crate::places::PlaceError;
-use crate::site::Site;
 use crate::wait::wait;
 
 /// Why a machine cannot join.
@@ -65,12 +65,17 @@ pub enum JoinError {
     Job(#[from] JobError),
 }
 
-/// Joins the repository of a site as the client of the enrollment. Writes the keys before the record, so that this
+/// Joins the repository of a backend as the client of the enrollment. Writes the keys before the record, so that this
 /// machine can finish an interrupted run with the same line, and no other machine can use the line then.
-pub fn join(site: &Site, enrollment: &Enrollment, address: &str, state_dir: &Path) -> Result<ClientRecord, JoinError> {
-    let store = site.store();
+pub fn join(
+    backend: &Backend,
+    enrollment: &Enrollment,
+    address: &str,
+    state_dir: &Path,
+) -> Result<ClientRecord, JoinError> {
+    let store = backend.store();
     let id = enrollment.client;
-    let other = |source| JoinError::OtherRepository { location: site.location().to_string(), source };
+    let other = |source| JoinError::OtherRepository { location: backend.location().to_string(), source };
     let (_, newest) = list_descriptors(&store)?.pop().ok_or_else(|| other(None))?;
     let descriptor = newest.map_err(|error| other(Some(error)))?;
     owners_kem(&descriptor, enrollment.repository, enrollment.owner).map_err(|error| other(Some(error)))?;

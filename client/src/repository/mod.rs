@@ -49,15 +49,15 @@ pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
 use unlock::read_slots;
 pub use unlock::{Costly, find_slots, unlock};
 
+use crate::backend::Backend;
 use crate::entropy::SystemEntropy;
 use crate::location::Location;
-use crate::site::Site;
 use crate::wait::wait;
 
 /// An unlocked repository.
 pub struct Repository {
     store: Arc<dyn Store>,
-    site: Site,
+    backend: Backend,
     /// The descriptor; none if it is lost or damaged. The repository can then only be read.
     pub descriptor: Option<Descriptor>,
     /// What is wrong with the newest descriptor, if it is damaged.
@@ -124,30 +124,30 @@ pub enum OpenError {
 }
 
 impl Repository {
-    /// Opens and unlocks the repository of a site. Skips key slots whose cost is unusual.
+    /// Opens and unlocks the repository of a backend. Skips key slots whose cost is unusual.
     pub fn open(
-        site: &Site,
+        backend: &Backend,
         input: &SlotInput,
         state_dir: impl FnOnce(RepositoryId) -> PathBuf,
     ) -> Result<Self, OpenError> {
-        Self::open_if(site, input, &|_| false, state_dir)
+        Self::open_if(backend, input, &|_| false, state_dir)
     }
 
     /// Like [`Repository::open`], but asks `agrees` about key slots with unusual cost.
     pub fn open_if(
-        site: &Site,
+        backend: &Backend,
         input: &SlotInput,
         agrees: &dyn Fn(&Costly) -> bool,
         state_dir: impl FnOnce(RepositoryId) -> PathBuf,
     ) -> Result<Self, OpenError> {
-        let store = site.store();
+        let store = backend.store();
         let (descriptors, slots) = wait(try_join(read_descriptors(&store), read_slots(&store)))?;
         if descriptors.is_empty() && slots.is_empty() {
-            return Err(OpenError::NoRepository(site.location().clone()));
+            return Err(OpenError::NoRepository(backend.location().clone()));
         }
         let said = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok()).map(|newest| newest.repository);
-        let (owner, slot) = unlock(site.location(), slots, input, said, agrees)?;
-        site.know_owner(&owner);
+        let (owner, slot) = unlock(backend.location(), slots, input, said, agrees)?;
+        backend.know_owner(&owner);
         let state_dir = state_dir(owner.repository());
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
             Newest::Whole(descriptor) => match seen::compare(&state_dir, &descriptor) {
@@ -159,7 +159,7 @@ impl Repository {
         };
         Ok(Self {
             store,
-            site: site.clone(),
+            backend: backend.clone(),
             descriptor,
             descriptor_fault,
             owner: Arc::new(owner),
@@ -169,9 +169,9 @@ impl Repository {
         })
     }
 
-    /// Whether a site holds a repository, and not only the leftovers of an interrupted `init`.
-    pub fn is_at(site: &Site) -> Result<bool, StoreError> {
-        let store = site.store();
+    /// Whether a backend holds a repository, and not only the leftovers of an interrupted `init`.
+    pub fn is_at(backend: &Backend) -> Result<bool, StoreError> {
+        let store = backend.store();
         let holds = |prefix| Ok::<_, StoreError>(!wait(store.list(prefix, None, 1))?.objects.is_empty());
         // Called for every repository that is opened: where there is a descriptor, one listing is enough.
         Ok(holds("copal/")? || (holds("keys/")? && !init::is_unfinished(&store)?))
@@ -183,15 +183,15 @@ impl Repository {
     }
 
     /// Where the repository lies.
-    pub fn site(&self) -> &Site {
-        &self.site
+    pub fn backend(&self) -> &Backend {
+        &self.backend
     }
 
     /// Whether this process ingests: the descriptor leaves ingest to clients, and no gateway stands before the store.
     /// Behind a gateway the service beside the store ingests, whatever the descriptor says.
     pub fn ingests(&self) -> bool {
         let by = self.descriptor.as_ref().map(|descriptor| descriptor.ingest);
-        by == Some(IngestBy::Client) && !self.site.is_behind_gateway()
+        by == Some(IngestBy::Client) && !self.backend.is_behind_gateway()
     }
 
     /// The store.
@@ -201,18 +201,18 @@ impl Repository {
 
     /// Caches index and state of a bucket in a directory, and puts the jobs' scratch files there.
     pub fn keep_copies_in(&mut self, directory: &Path) {
-        self.store = self.site.cached_store(directory);
+        self.store = self.backend.cached_store(directory);
         self.scratch = Files::new(directory);
     }
 
     /// For a bucket: drops the cache of earlier runs, so that this run reads each object from the store.
     pub fn read_anew(&mut self) {
-        self.store = self.site.store_of_a_run();
+        self.store = self.backend.store_of_a_run();
     }
 
     /// Gives up the repository's reserve when the disk is full, for jobs that free space. A gateway does that itself.
     pub fn give_reserve(&mut self) {
-        if !self.site.is_behind_gateway() {
+        if !self.backend.is_behind_gateway() {
             self.store = Arc::new(Reserve::new(self.store.clone()));
         }
     }

@@ -112,7 +112,7 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
         Err(error) => error.blame().map(|_| None)?,
     };
     // Behind a gateway only the service records when packs were read, so this machine keeps its own position.
-    let turn = repository.site().is_behind_gateway().then(|| turn::last(repository.state_dir()));
+    let turn = repository.backend().is_behind_gateway().then(|| turn::last(repository.state_dir()));
     let depth = match options.read {
         ReadData::All if !options.is_full => Depth::Data { part: 1, parts: 1 },
         // A share reads the packs not read for longest, whichever part was named: so repeated checks read all packs.

@@ -1,4 +1,4 @@
-//! Change: whether a file is unchanged since the parent snapshot (the basis), so that it need not be read again.
+//! Change: whether a file is unchanged since the parent snapshot, so that it need not be read again.
 
 use core::time::Duration;
 
@@ -7,7 +7,7 @@ use crate::tree::Entry;
 
 /// The result of one statx call on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Look {
+pub struct FileStat {
     /// st_mode with the type bits.
     pub mode: u32,
     /// The size of a regular file in bytes.
@@ -22,34 +22,34 @@ pub struct Look {
 
 /// Which signs of change count. All by default.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Signs {
+pub struct ChangeDetection {
     /// A different inode means a different file. Off for file systems that do not keep inode numbers.
     pub inode: bool,
     /// A different ctime means a change. Off after tools that only touch metadata.
     pub ctime: bool,
     /// When the parent snapshot was begun. If a file was touched less than 2 s before, or later, its times prove
     /// nothing: it may have been written again within the same tick of the file system's clock.
-    pub basis_begun: Option<Time>,
+    pub parent_begun: Option<Time>,
 }
 
-impl Default for Signs {
+impl Default for ChangeDetection {
     fn default() -> Self {
-        Self { inode: true, ctime: true, basis_begun: None }
+        Self { inode: true, ctime: true, parent_begun: None }
     }
 }
 
-/// Whether the file's content is still as in `basis`. Ignores the device number, which changes with each mount.
-pub fn is_unchanged(basis: &Entry, now: &Look, signs: Signs) -> bool {
+/// Whether the file's content is still as in `parent`. Ignores the device number, which changes with each mount.
+pub fn is_unchanged(parent: &Entry, now: &FileStat, detection: ChangeDetection) -> bool {
     const TYPE: u32 = 0o170_000;
-    let touched = if signs.ctime { basis.ctime.max(basis.mtime) } else { basis.mtime };
-    if signs.basis_begun.is_some_and(|begun| touched > begun - TICK) {
+    let touched = if detection.ctime { parent.ctime.max(parent.mtime) } else { parent.mtime };
+    if detection.parent_begun.is_some_and(|begun| touched > begun - TICK) {
         return false;
     }
-    basis.mode.bits() & TYPE == now.mode & TYPE
-        && basis.size == now.size
-        && basis.mtime == now.mtime
-        && (!signs.ctime || basis.ctime == now.ctime)
-        && (!signs.inode || basis.inode == now.inode)
+    parent.mode.bits() & TYPE == now.mode & TYPE
+        && parent.size == now.size
+        && parent.mtime == now.mtime
+        && (!detection.ctime || parent.ctime == now.ctime)
+        && (!detection.inode || parent.inode == now.inode)
 }
 
 /// The longest tick of a file system's clock (FAT).
@@ -78,31 +78,31 @@ mod tests {
         }
     }
 
-    fn look(entry: &Entry) -> Look {
-        Look { mode: entry.mode.bits(), size: 3, mtime: entry.mtime, ctime: entry.ctime, inode: 7 }
+    fn look(entry: &Entry) -> FileStat {
+        FileStat { mode: entry.mode.bits(), size: 3, mtime: entry.mtime, ctime: entry.ctime, inode: 7 }
     }
 
     #[test]
     fn every_sign_of_change_counts_unless_it_is_not_believed() {
-        let basis = file(100);
-        let now = look(&basis);
-        assert!(is_unchanged(&basis, &now, Signs::default()));
-        assert!(!is_unchanged(&basis, &Look { size: 4, ..now }, Signs::default()));
-        assert!(!is_unchanged(&basis, &Look { mtime: Time(1), ..now }, Signs::default()));
-        assert!(!is_unchanged(&basis, &Look { mode: 0o120_777, ..now }, Signs::default()));
-        let other = Look { ctime: Time(1), ..now };
-        assert!(!is_unchanged(&basis, &other, Signs::default()));
-        assert!(is_unchanged(&basis, &other, Signs { ctime: false, ..Signs::default() }));
-        let other = Look { inode: 8, ..now };
-        assert!(!is_unchanged(&basis, &other, Signs::default()));
-        assert!(is_unchanged(&basis, &other, Signs { inode: false, ..Signs::default() }));
+        let parent = file(100);
+        let now = look(&parent);
+        assert!(is_unchanged(&parent, &now, ChangeDetection::default()));
+        assert!(!is_unchanged(&parent, &FileStat { size: 4, ..now }, ChangeDetection::default()));
+        assert!(!is_unchanged(&parent, &FileStat { mtime: Time(1), ..now }, ChangeDetection::default()));
+        assert!(!is_unchanged(&parent, &FileStat { mode: 0o120_777, ..now }, ChangeDetection::default()));
+        let other = FileStat { ctime: Time(1), ..now };
+        assert!(!is_unchanged(&parent, &other, ChangeDetection::default()));
+        assert!(is_unchanged(&parent, &other, ChangeDetection { ctime: false, ..ChangeDetection::default() }));
+        let other = FileStat { inode: 8, ..now };
+        assert!(!is_unchanged(&parent, &other, ChangeDetection::default()));
+        assert!(is_unchanged(&parent, &other, ChangeDetection { inode: false, ..ChangeDetection::default() }));
     }
 
     #[test]
     fn a_file_touched_while_the_basis_was_made_is_read_again() {
-        let signs = Signs { basis_begun: Some(Time::from_unix(200, 0)), ..Signs::default() };
+        let detection = ChangeDetection { parent_begun: Some(Time::from_unix(200, 0)), ..ChangeDetection::default() };
         let [settled, racy] = [file(190), file(199)];
-        assert!(is_unchanged(&settled, &look(&settled), signs));
-        assert!(!is_unchanged(&racy, &look(&racy), signs));
+        assert!(is_unchanged(&settled, &look(&settled), detection));
+        assert!(!is_unchanged(&racy, &look(&racy), detection));
     }
 }

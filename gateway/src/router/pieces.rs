@@ -21,7 +21,7 @@ pub(super) async fn read(
     key: &Key,
     range: Option<&Range<u64>>,
 ) -> Result<(HeaderMap, Body), Problem> {
-    let most = if store.is_far() { FAR } else { NEAR };
+    let most = if store.is_remote() { FAR } else { NEAR };
     let asked = match range {
         // Reading a short range already tells whether the object exists.
         Some(range) if range.end - range.start <= most => range.clone(),

@@ -80,8 +80,8 @@ impl Store for Aside {
         self.run(Op::Delete, "", move |store| wait(store.delete_all(&own))).await
     }
 
-    fn is_far(&self) -> bool {
-        self.inner.is_far()
+    fn is_remote(&self) -> bool {
+        self.inner.is_remote()
     }
 
     fn largest(&self) -> Option<u64> {

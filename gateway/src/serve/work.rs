@@ -60,7 +60,7 @@ impl Work {
         act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
     ) -> Result<(), Stopped> {
         let store = match indexes {
-            Indexes::Whole if self.store.is_far() => with_copies(&self.store),
+            Indexes::Whole if self.store.is_remote() => with_copies(&self.store),
             Indexes::Whole | Indexes::Pieces => self.store.clone(),
         };
         let started = Instant::now();

@@ -18,7 +18,7 @@ impl Pass<'_> {
     /// Opens the indexes of these domains, all at the same time.
     pub(super) async fn open(&mut self, domains: BTreeSet<DomainId>) -> Result<(), JobError> {
         let store = self.host.store;
-        if !store.is_far() {
+        if !store.is_remote() {
             return self.view.load_indexes(store, domains).await;
         }
         let (state, known) = (&self.view.state, &self.far);

@@ -67,7 +67,7 @@ impl Store for Notes<'_> {
         self.store.map(key).await
     }
 
-    fn is_far(&self) -> bool {
-        self.store.is_far()
+    fn is_remote(&self) -> bool {
+        self.store.is_remote()
     }
 }

@@ -158,8 +158,8 @@ impl Listed {
             }
         }
         // Numbers this high come from a rebuild that stepped over a false number. Its deletion record names its root.
-        let is_far = listed.numbers.last().is_some_and(|lowest| *lowest > ROOT_LEAP);
-        let told = if is_far { told_by_deletions(store).await? } else { 0 };
+        let is_remote = listed.numbers.last().is_some_and(|lowest| *lowest > ROOT_LEAP);
+        let told = if is_remote { told_by_deletions(store).await? } else { 0 };
         let highest = reached(told, ROOT_LEAP, listed.numbers.iter().copied());
         let (far, believed) = listed.numbers.iter().partition(|number| **number > highest);
         listed.numbers = believed;

@@ -188,7 +188,7 @@ impl Store for S3Store {
         self.run(Op::Now, "", |bucket| async move { bucket.now().await }).await
     }
 
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         true
     }
 }

@@ -134,7 +134,7 @@ impl Store for Slow<'_> {
         Ok(())
     }
 
-    fn is_far(&self) -> bool {
+    fn is_remote(&self) -> bool {
         true
     }
 

@@ -24,7 +24,7 @@ pub struct SimStore {
     /// Events of what is created.
     pub(super) mail: Mail,
     chance: Mutex<Chance>,
-    is_far: bool,
+    is_remote: bool,
 }
 
 struct Chance {
@@ -62,7 +62,7 @@ impl SimStore {
             watch: Watch::new(owner, mood.has_thief()),
             mail: Mail::default(),
             // Half of all worlds look ids up piece by piece.
-            is_far: seed % 2 == 1,
+            is_remote: seed % 2 == 1,
             chance: Mutex::new(Chance {
                 random: Random::new(seed),
                 lost,
@@ -191,8 +191,8 @@ impl Store for SimStore {
         self.answer(Op::Delete, key.as_str(), deleted)
     }
 
-    fn is_far(&self) -> bool {
-        self.is_far
+    fn is_remote(&self) -> bool {
+        self.is_remote
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {

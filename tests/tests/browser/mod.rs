@@ -105,7 +105,7 @@ fn a_kept_tree_that_was_cut_or_altered_costs_reading_only() {
     let files = files(7, 100, 3_000);
     let first = browser.back_up(LATER, &files, &[], usize::MAX);
     for cut in [0, 5, 16, 17, first.kept.len() / 2, first.kept.len() - 1] {
-        assert!(!browser.begin(LATER + 1, &[]).basis(first.kept[..cut].to_vec()), "cut at {cut}");
+        assert!(!browser.begin(LATER + 1, &[]).parent(first.kept[..cut].to_vec()), "cut at {cut}");
     }
     let mut altered = first.kept.clone();
     altered[40] ^= 1;

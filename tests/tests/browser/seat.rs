@@ -97,7 +97,7 @@ impl Browser {
             let bytes = self.world.has(&key).then(|| self.world.read(&key));
             backup.manifest(bytes.as_deref());
         }
-        kept.iter().for_each(|kept| assert!(backup.basis(kept.to_vec())));
+        kept.iter().for_each(|kept| assert!(backup.parent(kept.to_vec())));
         backup
     }
 

@@ -50,7 +50,7 @@ fn back_up(client: &Client, descriptor: &Descriptor, files: &[FileFacts], kept: 
     let view = Rc::new(RefCell::new(view));
     let mut backup = Backup::begin(client.clone(), descriptor, view, &start).expect("all is set");
     backup.manifest(None);
-    let is_known = kept.is_some_and(|kept| backup.basis(kept));
+    let is_known = kept.is_some_and(|kept| backup.parent(kept));
     let mut sealer = Sealer::new(DomainKeys::new(client.domain_key()), &backup.sealer_key(), 3);
     for batch in files.chunks(512) {
         for facts in batch {

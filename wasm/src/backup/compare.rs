@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use copal_engine::backup::change::{Look, Signs, is_unchanged};
+use copal_engine::backup::change::{ChangeDetection, FileStat, is_unchanged};
 use copal_engine::backup::content::is_unfinished;
 use copal_engine::backup::kept::KeptTree;
 use copal_engine::id::ChunkId;
@@ -110,8 +110,8 @@ impl Backup {
             None => Verdict::New,
             Some((entry, begun)) => {
                 let look =
-                    Look { mode: FILE_MODE, size: file.size, mtime: file.modified, ctime: file.modified, inode: 0 };
-                let signs = Signs { inode: false, ctime: false, basis_begun: Some(begun) };
+                    FileStat { mode: FILE_MODE, size: file.size, mtime: file.modified, ctime: file.modified, inode: 0 };
+                let signs = ChangeDetection { inode: false, ctime: false, parent_begun: Some(begun) };
                 if is_unchanged(&entry, &look, signs) && self.may_reuse(&entry) {
                     self.compared.push_back(Compared::Same(entry));
                     return Ok(Verdict::Same);

@@ -74,7 +74,7 @@ pub enum Action {
 pub struct Tally {
     /// What the snapshot holds.
     pub counts: Counts,
-    /// How it differs from the parent snapshot (basis).
+    /// How it differs from the parent snapshot.
     pub summary: Summary,
     /// Bytes of files that were not read.
     pub bytes_unchanged: u64,
@@ -207,7 +207,7 @@ impl Backup {
     }
 
     /// Takes a kept tree of this source, best first; returns whether it can be used.
-    pub fn basis(&mut self, kept: Vec<u8>) -> bool {
+    pub fn parent(&mut self, kept: Vec<u8>) -> bool {
         let tree = KeptTree::open(&self.client.tree_key(), self.client.repository(), kept);
         let Some(tree) = tree.filter(|_| self.last_compared.is_none()) else { return false };
         self.rewrite_budget = self.rewrite_budget.max(RewriteBudget(tree.snapshot.bytes / REWRITE_PART));

@@ -78,8 +78,8 @@ impl Backup {
         list(self.0.undecided().map(count))
     }
 
-    pub fn basis(&mut self, kept: Vec<u8>) -> bool {
-        self.0.basis(kept)
+    pub fn parent(&mut self, kept: Vec<u8>) -> bool {
+        self.0.parent(kept)
     }
 
     #[wasm_bindgen(js_name = takeBlockKey, unchecked_return_type = "Uint8Array<ArrayBuffer>")]

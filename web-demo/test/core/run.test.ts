@@ -26,7 +26,7 @@ vi.mock("../../src/core/engine", () => ({
       said.begun += 1;
       return null;
     };
-    basis = () => false;
+    parent = () => false;
     takeBlockKey = () => new Uint8Array(32);
     compare = (files: { size: number }[]) => Uint8Array.from(files, ({ size }) => (size > 1 ? 1 : 0));
     takeSame = (count: number) => void (said.same += count);

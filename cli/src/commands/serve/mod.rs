@@ -8,10 +8,10 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use copal_client::backend::{Backend, BackendError, BackendOptions};
 use copal_client::clock;
 use copal_client::entropy::SystemEntropy;
 use copal_client::location::Location;
-use copal_client::site::{Means, Site, SiteError};
 use copal_client::wait::wait;
 use copal_engine::id::OwnerFingerprint;
 use copal_gateway::router::{Facts, Presigner, Quota, read_facts};
@@ -33,10 +33,10 @@ pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failur
     if options.tls_cert.is_none() && !options.stdio && !options.listen.ip().is_loopback() {
         context.report.warn("this address has no TLS: let only a proxy with TLS reach it from outside");
     }
-    let means = context.renewing_locks().means();
-    let found = match Site::open(&location, &means) {
-        Ok(site) => Some(site.store()),
-        Err(SiteError::Absent(_)) => None,
+    let backend_options = context.renewing_locks().backend_options();
+    let found = match Backend::open(&location, &backend_options) {
+        Ok(backend) => Some(backend.store()),
+        Err(BackendError::Absent(_)) => None,
         Err(error) => return Err(error.into()),
     };
     let facts = match &found {
@@ -52,7 +52,7 @@ pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failur
     };
     let store: Arc<dyn Store> = match found {
         Some(store) if facts.is_some() => store,
-        found => Arc::new(Unmade::new(location.clone(), means.clone(), found)),
+        found => Arc::new(Unmade::new(location.clone(), backend_options.clone(), found)),
     };
     let is_quiet = context.global.quiet;
     let note = Arc::new(move |note: &JobNote| tell(is_quiet, note));
@@ -63,7 +63,7 @@ pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failur
         entropy: Arc::new(SystemEntropy),
         clock: seconds,
         owner,
-        presigner: presigner(&location, &means, options, note.as_ref())?,
+        presigner: presigner(&location, &backend_options, options, note.as_ref())?,
         notes: lasting.map(|facts| state.join(facts.descriptor.repository.to_string()).join("jobs")),
         options: served(options),
         // A failure to print the address must not stop the server.
@@ -107,11 +107,11 @@ fn served(options: &Serve) -> Options {
 /// The bucket that clients may use directly, if any.
 fn presigner(
     location: &Location,
-    means: &Means,
+    backend_options: &BackendOptions,
     options: &Serve,
     note: &dyn Fn(&JobNote),
 ) -> Result<Option<Arc<dyn Presigner>>, Failure> {
-    let bucket = presign::Bucket::of(location, means).map_err(|error| Failure::Other(error.into()))?;
+    let bucket = presign::Bucket::of(location, backend_options).map_err(|error| Failure::Other(error.into()))?;
     let Some(bucket) = bucket.filter(|_| options.presign != Presign::Never) else { return Ok(None) };
     // With `--stdio` each command starts a process, so the probe must be brief.
     if options.presign == Presign::Safe && !bucket.binds_requests(options.stdio)? {

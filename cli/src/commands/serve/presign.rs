@@ -10,9 +10,9 @@ use copal_store::retry::{self, Backoff};
 use copal_store::s3::{BadConfig, S3Config, S3Store};
 use copal_store::{Key, StoreError};
 
+use copal_client::backend::BackendOptions;
 use copal_client::location::Location;
 use copal_client::places::note_proof;
-use copal_client::site::Means;
 use copal_client::wait::wait;
 
 /// A bucket that clients use directly, through presigned addresses.
@@ -24,15 +24,16 @@ pub(super) struct Bucket {
 
 impl Bucket {
     /// The bucket of a location, if it is in one.
-    pub(super) fn of(location: &Location, means: &Means) -> Result<Option<Self>, BadConfig> {
+    pub(super) fn of(location: &Location, backend_options: &BackendOptions) -> Result<Option<Self>, BadConfig> {
         let Location::S3 { bucket, prefix } = location else { return Ok(None) };
         let mut config = S3Config::new(bucket, prefix);
         // Clients must send every header that the signature covers.
-        config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
-        config.kms_key.clone_from(&means.kms_key);
-        config.lock = means.object_lock;
+        config.storage_classes =
+            backend_options.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
+        config.kms_key.clone_from(&backend_options.kms_key);
+        config.lock = backend_options.object_lock;
         let store = wait(S3Store::open(config))?;
-        let proof = means.cache.as_ref().map(|cache| cache.join("bound").join(store.fingerprint()));
+        let proof = backend_options.cache.as_ref().map(|cache| cache.join("bound").join(store.fingerprint()));
         Ok(Some(Self { store, proof }))
     }
 

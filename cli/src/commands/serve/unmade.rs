@@ -8,23 +8,23 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
+use copal_client::backend::{Backend, BackendError, BackendOptions};
 use copal_client::clock;
 use copal_client::location::Location;
-use copal_client::site::{Means, Site, SiteError};
 use copal_client::wait::wait;
 
 /// A store that its first object creates.
 pub(super) struct Unmade {
     location: Location,
-    means: Means,
+    backend_options: BackendOptions,
     /// The existing store: empty, or with what an interrupted `init` left.
     found: Option<Arc<dyn Store>>,
     made: OnceLock<Arc<dyn Store>>,
 }
 
 impl Unmade {
-    pub(super) fn new(location: Location, means: Means, found: Option<Arc<dyn Store>>) -> Self {
-        Self { location, means, found, made: OnceLock::new() }
+    pub(super) fn new(location: Location, backend_options: BackendOptions, found: Option<Arc<dyn Store>>) -> Self {
+        Self { location, backend_options, found, made: OnceLock::new() }
     }
 
     fn store(&self) -> Option<&Arc<dyn Store>> {
@@ -42,19 +42,19 @@ impl Unmade {
 
     fn make_here(&self, key: &Key) -> Result<Arc<dyn Store>, StoreError> {
         let failed = |source| StoreError::Io { op: Op::Create, key: key.to_string(), source };
-        if let Ok(site) = Site::open(&self.location, &self.means) {
+        if let Ok(backend) = Backend::open(&self.location, &self.backend_options) {
             // Another process may have made the repository meanwhile.
-            let is_made = !wait(site.store().list("copal/", None, 1))?.objects.is_empty();
-            if !is_made && site.holds_other_files().map_err(|error| failed(error.into()))? {
+            let is_made = !wait(backend.store().list("copal/", None, 1))?.objects.is_empty();
+            if !is_made && backend.holds_other_files().map_err(|error| failed(error.into()))? {
                 return Err(StoreError::Obstructed { key: key.to_string() });
             }
         }
-        let site = Site::create_by(&self.location, &self.means).map_err(|error| match error {
-            SiteError::Store(error) => error,
+        let backend = Backend::create_by(&self.location, &self.backend_options).map_err(|error| match error {
+            BackendError::Store(error) => error,
             other => failed(other.into()),
         })?;
-        site.probe()?;
-        Ok(self.made.get_or_init(|| site.store()).clone())
+        backend.probe()?;
+        Ok(self.made.get_or_init(|| backend.store()).clone())
     }
 }
 
@@ -114,8 +114,8 @@ impl Store for Unmade {
         }
     }
 
-    fn is_far(&self) -> bool {
-        self.store().is_some_and(|made| made.is_far())
+    fn is_remote(&self) -> bool {
+        self.store().is_some_and(|made| made.is_remote())
     }
 
     fn largest(&self) -> Option<u64> {

@@ -178,7 +178,7 @@ impl Assembly<'_, '_> {
         self.keep_pages();
         self.flush()?;
         self.outcome.tally = self.session.tally();
-        let is_same = self.attempt.basis.snapshot.is_some_and(|basis| basis.root == tree.root && basis.is_kept);
+        let is_same = self.attempt.parent.snapshot.is_some_and(|parent| parent.root == tree.root && parent.is_kept);
         if self.attempt.options.is_dry_run {
             return Ok(std::mem::take(&mut self.outcome));
         }
@@ -205,8 +205,8 @@ impl Assembly<'_, '_> {
         self.outcome.clock_ahead = Some(ahead).filter(|ahead| ahead.unsigned_abs() > CLOCK_OFF.as_nanos() as u64);
     }
 
-    /// Ends without a snapshot because the tree equals that of the basis. Chunks stored anyway (the repository lost or
-    /// wants them) count only once they are claimed, so claim them.
+    /// Ends without a snapshot because the tree equals that of the parent snapshot. Chunks stored anyway (the repository
+    /// lost or wants them) count only once they are claimed, so claim them.
     fn finish_without(&mut self) -> Result<Outcome, BackupError> {
         if !self.carried.packs.is_empty() {
             self.claim(None)?;

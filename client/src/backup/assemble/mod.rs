@@ -28,13 +28,13 @@ use copal_engine::tree::{BuildError, Content, Entry, EntryKind, Extras, Piece};
 use copal_jobs::view::View;
 
 use super::audit::damaged_segments;
-use super::basis::Basis;
 use super::budget::Budget;
 use super::content::Tools;
 use super::entry::Recorder;
 use super::kept::KeptWriter;
 use super::manifest::Chain;
 use super::output::Output;
+use super::parent::Parent;
 use super::{BackupError, Carried, Options, Outcome, Source, Trouble, TroubleKind};
 use crate::clock::now;
 use crate::entropy::secret;
@@ -48,7 +48,7 @@ pub(super) struct Attempt<'a> {
     pub(super) client: &'a LocalClient,
     pub(super) descriptor: &'a Descriptor,
     pub(super) view: View,
-    pub(super) basis: Basis,
+    pub(super) parent: Parent,
     pub(super) options: &'a Options,
     pub(super) progress: &'a Arc<Progress>,
     pub(super) interrupted: &'a AtomicBool,
@@ -74,10 +74,10 @@ impl Attempt<'_> {
         let budget = Budget::new(READ_AHEAD);
         let tools = Tools { keys: &keys, chunker: &chunker, inline_max: p.inline_max as usize, budget: &budget };
         let (record, cipher) = self.access.new_session(self.client.domain);
-        let site = (!self.options.is_dry_run).then(|| self.access.site());
+        let backend = (!self.options.is_dry_run).then(|| self.access.backend());
         thread::scope(|scope| {
             let (threads, level) = (self.options.threads, p.zstd_level);
-            let output = Output::start(scope, threads, &cipher, level, site, self.progress, self.interrupted);
+            let output = Output::start(scope, threads, &cipher, level, backend, self.progress, self.interrupted);
             let mut session = Session::begin(SessionStart {
                 parameters: p.clone(),
                 domain: self.client.domain,
@@ -87,7 +87,7 @@ impl Attempt<'_> {
             })?;
             let own = self.client.domain;
             let mut outcome = Outcome {
-                basis: self.basis.snapshot.map(|basis| basis.id),
+                parent: self.parent.snapshot.map(|parent| parent.id),
                 has_other_domains: self.view.state.segments.keys().any(|(domain, _)| *domain != own),
                 ..Outcome::default()
             };
@@ -121,7 +121,7 @@ impl Attempt<'_> {
                 chain,
                 kept,
                 own,
-                index: self.basis.index.clone(),
+                index: self.parent.index.clone(),
                 recorder: Recorder::default(),
                 linked: HashMap::new(),
                 open: None,
@@ -142,7 +142,7 @@ impl Attempt<'_> {
         let Access::WriteOnly(enrolled) = self.access else { return None };
         let options = self.options;
         let source = keys.source_id(&options.host, &options.paths, &options.label);
-        match KeptWriter::begin(enrolled, source, self.basis.kept.clone())? {
+        match KeptWriter::begin(enrolled, source, self.parent.kept.clone())? {
             Ok(writer) => Some(writer),
             Err(error) => {
                 outcome.not_kept = Some(error);

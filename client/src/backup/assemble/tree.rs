@@ -23,11 +23,11 @@ impl Assembly<'_, '_> {
         // The scan may have seen a file before a write that comes after this time.
         self.started = sweep.started();
         let comparison = Comparison {
-            basis: &attempt.basis,
-            signs: attempt.options.signs,
+            parent: &attempt.parent,
+            detection: attempt.options.detection,
             force: attempt.options.force,
             rewrite_budget: RewriteBudget(
-                (attempt.basis.trees().map(|tree| tree.bytes).max().unwrap_or(0) as f64
+                (attempt.parent.trees().map(|tree| tree.bytes).max().unwrap_or(0) as f64
                     * attempt.options.rewrite_budget) as u64,
             ),
             tools,

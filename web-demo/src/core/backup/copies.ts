@@ -11,7 +11,7 @@ export class Copies {
   constructor(private readonly kept: Private) {}
 
   /** Gives what earlier runs have kept, the newest first, and begins the copy that the next run compares with. */
-  async open(source: string, begun: number, basis: (bytes: Uint8Array) => void): Promise<void> {
+  async open(source: string, begun: number, parent: (bytes: Uint8Array) => void): Promise<void> {
     const { kept } = this;
     const prefix = `${source}.`;
     try {
@@ -19,7 +19,7 @@ export class Copies {
       for (const name of names.slice(KEPT)) await kept.remove(name);
       for (const name of names.slice(0, KEPT)) {
         const bytes = await kept.read(name);
-        if (bytes) basis(bytes);
+        if (bytes) parent(bytes);
       }
       this.#older = names;
       const name = `${prefix}${String(Math.round(begun)).padStart(16, "0")}`;

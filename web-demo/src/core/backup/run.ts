@@ -136,8 +136,8 @@ class Attempt {
       this.#free();
       await this.#receipt(Number(last), EARLIER_WAIT);
     }
-    const basis = (bytes: Uint8Array) => this.#backup.basis(bytes);
-    await this.#copies.open(this.#backup.source, this.#begun, basis);
+    const parent = (bytes: Uint8Array) => this.#backup.parent(bytes);
+    await this.#copies.open(this.#backup.source, this.#begun, parent);
     const key = this.#backup.takeBlockKey() as Uint8Array<ArrayBuffer>;
     const cipher = await crypto.subtle.importKey("raw", key, "AES-GCM", false, ["encrypt", "decrypt"]);
     key.fill(0);

@@ -1,4 +1,4 @@
-//! Basis: the parent snapshot that a backup compares with.
+//! Parent: the parent snapshot that a backup compares with.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::wait::wait;
 
 /// The parent snapshot, and the domain's index as the newest root has it.
-pub struct Basis {
+pub struct Parent {
     /// The parent snapshot, if there is one.
     pub snapshot: Option<Compared>,
     /// The checkpoint of an unfinished run (the beginning of a tree), if it is newer than the snapshot.
@@ -53,7 +53,7 @@ pub struct Compared {
     pub is_kept: bool,
 }
 
-impl Basis {
+impl Parent {
     /// The newest kept snapshot of the source, and the newest checkpoint after it: this client's own, else another full
     /// client's. Its manifest must verify, because files taken over from it are not read again.
     pub(super) fn find(

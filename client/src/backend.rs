@@ -1,4 +1,4 @@
-//! Site: the place of a repository and the store that reaches it.
+//! Backend: the place of a repository and the store that reaches it.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -24,16 +24,16 @@ use crate::wait::wait;
 
 /// The place of a repository, existing or not yet made, and the store that reaches it.
 #[derive(Clone)]
-pub struct Site {
+pub struct Backend {
     location: Location,
-    reached: Reached,
-    /// The store with retries. All users of the site share its rate limit.
+    reached: BackendKind,
+    /// The store with retries. All users of the backend share its rate limit.
     store: Arc<dyn Store>,
 }
 
 /// Settings for reaching a store, whichever kind it is.
 #[derive(Clone, Debug, Default)]
-pub struct Means {
+pub struct BackendOptions {
     /// Rate limits in bytes per second.
     pub rates: Rates,
     /// The storage class of new packs in S3.
@@ -49,7 +49,7 @@ pub struct Means {
 }
 
 #[derive(Clone)]
-enum Reached {
+enum BackendKind {
     Directory(Arc<FsStore>),
     Gateway(Arc<GatewayStore>),
     Bucket(Bucket),
@@ -64,9 +64,9 @@ struct Bucket {
     proof: Option<PathBuf>,
 }
 
-/// Why a site cannot be used.
+/// Why a backend cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum SiteError {
+pub enum BackendError {
     /// Nothing exists at this location.
     #[error("there is nothing at {0}")]
     Absent(String),
@@ -81,13 +81,13 @@ pub enum SiteError {
     Bucket(#[from] BadConfig),
 }
 
-impl Site {
+impl Backend {
     /// Opens the place of a repository. A directory must exist. Writes nothing.
-    pub fn open(location: &Location, means: &Means) -> Result<Self, SiteError> {
-        if let Some(site) = Self::elsewhere(location, means) {
-            return site;
+    pub fn open(location: &Location, backend_options: &BackendOptions) -> Result<Self, BackendError> {
+        if let Some(backend) = Self::elsewhere(location, backend_options) {
+            return backend;
         }
-        let absent = || SiteError::Absent(location.to_string());
+        let absent = || BackendError::Absent(location.to_string());
         let store = match FsStore::open(location.directory()?) {
             Ok(store) => store,
             Err(StoreError::NotFound { .. } | StoreError::Gone { .. } | StoreError::Obstructed { .. }) => {
@@ -95,71 +95,77 @@ impl Site {
             }
             Err(error) => return Err(error.into()),
         };
-        Ok(Self::in_directory(location, store, means))
+        Ok(Self::in_directory(location, store, backend_options))
     }
 
     /// Opens a place to create a repository in. A missing directory is created, a missing bucket is not.
-    pub fn create(location: &Location) -> Result<Self, SiteError> {
-        Self::create_by(location, &Means::default())
+    pub fn create(location: &Location) -> Result<Self, BackendError> {
+        Self::create_by(location, &BackendOptions::default())
     }
 
     /// Like [`Self::create`], with the given settings.
-    pub fn create_by(location: &Location, means: &Means) -> Result<Self, SiteError> {
-        if let Some(site) = Self::elsewhere(location, means) {
-            return site;
+    pub fn create_by(location: &Location, backend_options: &BackendOptions) -> Result<Self, BackendError> {
+        if let Some(backend) = Self::elsewhere(location, backend_options) {
+            return backend;
         }
-        Ok(Self::in_directory(location, FsStore::create(location.directory()?)?, means))
+        Ok(Self::in_directory(location, FsStore::create(location.directory()?)?, backend_options))
     }
 
-    fn in_directory(location: &Location, store: FsStore, means: &Means) -> Self {
+    fn in_directory(location: &Location, store: FsStore, backend_options: &BackendOptions) -> Self {
         let directory = Arc::new(store);
-        let store = limited(directory.clone(), means.rates, Within::Nobody, ThreadPause);
-        Self { location: location.clone(), reached: Reached::Directory(directory), store }
+        let store = limited(directory.clone(), backend_options.rates, Within::Nobody, ThreadPause);
+        Self { location: location.clone(), reached: BackendKind::Directory(directory), store }
     }
 
-    /// A site that is not a local directory: opening and creating it are the same.
-    fn elsewhere(location: &Location, means: &Means) -> Option<Result<Self, SiteError>> {
+    /// A backend that is not a local directory: opening and creating it are the same.
+    fn elsewhere(location: &Location, backend_options: &BackendOptions) -> Option<Result<Self, BackendError>> {
         if let Location::S3 { bucket, prefix } = location {
-            return Some(Self::in_bucket(location, bucket, prefix, means));
+            return Some(Self::in_bucket(location, bucket, prefix, backend_options));
         }
         let gateway = match location {
             Location::Https(address) => GatewayStore::web(address),
             Location::Ssh(address) => GatewayStore::ssh(address.clone()),
             Location::Directory(_) | Location::S3 { .. } => return None,
         };
-        let store = limited(Arc::new(gateway.clone().patient()), means.rates, Within::Nobody, ThreadPause);
-        Some(Ok(Self { location: location.clone(), reached: Reached::Gateway(gateway), store }))
+        let store = limited(Arc::new(gateway.clone().patient()), backend_options.rates, Within::Nobody, ThreadPause);
+        Some(Ok(Self { location: location.clone(), reached: BackendKind::Gateway(gateway), store }))
     }
 
-    fn in_bucket(location: &Location, bucket: &str, prefix: &str, means: &Means) -> Result<Self, SiteError> {
+    fn in_bucket(
+        location: &Location,
+        bucket: &str,
+        prefix: &str,
+        backend_options: &BackendOptions,
+    ) -> Result<Self, BackendError> {
         let mut config = S3Config::new(bucket, prefix);
-        config.rates = means.rates;
-        config.storage_classes = means.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
-        config.kms_key.clone_from(&means.kms_key);
-        config.lock = means.object_lock;
-        config.renews_locks = means.renews_locks;
+        config.rates = backend_options.rates;
+        config.storage_classes =
+            backend_options.storage_class.iter().map(|class| ("packs/".to_owned(), class.clone())).collect();
+        config.kms_key.clone_from(&backend_options.kms_key);
+        config.lock = backend_options.object_lock;
+        config.renews_locks = backend_options.renews_locks;
         let bare = Arc::new(wait(S3Store::open(config))?);
         let (pause, calls) = (bare.pause(), AtOnce::default());
         // A call that waits for the rate limit, or for its retry, does not take the place of another call.
         let store = Retry::new(Adapt::new(bare.clone(), calls), Backoff::default(), pause.clone());
-        let store = limited(Arc::new(store), means.rates, Within::Store, pause);
-        let proof = means.cache.as_ref().map(|cache| cache.join("probed").join(bare.fingerprint()));
-        Ok(Self { location: location.clone(), reached: Reached::Bucket(Bucket { bare, proof }), store })
+        let store = limited(Arc::new(store), backend_options.rates, Within::Store, pause);
+        let proof = backend_options.cache.as_ref().map(|cache| cache.join("probed").join(bare.fingerprint()));
+        Ok(Self { location: location.clone(), reached: BackendKind::Bucket(Bucket { bare, proof }), store })
     }
 
-    /// A site for a store that is open already.
+    /// A backend for a store that is open already.
     pub fn reached(location: &Location, store: Arc<dyn Store>) -> Self {
-        Self { location: location.clone(), reached: Reached::Other, store }
+        Self { location: location.clone(), reached: BackendKind::Other, store }
     }
 
     /// Whether every request is a round trip: then the callers send many requests at once and ask for much with each.
-    pub fn is_far(&self) -> bool {
-        self.store.is_far()
+    pub fn is_remote(&self) -> bool {
+        self.store.is_remote()
     }
 
     /// How many packs to upload at once.
     pub fn uploads(&self) -> usize {
-        if self.is_far() { UPLOADS } else { 1 }
+        if self.is_remote() { UPLOADS } else { 1 }
     }
 
     /// Whether a gateway stands before the store: it lets no client delete.
@@ -169,7 +175,7 @@ impl Site {
 
     /// How many threads read packs, for a machine that runs `threads` at once.
     pub fn readers(&self, threads: usize) -> usize {
-        if self.is_far() { threads.max(READERS) } else { threads }
+        if self.is_remote() { threads.max(READERS) } else { threads }
     }
 
     /// The location that was opened.
@@ -186,7 +192,7 @@ impl Site {
     /// opened, the store itself.
     pub fn cached_store(&self, directory: &Path) -> Arc<dyn Store> {
         let store = self.store();
-        if !matches!(self.reached, Reached::Bucket(_)) {
+        if !matches!(self.reached, BackendKind::Bucket(_)) {
             return store;
         }
         let Ok(cache) = Cache::open(store.clone(), &directory.join("objects"), COPIED) else {
@@ -200,7 +206,7 @@ impl Site {
     /// Like [`Self::cached_store`], for one run only: the copies are temporary.
     pub fn store_of_a_run(&self) -> Arc<dyn Store> {
         match self.reached {
-            Reached::Bucket(_) => with_copies(&self.store),
+            BackendKind::Bucket(_) => with_copies(&self.store),
             _ => self.store(),
         }
     }
@@ -225,18 +231,18 @@ impl Site {
     /// Checks whether the store can hold a repository safely.
     pub fn probe(&self) -> Result<(), StoreError> {
         match &self.reached {
-            Reached::Directory(store) => store.probe().map(|_| ()),
+            BackendKind::Directory(store) => store.probe().map(|_| ()),
             // The machine that serves the gateway has probed the store.
-            Reached::Gateway(_) => Ok(()),
-            Reached::Bucket(bucket) => bucket.probe(),
-            Reached::Other => Ok(()),
+            BackendKind::Gateway(_) => Ok(()),
+            BackendKind::Bucket(bucket) => bucket.probe(),
+            BackendKind::Other => Ok(()),
         }
     }
 
     /// Probes a bucket's server that this machine meets for the first time. Passes if the credentials may not write:
     /// then nothing can be lost.
     pub fn prove(&self) -> Result<(), StoreError> {
-        let Reached::Bucket(bucket) = &self.reached else { return Ok(()) };
+        let BackendKind::Bucket(bucket) = &self.reached else { return Ok(()) };
         if bucket.proof.as_ref().is_some_and(|proof| proof.exists()) {
             return Ok(());
         }
@@ -249,8 +255,8 @@ impl Site {
     /// Whether the store holds anything besides what an interrupted `init` leaves: then somebody else uses it.
     pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
         match (&self.reached, self.directory()) {
-            (Reached::Directory(_), Some(directory)) => holds_other_files(directory),
-            (Reached::Gateway(_), _) => Ok(false),
+            (BackendKind::Directory(_), Some(directory)) => holds_other_files(directory),
+            (BackendKind::Gateway(_), _) => Ok(false),
             _ => holds_other_objects(self.store.as_ref()).map_err(std::io::Error::other),
         }
     }
@@ -258,7 +264,7 @@ impl Site {
     /// Asks the service behind a gateway to check packs; `None` without a gateway.
     pub fn suspect(&self, packs: &[PackId]) -> Option<Result<(), StoreError>> {
         match &self.reached {
-            Reached::Gateway(gateway) => Some(wait(gateway.suspect(packs))),
+            BackendKind::Gateway(gateway) => Some(wait(gateway.suspect(packs))),
             _ => None,
         }
     }
@@ -266,28 +272,28 @@ impl Site {
     /// The gateway of an `ssh://` repository on a connection that takes orders; `None` elsewhere.
     pub fn taking_orders(&self) -> Option<GatewayStore> {
         match &self.reached {
-            Reached::Gateway(gateway) => gateway.taking_orders(),
+            BackendKind::Gateway(gateway) => gateway.taking_orders(),
             _ => None,
         }
     }
 
     /// Tells a gateway's store where this machine keeps its keys, and which certificates it trusts.
     pub fn introduce(&self, introduction: Introduction) {
-        if let Reached::Gateway(gateway) = &self.reached {
+        if let BackendKind::Gateway(gateway) = &self.reached {
             gateway.introduce(introduction);
         }
     }
 
     /// Gives a gateway's store the owner's key, which signs what no client may do, and everything without a client.
     pub fn know_owner(&self, owner: &OwnerSecret) {
-        if let Reached::Gateway(gateway) = &self.reached {
+        if let BackendKind::Gateway(gateway) = &self.reached {
             gateway.know_owner(owner);
         }
     }
 
     /// Lets a gateway's store sign as this client with its enrollment key.
     pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
-        if let Reached::Gateway(gateway) = &self.reached {
+        if let BackendKind::Gateway(gateway) = &self.reached {
             gateway.join_as(client, enrollment);
         }
     }
@@ -349,13 +355,13 @@ mod tests {
     #[test]
     fn all_who_use_a_site_share_one_limit() {
         let rates = Rates { upload: Some(1_000_000), download: None };
-        let means = Means { rates, ..Means::default() };
+        let backend_options = BackendOptions { rates, ..BackendOptions::default() };
         let directory = tempfile::tempdir().unwrap();
         let here = Location::Directory(directory.path().to_path_buf());
         for location in [here, Location::Https("https://gateway.example".to_owned())] {
-            let site = Site::open(&location, &means).unwrap();
-            let free = Site::open(&location, &Means::default()).unwrap();
-            assert!(Arc::ptr_eq(&site.store(), &site.clone().store()), "{location}");
+            let backend = Backend::open(&location, &backend_options).unwrap();
+            let free = Backend::open(&location, &BackendOptions::default()).unwrap();
+            assert!(Arc::ptr_eq(&backend.store(), &backend.clone().store()), "{location}");
             assert!(Arc::ptr_eq(&free.store(), &free.store()), "{location}");
         }
     }
@@ -365,11 +371,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let location = Location::Directory(directory.path().to_path_buf());
         let rates = Rates { upload: Some(1_000_000), download: None };
-        let site = Site::open(&location, &Means { rates, ..Means::default() }).unwrap();
+        let backend = Backend::open(&location, &BackendOptions { rates, ..BackendOptions::default() }).unwrap();
         let started = std::time::Instant::now();
         for name in ["a", "b"] {
             let key = copal_store::Key::new(name).unwrap();
-            wait(site.store().create(&key, vec![0; 200_000].into())).unwrap();
+            wait(backend.store().create(&key, vec![0; 200_000].into())).unwrap();
         }
         assert!(started.elapsed() >= std::time::Duration::from_millis(400), "{:?}", started.elapsed());
     }
