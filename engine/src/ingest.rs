@@ -199,3 +199,6 @@ fn judge_pack<'a>(
 }
 
 const REASONS: usize = 64;
+
+#[cfg(test)]
+mod tests;

@@ -370,3 +370,6 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

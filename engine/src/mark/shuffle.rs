@@ -117,6 +117,7 @@ mod tests {
             let place = Place::new(height, start).unwrap().of_reference(reference);
             prop_assert_eq!((place.level(), place.start(), place.reference()), (height.into(), start, reference as usize));
             prop_assert_eq!(Place::new(height, start + (1 << START)), None);
+            prop_assert_eq!(Place::new(height, 1 << START), None);
         }
 
         #[test]

@@ -2,10 +2,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 
+use super::merged::Merged;
 use super::*;
-use crate::id::{ChunkId, DomainId};
-use crate::index::{Segment, SegmentWriter};
-use crate::pack::{PackWriter, PageView};
+use crate::id::{ChunkId, DomainId, PackId};
+use crate::index::{Location, Segment, SegmentWriter};
+use crate::pack::{Pack, PackWriter, PageView};
 use crate::room::Memory;
 
 /// A page: its number, the height that its table claims, and the numbers of what it refers to.
@@ -48,12 +49,7 @@ impl Made {
             pack.add_block(&[0; 40], 0, 0, pages.iter().map(|(page, ..)| id(*page)), rows).unwrap();
             packs.push(pack.finish());
         }
-        let segments = packs.iter().map(|pack| {
-            let mut segment = SegmentWriter::new(domain, [0; 16]);
-            segment.add_pack(pack.id, Place::Packs, &pack.table).unwrap();
-            Segment::parse(segment.finish().unwrap().bytes).unwrap()
-        });
-        segments.collect()
+        packs.iter().map(segment_of).collect()
     }
 
     fn graph(&self) -> Graph<'static, Vec<u8>> {
@@ -97,6 +93,12 @@ impl Made {
     }
 }
 
+fn segment_of(pack: &Pack) -> Segment<Vec<u8>> {
+    let mut segment = SegmentWriter::new(pack.table.domain, [0; 16]);
+    segment.add_pack(pack.id, Place::Packs, &pack.table).unwrap();
+    Segment::parse(segment.finish().unwrap().bytes).unwrap()
+}
+
 fn view(height: u8, references: &[ChunkId]) -> PageView<'_> {
     PageView { replaces: None, height, references }
 }
@@ -107,6 +109,28 @@ fn ids<'a>(numbers: impl IntoIterator<Item = &'a u8>) -> BTreeSet<ChunkId> {
 
 fn ids_in(graph: &Graph<'_, Vec<u8>>, bits: &Bits) -> BTreeSet<ChunkId> {
     bits.iter().map(|number| graph.id(number).unwrap()).collect()
+}
+
+/// An inventory of these packs, whose tables can be read or not, with these segments besides.
+fn inventory(mut packs: Vec<(Pack, Trust, bool)>, more: Vec<Segment<Vec<u8>>>) -> Inventory<'static, Vec<u8>> {
+    packs.sort_unstable_by_key(|(pack, ..)| pack.id);
+    let segments = packs.iter().map(|(pack, ..)| segment_of(pack)).chain(more);
+    let mut builder = InventoryBuilder::new(segments.collect(), &Memory).unwrap();
+    for (pack, trust, is_healthy) in packs {
+        let (kind, place, length) = (pack.table.kind, Place::Packs, pack.bytes.len() as u64);
+        let item = PackItem { id: pack.id, place, kind, length, is_healthy, trust, accepted: Time(0) };
+        builder.add_pack(item, is_healthy.then_some(&pack.table)).unwrap();
+    }
+    builder.finish().unwrap()
+}
+
+/// A pack with these chunks in each block.
+fn data(random: u8, blocks: &[&[u8]]) -> Pack {
+    let mut pack = PackWriter::new(PackKind::Data, DomainId([1; 16]), [random; 16], vec![vec![1]]).unwrap();
+    for chunks in blocks {
+        pack.add_block(&[0; 40], 0, 0, chunks.iter().map(|chunk| id(*chunk)), []).unwrap();
+    }
+    pack.finish()
 }
 
 proptest! {
@@ -220,21 +244,10 @@ fn a_page_is_unread_if_only_less_trusted_packs_than_an_unreadable_one_tell_what_
         pack.finish()
     };
     let unread = |readable: Trust, unreadable: Trust| {
-        let mut packs = [(tree(1, 2), readable, true), (tree(2, 3), unreadable, false)];
-        packs.sort_unstable_by_key(|(pack, ..)| pack.id);
-        let segments = packs.iter().map(|(pack, ..)| {
-            let mut segment = SegmentWriter::new(DomainId([1; 16]), [0; 16]);
-            segment.add_pack(pack.id, Place::Packs, &pack.table).unwrap();
-            Segment::parse(segment.finish().unwrap().bytes).unwrap()
-        });
-        let mut builder = InventoryBuilder::new(segments.collect(), &Memory).unwrap();
-        for (pack, trust, is_healthy) in &packs {
-            let (kind, place, length) = (PackKind::Tree, Place::Packs, pack.bytes.len() as u64);
-            let (trust, is_healthy, accepted) = (*trust, *is_healthy, Time(0));
-            let item = PackItem { id: pack.id, place, kind, length, is_healthy, trust, accepted };
-            builder.add_pack(item, is_healthy.then_some(&pack.table)).unwrap();
-        }
-        builder.finish().unwrap().graph.reach([id(41)]).unread
+        inventory([(tree(1, 2), readable, true), (tree(2, 3), unreadable, false)].to_vec(), vec![])
+            .graph
+            .reach([id(41)])
+            .unread
     };
     for less in [Trust::Excluded, Trust::Doubted, Trust::Claimed] {
         assert_eq!(unread(less, Trust::Proven), [id(41)], "{less:?}");
@@ -242,4 +255,98 @@ fn a_page_is_unread_if_only_less_trusted_packs_than_an_unreadable_one_tell_what_
     assert_eq!(unread(Trust::Proven, Trust::Proven), [], "healed, and proven");
     assert_eq!(unread(Trust::Claimed, Trust::Claimed), [], "healed, where nobody has proven anything");
     assert_eq!(unread(Trust::Proven, Trust::Claimed), []);
+}
+
+#[test]
+fn an_empty_domain_has_no_ids() {
+    let graph = Graph::<Vec<u8>>::new(vec![], &Memory).unwrap();
+    assert_eq!((graph.count(), graph.id(0), graph.number(&id(1))), (0, None, None));
+}
+
+#[test]
+fn a_page_that_the_index_lists_as_a_chunk_is_not_followed() {
+    let mut graph = Graph::new(vec![segment_of(&data(1, &[&[1, 2]]))], &Memory).unwrap();
+    graph.add_page(0, &id(1), view(1, &[id(2)])).unwrap();
+    graph.finish().unwrap();
+    assert_eq!(ids_in(&graph, &graph.reach([id(1)]).reached), ids(&[1]));
+}
+
+#[test]
+fn every_missing_reference_of_a_page_is_told() {
+    let mut graph =
+        Graph::new(Made { chunks: vec![], pages: vec![vec![(240, 1, vec![])]] }.segments(), &Memory).unwrap();
+    let gone: Vec<ChunkId> = (0..200).map(id).collect();
+    graph.add_page(0, &id(240), view(1, &gone)).unwrap();
+    graph.finish().unwrap();
+    assert_eq!(graph.reach([id(240)]).unresolved.into_iter().collect::<BTreeSet<_>>(), gone.into_iter().collect());
+}
+
+#[test]
+fn a_large_domain_is_walked_from_any_place() {
+    let id = |number: u32| ChunkId(*blake3::hash(&number.to_le_bytes()).as_bytes().first_chunk().unwrap());
+    let segments = (0u8..3).map(|nth| {
+        let mut pack = PackWriter::new(PackKind::Data, DomainId([1; 16]), [nth; 16], vec![vec![1]]).unwrap();
+        pack.add_block(&[0; 40], 0, 0, (0..300).map(|at| id(3 * at + u32::from(nth))), []).unwrap();
+        segment_of(&pack.finish())
+    });
+    let merged = Merged::new(segments.collect(), &Memory, |_| {}).unwrap();
+    let all: Vec<(u32, ChunkId)> = merged.walk(0).map(|placed| (placed.place, placed.entry.id)).collect();
+    assert!(all.is_sorted() && all.iter().map(|(place, _)| *place).eq(0..900));
+    for from in [1, 255, 256, 257, 511, 512, 513, 767, 768, 899, 900] {
+        let rest = merged.walk(from).map(|placed| (placed.place, placed.entry.id));
+        assert!(rest.eq(all[from as usize..].iter().copied()), "from {from}");
+    }
+}
+
+/// The copies of an inventory, after all ways to find them have agreed.
+fn copies(inventory: &Inventory<'_, Vec<u8>>) -> Vec<(ChunkId, PackId)> {
+    let copies = inventory.copies_with_ids().inspect(|(copy, id, item)| {
+        let pack = inventory.pack_of(item);
+        let block = inventory.block(item.block);
+        let (pack, place, offset, length, ordinal) = (pack.id, pack.place, block.offset, block.length, item.ordinal);
+        let location = Location {
+            pack,
+            place,
+            pack_length: 0,
+            table_length: 0,
+            offset,
+            length,
+            ordinal,
+            height: 0,
+            is_page: false,
+        };
+        assert_eq!(inventory.copy_at(id, &location), Some(*copy));
+        assert_eq!(inventory.copy_at(id, &Location { ordinal: ordinal + 99, ..location }), None);
+        assert_eq!((inventory.copy(*copy), inventory.graph.number(id)), (*item, Some(item.id)));
+        assert!(inventory.copies_of(item.id).any(|other| other == *copy));
+    });
+    let mut found: Vec<(ChunkId, PackId)> = copies.map(|(_, id, item)| (id, inventory.pack_of(&item).id)).collect();
+    assert!(inventory.copies().eq(inventory.copies_with_ids().map(|(copy, _, item)| (copy, item))));
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn a_copy_counts_once_and_only_in_a_known_pack() {
+    let [one, two, lost] = [data(1, &[&[1, 2], &[3]]), data(2, &[&[1], &[3, 4, 4]]), data(3, &[&[1, 5], &[5]])];
+    let longer = Pack { table: data(1, &[&[1, 2], &[3], &[7]]).table, ..one.clone() };
+    let more = [&one, &longer, &lost, &data(4, &[&[1, 6]])].map(segment_of).to_vec();
+    let unlisted = (id(7), one.id);
+    let packs = [(one, true), (two, true), (lost, false)].map(|(pack, is_read)| (pack, Trust::Proven, is_read));
+    let mut expected: Vec<(ChunkId, PackId)> =
+        packs.iter().flat_map(|(pack, ..)| pack.table.ids.iter().map(|id| (*id, pack.id))).collect();
+    expected.push(unlisted);
+    expected.sort_unstable();
+    let inventory = inventory(packs.to_vec(), more);
+    assert_eq!(copies(&inventory), expected);
+    let mut entries: Vec<u32> = inventory.blocks().map(|(_, block)| block.entries).collect();
+    entries.sort_unstable();
+    assert_eq!(entries, [0, 1, 1, 1, 2, 2, 3], "tables tell; those of the unreadable one are counted");
+}
+
+#[test]
+fn a_crowd_of_copies_of_one_id_is_found_like_any_other() {
+    let [one, two] = [data(1, &[&[1; 20], &[2, 3], &[1; 20]]), data(2, &[&[4], &[1; 20]])];
+    let packs = [one.clone(), two].map(|pack| (pack, Trust::Proven, true)).to_vec();
+    assert_eq!(copies(&inventory(packs, vec![segment_of(&one)])).len(), 63);
 }

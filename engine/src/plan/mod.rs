@@ -219,3 +219,6 @@ fn live_copies<B: AsRef<[u8]>>(inventory: &Inventory<'_, B>, is_live: impl Fn(u3
     }
     live
 }
+
+#[cfg(test)]
+mod tests;

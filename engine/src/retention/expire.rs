@@ -99,6 +99,7 @@ mod tests {
         assert_eq!(under(9, 0, 50_000_000_000), [0u8; 0]);
         // Snapshots that the rules did not see have no effect.
         assert_eq!(under(1, 0, 40_000_000_000), [1, 2]);
+        assert_eq!(under(2, 0, 40_000_000_000), [1]);
     }
 
     #[test]

@@ -173,7 +173,7 @@ impl Hold {
             return None;
         }
         let part = |whole: u64| u64::try_from(u128::from(whole) * u128::from(self.share) / 100).unwrap_or(u64::MAX);
-        let is_gone = |before: u64, now: u64| before > now && before - now >= part(before).max(1);
+        let is_gone = |before: u64, now: u64| before.saturating_sub(now) >= part(before).max(1);
         let grown = now.bytes.saturating_sub(before.bytes);
         if is_gone(before.entries, now.entries) {
             Some(Suspicion::Entries { before: before.entries, now: now.entries })
@@ -257,6 +257,23 @@ mod tests {
         assert_eq!(suspicions(&days(&[(100, 1000, 300), (99, 200, 5)])), [2]);
         assert_eq!(suspicions(&days(&[(100, 1000, 300), (80, 800, 5)])), [0u8; 0]);
         assert_eq!(suspicions(&days(&[(100, 1000, 300), (0, 0, 0)])), [2]);
+    }
+
+    #[test]
+    fn exactly_the_share_of_a_snapshot_of_exactly_the_least_size_is_suspicious() {
+        assert_eq!(suspicions(&days(&[(128, 64, 64), (64, 64, 0)])), [2]);
+        assert_eq!(suspicions(&days(&[(128, 64, 64), (128, 32, 0)])), [2]);
+        assert_eq!(suspicions(&days(&[(128, 64, 64), (128, 64, 32)])), [2]);
+        assert_eq!(suspicions(&days(&[(128, 64, 64), (96, 48, 24)])), [0u8; 0]);
+    }
+
+    #[test]
+    fn a_suspicion_tells_what_was_before_and_what_is_now() {
+        let said = |why: Suspicion| why.to_string();
+        assert_eq!(said(Suspicion::Entries { before: 7, now: 3 }), "about 3 entries where the one before had 7");
+        assert_eq!(said(Suspicion::Bytes { before: 7, now: 3 }), "about 3 bytes where the one before had 7");
+        let rewritten = Suspicion::Rewritten { before: 7, stored: 6 };
+        assert_eq!(said(rewritten), "about 6 bytes stored anew where the one before had 7");
     }
 
     #[test]

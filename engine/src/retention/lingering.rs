@@ -115,4 +115,20 @@ mod tests {
         let century = Lingering::after(None, &policy(0, 36_500, None), &policy(0, 0, None), day(100)).unwrap();
         assert_eq!(century.until, day(466));
     }
+
+    #[test]
+    fn a_guard_covers_another_that_keeps_no_more_and_no_longer() {
+        let lingering = |until, last, hold| {
+            let policy = policy(last, 30, hold);
+            Lingering { until: day(until), floor: policy.floor(), hold: policy.hold() }
+        };
+        let one = lingering(100, 2, Some((50, 1000)));
+        for covered in [one, lingering(99, 2, Some((50, 1000))), lingering(100, 1, None)] {
+            assert!(one.covers(&covered), "{covered:?}");
+        }
+        for more in [lingering(101, 2, Some((50, 1000))), lingering(100, 3, None), lingering(100, 2, Some((49, 1000)))]
+        {
+            assert!(!one.covers(&more), "{more:?}");
+        }
+    }
 }

@@ -183,6 +183,8 @@ fn within_looks_back_from_the_newest_snapshot_not_from_now() {
 fn within_does_not_keep_what_is_exactly_as_old_as_the_span() {
     let pair = series(&["2024-06-30T12:00:00Z", "2024-06-29T12:00:00Z"]);
     assert_eq!(kept(&Policy { within: span("24h"), ..Policy::default() }, &pair), [0]);
+    let from_now = series(&[NOW, "2024-06-30T00:00:00Z"]);
+    assert_eq!(kept(&Policy { within: span("24h"), ..Policy::default() }, &from_now), [0]);
     assert_eq!(kept(&Policy { within: span("25h"), ..Policy::default() }, &pair), [0, 1]);
 }
 
