@@ -70,7 +70,8 @@ mod tests {
 
     /// A table with so many ids.
     fn table(ids: usize) -> PackTable {
-        let writer = PackWriter::new(PackKind::Data, DomainId([1; 16]), [1; 16], vec![vec![1]]).unwrap();
+        let mut writer = PackWriter::new(PackKind::Data, DomainId([1; 16]), [1; 16], vec![vec![1]]).unwrap();
+        writer.add_block(&[0; 100], 0, 0, [ChunkId([1; 24])], []).unwrap();
         PackTable { ids: vec![ChunkId([1; 24]); ids], ..writer.finish().table }
     }
 
