@@ -9,6 +9,7 @@ use copal_engine::change::Operation;
 use copal_engine::client::Role;
 use copal_engine::layout::{self, Place};
 use copal_engine::pack::PackKind;
+use copal_engine::state::SnapshotState;
 use copal_jobs::budget::Budget;
 use copal_jobs::check::{Depth, check_until};
 use copal_jobs::compact::compact_until;
@@ -114,6 +115,63 @@ fn a_prune_without_time_changes_nothing() {
     let report = world.try_prune(&Options { budget: asked(0), ..Options::new([4096, 3072]) }).unwrap();
     assert!(report.is_unfinished);
     assert_eq!(world.view().base(), before);
+}
+
+#[test]
+fn a_prune_that_ends_within_its_time_is_finished_and_notes_nothing_to_go_on_with() {
+    for budget in [Budget::unlimited(), asked(1_000)] {
+        let world = half_forgotten();
+        let options = Options { grace: Duration::ZERO, repack_step: 4000, budget, ..Options::new([4096, 3072]) };
+        let report = world.try_prune(&options).unwrap();
+        assert!(report.packs_dead > 0 && !report.is_unfinished, "{report:?}");
+        assert_eq!(world.names("work/"), [""; 0]);
+        let again = world.try_prune(&options).unwrap();
+        assert_eq!((again.entries_removed, again.packs_rewritten, again.is_unfinished), (0, 0, false));
+        assert_eq!(world.names("work/"), [""; 0]);
+    }
+}
+
+#[test]
+fn a_dry_prune_notes_nothing_however_much_time_it_has() {
+    let world = many_domains();
+    forget_all_but_the_last(&world);
+    let before = world.names("");
+    for times in [1, 2, 1_000] {
+        let budget = asked(times);
+        world.try_prune(&Options { budget, is_dry_run: true, ..Options::new([4096, 3072]) }).unwrap();
+        assert_eq!(world.names(""), before);
+    }
+}
+
+#[test]
+fn a_prune_without_an_end_looks_at_every_domain_wherever_the_last_one_stopped() {
+    for times in 1..8 {
+        let world = many_domains();
+        forget_all_but_the_last(&world);
+        let options = |budget| Options { grace: Duration::ZERO, budget, ..Options::new([4096, 3072]) };
+        world.try_prune(&options(asked(times))).unwrap();
+        world.try_prune(&options(Budget::unlimited())).unwrap();
+        let report = world.try_prune(&options(Budget::unlimited())).unwrap();
+        assert_eq!((report.entries_removed, report.packs_dead, report.packs_rewritten), (0, 0, 0), "{times} steps");
+        let gone = world.view().state.snapshots.into_values().filter(|of| of.state == SnapshotState::Gone).count();
+        assert_eq!(gone, 6, "{times} steps");
+    }
+}
+
+#[test]
+fn a_prune_without_time_for_the_last_domain_says_so_although_the_first_needed_nothing() {
+    let world = many_domains();
+    let owner = world.register(9, Role::Full);
+    world.prune(Duration::ZERO);
+    let last = world.view().state.snapshots.into_iter().next_back().unwrap().1;
+    world.change(&owner, vec![Operation::Forget(vec![last.id])]);
+    let mut unfinished = 0;
+    while world.snapshot(last.id).state != SnapshotState::Gone {
+        let options = Options { grace: Duration::ZERO, budget: asked(1), ..Options::new([4096, 3072]) };
+        unfinished += u32::from(world.try_prune(&options).unwrap().is_unfinished);
+        assert!(unfinished < 9, "it comes to an end");
+    }
+    assert_eq!(unfinished, 3, "one run for each domain");
 }
 
 #[test]

@@ -248,3 +248,71 @@ fn record_of(mark: copal_engine::mark::Mark, is_healthy: bool) -> Mark {
     }
     Mark { time: mark.flagged.unwrap_or_default(), bits }
 }
+
+#[cfg(test)]
+mod tests {
+    use copal_engine::id::DomainId;
+    use copal_engine::index::SegmentWriter;
+    use copal_engine::layout::Place;
+    use copal_engine::pack::{PackKind, PackWriter};
+    use copal_engine::room::Memory;
+    use copal_engine::time::Time;
+
+    use super::*;
+
+    const DOMAIN: DomainId = DomainId([1; 16]);
+
+    /// A segment with so many entries.
+    fn segment(entries: u8) -> Segment<Bytes> {
+        let mut pack = PackWriter::new(PackKind::Data, DOMAIN, [1; 16], vec![vec![1]]).unwrap();
+        pack.add_block(&[0; 100], 0, 0, (0..entries).map(|at| ChunkId([at; 24])), []).unwrap();
+        let pack = pack.finish();
+        let mut segment = SegmentWriter::new(DOMAIN, [1; 16]);
+        segment.add_pack(pack.id, Place::Packs, &pack.table).unwrap();
+        Segment::parse(Bytes::from(segment.finish().unwrap().bytes)).unwrap()
+    }
+
+    #[test]
+    fn neighbouring_segments_are_merged_as_long_as_together_they_are_not_too_large() {
+        let segments = [2, 3, 5, 4, 9, 1].map(segment);
+        let parts: Vec<_> = segments.iter().map(|segment| (None, segment)).collect();
+        let sizes = |most| -> Vec<Vec<usize>> {
+            groups(&parts, most).iter().map(|group| group.iter().map(|(_, of)| of.len()).collect()).collect()
+        };
+        assert_eq!(sizes(10), [vec![2, 3, 5], vec![4], vec![9, 1]]);
+        assert_eq!(sizes(0), [2, 3, 5, 4, 9, 1].map(|size| vec![size]));
+        assert_eq!(sizes(100), [vec![2, 3, 5, 4, 9, 1]]);
+        assert!(groups(&[], 10).is_empty());
+    }
+
+    #[test]
+    fn marks_beside_those_of_copies_are_written_in_the_order_of_their_ids() {
+        let copy = |number: u8| (ChunkId([number; 24]), PackTag::NONE);
+        let beside = BTreeMap::from([1, 2, 5, 8].map(|number| (copy(number), Mark::default())));
+        let mut changes = Changes { marks: NewMarks::new(&Memory), beside: beside.into_iter().peekable() };
+        // `NewMarks` accepts no other order.
+        [3, 4, 7].into_iter().for_each(|number| changes.push(copy(number), Mark::default()));
+        assert_eq!(changes.finish().len(), 7);
+    }
+
+    #[test]
+    fn copies_of_an_id_in_one_pack_share_the_bits_that_all_have_and_the_latest_time() {
+        let mark = |time, bits| Mark { time: Time(time), bits };
+        let tag = |number| PackId([number; 32]).tag();
+        let mut records = Vec::new();
+        take(&mut records, tag(1), mark(1, Bits::FLAGGED | Bits::WANTED));
+        take(&mut records, tag(2), mark(9, Bits::LOST));
+        take(&mut records, tag(1), mark(2, Bits::FLAGGED | Bits::LOST));
+        take(&mut records, tag(1), mark(0, Bits::FLAGGED));
+        assert_eq!(records, [(tag(1), mark(2, Bits::FLAGGED)), (tag(2), mark(9, Bits::LOST))]);
+    }
+
+    #[test]
+    fn a_mark_is_another_one_if_it_has_other_bits_or_the_same_since_another_time() {
+        let mark = |time, bits| Mark { time: Time(time), bits };
+        assert!(is_other(&mark(1, Bits::FLAGGED), &mark(1, Bits::WANTED)));
+        assert!(is_other(&mark(1, Bits::FLAGGED), &mark(2, Bits::FLAGGED)));
+        assert!(!is_other(&mark(1, Bits::FLAGGED), &mark(1, Bits::FLAGGED)));
+        assert!(!is_other(&mark(1, Bits::NONE), &mark(2, Bits::NONE)), "no mark has no time");
+    }
+}

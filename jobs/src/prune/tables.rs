@@ -60,3 +60,59 @@ impl Tables {
 const IDS: usize = 1 << 18;
 /// Tables cached at most, however short they are.
 const TABLES: usize = 4_096;
+
+#[cfg(test)]
+mod tests {
+    use copal_engine::id::{ChunkId, DomainId};
+    use copal_engine::pack::{PackKind, PackWriter};
+
+    use super::*;
+
+    /// A table with so many ids.
+    fn table(ids: usize) -> PackTable {
+        let mut writer = PackWriter::new(PackKind::Data, DomainId([1; 16]), [1; 16], vec![vec![1]]).unwrap();
+        writer.add_block(&[0; 100], 0, 0, [ChunkId([1; 24])], []).unwrap();
+        PackTable { ids: vec![ChunkId([1; 24]); ids], ..writer.finish().table }
+    }
+
+    fn pack(number: u32) -> PackId {
+        let mut id = [0; 32];
+        id[..4].copy_from_slice(&number.to_le_bytes());
+        PackId(id)
+    }
+
+    #[test]
+    fn tables_are_kept_as_long_as_together_they_do_not_have_too_many_ids() {
+        let mut tables = Tables::default();
+        for (number, ids) in [(1, IDS - 10), (2, 11), (3, 10), (4, 1), (5, 0)] {
+            tables.keep(pack(number), table(ids));
+        }
+        let kept = |tables: &Tables| (1..7).filter(|number| tables.get(&pack(*number)).is_some()).collect::<Vec<u32>>();
+        assert_eq!(kept(&tables), [1, 3, 5]);
+        // A table in doubt makes room for another one.
+        tables.doubt(pack(1));
+        tables.keep(pack(2), table(11));
+        tables.keep(pack(6), table(IDS - 20));
+        assert_eq!(kept(&tables), [2, 3, 5]);
+        tables.keep(pack(6), table(IDS - 21));
+        assert_eq!(kept(&tables), [2, 3, 5, 6]);
+    }
+
+    #[test]
+    fn so_many_tables_are_kept_however_short_they_are() {
+        let mut tables = Tables::default();
+        (0..=TABLES as u32).for_each(|number| tables.keep(pack(number), table(0)));
+        assert!(tables.get(&pack(TABLES as u32 - 1)).is_some());
+        assert!(tables.get(&pack(TABLES as u32)).is_none());
+    }
+
+    #[test]
+    fn a_doubted_table_is_refused_only_once_its_pack_was_found_to_have_another_hash() {
+        let mut tables = Tables::default();
+        assert!(!tables.doubts(&pack(1)) && !tables.has_refused(&pack(1)));
+        tables.doubt(pack(1));
+        assert!(tables.doubts(&pack(1)) && !tables.has_refused(&pack(1)) && !tables.doubts(&pack(2)));
+        tables.refuse(pack(1));
+        assert!(tables.has_refused(&pack(1)) && !tables.has_refused(&pack(2)));
+    }
+}

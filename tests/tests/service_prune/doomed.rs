@@ -6,7 +6,7 @@ use std::time::Duration;
 use copal_engine::id::PackId;
 use copal_engine::index::{Bits, Mark};
 use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::root::Root;
+use copal_engine::root::{Deletion, Root};
 use copal_engine::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_run};
 use copal_engine::time::Time;
 use copal_jobs::commit::{Proposal, commit};
@@ -131,6 +131,26 @@ fn a_doomed_pack_that_a_waiting_manifest_names_stays() {
     world.wait(DAY * 8);
     assert_eq!(world.prune(Duration::ZERO).spared, named.len() as u64);
     assert!(named.iter().all(|name| world.has(name)));
+}
+
+#[test]
+fn a_pack_goes_at_once_only_if_a_prune_has_recorded_it_since_it_was_doomed() {
+    for (before, stays) in [(1, true), (0, false)] {
+        let (world, client) = begin();
+        for seed in [1, 2] {
+            world.back_up(&client, &files(seed, 2, 2000));
+        }
+        world.prune(DAY);
+        let pack = data_pack(client.domain, 1, &[id(1)]);
+        let name = layout::pack(Place::Packs, pack.id);
+        world.put(&name, pack.bytes);
+        let (root_number, names) = (world.view().number() - before, vec![Prunable::parse(&name).unwrap()]);
+        let record = Deletion { root_number, random: [7; 16], time: Time(0), names, baseline: None };
+        world.put(&record.name(), record.encode());
+        doom(&world, [&name]);
+        world.prune(Duration::ZERO);
+        assert_eq!(world.has(&name), stays, "recorded {before} roots before it was doomed");
+    }
 }
 
 /// Writes a state without any snapshot, in which all that is stored is flagged since long ago.

@@ -4,8 +4,13 @@ mod checkpoints;
 mod contradicted;
 mod doomed;
 mod doubt;
+mod marks;
+mod misread;
 mod moves;
+mod plans;
+mod rebuilt;
 mod room;
+mod sums;
 mod told;
 
 use std::time::Duration;
@@ -334,12 +339,18 @@ fn a_prune_that_finds_a_pack_gone_says_so_in_the_overlay() {
 
 #[test]
 fn a_damaged_segment_stops_a_prune() {
-    let (world, client) = begin();
-    world.back_up(&client, &files(1, 6, 3000));
-    let name = world.names("index/")[0].clone();
-    world.store.corrupt(&copal_tests::kit::repository::key(&name), |bytes| *bytes.last_mut().unwrap() ^= 1).unwrap();
-    let damaged = world.try_prune(&Options::new([4096, 3072]));
-    assert!(matches!(damaged, Err(JobError::Damaged { object, .. }) if object == name));
+    for is_known in [false, true] {
+        let (world, client) = begin();
+        world.back_up(&client, &files(1, 6, 3000));
+        if is_known {
+            world.prune(DAY);
+        }
+        let name = world.names("index/")[0].clone();
+        let damage = |bytes: &mut Vec<u8>| *bytes.last_mut().unwrap() ^= 1;
+        world.store.corrupt(&copal_tests::kit::repository::key(&name), damage).unwrap();
+        let damaged = world.try_prune(&Options::new([4096, 3072]));
+        assert!(matches!(damaged, Err(JobError::Damaged { object, .. }) if object == name));
+    }
 }
 
 #[test]

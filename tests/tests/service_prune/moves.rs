@@ -8,9 +8,11 @@ use std::time::Duration;
 use copal_engine::client::Role;
 use copal_engine::id::{ChunkId, ObjectHash, SnapshotId};
 use copal_engine::layout::{self, Place};
+use copal_engine::limits::PACK_SESSIONS;
 use copal_engine::manifest::Manifest;
 use copal_engine::pack::{self, Pack, PackKind, PackWriter};
 use copal_engine::receipt::Outcome;
+use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Live, Options, Sparse};
 use copal_store::Op;
 use copal_tests::kit::craft::{claim, id, tree_pack};
@@ -238,4 +240,58 @@ fn sparse_blocks_are_told_with_what_of_them_a_kept_snapshot_needs() {
         found.live.iter().map(|live| (live.block, live.ordinal, live.id)).collect();
     assert!(told.len() > 1);
     assert_eq!(told, needed);
+}
+
+#[test]
+fn a_pack_of_copies_is_closed_once_it_has_its_size() {
+    let (world, client) = begin();
+    mostly_forgotten(&world, &client);
+    world.prune(Duration::ZERO);
+    let mut closed = 0;
+    for name in world.names("moved/") {
+        let table = pack::parse(&world.read(&name)).unwrap();
+        let target = if table.kind == PackKind::Data { 4096 } else { 3072 };
+        let lengths: Vec<u32> = table.blocks.iter().map(|block| block.length).collect();
+        let (last, before) = lengths.split_last().unwrap();
+        let before: u32 = before.iter().sum();
+        assert!(before < target, "{name}: {lengths:?}");
+        closed += u32::from(before + last >= target);
+    }
+    assert!(closed > 0);
+}
+
+#[test]
+fn a_pack_of_copies_names_no_more_sessions_than_a_pack_may() {
+    let (world, client) = begin();
+    let saved: Vec<(SnapshotId, Tree)> = (0..u64::from(PACK_SESSIONS) + 3)
+        .map(|seed| {
+            let tree = files(seed, 1, 300);
+            (world.back_up(&client, &tree), tree)
+        })
+        .collect();
+    world.try_prune(&Options { grace: Duration::ZERO, ..Options::new([1 << 20, 1 << 20]) }).unwrap();
+    let tables = world.names("moved/").into_iter().map(|name| pack::parse(&world.read(&name)).unwrap());
+    let sessions: Vec<usize> =
+        tables.filter(|table| table.kind == PackKind::Data).map(|table| table.sessions.len()).collect();
+    assert_eq!((sessions.len(), sessions.iter().max()), (2, Some(&(PACK_SESSIONS as usize))));
+    saved.into_iter().for_each(|(id, tree)| assert_eq!(world.restore(id), Ok(tree)));
+}
+
+#[test]
+fn beside_a_writer_that_is_always_faster_a_prune_gives_up_and_harms_nothing() {
+    let world = Arc::new(World::new());
+    let client = world.register(1, Role::Full);
+    let (kept, tree) = mostly_forgotten(&world, &client);
+    let (other, writer) = (world.clone(), Arc::new(world.register(2, Role::Full)));
+    let store = copal_store::fault::Fault::new(&world.store, move |call| {
+        if call.op == Op::Create && call.key.starts_with("roots/") {
+            let (world, writer) = (other.clone(), writer.clone());
+            std::thread::spawn(move || world.back_up(&writer, &Tree::new())).join().unwrap();
+        }
+        copal_store::fault::Fate::Proceed
+    });
+    let options = Options { grace: Duration::ZERO, repack_most: 0, ..Options::new([4096, 3072]) };
+    let ended = block_on(prune::prune(&world.host_of(&store), &options));
+    assert!(matches!(ended, Err(JobError::Contended { .. })), "{ended:?}");
+    assert_eq!(world.restore(kept), Ok(tree));
 }

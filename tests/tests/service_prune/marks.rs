@@ -1,0 +1,78 @@
+//! Marks: what a prune says of copies counts, and no mark stays of a copy that is gone.
+
+use copal_engine::client::Role;
+use copal_engine::id::{ChunkId, PackId, PackTag};
+use copal_engine::index::{Bits, Mark};
+use copal_engine::time::Time;
+use copal_jobs::view::View;
+use copal_tests::kit::craft::id;
+use copal_tests::kit::{Client, DAY, World, noise as files};
+use futures::executor::block_on;
+
+use super::begin;
+use super::contradicted;
+use super::moves::mostly_forgotten;
+
+/// Marks of copies that no segment has.
+fn stale(world: &World, client: &Client) -> Vec<(ChunkId, PackTag)> {
+    let view = world.view();
+    let index = view.index(client.domain).unwrap();
+    let is_there = |(id, tag): &(ChunkId, PackTag)| index.copies(id).any(|(place, _)| place.pack.tag() == *tag);
+    let marks = index.overlay().marks().map(|(copy, _)| copy).filter(|(_, tag)| *tag != PackTag::NONE);
+    marks.filter(|copy| !is_there(copy)).collect()
+}
+
+#[test]
+fn what_a_prune_says_of_a_copy_counts_more_than_what_was_said_before() {
+    for others in 40..44 {
+        let begun = contradicted::begin(true);
+        let domain = begun.client.domain;
+        let entry = |view: &View| view.segments_of(domain).flat_map(|(_, segment)| segment.entries()).last().unwrap();
+        // So many other marks that a prune does not write them anew.
+        contradicted::write(&begun, &|_, view, proposal| {
+            let wanted = Mark { time: Time(0), bits: Bits::WANTED };
+            let entry = entry(view);
+            let unknown = (0..others).map(|number| (id(number), PackId([1; 32]).tag()));
+            let marks = unknown.chain([(entry.id, entry.location.pack.tag())]).map(|copy| (copy, wanted));
+            proposal.overlay.insert(domain, marks.collect());
+        });
+        let bits = || {
+            let (view, entry) = (begun.world.view(), entry(&begun.world.view()));
+            view.indexes[&domain].overlay().bits(&entry.id, entry.location.pack.tag())
+        };
+        assert!(bits().contains(Bits::WANTED));
+        begun.world.prune(9 * DAY);
+        assert!(!bits().contains(Bits::WANTED), "the pack is sound and proven");
+    }
+}
+
+#[test]
+fn a_copy_that_is_removed_or_moved_leaves_no_mark_behind() {
+    let (world, client) = begin();
+    mostly_forgotten(&world, &client);
+    for _ in 0..3 {
+        world.prune(DAY);
+        assert_eq!(stale(&world, &client), []);
+        world.wait(2 * DAY);
+    }
+    assert_ne!(world.names("moved/"), [""; 0]);
+}
+
+#[test]
+fn a_copy_that_another_one_displaces_leaves_no_mark_behind() {
+    let (world, client) = begin();
+    let other = world.register(2, Role::Full);
+    let (view, tree, host) = (world.view(), files(1, 4, 3000), world.host());
+    world.back_up(&client, &tree);
+    let mut run = other.begin(&host).unwrap();
+    let packs = block_on(run.take_all(&host, &tree)).unwrap();
+    block_on(other.commit_run(&host, &view, &mut run, packs, false)).unwrap();
+    let flagged = |world: &World| world.view().index(client.domain).unwrap().overlay().marks().count();
+    world.prune(DAY);
+    assert!(flagged(&world) > 0);
+    for _ in 0..3 {
+        world.wait(2 * DAY);
+        world.prune(DAY);
+        assert_eq!(stale(&world, &client), []);
+    }
+}
