@@ -40,7 +40,7 @@ function backUp(kept) {
     label: "measured", tags: [], program: "", user: "", packTarget: 16 << 20,
   });
   backup.manifest(undefined);
-  const isKnown = kept !== null && backup.basis(kept);
+  const isKnown = kept !== null && backup.parent(kept);
   const chunker = new copal.Chunker(client.chunkerKey(), descriptor.facts.parameters);
   const sealer = chunker.sealer(backup.sealerKey(), 3);
   const content = new Uint8Array(SIZE).fill(7);

@@ -43,7 +43,7 @@ fn opening_restoring_and_saving_take_few_round_trips_however_many_requests_there
     }
     std::fs::create_dir(&directory).unwrap();
     let far = Arc::new(Record::new(Far(FsStore::create(&directory).unwrap())));
-    let backend = Backend::reached(&Location::Directory(directory), far.clone());
+    let backend = Backend::of_store(&Location::Directory(directory), far.clone());
     let repository = made(&backend, place.path());
     let client = LocalClient::load_or_register(&repository, "far").unwrap();
     back_up(&repository, &client, &source);
@@ -100,7 +100,7 @@ fn a_store_that_is_away_is_not_taken_for_damage_and_a_pack_that_it_cannot_give_i
         }
     };
     let store = Arc::new(Fault::new(FsStore::create(&directory).unwrap(), script));
-    let backend = Backend::reached(&Location::Directory(directory), store.clone());
+    let backend = Backend::of_store(&Location::Directory(directory), store.clone());
     let repository = made(&backend, place.path());
     let client = LocalClient::load_or_register(&repository, "far").unwrap();
     back_up(&repository, &client, &source);

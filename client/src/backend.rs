@@ -26,7 +26,7 @@ use crate::wait::wait;
 #[derive(Clone)]
 pub struct Backend {
     location: Location,
-    reached: BackendKind,
+    kind: BackendKind,
     /// The store with retries. All users of the backend share its rate limit.
     store: Arc<dyn Store>,
 }
@@ -114,7 +114,7 @@ impl Backend {
     fn in_directory(location: &Location, store: FsStore, backend_options: &BackendOptions) -> Self {
         let directory = Arc::new(store);
         let store = limited(directory.clone(), backend_options.rates, Within::Nobody, ThreadPause);
-        Self { location: location.clone(), reached: BackendKind::Directory(directory), store }
+        Self { location: location.clone(), kind: BackendKind::Directory(directory), store }
     }
 
     /// A backend that is not a local directory: opening and creating it are the same.
@@ -128,7 +128,7 @@ impl Backend {
             Location::Directory(_) | Location::S3 { .. } => return None,
         };
         let store = limited(Arc::new(gateway.clone().patient()), backend_options.rates, Within::Nobody, ThreadPause);
-        Some(Ok(Self { location: location.clone(), reached: BackendKind::Gateway(gateway), store }))
+        Some(Ok(Self { location: location.clone(), kind: BackendKind::Gateway(gateway), store }))
     }
 
     fn in_bucket(
@@ -150,12 +150,12 @@ impl Backend {
         let store = Retry::new(Adapt::new(bare.clone(), calls), Backoff::default(), pause.clone());
         let store = limited(Arc::new(store), backend_options.rates, Within::Store, pause);
         let proof = backend_options.cache.as_ref().map(|cache| cache.join("probed").join(bare.fingerprint()));
-        Ok(Self { location: location.clone(), reached: BackendKind::Bucket(Bucket { bare, proof }), store })
+        Ok(Self { location: location.clone(), kind: BackendKind::Bucket(Bucket { bare, proof }), store })
     }
 
-    /// A backend for a store that is open already.
-    pub fn reached(location: &Location, store: Arc<dyn Store>) -> Self {
-        Self { location: location.clone(), reached: BackendKind::Other, store }
+    /// A backend over a store that is already open.
+    pub fn of_store(location: &Location, store: Arc<dyn Store>) -> Self {
+        Self { location: location.clone(), kind: BackendKind::Other, store }
     }
 
     /// Whether every request is a round trip: then the callers send many requests at once and ask for much with each.
@@ -192,7 +192,7 @@ impl Backend {
     /// opened, the store itself.
     pub fn cached_store(&self, directory: &Path) -> Arc<dyn Store> {
         let store = self.store();
-        if !matches!(self.reached, BackendKind::Bucket(_)) {
+        if !matches!(self.kind, BackendKind::Bucket(_)) {
             return store;
         }
         let Ok(cache) = Cache::open(store.clone(), &directory.join("objects"), COPIED) else {
@@ -205,7 +205,7 @@ impl Backend {
 
     /// Like [`Self::cached_store`], for one run only: the copies are temporary.
     pub fn store_of_a_run(&self) -> Arc<dyn Store> {
-        match self.reached {
+        match self.kind {
             BackendKind::Bucket(_) => with_copies(&self.store),
             _ => self.store(),
         }
@@ -230,7 +230,7 @@ impl Backend {
 
     /// Checks whether the store can hold a repository safely.
     pub fn probe(&self) -> Result<(), StoreError> {
-        match &self.reached {
+        match &self.kind {
             BackendKind::Directory(store) => store.probe().map(|_| ()),
             // The machine that serves the gateway has probed the store.
             BackendKind::Gateway(_) => Ok(()),
@@ -242,7 +242,7 @@ impl Backend {
     /// Probes a bucket's server that this machine meets for the first time. Passes if the credentials may not write:
     /// then nothing can be lost.
     pub fn prove(&self) -> Result<(), StoreError> {
-        let BackendKind::Bucket(bucket) = &self.reached else { return Ok(()) };
+        let BackendKind::Bucket(bucket) = &self.kind else { return Ok(()) };
         if bucket.proof.as_ref().is_some_and(|proof| proof.exists()) {
             return Ok(());
         }
@@ -254,7 +254,7 @@ impl Backend {
 
     /// Whether the store holds anything besides what an interrupted `init` leaves: then somebody else uses it.
     pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
-        match (&self.reached, self.directory()) {
+        match (&self.kind, self.directory()) {
             (BackendKind::Directory(_), Some(directory)) => holds_other_files(directory),
             (BackendKind::Gateway(_), _) => Ok(false),
             _ => holds_other_objects(self.store.as_ref()).map_err(std::io::Error::other),
@@ -263,7 +263,7 @@ impl Backend {
 
     /// Asks the service behind a gateway to check packs; `None` without a gateway.
     pub fn suspect(&self, packs: &[PackId]) -> Option<Result<(), StoreError>> {
-        match &self.reached {
+        match &self.kind {
             BackendKind::Gateway(gateway) => Some(wait(gateway.suspect(packs))),
             _ => None,
         }
@@ -271,7 +271,7 @@ impl Backend {
 
     /// The gateway of an `ssh://` repository on a connection that takes orders; `None` elsewhere.
     pub fn taking_orders(&self) -> Option<GatewayStore> {
-        match &self.reached {
+        match &self.kind {
             BackendKind::Gateway(gateway) => gateway.taking_orders(),
             _ => None,
         }
@@ -279,21 +279,21 @@ impl Backend {
 
     /// Tells a gateway's store where this machine keeps its keys, and which certificates it trusts.
     pub fn introduce(&self, introduction: Introduction) {
-        if let BackendKind::Gateway(gateway) = &self.reached {
+        if let BackendKind::Gateway(gateway) = &self.kind {
             gateway.introduce(introduction);
         }
     }
 
     /// Gives a gateway's store the owner's key, which signs what no client may do, and everything without a client.
     pub fn know_owner(&self, owner: &OwnerSecret) {
-        if let BackendKind::Gateway(gateway) = &self.reached {
+        if let BackendKind::Gateway(gateway) = &self.kind {
             gateway.know_owner(owner);
         }
     }
 
     /// Lets a gateway's store sign as this client with its enrollment key.
     pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
-        if let BackendKind::Gateway(gateway) = &self.reached {
+        if let BackendKind::Gateway(gateway) = &self.kind {
             gateway.join_as(client, enrollment);
         }
     }
@@ -353,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn all_who_use_a_site_share_one_limit() {
+    fn all_who_use_a_backend_share_one_limit() {
         let rates = Rates { upload: Some(1_000_000), download: None };
         let backend_options = BackendOptions { rates, ..BackendOptions::default() };
         let directory = tempfile::tempdir().unwrap();

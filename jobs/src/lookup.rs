@@ -1,4 +1,4 @@
-//! Lookup: searches a domain's index for some ids on a far (remote) store. It reads only the pieces in which the ids
+//! Lookup: searches a domain's index for some ids on a remote store. It reads only the pieces in which the ids
 //! are expected. If the store maps objects, [`View`](crate::view::View) is used instead.
 
 use std::collections::{BTreeMap, BTreeSet};

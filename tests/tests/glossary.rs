@@ -1,4 +1,4 @@
-//! Glossary: every module and name that `docs/glossary.md` says a word lies in is there.
+//! Glossary: every module and name in the column *Where* of `docs/glossary.md` exists.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,8 @@ fn every_place_of_the_glossary_exists() {
     assert!(places.len() > 80 && missing.is_empty(), "{} places, missing: {missing:#?}", places.len());
 }
 
-/// The places in a cell, each with the crate named before it. Objects of the repository follow no crate, or end in a slash
-/// where no module does.
+/// The places in a cell, each with the last crate named before it. Places before any crate are objects of the repository and
+/// are not checked.
 fn places(cell: &str) -> Vec<(String, String)> {
     let (mut krate, mut places) = (String::new(), Vec::new());
     for (at, part) in cell.split('`').enumerate() {
@@ -33,12 +33,13 @@ fn is_crate(word: &str) -> bool {
     !word.is_empty() && top().join(word).join("src").is_dir()
 }
 
-/// Whether a crate has a file or folder of this name, or a file with its last word.
+/// Whether a crate has this module and, after `::`, this name in the module.
 fn exists(krate: &str, place: &str) -> bool {
-    let src = top().join(krate).join("src");
-    let path = src.join(place.trim_end_matches('/'));
-    let word = place.rsplit("::").next().unwrap_or(place);
-    path.is_dir() || path.with_extension("rs").is_file() || files(&src).iter().any(|file| names(file, word))
+    let (module, name) = place.split_once("::").unwrap_or((place, ""));
+    let path = top().join(krate).join("src").join(module.trim_end_matches('/'));
+    let mut found = if path.is_dir() { files(&path) } else { Vec::new() };
+    found.extend(Some(path.with_extension("rs")).filter(|file| file.is_file()));
+    found.iter().any(|file| name.is_empty() || names(file, name))
 }
 
 fn names(file: &Path, word: &str) -> bool {

@@ -144,7 +144,7 @@ fn a_dry_prune_notes_nothing_however_much_time_it_has() {
 }
 
 #[test]
-fn a_prune_without_an_end_looks_at_every_domain_wherever_the_last_one_stopped() {
+fn without_a_time_budget_prune_examines_every_domain_wherever_the_last_run_stopped() {
     for times in 1..8 {
         let world = many_domains();
         forget_all_but_the_last(&world);

@@ -33,7 +33,8 @@ fn build() -> Result<PathBuf, String> {
     Ok(file)
 }
 
-/// Builds the command with the reader inside, without symbols. The profile keeps them: modules for browsers are examined.
+/// Builds the command with the reader inside, and strips its symbols. Not in the profile: `reader` and `release-wasm` inherit
+/// `release`.
 pub(crate) fn release() -> Result<(), String> {
     let reader = build()?;
     let mut build = cargo(&["build", "--release", "--package", "copal-cli", "--bin", "copal"]);

@@ -42,7 +42,7 @@ fn measure(temporary: &Path, source: &Path, delay: Duration) -> Result<(), Failu
     let directory = temporary.join("repository");
     std::fs::create_dir_all(&directory)?;
     let store = Arc::new(Record::new(Delay { inner: FsStore::create(&directory)?, delay }));
-    let backend = Backend::reached(&Location::Directory(directory), store.clone());
+    let backend = Backend::of_store(&Location::Directory(directory), store.clone());
     let input = SlotInput::passphrase("measured")?;
     let started = Instant::now();
     init(&Init {

@@ -43,7 +43,7 @@ pub struct Backup {
     /// Show what would be saved; save nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Make no snapshot if nothing has changed since the last one, nor any directory above.
+    /// Make no snapshot if neither the source nor a directory above it has changed since the last one.
     #[arg(long)]
     pub skip_if_unchanged: bool,
     /// Upload at most this share of the previous snapshot again, to heal damage and to let prune free space.

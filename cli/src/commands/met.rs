@@ -65,7 +65,7 @@ impl Context<'_> {
         Ok(())
     }
 
-    /// This machine's state directory of the repository at a backend; none if no descriptor there can be read.
+    /// This machine's state directory for the repository that `backend` holds; none if no descriptor there can be read.
     pub(super) fn state_there(&self, backend: &Backend) -> Result<Option<PathBuf>, Failure> {
         let descriptors = list_descriptors(backend.store().as_ref())?;
         let newest = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok());

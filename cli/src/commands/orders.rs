@@ -25,7 +25,7 @@ impl Context<'_> {
         Ok(Some(backend))
     }
 
-    /// Lets the other machine of a backend run a job; returns its report.
+    /// Lets the other machine of an `ssh://` repository run a job; returns its report.
     pub(super) fn order<T: DeserializeOwned>(&self, backend: &Backend, order: &JobOrder) -> Result<T, Failure> {
         let there = backend.taking_orders().ok_or(Failure::NoJobThere("run this job"))?;
         wait(there.order(order)).map_err(|error| match error {

@@ -129,11 +129,12 @@ fn jobs_are_for_who_serves() {
     machine.at(&server.url, &["forget", "latest"]).ok();
     let before = machine.names("packs/");
     let roots = machine.names("roots/");
-    let jobs: [(&[&str], _); 4] = [
+    let jobs: [(&[&str], _); 5] = [
         (&["prune", "--grace", "0s"], "cannot prune"),
         (&["ingest"], "cannot ingest"),
         (&["compact"], "cannot compact"),
         (&["rebuild-index"], "cannot rebuild"),
+        (&["serve"], "is served by a gateway already"),
     ];
     for (job, why) in jobs {
         let refused = machine.at(&server.url, job);

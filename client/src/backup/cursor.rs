@@ -5,7 +5,7 @@ use copal_engine::path::TreePath;
 use copal_engine::time::Time;
 use copal_engine::tree::Entry;
 
-use super::parent::Parent;
+use super::parent::{Compared, Parent};
 use crate::reader::{EntryStream, TreeError};
 
 /// A cursor over the trees that a backup compares with: the checkpoint and the parent snapshot.
@@ -29,7 +29,7 @@ struct TreeCursor<'a> {
 
 impl<'a> ParentCursor<'a> {
     pub(super) fn new(parent: &'a Parent) -> Self {
-        let cursor = |tree: super::parent::Compared| TreeCursor {
+        let cursor = |tree: Compared| TreeCursor {
             stream: EntryStream::new(&*parent.pages, tree.root),
             next: None,
             begun: tree.begun,
@@ -49,7 +49,7 @@ impl<'a> ParentCursor<'a> {
 }
 
 impl TreeCursor<'_> {
-    /// Skips pages that cannot be read: their entries are then read from the source again.
+    /// The tree's entry at a path; paths must ascend. Skips unreadable pages: their entries are read from the source again.
     fn at(&mut self, path: &TreePath) -> Result<Option<Entry>, TreeError> {
         loop {
             if self.next.is_none() {

@@ -125,7 +125,7 @@ mod tests {
     }
 
     #[test]
-    fn a_group_of_the_basis_stays_unless_a_new_file_took_its_number() {
+    fn a_group_of_the_parent_snapshot_stays_unless_a_new_file_took_its_number() {
         let mut recorder = Recorder::default();
         assert_eq!(recorder.group_of(FileId { device: 1, inode: 7, birth: None }, 9), 9);
         assert_ne!(recorder.group_of(FileId { device: 2, inode: 9, birth: None }, 9), 9);

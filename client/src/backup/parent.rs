@@ -1,4 +1,4 @@
-//! Parent: the parent snapshot that a backup compares with.
+//! Parent: finds the parent snapshot, and a newer checkpoint, for a backup to compare with.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -24,7 +24,7 @@ use crate::reader::{BlockReader, PageReader, Pages, ReadError, index_of};
 use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::wait::wait;
 
-/// The parent snapshot, and the domain's index as the newest root has it.
+/// What a backup compares with: the parent snapshot, a newer checkpoint, and the domain's index as the newest root has it.
 pub struct Parent {
     /// The parent snapshot, if there is one.
     pub snapshot: Option<Compared>,

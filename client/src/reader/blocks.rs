@@ -51,7 +51,7 @@ pub struct BlockReader {
     domain: DomainId,
     tables: RwLock<HashMap<PackId, Arc<TableCell>>>,
     ciphers: Mutex<HashMap<Vec<u8>, SessionCipher>>,
-    /// Parts of packs that were read in one request, the newest last. Used for remote ("far") stores only.
+    /// Parts of packs that were read in one request, the newest last. Used for remote stores only.
     stretches: Mutex<VecDeque<Stretch>>,
 }
 

@@ -22,7 +22,7 @@ use crate::wait::wait;
 
 /// Options of a new repository.
 pub struct Init<'a> {
-    /// The backend to make it at.
+    /// Where to create the repository.
     pub backend: &'a Backend,
     /// Secrets that open the repository, besides the recovery code.
     pub inputs: &'a [SlotInput],

@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_touched_while_the_basis_was_made_is_read_again() {
+    fn a_file_touched_while_the_parent_snapshot_was_made_is_read_again() {
         let detection = ChangeDetection { parent_begun: Some(Time::from_unix(200, 0)), ..ChangeDetection::default() };
         let [settled, racy] = [file(190), file(199)];
         assert!(is_unchanged(&settled, &look(&settled), detection));

@@ -1,7 +1,7 @@
 //! Pieces: streams packs, index and state objects piece by piece.
 //!
 //! These objects are not mapped. In a mapping, an unreadable sector would end the process, not just the answer. And a
-//! far (remote) store, which maps nothing, would fetch a whole pack for any part.
+//! remote store, which maps nothing, would fetch a whole pack for any part.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -65,6 +65,6 @@ pub(super) fn beyond(error: StoreError) -> Problem {
     }
 }
 
-/// Bytes per piece: of a near store, and of a far one, where each piece takes a round trip.
+/// Bytes per piece: of a local store, and of a remote one, where each piece takes a round trip.
 const NEAR: u64 = 256 << 10;
 const FAR: u64 = 1 << 20;

@@ -65,7 +65,7 @@ pub struct Service<'a> {
     pub entropy: Arc<dyn Entropy>,
     /// Returns the seconds since 1970.
     pub clock: fn() -> u64,
-    /// The owner that the repository must have. Without one, who creates it.
+    /// The owner that must have signed the repository. None before there is one: any owner may create it.
     pub owner: Option<OwnerFingerprint>,
     /// Signs addresses of the bucket, which clients then use directly.
     pub presigner: Option<Arc<dyn Presigner>>,
@@ -82,11 +82,11 @@ pub struct Service<'a> {
 /// How a repository is served.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Where clients come from.
+    /// How clients reach the gateway.
     pub door: Door,
-    /// Whether anybody may read key slots. If so, anybody can try to guess passphrases.
+    /// Whether anybody may read key slots, and so try to guess passphrases. Always so for [`Door::Pipe`].
     pub open_slots: bool,
-    /// Whether anybody may create the repository while there is none.
+    /// Whether anybody may create the repository while there is none. Always so for [`Door::Pipe`].
     pub accept_init: bool,
     /// How much clients may store.
     pub quota: Quota,
@@ -96,7 +96,7 @@ pub struct Options {
     pub ingest_every: Duration,
 }
 
-/// Where clients come from.
+/// How clients reach the gateway: through a pipe or a socket.
 #[derive(Clone, Debug)]
 pub enum Door {
     /// One client, which has started this process with ssh, on standard input and output.
@@ -152,24 +152,19 @@ pub fn serve(service: Service<'_>) -> Result<(), ServeError> {
     };
     let page = page.map(|directory| read_page(directory, presigner.as_deref())).transpose()?;
     let watch = Watch::new(notes);
-    let (metrics_of_jobs, watched) = (metrics.clone(), watch.clone());
     let work = Work {
         store: store.clone(),
         entropy: entropy.clone(),
         owner,
-        metrics: metrics_of_jobs,
-        watch: watched,
+        metrics: metrics.clone(),
+        watch: watch.clone(),
         note: note.clone(),
     };
     let jobs = Jobs::start(work, &options);
     let (announce, suspect) = (jobs.announcer(), jobs.suspecter());
-    let (is_pipe, runner) = match &options.door {
-        Door::Pipe { jobs: ordered } => (true, ordered.then(|| jobs.runner())),
-        Door::Socket(_) => (false, None),
-    };
-    let (origin, is_tls) = match &options.door {
-        Door::Pipe { .. } => (Some(PIPE_ORIGIN.to_owned()), false),
-        Door::Socket(socket) => (socket.public_url.clone(), socket.tls.is_some()),
+    let (is_pipe, runner, origin, is_tls) = match &options.door {
+        Door::Pipe { jobs: may_order } => (true, may_order.then(|| jobs.runner()), Some(PIPE_ORIGIN.to_owned()), false),
+        Door::Socket(socket) => (false, None, socket.public_url.clone(), socket.tls.is_some()),
     };
     let settings = Settings {
         // Calls that wait for a disk must not block tasks that wait for the network.
@@ -190,7 +185,7 @@ pub fn serve(service: Service<'_>) -> Result<(), ServeError> {
         jobs: Some(Arc::new(move || watch.health())),
         runner,
     };
-    // Each client has its own process and pipe, so nobody else can replay a request.
+    // A pipe has one client and a process of its own, so nobody else can replay a request.
     let memory = if is_pipe { Memory::default() } else { Memory::since(clock()) };
     let router = Gateway::new(settings, Some(memory)).router();
     let served = match options.door {

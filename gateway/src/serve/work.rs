@@ -32,7 +32,7 @@ pub(super) struct Work {
 pub(super) enum Indexes {
     /// Piece by piece, or one part after the other.
     Pieces,
-    /// A whole domain at a time. For a far (remote) store the index is copied to temporary files.
+    /// A whole domain at a time. For a remote store the index is copied to temporary files.
     Whole,
 }
 

@@ -1,4 +1,4 @@
-//! Known: searches the index of the base root, in pieces on a far (remote) store, otherwise mapped.
+//! Known: searches the index of the base root, in pieces on a remote store, otherwise mapped.
 
 use std::collections::BTreeSet;
 
@@ -56,7 +56,7 @@ impl Pass<'_> {
         Ok(is_there)
     }
 
-    /// Whether the index may hold one of these packs, which come with their first ids and ascend. On a far store it is
+    /// Whether the index may hold one of these packs, which come with their first ids and ascend. On a remote store it is
     /// enough that any pack holds the id.
     pub(super) async fn may_hold(&mut self, domain: DomainId, packs: &[(ChunkId, PackId)]) -> Result<bool, JobError> {
         self.open([domain].into()).await?;

@@ -182,7 +182,7 @@ struct Pass<'a> {
     writers: BTreeMap<DomainId, SegmentWriter>,
     /// Ids and heights that this pass adds, by domain.
     added: BTreeMap<DomainId, Added>,
-    /// Indexes that are read in pieces because the store is far (remote).
+    /// Indexes that are read in pieces because the store is remote.
     far: BTreeMap<DomainId, FarIndex>,
     /// Domains whose segments were read whole and have the hashes they are named by.
     verified: BTreeSet<DomainId>,

@@ -158,13 +158,12 @@ impl Listed {
             }
         }
         // Numbers this high come from a rebuild that stepped over a false number. Its deletion record names its root.
-        let is_remote = listed.numbers.last().is_some_and(|lowest| *lowest > ROOT_LEAP);
-        let told = if is_remote { told_by_deletions(store).await? } else { 0 };
+        let is_high = listed.numbers.last().is_some_and(|lowest| *lowest > ROOT_LEAP);
+        let told = if is_high { told_by_deletions(store).await? } else { 0 };
         let highest = reached(told, ROOT_LEAP, listed.numbers.iter().copied());
-        let (far, believed) = listed.numbers.iter().partition(|number| **number > highest);
+        let (too_high, believed): (Vec<u64>, Vec<u64>) = listed.numbers.iter().partition(|number| **number > highest);
         listed.numbers = believed;
-        let far: Vec<u64> = far;
-        listed.passed.extend(far.into_iter().map(|number| {
+        listed.passed.extend(too_high.into_iter().map(|number| {
             format!("{} stands {} numbers above every other root", layout::root(number), number - highest)
         }));
         Ok(listed)

@@ -58,12 +58,12 @@ pub(super) enum Compared {
 }
 
 /// A walk through a kept tree, in step with the host's files, in constant memory.
-pub(super) struct Lane {
+pub(super) struct TreeCursor {
     walk: TreeWalk,
     begun: Time,
 }
 
-impl Lane {
+impl TreeCursor {
     pub(super) fn new(tree: &KeptTree<Vec<u8>>) -> Self {
         Self { walk: TreeWalk::new(tree.snapshot.root), begun: tree.snapshot.begun }
     }
@@ -161,11 +161,11 @@ impl Backup {
     fn old(&mut self, path: &TreePath) -> Option<(Box<Entry>, Time)> {
         let (keys, trees) = (&self.keys, &mut self.kept_before);
         let mut found = None;
-        for lane in &mut self.lanes {
+        for cursor in &mut self.cursors {
             // Trees share pages: a checkpoint's page may be in the kept tree of the snapshot before it.
-            let entry = lane.at(path, |id| trees.iter_mut().find_map(|tree| tree.page(keys, id)));
+            let entry = cursor.at(path, |id| trees.iter_mut().find_map(|tree| tree.page(keys, id)));
             let entry = entry.filter(|entry| !is_unfinished(entry));
-            found = found.or(entry.map(|entry| (entry, lane.begun)));
+            found = found.or(entry.map(|entry| (entry, cursor.begun)));
         }
         found
     }

@@ -101,7 +101,7 @@ pub struct Backup {
     info: SnapshotInfo,
     now: Time,
     chain: Chain,
-    lanes: Vec<compare::Lane>,
+    cursors: Vec<compare::TreeCursor>,
     kept_before: Vec<KeptTree<Vec<u8>>>,
     kept: KeptWriter,
     rewrite_budget: RewriteBudget,
@@ -186,7 +186,7 @@ impl Backup {
             info: start.info.clone(),
             now: start.now,
             chain: Chain { number, hash, decided: number, is_found: false },
-            lanes: Vec::new(),
+            cursors: Vec::new(),
             kept_before: Vec::new(),
             rewrite_budget: RewriteBudget(0),
             compared: VecDeque::new(),
@@ -211,7 +211,7 @@ impl Backup {
         let tree = KeptTree::open(&self.client.tree_key(), self.client.repository(), kept);
         let Some(tree) = tree.filter(|_| self.last_compared.is_none()) else { return false };
         self.rewrite_budget = self.rewrite_budget.max(RewriteBudget(tree.snapshot.bytes / REWRITE_PART));
-        self.lanes.push(compare::Lane::new(&tree));
+        self.cursors.push(compare::TreeCursor::new(&tree));
         self.kept_before.push(tree);
         true
     }

@@ -67,7 +67,7 @@ export interface Core {
   status(): Promise<Status>;
   settings(): Promise<Settings>;
   changeSettings(change: Partial<Settings>): Promise<Settings>;
-  /** Deletes what this browser keeps of the repository (parent, index, remembered folders), not the device's keys. */
+  /** Deletes what this browser keeps of the repository (kept trees, index, remembered folders), not the device's keys. */
   forgetCaches(): Promise<void>;
   /** Deletes the device's keys too: this browser is no client any more (the owner still lists it until it is revoked). */
   forgetDevice(): Promise<void>;
@@ -185,7 +185,7 @@ export interface BackupOptions {
 }
 
 export type BackupPhase =
-  | "preparing" // index and parent
+  | "preparing" // reads the index and the kept trees
   | "scanning" // totals not yet known
   | "uploading"
   | "finishing" // last packs and the manifest

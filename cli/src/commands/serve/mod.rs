@@ -28,11 +28,13 @@ use unmade::Unmade;
 pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failure> {
     let location = context.location()?;
     if matches!(location, Location::Https(_) | Location::Ssh(_)) {
-        return Err(cannot(format!("{location} is served by a gateway already")));
+        return Err(refused(format!("{location} is served by a gateway already")));
     }
     if options.tls_cert.is_none() && !options.stdio && !options.listen.ip().is_loopback() {
         context.report.warn("this address has no TLS: let only a proxy with TLS reach it from outside");
     }
+    let places = context.places()?;
+    let state = places.state();
     let backend_options = context.renewing_locks().backend_options();
     let found = match Backend::open(&location, &backend_options) {
         Ok(backend) => Some(backend.store()),
@@ -43,8 +45,6 @@ pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failur
         Some(store) => wait(read_facts(store, None))?,
         None => None,
     };
-    let places = context.places()?;
-    let state = places.state();
     let owner = match &facts {
         Some(facts) => Some(expected_owner(state, options, facts)?),
         None if options.accept_init || options.stdio => options.owner_fingerprint,
@@ -132,12 +132,12 @@ fn expected_owner(state: &Path, options: &Serve, facts: &Facts) -> Result<OwnerF
     };
     if expected != facts.owner {
         let found = facts.owner;
-        return Err(cannot(format!("the repository is signed by owner {found}, and {expected} was expected")));
+        return Err(refused(format!("the repository is signed by owner {found}, and {expected} was expected")));
     }
     Ok(expected)
 }
 
-fn cannot(why: String) -> Failure {
+fn refused(why: String) -> Failure {
     Failure::Other(why.into())
 }
 

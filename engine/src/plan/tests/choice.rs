@@ -94,7 +94,7 @@ fn a_doubtful_copy_that_nothing_displaces_is_wanted_although_another_counts() {
     assert_eq!(copies(&[older, whole(2).trusted(Trust::Claimed).accepted(5)]).wanted(&[100]), [(1, 1)]);
 }
 
-/// Chunk 1 and dead ones share a block of 400 bytes.
+/// A block of 400 bytes with these live chunks, and enough dead ones to make four.
 fn block(live: &[u8]) -> Made {
     let dead = [50, 51, 52, 53];
     Made::data(1, &[(400, &[live, &dead[live.len()..]].concat())])
@@ -134,7 +134,7 @@ fn blocks_with_the_smallest_live_share_are_rewritten_first_and_those_of_one_shar
         [(400, &[1, 2, 3, 50]), (400, &[4, 5, 51, 52]), (400, &[6, 7, 53, 54]), (299, &[8])];
     let domain = Domain::of(&[Made::data(1, &blocks), Made::tree(9, &[(100, 1, &[1, 2, 3, 4, 5, 6, 7, 8])])]);
     let plan = domain.plan(&[100]);
-    // 1000 bytes are live and 500 trapped: one block of half would leave 300, and both leave 100.
+    // 1000 bytes are live, 500 dead ones are trapped. Rewriting one half-dead block leaves 300, rewriting both leaves 100.
     let blocks = |trapped_most, most| -> Vec<u32> {
         sparse_blocks(&domain.inventory, &plan, trapped_most, most).into_keys().collect()
     };

@@ -86,7 +86,8 @@ fn a_displaced_copy_waits_for_the_floor_as_well() {
     assert_eq!(flagged(70).removed_by(&[100], &patient), [(1, 1)]);
 }
 
-/// What is removed of a chunk's copies in packs 1 and 2, and in 3, which stays, although a page that stays refers to it.
+/// The packs from which a plan removes chunk 1. Its copies in `due` (packs 1 and 2) have waited; that in `staying` (pack 3)
+/// and page 100, which refers to the chunk, have not.
 fn removed_beside(staying: Made, due: [Made; 2]) -> Vec<u8> {
     let [first, second] = due;
     let domain = Domain::of(&[first, second, staying, Made::tree(4, &[(100, 1, &[1])])]);

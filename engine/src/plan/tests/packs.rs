@@ -3,7 +3,7 @@
 use super::kit::{Domain, Made, days, rules};
 use super::*;
 
-/// Packs of chunks below a kept page, which refers to the chunks below 50.
+/// These packs, and a kept page that refers to the chunks with numbers under 50.
 fn domain(packs: &[Made]) -> Domain {
     let mut all = packs.to_vec();
     all.push(Made::tree(99, &[(100, 1, &(0..50).collect::<Vec<u8>>())]));
