@@ -24,7 +24,7 @@ use crate::reader::{BlockReader, PageReader, Pages, ReadError, index_of};
 use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::wait::wait;
 
-/// What a backup compares with: the parent snapshot, a newer checkpoint, and the domain's index as the newest root has it.
+/// The snapshot and the checkpoint that a backup compares files with, and the domain's index as of the newest root.
 pub struct Parent {
     /// The parent snapshot, if there is one.
     pub snapshot: Option<Compared>,

@@ -152,7 +152,7 @@ pub enum Event<'e> {
     Note(Note),
 }
 
-/// What a restore does otherwise than one may expect.
+/// Something that a restore leaves out or leaves alone, for the caller to tell the user.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     /// Nothing is deleted: the snapshot does not tell everything that its backup left out.

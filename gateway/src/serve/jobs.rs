@@ -8,7 +8,6 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::router::{Arrival, JobRunner};
 use copal_engine::id::{ClientId, PackId};
 use copal_engine::receipt::IngestBy;
 use copal_jobs::budget::Budget;
@@ -25,6 +24,7 @@ use super::ordered::{Ordered, prune_options, pruned};
 use super::singly::Care;
 use super::work::{Indexes, Work};
 use super::{Door, Options, Schedule};
+use crate::router::{Arrival, JobRunner};
 
 /// The threads that run jobs.
 pub(super) struct Jobs {

@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::protocol::{CONNECTION_WINDOW, STREAM_WINDOW};
 use axum::Router;
 use axum::extract::{MatchedPath, Request, State};
 use axum::middleware::{self, Next};
@@ -23,6 +22,7 @@ use super::metrics::Metrics;
 use super::page::Page;
 use super::tls::Tls;
 use super::{JobNote, ServeError, Socket};
+use crate::protocol::{CONNECTION_WINDOW, STREAM_WINDOW};
 
 /// The addresses that are served.
 #[derive(Clone, Debug, PartialEq, Eq)]

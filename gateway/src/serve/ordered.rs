@@ -4,8 +4,6 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use crate::orders::{Ingested, JobOrder, Rejection};
-use crate::router::{JobRunner, Problem};
 use async_trait::async_trait;
 use axum::http::StatusCode;
 use copal_engine::layout;
@@ -23,6 +21,8 @@ use serde_json::{Value, json};
 
 use super::watch::Stopped;
 use super::work::{Indexes, Work};
+use crate::orders::{Ingested, JobOrder, Rejection};
+use crate::router::{JobRunner, Problem};
 
 /// Runs ordered jobs.
 pub(super) struct Ordered {

@@ -3,13 +3,13 @@
 use std::io;
 use std::time::Duration;
 
-use crate::protocol::{CONNECTION_WINDOW, STREAM_WINDOW};
 use axum::Router;
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::service::TowerToHyperService;
 
 use super::ServeError;
+use crate::protocol::{CONNECTION_WINDOW, STREAM_WINDOW};
 
 /// Serves until standard input ends.
 pub(super) fn serve(router: Router) -> Result<(), ServeError> {

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::router::read_facts;
 use copal_engine::id::OwnerFingerprint;
 use copal_engine::repository::Descriptor;
 use copal_jobs::error::JobError;
@@ -16,6 +15,7 @@ use futures::executor::block_on as wait;
 use super::metrics::Metrics;
 use super::note::JobNote;
 use super::watch::{Stopped, Watch};
+use crate::router::read_facts;
 
 /// The store that jobs work on, and what watches, counts and reports them.
 #[derive(Clone)]

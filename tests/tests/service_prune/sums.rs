@@ -145,7 +145,7 @@ fn pending_bytes_leave_from_the_end_of_the_grace_period_that_began_first() {
         world.wait(DAY / 4);
     }
     assert!(told(first, DAY));
-    // What a rebuild has flagged stays for a week.
+    // Prune waits a week before it removes copies that a rebuild has flagged.
     world.destroy_all("roots/");
     let rebuilt = now();
     world.rebuild();

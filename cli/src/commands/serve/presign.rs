@@ -5,15 +5,14 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use async_trait::async_trait;
-use copal_gateway::router::{Presigned, Presigner};
-use copal_store::retry::{self, Backoff};
-use copal_store::s3::{BadConfig, S3Config, S3Store};
-use copal_store::{Key, StoreError};
-
 use copal_client::backend::BackendOptions;
 use copal_client::location::Location;
 use copal_client::places::note_proof;
 use copal_client::wait::wait;
+use copal_gateway::router::{Presigned, Presigner};
+use copal_store::retry::{self, Backoff};
+use copal_store::s3::{BadConfig, S3Config, S3Store};
+use copal_store::{Key, StoreError};
 
 /// A bucket that clients use directly, through presigned addresses.
 pub(super) struct Bucket {

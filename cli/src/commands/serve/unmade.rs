@@ -6,12 +6,11 @@ use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
-
 use copal_client::backend::{Backend, BackendError, BackendOptions};
 use copal_client::clock;
 use copal_client::location::Location;
 use copal_client::wait::wait;
+use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
 /// A store that its first object creates.
 pub(super) struct Unmade {

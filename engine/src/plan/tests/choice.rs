@@ -100,7 +100,8 @@ fn block(live: &[u8]) -> Made {
     Made::data(1, &[(400, &[live, &dead[live.len()..]].concat())])
 }
 
-/// What is wanted where page 100 refers to chunks 1 to 4, and at most this percentage of live bytes may be trapped.
+/// The copies that the plan asks clients to upload again. Page 100 refers to chunks 1 to 4; `trapped_most` says how
+/// many dead bytes may stay trapped in live blocks, in percent of the live bytes.
 fn trapped(packs: &[Made], trapped_most: u32) -> Vec<Copy> {
     let mut all = packs.to_vec();
     all.push(Made::tree(9, &[(100, 1, &[1, 2, 3, 4])]));

@@ -15,7 +15,7 @@ fn pack(number: u8, live: usize, dead: usize) -> Made {
     Made::data(number, &[(live, &[number]), (dead, &[50 + number])])
 }
 
-/// What a plan does once dead blocks have waited.
+/// The plan for these packs, whose dead chunks have waited out the grace period. Page 100 is kept.
 fn planned(packs: &[Made], rules: &Rules) -> Plan {
     let dead: Vec<(u8, u8)> = packs.iter().map(|pack| (50 + pack.item.id.0[0], pack.item.id.0[0])).collect();
     domain(packs).flagged(1, &dead).plan_by(&[100], rules)
