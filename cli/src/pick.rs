@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use copal_client::history::{History, Snapshot};
-use copal_engine::id::ClientId;
 use copal_engine::retention::Series;
+use copal_format::id::ClientId;
 
 use crate::args::look::Narrow;
 use crate::args::spec::Which;

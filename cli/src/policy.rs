@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::time::Duration;
 
-use copal_engine::id::{DomainId, TagId};
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::retention::{BadPolicy, BadSpan, Count, Floor, Hold, Policy, SignedPolicy, Span};
+use copal_format::id::{DomainId, TagId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::policy::{BadPolicy, BadSpan, Count, Floor, Hold, Policy, SignedPolicy, Span};
 use serde::Deserialize;
 
 use crate::args::values;
@@ -297,8 +297,8 @@ const CHECK_PARTS: u32 = 30;
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::keys::domain::DomainKey;
-    use copal_engine::keys::secret::Secret;
+    use copal_format::keys::domain::DomainKey;
+    use copal_format::keys::secret::Secret;
 
     use super::*;
 

@@ -5,10 +5,11 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use copal_client::history::Snapshot;
-use copal_engine::id::{ClientId, DomainId, SnapshotId};
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::retention::{Candidate, Count, Policy, Span, Verdict, choose_time, decide};
-use copal_engine::time::Time;
+use copal_engine::retention::{Candidate, Verdict, choose_time, decide};
+use copal_format::id::{ClientId, DomainId, SnapshotId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::policy::{Count, Policy, Span};
+use copal_format::time::Time;
 use jiff::tz::TimeZone;
 
 use crate::args::forget::Keep;

@@ -10,7 +10,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
-use copal_engine::keys::slot::SlotKind;
+use copal_format::keys::slot::SlotKind;
 use zeroize::Zeroizing;
 
 /// A secret that may open a repository; wiped when dropped.

@@ -14,7 +14,7 @@ use copal_client::backup::{Options, Outcome, Source, backup};
 use copal_client::location::Location;
 use copal_client::repository::{LocalClient, Repository};
 use copal_client::scan::{Root, Scan, ScanOptions};
-use copal_engine::keys::slot::SlotInput;
+use copal_format::keys::slot::SlotInput;
 
 #[test]
 fn a_link_that_is_named_is_saved_as_such_and_that_is_told() {

@@ -219,7 +219,7 @@ fn plant_slot(machine: &Machine, plant: Plant) {
         // Behind the slot's id: the next key of the header, and 16 bytes.
         Plant::Repository => stored[at + 18..at + 34].fill(1),
     }
-    stored.extend(copal_engine::id::ObjectHash::of(&stored).0);
+    stored.extend(copal_format::id::ObjectHash::of(&stored).0);
     machine.replace(&format!("keys/{}/a", "0".repeat(32)), &stored);
 }
 

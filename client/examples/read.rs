@@ -9,8 +9,8 @@ use copal_client::history::{History, pages};
 use copal_client::location::Location;
 use copal_client::repository::Repository;
 use copal_client::wait::wait;
-use copal_engine::keys::slot::SlotInput;
-use copal_engine::path::TreePath;
+use copal_format::keys::slot::SlotInput;
+use copal_format::path::TreePath;
 use copal_jobs::view;
 
 type Error = Box<dyn std::error::Error>;

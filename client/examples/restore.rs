@@ -10,7 +10,7 @@ use copal_client::progress::Progress;
 use copal_client::repository::Repository;
 use copal_client::restore::{Event, Outcome, Request, restore};
 use copal_client::wait::wait;
-use copal_engine::keys::slot::SlotInput;
+use copal_format::keys::slot::SlotInput;
 use copal_jobs::view;
 
 type Error = Box<dyn std::error::Error>;

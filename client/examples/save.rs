@@ -10,9 +10,9 @@ use copal_client::backup::{Options, Outcome, Source, backup};
 use copal_client::location::Location;
 use copal_client::repository::{Init, LocalClient, Repository, init};
 use copal_client::scan::{Root, Scan, ScanOptions};
-use copal_engine::keys::slot::{Argon2Params, SlotInput};
-use copal_engine::receipt::IngestBy;
-use copal_engine::repository::Parameters;
+use copal_format::keys::slot::{Argon2Params, SlotInput};
+use copal_format::receipt::IngestBy;
+use copal_format::repository::Parameters;
 
 type Error = Box<dyn std::error::Error>;
 

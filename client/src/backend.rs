@@ -3,9 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copal_engine::id::{ClientId, PackId};
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::limits::ADDRESS_BYTES;
+use copal_format::id::{ClientId, PackId};
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::limits::ADDRESS_BYTES;
 use copal_jobs::objects::COPIED;
 use copal_jobs::scratch::with_copies;
 use copal_store::adapt::{Adapt, AtOnce};

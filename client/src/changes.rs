@@ -1,12 +1,12 @@
 //! Changes: writes signed changes about snapshots to the repository's chain, and folds them into its state.
 
-use copal_engine::change::{Change, Operation};
-use copal_engine::client::Role;
-use copal_engine::id::{ObjectHash, SnapshotId, TagId};
-use copal_engine::layout;
-use copal_engine::limits::CHANGE_OPERATIONS;
-use copal_engine::receipt::IngestBy;
-use copal_engine::time::Time;
+use copal_format::change::{Change, Operation};
+use copal_format::client::Role;
+use copal_format::id::{ObjectHash, SnapshotId, TagId};
+use copal_format::layout;
+use copal_format::limits::CHANGE_OPERATIONS;
+use copal_format::receipt::IngestBy;
+use copal_format::time::Time;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts, View};
@@ -234,8 +234,8 @@ const PART_BYTES: usize = 3 << 20;
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::id::{ClientId, RepositoryId};
-    use copal_engine::keys::client::ClientKeys;
+    use copal_format::id::{ClientId, RepositoryId};
+    use copal_format::keys::client::ClientKeys;
 
     use super::*;
     use crate::entropy::secret;

@@ -2,7 +2,7 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use copal_engine::time::Time;
+use copal_format::time::Time;
 
 /// The current time.
 pub fn now() -> Time {

@@ -4,11 +4,11 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
-use copal_engine::keys::client::ClientKeys;
-use copal_engine::keys::domain::DomainKey;
-use copal_engine::keys::secret::Secret;
-use copal_engine::wire::cursor::Cursor;
+use copal_format::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
+use copal_format::keys::client::ClientKeys;
+use copal_format::keys::domain::DomainKey;
+use copal_format::keys::secret::Secret;
+use copal_format::wire::cursor::Cursor;
 use zeroize::Zeroizing;
 
 use crate::places::{PlaceError, create_private_dir, write_private};

@@ -1,6 +1,6 @@
 //! Entropy: random bytes from the operating system.
 
-use copal_engine::keys::secret::Secret;
+use copal_format::keys::secret::Secret;
 use copal_jobs::host::Entropy;
 
 /// The operating system's random number generator.

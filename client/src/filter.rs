@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use copal_engine::exclusions::Pattern;
-use copal_engine::path::TreePath;
+use copal_format::exclusions::Pattern;
+use copal_format::path::TreePath;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::classes::without_slashes;

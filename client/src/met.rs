@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-use copal_engine::id::{ObjectHash, RepositoryId};
+use copal_format::id::{ObjectHash, RepositoryId};
 
 use crate::location::Location;
 use crate::places::note_proof;

@@ -6,7 +6,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use copal_engine::id::RepositoryId;
+use copal_format::id::RepositoryId;
 
 /// Why a local directory or file cannot be used.
 #[derive(Debug, thiserror::Error)]

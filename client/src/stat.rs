@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
-use copal_engine::time::Time;
+use copal_format::time::Time;
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 
 /// An entry's metadata, as far as one `statx` returns it.

@@ -3,14 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use crate::client::{ClientRecord, Role};
-use crate::id::{ChunkId, PackId};
-use crate::limits::RECEIPT_NAMES;
-use crate::manifest::VerifiedManifest;
-use crate::pack::{PackKind, PackTable};
-use crate::receipt::Reason;
-use crate::state::{SnapshotRecord, SnapshotState};
-use crate::time::Time;
+use copal_format::client::{ClientRecord, Role};
+use copal_format::id::{ChunkId, PackId};
+use copal_format::limits::RECEIPT_NAMES;
+use copal_format::manifest::VerifiedManifest;
+use copal_format::pack::{PackKind, PackTable};
+use copal_format::receipt::Reason;
+use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 
 /// The record of the snapshot that a manifest commits, if any. `accepted` and `now` are the store's times.
 pub fn snapshot_of(

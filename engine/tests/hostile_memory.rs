@@ -1,9 +1,9 @@
 //! Memory: what a page asks for before its bytes are believed, whoever wrote it, counted by the allocator.
 
 use crate::counting::measured;
-use copal_engine::id::ChunkId;
-use copal_engine::limits::{PAGE_BYTES, PAGE_ITEMS};
-use copal_engine::tree::{self, PageError};
+use copal_format::id::ChunkId;
+use copal_format::limits::{PAGE_BYTES, PAGE_ITEMS};
+use copal_format::tree::{self, PageError};
 
 #[test]
 fn no_page_of_whatever_content_asks_for_much_memory() {

@@ -10,9 +10,9 @@ mod hostile_memory;
 mod metadata;
 
 use apart::Apart;
-use copal_engine::index::Segment;
 use copal_engine::mark::{Graph, InventoryBuilder, Marks};
 use copal_engine::plan::plan;
+use copal_format::index::Segment;
 use counting::measured;
 use metadata::Metadata;
 

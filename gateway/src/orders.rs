@@ -1,6 +1,6 @@
 //! Orders: keyless jobs that a client orders from a gateway, and what an ordered ingest answers.
 
-use copal_engine::id::ClientId;
+use copal_format::id::ClientId;
 use copal_jobs::check::Depth;
 use serde::{Deserialize, Serialize};
 
@@ -59,7 +59,7 @@ impl JobOrder {
 }
 
 mod client {
-    use copal_engine::id::ClientId;
+    use copal_format::id::ClientId;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 

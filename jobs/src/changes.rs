@@ -1,10 +1,10 @@
 //! Changes: which records of the numbered chain count, and what one does to a snapshot.
 
-use copal_engine::change::{Change, Operation, VerifiedChange};
-use copal_engine::client::Role;
-use copal_engine::id::ObjectHash;
-use copal_engine::state::{SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::change::{Change, Operation, VerifiedChange};
+use copal_format::client::Role;
+use copal_format::id::ObjectHash;
+use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 
 use crate::clients;
 use crate::error::JobError;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::client::{ClientError, ClientHistory, ClientRecord, read_chain};
-use copal_engine::id::ClientId;
-use copal_engine::layout;
-use copal_engine::limits::CHAIN_LEAP;
-use copal_engine::number::reached;
-use copal_engine::state::ClientHead;
+use copal_format::client::{ClientError, ClientHistory, ClientRecord, read_chain};
+use copal_format::id::ClientId;
+use copal_format::layout;
+use copal_format::limits::CHAIN_LEAP;
+use copal_format::number::reached;
+use copal_format::state::ClientHead;
 use copal_store::{Store, StoreError};
 
 use crate::error::JobError;

@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackTag};
-use copal_engine::index::{FoldedRun, Mark, NewMarks, OverlayRun};
-use copal_engine::layout;
-use copal_engine::limits::NUMBER;
-use copal_engine::retention::Lingering;
-use copal_engine::root::Root;
-use copal_engine::state::{self, Older, OverlayRecord, RunKind, RunReader, RunRef, State, StateDelta};
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackTag};
+use copal_format::index::{FoldedRun, Mark, NewMarks, OverlayRun};
+use copal_format::layout;
+use copal_format::limits::NUMBER;
+use copal_format::policy::Lingering;
+use copal_format::root::Root;
+use copal_format::state::{self, Older, OverlayRecord, RunKind, RunReader, RunRef, State, StateDelta};
 use copal_store::{Created, Store};
 
 use crate::baseline;

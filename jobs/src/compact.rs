@@ -4,10 +4,10 @@ mod merge;
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::{ChunkId, DomainId};
-use copal_engine::index::Sequence;
-use copal_engine::limits::SEGMENT_ENTRIES;
-use copal_engine::state::RunKind;
+use copal_format::id::{ChunkId, DomainId};
+use copal_format::index::Sequence;
+use copal_format::limits::SEGMENT_ENTRIES;
+use copal_format::state::RunKind;
 use copal_store::Store;
 
 use self::merge::{Merged, Part};

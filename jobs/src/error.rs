@@ -1,8 +1,8 @@
 //! Why a job ended without doing its work.
 
-use copal_engine::index::SegmentLimit;
 use copal_engine::mark::InventoryLimit;
-use copal_engine::pack::PackLimit;
+use copal_format::index::SegmentLimit;
+use copal_format::pack::PackLimit;
 use copal_store::StoreError;
 
 use crate::witness::refusal;

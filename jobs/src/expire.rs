@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use copal_engine::expiry::Expiry;
-use copal_engine::id::{ObjectHash, SnapshotId};
-use copal_engine::layout;
-use copal_engine::limits::CHANGE_SNAPSHOTS;
-use copal_engine::repository::IngestBy;
 use copal_engine::retention::{Held, expirable, held};
-use copal_engine::state::{RunKind, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::expiry::Expiry;
+use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::layout;
+use copal_format::limits::CHANGE_SNAPSHOTS;
+use copal_format::repository::IngestBy;
+use copal_format::state::{RunKind, SnapshotState};
+use copal_format::time::Time;
 
 use crate::baseline;
 use crate::budget::Budget;

@@ -1,8 +1,8 @@
 //! Host: the job context, which is everything a job needs besides its parameters.
 
-use copal_engine::id::RepositoryId;
-use copal_engine::room::Scratch;
-use copal_engine::time::Time;
+use copal_format::id::RepositoryId;
+use copal_format::room::Scratch;
+use copal_format::time::Time;
 use copal_store::{Store, StoreError};
 
 /// A source of random bytes.

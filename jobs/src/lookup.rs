@@ -4,11 +4,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackTag};
-use copal_engine::index::ranged::{EntrySearch, FoundEntry, SegmentHead, Wanted};
-use copal_engine::index::{LostCopies, Mark, Segment};
-use copal_engine::layout;
-use copal_engine::state::{SegmentRecord, State};
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackTag};
+use copal_format::index::ranged::{EntrySearch, FoundEntry, SegmentHead, Wanted};
+use copal_format::index::{LostCopies, Mark, Segment};
+use copal_format::layout;
+use copal_format::state::{SegmentRecord, State};
 use copal_store::{Key, Store, StoreError};
 use futures::{StreamExt, stream};
 

@@ -3,7 +3,7 @@
 
 use core::time::Duration;
 
-use copal_engine::receipt::{Outcome, Receipt};
+use copal_format::receipt::{Outcome, Receipt};
 
 use crate::check::{self, Kind};
 use crate::{compact, expire, prune};

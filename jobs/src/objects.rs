@@ -5,9 +5,9 @@ use core::ops::Range;
 use core::pin::Pin;
 
 use bytes::Bytes;
-use copal_engine::id::{ObjectHash, PackId};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::pack::{self, PackTable, TRAILER_BYTES, Trailer};
+use copal_format::id::{ObjectHash, PackId};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::pack::{self, PackTable, TRAILER_BYTES, Trailer};
 use copal_store::{Created, Key, Listed, Store, StoreError};
 
 use futures::{StreamExt, TryStreamExt, stream};
@@ -271,7 +271,7 @@ const TAIL_MOST: u64 = 512 << 10;
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::id::{ClientId, SlotId};
+    use copal_format::id::{ClientId, SlotId};
     use copal_store::memory::MemoryStore;
     use futures::executor::block_on;
 

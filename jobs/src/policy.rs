@@ -3,11 +3,12 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use copal_engine::change::Change;
-use copal_engine::id::SnapshotId;
-use copal_engine::layout;
-use copal_engine::retention::{Floor, Held, Lingering, SignedPolicy, held, protected};
-use copal_engine::time::Time;
+use copal_engine::retention::{Held, held, protected};
+use copal_format::change::Change;
+use copal_format::id::SnapshotId;
+use copal_format::layout;
+use copal_format::policy::{Floor, Lingering, SignedPolicy};
+use copal_format::time::Time;
 
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};

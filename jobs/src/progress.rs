@@ -2,7 +2,7 @@
 //! only the order of work: without a readable note, a job begins at the beginning.
 
 use bytes::Bytes;
-use copal_engine::id::DomainId;
+use copal_format::id::DomainId;
 use copal_store::{Key, StoreError};
 use serde_json::{Value, json};
 

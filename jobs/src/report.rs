@@ -1,8 +1,8 @@
 //! Reports: JSON objects that say what a job did, for people and their tools.
 
 use bytes::Bytes;
-use copal_engine::layout::Prunable;
-use copal_engine::time::Time;
+use copal_format::layout::Prunable;
+use copal_format::time::Time;
 use copal_store::Created;
 use serde_json::{Value, json};
 

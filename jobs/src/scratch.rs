@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use copal_engine::room::{Lent, Memory, Room, Scratch};
+use copal_format::room::{Lent, Memory, Room, Scratch};
 use copal_store::fs::Unnamed;
 use copal_store::{Store, copies};
 
@@ -70,7 +70,7 @@ const LARGE: usize = 1 << 18;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use copal_engine::room::Column;
+    use copal_format::room::Column;
 
     #[test]
     fn room_is_zeros_that_can_be_written_over_whatever_gives_it() {

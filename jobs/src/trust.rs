@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::client::ClientRecord;
-use copal_engine::id::ClientId;
-use copal_engine::layout::Place;
 use copal_engine::mark::Trust;
-use copal_engine::state::{PackClaim, PackRecord};
+use copal_format::client::ClientRecord;
+use copal_format::id::ClientId;
+use copal_format::layout::Place;
+use copal_format::state::{PackClaim, PackRecord};
 
 use crate::clients;
 use crate::error::JobError;

@@ -2,7 +2,7 @@
 
 use core::time::Duration;
 
-use copal_engine::time::Time;
+use copal_format::time::Time;
 use copal_store::Key;
 use serde_json::{Value, json};
 

@@ -12,11 +12,11 @@ pub use newest::{is_superseded, is_there, newest_number, read, read_parts};
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
-use copal_engine::index::{Bits, Index, Overlay, OverlayRun, Segment};
-use copal_engine::layout::{self, Prunable};
-use copal_engine::root::Root;
-use copal_engine::state::{PackRecord, RunKind, RunReader, State, StateFold};
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId};
+use copal_format::index::{Bits, Index, Overlay, OverlayRun, Segment};
+use copal_format::layout::{self, Prunable};
+use copal_format::root::Root;
+use copal_format::state::{PackRecord, RunKind, RunReader, State, StateFold};
 use copal_store::{Store, StoreError};
 
 use crate::error::JobError;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use copal_engine::id::OwnerFingerprint;
+use copal_format::id::OwnerFingerprint;
 use copal_store::s3::Retention;
 
 /// The bucket that holds the repository. Required.

@@ -3,8 +3,8 @@
 use aws_lambda_events::event::eventbridge::EventBridgeEvent;
 use aws_lambda_events::event::s3::S3Event;
 use aws_lambda_events::event::sqs::SqsEvent;
-use copal_engine::id::ClientId;
-use copal_engine::layout;
+use copal_format::id::ClientId;
+use copal_format::layout;
 use percent_encoding::percent_decode_str;
 use serde::Deserialize;
 use serde_json::Value;

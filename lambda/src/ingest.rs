@@ -6,10 +6,10 @@ use std::panic::AssertUnwindSafe;
 use std::time::Duration;
 
 use aws_lambda_events::event::sqs::SqsBatchResponse;
-use copal_engine::id::ClientId;
-use copal_engine::layout;
-use copal_engine::receipt::{Outcome, Receipt};
-use copal_engine::repository::IngestBy;
+use copal_format::id::ClientId;
+use copal_format::layout;
+use copal_format::receipt::{Outcome, Receipt};
+use copal_format::repository::IngestBy;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, work};
 use copal_jobs::metrics::{CLIENTS_UNDECIDED, MESSAGES, MESSAGES_FAILED, STOPS, UNDECIDED_AGE};

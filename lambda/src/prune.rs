@@ -1,6 +1,6 @@
 //! Prune: expires what the signed policy no longer keeps, then frees what no kept snapshot needs.
 
-use copal_engine::repository::IngestBy;
+use copal_format::repository::IngestBy;
 use copal_jobs::expire::expire_until;
 use copal_jobs::prune::{self, Options};
 use copal_jobs::upkeep;

@@ -1,7 +1,7 @@
 //! Services: the context of an invocation.
 
-use copal_engine::repository::Descriptor;
-use copal_engine::room::Scratch;
+use copal_format::repository::Descriptor;
+use copal_format::room::Scratch;
 use copal_gateway::router::read_facts;
 use copal_jobs::host::{Entropy, Host};
 use copal_jobs::metrics::Metrics;

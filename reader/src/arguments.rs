@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 
 use crate::failure::Failure;
 

@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::rc::Rc;
 
-use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::id::{DomainId, PackId, RepositoryId};
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::session::SessionRecord;
-use copal_engine::layout::{self, Place};
-use copal_engine::pack::PackTable;
-use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_format::block::{OpenBlock, OpenTools};
+use copal_format::id::{DomainId, PackId, RepositoryId};
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::keys::session::SessionRecord;
+use copal_format::layout::{self, Place};
+use copal_format::pack::PackTable;
+use copal_format::seal::{BlockKind, SessionCipher};
 
 use crate::directory::{Directory, read_range};
 use crate::scan::read_table;

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use copal_engine::id::ChunkId;
-use copal_engine::index::Location;
 use copal_engine::restore::window::{BlockRead, RangeRead, Target, Window};
-use copal_engine::seal::BlockKind;
-use copal_engine::tree::Piece;
+use copal_format::id::ChunkId;
+use copal_format::index::Location;
+use copal_format::seal::BlockKind;
+use copal_format::tree::Piece;
 
 use crate::pages::Pages;
 use crate::report::Report;

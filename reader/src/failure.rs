@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use copal_engine::keys::attempts::Doubt;
+use copal_format::keys::attempts::Doubt;
 
 /// Why the program ends early.
 #[derive(Debug, thiserror::Error)]

@@ -9,9 +9,9 @@ use std::os::unix::ffi::OsStrExt;
 #[cfg(target_os = "wasi")]
 use std::os::wasi::ffi::OsStrExt;
 
-use copal_engine::path::TreePath;
-use copal_engine::time::Time;
-use copal_engine::tree::{Entry, EntryKind};
+use copal_format::path::TreePath;
+use copal_format::time::Time;
+use copal_format::tree::{Entry, EntryKind};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, symlinkat, utimensat};
 
 use crate::failure::Failure;
@@ -129,7 +129,7 @@ impl Sink for Folder {
         let real = self.place(&entry.path)?;
         let linked = fs::hard_link(self.real(first), real);
         linked.map_err(|error| {
-            let first = copal_engine::shown::path(first.as_bytes());
+            let first = copal_format::shown::path(first.as_bytes());
             SinkError::Entry(format!("it is another name of /{first}, and cannot be linked to it: {error}"))
         })
     }
@@ -196,7 +196,7 @@ fn set_time(real: &Path, time: Time) -> io::Result<()> {
 mod tests {
     use std::sync::Arc;
 
-    use copal_engine::tree::{Content, Extras, Mode, Owner};
+    use copal_format::tree::{Content, Extras, Mode, Owner};
 
     use super::*;
 

@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::client::{ClientHistory, ClientRecord, Role};
-use copal_engine::id::{ChunkId, ClientId, DomainId, SnapshotId};
-use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
-use copal_engine::keys::session::SessionRecord;
-use copal_engine::layout;
-use copal_engine::limits::RECORD_BYTES;
-use copal_engine::manifest::{Manifest, SnapshotClaim};
-use copal_engine::receipt::{Outcome, Receipt};
 use copal_engine::retention::age;
-use copal_engine::seal::{BlockKind, SessionCipher};
-use copal_engine::shown;
-use copal_engine::snapshot::SnapshotInfo;
-use copal_engine::state::{SnapshotRecord, SnapshotState, State};
-use copal_engine::time::Time;
+use copal_format::block::{OpenBlock, OpenTools};
+use copal_format::client::{ClientHistory, ClientRecord, Role};
+use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId};
+use copal_format::keys::owner::{OwnerSecret, TextPurpose};
+use copal_format::keys::session::SessionRecord;
+use copal_format::layout;
+use copal_format::limits::RECORD_BYTES;
+use copal_format::manifest::{Manifest, SnapshotClaim};
+use copal_format::receipt::{Outcome, Receipt};
+use copal_format::seal::{BlockKind, SessionCipher};
+use copal_format::shown;
+use copal_format::snapshot::SnapshotInfo;
+use copal_format::state::{SnapshotRecord, SnapshotState, State};
+use copal_format::time::Time;
 
 use crate::directory::Directory;
 use crate::failure::Failure;

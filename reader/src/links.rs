@@ -2,7 +2,7 @@
 
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
 
-use copal_engine::tree::{Content, Entry};
+use copal_format::tree::{Content, Entry};
 
 /// Finds entries that are names of the same file.
 #[derive(Default)]

@@ -7,10 +7,10 @@ use std::fs::File;
 use std::io;
 use std::rc::Rc;
 
-use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::index::Location;
-use copal_engine::layout::Place;
-use copal_engine::limits::SEGMENT_ENTRIES;
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::index::Location;
+use copal_format::layout::Place;
+use copal_format::limits::SEGMENT_ENTRIES;
 
 use crate::directory::read_range;
 

@@ -2,16 +2,16 @@
 
 use std::rc::Rc;
 
-use copal_engine::block::OpenBlock;
-use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::index::Location;
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::layout;
-use copal_engine::path::TreePath;
-use copal_engine::seal::BlockKind;
-use copal_engine::state::State;
-use copal_engine::tree::{Entry, LostRange, Step, TreeWalk, VerifiedPage};
+use copal_format::block::OpenBlock;
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::index::Location;
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::layout;
+use copal_format::path::TreePath;
+use copal_format::seal::BlockKind;
+use copal_format::state::State;
+use copal_format::tree::{Entry, LostRange, Step, TreeWalk, VerifiedPage};
 
 use crate::blocks::Blocks;
 use crate::directory::Directory;

@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 use std::io::Write;
 
-use copal_engine::path::TreePath;
-use copal_engine::shown;
-use copal_engine::tree::LostRange;
+use copal_format::path::TreePath;
+use copal_format::shown;
+use copal_format::tree::LostRange;
 
 use crate::failure::Failure;
 

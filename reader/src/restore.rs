@@ -3,12 +3,12 @@
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use copal_engine::id::ChunkId;
-use copal_engine::path::TreePath;
-use copal_engine::restore::extents::Extents;
 use copal_engine::restore::leaves::{BELOW_LEAF, Leaves};
-use copal_engine::shown;
-use copal_engine::tree::{Content, Entry, EntryKind, Inline, ListStep, ListWalk};
+use copal_format::id::ChunkId;
+use copal_format::path::TreePath;
+use copal_format::shown;
+use copal_format::tree::Extents;
+use copal_format::tree::{Content, Entry, EntryKind, Inline, ListStep, ListWalk};
 
 use crate::content::{Fetched, Wanted};
 use crate::failure::Failure;

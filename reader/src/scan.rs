@@ -2,10 +2,10 @@
 
 use std::fs::File;
 
-use copal_engine::id::{DomainId, PackId};
-use copal_engine::index::SegmentWriter;
-use copal_engine::layout::{self, Place};
-use copal_engine::pack::{self, PackTable, TRAILER_BYTES, Trailer};
+use copal_format::id::{DomainId, PackId};
+use copal_format::index::SegmentWriter;
+use copal_format::layout::{self, Place};
+use copal_format::pack::{self, PackTable, TRAILER_BYTES, Trailer};
 
 use crate::directory::{Directory, read_range};
 use crate::report::Report;

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::Read;
 
-use copal_engine::keys::slot::SlotInput;
+use copal_format::keys::slot::SlotInput;
 use zeroize::Zeroizing;
 
 use crate::arguments::Arguments;

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
-use copal_engine::path::TreePath;
-use copal_engine::shown;
-use copal_engine::tree::{Entry, EntryKind};
+use copal_format::path::TreePath;
+use copal_format::shown;
+use copal_format::tree::{Entry, EntryKind};
 
 use crate::failure::Failure;
 use crate::history::{History, Snapshot};

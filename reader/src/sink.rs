@@ -1,7 +1,7 @@
 //! Sink: the destination of restored entries.
 
-use copal_engine::path::TreePath;
-use copal_engine::tree::Entry;
+use copal_format::path::TreePath;
+use copal_format::tree::Entry;
 
 use crate::failure::Failure;
 

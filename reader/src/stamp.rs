@@ -1,6 +1,6 @@
 //! Stamp: a time as text.
 
-use copal_engine::time::Time;
+use copal_format::time::Time;
 
 /// A time in UTC, to the second.
 pub(crate) fn stamp(time: Time) -> String {

@@ -1,12 +1,12 @@
 //! State: the snapshots and segments that the newest readable root names. Only a hint: without any root, the manifests
 //! name the snapshots, and the packs' tables tell where content is.
 
-use copal_engine::id::ObjectHash;
-use copal_engine::layout;
-use copal_engine::limits::{PACK_BYTES, RECORD_BYTES, ROOT_LEAP};
-use copal_engine::number::reached;
-use copal_engine::root::Root;
-use copal_engine::state::{RunKind, RunReader, State, StateFold};
+use copal_format::id::ObjectHash;
+use copal_format::layout;
+use copal_format::limits::{PACK_BYTES, RECORD_BYTES, ROOT_LEAP};
+use copal_format::number::reached;
+use copal_format::root::Root;
+use copal_format::state::{RunKind, RunReader, State, StateFold};
 
 use crate::directory::Directory;
 use crate::failure::Failure;

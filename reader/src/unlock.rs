@@ -1,11 +1,11 @@
 //! Unlock: finds the key slot that the user's secret opens.
 
-use copal_engine::id::RepositoryId;
-use copal_engine::keys::attempts::{Attempt, Attempts};
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::slot::{STORED_BYTES, Slot, SlotError, SlotInput};
-use copal_engine::layout;
-use copal_engine::repository::Descriptor;
+use copal_format::id::RepositoryId;
+use copal_format::keys::attempts::{Attempt, Attempts};
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::keys::slot::{STORED_BYTES, Slot, SlotError, SlotInput};
+use copal_format::layout;
+use copal_format::repository::Descriptor;
 
 use crate::directory::Directory;
 use crate::failure::Failure;

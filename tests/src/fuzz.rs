@@ -13,22 +13,22 @@ mod seeds;
 use core::fmt::Debug;
 use std::path::{Path, PathBuf};
 
-use copal_engine::id::{ChunkId, ObjectHash, PackTag};
-use copal_engine::index::ranged::{EntrySearch, SegmentHead, Wanted};
-use copal_engine::index::{OverlayRun, Segment};
-use copal_engine::keys::session::SessionRecord;
-use copal_engine::keys::text::{decode_key_file, decode_recovery, encode_recovery};
-use copal_engine::layout::{self, Prunable};
-use copal_engine::limits::BLOCK_BYTES;
-use copal_engine::pack;
-use copal_engine::path::TreePath;
-use copal_engine::retention::SignedPolicy;
-use copal_engine::snapshot::SnapshotInfo;
-use copal_engine::state::{RunReader, SegmentRecord, StateFold};
-use copal_engine::wire::cbor::Reader;
-use copal_engine::wire::cursor::Cursor;
-use copal_engine::wire::record::{self, Kind, Unverified};
-use copal_engine::wire::varint;
+use copal_format::id::{ChunkId, ObjectHash, PackTag};
+use copal_format::index::ranged::{EntrySearch, SegmentHead, Wanted};
+use copal_format::index::{OverlayRun, Segment};
+use copal_format::keys::session::SessionRecord;
+use copal_format::keys::text::{decode_key_file, decode_recovery, encode_recovery};
+use copal_format::layout::{self, Prunable};
+use copal_format::limits::BLOCK_BYTES;
+use copal_format::pack;
+use copal_format::path::TreePath;
+use copal_format::policy::SignedPolicy;
+use copal_format::snapshot::SnapshotInfo;
+use copal_format::state::{RunReader, SegmentRecord, StateFold};
+use copal_format::wire::cbor::Reader;
+use copal_format::wire::cursor::Cursor;
+use copal_format::wire::record::{self, Kind, Unverified};
+use copal_format::wire::varint;
 
 pub use seeds::seeds;
 

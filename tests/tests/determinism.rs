@@ -6,17 +6,17 @@ use std::thread;
 
 use copal_engine::backup::content::FileContent;
 use copal_engine::backup::session::{Action, Session, SessionStart};
-use copal_engine::block::{SealJob, SealTools, SealedBlock};
-use copal_engine::chunk::{ChunkSizes, Chunker};
-use copal_engine::compress;
-use copal_engine::id::{ChunkId, PackId};
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::session::SessionKey;
-use copal_engine::path::TreePath;
-use copal_engine::seal::SessionCipher;
-use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
+use copal_format::block::{SealJob, SealTools, SealedBlock};
+use copal_format::chunk::{ChunkSizes, Chunker};
+use copal_format::compress;
+use copal_format::id::{ChunkId, PackId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::SessionKey;
+use copal_format::path::TreePath;
+use copal_format::seal::SessionCipher;
+use copal_format::time::Time;
+use copal_format::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
 use copal_tests::kit::{Random, Repository, path};
 
 #[test]

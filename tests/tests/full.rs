@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::id::SnapshotId;
-use copal_engine::receipt::IngestBy;
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::id::SnapshotId;
+use copal_format::receipt::IngestBy;
 use copal_jobs::compact::compact;
 use copal_jobs::error::JobError;
 use copal_jobs::expire::expire;

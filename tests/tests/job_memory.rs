@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use crate::counting::{self, measured};
 use apart::Apart;
-use copal_engine::layout;
-use copal_engine::state::PackRecord;
-use copal_engine::time::Time;
+use copal_format::layout;
+use copal_format::state::PackRecord;
+use copal_format::time::Time;
 use copal_jobs::check::{self, Depth};
 use copal_jobs::commit::{Proposal, commit, put};
 use copal_jobs::host::Host;

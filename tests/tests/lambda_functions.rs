@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use copal_engine::client::Role;
-use copal_engine::id::{ClientId, OwnerFingerprint};
-use copal_engine::layout;
-use copal_engine::receipt::Outcome;
-use copal_engine::room::Memory;
-use copal_engine::state::SnapshotState;
+use copal_format::client::Role;
+use copal_format::id::{ClientId, OwnerFingerprint};
+use copal_format::layout;
+use copal_format::receipt::Outcome;
+use copal_format::room::Memory;
+use copal_format::state::SnapshotState;
 use copal_jobs::metrics::Metrics;
 use copal_lambda::deadline::Deadline;
 use copal_lambda::environment::{BUCKET, Environment, OWNER_FINGERPRINT, PREFIX};

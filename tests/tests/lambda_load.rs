@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use copal_engine::receipt::Outcome as Decision;
+use copal_format::receipt::Outcome as Decision;
 use copal_tests::kit::Client;
 use copal_tests::kit::lambda::world::{files, until};
 use copal_tests::kit::lambda::{Cloud, Faults, Outcome, Webhook, World};

@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use copal_engine::id::{ChunkId, DomainId};
-use copal_engine::index::SegmentWriter;
-use copal_engine::layout::Place;
-use copal_engine::pack::{PackKind, PackWriter};
+use copal_format::id::{ChunkId, DomainId};
+use copal_format::index::SegmentWriter;
+use copal_format::layout::Place;
+use copal_format::pack::{PackKind, PackWriter};
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::view;
 use copal_tests::kit::SeededEntropy;

@@ -2,8 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-use copal_engine::layout;
-use copal_engine::receipt::Outcome as Decision;
+use copal_format::layout;
+use copal_format::receipt::Outcome as Decision;
 use copal_jobs::metrics::ALL;
 use copal_tests::kit::Client;
 use copal_tests::kit::lambda::event::{batch, failures, notification};

@@ -1,4 +1,4 @@
-//! Who may use what: crates, the engine's modules, the engine's sources of surprise, and unsafe code.
+//! Who may use what: crates, the modules of format and engine, their sources of surprise, and unsafe code.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,26 +13,48 @@ use source::{CodePath, Token, paths, tokens, without_tests};
 
 /// Which of the workspace's crates each may import. `tests` is imported by none.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
-    ("copal-engine", &[]),
+    ("copal-format", &[]),
+    ("copal-engine", &["copal-format"]),
     ("copal-store", &[]),
-    ("copal-jobs", &["copal-engine", "copal-store"]),
-    ("copal-reader", &["copal-engine"]),
-    ("copal-gateway", &["copal-engine", "copal-store", "copal-jobs"]),
-    ("copal-client", &["copal-engine", "copal-store", "copal-jobs", "copal-gateway", "copal-reader"]),
-    ("copal-cli", &["copal-engine", "copal-store", "copal-jobs", "copal-gateway", "copal-client", "copal-reader"]),
+    ("copal-jobs", &["copal-format", "copal-engine", "copal-store"]),
+    ("copal-reader", &["copal-format", "copal-engine"]),
+    ("copal-gateway", &["copal-format", "copal-store", "copal-jobs"]),
+    ("copal-client", &["copal-format", "copal-engine", "copal-store", "copal-jobs", "copal-gateway", "copal-reader"]),
+    ("copal-cli", COMMAND),
     ("copal-tests", TESTED),
-    ("copal-lambda", &["copal-engine", "copal-store", "copal-jobs", "copal-gateway"]),
-    ("copal-wasm", &["copal-engine"]),
+    ("copal-lambda", &["copal-format", "copal-store", "copal-jobs", "copal-gateway"]),
+    ("copal-wasm", &["copal-format", "copal-engine"]),
     ("copal-wasm-bindgen", &[]),
-    ("copal-bench", &["copal-engine", "copal-store", "copal-jobs", "copal-client", "copal-cli"]),
+    ("copal-bench", &["copal-format", "copal-engine", "copal-store", "copal-jobs", "copal-client", "copal-cli"]),
     ("xtask", &[]),
 ];
 
-const TESTED: &[&str] =
-    &["copal-engine", "copal-store", "copal-jobs", "copal-gateway", "copal-lambda", "copal-reader", "copal-wasm"];
+const COMMAND: &[&str] = &[
+    "copal-format",
+    "copal-engine",
+    "copal-store",
+    "copal-jobs",
+    "copal-gateway",
+    "copal-client",
+    "copal-reader",
+];
 
-/// What would make the engine wait, or differ from run to run. Hosts have these.
-const NOT_IN_ENGINE: &[&[&str]] = &[
+const TESTED: &[&str] = &[
+    "copal-format",
+    "copal-engine",
+    "copal-store",
+    "copal-jobs",
+    "copal-gateway",
+    "copal-lambda",
+    "copal-reader",
+    "copal-wasm",
+];
+
+/// The crates that decide without effects. Hosts have the effects.
+const PURE: [&str; 2] = ["format", "engine"];
+
+/// What would make a pure crate wait, or differ from run to run.
+const NOT_IN_PURE: &[&[&str]] = &[
     &["std", "fs"],
     &["std", "net"],
     &["std", "thread"],
@@ -86,10 +108,10 @@ fn crates_import_only_what_their_layer_allows() {
 }
 
 #[test]
-fn engine_modules_use_only_modules_listed_above_them() {
-    let layers = engine_layers();
+fn modules_of_format_and_engine_use_only_modules_listed_above_them() {
     let mut refused = Vec::new();
-    for file in engine_files() {
+    for file in pure_files() {
+        let layers = layers(file.krate);
         let own = layers.iter().position(|layer| *layer == file.module());
         let own = own.unwrap_or_else(|| panic!("{} is in no module of lib.rs", file.name));
         for path in &file.paths {
@@ -106,7 +128,7 @@ fn engine_modules_use_only_modules_listed_above_them() {
 #[test]
 fn files_of_a_folder_import_each_other_in_one_direction() {
     let mut found = Vec::new();
-    for krate in ["engine", "store", "jobs", "gateway", "client", "cli", "reader", "wasm", "lambda", "xtask"] {
+    for krate in ["format", "engine", "store", "jobs", "gateway", "client", "cli", "reader", "wasm", "lambda", "xtask"] {
         let top = format!("{krate}/src/");
         let names =
             files().into_iter().filter(|name| name.starts_with(&top) && name.ends_with(".rs") && !is_test(name));
@@ -118,12 +140,12 @@ fn files_of_a_folder_import_each_other_in_one_direction() {
 }
 
 #[test]
-fn the_engine_has_no_files_sockets_clock_randomness_threads_or_async() {
+fn format_and_engine_have_no_files_sockets_clock_randomness_threads_or_async() {
     let mut refused = Vec::new();
-    for file in engine_files() {
+    for file in pure_files() {
         let surprising = |path: &&CodePath| {
             let starts = |words: &[&str]| path.segments.iter().take(words.len()).eq(words);
-            NOT_IN_ENGINE.iter().any(|words| starts(words))
+            NOT_IN_PURE.iter().any(|words| starts(words))
         };
         let used = file.paths.iter().filter(surprising);
         refused.extend(used.map(|path| format!("{}:{}: {}", file.name, path.line, path.segments.join("::"))));
@@ -207,21 +229,27 @@ fn no_file_names_a_place_on_somebodys_machine() {
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
-/// A file of the engine, without its tests.
-struct EngineFile {
+/// A file of a pure crate, without its tests.
+struct PureFile {
+    krate: &'static str,
     name: String,
     tokens: Vec<Token>,
     paths: Vec<CodePath>,
 }
 
-impl EngineFile {
-    /// The engine's module that the file belongs to.
-    fn module(&self) -> &str {
-        let rest = self.name.trim_start_matches("engine/src/");
-        rest.split('/').next().expect("a name has a first part").trim_end_matches(".rs")
+impl PureFile {
+    /// The name below `src/`.
+    fn inside(&self) -> &str {
+        &self.name[self.krate.len() + "/src/".len()..]
     }
 
-    /// The engine's module that a path leads to, if it leaves this file's module.
+    /// The crate's module that the file belongs to.
+    fn module(&self) -> &str {
+        let first = self.inside().split('/').next().expect("a name has a first part");
+        first.trim_end_matches(".rs")
+    }
+
+    /// The crate's module that a path leads to, if it leaves this file's module.
     fn root_path<'a>(&self, path: &'a CodePath) -> Option<&'a str> {
         let up = path.segments.iter().take_while(|segment| *segment == "super").count();
         let first = match path.segments[0].as_str() {
@@ -234,25 +262,26 @@ impl EngineFile {
 
     /// How many `super` lead from the file to the crate.
     fn depth(&self) -> usize {
-        let parts = self.name.trim_start_matches("engine/src/").split('/').count();
+        let parts = self.inside().split('/').count();
         if self.name.ends_with("/mod.rs") { parts - 1 } else { parts }
     }
 }
 
-fn engine_layers() -> Vec<String> {
-    let tokens = tokens(&read(&root().join("engine/src/lib.rs")));
+/// The modules of a crate in the order of its `lib.rs`.
+fn layers(krate: &str) -> Vec<String> {
+    let tokens = tokens(&read(&root().join(krate).join("src/lib.rs")));
     let modules = tokens.windows(3).filter(|window| window[0].text == "mod" && window[2].text == ";");
     modules.map(|window| window[1].text.clone()).collect()
 }
 
-fn engine_files() -> Vec<EngineFile> {
-    let names = files().into_iter().filter(|name| name.starts_with("engine/src/") && name.ends_with(".rs"));
-    let names = names.filter(|name| name != "engine/src/lib.rs" && !is_test(name));
+fn pure_files() -> Vec<PureFile> {
+    let names = files().into_iter().filter(|name| name.ends_with(".rs") && !name.ends_with("/lib.rs") && !is_test(name));
     let file = |name: String| {
+        let krate = PURE.into_iter().find(|krate| name.starts_with(&format!("{krate}/src/")))?;
         let tokens = without_tests(&tokens(&read(&root().join(&name))));
-        EngineFile { paths: paths(&tokens), name, tokens }
+        Some(PureFile { krate, paths: paths(&tokens), name, tokens })
     };
-    names.map(file).collect()
+    names.filter_map(file).collect()
 }
 
 fn is_test(name: &str) -> bool {

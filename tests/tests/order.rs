@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use copal_engine::change::{Change, Operation};
-use copal_engine::client::Role;
-use copal_engine::id::{ClientId, ObjectHash};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::manifest::Manifest;
-use copal_engine::receipt::{IngestBy, Receipt};
-use copal_engine::root::{Deletion, Root};
-use copal_engine::state::{DoomedState, RunReader, SnapshotState, State, StateFold};
-use copal_engine::time::Time;
+use copal_format::change::{Change, Operation};
+use copal_format::client::Role;
+use copal_format::id::{ClientId, ObjectHash};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::manifest::Manifest;
+use copal_format::receipt::{IngestBy, Receipt};
+use copal_format::root::{Deletion, Root};
+use copal_format::state::{DoomedState, RunReader, SnapshotState, State, StateFold};
+use copal_format::time::Time;
 use copal_jobs::compact::compact;
 use copal_jobs::faults::{self, Fault, Windows};
 use copal_jobs::host::Host;

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::layout::{self, Place};
-use copal_engine::pack::PackKind;
-use copal_engine::state::SnapshotState;
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::layout::{self, Place};
+use copal_format::pack::PackKind;
+use copal_format::state::SnapshotState;
 use copal_jobs::budget::Budget;
 use copal_jobs::check::{Depth, check_until};
 use copal_jobs::compact::compact_until;

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
-use copal_engine::index::Status;
-use copal_engine::layout;
-use copal_engine::pack::{self, PackKind};
-use copal_engine::receipt::Outcome;
-use copal_engine::retention::Floor;
-use copal_engine::state::{RunKind, SegmentRecord};
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId};
+use copal_format::index::Status;
+use copal_format::layout;
+use copal_format::pack::{self, PackKind};
+use copal_format::policy::Floor;
+use copal_format::receipt::Outcome;
+use copal_format::state::{RunKind, SegmentRecord};
 use copal_jobs::check::{self, Depth, Finding, Kind};
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::view::{self, Parts};
@@ -385,7 +385,7 @@ fn damage_to_what_nothing_needs_any_more_is_stale() {
     world.back_up(&client, &files(2, 3));
     let oldest = world.names("roots/").last().unwrap().clone();
     world.flip(&oldest);
-    let stray = layout::segment(copal_engine::id::ObjectHash([3; 32]));
+    let stray = layout::segment(copal_format::id::ObjectHash([3; 32]));
     world.put(&stray, vec![1, 2, 3]);
     let report = world.check();
     assert_eq!(about(&report.findings, &oldest)[0].kind, Kind::Stale);

@@ -1,8 +1,8 @@
 //! Copies of client records: who writes them, and what they are good for.
 
-use copal_engine::client::Role;
-use copal_engine::layout;
-use copal_engine::state::SnapshotState;
+use copal_format::client::Role;
+use copal_format::layout;
+use copal_format::state::SnapshotState;
 use copal_jobs::check::Kind;
 use copal_jobs::clients;
 use copal_tests::kit::{Client, Random, Tree, World, path};
@@ -103,7 +103,7 @@ fn without_a_sound_copy_nothing_of_the_client_is_decided() {
 fn a_revocation_is_believed_from_its_copy() {
     let (world, client, _) = begin(Role::Full);
     let record = |version| [layout::client(client.id, version), layout::client_copy(client.id, version)];
-    let hash = copal_engine::id::ObjectHash::of(&world.read(&layout::manifest(client.id, 1)));
+    let hash = copal_format::id::ObjectHash::of(&world.read(&layout::manifest(client.id, 1)));
     block_on(world.repository.revoke(&world.store, &client, (1, hash), None)).expect("it can be written");
     let [first, copy] = record(2);
     let bytes = world.read(&first);

@@ -1,13 +1,13 @@
 //! Expiring under the signed policy, one scenario at a time.
 
-use copal_engine::change::{Operation, OwnerSignature};
-use copal_engine::client::Role;
-use copal_engine::expiry::Expiry;
-use copal_engine::id::{ObjectHash, SnapshotId};
-use copal_engine::layout;
-use copal_engine::repository::IngestBy;
-use copal_engine::state::SnapshotState;
-use copal_engine::time::Time;
+use copal_format::change::{Operation, OwnerSignature};
+use copal_format::client::Role;
+use copal_format::expiry::Expiry;
+use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::layout;
+use copal_format::repository::IngestBy;
+use copal_format::state::SnapshotState;
+use copal_format::time::Time;
 use copal_jobs::expire;
 use copal_jobs::ingest::{self, Scope};
 use copal_jobs::policy;

@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, ObjectHash, PackId};
-use copal_engine::index::{Bits, Mark, SegmentWriter};
-use copal_engine::layout::{self, Place};
-use copal_engine::limits::{PACK_SESSIONS, SESSION_RECORD_BYTES};
-use copal_engine::manifest::Manifest;
-use copal_engine::pack::{Pack, PackKind, PackWriter, PageView};
-use copal_engine::receipt::{Outcome, Reason, Receipt};
-use copal_engine::repository::IngestBy;
-use copal_engine::state::PackRecord;
-use copal_engine::time::Time;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, ObjectHash, PackId};
+use copal_format::index::{Bits, Mark, SegmentWriter};
+use copal_format::layout::{self, Place};
+use copal_format::limits::{PACK_SESSIONS, SESSION_RECORD_BYTES};
+use copal_format::manifest::Manifest;
+use copal_format::pack::{Pack, PackKind, PackWriter, PageView};
+use copal_format::receipt::{Outcome, Reason, Receipt};
+use copal_format::repository::IngestBy;
+use copal_format::state::PackRecord;
+use copal_format::time::Time;
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, work};

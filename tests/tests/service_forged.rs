@@ -1,10 +1,10 @@
 //! Packs that have the hash of their name and do not hold what they say: who has no key cannot see it, and acquits none.
 
-use copal_engine::client::Role;
-use copal_engine::id::PackId;
-use copal_engine::index::Status;
-use copal_engine::layout::{self, Place};
-use copal_engine::receipt::Outcome;
+use copal_format::client::Role;
+use copal_format::id::PackId;
+use copal_format::index::Status;
+use copal_format::layout::{self, Place};
+use copal_format::receipt::Outcome;
 use copal_jobs::check::{self, Depth, Harm, Kind};
 use copal_tests::kit::craft::{data_pack, id};
 use copal_tests::kit::{How, World, noise};

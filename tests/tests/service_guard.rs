@@ -1,14 +1,15 @@
 //! The guard of a signed policy, one scenario at a time: the floor, and the hold that a suspicious snapshot raises.
 
-use copal_engine::change::{Change, Operation, OwnerSignature};
-use copal_engine::client::Role;
-use copal_engine::expiry::Expiry;
-use copal_engine::id::{ObjectHash, SnapshotId};
-use copal_engine::layout;
-use copal_engine::repository::IngestBy;
-use copal_engine::retention::{Floor, Hold, Series};
-use copal_engine::state::SnapshotState;
-use copal_engine::time::Time;
+use copal_engine::retention::Series;
+use copal_format::change::{Change, Operation, OwnerSignature};
+use copal_format::client::Role;
+use copal_format::expiry::Expiry;
+use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::layout;
+use copal_format::policy::{Floor, Hold};
+use copal_format::repository::IngestBy;
+use copal_format::state::SnapshotState;
+use copal_format::time::Time;
 use copal_jobs::expire;
 use copal_jobs::ingest::{self, Scope};
 use copal_jobs::policy;

@@ -2,14 +2,14 @@
 //! allocator.
 
 use crate::counting::measured;
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, ObjectHash, PackId};
-use copal_engine::layout::{self, Place};
-use copal_engine::limits::MANIFEST_TABLES;
-use copal_engine::manifest::Manifest;
-use copal_engine::pack::{Pack, PackKind, PackWriter, PageView};
-use copal_engine::receipt::{Outcome, Reason};
-use copal_engine::repository::IngestBy;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, ObjectHash, PackId};
+use copal_format::layout::{self, Place};
+use copal_format::limits::MANIFEST_TABLES;
+use copal_format::manifest::Manifest;
+use copal_format::pack::{Pack, PackKind, PackWriter, PageView};
+use copal_format::receipt::{Outcome, Reason};
+use copal_format::repository::IngestBy;
 use copal_jobs::ingest::{Scope, work};
 use copal_tests::kit::craft::spread_id;
 use copal_tests::kit::{Client, Slow, World};

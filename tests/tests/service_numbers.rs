@@ -1,16 +1,16 @@
 //! Numbers that others choose: one at the end of its range, or far from all others, stops nobody but who wrote it.
 
 use bytes::Bytes;
-use copal_engine::change::{Change, Operation};
-use copal_engine::client::Role;
-use copal_engine::id::{ObjectHash, SnapshotId};
-use copal_engine::layout;
-use copal_engine::limits::NUMBER;
-use copal_engine::manifest::Manifest;
-use copal_engine::receipt::{Outcome, Reason, Receipt};
-use copal_engine::repository::IngestBy;
-use copal_engine::root::Root;
-use copal_engine::time::Time;
+use copal_format::change::{Change, Operation};
+use copal_format::client::Role;
+use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::layout;
+use copal_format::limits::NUMBER;
+use copal_format::manifest::Manifest;
+use copal_format::receipt::{Outcome, Reason, Receipt};
+use copal_format::repository::IngestBy;
+use copal_format::root::Root;
+use copal_format::time::Time;
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
 use copal_store::Store;
@@ -268,7 +268,7 @@ fn a_change_or_an_expiry_of_a_number_far_away_changes_nothing() {
         world.put(&layout::change(last + 1), change.sign(repository, &client.keys.manifest_key()));
         world.ingest().unwrap();
         let state = world.snapshot(id).state;
-        assert_eq!(state, copal_engine::state::SnapshotState::Forgotten, "{number}");
+        assert_eq!(state, copal_format::state::SnapshotState::Forgotten, "{number}");
     }
 }
 

@@ -3,17 +3,17 @@
 
 use std::time::Duration;
 
-use copal_engine::change::{Operation, OwnerSignature};
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, ObjectHash, PackId, SnapshotId};
-use copal_engine::index::Status;
-use copal_engine::layout::{self, Place};
-use copal_engine::manifest::Manifest;
-use copal_engine::pack::Pack;
-use copal_engine::proof::Proof;
-use copal_engine::receipt::{Outcome, Reason};
-use copal_engine::retention::{Floor, Policy, SignedPolicy};
-use copal_engine::state::PackRecord;
+use copal_format::change::{Operation, OwnerSignature};
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, ObjectHash, PackId, SnapshotId};
+use copal_format::index::Status;
+use copal_format::layout::{self, Place};
+use copal_format::manifest::Manifest;
+use copal_format::pack::Pack;
+use copal_format::policy::{Floor, Policy, SignedPolicy};
+use copal_format::proof::Proof;
+use copal_format::receipt::{Outcome, Reason};
+use copal_format::state::PackRecord;
 use copal_jobs::prune::Options;
 use copal_tests::kit::craft::{data_pack, id};
 use copal_tests::kit::{Client, DAY, How, Tree, World, noise};
@@ -232,7 +232,7 @@ fn a_manifest_whose_proof_is_not_the_owners_is_rejected() {
     };
     let mut seed = *other.to_bytes();
     seed[111] ^= 1;
-    manifest.prove(&copal_engine::keys::owner::OwnerSecret::from_bytes(&seed), |_| true);
+    manifest.prove(&copal_format::keys::owner::OwnerSecret::from_bytes(&seed), |_| true);
     let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
     world.put(&layout::manifest(client.id, manifest.number), bytes);
     world.ingest().unwrap();
@@ -256,7 +256,7 @@ fn lost_data_that_only_an_unproven_pack_claims_to_hold_is_kept_beside_what_comes
     let (world, client, tree, snapshot) = saved(Role::WriteOnly);
     // What the thief claims before the true copy comes is no reason to give up the true one.
     let lost: Vec<(PackId, PackRecord)> = world.view().state.packs.into_iter().collect();
-    let (data, _) = lost.iter().find(|(_, record)| record.kind == copal_engine::pack::PackKind::Data).unwrap();
+    let (data, _) = lost.iter().find(|(_, record)| record.kind == copal_format::pack::PackKind::Data).unwrap();
     let name = layout::pack(Place::Packs, *data);
     let bytes = world.read(&name);
     world.destroy(&name);

@@ -2,17 +2,17 @@
 
 use std::time::Duration;
 
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::id::{ObjectHash, PackId, PackTag};
-use copal_engine::index::Bits;
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::manifest::Manifest;
-use copal_engine::pack::{self, PackKind};
-use copal_engine::receipt::Outcome;
-use copal_engine::root::Deletion;
-use copal_engine::state::{DoomedState, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::id::{ObjectHash, PackId, PackTag};
+use copal_format::index::Bits;
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::manifest::Manifest;
+use copal_format::pack::{self, PackKind};
+use copal_format::receipt::Outcome;
+use copal_format::root::Deletion;
+use copal_format::state::{DoomedState, SnapshotState};
+use copal_format::time::Time;
 use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
 use copal_tests::kit::{Client, DAY, How, Tree, World, noise};
 use futures::executor::block_on;

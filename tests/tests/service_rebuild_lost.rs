@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::id::SnapshotId;
-use copal_engine::layout;
-use copal_engine::pack::{self, PackKind};
-use copal_engine::repository::IngestBy;
-use copal_engine::retention::{Count, Floor, Policy, SignedPolicy};
-use copal_engine::state::SnapshotState;
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::id::SnapshotId;
+use copal_format::layout;
+use copal_format::pack::{self, PackKind};
+use copal_format::policy::{Count, Floor, Policy, SignedPolicy};
+use copal_format::repository::IngestBy;
+use copal_format::state::SnapshotState;
 use copal_jobs::{expire, rebuild};
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, StoreError};
@@ -47,7 +47,7 @@ fn is_damaged(world: &World, name: &str) -> bool {
 fn keep_last(last: u32) -> Operation {
     let rules = Policy { last: Some(Count::N(last)), ..Policy::default() };
     let policy = SignedPolicy::new(rules, "", Duration::ZERO, 1).unwrap().with_guard(Floor::default(), None).unwrap();
-    Operation::OwnerPolicy { policy: policy.encode(), signature: copal_engine::change::OwnerSignature::NONE }
+    Operation::OwnerPolicy { policy: policy.encode(), signature: copal_format::change::OwnerSignature::NONE }
 }
 
 fn expire(world: &World) -> Vec<SnapshotId> {

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use copal_engine::change::{Change, Operation, OwnerSignature};
-use copal_engine::client::Role;
-use copal_engine::id::{ObjectHash, SnapshotId};
-use copal_engine::layout;
-use copal_engine::pack::{self, PackKind};
-use copal_engine::repository::IngestBy;
-use copal_engine::retention::{Count, Floor, Policy, SignedPolicy};
-use copal_engine::state::SnapshotState;
-use copal_engine::time::Time;
+use copal_format::change::{Change, Operation, OwnerSignature};
+use copal_format::client::Role;
+use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::layout;
+use copal_format::pack::{self, PackKind};
+use copal_format::policy::{Count, Floor, Policy, SignedPolicy};
+use copal_format::repository::IngestBy;
+use copal_format::state::SnapshotState;
+use copal_format::time::Time;
 use copal_jobs::error::JobError;
 use copal_jobs::expire;
 use copal_jobs::prune::Options;

@@ -3,14 +3,14 @@
 
 use std::time::Duration;
 
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::id::{ObjectHash, SnapshotId};
-use copal_engine::layout;
-use copal_engine::manifest::Manifest;
-use copal_engine::pack::{self, PackKind};
-use copal_engine::receipt::Outcome;
-use copal_engine::state::SnapshotState;
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::layout;
+use copal_format::manifest::Manifest;
+use copal_format::pack::{self, PackKind};
+use copal_format::receipt::Outcome;
+use copal_format::state::SnapshotState;
 use copal_jobs::rebuild;
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, StoreError};

@@ -1,14 +1,14 @@
 //! Scale: what a decision writes depends on what it decides, not on how many domains and clients there are.
 
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackTag, SnapshotId, SourceId};
-use copal_engine::index::{Bits, Mark, SegmentWriter};
-use copal_engine::layout::Place;
-use copal_engine::limits::ROOT_BYTES;
-use copal_engine::receipt::Outcome;
-use copal_engine::root::Root;
-use copal_engine::state::{ClientHead, Decision, PackRecord, RUNS_MOST, SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, PackTag, SnapshotId, SourceId};
+use copal_format::index::{Bits, Mark, SegmentWriter};
+use copal_format::layout::Place;
+use copal_format::limits::ROOT_BYTES;
+use copal_format::receipt::Outcome;
+use copal_format::root::Root;
+use copal_format::state::{ClientHead, Decision, PackRecord, RUNS_MOST, SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 use copal_jobs::commit::{Proposal, commit};
 use copal_store::list_all;
 use copal_tests::kit::{World, craft, tree};

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use copal_engine::client::Role;
-use copal_engine::id::PackId;
-use copal_engine::layout;
+use copal_format::client::Role;
+use copal_format::id::PackId;
+use copal_format::layout;
 use copal_jobs::check::{self, Depth, Finding, Kind, Report};
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options};

@@ -1,16 +1,16 @@
 //! What a session gives out fits manifests of the most packs, whatever a descriptor permits.
 
 use copal_engine::backup::session::{Action, Session, SessionStart};
-use copal_engine::block::SealTools;
-use copal_engine::compress;
-use copal_engine::id::ChunkId;
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::session::SessionKey;
-use copal_engine::limits::{CLEAR_SHARE, MANIFEST_PACKS, MANIFEST_TABLES};
-use copal_engine::pack::{Pack, TRAILER_BYTES, Trailer};
-use copal_engine::seal::SessionCipher;
-use copal_engine::tree::Page;
+use copal_format::block::SealTools;
+use copal_format::compress;
+use copal_format::id::ChunkId;
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::SessionKey;
+use copal_format::limits::{CLEAR_SHARE, MANIFEST_PACKS, MANIFEST_TABLES};
+use copal_format::pack::{Pack, TRAILER_BYTES, Trailer};
+use copal_format::seal::SessionCipher;
+use copal_format::tree::Page;
 use copal_tests::kit::Repository;
 
 #[test]

@@ -1,8 +1,8 @@
 //! Chunker: cuts the bytes of files into chunks, window by window, and computes their ids.
 
-use copal_engine::chunk::{BadChunkSizes, ChunkSizes, Chunker as Cutter};
-use copal_engine::id::ChunkId;
-use copal_engine::keys::domain::{DomainKey, DomainKeys};
+use copal_format::chunk::{BadChunkSizes, ChunkSizes, Chunker as Cutter};
+use copal_format::id::ChunkId;
+use copal_format::keys::domain::{DomainKey, DomainKeys};
 
 use crate::fault::{Code, Fault};
 

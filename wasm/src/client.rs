@@ -1,14 +1,14 @@
 //! Client: this device as a client of the repository, full or write-only, with its signing keys.
 
-use copal_engine::client::{ClientRecord, Role, read_chain};
-use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
-use copal_engine::keys::domain::DomainKey;
-use copal_engine::keys::owner::{KemPublic, OwnerSecret, fingerprint};
-use copal_engine::keys::secret::Secret;
-use copal_engine::manifest::Manifest;
-use copal_engine::repository::{Descriptor, DescriptorError};
-use copal_engine::request::{Headers, Request, Signatory, Terms, Unsigned};
-use copal_engine::wire::cursor::Cursor;
+use copal_format::client::{ClientRecord, Role, read_chain};
+use copal_format::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
+use copal_format::keys::domain::DomainKey;
+use copal_format::keys::owner::{KemPublic, OwnerSecret, fingerprint};
+use copal_format::keys::secret::Secret;
+use copal_format::manifest::Manifest;
+use copal_format::repository::{Descriptor, DescriptorError};
+use copal_format::request::{Headers, Request, Signatory, Terms, Unsigned};
+use copal_format::wire::cursor::Cursor;
 use ed25519_dalek::SigningKey;
 use zeroize::Zeroizing;
 

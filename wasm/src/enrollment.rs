@@ -1,12 +1,12 @@
 //! Enrollment: the line with which an owner lets this browser join as a client.
 
-use copal_engine::client::{ClientPublic, ClientRecord, Role, read_chain};
-use copal_engine::enrollment::Enrollment as Line;
-use copal_engine::keys::secret::Secret;
-use copal_engine::layout;
-use copal_engine::repository::Descriptor;
-use copal_engine::request::{Headers, Request, Signatory, Terms};
-use copal_engine::time::Time;
+use copal_format::client::{ClientPublic, ClientRecord, Role, read_chain};
+use copal_format::enrollment::Enrollment as Line;
+use copal_format::keys::secret::Secret;
+use copal_format::layout;
+use copal_format::repository::Descriptor;
+use copal_format::request::{Headers, Request, Signatory, Terms};
+use copal_format::time::Time;
 
 use crate::client::{Client, HostKeys, Signer, kem_of};
 use crate::fault::{Code, Fault};

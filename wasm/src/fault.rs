@@ -5,18 +5,18 @@ use core::error::Error;
 use copal_engine::backup::claim::ClaimError;
 use copal_engine::backup::kept::KeptError;
 use copal_engine::backup::session::SessionError;
-use copal_engine::block::SealFault;
-use copal_engine::client::ClientError;
-use copal_engine::enrollment::EnrollmentError;
-use copal_engine::id::BadId;
-use copal_engine::index::{MixedDomains, SegmentError};
-use copal_engine::keys::slot::{BadPassphrase, SlotError};
-use copal_engine::keys::text::TextError;
-use copal_engine::path::BadPath;
-use copal_engine::repository::DescriptorError;
-use copal_engine::tree::BuildError;
-use copal_engine::wire::DecodeError;
-use copal_engine::wire::record::RecordError;
+use copal_format::block::SealFault;
+use copal_format::client::ClientError;
+use copal_format::enrollment::EnrollmentError;
+use copal_format::id::BadId;
+use copal_format::index::{MixedDomains, SegmentError};
+use copal_format::keys::slot::{BadPassphrase, SlotError};
+use copal_format::keys::text::TextError;
+use copal_format::path::BadPath;
+use copal_format::repository::DescriptorError;
+use copal_format::tree::BuildError;
+use copal_format::wire::DecodeError;
+use copal_format::wire::record::RecordError;
 
 macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {

@@ -1,16 +1,16 @@
 //! Owner: the owner's secret, opened with a passphrase or a recovery code.
 
-use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
-use copal_engine::id::{ClientId, DomainId, RepositoryId, SlotId};
-use copal_engine::keys::attempts::{Attempt, Attempts};
-use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::slot::{Slot, SlotInput, SlotKind};
-use copal_engine::layout;
-use copal_engine::repository::{Descriptor, DescriptorError};
-use copal_engine::request::{Headers, Request, Signatory, Terms};
-use copal_engine::time::Time;
-use copal_engine::wire::cursor::Cursor;
+use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::id::{ClientId, DomainId, RepositoryId, SlotId};
+use copal_format::keys::attempts::{Attempt, Attempts};
+use copal_format::keys::owner::{OwnerSecret, TextPurpose};
+use copal_format::keys::secret::Secret;
+use copal_format::keys::slot::{Slot, SlotInput, SlotKind};
+use copal_format::layout;
+use copal_format::repository::{Descriptor, DescriptorError};
+use copal_format::request::{Headers, Request, Signatory, Terms};
+use copal_format::time::Time;
+use copal_format::wire::cursor::Cursor;
 
 use crate::client::{Client, HostKeys, Signer, kem_of};
 use crate::fault::{Code, Fault};

@@ -1,10 +1,10 @@
 //! Sealed: bytes that a host keeps and only the key's holder can open: `salt 16 ‖ a block`, with the salt as session
 //! id.
 
-use copal_engine::id::{RepositoryId, SessionId};
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::session::SessionKey;
-use copal_engine::seal::{BlockKind, Counters, SessionCipher};
+use copal_format::id::{RepositoryId, SessionId};
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::SessionKey;
+use copal_format::seal::{BlockKind, Counters, SessionCipher};
 use zeroize::Zeroizing;
 
 /// Seals bytes under a key that seals nothing else.

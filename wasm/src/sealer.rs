@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
-use copal_engine::block::SealTools;
-use copal_engine::compress::Parameters;
-use copal_engine::id::{ChunkId, RepositoryId, SessionId};
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::secret::Secret;
-use copal_engine::limits::{BLOCK_BYTES, BLOCK_ENTRIES, CHUNK_BYTES};
-use copal_engine::seal::{BlockKind, Nonces, SealTerms};
+use copal_format::block::SealTools;
+use copal_format::compress::Parameters;
+use copal_format::id::{ChunkId, RepositoryId, SessionId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::secret::Secret;
+use copal_format::limits::{BLOCK_BYTES, BLOCK_ENTRIES, CHUNK_BYTES};
+use copal_format::seal::{BlockKind, Nonces, SealTerms};
 
 use crate::fault::{Code, Fault};
 
@@ -102,7 +102,7 @@ pub(crate) fn parameters(level: i32) -> Parameters {
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::keys::domain::DomainKey;
+    use copal_format::keys::domain::DomainKey;
 
     use super::*;
 

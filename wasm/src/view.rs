@@ -3,13 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use copal_engine::id::{ChunkId, DomainId, ObjectHash};
-use copal_engine::index::{Index, Overlay, OverlayRun, Segment, Status};
-use copal_engine::layout;
-use copal_engine::pack::PackKind;
-use copal_engine::root::Root;
-use copal_engine::state::{RunReader, State, StateFold};
-use copal_engine::time::Time;
+use copal_format::id::{ChunkId, DomainId, ObjectHash};
+use copal_format::index::{Index, Overlay, OverlayRun, Segment, Status};
+use copal_format::layout;
+use copal_format::pack::PackKind;
+use copal_format::root::Root;
+use copal_format::state::{RunReader, State, StateFold};
+use copal_format::time::Time;
 
 use crate::fault::{Code, Fault};
 

@@ -77,7 +77,7 @@ fn round_trip() -> Result<(), String> {
     let _ = std::fs::remove_dir_all(&place);
     std::fs::create_dir_all(place.join("home")).map_err(|error| format!("{}: {error}", place.display()))?;
     std::fs::write(place.join("password"), "sch\u{f6}ne Worte").map_err(|error| error.to_string())?;
-    let folder = workspace().join("engine/src");
+    let folder = workspace().join("format/src");
     let copal = |arguments: &[&str]| {
         let mut command = Command::new(target().join("debug/copal"));
         command.env("HOME", place.join("home")).env("XDG_STATE_HOME", place.join("state"));

@@ -15,10 +15,10 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use copal_engine::chunk::{ChunkSizes, Chunker};
-use copal_engine::keys::cuts::CutKeys;
-use copal_engine::keys::secret::Secret;
-use copal_engine::repository::Parameters;
+use copal_format::chunk::{ChunkSizes, Chunker};
+use copal_format::keys::cuts::CutKeys;
+use copal_format::keys::secret::Secret;
+use copal_format::repository::Parameters;
 use rustix::time::{ClockId, Timespec, clock_gettime};
 use zstd::zstd_safe::{CCtx, CParameter, DCtx, Strategy, compress_bound};
 

@@ -18,9 +18,9 @@ use copal_client::repository::{Init, LocalClient, Repository, init};
 use copal_client::restore::{Request, restore};
 use copal_client::scan::{Root, Scan, ScanOptions};
 use copal_client::wait::wait;
-use copal_engine::keys::slot::{Argon2Params, SlotInput};
-use copal_engine::receipt::IngestBy;
-use copal_engine::repository::Parameters;
+use copal_format::keys::slot::{Argon2Params, SlotInput};
+use copal_format::receipt::IngestBy;
+use copal_format::repository::Parameters;
 use copal_store::fs::FsStore;
 use copal_store::record::Record;
 use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
@@ -53,7 +53,7 @@ fn measure(temporary: &Path, source: &Path, delay: Duration) -> Result<(), Failu
         argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
         reader: None,
     })?;
-    let state = |id: copal_engine::id::RepositoryId| temporary.join(id.to_string());
+    let state = |id: copal_format::id::RepositoryId| temporary.join(id.to_string());
     let open = || Repository::open(&backend, &input, state);
     LocalClient::load_or_register(&open()?, "measured")?;
     tell("init", started, &store);

@@ -13,11 +13,11 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use copal_engine::id::ObjectHash;
-use copal_engine::index::Segment;
-use copal_engine::layout;
 use copal_engine::mark::{InventoryBuilder, Marks};
 use copal_engine::plan::plan;
+use copal_format::id::ObjectHash;
+use copal_format::index::Segment;
+use copal_format::layout;
 use copal_jobs::objects;
 use copal_jobs::scratch::Files;
 use copal_store::Store;

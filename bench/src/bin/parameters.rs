@@ -17,10 +17,10 @@ use copal_client::location::Location;
 use copal_client::repository::{Init, LocalClient, Repository, init};
 use copal_client::scan::{Root, Scan, ScanOptions};
 use copal_client::wait::wait;
-use copal_engine::keys::slot::{Argon2Params, SlotInput};
-use copal_engine::pack::PackKind;
-use copal_engine::receipt::IngestBy;
-use copal_engine::repository::Parameters;
+use copal_format::keys::slot::{Argon2Params, SlotInput};
+use copal_format::pack::PackKind;
+use copal_format::receipt::IngestBy;
+use copal_format::repository::Parameters;
 
 type Failure = Box<dyn std::error::Error>;
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
-use copal_engine::time::Time;
+use copal_format::time::Time;
 
 use super::values::{self, Percent, Size, Span};
 

@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use copal_engine::id::OwnerFingerprint;
+use copal_format::id::OwnerFingerprint;
 
 use super::values::{Size, Span};
 

@@ -5,8 +5,8 @@ use std::os::unix::ffi::OsStringExt;
 
 use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser};
 use copal_client::restore::SpecPath;
-use copal_engine::id::SnapshotId;
-use copal_engine::path::{BadPath, TreePath};
+use copal_format::id::SnapshotId;
+use copal_format::path::{BadPath, TreePath};
 
 /// Which snapshot a person means.
 #[derive(Clone, Debug, PartialEq, Eq)]

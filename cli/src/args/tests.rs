@@ -6,7 +6,7 @@ use std::path::Path;
 use clap::{CommandFactory, error::ErrorKind};
 use copal_client::restore::SpecPath;
 use copal_client::verify::ReadData;
-use copal_engine::time::Time;
+use copal_format::time::Time;
 
 use super::backup::Source;
 use super::restore::Overwrite;

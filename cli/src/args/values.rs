@@ -4,7 +4,7 @@ use core::num::NonZeroU32;
 use core::str::FromStr;
 use core::time::Duration;
 
-use copal_engine::time::Time;
+use copal_format::time::Time;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 

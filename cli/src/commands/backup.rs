@@ -17,8 +17,8 @@ use copal_client::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, so
 use copal_client::stat::EntryStat;
 use copal_client::wait::wait;
 use copal_engine::backup::change::ChangeDetection;
-use copal_engine::exclusions::Exclusions;
-use copal_engine::path::TreePath;
+use copal_format::exclusions::Exclusions;
+use copal_format::path::TreePath;
 use copal_jobs::host::Entropy;
 use copal_store::reserve;
 

@@ -2,7 +2,7 @@
 
 use copal_client::dump::{dump_file, dump_tar};
 use copal_client::history::pages;
-use copal_engine::tree::EntryKind;
+use copal_format::tree::EntryKind;
 
 use super::context::Context;
 use super::place::place;

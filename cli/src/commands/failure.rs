@@ -15,10 +15,10 @@ use copal_client::remote::OrderError;
 use copal_client::repository::{ClientError, InitError, JoinError, OpenError};
 use copal_client::restore::RestoreError;
 use copal_client::verify::VerifyError;
-use copal_engine::keys::slot::SlotKind;
-use copal_engine::layout;
-use copal_engine::repository::DescriptorError;
-use copal_engine::wire::record::RecordError;
+use copal_format::keys::slot::SlotKind;
+use copal_format::layout;
+use copal_format::repository::DescriptorError;
+use copal_format::wire::record::RecordError;
 use copal_jobs::error::JobError;
 
 use crate::report::Failure;

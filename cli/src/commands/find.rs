@@ -3,8 +3,8 @@
 use copal_client::history::{self, History, Snapshot};
 use copal_client::reader::PageReader;
 use copal_client::repository::Repository;
-use copal_engine::id::DomainId;
-use copal_engine::path::TreePath;
+use copal_format::id::DomainId;
+use copal_format::path::TreePath;
 use copal_jobs::view::View;
 
 use super::context::Context;

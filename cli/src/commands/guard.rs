@@ -5,10 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use copal_client::history::History;
 use copal_client::repository::Repository;
 use copal_client::wait::wait;
-use copal_engine::id::{ClientId, SnapshotId};
 use copal_engine::retention::{Held, Protection, Signed, held, protected};
-use copal_engine::state::{SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::id::{ClientId, SnapshotId};
+use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 use copal_jobs::policy;
 use copal_jobs::view::View;
 

@@ -4,11 +4,11 @@ use copal_client::backend::Backend;
 use copal_client::entropy::secret;
 use copal_client::places::create_private;
 use copal_client::repository::{self, Init, Reader};
-use copal_engine::keys::slot::{Argon2Params, SlotInput};
-use copal_engine::keys::text;
-use copal_engine::layout;
-use copal_engine::receipt::IngestBy;
-use copal_engine::repository::Parameters;
+use copal_format::keys::slot::{Argon2Params, SlotInput};
+use copal_format::keys::text;
+use copal_format::layout;
+use copal_format::receipt::IngestBy;
+use copal_format::repository::Parameters;
 use copal_store::fs::FsStore;
 
 use super::context::{Context, input};

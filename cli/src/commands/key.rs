@@ -3,9 +3,9 @@
 use copal_client::entropy::secret;
 use copal_client::places::create_private;
 use copal_client::repository::{KeySlot, Repository, add_slot, proves, remove_slot, survey_slots};
-use copal_engine::id::SlotId;
-use copal_engine::keys::slot::{Argon2Params, SlotInput, SlotKind};
-use copal_engine::keys::text;
+use copal_format::id::SlotId;
+use copal_format::keys::slot::{Argon2Params, SlotInput, SlotKind};
+use copal_format::keys::text;
 use copal_store::Store;
 
 use super::context::{Context, input};

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use copal_client::changes::{self, Written};
 use copal_client::history::{History, Snapshot};
 use copal_client::repository::Repository;
-use copal_engine::change::Operation;
-use copal_engine::id::{DomainId, SnapshotId, TagId};
-use copal_engine::keys::owner::TextPurpose;
-use copal_engine::limits::{SNAPSHOT_TAGS, TEXT_BYTES};
-use copal_engine::state::SnapshotState;
+use copal_format::change::Operation;
+use copal_format::id::{DomainId, SnapshotId, TagId};
+use copal_format::keys::owner::TextPurpose;
+use copal_format::limits::{SNAPSHOT_TAGS, TEXT_BYTES};
+use copal_format::state::SnapshotState;
 
 use super::context::Context;
 use crate::args::forget::{Chosen, Tag};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use copal_client::backend::Backend;
 use copal_client::repository::{Met, Repository, list_descriptors};
 use copal_client::wait::wait;
-use copal_engine::layout;
+use copal_format::layout;
 use copal_jobs::error::JobError;
 use copal_jobs::view::{self, Parts, View};
 use copal_store::{Store, StoreError};

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use copal_client::backend::Backend;
 use copal_client::credentials::Credentials;
 use copal_client::repository::{Access, Enrolled, LocalClient, Repository};
-use copal_engine::id::RepositoryId;
+use copal_format::id::RepositoryId;
 use copal_store::Store;
 
 use super::context::{CLIENTS, Context};

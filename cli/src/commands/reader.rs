@@ -1,8 +1,8 @@
 //! `reader`: stores the reader in the repository.
 
 use copal_client::repository::{Reader, carry};
-use copal_engine::layout;
-use copal_engine::limits::READER_BYTES;
+use copal_format::layout;
+use copal_format::limits::READER_BYTES;
 
 use super::context::Context;
 use crate::args::repository::ReaderFile;

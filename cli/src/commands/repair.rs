@@ -7,9 +7,9 @@ use copal_client::progress::Progress;
 use copal_client::repository::{restore_copies, restore_descriptor, restore_record_copies};
 use copal_client::verify::{Hits, look_again, walk};
 use copal_client::wait::wait;
-use copal_engine::id::{ChunkId, DomainId};
-use copal_engine::index::{Bits, Status};
 use copal_engine::retention::Series;
+use copal_format::id::{ChunkId, DomainId};
+use copal_format::index::{Bits, Status};
 use copal_jobs::check::Needed;
 use copal_jobs::view::View;
 

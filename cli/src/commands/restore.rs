@@ -14,7 +14,7 @@ use copal_client::reader::PageReader;
 use copal_client::repository::Repository;
 use copal_client::restore::{Deletion, Event, Note, Outcome, Request, Scope, Tally, restore};
 use copal_client::stat::{EntryStat, FileId};
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 
 use super::context::Context;
 use super::failure::of_restore;

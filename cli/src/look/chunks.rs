@@ -1,7 +1,7 @@
 //! Chunks: counts the distinct chunks of an index.
 
-use copal_engine::id::ChunkId;
-use copal_engine::index::Index;
+use copal_format::id::ChunkId;
+use copal_format::index::Index;
 
 /// Counts the chunks, each once, however many copies it has. Merges the sorted segments as it reads them.
 pub fn count_chunks<B: AsRef<[u8]>>(index: &Index<B>) -> u64 {
@@ -17,6 +17,6 @@ pub fn count_chunks<B: AsRef<[u8]>>(index: &Index<B>) -> u64 {
     count
 }
 
-fn chunk_ids<B: AsRef<[u8]>>(segment: &copal_engine::index::Segment<B>) -> impl Iterator<Item = ChunkId> + '_ {
+fn chunk_ids<B: AsRef<[u8]>>(segment: &copal_format::index::Segment<B>) -> impl Iterator<Item = ChunkId> + '_ {
     segment.entries().filter(|entry| !entry.location.is_page).map(|entry| entry.id)
 }

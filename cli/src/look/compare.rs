@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use copal_client::reader::{EntryStream, PageReader, TreeError};
-use copal_engine::id::ChunkId;
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Change as TreeChange, DiffStep, Entry, EntryKind, TreeDiff};
+use copal_format::id::ChunkId;
+use copal_format::path::TreePath;
+use copal_format::tree::{Change as TreeChange, DiffStep, Entry, EntryKind, TreeDiff};
 
 use crate::report::Failure;
 use crate::report::field::PathField;

@@ -1,9 +1,9 @@
 //! Listing: the entries in a directory of a snapshot, in order; other directories are not read.
 
 use copal_client::reader::{EntryStream, PageReader, ReadError, TreeError};
-use copal_engine::id::ChunkId;
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Entry, LostRange};
+use copal_format::id::ChunkId;
+use copal_format::path::TreePath;
+use copal_format::tree::{Entry, LostRange};
 
 use super::is_directory;
 

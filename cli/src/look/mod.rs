@@ -9,7 +9,7 @@ pub mod listing;
 pub mod search;
 
 use copal_client::reader::ReadError;
-use copal_engine::tree::{Entry, EntryKind, LostRange};
+use copal_format::tree::{Entry, EntryKind, LostRange};
 
 use crate::report::field::{self, PathField, Stamp, TargetField};
 use crate::report::rows::LsRow;

@@ -5,9 +5,9 @@ use std::collections::{HashMap, HashSet};
 
 use copal_client::filter::{BadPattern, Case, Filter, FilterBuilder};
 use copal_client::reader::{PageReader, ReadError, TreeError};
-use copal_engine::id::ChunkId;
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Entry, LostRange, PageContent, Step, TreeWalk, VerifiedPage};
+use copal_format::id::ChunkId;
+use copal_format::path::TreePath;
+use copal_format::tree::{Entry, LostRange, PageContent, Step, TreeWalk, VerifiedPage};
 
 use super::is_directory;
 use crate::report::Failure;

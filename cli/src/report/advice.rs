@@ -5,7 +5,7 @@ use std::io;
 use copal_client::location::BadLocation;
 use copal_client::places::PlaceError;
 use copal_client::remote::OrderError;
-use copal_engine::keys::slot::SlotKind;
+use copal_format::keys::slot::SlotKind;
 use copal_store::StoreError;
 use copal_store::s3::Trouble;
 use rustix::io::Errno;

@@ -3,8 +3,8 @@
 use std::io::{self, Write};
 
 use copal_client::history::Snapshot;
-use copal_engine::client::Role;
-use copal_engine::id::{ClientId, DomainId, RepositoryId};
+use copal_format::client::Role;
+use copal_format::id::{ClientId, DomainId, RepositoryId};
 use serde::Serialize;
 
 use super::field::Stamp;

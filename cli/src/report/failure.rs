@@ -8,8 +8,8 @@ use copal_client::location::BadLocation;
 use copal_client::places::PlaceError;
 use copal_client::remote::OrderError;
 use copal_client::repository::Costly;
-use copal_engine::id::{ClientId, RepositoryId, SlotId, SnapshotId};
-use copal_engine::keys::slot::SlotKind;
+use copal_format::id::{ClientId, RepositoryId, SlotId, SnapshotId};
+use copal_format::keys::slot::SlotKind;
 use copal_store::StoreError;
 use serde::Serialize;
 

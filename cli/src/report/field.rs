@@ -1,9 +1,9 @@
 //! Field: values that have the same form in all JSON results: ids, times and paths.
 
-use copal_engine::path::TreePath;
-use copal_engine::shown::digits;
-use copal_engine::time::Time;
-use copal_engine::tree::LostRange;
+use copal_format::path::TreePath;
+use copal_format::shown::digits;
+use copal_format::time::Time;
+use copal_format::tree::LostRange;
 use jiff::tz::TimeZone;
 use serde::ser::{Serialize, SerializeStruct, Serializer};
 

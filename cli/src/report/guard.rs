@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use copal_engine::id::{ClientId, SnapshotId, SourceId};
+use copal_format::id::{ClientId, SnapshotId, SourceId};
 use serde::Serialize;
 
 use super::field::{PathsField, Stamp};

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-pub use copal_engine::shown::{path, text};
-use copal_engine::time::Time;
+pub use copal_format::shown::{path, text};
+use copal_format::time::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use copal_engine::id::{ClientId, RepositoryId, SlotId};
-use copal_engine::keys::slot::SlotKind;
+use copal_format::id::{ClientId, RepositoryId, SlotId};
+use copal_format::keys::slot::SlotKind;
 use serde::Serialize;
 
 use super::Answer;

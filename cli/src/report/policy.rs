@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use copal_engine::retention::Lingering;
+use copal_format::policy::Lingering;
 use serde::Serialize;
 
 use super::Answer;

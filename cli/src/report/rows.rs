@@ -3,9 +3,9 @@
 use std::io::{self, Write};
 
 use copal_client::history::Snapshot;
-use copal_engine::id::{SlotId, SnapshotId};
-use copal_engine::keys::slot::SlotKind;
-use copal_engine::tree::EntryKind;
+use copal_format::id::{SlotId, SnapshotId};
+use copal_format::keys::slot::SlotKind;
+use copal_format::tree::EntryKind;
 use serde::Serialize;
 
 use super::clients::SignerField;

@@ -2,9 +2,9 @@
 
 use std::io::{self, Write};
 
-use copal_engine::client::Role;
-use copal_engine::id::{ClientId, OwnerFingerprint, SnapshotId, SourceId};
-use copal_engine::receipt::IngestBy;
+use copal_format::client::Role;
+use copal_format::id::{ClientId, OwnerFingerprint, SnapshotId, SourceId};
+use copal_format::receipt::IngestBy;
 use serde::Serialize;
 
 use super::Answer;

@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use copal_client::restore::Tally;
 use copal_client::verify::{self, DamageKind};
-use copal_engine::id::SnapshotId;
-use copal_engine::receipt::IngestBy;
+use copal_format::id::SnapshotId;
+use copal_format::receipt::IngestBy;
 use serde::Serialize;
 
 use super::Answer;

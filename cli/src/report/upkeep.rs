@@ -2,8 +2,8 @@
 
 use std::io::{self, Write};
 
-use copal_engine::id::SnapshotId;
-use copal_engine::receipt::IngestBy;
+use copal_format::id::SnapshotId;
+use copal_format::receipt::IngestBy;
 use serde::Serialize;
 
 use super::Answer;

@@ -9,7 +9,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use copal_engine::id::ObjectHash;
+use copal_format::id::ObjectHash;
 use rustix::fs::{SeekFrom, seek};
 use serde_json::{Map, Value, json};
 

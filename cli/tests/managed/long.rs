@@ -6,11 +6,11 @@ use std::time::{Duration, Instant};
 use copal_client::backend::Backend;
 use copal_client::location::Location;
 use copal_client::repository::{self, Init};
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::slot::{Argon2Params, SlotInput};
-use copal_engine::keys::text::encode_key_file;
-use copal_engine::receipt::IngestBy;
-use copal_engine::repository::Parameters;
+use copal_format::keys::secret::Secret;
+use copal_format::keys::slot::{Argon2Params, SlotInput};
+use copal_format::keys::text::encode_key_file;
+use copal_format::receipt::IngestBy;
+use copal_format::repository::Parameters;
 
 use super::world::{Running, joined, listed, upload};
 use crate::kit::{Machine, assert_same, noise, number};

@@ -4,17 +4,17 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::enrollment::Enrollment;
-use copal_engine::id::RepositoryId;
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::session::{SessionKey, SessionRecord};
-use copal_engine::keys::slot::{Slot, SlotInput};
-use copal_engine::manifest::Manifest;
-use copal_engine::pack::{self, PackKind, PackTable};
-use copal_engine::repository::Descriptor;
-use copal_engine::seal::{BlockKind, SessionCipher};
+use copal_format::block::{OpenBlock, OpenTools};
+use copal_format::enrollment::Enrollment;
+use copal_format::id::RepositoryId;
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::{SessionKey, SessionRecord};
+use copal_format::keys::slot::{Slot, SlotInput};
+use copal_format::manifest::Manifest;
+use copal_format::pack::{self, PackKind, PackTable};
+use copal_format::repository::Descriptor;
+use copal_format::seal::{BlockKind, SessionCipher};
 
 use super::world::{enroll, join, joined, managed, other, upload};
 use crate::kit::{Machine, Run, noise, text};
@@ -35,8 +35,8 @@ impl Sealed {
         let repository = Descriptor::decode(1, below("copal/").next().unwrap().1).unwrap().repository;
         let packs = below("packs/").map(|(_, bytes)| (bytes.clone(), pack::parse(bytes).unwrap())).collect();
         let infos = below("manifests/").map(|(name, bytes)| {
-            let client = copal_engine::layout::client_of(name).unwrap();
-            let number = copal_engine::layout::trailing_number(name).unwrap();
+            let client = copal_format::layout::client_of(name).unwrap();
+            let number = copal_format::layout::trailing_number(name).unwrap();
             let verified = Manifest::verify(repository, signer, client, number, bytes).unwrap();
             let claim = verified.manifest.snapshot.unwrap();
             (claim.session_record, claim.counter, claim.info)
@@ -141,7 +141,7 @@ fn opens_nothing(owner: &Machine, machine: &Machine, keys: &str, found: Vec<Vec<
     held.extend(found);
     let signing = held[0].windows(32).find_map(|seed| {
         let keys =
-            copal_engine::keys::client::ClientKeys::new(Secret::new(seed.try_into().unwrap()), Secret::new([0; 32]));
+            copal_format::keys::client::ClientKeys::new(Secret::new(seed.try_into().unwrap()), Secret::new([0; 32]));
         is_signer(owner, keys.manifest_public()).then(|| keys.manifest_public())
     });
     let sealed = Sealed::of(owner, &signing.expect("its signing key is there"));

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::kit::copy;
-use copal_engine::id::ObjectHash;
+use copal_format::id::ObjectHash;
 use copal_reader::{Streams, run};
 use tempfile::TempDir;
 

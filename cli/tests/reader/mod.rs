@@ -10,8 +10,8 @@ mod wasi;
 use std::fs;
 
 use crate::kit::{Harm, Machine, PASSPHRASE, Run};
-use copal_engine::id::ObjectHash;
-use copal_engine::layout;
+use copal_format::id::ObjectHash;
+use copal_format::layout;
 
 #[test]
 fn init_stores_the_reader_and_a_text_and_the_descriptor_names_it() {
@@ -150,7 +150,7 @@ fn with_modules(machine: Machine) -> Machine {
 /// What the descriptor of a version says of the reader.
 fn descriptor(machine: &Machine, version: u64) -> String {
     let bytes = &machine.objects()[&layout::descriptor(version)];
-    let descriptor = copal_engine::repository::Descriptor::decode(version, bytes).unwrap();
+    let descriptor = copal_format::repository::Descriptor::decode(version, bytes).unwrap();
     descriptor.reader.expect("it names one").to_string()
 }
 

@@ -332,7 +332,7 @@ fn gather(top: &Path, name: &str, is_without_modes: bool, tree: &mut BTreeMap<St
     let what = match stat.file_type() {
         kind if kind.is_symlink() => format!("link to {}", fs::read_link(&path).unwrap().display()),
         kind if kind.is_dir() => "directory".to_owned(),
-        _ => format!("file of {}: {}", stat.len(), copal_engine::id::ObjectHash::of(&fs::read(&path).unwrap())),
+        _ => format!("file of {}: {}", stat.len(), copal_format::id::ObjectHash::of(&fs::read(&path).unwrap())),
     };
     let mode = if is_without_modes || stat.is_symlink() { 0 } else { stat.mode() };
     tree.insert(name.to_owned(), format!("{what} {}.{:09} {mode:o} {}", stat.mtime(), stat.mtime_nsec(), stat.nlink()));

@@ -10,7 +10,7 @@ use copal_client::repository::{LocalClient, Repository};
 use copal_client::scan::{Root, Scan, ScanOptions};
 use copal_client::wait::wait;
 use copal_engine::backup::change::ChangeDetection;
-use copal_engine::repository::Parameters;
+use copal_format::repository::Parameters;
 use copal_jobs::prune;
 
 /// Sizes at which a few files have every structure of the format: several chunks, blocks and packs, content lists of

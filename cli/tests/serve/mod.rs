@@ -13,11 +13,11 @@ use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use copal_engine::client::ClientRecord;
-use copal_engine::id::ObjectHash;
-use copal_engine::keys::slot::{Slot, SlotInput};
-use copal_engine::repository::Descriptor;
-use copal_engine::{client, layout, pack};
+use copal_format::client::ClientRecord;
+use copal_format::id::ObjectHash;
+use copal_format::keys::slot::{Slot, SlotInput};
+use copal_format::repository::Descriptor;
+use copal_format::{client, layout, pack};
 
 use crate::kit::{Harm, Machine, PASSPHRASE, Run, assert_same, noise, text};
 use server::{At, Server, client_of, get};

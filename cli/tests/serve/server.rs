@@ -6,9 +6,9 @@ use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use copal_engine::id::ClientId;
-use copal_engine::keys::client::ClientKeys;
-use copal_engine::request::{Request, Signatory, Terms, WINDOW};
+use copal_format::id::ClientId;
+use copal_format::keys::client::ClientKeys;
+use copal_format::request::{Request, Signatory, Terms, WINDOW};
 use serde_json::Value;
 
 use crate::kit::{Machine, Run, text};

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs;
 
-use copal_engine::id::ObjectHash;
-use copal_engine::layout;
-use copal_engine::root::Root;
-use copal_engine::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_run};
-use copal_engine::time::Time;
+use copal_format::id::ObjectHash;
+use copal_format::layout;
+use copal_format::root::Root;
+use copal_format::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_run};
+use copal_format::time::Time;
 
 use super::server::{At, Server, put};
 use super::{machine, restores};

@@ -2,12 +2,12 @@
 
 use copal_client::entropy::SystemEntropy;
 use copal_client::wait::wait;
-use copal_engine::id::{ObjectHash, PackId};
-use copal_engine::index::SegmentWriter;
-use copal_engine::layout::{self, Place};
-use copal_engine::pack::{self, PackKind};
-use copal_engine::repository::Descriptor;
-use copal_engine::state::PackRecord;
+use copal_format::id::{ObjectHash, PackId};
+use copal_format::index::SegmentWriter;
+use copal_format::layout::{self, Place};
+use copal_format::pack::{self, PackKind};
+use copal_format::repository::Descriptor;
+use copal_format::state::PackRecord;
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::host::Host;
 use copal_jobs::scratch::Files;

@@ -3,8 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use copal_engine::id::{DomainId, ObjectHash};
-use copal_engine::layout;
+use copal_format::id::{DomainId, ObjectHash};
+use copal_format::layout;
 use copal_jobs::view::View;
 
 /// The names of a domain's damaged segments. Stops when `is_over` is set.

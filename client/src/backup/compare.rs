@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use copal_engine::backup::change::{ChangeDetection, is_unchanged};
 use copal_engine::backup::reuse::RewriteBudget;
-use copal_engine::tree::{Content, Entry};
+use copal_format::tree::{Content, Entry};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 
 use super::content::{Job, Tools, words};

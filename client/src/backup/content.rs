@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use copal_engine::backup::cut::cut;
-use copal_engine::chunk::Chunker;
-use copal_engine::id::ChunkId;
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Extras as TreeExtras, Piece};
+use copal_format::chunk::Chunker;
+use copal_format::id::ChunkId;
+use copal_format::keys::domain::DomainKeys;
+use copal_format::path::TreePath;
+use copal_format::tree::{Extras as TreeExtras, Piece};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::budget::Budget;

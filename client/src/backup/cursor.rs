@@ -1,9 +1,9 @@
 //! Cursor: reads the trees of the parent snapshot in step with the scan.
 
 use copal_engine::backup::content::is_unfinished;
-use copal_engine::path::TreePath;
-use copal_engine::time::Time;
-use copal_engine::tree::Entry;
+use copal_format::path::TreePath;
+use copal_format::time::Time;
+use copal_format::tree::Entry;
 
 use super::parent::{Compared, Parent};
 use crate::reader::{EntryStream, TreeError};

@@ -4,8 +4,8 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use copal_engine::backup::change::FileStat;
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Content, Entry, Extras, Mode, Owner};
+use copal_format::path::TreePath;
+use copal_format::tree::{Content, Entry, Extras, Mode, Owner};
 
 use crate::read::Owners;
 use crate::stat::{EntryStat, FileId};
@@ -29,7 +29,7 @@ impl Recorder {
         mut extras: Extras,
     ) -> Option<Entry> {
         let mode = Mode::from_bits(stat.mode)?;
-        let is_file = mode.kind() == copal_engine::tree::EntryKind::File;
+        let is_file = mode.kind() == copal_format::tree::EntryKind::File;
         extras.hardlink = self.group(stat);
         Some(Entry {
             path,
@@ -119,7 +119,7 @@ mod tests {
     #[test]
     fn a_file_that_got_the_inode_number_of_a_deleted_one_is_not_of_its_group() {
         let mut recorder = Recorder::default();
-        let [a, b] = [1, 2].map(|at| FileId { device: 1, inode: 5, birth: Some(copal_engine::time::Time(at)) });
+        let [a, b] = [1, 2].map(|at| FileId { device: 1, inode: 5, birth: Some(copal_format::time::Time(at)) });
         assert_eq!(recorder.group_of(a, 5), 5);
         assert_ne!(recorder.group_of(b, 5), 5);
     }

@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use copal_engine::backup::kept::{self, KeptBytes, KeptError, KeptSnapshot, KeptTree};
-use copal_engine::id::{ChunkId, SourceId};
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::secret::Secret;
-use copal_engine::tree::{Content, Page, VerifiedPage};
+use copal_format::id::{ChunkId, SourceId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::secret::Secret;
+use copal_format::tree::{Content, Page, VerifiedPage};
 
 use crate::entropy::random;
 use crate::reader::{Pages, ReadError};

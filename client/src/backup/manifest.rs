@@ -4,10 +4,10 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use copal_engine::id::{ChunkId, ObjectHash, PackId};
-use copal_engine::layout::{self, Place};
-use copal_engine::manifest::{Manifest, SnapshotClaim};
-use copal_engine::receipt::{IngestBy, Outcome, Reason, Receipt};
+use copal_format::id::{ChunkId, ObjectHash, PackId};
+use copal_format::layout::{self, Place};
+use copal_format::manifest::{Manifest, SnapshotClaim};
+use copal_format::receipt::{IngestBy, Outcome, Reason, Receipt};
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest_on};
 use copal_jobs::objects;

@@ -28,12 +28,12 @@ use std::time::Duration;
 use copal_engine::backup::change::ChangeDetection;
 use copal_engine::backup::claim::ClaimError;
 use copal_engine::backup::session::{SessionError, Tally};
-use copal_engine::exclusions::Exclusions;
-use copal_engine::id::{ChunkId, PackId, SnapshotId};
-use copal_engine::pack::PackKind;
-use copal_engine::receipt::IngestBy;
-use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
-use copal_engine::time::Time;
+use copal_format::exclusions::Exclusions;
+use copal_format::id::{ChunkId, PackId, SnapshotId};
+use copal_format::pack::PackKind;
+use copal_format::receipt::IngestBy;
+use copal_format::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
+use copal_format::time::Time;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts};
@@ -221,7 +221,7 @@ pub enum BackupError {
     NoDescriptor,
     /// The repository's parameters cannot be used.
     #[error("the repository's parameters cannot be used")]
-    Parameters(#[from] copal_engine::chunk::BadChunkSizes),
+    Parameters(#[from] copal_format::chunk::BadChunkSizes),
     /// The session cannot go on.
     #[error(transparent)]
     Session(#[from] SessionError),
@@ -229,7 +229,7 @@ pub enum BackupError {
     #[error(
         "a block did not read back right after it was sealed: this machine's memory or processor cannot be trusted"
     )]
-    Seal(#[from] copal_engine::block::SealFault),
+    Seal(#[from] copal_format::block::SealFault),
     /// The parent snapshot cannot be read.
     #[error("the snapshot to compare with cannot be read")]
     Parent(#[from] TreeError),
@@ -247,7 +247,7 @@ pub enum BackupError {
     EmptyStream,
     /// The snapshot's description is too large.
     #[error(transparent)]
-    Info(#[from] copal_engine::snapshot::OversizeInfo),
+    Info(#[from] copal_format::snapshot::OversizeInfo),
     /// The manifest was rejected in every attempt.
     #[error("the manifest was rejected: {0}")]
     Rejected(String),

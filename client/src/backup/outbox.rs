@@ -2,8 +2,8 @@
 
 use std::mem;
 
-use copal_engine::path::TreePath;
-use copal_engine::tree::Entry;
+use copal_format::path::TreePath;
+use copal_format::tree::Entry;
 use crossbeam_channel::{Receiver, Sender};
 
 use super::Trouble;

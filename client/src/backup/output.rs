@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use copal_engine::backup::session::{Action, Session};
-use copal_engine::block::{SealJob, SealTools, SealedBlock};
-use copal_engine::compress::Parameters;
-use copal_engine::id::PackId;
-use copal_engine::layout::{self, Place};
-use copal_engine::pack::Pack;
-use copal_engine::seal::SessionCipher;
+use copal_format::block::{SealJob, SealTools, SealedBlock};
+use copal_format::compress::Parameters;
+use copal_format::id::PackId;
+use copal_format::layout::{self, Place};
+use copal_format::pack::Pack;
+use copal_format::seal::SessionCipher;
 use copal_jobs::error::JobError;
 use copal_jobs::{commit, objects};
 use copal_store::Store;

@@ -3,10 +3,10 @@
 use std::collections::HashMap;
 use std::io::Write;
 
-use copal_engine::id::ChunkId;
-use copal_engine::path::TreePath;
 use copal_engine::restore::leaves::Leaves;
-use copal_engine::tree::{Entry, EntryKind};
+use copal_format::id::ChunkId;
+use copal_format::path::TreePath;
+use copal_format::tree::{Entry, EntryKind};
 use copal_reader::archive::{BLOCK, Header, padding};
 use tar::EntryType;
 

@@ -4,9 +4,9 @@ mod archive;
 
 use std::io::{self, Write};
 
-use copal_engine::path::TreePath;
-use copal_engine::restore::extents::Extents;
-use copal_engine::tree::{Content, Entry, Piece};
+use copal_format::path::TreePath;
+use copal_format::tree::Extents;
+use copal_format::tree::{Content, Entry, Piece};
 
 use crate::reader::{ChunkReader, PageReader, ReadError, TreeError};
 

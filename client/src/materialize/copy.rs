@@ -4,8 +4,8 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use copal_engine::path::TreePath;
-use copal_engine::restore::extents::Extents;
+use copal_format::path::TreePath;
+use copal_format::tree::Extents;
 use rustix::io::Errno;
 
 use super::WriteError;

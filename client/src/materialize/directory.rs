@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 use rustix::fs::{Mode, OFlags, getxattr};
 
 use crate::open;

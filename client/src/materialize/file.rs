@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 use rustix::fs::Mode;
 
 use super::WriteError;

@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use copal_engine::path::TreePath;
-use copal_engine::time::Time;
+use copal_format::path::TreePath;
+use copal_format::time::Time;
 
 use super::WriteError;
 use super::metadata::Metadata;

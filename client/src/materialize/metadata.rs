@@ -3,8 +3,8 @@
 use std::ffi::CString;
 use std::os::fd::AsFd;
 
-use copal_engine::path::TreePath;
-use copal_engine::time::Time;
+use copal_format::path::TreePath;
+use copal_format::time::Time;
 use rustix::fs::{FileType, Gid, Mode, Timespec, Timestamps, UTIME_OMIT, Uid};
 use rustix::io::Errno;
 

@@ -19,7 +19,7 @@ mod tests;
 use std::io;
 use std::path::PathBuf;
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 
 pub use file::TargetFile;
 pub use later::DirectoriesLater;

@@ -2,8 +2,8 @@
 
 use std::io;
 
-use copal_engine::path::TreePath;
-use copal_engine::time::Time;
+use copal_format::path::TreePath;
+use copal_format::time::Time;
 use rustix::fs::{FileType, readlinkat};
 
 use super::object::At;

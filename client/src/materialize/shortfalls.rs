@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 
 /// A kind of metadata that could not be restored.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]

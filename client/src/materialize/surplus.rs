@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use std::iter::Fuse;
 use std::os::fd::AsFd;
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxAttributes, StatxFlags, openat, statx};
 
 use super::WriteError;

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, linkat, mkdirat, mknodat, openat, symlinkat, unlinkat};
 use rustix::io::Errno;
 

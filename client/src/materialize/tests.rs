@@ -5,7 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use copal_engine::time::Time;
+use copal_format::time::Time;
 use rustix::fs::{FileType, XattrFlags, lsetxattr};
 
 use super::*;

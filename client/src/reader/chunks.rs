@@ -1,9 +1,9 @@
 //! Chunks: reads and checks chunks of files, one after another.
 
-use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::id::{ChunkId, PackId};
-use copal_engine::index::Location;
-use copal_engine::seal::BlockKind;
+use copal_format::block::{OpenBlock, OpenTools};
+use copal_format::id::{ChunkId, PackId};
+use copal_format::index::Location;
+use copal_format::seal::BlockKind;
 
 use super::blocks::{CopyError, ReadError};
 use super::pages::PageReader;

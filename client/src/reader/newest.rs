@@ -3,8 +3,8 @@
 use std::sync::{Arc, RwLock};
 
 use bytes::Bytes;
-use copal_engine::id::DomainId;
-use copal_engine::index::Index;
+use copal_format::id::DomainId;
+use copal_format::index::Index;
 use copal_jobs::view::{self, Parts, View};
 use copal_store::{Store, StoreError};
 

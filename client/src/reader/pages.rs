@@ -3,14 +3,14 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
-use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::id::{ChunkId, PackId};
-use copal_engine::index::{Index, Location};
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::layout;
-use copal_engine::path::TreePath;
-use copal_engine::seal::BlockKind;
-use copal_engine::tree::{Entry, ListStep, ListWalk, LostRange, Piece, Step, TreeWalk, VerifiedPage, WalkError};
+use copal_format::block::{OpenBlock, OpenTools};
+use copal_format::id::{ChunkId, PackId};
+use copal_format::index::{Index, Location};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::layout;
+use copal_format::path::TreePath;
+use copal_format::seal::BlockKind;
+use copal_format::tree::{Entry, ListStep, ListWalk, LostRange, Piece, Step, TreeWalk, VerifiedPage, WalkError};
 use copal_jobs::view::View;
 use copal_store::StoreError;
 
@@ -159,7 +159,7 @@ impl Pages for PageReader {
 
 /// All pieces of an entry's content, in the entry or in list pages, with their offsets in the content.
 pub fn pieces(pages: &dyn Pages, entry: &Entry, mut take: impl FnMut(u64, Piece)) -> Result<(), TreeError> {
-    use copal_engine::tree::Content;
+    use copal_format::tree::Content;
     match &entry.content {
         Content::None | Content::Inline(_) => Ok(()),
         Content::Chunks(pieces) => {

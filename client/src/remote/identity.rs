@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
-use copal_engine::id::{ClientId, RepositoryId};
-use copal_engine::request::Signatory;
+use copal_format::id::{ClientId, RepositoryId};
+use copal_format::request::Signatory;
 use copal_store::Op;
 use ed25519_dalek::SigningKey;
 

@@ -16,10 +16,10 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use copal_engine::id::{ClientId, ObjectHash, PackId, RepositoryId};
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::limits::PACK_BYTES;
-use copal_engine::request::{Request, Terms, WINDOW};
+use copal_format::id::{ClientId, ObjectHash, PackId, RepositoryId};
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::limits::PACK_BYTES;
+use copal_format::request::{Request, Terms, WINDOW};
 use copal_gateway::protocol::PIPE_ORIGIN;
 use copal_store::retry::{Backoff, Pause, Retry};
 use copal_store::{Created, Key, ListPage, Listed, Op, Stat, Store, StoreError, StoreTime};
@@ -168,7 +168,7 @@ impl GatewayStore {
                 question.headers.insert("signature", value(&signed.signature));
                 signed.content_digest
             }
-            None => copal_engine::request::write_digest(&digest),
+            None => copal_format::request::write_digest(&digest),
         };
         question.headers.insert("content-digest", value(&content_digest));
         self.wire.send(question).await.map_err(|error| of_wire(asked, error))

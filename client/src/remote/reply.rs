@@ -6,7 +6,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
-use copal_engine::limits::PACK_BYTES;
+use copal_format::limits::PACK_BYTES;
 use copal_gateway::protocol::{PROBLEM, TYPES};
 use copal_store::Key;
 use copal_store::s3::is_absence;

@@ -3,12 +3,12 @@
 
 use std::sync::Arc;
 
-use copal_engine::id::{DomainId, RepositoryId};
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::owner::KemPublic;
-use copal_engine::keys::session::{SessionKey, SessionRecord};
-use copal_engine::repository::Descriptor;
-use copal_engine::seal::SessionCipher;
+use copal_format::id::{DomainId, RepositoryId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::owner::KemPublic;
+use copal_format::keys::session::{SessionKey, SessionRecord};
+use copal_format::repository::Descriptor;
+use copal_format::seal::SessionCipher;
 use copal_jobs::host::Host;
 use copal_store::Store;
 

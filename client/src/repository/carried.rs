@@ -4,11 +4,11 @@
 use std::borrow::Cow;
 
 use bytes::Bytes;
-use copal_engine::id::ObjectHash;
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::layout;
-use copal_engine::limits::READER_BYTES;
-use copal_engine::repository::Descriptor;
+use copal_format::id::ObjectHash;
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::layout;
+use copal_format::limits::READER_BYTES;
+use copal_format::repository::Descriptor;
 use copal_jobs::objects;
 use copal_store::{Created, Op, Store, StoreError};
 
@@ -149,11 +149,11 @@ const MODULE: &[u8] = b"\0asm\x01\0\0\0";
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::id::{DomainId, RepositoryId};
-    use copal_engine::keys::secret::Secret;
-    use copal_engine::receipt::IngestBy;
-    use copal_engine::repository::Parameters;
-    use copal_engine::time::Time;
+    use copal_format::id::{DomainId, RepositoryId};
+    use copal_format::keys::secret::Secret;
+    use copal_format::receipt::IngestBy;
+    use copal_format::repository::Parameters;
+    use copal_format::time::Time;
     use copal_store::memory::MemoryStore;
 
     use super::*;

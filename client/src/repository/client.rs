@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
-use copal_engine::id::{ClientId, DomainId};
-use copal_engine::keys::client::ClientKeys;
-use copal_engine::keys::owner::TextPurpose;
-use copal_engine::layout;
-use copal_engine::time::Time;
+use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::id::{ClientId, DomainId};
+use copal_format::keys::client::ClientKeys;
+use copal_format::keys::owner::TextPurpose;
+use copal_format::layout;
+use copal_format::time::Time;
 use copal_jobs::clients;
 use copal_jobs::error::JobError;
 use copal_jobs::objects;

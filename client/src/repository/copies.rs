@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::SlotId;
-use copal_engine::keys::slot::Slot;
-use copal_engine::layout;
+use copal_format::id::SlotId;
+use copal_format::keys::slot::Slot;
+use copal_format::layout;
 use copal_jobs::error::JobError;
 use copal_jobs::{clients, objects};
 use copal_store::{Store, StoreError};

@@ -1,10 +1,10 @@
 //! Descriptor: writes it again where it was lost or damaged, as the next version, because objects are never replaced.
 
 use bytes::Bytes;
-use copal_engine::client::{ClientRecord, Role};
-use copal_engine::layout;
-use copal_engine::receipt::{IngestBy, Receipt};
-use copal_engine::repository::{Descriptor, Parameters};
+use copal_format::client::{ClientRecord, Role};
+use copal_format::layout;
+use copal_format::receipt::{IngestBy, Receipt};
+use copal_format::repository::{Descriptor, Parameters};
 use copal_jobs::error::JobError;
 use copal_jobs::{clients, objects};
 use copal_store::StoreError;

@@ -4,10 +4,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copal_engine::id::{OwnerFingerprint, RepositoryId};
-use copal_engine::keys::owner::{KemPublic, fingerprint};
-use copal_engine::repository::{Descriptor, DescriptorError};
-use copal_engine::room::Memory;
+use copal_format::id::{OwnerFingerprint, RepositoryId};
+use copal_format::keys::owner::{KemPublic, fingerprint};
+use copal_format::repository::{Descriptor, DescriptorError};
+use copal_format::room::Memory;
 use copal_jobs::clients;
 use copal_jobs::host::Host;
 use copal_store::Store;

@@ -2,14 +2,14 @@
 //! not yet a repository, so a crash leaves nothing that looks like one.
 
 use bytes::Bytes;
-use copal_engine::id::{DomainId, RepositoryId, SlotId};
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::slot::{self, Argon2Params, SlotInput, SlotParams};
-use copal_engine::keys::text;
-use copal_engine::layout;
-use copal_engine::receipt::IngestBy;
-use copal_engine::repository::{Descriptor, Parameters};
-use copal_engine::time::Time;
+use copal_format::id::{DomainId, RepositoryId, SlotId};
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::keys::slot::{self, Argon2Params, SlotInput, SlotParams};
+use copal_format::keys::text;
+use copal_format::layout;
+use copal_format::receipt::IngestBy;
+use copal_format::repository::{Descriptor, Parameters};
+use copal_format::time::Time;
 use copal_jobs::objects;
 use copal_store::{Store, StoreError};
 use zeroize::Zeroizing;

@@ -3,14 +3,14 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use copal_engine::client::{ClientPublic, ClientRecord, Role};
-use copal_engine::enrollment::Enrollment;
-use copal_engine::id::ClientId;
-use copal_engine::keys::client::ClientKeys;
-use copal_engine::layout;
-use copal_engine::repository::DescriptorError;
-use copal_engine::room::Memory;
-use copal_engine::time::Time;
+use copal_format::client::{ClientPublic, ClientRecord, Role};
+use copal_format::enrollment::Enrollment;
+use copal_format::id::ClientId;
+use copal_format::keys::client::ClientKeys;
+use copal_format::layout;
+use copal_format::repository::DescriptorError;
+use copal_format::room::Memory;
+use copal_format::time::Time;
 use copal_jobs::error::JobError;
 use copal_jobs::host::Host;
 use copal_jobs::{clients, objects};

@@ -6,11 +6,11 @@ use std::fmt::Write;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use copal_engine::id::{ClientId, ObjectHash};
-use copal_engine::layout;
-use copal_engine::limits::CHAIN_LEAP;
-use copal_engine::number::reached;
-use copal_engine::root::Root;
+use copal_format::id::{ClientId, ObjectHash};
+use copal_format::layout;
+use copal_format::limits::CHAIN_LEAP;
+use copal_format::number::reached;
+use copal_format::root::Root;
 use copal_jobs::error::JobError;
 use copal_jobs::objects;
 use copal_jobs::view::{self, Parts};
@@ -190,7 +190,7 @@ fn file(state_dir: &Path) -> PathBuf {
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::time::Time;
+    use copal_format::time::Time;
     use copal_store::Key;
     use copal_store::memory::MemoryStore;
 

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use copal_engine::repository::{Descriptor, DescriptorError};
+use copal_format::repository::{Descriptor, DescriptorError};
 
 use crate::places::{create_private_dir, write_private};
 
@@ -33,9 +33,9 @@ const FILE: &str = "descriptor";
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::id::{DomainId, RepositoryId};
-    use copal_engine::repository::{IngestBy, Parameters};
-    use copal_engine::time::Time;
+    use copal_format::id::{DomainId, RepositoryId};
+    use copal_format::repository::{IngestBy, Parameters};
+    use copal_format::time::Time;
 
     use super::*;
 

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::SlotId;
-use copal_engine::keys::slot::{Slot, SlotError, SlotInput};
-use copal_engine::layout;
+use copal_format::id::SlotId;
+use copal_format::keys::slot::{Slot, SlotError, SlotInput};
+use copal_format::layout;
 use copal_jobs::objects;
 use copal_store::{Store, StoreError};
 

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use copal_engine::id::{RepositoryId, SlotId};
-use copal_engine::keys::attempts::{Attempt, Attempts, Doubt};
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::slot::{Argon2Params, STORED_BYTES, Slot, SlotError, SlotInput};
+use copal_format::id::{RepositoryId, SlotId};
+use copal_format::keys::attempts::{Attempt, Attempts, Doubt};
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::keys::slot::{Argon2Params, STORED_BYTES, Slot, SlotError, SlotInput};
 use copal_jobs::objects;
 use copal_store::{Store, StoreError};
 

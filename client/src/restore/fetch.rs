@@ -4,13 +4,13 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::id::{ChunkId, PackId};
-use copal_engine::index::Index;
-use copal_engine::layout::{self, Place};
 use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead, Window};
-use copal_engine::seal::BlockKind;
-use copal_engine::tree::Inline;
+use copal_format::block::{OpenBlock, OpenTools};
+use copal_format::id::{ChunkId, PackId};
+use copal_format::index::Index;
+use copal_format::layout::{self, Place};
+use copal_format::seal::BlockKind;
+use copal_format::tree::Inline;
 use crossbeam_channel::Receiver;
 
 use super::RestoreError;

@@ -3,10 +3,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use copal_engine::path::TreePath;
-use copal_engine::restore::extents::Extents;
-use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, Inline, Owner};
+use copal_format::path::TreePath;
+use copal_format::time::Time;
+use copal_format::tree::Extents;
+use copal_format::tree::{Content, Entry, Inline, Owner};
 
 use super::RestoreError;
 use super::handle::Handle;

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use copal_engine::id::ChunkId;
-use copal_engine::index::Location;
 use copal_engine::restore::window::{Target, Window};
-use copal_engine::tree::{Content, Entry, Inline, ListStep, ListWalk, Piece};
+use copal_format::id::ChunkId;
+use copal_format::index::Location;
+use copal_format::tree::{Content, Entry, Inline, ListStep, ListWalk, Piece};
 use copal_store::StoreError;
 use crossbeam_channel::Sender;
 

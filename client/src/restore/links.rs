@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use copal_engine::path::TreePath;
-use copal_engine::tree::Entry;
+use copal_format::path::TreePath;
+use copal_format::tree::Entry;
 pub use copal_reader::Identities;
 
 use super::file::Restoring;

@@ -19,11 +19,11 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
 use std::thread;
 
-use copal_engine::client::Role;
-use copal_engine::id::ChunkId;
-use copal_engine::path::TreePath;
-use copal_engine::snapshot::MetadataSeen;
-use copal_engine::tree::LostRange;
+use copal_format::client::Role;
+use copal_format::id::ChunkId;
+use copal_format::path::TreePath;
+use copal_format::snapshot::MetadataSeen;
+use copal_format::tree::LostRange;
 use copal_store::StoreError;
 use crossbeam_channel::bounded;
 use rustix::fs::Mode;

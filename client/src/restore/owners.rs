@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use copal_engine::tree::Owner;
+use copal_format::tree::Owner;
 use nix::unistd::{Group, User};
 
 /// Owners in a snapshot and their numbers on this machine.

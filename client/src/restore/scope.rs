@@ -1,7 +1,7 @@
 //! Scope: which part of a snapshot to restore, and where its entries go.
 
-use copal_engine::id::ChunkId;
-use copal_engine::path::TreePath;
+use copal_format::id::ChunkId;
+use copal_format::path::TreePath;
 
 use crate::reader::{EntryStream, PageReader, ReadError, TreeError};
 
@@ -76,7 +76,7 @@ impl Scope {
                 // An entry below it shows that it is a directory, even if its own entry is lost.
                 Some(entry) if entry.path.is_within(&place) => {
                     let is_directory =
-                        entry.path != place || entry.mode.kind() == copal_engine::tree::EntryKind::Directory;
+                        entry.path != place || entry.mode.kind() == copal_format::tree::EntryKind::Directory;
                     let base = if is_directory { place.clone() } else { place.parent().unwrap_or_default() };
                     return Ok(Self { path: place, base });
                 }

@@ -1,8 +1,8 @@
 //! Surplus: deletes entries of the target that the snapshot does not have.
 
-use copal_engine::exclusions::Exclusions;
-use copal_engine::path::TreePath;
-use copal_engine::tree::EntryKind;
+use copal_format::exclusions::Exclusions;
+use copal_format::path::TreePath;
+use copal_format::tree::EntryKind;
 
 use super::work::Work;
 use super::{Event, Note, Request, RestoreError};

@@ -5,8 +5,8 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::thread;
 
-use copal_engine::restore::extents::Extents;
-use copal_engine::tree::{Content, Entry, EntryKind};
+use copal_format::tree::Extents;
+use copal_format::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, bounded};
 use rustix::fs::{Advice, fadvise};
 

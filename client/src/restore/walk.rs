@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Entry, EntryKind, Mode};
+use copal_format::path::TreePath;
+use copal_format::tree::{Entry, EntryKind, Mode};
 use crossbeam_channel::Sender;
 use rustix::fs::FileType;
 

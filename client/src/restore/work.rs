@@ -4,8 +4,8 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use copal_engine::path::TreePath;
-use copal_engine::tree::LostRange;
+use copal_format::path::TreePath;
+use copal_format::tree::LostRange;
 use serde::Serialize;
 
 use super::handle::OpenFiles;

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 
 /// A root, or a directory that leads to one.
 #[derive(Debug, Default)]

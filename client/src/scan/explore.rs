@@ -7,7 +7,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 use rustix::fs::{FileType, OFlags};
 
 use super::branch::{Branch, source_of};

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::io;
 use std::path::PathBuf;
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 
 use crate::filter::Filter;
 use crate::stat::{EntryStat, FileId};

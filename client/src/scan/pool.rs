@@ -5,7 +5,7 @@ use std::collections::BinaryHeap;
 use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 
 use super::explore::{Found, Work};
 use super::{ScanEvent, ScanOptions};

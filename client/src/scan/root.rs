@@ -4,7 +4,7 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use copal_engine::path::{BadPath, TreePath};
+use copal_format::path::{BadPath, TreePath};
 
 use crate::stat::EntryStat;
 

@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
 
-use copal_engine::path::TreePath;
+use copal_format::path::TreePath;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 

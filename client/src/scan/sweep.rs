@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use copal_engine::time::Time;
+use copal_format::time::Time;
 use crossbeam_channel::{Receiver, bounded};
 
 use super::{Scan, ScanEvent, Totals};

@@ -1,7 +1,7 @@
 //! Fates: whether a chunk or page can be read, judged by what a check learned about the packs that hold it.
 
-use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::index::Location;
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::index::Location;
 use copal_jobs::check::Harm;
 use copal_jobs::view::View;
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{PackId, PackTag, SnapshotId};
-use copal_engine::index::Bits;
-use copal_engine::layout;
-use copal_engine::path::TreePath;
-use copal_engine::state::PackRecord;
+use copal_format::id::{PackId, PackTag, SnapshotId};
+use copal_format::index::Bits;
+use copal_format::layout;
+use copal_format::path::TreePath;
+use copal_format::state::PackRecord;
 use copal_jobs::check::{Finding, Kind};
 use copal_jobs::view::View;
 use serde::Serialize;

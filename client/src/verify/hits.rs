@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ChunkId, DomainId, PackId, SnapshotId};
-use copal_engine::path::TreePath;
+use copal_format::id::{ChunkId, DomainId, PackId, SnapshotId};
+use copal_format::path::TreePath;
 
 /// Why something cannot be read.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -10,9 +10,9 @@ mod proof;
 mod trees;
 mod turn;
 
-use copal_engine::id::PackId;
-use copal_engine::state::PackRecord;
-use copal_engine::time::Time;
+use copal_format::id::PackId;
+use copal_format::state::PackRecord;
+use copal_format::time::Time;
 use copal_jobs::check::{self, Depth, Harm, Needed, Order, Share, due, inspect};
 use copal_jobs::error::JobError;
 use copal_jobs::view::{self, View};

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::PackId;
+use copal_format::id::PackId;
 use copal_jobs::check::{Harm, note};
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;

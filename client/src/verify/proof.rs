@@ -1,10 +1,10 @@
 //! Proof: opens packs that no key holder has opened yet; the owner vouches for the sound ones. Before that, prune lets
 //! no copy in them displace an older copy, and moves nothing (decision 0013).
 
-use copal_engine::change::Operation;
-use copal_engine::id::PackId;
-use copal_engine::layout::Place;
-use copal_engine::state::PackRecord;
+use copal_format::change::Operation;
+use copal_format::id::PackId;
+use copal_format::layout::Place;
+use copal_format::state::PackRecord;
 use copal_jobs::check::Harm;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;

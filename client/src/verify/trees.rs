@@ -3,10 +3,10 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use copal_engine::id::{ChunkId, DomainId};
-use copal_engine::limits::HEIGHT;
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Child, Content, Entry, ListChild, PageContent, Piece};
+use copal_format::id::{ChunkId, DomainId};
+use copal_format::limits::HEIGHT;
+use copal_format::path::TreePath;
+use copal_format::tree::{Child, Content, Entry, ListChild, PageContent, Piece};
 use copal_jobs::check::Needed;
 use copal_jobs::view::View;
 use copal_store::StoreError;

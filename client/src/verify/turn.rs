@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use copal_engine::id::PackId;
+use copal_format::id::PackId;
 
 use crate::places::{create_private_dir, write_private};
 

@@ -2,13 +2,13 @@
 //!
 //! A step appends everything it computed; a new part of the engine is one more line in [`STEPS`] and one more function.
 
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, RepositoryId};
-use copal_engine::keys::domain::{DomainKey, DomainKeys};
-use copal_engine::keys::secret::Secret;
-use copal_engine::time::Time;
-use copal_engine::wire::cbor::{Reader, Writer};
-use copal_engine::wire::record::{self, Kind};
-use copal_engine::wire::varint;
+use copal_format::id::{ChunkId, DomainId, ObjectHash, RepositoryId};
+use copal_format::keys::domain::{DomainKey, DomainKeys};
+use copal_format::keys::secret::Secret;
+use copal_format::time::Time;
+use copal_format::wire::cbor::{Reader, Writer};
+use copal_format::wire::record::{self, Kind};
+use copal_format::wire::varint;
 
 /// A name, and what computes its bytes.
 type Step = (&'static str, fn(&mut Vec<u8>));

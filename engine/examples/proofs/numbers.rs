@@ -2,19 +2,19 @@
 
 use core::time::Duration;
 
-use copal_engine::block::padme;
-use copal_engine::chunk::ChunkSizes;
-use copal_engine::id::ObjectHash;
-use copal_engine::limits::{CHUNK_BYTES, NUMBER, PAGE_TARGET};
 use copal_engine::mark::Bits;
-use copal_engine::number::reached;
-use copal_engine::room::Memory;
-use copal_engine::time::Time;
-use copal_engine::tree::TreeParams;
-use copal_engine::wire::cbor::{Reader, Writer};
-use copal_engine::wire::chain::{Chain, Link};
-use copal_engine::wire::cursor::Cursor;
-use copal_engine::wire::varint;
+use copal_format::block::padme;
+use copal_format::chunk::ChunkSizes;
+use copal_format::id::ObjectHash;
+use copal_format::limits::{CHUNK_BYTES, NUMBER, PAGE_TARGET};
+use copal_format::number::reached;
+use copal_format::room::Memory;
+use copal_format::time::Time;
+use copal_format::tree::TreeParams;
+use copal_format::wire::cbor::{Reader, Writer};
+use copal_format::wire::chain::{Chain, Link};
+use copal_format::wire::cursor::Cursor;
+use copal_format::wire::varint;
 
 use crate::{Numbers, assume, bytes};
 

@@ -3,11 +3,11 @@
 
 use std::hint::black_box;
 
-use copal_engine::block::padme;
 use copal_engine::mark::Bits;
-use copal_engine::room::Memory;
-use copal_engine::wire::cursor::Cursor;
-use copal_engine::wire::varint;
+use copal_format::block::padme;
+use copal_format::room::Memory;
+use copal_format::wire::cursor::Cursor;
+use copal_format::wire::varint;
 
 use crate::{Numbers, assume, bytes};
 

@@ -1,11 +1,11 @@
 //! Stored: offsets and lengths in packs, index segments, runs.
 
-use copal_engine::id::{ChunkId, DomainId};
-use copal_engine::index::ranged::SegmentHead;
-use copal_engine::index::{OverlayRun, Segment, Sequence};
-use copal_engine::limits::{PACK_BLOCKS, PACK_BYTES, PACK_ENTRIES, SEGMENT_ENTRIES};
-use copal_engine::pack::{self, TRAILER_BYTES, Trailer};
-use copal_engine::state::SegmentRecord;
+use copal_format::id::{ChunkId, DomainId};
+use copal_format::index::ranged::SegmentHead;
+use copal_format::index::{OverlayRun, Segment, Sequence};
+use copal_format::limits::{PACK_BLOCKS, PACK_BYTES, PACK_ENTRIES, SEGMENT_ENTRIES};
+use copal_format::pack::{self, TRAILER_BYTES, Trailer};
+use copal_format::state::SegmentRecord;
 
 use crate::{Numbers, bytes};
 

@@ -1,12 +1,12 @@
 //! Trees: holes and content of files, reads of blocks, lists, paths.
 
-use copal_engine::id::{ChunkId, PackId};
-use copal_engine::index::Location;
-use copal_engine::layout::Place;
-use copal_engine::path::TreePath;
 use copal_engine::restore::window::{Target, Window};
-use copal_engine::time::Time;
-use copal_engine::tree::{self, Content, Entry, EntryKind, Extras, Mode, Owner};
+use copal_format::id::{ChunkId, PackId};
+use copal_format::index::Location;
+use copal_format::layout::Place;
+use copal_format::path::TreePath;
+use copal_format::time::Time;
+use copal_format::tree::{self, Content, Entry, EntryKind, Extras, Mode, Owner};
 
 use crate::{Numbers, assume, bytes};
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use copal_engine::room::{Lent, Room, Scratch};
+use copal_format::room::{Lent, Room, Scratch};
 
 use super::counting::set_apart;
 

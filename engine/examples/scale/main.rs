@@ -9,10 +9,10 @@ mod metadata;
 use std::time::Instant;
 
 use apart::Apart;
-use copal_engine::id::{ChunkId, DomainId};
-use copal_engine::index::{Index, Overlay, Segment};
 use copal_engine::mark::{Graph, InventoryBuilder, Marks};
 use copal_engine::plan::plan;
+use copal_format::id::{ChunkId, DomainId};
+use copal_format::index::{Index, Overlay, Segment};
 use metadata::Metadata;
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {

@@ -3,15 +3,15 @@
 
 use std::time::Duration;
 
-use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::index::ranged::SegmentHead;
-use copal_engine::index::{NewSegment, Segment, SegmentWriter, Sequence, merge};
-use copal_engine::layout::Place;
 use copal_engine::mark::{InventoryBuilder, InventoryLimit, PackItem, Trust};
-use copal_engine::pack::{Pack, PackKind, PackTable, PackWriter, PageView};
 use copal_engine::plan::Rules;
-use copal_engine::state::SegmentRecord;
-use copal_engine::time::Time;
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::index::ranged::SegmentHead;
+use copal_format::index::{NewSegment, Segment, SegmentWriter, Sequence, merge};
+use copal_format::layout::Place;
+use copal_format::pack::{Pack, PackKind, PackTable, PackWriter, PageView};
+use copal_format::state::SegmentRecord;
+use copal_format::time::Time;
 
 /// A repository of so many chunks, each referred to by one page; a tenth as many pages are leaves.
 #[derive(Copy, Clone, Debug)]

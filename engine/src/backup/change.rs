@@ -2,8 +2,8 @@
 
 use core::time::Duration;
 
-use crate::time::Time;
-use crate::tree::Entry;
+use copal_format::time::Time;
+use copal_format::tree::Entry;
 
 /// The result of one statx call on a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,8 +60,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::path::TreePath;
-    use crate::tree::{Content, Extras, Mode};
+    use copal_format::path::TreePath;
+    use copal_format::tree::{Content, Extras, Mode};
 
     fn file(changed: i64) -> Entry {
         Entry {

@@ -1,16 +1,16 @@
 //! Claim: the snapshot that a manifest claims, made from a finished tree and its description.
 
 use super::session::{Session, SessionError};
-use crate::block::{BlockBuilder, SealFault, SealTools};
-use crate::compress::Parameters;
-use crate::extent::Extent;
-use crate::id::ChunkId;
-use crate::keys::domain::DomainKeys;
-use crate::keys::session::SessionRecord;
-use crate::manifest::SnapshotClaim;
-use crate::seal::{BlockKind, SessionCipher};
-use crate::snapshot::{OversizeInfo, SnapshotInfo};
-use crate::time::Time;
+use copal_format::block::{BlockBuilder, SealFault, SealTools};
+use copal_format::compress::Parameters;
+use copal_format::extent::Extent;
+use copal_format::id::ChunkId;
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::session::SessionRecord;
+use copal_format::manifest::SnapshotClaim;
+use copal_format::seal::{BlockKind, SessionCipher};
+use copal_format::snapshot::{OversizeInfo, SnapshotInfo};
+use copal_format::time::Time;
 
 /// What a run says of its snapshot.
 #[derive(Clone, Debug)]

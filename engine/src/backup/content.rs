@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use crate::path::TreePath;
-use crate::time::Time;
-use crate::tree::{BuildError, Content, Entry, EntryKind, Extras, LIST_AFTER, ListBuilder, Mode, Owner, Page, Piece};
+use copal_format::path::TreePath;
+use copal_format::time::Time;
+use copal_format::tree::{
+    BuildError, Content, Entry, EntryKind, Extras, LIST_AFTER, ListBuilder, Mode, Owner, Page, Piece,
+};
 
 /// Collects the pieces of a file. Many pieces go into list pages, so that memory does not grow with the file.
 #[derive(Clone, Debug, Default)]
@@ -83,10 +85,10 @@ impl FileContent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::ChunkId;
-    use crate::keys::domain::{DomainKey, DomainKeys};
-    use crate::keys::secret::Secret;
-    use crate::tree::TreeParams;
+    use copal_format::id::ChunkId;
+    use copal_format::keys::domain::{DomainKey, DomainKeys};
+    use copal_format::keys::secret::Secret;
+    use copal_format::tree::TreeParams;
 
     fn list() -> ListBuilder {
         let params = TreeParams::new(4, 3, 64, 4096).unwrap();

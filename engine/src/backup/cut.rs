@@ -2,10 +2,10 @@
 
 use core::ops::Range;
 
-use crate::chunk::Chunker;
-use crate::id::ChunkId;
-use crate::keys::domain::DomainKeys;
-use crate::tree::Piece;
+use copal_format::chunk::Chunker;
+use copal_format::id::ChunkId;
+use copal_format::keys::domain::DomainKeys;
+use copal_format::tree::Piece;
 
 /// The chunks of a whole file, in order. `before` are the file's pieces in an earlier snapshot, or none. Unchanged
 /// pieces are only hashed, not searched for. The result is the same with every hint from the same chunker.
@@ -42,9 +42,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::chunk::ChunkSizes;
-    use crate::keys::domain::DomainKey;
-    use crate::keys::secret::Secret;
+    use copal_format::chunk::ChunkSizes;
+    use copal_format::keys::domain::DomainKey;
+    use copal_format::keys::secret::Secret;
 
     fn keys() -> DomainKeys {
         DomainKeys::new(&DomainKey::from_secret(Secret::new([2; 32])))

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::id::PackId;
-use crate::pack::{Pack, PackKind, PackWriter};
+use copal_format::id::PackId;
+use copal_format::pack::{Pack, PackKind, PackWriter};
 
 /// Packs that manifests may claim, all of which must be stored by now. No pack refers to a later one, so the list may
 /// be split anywhere and claimed by several manifests in order.
@@ -93,7 +93,7 @@ impl Given {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{ChunkId, DomainId, ObjectHash};
+    use copal_format::id::{ChunkId, DomainId, ObjectHash};
 
     fn pack(byte: u8) -> PackWriter {
         let mut writer = PackWriter::new(PackKind::Data, DomainId([1; 16]), [byte; 16], vec![vec![2; 9]]).unwrap();

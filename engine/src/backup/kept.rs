@@ -7,17 +7,17 @@
 
 use std::collections::HashMap;
 
-use crate::block::{BlockBuilder, OpenBlock, OpenTools, SealFault, SealTools};
-use crate::compress::Parameters;
-use crate::id::{ChunkId, RepositoryId, SessionId, SnapshotId};
-use crate::keys::domain::DomainKeys;
-use crate::keys::secret::Secret;
-use crate::keys::session::SessionKey;
-use crate::limits::{BLOCK_BYTES, CHUNK_BYTES};
-use crate::seal::{BlockKind, Counters, SessionCipher};
-use crate::time::Time;
-use crate::tree::{Content, Page, VerifiedPage};
-use crate::wire::cursor::Cursor;
+use copal_format::block::{BlockBuilder, OpenBlock, OpenTools, SealFault, SealTools};
+use copal_format::compress::Parameters;
+use copal_format::id::{ChunkId, RepositoryId, SessionId, SnapshotId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::SessionKey;
+use copal_format::limits::{BLOCK_BYTES, CHUNK_BYTES};
+use copal_format::seal::{BlockKind, Counters, SessionCipher};
+use copal_format::time::Time;
+use copal_format::tree::{Content, Page, VerifiedPage};
+use copal_format::wire::cursor::Cursor;
 
 /// The snapshot that a kept tree belongs to.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Reuse: whether a new tree refers to the old content of an unchanged file, or the file is uploaded again.
 
-use crate::id::ChunkId;
-use crate::index::Status;
-use crate::tree::{Content, Entry, Piece};
+use copal_format::id::ChunkId;
+use copal_format::index::Status;
+use copal_format::tree::{Content, Entry, Piece};
 
 /// How many bytes a run may upload again because the repository wants them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -48,9 +48,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::path::TreePath;
-    use crate::time::Time;
-    use crate::tree::{Extras, Mode};
+    use copal_format::path::TreePath;
+    use copal_format::time::Time;
+    use copal_format::tree::{Extras, Mode};
 
     fn id(status: Status) -> ChunkId {
         ChunkId([status as u8; ChunkId::LEN])

@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use crate::id::ChunkId;
+use copal_format::id::ChunkId;
 
 /// A set of ids; each costs little more than 24 bytes.
 #[derive(Debug, Default)]

@@ -1,6 +1,6 @@
 //! Session: one run of a client. Takes chunks and entries in path order; returns blocks to seal and packs to store.
 //!
-//! The session decides; the host executes. Sealing a block is a value ([`SealJob`](crate::block::SealJob)) that any
+//! The session decides; the host executes. Sealing a block is a value ([`SealJob`](copal_format::block::SealJob)) that any
 //! thread may run, and results may come back in any order. Blocks are numbered when they are made and packed by number,
 //! so that the stored bytes depend only on the order of the input.
 
@@ -10,15 +10,15 @@ use super::content::FileContent;
 use super::given::Given;
 use super::seen::Seen;
 use super::stream::Stream;
-use crate::block::{PageClear, SealedBlock};
-use crate::id::{ChunkId, DomainId, PackId};
-use crate::keys::domain::DomainKeys;
-use crate::keys::secret::Secret;
-use crate::keys::session::SessionRecord;
-use crate::pack::{PackKind, PackWriter};
-use crate::path::TreePath;
-use crate::seal::{BlockKind, Counter, Counters};
-use crate::tree::{Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
+use copal_format::block::{PageClear, SealedBlock};
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::SessionRecord;
+use copal_format::pack::{PackKind, PackWriter};
+use copal_format::path::TreePath;
+use copal_format::seal::{BlockKind, Counter, Counters};
+use copal_format::tree::{Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
 
 pub use super::given::{Listing, UnnamedPack};
 pub use super::terms::{Action, FinishedTree, SessionError, SessionStart, Tally};

@@ -1,9 +1,9 @@
 //! Stream: the open block and the open pack of one kind.
 
-use crate::block::{BlockBuilder, BlockItem, SealedBlock};
-use crate::limits::CLEAR_SHARE;
-use crate::pack::{PackLimit, PackWriter, PageView};
-use crate::seal::BlockKind;
+use copal_format::block::{BlockBuilder, BlockItem, SealedBlock};
+use copal_format::limits::CLEAR_SHARE;
+use copal_format::pack::{PackLimit, PackWriter, PageView};
+use copal_format::seal::BlockKind;
 
 pub(super) struct Stream {
     pub(super) block: BlockBuilder,

@@ -1,13 +1,13 @@
 //! Terms: the types with which a session and its host talk.
 
-use crate::block::SealJob;
-use crate::id::{ChunkId, DomainId};
-use crate::keys::domain::DomainKeys;
-use crate::keys::secret::Secret;
-use crate::keys::session::SessionRecord;
-use crate::pack::{Pack, PackLimit};
-use crate::repository::Parameters;
-use crate::tree::{BadParams, BuildError};
+use copal_format::block::SealJob;
+use copal_format::id::{ChunkId, DomainId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::SessionRecord;
+use copal_format::pack::{Pack, PackLimit};
+use copal_format::repository::Parameters;
+use copal_format::tree::{BadParams, BuildError};
 
 /// What a session needs to begin. The host provides all randomness.
 pub struct SessionStart {

@@ -1,10 +1,10 @@
 use ed25519_dalek::SigningKey;
 
 use super::*;
-use crate::client::{ClientPublic, SignedBy};
-use crate::id::{ClientId, DomainId, ObjectHash, RepositoryId};
-use crate::manifest::Manifest;
-use crate::pack::{PackWriter, PageView};
+use copal_format::client::{ClientPublic, SignedBy};
+use copal_format::id::{ClientId, DomainId, ObjectHash, RepositoryId};
+use copal_format::manifest::Manifest;
+use copal_format::pack::{PackWriter, PageView};
 
 const REPOSITORY: RepositoryId = RepositoryId([9; 16]);
 const CLIENT: ClientId = ClientId([1; 16]);

@@ -1,6 +1,6 @@
 //! Bits: sets of small numbers.
 
-use crate::room::{Column, Scratch};
+use copal_format::room::{Column, Scratch};
 
 /// A set of small numbers, one bit each.
 #[derive(Debug)]
@@ -137,7 +137,7 @@ const SPAN: usize = 8;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::Memory;
+    use copal_format::room::Memory;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 

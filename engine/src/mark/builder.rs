@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::merged::Placed;
 use super::{Bits, BlockItem, Graph, Inventory, InventoryLimit, PackItem};
-use crate::index::Segment;
-use crate::pack::{PackKind, PackTable};
-use crate::room::{Column, List, Scratch};
+use copal_format::index::Segment;
+use copal_format::pack::{PackKind, PackTable};
+use copal_format::room::{Column, List, Scratch};
 
 /// Makes an inventory from packs, added one after another.
 pub struct InventoryBuilder<'a, B> {

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::bits::{Bits, Ranked};
 use super::merged::{InventoryLimit, MOST, Merged, Placed};
 use super::shuffle::{Place, Shuffle, Sought};
-use crate::id::ChunkId;
-use crate::index::Segment;
-use crate::limits;
-use crate::pack::{PackTable, PageView};
-use crate::room::{List, Scratch};
+use copal_format::id::ChunkId;
+use copal_format::index::Segment;
+use copal_format::limits;
+use copal_format::pack::{PackTable, PageView};
+use copal_format::room::{List, Scratch};
 
 /// The ids of a domain, numbered in ascending order, and the references between them.
 pub struct Graph<'a, B> {

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use super::merged::Placed;
 use super::{Bits, BlockItem, CopyItem, Graph, PackItem};
-use crate::id::{ChunkId, PackId};
-use crate::index::Location;
-use crate::room::{Column, List};
+use copal_format::id::{ChunkId, PackId};
+use copal_format::index::Location;
+use copal_format::room::{Column, List};
 
 /// Everything that a domain holds. A copy's number is its position among all entries of the segments, so a copy takes
 /// six bytes and two bits of scratch storage.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::bits::Bits;
-use crate::room::{Column, Scratch};
-use crate::time::Time;
+use copal_format::room::{Column, Scratch};
+use copal_format::time::Time;
 
 /// The mark of a copy, as far as prune needs it.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::Memory;
+    use copal_format::room::Memory;
 
     #[test]
     fn marks_read_back_and_go() {

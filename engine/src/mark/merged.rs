@@ -4,9 +4,9 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use crate::id::ChunkId;
-use crate::index::{Segment, SegmentEntry};
-use crate::room::{List, Scratch};
+use copal_format::id::ChunkId;
+use copal_format::index::{Segment, SegmentEntry};
+use copal_format::room::{List, Scratch};
 
 /// A domain has more items than a job can handle.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -17,12 +17,12 @@ pub use marks::{Mark, Marks};
 pub use merged::InventoryLimit;
 pub use reach::Reach;
 
-use crate::id::PackId;
-use crate::layout::Place;
-use crate::pack::PackKind;
-use crate::room::Row;
-use crate::state::PackRecord;
-use crate::time::Time;
+use copal_format::id::PackId;
+use copal_format::layout::Place;
+use copal_format::pack::PackKind;
+use copal_format::room::Row;
+use copal_format::state::PackRecord;
+use copal_format::time::Time;
 
 /// A pack of the domain, from its record and the store.
 #[derive(Clone, Debug, PartialEq, Eq)]

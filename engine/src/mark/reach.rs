@@ -3,8 +3,8 @@
 
 use super::bits::{Bits, Ranked};
 use super::graph::{Graph, HEAD, records};
-use crate::id::ChunkId;
-use crate::room::{Column, List};
+use copal_format::id::ChunkId;
+use copal_format::room::{Column, List};
 
 /// The result of following references.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 //! Shuffle: distributes ids by their first bytes before they are looked up. So ids that are looked up together lie in
 //! one part of every segment, however large segments are.
 
-use crate::id::ChunkId;
-use crate::limits;
-use crate::room::{List, Row, Scratch};
+use copal_format::id::ChunkId;
+use copal_format::limits;
+use copal_format::room::{List, Row, Scratch};
 
 /// An id, and the place where its number is to be stored.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -104,7 +104,7 @@ const SLICE: usize = if cfg!(test) { 16 } else { 1 << 18 };
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::room::Memory;
+    use copal_format::room::Memory;
     use proptest::prelude::*;
 
     proptest! {

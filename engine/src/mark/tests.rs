@@ -4,10 +4,10 @@ use proptest::prelude::*;
 
 use super::merged::Merged;
 use super::*;
-use crate::id::{ChunkId, DomainId, PackId};
-use crate::index::{Location, Segment, SegmentWriter};
-use crate::pack::{Pack, PackWriter, PageView};
-use crate::room::Memory;
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::index::{Location, Segment, SegmentWriter};
+use copal_format::pack::{Pack, PackWriter, PageView};
+use copal_format::room::Memory;
 
 /// A page: its number, the height that its table claims, and the numbers of what it refers to.
 type MadePage = (u8, u8, Vec<u8>);

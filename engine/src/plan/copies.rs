@@ -6,7 +6,7 @@
 use super::sparse::choose_sparse;
 use super::{Rules, live_copies, live_share};
 use crate::mark::{Bits, CopyItem, Inventory, Marks, Trust};
-use crate::room::Column;
+use copal_format::room::Column;
 
 /// The choice among the copies of reached ids.
 pub(super) struct Choice {

@@ -9,10 +9,10 @@ mod copies;
 mod packs;
 mod sparse;
 
-use crate::id::ChunkId;
 use crate::mark::{Bits, BlockItem, CopyItem, Inventory, Mark, Marks, Trust};
-use crate::room::{Column, Scratch};
-use crate::time::Time;
+use copal_format::id::ChunkId;
+use copal_format::room::{Column, Scratch};
+use copal_format::time::Time;
 use copies::Choice;
 use core::time::Duration;
 use packs::plan_packs;

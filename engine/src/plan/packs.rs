@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::{Plan, Rules, live_bytes};
 use crate::mark::{Inventory, Trust};
-use crate::pack::PackKind;
-use crate::room::Column;
+use copal_format::pack::PackKind;
+use copal_format::room::Column;
 
 /// Completes the plan with the packs that die, the packs to repack, and the bytes that this frees.
 pub(super) fn plan_packs<B: AsRef<[u8]>>(

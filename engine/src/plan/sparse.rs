@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Plan, live_bytes, live_copies, live_share};
 use crate::mark::{Bits, BlockItem, Inventory};
-use crate::room::Column;
+use copal_format::room::Column;
 
 /// The blocks whose live part a client with the key should rewrite, so that at most `trapped_most` percent of the live
 /// bytes are trapped in such blocks. Selects at most `most` stored live bytes. Returns the live copies by block.

@@ -1,8 +1,8 @@
 //! Leaves: checks that no entry lies below an entry that is not a directory. A tree with such an entry was made to
 //! redirect the restore through a symbolic link.
 
-use crate::path::TreePath;
-use crate::tree::{Entry, EntryKind};
+use copal_format::path::TreePath;
+use copal_format::tree::{Entry, EntryKind};
 
 /// Checks the entries of a tree, in path order.
 #[derive(Debug, Default)]
@@ -29,8 +29,8 @@ pub const BELOW_LEAF: &str = "it is said to lie below what is no directory";
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::time::Time;
-    use crate::tree::{Content, Extras, Mode, Owner};
+    use copal_format::time::Time;
+    use copal_format::tree::{Content, Extras, Mode, Owner};
 
     fn entry(path: &str, kind: EntryKind) -> Entry {
         Entry {

@@ -1,5 +1,4 @@
 //! Restore: orders the reads of blocks, so that each is opened once, and maps content to offsets in files.
 
-pub mod extents;
 pub mod leaves;
 pub mod window;

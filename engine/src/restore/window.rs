@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::id::{ChunkId, PackId};
-use crate::index::Location;
-use crate::layout::Place;
+use copal_format::id::{ChunkId, PackId};
+use copal_format::index::Location;
+use copal_format::layout::Place;
 
 /// Where to write a chunk.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

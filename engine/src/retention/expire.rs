@@ -4,11 +4,12 @@
 use std::collections::BTreeSet;
 
 use super::guard::kept_whatever;
-use super::{Candidate, Series, Signed, SignedPolicy, choose_time, decide};
-use crate::expiry::Expiry;
-use crate::id::SnapshotId;
-use crate::state::SnapshotState;
-use crate::time::Time;
+use super::{Candidate, Series, Signed, choose_time, decide};
+use copal_format::expiry::Expiry;
+use copal_format::id::SnapshotId;
+use copal_format::policy::SignedPolicy;
+use copal_format::state::SnapshotState;
+use copal_format::time::Time;
 
 /// The kept snapshots that may expire at `time`: neither rules nor floor nor hold keep them. Ignores snapshots accepted
 /// at `time` or later: more could still be accepted with that time, and then the decision could not be repeated.
@@ -45,13 +46,13 @@ pub fn permits<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Si
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, SourceId};
+    use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, SourceId};
     use core::time::Duration;
 
-    use crate::extent::Extent;
     use crate::retention::tests::of_one_client;
-    use crate::retention::{Count, Floor, Hold, Policy};
-    use crate::state::SnapshotRecord;
+    use copal_format::extent::Extent;
+    use copal_format::policy::{Count, Floor, Hold, Policy};
+    use copal_format::state::SnapshotRecord;
 
     fn snapshot(id: u8, source: u8, accepted: i64) -> SnapshotRecord {
         SnapshotRecord {

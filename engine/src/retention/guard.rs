@@ -6,12 +6,12 @@
 use core::fmt;
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Series, Signed, SignedPolicy};
-use crate::extent::Extent;
-use crate::guard::Hold;
-use crate::id::SnapshotId;
-use crate::state::{SnapshotRecord, SnapshotState};
-use crate::time::Time;
+use super::{Series, Signed};
+use copal_format::extent::Extent;
+use copal_format::id::SnapshotId;
+use copal_format::policy::{Hold, SignedPolicy};
+use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 
 /// Why a snapshot is suspicious.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ pub fn held<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Signe
             if record.partial {
                 continue;
             }
-            let why = last.zip(record.extent).and_then(|(last, now)| hold.suspects(last, Extent { stored, ..now }));
+            let why = last.zip(record.extent).and_then(|(last, now)| suspicion(hold, last, Extent { stored, ..now }));
             if let Some(why) = why.filter(|_| !record.released) {
                 found.push(Held { series, snapshot: record.id, accepted: record.accepted, why });
             }
@@ -166,24 +166,22 @@ fn by_series<'a>(
     })
 }
 
-impl Hold {
-    /// Why a snapshot is suspicious after the one before it; none if it is not.
-    fn suspects(&self, before: Extent, now: Extent) -> Option<Suspicion> {
-        if before.bytes < self.least {
-            return None;
-        }
-        let part = |whole: u64| u64::try_from(u128::from(whole) * u128::from(self.share) / 100).unwrap_or(u64::MAX);
-        let is_gone = |before: u64, now: u64| before.saturating_sub(now) >= part(before).max(1);
-        let grown = now.bytes.saturating_sub(before.bytes);
-        if is_gone(before.entries, now.entries) {
-            Some(Suspicion::Entries { before: before.entries, now: now.entries })
-        } else if is_gone(before.bytes, now.bytes) {
-            Some(Suspicion::Bytes { before: before.bytes, now: now.bytes })
-        } else if now.stored.saturating_sub(grown) >= part(before.bytes).max(1) {
-            Some(Suspicion::Rewritten { before: before.bytes, stored: now.stored })
-        } else {
-            None
-        }
+/// Why a hold suspects a snapshot after the one before it; none if it does not.
+fn suspicion(hold: Hold, before: Extent, now: Extent) -> Option<Suspicion> {
+    if before.bytes < hold.least {
+        return None;
+    }
+    let part = |whole: u64| u64::try_from(u128::from(whole) * u128::from(hold.share) / 100).unwrap_or(u64::MAX);
+    let is_gone = |before: u64, now: u64| before.saturating_sub(now) >= part(before).max(1);
+    let grown = now.bytes.saturating_sub(before.bytes);
+    if is_gone(before.entries, now.entries) {
+        Some(Suspicion::Entries { before: before.entries, now: now.entries })
+    } else if is_gone(before.bytes, now.bytes) {
+        Some(Suspicion::Bytes { before: before.bytes, now: now.bytes })
+    } else if now.stored.saturating_sub(grown) >= part(before.bytes).max(1) {
+        Some(Suspicion::Rewritten { before: before.bytes, stored: now.stored })
+    } else {
+        None
     }
 }
 
@@ -192,10 +190,10 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::guard::Floor;
-    use crate::id::{ChunkId, ClientId, DomainId, SourceId};
-    use crate::retention::Policy;
     use crate::retention::tests::of_one_client;
+    use copal_format::id::{ChunkId, ClientId, DomainId, SourceId};
+    use copal_format::policy::Floor;
+    use copal_format::policy::Policy;
 
     const MIB: u64 = 1 << 20;
     const DAY: i64 = 24 * 3600 * 1_000_000_000;

@@ -6,28 +6,20 @@
 
 mod expire;
 mod guard;
-mod lingering;
-mod policy;
-mod signed;
-mod span;
 
 pub use expire::{expirable, permits};
 pub use guard::{Held, Protection, Suspicion, held, protected};
-pub use policy::{Count, Period, Policy};
-pub use signed::{BadPolicy, SignedPolicy};
-pub use span::{BadSpan, Span};
 
 use core::cmp::Reverse;
 use core::fmt;
 use std::collections::BTreeMap;
 
 use jiff::{Timestamp, civil};
-use policy::effective;
 
-pub use crate::guard::{Floor, Hold, Lingering};
-use crate::id::{ClientId, SnapshotId, SourceId, TagId};
-use crate::state::SnapshotRecord;
-use crate::time::Time;
+use copal_format::id::{ClientId, SnapshotId, SourceId, TagId};
+use copal_format::policy::{Count, Period, Policy, Span, effective};
+use copal_format::state::SnapshotRecord;
+use copal_format::time::Time;
 
 /// The key of a series: the snapshots of one source that one client has signed. No other client can add to it.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

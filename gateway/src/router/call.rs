@@ -7,9 +7,9 @@ use axum::extract::FromRequest;
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use bytes::Bytes;
-use copal_engine::client::{ClientError, ClientRecord, read_chain};
-use copal_engine::layout;
-use copal_engine::request::{RequestError, Signatory, Unverified};
+use copal_format::client::{ClientError, ClientRecord, read_chain};
+use copal_format::layout;
+use copal_format::request::{RequestError, Signatory, Unverified};
 use serde_json::json;
 
 use super::Gateway;
@@ -110,7 +110,7 @@ impl Call {
     pub(super) fn claimed_digest(&self) -> Result<[u8; 32], Problem> {
         let text = self.headers.get("content-digest").and_then(|value| value.to_str().ok());
         let missing = || Problem::bad_request("Content-Digest is missing or not a SHA-256");
-        text.and_then(copal_engine::request::read_digest).ok_or_else(missing)
+        text.and_then(copal_format::request::read_digest).ok_or_else(missing)
     }
 
     /// Reads the whole body and verifies it against the signature. Only few large bodies are read at the same time.

@@ -5,17 +5,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
-use copal_engine::client::ClientRecord;
-use copal_engine::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, PackId};
-use copal_engine::keys::owner::{KemPublic, fingerprint};
-use copal_engine::layout;
-use copal_engine::limits::CHAIN_LEAP;
-use copal_engine::number::reached;
-use copal_engine::repository::{Descriptor, DescriptorError};
-use copal_engine::room::Memory;
-use copal_engine::root::Root;
-use copal_engine::state::{RunReader, State, StateFold};
-use copal_engine::time::Time;
+use copal_format::client::ClientRecord;
+use copal_format::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, PackId};
+use copal_format::keys::owner::{KemPublic, fingerprint};
+use copal_format::layout;
+use copal_format::limits::CHAIN_LEAP;
+use copal_format::number::reached;
+use copal_format::repository::{Descriptor, DescriptorError};
+use copal_format::room::Memory;
+use copal_format::root::Root;
+use copal_format::state::{RunReader, State, StateFold};
+use copal_format::time::Time;
 use copal_store::Store;
 
 use super::holdings::Holdings;

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use copal_engine::id::{DomainId, PackId};
-use copal_engine::state::PackRecord;
-use copal_engine::time::Time;
+use copal_format::id::{DomainId, PackId};
+use copal_format::state::PackRecord;
+use copal_format::time::Time;
 
 /// For each domain, the running sums of pack bytes by accept time.
 #[derive(Debug, Default)]
@@ -40,8 +40,8 @@ impl Holdings {
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::layout::Place;
-    use copal_engine::pack::PackKind;
+    use copal_format::layout::Place;
+    use copal_format::pack::PackKind;
 
     use super::*;
 

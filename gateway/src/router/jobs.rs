@@ -12,7 +12,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
-use copal_engine::client::Role;
+use copal_format::client::Role;
 use serde_json::{Value, json};
 
 use super::Gateway;

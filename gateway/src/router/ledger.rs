@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Mutex, PoisonError};
 
-use copal_engine::id::{ClientId, DomainId, PackId};
+use copal_format::id::{ClientId, DomainId, PackId};
 
 use super::problem::Problem;
 use super::problem::busy;

@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
-use copal_engine::request::{Signatory, Terms, WINDOW};
+use copal_format::request::{Signatory, Terms, WINDOW};
 
 use super::ledger::Ledger;
 
@@ -105,7 +105,7 @@ const UNSIGNED_MOST: u32 = 60;
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::id::ClientId;
+    use copal_format::id::ClientId;
 
     use super::*;
 

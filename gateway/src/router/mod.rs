@@ -29,7 +29,7 @@ use axum::Router;
 use axum::http::StatusCode;
 use axum::middleware;
 use axum::routing::{get, post};
-use copal_engine::id::{ClientId, OwnerFingerprint, PackId};
+use copal_format::id::{ClientId, OwnerFingerprint, PackId};
 use copal_store::{Key, Store, StoreError};
 
 use bodies::{Bodies, Pace};

@@ -8,9 +8,9 @@ use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use copal_engine::client::Role;
-use copal_engine::limits::PACK_BYTES;
-use copal_engine::request::Request;
+use copal_format::client::Role;
+use copal_format::limits::PACK_BYTES;
+use copal_format::request::Request;
 use copal_store::reserve::Reserve;
 use copal_store::{Created, Key, ListPage, Store, StoreError};
 use serde::Deserialize;
@@ -152,7 +152,7 @@ pub(super) async fn stat(
     headers.insert(header::CONTENT_LENGTH, stat.length.into());
     headers.insert("copal-created", stat.created.0.into());
     if let Some(hash) = stat.sha256 {
-        let hex = copal_engine::id::ObjectHash(hash).to_string();
+        let hex = copal_format::id::ObjectHash(hash).to_string();
         headers.insert("copal-sha256", hex.parse().expect("digits are a value"));
     }
     Ok((headers, Bytes::new()).into_response())

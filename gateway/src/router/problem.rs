@@ -2,7 +2,7 @@
 
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use copal_engine::request::RequestError;
+use copal_format::request::RequestError;
 use copal_store::StoreError;
 use serde_json::{Map, Value, json};
 

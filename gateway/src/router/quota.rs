@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::http::StatusCode;
-use copal_engine::id::PackId;
-use copal_engine::layout;
-use copal_engine::time::Time;
+use copal_format::id::PackId;
+use copal_format::layout;
+use copal_format::time::Time;
 use serde_json::json;
 
 use super::Gateway;

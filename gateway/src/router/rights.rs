@@ -1,10 +1,10 @@
 //! Rights: which caller may do what with which object. A table without I/O.
 
-use copal_engine::client::Role;
-use copal_engine::id::{ClientId, DomainId, SlotId};
-use copal_engine::layout::{self, Place};
-use copal_engine::limits::{PACK_BYTES, READER_BYTES, RECORD_BYTES};
-use copal_engine::pack::TRAILER_BYTES;
+use copal_format::client::Role;
+use copal_format::id::{ClientId, DomainId, SlotId};
+use copal_format::layout::{self, Place};
+use copal_format::limits::{PACK_BYTES, READER_BYTES, RECORD_BYTES};
+use copal_format::pack::TRAILER_BYTES;
 
 /// The caller, as far as the signature tells.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]

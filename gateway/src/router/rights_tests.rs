@@ -35,20 +35,20 @@ fn names_of_other_forms_than_the_layouts_are_refused() {
 fn objects_larger_or_shorter_than_any_of_their_kind_are_refused() {
     let manifest = layout::manifest(ClientId([1; 16]), 1);
     assert!(create(FULL, &manifest, RECORD_BYTES as u64) && !create(FULL, &manifest, RECORD_BYTES as u64 * 2));
-    let pack = layout::pack(Place::Packs, copal_engine::id::PackId([7; 32]));
+    let pack = layout::pack(Place::Packs, copal_format::id::PackId([7; 32]));
     assert!(create(WRITER, &pack, PACK_BYTES) && !create(WRITER, &pack, PACK_BYTES + 1));
     assert!(create(WRITER, &pack, 32) && !create(WRITER, &pack, 31) && !create(FULL, &pack, 0));
 }
 
 #[test]
 fn the_owner_alone_stores_the_reader_under_the_hash_of_its_bytes() {
-    let hash = copal_engine::id::ObjectHash([7; 32]);
+    let hash = copal_format::id::ObjectHash([7; 32]);
     for key in [layout::reader(hash), layout::reader_text(hash)] {
         assert!(create(Caller::Owner, &key, READER_BYTES) && !create(Caller::Owner, &key, READER_BYTES + 1), "{key}");
         assert!([FULL, WRITER, Caller::Nobody].iter().all(|caller| !create(*caller, &key, 1)), "{key}");
         assert!([FULL, WRITER, Caller::Owner].iter().all(|caller| may_read(*caller, SERVICE, &key).is_ok()), "{key}");
     }
-    assert!(!create(Caller::Owner, &layout::reader(copal_engine::id::ObjectHash([8; 32])), 1));
+    assert!(!create(Caller::Owner, &layout::reader(copal_format::id::ObjectHash([8; 32])), 1));
     assert!(!create(Caller::Owner, &format!("reader/{hash}"), 1));
 }
 

@@ -8,9 +8,9 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use copal_engine::client::Role;
-use copal_engine::id::{ClientId, DomainId};
-use copal_engine::layout;
+use copal_format::client::Role;
+use copal_format::id::{ClientId, DomainId};
+use copal_format::layout;
 
 use copal_store::{StoreError, StoreTime};
 use serde_json::{Map, Value, json};

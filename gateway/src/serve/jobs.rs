@@ -8,8 +8,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use copal_engine::id::{ClientId, PackId};
-use copal_engine::receipt::IngestBy;
+use copal_format::id::{ClientId, PackId};
+use copal_format::receipt::IngestBy;
 use copal_jobs::budget::Budget;
 use copal_jobs::check::{self, Depth};
 use copal_jobs::compact::compact_until;

@@ -22,7 +22,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use copal_engine::id::{OwnerFingerprint, PackId};
+use copal_format::id::{OwnerFingerprint, PackId};
 use copal_jobs::host::Entropy;
 use copal_store::{Key, Store, StoreError};
 use futures::executor::block_on as wait;

@@ -1,6 +1,6 @@
 //! Note: the results of jobs and of certificate reloads, for the log.
 
-use copal_engine::id::ClientId;
+use copal_format::id::ClientId;
 
 /// An event of a job, to be logged.
 #[derive(Clone, Debug, PartialEq, Eq)]

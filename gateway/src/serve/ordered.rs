@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use axum::http::StatusCode;
-use copal_engine::layout;
-use copal_engine::receipt::{IngestBy, Outcome};
-use copal_engine::repository::Descriptor;
+use copal_format::layout;
+use copal_format::receipt::{IngestBy, Outcome};
+use copal_format::repository::Descriptor;
 use copal_jobs::budget::Budget;
 use copal_jobs::error::JobError;
 use copal_jobs::host::Host;

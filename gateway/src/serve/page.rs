@@ -12,7 +12,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
-use copal_engine::id::ObjectHash;
+use copal_format::id::ObjectHash;
 
 /// A page, read when the server starts; later changes of its files have no effect.
 pub(super) struct Page {

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use copal_engine::id::ClientId;
-use copal_engine::receipt::{IngestBy, Outcome};
+use copal_format::id::ClientId;
+use copal_format::receipt::{IngestBy, Outcome};
 use copal_jobs::clients;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{self, Scope};

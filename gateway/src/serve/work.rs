@@ -3,8 +3,8 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use copal_engine::id::OwnerFingerprint;
-use copal_engine::repository::Descriptor;
+use copal_format::id::OwnerFingerprint;
+use copal_format::repository::Descriptor;
 use copal_jobs::error::JobError;
 use copal_jobs::host::{Entropy, Host};
 use copal_jobs::metrics::{self, STOPS};

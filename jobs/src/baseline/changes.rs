@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use copal_engine::change::{Operation, VerifiedChange};
-use copal_engine::expiry::Expiry;
-use copal_engine::id::{ObjectHash, PackId, SnapshotId};
-use copal_engine::layout;
-use copal_engine::retention::{Lingering, SignedPolicy};
-use copal_engine::time::Time;
+use copal_format::change::{Operation, VerifiedChange};
+use copal_format::expiry::Expiry;
+use copal_format::id::{ObjectHash, PackId, SnapshotId};
+use copal_format::layout;
+use copal_format::policy::{Lingering, SignedPolicy};
+use copal_format::time::Time;
 
 use crate::changes::signed_change;
 use crate::error::JobError;

@@ -2,16 +2,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::client::{ClientRecord, Role};
-use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_engine::ingest::snapshot_of;
-use copal_engine::layout;
-use copal_engine::limits::CHAIN_LEAP;
-use copal_engine::manifest::Manifest;
-use copal_engine::number::reached;
-use copal_engine::receipt::{Outcome, Receipt};
-use copal_engine::state::{ClientHead, SnapshotRecord};
-use copal_engine::time::Time;
+use copal_format::client::{ClientRecord, Role};
+use copal_format::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
+use copal_format::layout;
+use copal_format::limits::CHAIN_LEAP;
+use copal_format::manifest::Manifest;
+use copal_format::number::reached;
+use copal_format::receipt::{Outcome, Receipt};
+use copal_format::state::{ClientHead, SnapshotRecord};
+use copal_format::time::Time;
 use copal_store::Listed;
 
 use crate::clients;

@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{DomainId, ObjectHash, PackId};
-use copal_engine::index::{Entry, Segment, SegmentWriter};
-use copal_engine::layout;
-use copal_engine::pack::PackTable;
-use copal_engine::state::PackRecord;
+use copal_format::id::{DomainId, ObjectHash, PackId};
+use copal_format::index::{Entry, Segment, SegmentWriter};
+use copal_format::layout;
+use copal_format::pack::PackTable;
+use copal_format::state::PackRecord;
 use copal_store::StoreError;
 use sha2::{Digest, Sha256};
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::DomainId;
-use copal_engine::index::Bits;
+use copal_format::id::DomainId;
+use copal_format::index::Bits;
 
 use crate::error::JobError;
 use crate::host::Host;

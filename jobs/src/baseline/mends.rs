@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ClientId, PackId};
-use copal_engine::state::{SnapshotState, StateDelta};
-use copal_engine::time::Time;
+use copal_format::id::{ClientId, PackId};
+use copal_format::state::{SnapshotState, StateDelta};
+use copal_format::time::Time;
 
 use crate::error::JobError;
 use crate::host::Host;

@@ -13,9 +13,9 @@ mod snapshots;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use copal_engine::id::{ObjectHash, PackId};
-use copal_engine::layout;
-use copal_engine::root::Deletion;
+use copal_format::id::{ObjectHash, PackId};
+use copal_format::layout;
+use copal_format::root::Deletion;
 
 use crate::error::JobError;
 use crate::faults::{Fault, is_planted};

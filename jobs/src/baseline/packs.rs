@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use copal_engine::id::{ClientId, PackId};
-use copal_engine::layout::Place;
-use copal_engine::state::{PackClaim, PackRecord};
+use copal_format::id::{ClientId, PackId};
+use copal_format::layout::Place;
+use copal_format::state::{PackClaim, PackRecord};
 
 use super::claims::{Claim, Claims};
 use super::mends::Mends;

@@ -1,7 +1,7 @@
 //! Snapshots: verifies that a state has all accepted snapshots, as changes and expiries have left them, and no others.
 
-use copal_engine::change::Operation;
-use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_format::change::Operation;
+use copal_format::state::{SnapshotRecord, SnapshotState};
 
 use super::changes::{Changes, Step};
 use super::claims::Claims;

@@ -4,11 +4,11 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use copal_engine::id::ClientId;
-use copal_engine::layout;
-use copal_engine::manifest::Manifest;
-use copal_engine::state::ClientHead;
-use copal_engine::time::Time;
+use copal_format::id::ClientId;
+use copal_format::layout;
+use copal_format::manifest::Manifest;
+use copal_format::state::ClientHead;
+use copal_format::time::Time;
 
 use super::{Kind, Report};
 use crate::baseline;

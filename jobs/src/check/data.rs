@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::PackId;
-use copal_engine::layout;
-use copal_engine::state::{PackRecord, RunKind};
-use copal_engine::time::Time;
+use copal_format::id::PackId;
+use copal_format::layout;
+use copal_format::state::{PackRecord, RunKind};
+use copal_format::time::Time;
 
 use super::structure::{self, Trouble};
 use super::{Harm, Kind, Report};
@@ -152,9 +152,9 @@ const PACKS: Parts = Parts { kinds: &[RunKind::Packs], domains: Some(BTreeSet::n
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::id::DomainId;
-    use copal_engine::layout::Place;
-    use copal_engine::pack::PackKind;
+    use copal_format::id::DomainId;
+    use copal_format::layout::Place;
+    use copal_format::pack::PackKind;
 
     use super::*;
 

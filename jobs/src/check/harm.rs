@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{DomainId, PackId, PackTag};
-use copal_engine::index::{Bits, Mark};
-use copal_engine::layout;
-use copal_engine::state::PackRecord;
-use copal_engine::time::Time;
+use copal_format::id::{DomainId, PackId, PackTag};
+use copal_format::index::{Bits, Mark};
+use copal_format::layout;
+use copal_format::state::PackRecord;
+use copal_format::time::Time;
 
 use super::{Kind, Report};
 use crate::commit::{Proposal, commit};

@@ -3,10 +3,10 @@
 use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use copal_engine::id::{DomainId, PackId};
-use copal_engine::layout;
 use copal_engine::mark::{Bits, CopyItem};
-use copal_engine::state::PackRecord;
+use copal_format::id::{DomainId, PackId};
+use copal_format::layout;
+use copal_format::state::PackRecord;
 
 use super::{Finding, Harm, Kind, Needed, Report, structure};
 use crate::budget::Budget;

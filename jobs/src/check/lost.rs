@@ -1,8 +1,8 @@
 //! Lost: reports the objects that the newest root names and that are gone or unreadable.
 
-use copal_engine::layout;
-use copal_engine::root::Root;
-use copal_engine::state::{RunKind, RunReader, StateFold};
+use copal_format::layout;
+use copal_format::root::Root;
+use copal_format::state::{RunKind, RunReader, StateFold};
 
 use super::{Kind, Report};
 use crate::error::JobError;

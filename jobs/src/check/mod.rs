@@ -16,7 +16,7 @@ pub use data::{Order, Share, due};
 pub use harm::{Harm, note};
 pub use needed::Needed;
 
-use copal_engine::id::{ObjectHash, PackId, SnapshotId};
+use copal_format::id::{ObjectHash, PackId, SnapshotId};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
@@ -313,7 +313,7 @@ fn hash_in(name: &str) -> Option<ObjectHash> {
 }
 
 mod snapshots {
-    use copal_engine::id::SnapshotId;
+    use copal_format::id::SnapshotId;
     use serde::de::Error;
     use serde::{Deserialize, Deserializer, Serializer};
 

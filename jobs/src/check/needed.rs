@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::SnapshotId;
-use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_format::id::SnapshotId;
+use copal_format::state::{SnapshotRecord, SnapshotState};
 
 use crate::error::JobError;
 use crate::host::Host;

@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use copal_engine::client::ClientError;
-use copal_engine::expiry::Expiry;
-use copal_engine::id::{ClientId, ObjectHash, SlotId};
-use copal_engine::keys::slot::Slot;
-use copal_engine::layout;
-use copal_engine::limits::READER_BYTES;
-use copal_engine::manifest::Manifest;
-use copal_engine::receipt::{Outcome, Receipt};
-use copal_engine::repository::Descriptor;
-use copal_engine::root::{Deletion, Root};
+use copal_format::client::ClientError;
+use copal_format::expiry::Expiry;
+use copal_format::id::{ClientId, ObjectHash, SlotId};
+use copal_format::keys::slot::Slot;
+use copal_format::layout;
+use copal_format::limits::READER_BYTES;
+use copal_format::manifest::Manifest;
+use copal_format::receipt::{Outcome, Receipt};
+use copal_format::repository::Descriptor;
+use copal_format::root::{Deletion, Root};
 
 use super::{Kind, Report, hash_in};
 use crate::changes::verify_change;

@@ -4,12 +4,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
-use copal_engine::index::{Bits, Segment};
-use copal_engine::layout;
 use copal_engine::mark::{InventoryBuilder, PackItem, Trust};
-use copal_engine::pack::PackTable;
-use copal_engine::state::PackRecord;
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
+use copal_format::index::{Bits, Segment};
+use copal_format::layout;
+use copal_format::pack::PackTable;
+use copal_format::state::PackRecord;
 use copal_store::StoreError;
 
 use super::{Harm, Kind, Needed, Report};

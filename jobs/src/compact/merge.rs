@@ -4,12 +4,12 @@
 use std::collections::VecDeque;
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash};
-use copal_engine::index::ranged::SegmentHead;
-use copal_engine::index::{NewSegment, Segment, Sequence};
-use copal_engine::layout::{self, Prunable};
-use copal_engine::state::{DoomedRecord, DoomedState, SegmentRecord};
-use copal_engine::time::Time;
+use copal_format::id::{ChunkId, DomainId, ObjectHash};
+use copal_format::index::ranged::SegmentHead;
+use copal_format::index::{NewSegment, Segment, Sequence};
+use copal_format::layout::{self, Prunable};
+use copal_format::state::{DoomedRecord, DoomedState, SegmentRecord};
+use copal_format::time::Time;
 use copal_store::StoreError;
 
 use crate::commit::{Proposal, put};
@@ -121,7 +121,7 @@ fn merge_held(domain: DomainId, random: [u8; 16], readers: &mut [Reader]) -> Res
         }
     }
     let taken: Vec<&Segment<Vec<u8>>> = taken.iter().collect();
-    Ok(copal_engine::index::merge(domain, random, &taken, |_| true)?)
+    Ok(copal_format::index::merge(domain, random, &taken, |_| true)?)
 }
 
 /// Segments of one chain, read one after the other.

@@ -1,11 +1,11 @@
 use std::sync::Mutex;
 
 use bytes::Bytes;
-use copal_engine::id::{PackId, RepositoryId};
-use copal_engine::index::{Location, NewSegment, SegmentWriter};
-use copal_engine::layout::{self, Place};
-use copal_engine::pack::{BlockRow, PackKind, PackTable};
-use copal_engine::room::Memory;
+use copal_format::id::{PackId, RepositoryId};
+use copal_format::index::{Location, NewSegment, SegmentWriter};
+use copal_format::layout::{self, Place};
+use copal_format::pack::{BlockRow, PackKind, PackTable};
+use copal_format::room::Memory;
 use copal_store::memory::MemoryStore;
 use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 use futures::executor::block_on;

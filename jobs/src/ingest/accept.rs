@@ -3,15 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::client::{ClientRecord, Role};
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag};
-use copal_engine::index::{Bits, Mark, NewSegment, Segment, SegmentWriter, merge};
 use copal_engine::ingest::{Finding, snapshot_of};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::manifest::VerifiedManifest;
-use copal_engine::pack::PackTable;
-use copal_engine::state::{Decision, DoomedRecord, DoomedState, PackClaim, PackRecord};
-use copal_engine::time::Time;
+use copal_format::client::{ClientRecord, Role};
+use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag};
+use copal_format::index::{Bits, Mark, NewSegment, Segment, SegmentWriter, merge};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::manifest::VerifiedManifest;
+use copal_format::pack::PackTable;
+use copal_format::state::{Decision, DoomedRecord, DoomedState, PackClaim, PackRecord};
+use copal_format::time::Time;
 use copal_store::StoreError;
 
 use super::Pass;

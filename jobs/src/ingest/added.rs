@@ -1,6 +1,6 @@
 //! Added: the ids that a pass has accepted so far. Later manifests of the pass may refer to them.
 
-use copal_engine::id::ChunkId;
+use copal_format::id::ChunkId;
 
 /// Ids with heights, in sorted runs, each more than twice as long as the next. Takes 25 bytes for each id.
 #[derive(Default)]

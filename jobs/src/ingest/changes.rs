@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use copal_engine::change::Operation;
-use copal_engine::id::{ClientId, ObjectHash, PackId, SnapshotId};
-use copal_engine::layout;
-use copal_engine::retention::{Lingering, SignedPolicy};
-use copal_engine::state::{PackRecord, SnapshotRecord};
+use copal_format::change::Operation;
+use copal_format::id::{ClientId, ObjectHash, PackId, SnapshotId};
+use copal_format::layout;
+use copal_format::policy::{Lingering, SignedPolicy};
+use copal_format::state::{PackRecord, SnapshotRecord};
 
 use super::Pass;
 use crate::changes::{apply_change, verify_change};

@@ -1,11 +1,11 @@
 //! Expiries: folds in the service's numbered chain of expiries, as far as the policy in force permits them.
 
-use copal_engine::expiry::Expiry;
-use copal_engine::id::ObjectHash;
-use copal_engine::layout;
 use copal_engine::retention::{Series, Signed, held, permits};
-use copal_engine::state::{SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::expiry::Expiry;
+use copal_format::id::ObjectHash;
+use copal_format::layout;
+use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 
 use super::Pass;
 use crate::error::JobError;

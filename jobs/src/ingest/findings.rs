@@ -1,10 +1,10 @@
 //! Findings: what the store holds of a manifest's packs. Only facts: a failing store is an error, not a finding.
 
-use copal_engine::id::PackId;
 use copal_engine::ingest::Finding;
-use copal_engine::layout::{self, Place};
-use copal_engine::limits::{MANIFEST_TABLES, PACK_BYTES};
-use copal_engine::manifest::Manifest;
+use copal_format::id::PackId;
+use copal_format::layout::{self, Place};
+use copal_format::limits::{MANIFEST_TABLES, PACK_BYTES};
+use copal_format::manifest::Manifest;
 use copal_store::{Stat, StoreError};
 
 use super::Pass;

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::{ChunkId, DomainId, PackId, PackTag};
-use copal_engine::index::{Bits, Mark};
 use copal_engine::ingest::Finding;
-use copal_engine::pack::PackKind;
+use copal_format::id::{ChunkId, DomainId, PackId, PackTag};
+use copal_format::index::{Bits, Mark};
+use copal_format::pack::PackKind;
 
 use super::Pass;
 use super::added::height_in;

@@ -20,15 +20,15 @@ use waiting::{Claimed, Glimpse, Waiting};
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId};
-use copal_engine::index::SegmentWriter;
 use copal_engine::ingest::Verdict;
-use copal_engine::layout;
-use copal_engine::limits::{MANIFEST_TABLES, SEGMENT_ENTRIES};
-use copal_engine::receipt::{Outcome, Reason, Receipt};
-use copal_engine::repository::IngestBy;
-use copal_engine::state::{ClientHead, Decision};
-use copal_engine::time::Time;
+use copal_format::id::{ClientId, DomainId, ObjectHash, PackId};
+use copal_format::index::SegmentWriter;
+use copal_format::layout;
+use copal_format::limits::{MANIFEST_TABLES, SEGMENT_ENTRIES};
+use copal_format::receipt::{Outcome, Reason, Receipt};
+use copal_format::repository::IngestBy;
+use copal_format::state::{ClientHead, Decision};
+use copal_format::time::Time;
 
 use crate::clients;
 use crate::commit::{Proposal, commit};

@@ -1,12 +1,12 @@
 //! Receipts: the answers to decided manifests.
 
 use bytes::Bytes;
-use copal_engine::id::ClientId;
-use copal_engine::layout;
-use copal_engine::receipt::Receipt;
-use copal_engine::repository::IngestBy;
-use copal_engine::state::{ClientHead, Decision};
-use copal_engine::time::Time;
+use copal_format::id::ClientId;
+use copal_format::layout;
+use copal_format::receipt::Receipt;
+use copal_format::repository::IngestBy;
+use copal_format::state::{ClientHead, Decision};
+use copal_format::time::Time;
 
 use super::Pass;
 use crate::error::JobError;

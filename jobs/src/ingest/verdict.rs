@@ -2,11 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::client::ClientRecord;
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash};
 use copal_engine::ingest::{Verdict, judge, judge_client};
-use copal_engine::manifest::Manifest;
-use copal_engine::receipt::Reason;
+use copal_format::client::ClientRecord;
+use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash};
+use copal_format::manifest::Manifest;
+use copal_format::receipt::Reason;
 
 use super::added::{height_in, sorted};
 use super::findings::Findings;

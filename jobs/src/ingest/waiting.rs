@@ -1,12 +1,12 @@
 //! Waiting: manifests that clients have written and no root has decided, examined for many clients at the same time.
 
 use bytes::Bytes;
-use copal_engine::client::ClientRecord;
-use copal_engine::id::{ClientId, DomainId, ObjectHash};
 use copal_engine::ingest::judge_client;
-use copal_engine::layout;
-use copal_engine::limits::RECORD_BYTES;
-use copal_engine::manifest::Manifest;
+use copal_format::client::ClientRecord;
+use copal_format::id::{ClientId, DomainId, ObjectHash};
+use copal_format::layout;
+use copal_format::limits::RECORD_BYTES;
+use copal_format::manifest::Manifest;
 
 use super::Pass;
 use super::findings::Findings;

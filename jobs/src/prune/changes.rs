@@ -4,10 +4,10 @@ use core::iter::Peekable;
 use std::collections::{BTreeMap, HashSet, btree_map};
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, ObjectHash, PackId, PackTag};
-use copal_engine::index::{Bits, Copied, Entry, Mark, NewMarks, Segment, merge};
-use copal_engine::layout::{self, Prunable};
 use copal_engine::plan::Plan;
+use copal_format::id::{ChunkId, ObjectHash, PackId, PackTag};
+use copal_format::index::{Bits, Copied, Entry, Mark, NewMarks, Segment, merge};
+use copal_format::layout::{self, Prunable};
 
 use super::copies::Copies;
 use super::deletion;
@@ -251,12 +251,12 @@ fn record_of(mark: copal_engine::mark::Mark, is_healthy: bool) -> Mark {
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::id::DomainId;
-    use copal_engine::index::SegmentWriter;
-    use copal_engine::layout::Place;
-    use copal_engine::pack::{PackKind, PackWriter};
-    use copal_engine::room::Memory;
-    use copal_engine::time::Time;
+    use copal_format::id::DomainId;
+    use copal_format::index::SegmentWriter;
+    use copal_format::layout::Place;
+    use copal_format::pack::{PackKind, PackWriter};
+    use copal_format::room::Memory;
+    use copal_format::time::Time;
 
     use super::*;
 

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use copal_engine::id::{DomainId, PackId};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::pack::PackTable;
-use copal_engine::state::PackRecord;
-use copal_engine::time::Time;
+use copal_format::id::{DomainId, PackId};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::pack::PackTable;
+use copal_format::state::PackRecord;
+use copal_format::time::Time;
 
 use super::garbage::Stored;
 use crate::view::View;

@@ -4,11 +4,11 @@
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use copal_engine::id::{ObjectHash, PackId};
-use copal_engine::layout::{self, Prunable};
-use copal_engine::root::{Deletion, Root};
-use copal_engine::state::{DoomedRecord, DoomedState};
-use copal_engine::time::Time;
+use copal_format::id::{ObjectHash, PackId};
+use copal_format::layout::{self, Prunable};
+use copal_format::root::{Deletion, Root};
+use copal_format::state::{DoomedRecord, DoomedState};
+use copal_format::time::Time;
 use copal_store::{Key, Stat};
 
 use super::Report;

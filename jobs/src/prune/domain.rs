@@ -3,12 +3,12 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use copal_engine::id::ChunkId;
 use copal_engine::mark::Marks;
-use copal_engine::pack::PackKind;
 use copal_engine::plan::{self, Plan, Rules, plan};
-use copal_engine::state::PackRecord;
-use copal_engine::time::Time;
+use copal_format::id::ChunkId;
+use copal_format::pack::PackKind;
+use copal_format::state::PackRecord;
+use copal_format::time::Time;
 
 use super::copies::Copies;
 use super::inventory::Inventory;

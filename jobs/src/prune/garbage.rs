@@ -3,10 +3,10 @@
 use core::time::Duration;
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::PackId;
-use copal_engine::layout::Prunable;
-use copal_engine::state::DoomedState;
-use copal_engine::time::Time;
+use copal_format::id::PackId;
+use copal_format::layout::Prunable;
+use copal_format::state::DoomedState;
+use copal_format::time::Time;
 use copal_store::Stat;
 
 use super::Report;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, ObjectHash, PackId, PackTag};
-use copal_engine::index::Bits;
-use copal_engine::layout;
 use copal_engine::mark::{InventoryBuilder, Mark, Marks, PackItem};
-use copal_engine::pack::{PackKind, PackTable};
-use copal_engine::state::PackRecord;
+use copal_format::id::{ChunkId, ObjectHash, PackId, PackTag};
+use copal_format::index::Bits;
+use copal_format::layout;
+use copal_format::pack::{PackKind, PackTable};
+use copal_format::state::PackRecord;
 use copal_store::StoreError;
 
 use super::part::Part;

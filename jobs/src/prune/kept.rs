@@ -3,9 +3,9 @@
 use core::time::Duration;
 use std::cmp::Reverse;
 
-use copal_engine::id::{ChunkId, ClientId, DomainId};
-use copal_engine::state::{SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::id::{ChunkId, ClientId, DomainId};
+use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 
 use crate::commit::Proposal;
 use crate::faults::{Fault, is_planted};

@@ -21,10 +21,10 @@ mod verified;
 
 use core::time::Duration;
 
-use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::layout::Place;
-use copal_engine::pack::PackKind;
-use copal_engine::time::Time;
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::layout::Place;
+use copal_format::pack::PackKind;
+use copal_format::time::Time;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
@@ -238,7 +238,7 @@ impl Report {
 
 /// Serialises a time as nanoseconds.
 mod nanoseconds {
-    use copal_engine::time::Time;
+    use copal_format::time::Time;
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     pub(super) fn serialize<S: Serializer>(time: &Option<Time>, to: S) -> Result<S::Ok, S::Error> {

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::{ObjectHash, PackId};
-use copal_engine::index::ranged::SegmentHead;
-use copal_engine::layout::{self, Prunable};
-use copal_engine::state::SegmentRecord;
+use copal_format::id::{ObjectHash, PackId};
+use copal_format::index::ranged::SegmentHead;
+use copal_format::layout::{self, Prunable};
+use copal_format::state::SegmentRecord;
 use copal_store::StoreError;
 
 use super::roots;

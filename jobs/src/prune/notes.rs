@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use copal_engine::layout::Prunable;
+use copal_format::layout::Prunable;
 use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 
 /// A store that remembers the segments and state runs it was asked to create.

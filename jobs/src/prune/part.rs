@@ -3,8 +3,8 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use copal_engine::id::{DomainId, PackId};
-use copal_engine::time::Time;
+use copal_format::id::{DomainId, PackId};
+use copal_format::time::Time;
 
 use super::Options;
 use super::copies::Copies;

@@ -4,9 +4,9 @@
 use core::time::Duration;
 use std::collections::BTreeSet;
 
-use copal_engine::layout;
-use copal_engine::root::{Deletion, Root};
-use copal_engine::time::Time;
+use copal_format::layout;
+use copal_format::root::{Deletion, Root};
+use copal_format::time::Time;
 use copal_store::Listed;
 
 use crate::error::JobError;

@@ -3,12 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
-use copal_engine::index::{Segment, SegmentWriter};
-use copal_engine::layout::{self, Place};
-use copal_engine::limits::PACK_SESSIONS;
-use copal_engine::pack::{self, PackKind, PackLimit, PackTable, PackWriter, PageRow};
 use copal_engine::plan::Plan;
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId};
+use copal_format::index::{Segment, SegmentWriter};
+use copal_format::layout::{self, Place};
+use copal_format::limits::PACK_SESSIONS;
+use copal_format::pack::{self, PackKind, PackLimit, PackTable, PackWriter, PageRow};
 use copal_store::StoreError;
 
 use super::copies::{BlockPlace, Copies};

@@ -3,10 +3,10 @@
 use core::slice;
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::ObjectHash;
-use copal_engine::layout::{self, Prunable};
-use copal_engine::root::Root;
-use copal_engine::time::Time;
+use copal_format::id::ObjectHash;
+use copal_format::layout::{self, Prunable};
+use copal_format::root::Root;
+use copal_format::time::Time;
 
 use super::Report;
 use crate::baseline;

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::{DomainId, ObjectHash};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::root::Root;
-use copal_engine::state::DoomedState;
-use copal_engine::time::Time;
+use copal_format::id::{DomainId, ObjectHash};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::root::Root;
+use copal_format::state::DoomedState;
+use copal_format::time::Time;
 use copal_store::{Key, StoreError};
 
 use super::copies::Copies;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::ChunkId;
 use copal_engine::mark::{CopyItem, Mark, Trust};
 use copal_engine::plan::{Plan, Rules};
+use copal_format::id::ChunkId;
 
 use super::inventory::Inventory;
 use crate::faults::{Fault, is_planted};

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::PackId;
-use copal_engine::pack::PackTable;
+use copal_format::id::PackId;
+use copal_format::pack::PackTable;
 
 /// A bounded cache of pack tables. Others are read again.
 #[derive(Default)]
@@ -63,8 +63,8 @@ const TABLES: usize = 4_096;
 
 #[cfg(test)]
 mod tests {
-    use copal_engine::id::{ChunkId, DomainId};
-    use copal_engine::pack::{PackKind, PackWriter};
+    use copal_format::id::{ChunkId, DomainId};
+    use copal_format::pack::{PackKind, PackWriter};
 
     use super::*;
 

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::{ObjectHash, PackId};
-use copal_engine::state::StateDelta;
+use copal_format::id::{ObjectHash, PackId};
+use copal_format::state::StateDelta;
 
 use crate::baseline;
 use crate::error::JobError;

@@ -3,9 +3,9 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::state::{PackRecord, RunKind, RunReader, StateFold};
+use copal_format::id::{ClientId, DomainId, ObjectHash, PackId};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::state::{PackRecord, RunKind, RunReader, StateFold};
 
 use super::Report;
 use super::chains::Chain;

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::SnapshotId;
 use copal_engine::ingest::snapshot_of;
-use copal_engine::layout;
-use copal_engine::manifest::VerifiedManifest;
-use copal_engine::receipt::{Outcome, Reason};
-use copal_engine::state::Decision;
-use copal_engine::time::Time;
+use copal_format::id::SnapshotId;
+use copal_format::layout;
+use copal_format::manifest::VerifiedManifest;
+use copal_format::receipt::{Outcome, Reason};
+use copal_format::state::Decision;
+use copal_format::time::Time;
 
 use super::Report;
 use super::absence::Absence;

@@ -1,14 +1,14 @@
 //! Chains: the clients' manifests, and which of them count. A receipt proves that a manifest was accepted. Without one,
 //! what exists of its claims decides.
 
-use copal_engine::client::{ClientRecord, Role};
-use copal_engine::id::{ClientId, DomainId, ObjectHash};
-use copal_engine::layout;
-use copal_engine::limits::CHAIN_LEAP;
-use copal_engine::manifest::{Manifest, VerifiedManifest};
-use copal_engine::number::reached;
-use copal_engine::receipt::{Outcome, Reason, Receipt};
-use copal_engine::time::Time;
+use copal_format::client::{ClientRecord, Role};
+use copal_format::id::{ClientId, DomainId, ObjectHash};
+use copal_format::layout;
+use copal_format::limits::CHAIN_LEAP;
+use copal_format::manifest::{Manifest, VerifiedManifest};
+use copal_format::number::reached;
+use copal_format::receipt::{Outcome, Reason, Receipt};
+use copal_format::time::Time;
 
 use super::Report;
 use super::numbers::Numbers;

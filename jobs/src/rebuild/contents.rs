@@ -2,12 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::manifest::VerifiedManifest;
-use copal_engine::pack::{PackKind, PackTable};
-use copal_engine::state::{PackClaim, PackRecord};
-use copal_engine::time::Time;
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::manifest::VerifiedManifest;
+use copal_format::pack::{PackKind, PackTable};
+use copal_format::state::{PackClaim, PackRecord};
+use copal_format::time::Time;
 
 use super::Report;
 use super::chains::{Chain, Standing};

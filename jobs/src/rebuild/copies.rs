@@ -3,11 +3,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::layout;
-use copal_engine::pack::PackKind;
-use copal_engine::state::PackRecord;
-use copal_engine::time::Time;
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::layout;
+use copal_format::pack::PackKind;
+use copal_format::state::PackRecord;
+use copal_format::time::Time;
 
 use super::Report;
 use super::chains::Chain;

@@ -3,15 +3,16 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::change::{Operation, VerifiedChange};
-use copal_engine::expiry::Expiry;
-use copal_engine::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
-use copal_engine::layout;
-use copal_engine::limits::CHAIN_LEAP;
-use copal_engine::number::reached;
-use copal_engine::retention::{Lingering, Signed, SignedPolicy, expirable, permits, protected};
-use copal_engine::state::{SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_engine::retention::{Signed, expirable, permits, protected};
+use copal_format::change::{Operation, VerifiedChange};
+use copal_format::expiry::Expiry;
+use copal_format::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
+use copal_format::layout;
+use copal_format::limits::CHAIN_LEAP;
+use copal_format::number::reached;
+use copal_format::policy::{Lingering, SignedPolicy};
+use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 
 use super::Report;
 use super::absence::Absence;

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ChunkId, DomainId, PackTag};
-use copal_engine::index::Bits;
-use copal_engine::layout::{self, Prunable};
-use copal_engine::root::Deletion;
+use copal_format::id::{ChunkId, DomainId, PackTag};
+use copal_format::index::Bits;
+use copal_format::layout::{self, Prunable};
+use copal_format::root::Deletion;
 
 use super::Report;
 use crate::commit::Proposal;

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::{ChunkId, DomainId, PackId, PackTag, SnapshotId};
-use copal_engine::index::{Bits, Mark, Segment, SegmentWriter, merge};
-use copal_engine::layout;
 use copal_engine::mark::{Inventory, InventoryBuilder, PackItem, Trust};
-use copal_engine::room::Scratch;
-use copal_engine::state::{SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::id::{ChunkId, DomainId, PackId, PackTag, SnapshotId};
+use copal_format::index::{Bits, Mark, Segment, SegmentWriter, merge};
+use copal_format::layout;
+use copal_format::room::Scratch;
+use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 
 use super::Report;
 use super::contents::Found;

@@ -15,12 +15,12 @@ mod told;
 use std::collections::BTreeSet;
 
 use bytes::Bytes;
-use copal_engine::id::{ClientId, DomainId, PackId, SnapshotId};
-use copal_engine::layout;
-use copal_engine::repository::IngestBy;
-use copal_engine::root::Deletion;
-use copal_engine::state::{ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::id::{ClientId, DomainId, PackId, SnapshotId};
+use copal_format::layout;
+use copal_format::repository::IngestBy;
+use copal_format::root::Deletion;
+use copal_format::state::{ClientHead, Decision, DoomedRecord, DoomedState, PackRecord, SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 
 use crate::baseline;
 use crate::clients;

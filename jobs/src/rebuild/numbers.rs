@@ -1,9 +1,9 @@
 //! Numbers: the root numbers that the store tells of, so that a rebuilt root stands above all of them. A number too far
 //! above all others is false: no reader believes it, and the rebuilt root may stand below it.
 
-use copal_engine::layout;
-use copal_engine::limits::{NUMBER, ROOT_LEAP, ROOT_TOLD};
-use copal_engine::number::reached;
+use copal_format::layout;
+use copal_format::limits::{NUMBER, ROOT_LEAP, ROOT_TOLD};
+use copal_format::number::reached;
 
 use crate::error::JobError;
 use crate::host::Host;

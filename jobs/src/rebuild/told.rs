@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::ObjectHash;
-use copal_engine::layout;
-use copal_engine::root::Root;
+use copal_format::id::ObjectHash;
+use copal_format::layout;
+use copal_format::root::Root;
 
 use crate::error::JobError;
 use crate::host::Host;

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use copal_engine::id::ClientId;
-use copal_engine::layout;
-use copal_engine::limits::ROOT_TOLD;
-use copal_engine::receipt::Receipt;
-use copal_engine::state::{ClientHead, RunKind};
-use copal_engine::wire::record::RecordError;
+use copal_format::id::ClientId;
+use copal_format::layout;
+use copal_format::limits::ROOT_TOLD;
+use copal_format::receipt::Receipt;
+use copal_format::state::{ClientHead, RunKind};
+use copal_format::wire::record::RecordError;
 use copal_store::{Store, StoreError};
 
 use super::{View, newest_heads};

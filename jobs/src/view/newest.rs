@@ -3,12 +3,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use copal_engine::id::ObjectHash;
-use copal_engine::layout;
-use copal_engine::limits::ROOT_LEAP;
-use copal_engine::number::reached;
-use copal_engine::root::Root;
-use copal_engine::state::RunKind;
+use copal_format::id::ObjectHash;
+use copal_format::layout;
+use copal_format::limits::ROOT_LEAP;
+use copal_format::number::reached;
+use copal_format::root::Root;
+use copal_format::state::RunKind;
 use copal_store::{Store, StoreError};
 
 use super::{Parts, View, lost, read_state};

@@ -1,7 +1,7 @@
 //! Header: a tar header: a block of fixed fields, and pax records before it for values that do not fit.
 
-use copal_engine::time::Time;
-use copal_engine::tree::Entry;
+use copal_format::time::Time;
+use copal_format::tree::Entry;
 use tar::EntryType;
 
 use super::{BLOCK, padding};

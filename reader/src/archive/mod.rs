@@ -4,8 +4,8 @@ mod header;
 
 use std::io::{self, Write};
 
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Entry, EntryKind};
+use copal_format::path::TreePath;
+use copal_format::tree::{Entry, EntryKind};
 use tar::EntryType;
 
 use crate::sink::{Sink, SinkError};

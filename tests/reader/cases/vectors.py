@@ -5,7 +5,7 @@ import re
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[3]
-TESTS = ROOT / "engine/tests"
+TESTS = ROOT / "format/tests"
 
 
 def literals(file, name):

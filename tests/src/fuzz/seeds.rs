@@ -2,25 +2,25 @@
 
 use core::time::Duration;
 
-use copal_engine::block::SealTools;
-use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
-use copal_engine::compress::Parameters;
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, TagId};
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::slot::Slot;
-use copal_engine::keys::text::{encode_key_file, encode_recovery};
-use copal_engine::layout;
-use copal_engine::path::TreePath;
-use copal_engine::receipt::IngestBy;
-use copal_engine::repository::{self, Descriptor};
-use copal_engine::request::{Request, Signatory, Terms};
-use copal_engine::retention::{Count, Policy, SignedPolicy, Span};
-use copal_engine::snapshot::SnapshotInfo;
-use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece, TreeBuilder, TreeParams};
-use copal_engine::wire::cbor::Reader;
-use copal_engine::wire::record::{self, Kind, Unverified};
-use copal_engine::wire::varint;
+use copal_format::block::SealTools;
+use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::compress::Parameters;
+use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, TagId};
+use copal_format::keys::secret::Secret;
+use copal_format::keys::slot::Slot;
+use copal_format::keys::text::{encode_key_file, encode_recovery};
+use copal_format::layout;
+use copal_format::path::TreePath;
+use copal_format::policy::{Count, Policy, SignedPolicy, Span};
+use copal_format::receipt::IngestBy;
+use copal_format::repository::{self, Descriptor};
+use copal_format::request::{Request, Signatory, Terms};
+use copal_format::snapshot::SnapshotInfo;
+use copal_format::time::Time;
+use copal_format::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece, TreeBuilder, TreeParams};
+use copal_format::wire::cbor::Reader;
+use copal_format::wire::record::{self, Kind, Unverified};
+use copal_format::wire::varint;
 
 use super::inside::{DOMAIN, OWNER, REPOSITORY, SIGNING, VERIFYING};
 use crate::golden;

@@ -1,15 +1,15 @@
 //! Craft: packs and claims made by hand, for what no honest client writes.
 
-use copal_engine::block::{BlockBuilder, SealTools};
-use copal_engine::compress::Parameters;
-use copal_engine::id::{ChunkId, DomainId, RepositoryId, SourceId};
-use copal_engine::keys::owner::KemPublic;
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::session::SessionKey;
-use copal_engine::manifest::SnapshotClaim;
-use copal_engine::pack::{Pack, PackKind, PackWriter, PageView};
-use copal_engine::seal::{BlockKind, Counters, SessionCipher};
-use copal_engine::time::Time;
+use copal_format::block::{BlockBuilder, SealTools};
+use copal_format::compress::Parameters;
+use copal_format::id::{ChunkId, DomainId, RepositoryId, SourceId};
+use copal_format::keys::owner::KemPublic;
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::SessionKey;
+use copal_format::manifest::SnapshotClaim;
+use copal_format::pack::{Pack, PackKind, PackWriter, PageView};
+use copal_format::seal::{BlockKind, Counters, SessionCipher};
+use copal_format::time::Time;
 
 /// A page of a crafted pack: its id, its height, what it refers to.
 pub type CraftedPage<'a> = (ChunkId, u8, &'a [ChunkId]);

@@ -23,9 +23,9 @@ pub use world::{DAY, World};
 
 use std::collections::BTreeMap;
 
-use copal_engine::change::{Operation, OwnerSignature};
-use copal_engine::path::TreePath;
-use copal_engine::retention::{Count, Floor, Hold, Policy, SignedPolicy};
+use copal_format::change::{Operation, OwnerSignature};
+use copal_format::path::TreePath;
+use copal_format::policy::{Count, Floor, Hold, Policy, SignedPolicy};
 
 /// Files of a source: what is backed up, and what must come back.
 pub type Tree = BTreeMap<TreePath, Vec<u8>>;

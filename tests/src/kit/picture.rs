@@ -4,12 +4,12 @@ use std::collections::hash_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::{Arc, Mutex};
 
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
-use copal_engine::index::{Bits, OverlayRun, Segment};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::pack::{self, PackTable, PageView};
-use copal_engine::root::Root;
-use copal_engine::state::{DoomedState, RunKind, RunReader, SnapshotState, State, StateFold};
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
+use copal_format::index::{Bits, OverlayRun, Segment};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::pack::{self, PackTable, PageView};
+use copal_format::root::Root;
+use copal_format::state::{DoomedState, RunKind, RunReader, SnapshotState, State, StateFold};
 use copal_store::Store;
 use futures::executor::block_on;
 

@@ -2,7 +2,7 @@
 
 use std::sync::Mutex;
 
-use copal_engine::keys::secret::Secret;
+use copal_format::keys::secret::Secret;
 use copal_jobs::host::Entropy;
 
 /// SplitMix64.

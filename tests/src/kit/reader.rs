@@ -3,18 +3,18 @@
 use std::collections::HashMap;
 use std::sync::Mutex;
 
-use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::id::{ChunkId, DomainId, SessionId};
-use copal_engine::index::Location;
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::session::SessionRecord;
-use copal_engine::layout;
-use copal_engine::pack::{self, PackKind};
-use copal_engine::restore::extents::Extents;
-use copal_engine::seal::{BlockKind, SessionCipher};
-use copal_engine::state::SnapshotRecord;
-use copal_engine::tree::{Content, Entry, ListStep, ListWalk, Piece, Step, TreeWalk, VerifiedPage};
+use copal_format::block::{OpenBlock, OpenTools};
+use copal_format::id::{ChunkId, DomainId, SessionId};
+use copal_format::index::Location;
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::keys::session::SessionRecord;
+use copal_format::layout;
+use copal_format::pack::{self, PackKind};
+use copal_format::seal::{BlockKind, SessionCipher};
+use copal_format::state::SnapshotRecord;
+use copal_format::tree::Extents;
+use copal_format::tree::{Content, Entry, ListStep, ListWalk, Piece, Step, TreeWalk, VerifiedPage};
 use copal_jobs::view::View;
 use copal_store::Store;
 

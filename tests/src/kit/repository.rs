@@ -1,16 +1,16 @@
 //! Repository: an owner with fixed keys, sizes so small that a few files make several packs, and registered clients.
 
 use bytes::Bytes;
-use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
-use copal_engine::id::{ClientId, DomainId, ObjectHash, RepositoryId, SlotId};
-use copal_engine::keys::client::ClientKeys;
-use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::slot::{self, Argon2Params, SlotInput, SlotParams};
-use copal_engine::layout;
-use copal_engine::repository::{Descriptor, IngestBy, Parameters};
-use copal_engine::room::Memory;
-use copal_engine::time::Time;
+use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::id::{ClientId, DomainId, ObjectHash, RepositoryId, SlotId};
+use copal_format::keys::client::ClientKeys;
+use copal_format::keys::owner::{OwnerSecret, TextPurpose};
+use copal_format::keys::secret::Secret;
+use copal_format::keys::slot::{self, Argon2Params, SlotInput, SlotParams};
+use copal_format::layout;
+use copal_format::repository::{Descriptor, IngestBy, Parameters};
+use copal_format::room::Memory;
+use copal_format::time::Time;
 use copal_jobs::host::{Entropy, Host};
 use copal_store::{Key, Store, StoreError};
 

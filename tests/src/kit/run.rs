@@ -5,19 +5,19 @@ use std::collections::BTreeSet;
 use bytes::Bytes;
 use copal_engine::backup::content::FileContent;
 use copal_engine::backup::session::{Action, Session, SessionStart};
-use copal_engine::block::{BlockBuilder, SealTools};
-use copal_engine::chunk::{ChunkSizes, Chunker};
-use copal_engine::compress;
-use copal_engine::id::{ChunkId, ObjectHash, PackId};
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::session::{SessionKey, SessionRecord};
-use copal_engine::layout::{self, Place};
-use copal_engine::manifest::SnapshotClaim;
-use copal_engine::path::TreePath;
-use copal_engine::seal::{BlockKind, SessionCipher};
-use copal_engine::snapshot::SnapshotInfo;
-use copal_engine::time::Time;
-use copal_engine::tree::{Content, Entry, EntryKind, Extras, ListBuilder, Mode, Owner, Piece, TreeParams};
+use copal_format::block::{BlockBuilder, SealTools};
+use copal_format::chunk::{ChunkSizes, Chunker};
+use copal_format::compress;
+use copal_format::id::{ChunkId, ObjectHash, PackId};
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::{SessionKey, SessionRecord};
+use copal_format::layout::{self, Place};
+use copal_format::manifest::SnapshotClaim;
+use copal_format::path::TreePath;
+use copal_format::seal::{BlockKind, SessionCipher};
+use copal_format::snapshot::SnapshotInfo;
+use copal_format::time::Time;
+use copal_format::tree::{Content, Entry, EntryKind, Extras, ListBuilder, Mode, Owner, Piece, TreeParams};
 use copal_jobs::host::Host;
 use copal_store::Store;
 
@@ -212,7 +212,7 @@ impl Client {
 
     /// The pages of a file's content list, if it has one.
     fn list_pages(&self, pieces: &[Piece]) -> Vec<ChunkId> {
-        if pieces.len() <= copal_engine::tree::LIST_AFTER {
+        if pieces.len() <= copal_format::tree::LIST_AFTER {
             return Vec::new();
         }
         let p = &self.parameters;

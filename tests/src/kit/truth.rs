@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::Mutex;
 
-use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::id::{DomainId, PackId};
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::layout::{self, Place};
-use copal_engine::pack::{self, BlockRow, PackKind, PackTable};
-use copal_engine::seal::BlockKind;
-use copal_engine::tree::VerifiedPage;
+use copal_format::block::{OpenBlock, OpenTools};
+use copal_format::id::{DomainId, PackId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::layout::{self, Place};
+use copal_format::pack::{self, BlockRow, PackKind, PackTable};
+use copal_format::seal::BlockKind;
+use copal_format::tree::VerifiedPage;
 
 use super::Repository;
 use super::picture::Present;

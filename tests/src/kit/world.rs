@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use bytes::Bytes;
-use copal_engine::change::{Change, Operation};
-use copal_engine::client::Role;
-use copal_engine::id::{ObjectHash, SnapshotId};
-use copal_engine::layout;
-use copal_engine::receipt::Receipt;
-use copal_engine::repository::IngestBy;
-use copal_engine::state::SnapshotRecord;
-use copal_engine::time::Time;
+use copal_format::change::{Change, Operation};
+use copal_format::client::Role;
+use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::layout;
+use copal_format::receipt::Receipt;
+use copal_format::repository::IngestBy;
+use copal_format::state::SnapshotRecord;
+use copal_format::time::Time;
 use copal_jobs::check::{self, Depth};
 use copal_jobs::error::JobError;
 use copal_jobs::host::Host;

@@ -6,9 +6,9 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use copal_engine::id::{ClientId, PackId, SnapshotId};
-use copal_engine::repository::IngestBy;
-use copal_engine::retention::SignedPolicy;
+use copal_format::id::{ClientId, PackId, SnapshotId};
+use copal_format::policy::SignedPolicy;
+use copal_format::repository::IngestBy;
 use copal_jobs::budget::Budget;
 use copal_jobs::check::{self, Depth, Finding};
 use copal_jobs::compact;

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use copal_engine::index::{Bits, Mark};
-use copal_engine::layout::{self, Prunable};
-use copal_engine::repository::IngestBy;
 use copal_engine::retention::Signed;
-use copal_engine::state::{DoomedRecord, DoomedState, SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::index::{Bits, Mark};
+use copal_format::layout::{self, Prunable};
+use copal_format::repository::IngestBy;
+use copal_format::state::{DoomedRecord, DoomedState, SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 use copal_jobs::check::{self, Depth};
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
@@ -321,7 +321,7 @@ fn tidy(world: &World<'_>) -> Result<(), String> {
     for root in list_all("roots/")? {
         let number = layout::root_number(root.key.as_str()).ok_or("a strange root")?;
         let bytes = block_on(memory.read(&root.key)).map_err(|error| error.to_string())?;
-        let root = copal_engine::root::Root::decode(number, &bytes).map_err(|error| error.to_string())?;
+        let root = copal_format::root::Root::decode(number, &bytes).map_err(|error| error.to_string())?;
         needed.extend(picture::runs_of(memory, &root)?);
     }
     for prefix in ["packs/", "moved/", "index/", "state/"] {

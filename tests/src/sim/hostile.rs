@@ -3,14 +3,14 @@
 //! whenever it is decided is never accepted, and nothing that was restorable before is lost.
 
 use bytes::Bytes;
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId, SnapshotId, SourceId};
-use copal_engine::layout;
-use copal_engine::limits::NUMBER;
-use copal_engine::manifest::{Manifest, SnapshotClaim};
-use copal_engine::receipt::{Outcome, Receipt};
-use copal_engine::repository::IngestBy;
-use copal_engine::retention::Floor;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId, SnapshotId, SourceId};
+use copal_format::layout;
+use copal_format::limits::NUMBER;
+use copal_format::manifest::{Manifest, SnapshotClaim};
+use copal_format::policy::Floor;
+use copal_format::receipt::{Outcome, Receipt};
+use copal_format::repository::IngestBy;
 use copal_jobs::check::{Finding, Kind};
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest};

@@ -4,12 +4,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use copal_engine::change::{Change, Operation};
-use copal_engine::id::{ClientId, ObjectHash, RepositoryId, SnapshotId};
-use copal_engine::layout;
-use copal_engine::retention::{Series, Signed, SignedPolicy, held};
-use copal_engine::state::{SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_engine::retention::{Series, Signed, held};
+use copal_format::change::{Change, Operation};
+use copal_format::id::{ClientId, ObjectHash, RepositoryId, SnapshotId};
+use copal_format::layout;
+use copal_format::policy::SignedPolicy;
+use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
 use futures::executor::block_on;

@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::pack::Pack;
-use copal_engine::state::DoomedState;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::pack::Pack;
+use copal_format::state::DoomedState;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;
 

@@ -3,8 +3,8 @@
 
 use std::sync::Mutex;
 
-use copal_engine::id::ClientId;
-use copal_engine::layout;
+use copal_format::id::ClientId;
+use copal_format::layout;
 
 use crate::kit::Random;
 

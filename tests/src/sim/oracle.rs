@@ -1,8 +1,9 @@
 //! Oracle: who may have forgotten a snapshot, told from the objects and not by the service.
 
-use copal_engine::id::SnapshotId;
-use copal_engine::retention::{Count, Series, Signed, choose_time};
-use copal_engine::state::{SnapshotRecord, SnapshotState};
+use copal_engine::retention::{Series, Signed, choose_time};
+use copal_format::id::SnapshotId;
+use copal_format::policy::Count;
+use copal_format::state::{SnapshotRecord, SnapshotState};
 
 use super::actors::GRACE;
 use super::law::Law;

@@ -2,13 +2,14 @@
 //! what the owner must sign.
 
 use bytes::Bytes;
-use copal_engine::change::{Change, Operation, OwnerSignature};
-use copal_engine::id::{ObjectHash, SnapshotId};
-use copal_engine::layout;
-use copal_engine::repository::IngestBy;
-use copal_engine::retention::{Floor, Hold, held};
-use copal_engine::state::SnapshotState;
-use copal_engine::time::Time;
+use copal_engine::retention::held;
+use copal_format::change::{Change, Operation, OwnerSignature};
+use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::layout;
+use copal_format::policy::{Floor, Hold};
+use copal_format::repository::IngestBy;
+use copal_format::state::SnapshotState;
+use copal_format::time::Time;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::policy;

@@ -4,10 +4,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId};
-use copal_engine::state::{SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, SnapshotId};
+use copal_format::state::{SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 use copal_jobs::view::View;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;

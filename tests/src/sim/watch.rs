@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, SnapshotId};
-use copal_engine::layout;
-use copal_engine::receipt::{Outcome, Receipt};
-use copal_engine::state::SnapshotState;
+use copal_format::id::{ChunkId, DomainId, ObjectHash, SnapshotId};
+use copal_format::layout;
+use copal_format::receipt::{Outcome, Receipt};
+use copal_format::state::SnapshotState;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
 use futures::executor::block_on;

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use copal_engine::client::Role;
+use copal_format::client::Role;
 use copal_jobs::faults::{self, Fault, Windows};
 use copal_jobs::host::Entropy;
 use copal_store::{Store, StoreTime};

@@ -1,14 +1,14 @@
 //! The engine as browsers use it: what one backs up others restore, what others back up it restores, and what it is told
 //! by a store that lies it does not believe.
 
-use copal_engine::client::Role;
-use copal_engine::extent::Extent;
-use copal_engine::id::{DomainId, OwnerFingerprint};
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::layout;
-use copal_engine::path::TreePath;
-use copal_engine::repository::{Descriptor, IngestBy};
-use copal_engine::time::Time;
+use copal_format::client::Role;
+use copal_format::extent::Extent;
+use copal_format::id::{DomainId, OwnerFingerprint};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::layout;
+use copal_format::path::TreePath;
+use copal_format::repository::{Descriptor, IngestBy};
+use copal_format::time::Time;
 use copal_tests::kit::{Random, Tree, path, tree};
 use copal_wasm::backup::{Action, Verdict};
 use copal_wasm::client::Client;
@@ -147,7 +147,7 @@ fn a_chunk_under_another_name_is_not_sealed() {
     let facts = facts(&path("a"), &content);
     assert_eq!(backup.compare(&facts), Ok(Verdict::New));
     backup.begin_file().unwrap();
-    assert_eq!(backup.take_chunks(&[copal_engine::id::ChunkId([1; 24])], &[3_000]), Ok(vec![true]));
+    assert_eq!(backup.take_chunks(&[copal_format::id::ChunkId([1; 24])], &[3_000]), Ok(vec![true]));
     backup.end_file(&facts).unwrap();
     backup.finish().unwrap();
     let Some(Action::Seal { block, .. }) = backup.poll() else { panic!("a block of data comes first") };
@@ -234,7 +234,7 @@ fn a_revoked_client_is_told() {
     let name = |version| layout::client(browser.client.id(), version);
     let records = [(1, browser.world.read(&name(1)))];
     let record = browser.client.check(&browser.descriptor, &records).unwrap();
-    let revoked = record.revoked((0, copal_engine::id::ObjectHash::NONE), None, Time(9));
+    let revoked = record.revoked((0, copal_format::id::ObjectHash::NONE), None, Time(9));
     let bytes = revoked.sign(browser.client.repository(), &browser.owner.secret().signing_key());
     let records = [records[0].clone(), (2, bytes)];
     let told = browser.client.check(&browser.descriptor, &records).map_err(|fault| fault.code);
@@ -245,18 +245,18 @@ fn a_revoked_client_is_told() {
 fn an_enrolled_browser_joins_once_and_what_it_backs_up_restores() {
     let browser = Browser::new();
     let owner = browser.owner.secret();
-    let id = copal_engine::id::ClientId([9; 16]);
+    let id = copal_format::id::ClientId([9; 16]);
     let domain = DomainId([8; 16]);
-    let line = copal_engine::enrollment::Enrollment {
+    let line = copal_format::enrollment::Enrollment {
         repository: owner.repository(),
         client: id,
         domain,
         owner: owner.fingerprint(),
-        seed: copal_engine::keys::secret::Secret::new([5; 32]),
+        seed: copal_format::keys::secret::Secret::new([5; 32]),
         domain_key: Some(owner.domain_key(domain)),
         address: "https://backup.example".to_owned(),
     };
-    let first = copal_engine::client::ClientRecord {
+    let first = copal_format::client::ClientRecord {
         client: id,
         version: 1,
         sealed_name: b"sealed".to_vec(),
@@ -267,7 +267,7 @@ fn an_enrolled_browser_joins_once_and_what_it_backs_up_restores() {
         revoked: None,
         last_change: None,
         enrollment: Some(line.key().verifying_key().to_bytes()),
-        signed_by: copal_engine::client::SignedBy::Owner,
+        signed_by: copal_format::client::SignedBy::Owner,
     };
     browser.world.put(&layout::client(id, 1), first.sign(owner.repository(), &owner.signing_key()));
     let records = [(1, browser.world.read(&layout::client(id, 1)))];
@@ -297,7 +297,7 @@ fn a_descriptor_of_another_owner_is_refused() {
     let browser = Browser::new();
     let mut other = browser.descriptor.clone();
     other.ingest = IngestBy::Service;
-    let signer = copal_engine::keys::client::ClientKeys::from_bytes(&[4; 64]).manifest_key();
+    let signer = copal_format::keys::client::ClientKeys::from_bytes(&[4; 64]).manifest_key();
     other.owner_key = signer.verifying_key().to_bytes();
     let other = Descriptor::decode(1, &other.sign(&signer)).unwrap();
     let code = |result: Result<(), Fault>| result.err().map(|fault| fault.code);

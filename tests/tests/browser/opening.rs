@@ -3,9 +3,9 @@
 
 use aes_gcm::aead::{AeadInOut, KeyInit};
 use aes_gcm::{Aes256Gcm, Nonce};
-use copal_engine::client::Role;
-use copal_engine::keys::secret::Secret;
-use copal_engine::seal::NONCE;
+use copal_format::client::Role;
+use copal_format::keys::secret::Secret;
+use copal_format::seal::NONCE;
 use copal_wasm::fault::Code;
 use copal_wasm::look::Opened;
 use copal_wasm::view::Read;
@@ -106,7 +106,7 @@ fn a_sessions_key_is_given_once_and_a_block_taken_once() {
     let files = files(11, 20, 5_000);
     let ran = browser.back_up(LATER, &files, &[], usize::MAX);
     let library = browser.library();
-    let mut restore = library.tree(ran.snapshot).unwrap().restore(vec![copal_engine::path::TreePath::TOP], None);
+    let mut restore = library.tree(ran.snapshot).unwrap().restore(vec![copal_format::path::TreePath::TOP], None);
     let window = loop {
         let window = restore.advance().unwrap();
         if window.needs.is_empty() {

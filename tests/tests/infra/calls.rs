@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use copal_engine::client::Role;
-use copal_engine::id::ObjectHash;
-use copal_engine::layout;
-use copal_engine::room::Memory;
+use copal_format::client::Role;
+use copal_format::id::ObjectHash;
+use copal_format::layout;
+use copal_format::room::Memory;
 use copal_jobs::budget::Budget;
 use copal_jobs::check::Depth;
 use copal_jobs::faults::{Windows, plant};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::id::ClientId;
-use copal_engine::layout;
+use copal_format::id::ClientId;
+use copal_format::layout;
 use copal_lambda::environment::{self, Environment};
 use copal_lambda::event::{Place, RECONCILE, Request};
 use copal_lambda::function::Function;

@@ -7,10 +7,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use copal_engine::client::Role;
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::text::encode_key_file;
-use copal_engine::repository::Parameters;
+use copal_format::client::Role;
+use copal_format::keys::secret::Secret;
+use copal_format::keys::text::encode_key_file;
+use copal_format::repository::Parameters;
 use copal_reader::{Streams, run};
 use copal_store::fs::FsStore;
 use copal_store::{Store, list_all};

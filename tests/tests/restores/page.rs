@@ -7,10 +7,10 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::rc::Rc;
 
-use copal_engine::layout;
-use copal_engine::path::TreePath;
-use copal_engine::repository::Descriptor;
-use copal_engine::tree::{Content, Entry, EntryKind};
+use copal_format::layout;
+use copal_format::path::TreePath;
+use copal_format::repository::Descriptor;
+use copal_format::tree::{Content, Entry, EntryKind};
 use copal_tests::restores::{Restores, same};
 use copal_wasm::look::{Library, Piece, Tree};
 use copal_wasm::owner::Owner;

@@ -4,16 +4,16 @@ mod rejected;
 
 use std::collections::HashSet;
 
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, PackId};
-use copal_engine::layout::{self, Place};
-use copal_engine::limits::MANIFEST_PACKS;
-use copal_engine::manifest::Manifest;
-use copal_engine::pack::{self, Pack};
-use copal_engine::receipt::{Outcome, Reason, Receipt};
-use copal_engine::repository::IngestBy;
-use copal_engine::state::SnapshotState;
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId};
+use copal_format::layout::{self, Place};
+use copal_format::limits::MANIFEST_PACKS;
+use copal_format::manifest::Manifest;
+use copal_format::pack::{self, Pack};
+use copal_format::receipt::{Outcome, Reason, Receipt};
+use copal_format::repository::IngestBy;
+use copal_format::state::SnapshotState;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest, ingest_on};
 use copal_store::Op;
@@ -235,7 +235,7 @@ fn forgetting_undeleting_pinning_and_tagging_change_what_is_said_of_a_snapshot()
     world.change(&client, vec![Operation::Undelete(vec![snapshot]), Operation::Pin(vec![snapshot])]);
     world.change(&client, vec![Operation::Forget(vec![snapshot])]);
     assert_eq!(world.snapshot(snapshot).state, SnapshotState::Kept, "it is pinned");
-    let tag = copal_engine::id::TagId([3; 16]);
+    let tag = copal_format::id::TagId([3; 16]);
     let add = vec![(tag, vec![1])];
     world.change(&client, vec![Operation::Tag { snapshots: vec![snapshot], add, remove: vec![] }]);
     assert_eq!(world.snapshot(snapshot).tags, [tag]);

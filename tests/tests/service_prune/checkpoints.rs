@@ -1,8 +1,8 @@
 //! Checkpoints: what a run that goes on has stored stays.
 
 use copal_engine::backup::content::FileContent;
-use copal_engine::id::ChunkId;
-use copal_engine::state::SnapshotState;
+use copal_format::id::ChunkId;
+use copal_format::state::SnapshotState;
 use copal_tests::kit::{DAY, How, Tree, path};
 use futures::executor::block_on;
 

@@ -3,18 +3,18 @@
 
 use std::time::Duration;
 
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, ObjectHash, SnapshotId};
-use copal_engine::index::{Bits, Mark, Segment, SegmentWriter, merge};
-use copal_engine::layout::{self, Place};
-use copal_engine::pack;
-use copal_engine::receipt::Outcome;
-use copal_engine::repository::IngestBy;
-use copal_engine::retention::Floor;
-use copal_engine::root::Root;
-use copal_engine::state::{ClientHead, PackRecord, SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, ObjectHash, SnapshotId};
+use copal_format::index::{Bits, Mark, Segment, SegmentWriter, merge};
+use copal_format::layout::{self, Place};
+use copal_format::pack;
+use copal_format::policy::Floor;
+use copal_format::receipt::Outcome;
+use copal_format::repository::IngestBy;
+use copal_format::root::Root;
+use copal_format::state::{ClientHead, PackRecord, SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
 use copal_jobs::expire;

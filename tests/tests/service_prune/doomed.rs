@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use copal_engine::id::PackId;
-use copal_engine::index::{Bits, Mark};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::root::{Deletion, Root};
-use copal_engine::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_run};
-use copal_engine::time::Time;
+use copal_format::id::PackId;
+use copal_format::index::{Bits, Mark};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::root::{Deletion, Root};
+use copal_format::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_run};
+use copal_format::time::Time;
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
 use copal_jobs::faults::{Fault, Windows, plant};

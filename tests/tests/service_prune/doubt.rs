@@ -1,8 +1,8 @@
 //! Tables carry no hash of their own. A prune believes them only as far as nothing can be lost by it.
 
-use copal_engine::id::PackId;
-use copal_engine::layout::{self, Place};
-use copal_engine::pack::{PackKind, PackTable};
+use copal_format::id::PackId;
+use copal_format::layout::{self, Place};
+use copal_format::pack::{PackKind, PackTable};
 use copal_tests::kit::Tree;
 use copal_tests::kit::repository::key;
 
@@ -14,7 +14,7 @@ fn tree_packs(world: &World) -> Vec<(String, PackTable)> {
     packs.filter(|(_, table)| table.kind == PackKind::Tree).collect()
 }
 
-fn record(world: &World, name: &str) -> copal_engine::state::PackRecord {
+fn record(world: &World, name: &str) -> copal_format::state::PackRecord {
     let state = world.view().state;
     let name_of = |id: &PackId| layout::pack(Place::Packs, *id);
     state.packs.iter().find(|(id, _)| name_of(id) == name).expect("the pack is known").1.clone()

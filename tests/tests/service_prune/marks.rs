@@ -1,9 +1,9 @@
 //! Marks: what a prune says of copies counts, and no mark stays of a copy that is gone.
 
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, PackId, PackTag};
-use copal_engine::index::{Bits, Mark};
-use copal_engine::time::Time;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, PackId, PackTag};
+use copal_format::index::{Bits, Mark};
+use copal_format::time::Time;
 use copal_jobs::view::View;
 use copal_tests::kit::craft::id;
 use copal_tests::kit::{Client, DAY, World, noise as files};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use copal_engine::pack;
+use copal_format::pack;
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options};
 use copal_store::Op;

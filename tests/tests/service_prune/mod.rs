@@ -15,15 +15,15 @@ mod told;
 
 use std::time::Duration;
 
-use copal_engine::change::{Operation, OwnerSignature};
-use copal_engine::client::Role;
-use copal_engine::id::{ObjectHash, SnapshotId};
-use copal_engine::index::{Bits, Status};
-use copal_engine::layout::{self, Place, Prunable};
-use copal_engine::pack;
-use copal_engine::retention::{Policy, SignedPolicy};
-use copal_engine::root::Root;
-use copal_engine::state::{DoomedState, SnapshotState};
+use copal_format::change::{Operation, OwnerSignature};
+use copal_format::client::Role;
+use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::index::{Bits, Status};
+use copal_format::layout::{self, Place, Prunable};
+use copal_format::pack;
+use copal_format::policy::{Policy, SignedPolicy};
+use copal_format::root::Root;
+use copal_format::state::{DoomedState, SnapshotState};
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options};
 use copal_tests::kit::picture::{Picture, Tables};
@@ -145,7 +145,7 @@ fn an_interrupted_deletion_is_finished_by_the_next_run() {
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
     let died = block_on(copal_jobs::prune::prune(&world.host_of(&store), &options));
     assert!(died.is_err());
-    let is_doomed = |record: &copal_engine::state::DoomedRecord| record.state == DoomedState::Doomed;
+    let is_doomed = |record: &copal_format::state::DoomedRecord| record.state == DoomedState::Doomed;
     let doomed: Vec<String> = world
         .view()
         .state
@@ -167,7 +167,7 @@ fn an_object_that_no_root_lists_is_left_alone_for_seven_days_whatever_the_grace(
     world.back_up(&client, &files(1, 2, 900));
     let junk = b"left behind".to_vec();
     let orphans = [
-        layout::pack(Place::Packs, copal_engine::id::PackId([9; 32])),
+        layout::pack(Place::Packs, copal_format::id::PackId([9; 32])),
         layout::segment(ObjectHash([9; 32])),
         layout::state(ObjectHash([9; 32])),
     ];

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use copal_engine::id::PackId;
-use copal_engine::layout::{self, Place};
+use copal_format::id::PackId;
+use copal_format::layout::{self, Place};
 use copal_jobs::prune::{self, Options};
 use copal_store::Op;
 use copal_store::fault::{Fate, Fault};

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use copal_engine::layout;
-use copal_engine::root::Deletion;
+use copal_format::layout;
+use copal_format::root::Deletion;
 
 use super::{DAY, begin, files, forget};
 

@@ -8,9 +8,9 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, SnapshotId};
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::id::{ChunkId, SnapshotId};
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options, Report};
 use copal_store::fault::{Fate, Fault};

@@ -4,12 +4,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::id::ChunkId;
-use copal_engine::layout::{self, Place};
-use copal_engine::pack;
-use copal_engine::time::Time;
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::id::ChunkId;
+use copal_format::layout::{self, Place};
+use copal_format::pack;
+use copal_format::time::Time;
 use copal_jobs::faults::{Windows, plant};
 use copal_jobs::prune::{self, Options, Report};
 use copal_store::fault::{Fate, Fault};

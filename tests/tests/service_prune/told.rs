@@ -1,15 +1,15 @@
 //! Told: besides its baseline a state is compared with receipts, decisions, rejections and revocations.
 
-use copal_engine::change::Operation;
-use copal_engine::client::Role;
-use copal_engine::id::{ObjectHash, PackId, SnapshotId, TagId};
-use copal_engine::index::{Bits, Mark, SegmentWriter};
-use copal_engine::layout::Place;
-use copal_engine::pack::{self, Pack};
-use copal_engine::receipt::{IngestBy, Outcome};
+use copal_format::change::Operation;
+use copal_format::client::Role;
+use copal_format::id::{ObjectHash, PackId, SnapshotId, TagId};
+use copal_format::index::{Bits, Mark, SegmentWriter};
+use copal_format::layout::Place;
+use copal_format::pack::{self, Pack};
+use copal_format::receipt::{IngestBy, Outcome};
 
-use copal_engine::state::{PackClaim, PackRecord, SnapshotRecord, SnapshotState};
-use copal_engine::time::Time;
+use copal_format::state::{PackClaim, PackRecord, SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
 use copal_jobs::commit::Proposal;
 use copal_jobs::expire;
 use copal_jobs::view::View;
@@ -95,7 +95,7 @@ fn a_rejected_manifest_without_its_receipt_stops_no_prune() {
     let number = write_by_hand(world, client, client.domain, &[], Some(id(2)));
     world.ingest().unwrap();
     world.back_up(client, &Tree::new());
-    world.destroy(&copal_engine::layout::receipt(client.id, number));
+    world.destroy(&copal_format::layout::receipt(client.id, number));
     world.prune(DAY);
 }
 

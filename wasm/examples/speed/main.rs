@@ -8,9 +8,9 @@ mod unchanged;
 
 use std::path::{Path, PathBuf};
 
-use copal_engine::keys::domain::DomainKey;
-use copal_engine::keys::secret::Secret;
-use copal_engine::repository::Parameters;
+use copal_format::keys::domain::DomainKey;
+use copal_format::keys::secret::Secret;
+use copal_format::repository::Parameters;
 use copal_wasm::chunker::Chunker;
 use copal_wasm::sealer::{BlockFacts, Sealer};
 

@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use copal_engine::id::ObjectHash;
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::slot::SlotInput;
-use copal_engine::path::TreePath;
-use copal_engine::repository::Descriptor;
-use copal_engine::snapshot::SnapshotInfo;
-use copal_engine::time::Time;
+use copal_format::id::ObjectHash;
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::slot::SlotInput;
+use copal_format::path::TreePath;
+use copal_format::repository::Descriptor;
+use copal_format::snapshot::SnapshotInfo;
+use copal_format::time::Time;
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Verdict};
 use copal_wasm::client::Client;
 use copal_wasm::owner::Owner;

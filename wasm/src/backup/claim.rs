@@ -3,10 +3,10 @@
 use copal_engine::backup::claim::Described;
 use copal_engine::backup::kept::KeptSnapshot;
 use copal_engine::backup::session::FinishedTree;
-use copal_engine::id::{ObjectHash, PackId, SnapshotId};
-use copal_engine::layout;
-use copal_engine::limits::MANIFEST_PACKS;
-use copal_engine::manifest::{Manifest, SnapshotClaim};
+use copal_format::id::{ObjectHash, PackId, SnapshotId};
+use copal_format::layout;
+use copal_format::limits::MANIFEST_PACKS;
+use copal_format::manifest::{Manifest, SnapshotClaim};
 
 use super::{Backup, Stage, files};
 use crate::client::Signer;
@@ -101,7 +101,7 @@ impl Backup {
         }
         let (view, domain) = (self.view.clone(), self.domain());
         let view = view.borrow();
-        let known = |id: &copal_engine::id::ChunkId| view.status(domain, id).may_deduplicate();
+        let known = |id: &copal_format::id::ChunkId| view.status(domain, id).may_deduplicate();
         let open = self.open.as_ref().map(files::Open::so_far);
         let tree =
             if is_final { Some(self.session.finish_tree(known)?) } else { self.session.checkpoint(open, known)? };

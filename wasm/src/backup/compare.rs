@@ -5,10 +5,10 @@ use std::sync::Arc;
 use copal_engine::backup::change::{ChangeDetection, FileStat, is_unchanged};
 use copal_engine::backup::content::is_unfinished;
 use copal_engine::backup::kept::KeptTree;
-use copal_engine::id::ChunkId;
-use copal_engine::path::TreePath;
-use copal_engine::time::Time;
-use copal_engine::tree::{
+use copal_format::id::ChunkId;
+use copal_format::path::TreePath;
+use copal_format::time::Time;
+use copal_format::tree::{
     Content, Entry, EntryKind, Extras, Found, ListStep, ListWalk, Mode, Owner, TreeWalk, VerifiedPage,
 };
 

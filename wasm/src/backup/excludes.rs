@@ -1,6 +1,6 @@
 //! Excludes: the page's patterns, as a snapshot records them.
 
-use copal_engine::exclusions::{Exclusions, Pattern};
+use copal_format::exclusions::{Exclusions, Pattern};
 
 /// The patterns of `web-demo/src/core/source/excludes.ts` as patterns of a snapshot (`docs/format.md` §5.3). The page ties
 /// a pattern with an inner slash to the chosen folder, which is the first name of each path. Braces mean themselves.

@@ -1,10 +1,10 @@
 //! Files: takes the compared files one after another, in the same order.
 
 use copal_engine::backup::content::FileContent;
-use copal_engine::id::ChunkId;
-use copal_engine::limits::CHUNK_BYTES;
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Content, Entry, EntryKind, Piece};
+use copal_format::id::ChunkId;
+use copal_format::limits::CHUNK_BYTES;
+use copal_format::path::TreePath;
+use copal_format::tree::{Content, Entry, EntryKind, Piece};
 
 use super::compare::{Compared, FILE_MODE, FileFacts, Verdict, entry};
 use super::{Backup, Stage};

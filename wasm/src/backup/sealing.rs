@@ -1,10 +1,10 @@
 //! Sealing: blocks on the way from the session into packs, sealed by the host's cipher or the engine's.
 
 use copal_engine::backup::session::Action as Step;
-use copal_engine::block::{PendingBlock, SealedBlock};
-use copal_engine::id::PackId;
-use copal_engine::layout;
-use copal_engine::seal::BlockKind;
+use copal_format::block::{PendingBlock, SealedBlock};
+use copal_format::id::PackId;
+use copal_format::layout;
+use copal_format::seal::BlockKind;
 
 use super::{Action, Backup};
 use crate::fault::Fault;

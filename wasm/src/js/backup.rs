@@ -1,7 +1,7 @@
 //! Backup: a client's run, for JavaScript.
 
-use copal_engine::path::TreePath;
-use copal_engine::snapshot::SnapshotInfo;
+use copal_format::path::TreePath;
+use copal_format::snapshot::SnapshotInfo;
 use js_sys::{Array, Object, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};

@@ -1,12 +1,12 @@
 //! Clients: descriptor, owner, enrollment and client, for JavaScript.
 
-use copal_engine::client::Role;
-use copal_engine::id::{ClientId, RepositoryId};
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::slot::{SlotInput, SlotKind};
-use copal_engine::receipt::{IngestBy, Outcome, Receipt};
-use copal_engine::repository as engine;
-use copal_engine::request::{Signatory, Terms, Unsigned, write_digest};
+use copal_format::client::Role;
+use copal_format::id::{ClientId, RepositoryId};
+use copal_format::keys::secret::Secret;
+use copal_format::keys::slot::{SlotInput, SlotKind};
+use copal_format::receipt::{IngestBy, Outcome, Receipt};
+use copal_format::repository as engine;
+use copal_format::request::{Signatory, Terms, Unsigned, write_digest};
 use js_sys::{Array, JsString, Object, Uint8Array};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
@@ -34,9 +34,9 @@ impl Descriptor {
     pub fn facts(&self) -> Object {
         let descriptor = &self.0;
         let p = &descriptor.parameters;
-        let kem = copal_engine::keys::owner::KemPublic::from_slice(&descriptor.kem_public);
+        let kem = copal_format::keys::owner::KemPublic::from_slice(&descriptor.kem_public);
         let owner = kem
-            .map(|kem| hex(copal_engine::keys::owner::fingerprint(descriptor.repository, &descriptor.owner_key, &kem)));
+            .map(|kem| hex(copal_format::keys::owner::fingerprint(descriptor.repository, &descriptor.owner_key, &kem)));
         object! {
             "version": count(descriptor.version),
             "repository": hex(descriptor.repository),

@@ -1,8 +1,8 @@
 //! Columns: facts of many files in one call. Every file of a folder passes here: a call per file, with properties read
 //! by name, would take a quarter of the time of a run without changes.
 
-use copal_engine::path::TreePath;
-use copal_engine::time::Time;
+use copal_format::path::TreePath;
+use copal_format::time::Time;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 

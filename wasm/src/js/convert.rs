@@ -2,10 +2,10 @@
 
 use core::fmt::Display;
 
-use copal_engine::id::ChunkId;
-use copal_engine::request::{Headers, Request};
-use copal_engine::time::Time;
-use copal_engine::tree::{Entry, EntryKind};
+use copal_format::id::ChunkId;
+use copal_format::request::{Headers, Request};
+use copal_format::time::Time;
+use copal_format::tree::{Entry, EntryKind};
 use js_sys::{Array, Float64Array, Object, Reflect, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
 

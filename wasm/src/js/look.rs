@@ -1,10 +1,10 @@
 //! Look: snapshots and their trees, for JavaScript.
 
-use copal_engine::client::Role;
-use copal_engine::id::{ClientId, SnapshotId};
-use copal_engine::path::TreePath;
-use copal_engine::snapshot::MetadataSeen;
-use copal_engine::tree::{Change, Entry};
+use copal_format::client::Role;
+use copal_format::id::{ClientId, SnapshotId};
+use copal_format::path::TreePath;
+use copal_format::snapshot::MetadataSeen;
+use copal_format::tree::{Change, Entry};
 use js_sys::{Array, JsString, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;

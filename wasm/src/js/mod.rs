@@ -25,5 +25,5 @@ pub fn version() -> String {
 /// The order of two paths in a tree.
 #[wasm_bindgen(js_name = comparePaths)]
 pub fn compare_paths(a: &str, b: &str) -> i32 {
-    copal_engine::path::TreePath::compare(a.as_bytes(), b.as_bytes()) as i32
+    copal_format::path::TreePath::compare(a.as_bytes(), b.as_bytes()) as i32
 }

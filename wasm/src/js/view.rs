@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use copal_engine::id::DomainId;
-use copal_engine::index::Status;
-use copal_engine::state::SnapshotState;
+use copal_format::id::DomainId;
+use copal_format::index::Status;
+use copal_format::state::SnapshotState;
 use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;

@@ -1,7 +1,7 @@
 //! Workers: the chunker and the sealer, for JavaScript.
 
-use copal_engine::keys::domain::DomainKey;
-use copal_engine::keys::secret::Secret;
+use copal_format::keys::domain::DomainKey;
+use copal_format::keys::secret::Secret;
 use js_sys::{Object, Uint8Array, Uint32Array};
 use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};

@@ -3,16 +3,16 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
-use copal_engine::block::{OpenBlock, OpenTools};
-use copal_engine::id::{ChunkId, DomainId, PackId};
-use copal_engine::index::{Index, Location, Status};
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::secret::Secret;
-use copal_engine::layout::{self, Place};
-use copal_engine::pack::{PackTable, TRAILER_BYTES, Trailer, parse_table};
-use copal_engine::seal::{BlockKind, NONCE, SessionCipher};
-use copal_engine::tree::VerifiedPage;
+use copal_format::block::{OpenBlock, OpenTools};
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::index::{Index, Location, Status};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::keys::secret::Secret;
+use copal_format::layout::{self, Place};
+use copal_format::pack::{PackTable, TRAILER_BYTES, Trailer, parse_table};
+use copal_format::seal::{BlockKind, NONCE, SessionCipher};
+use copal_format::tree::VerifiedPage;
 
 use super::Obstacle;
 use super::sessions::{Session, Sessions};

@@ -1,6 +1,6 @@
 //! Comparison: the changes between two snapshots, part by part.
 
-use copal_engine::tree::{Change, DiffStep, TreeDiff};
+use copal_format::tree::{Change, DiffStep, TreeDiff};
 
 use super::Obstacle;
 use super::tree::Tree;

@@ -11,7 +11,7 @@ mod restore;
 mod sessions;
 mod tree;
 
-use copal_engine::id::ChunkId;
+use copal_format::id::ChunkId;
 
 use crate::view::Read;
 

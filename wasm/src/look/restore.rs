@@ -7,15 +7,15 @@ mod take;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
-use copal_engine::id::ChunkId;
-use copal_engine::index::{Index, Location};
-use copal_engine::layout;
-use copal_engine::pack::PackTable;
-use copal_engine::path::TreePath;
-use copal_engine::restore::extents::Extents;
 use copal_engine::restore::leaves::Leaves;
 use copal_engine::restore::window::{RangeRead, Target, Window as Gathered};
-use copal_engine::tree::{Entry, ListWalk, Piece as TreePiece, TreeWalk};
+use copal_format::id::ChunkId;
+use copal_format::index::{Index, Location};
+use copal_format::layout;
+use copal_format::pack::PackTable;
+use copal_format::path::TreePath;
+use copal_format::tree::Extents;
+use copal_format::tree::{Entry, ListWalk, Piece as TreePiece, TreeWalk};
 
 use super::Obstacle;
 use super::blocks::{PackAt, copies};

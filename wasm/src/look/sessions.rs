@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use copal_engine::id::DomainId;
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::session::SessionRecord;
-use copal_engine::seal::SessionCipher;
+use copal_format::id::DomainId;
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::SessionRecord;
+use copal_format::seal::SessionCipher;
 
 /// A session whose key was unwrapped.
 #[derive(Clone)]

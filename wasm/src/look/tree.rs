@@ -3,9 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use copal_engine::id::{ChunkId, DomainId};
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Entry, EntryKind, Step, TreeWalk, VerifiedPage};
+use copal_format::id::{ChunkId, DomainId};
+use copal_format::path::TreePath;
+use copal_format::tree::{Entry, EntryKind, Step, TreeWalk, VerifiedPage};
 
 use super::Obstacle;
 use super::blocks::Blocks;

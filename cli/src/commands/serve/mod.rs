@@ -13,7 +13,7 @@ use copal_client::clock;
 use copal_client::entropy::SystemEntropy;
 use copal_client::location::Location;
 use copal_client::wait::wait;
-use copal_engine::id::OwnerFingerprint;
+use copal_format::id::OwnerFingerprint;
 use copal_gateway::router::{Facts, Presigner, Quota, read_facts};
 use copal_gateway::serve::{Door, JobNote, Listening, Options, Schedule, ServeError, Service, Socket, serve};
 use copal_store::Store;

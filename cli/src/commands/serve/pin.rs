@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use copal_client::places::{PlaceError, create_private_dir, write_private};
-use copal_engine::id::OwnerFingerprint;
+use copal_format::id::OwnerFingerprint;
 
 /// The owner that was seen first. If there is none, remembers `seen`.
 pub(super) fn remembered(path: &Path, seen: OwnerFingerprint) -> io::Result<OwnerFingerprint> {

@@ -4,8 +4,8 @@ use copal_client::history;
 use copal_client::reader::PageReader;
 use copal_client::repository::Repository;
 use copal_client::wait::wait;
-use copal_engine::id::{ChunkId, SnapshotId};
-use copal_engine::layout;
+use copal_format::id::{ChunkId, SnapshotId};
+use copal_format::layout;
 use copal_jobs::objects;
 use copal_store::{Key, Store};
 

@@ -2,9 +2,9 @@
 
 use core::time::Duration;
 
-use copal_engine::id::{DomainId, OwnerFingerprint, SourceId};
-use copal_engine::retention::{Floor, Hold, Lingering};
-use copal_engine::shown::is_unseen;
+use copal_format::id::{DomainId, OwnerFingerprint, SourceId};
+use copal_format::policy::{Floor, Hold, Lingering};
+use copal_format::shown::is_unseen;
 
 use super::super::clients::*;
 use super::super::guard::*;

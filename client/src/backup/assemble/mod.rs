@@ -14,17 +14,17 @@ use std::time::Instant;
 use bytes::Bytes;
 use copal_engine::backup::content::FileContent;
 use copal_engine::backup::session::{Session, SessionError, SessionStart};
-use copal_engine::chunk::{ChunkSizes, Chunker};
-use copal_engine::id::{ChunkId, PackId};
-use copal_engine::index::Index;
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::session::SessionRecord;
-use copal_engine::pack::Pack;
-use copal_engine::path::TreePath;
-use copal_engine::repository::Descriptor;
-use copal_engine::seal::SessionCipher;
-use copal_engine::time::Time;
-use copal_engine::tree::{BuildError, Content, Entry, EntryKind, Extras, Piece};
+use copal_format::chunk::{ChunkSizes, Chunker};
+use copal_format::id::{ChunkId, PackId};
+use copal_format::index::Index;
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::session::SessionRecord;
+use copal_format::pack::Pack;
+use copal_format::path::TreePath;
+use copal_format::repository::Descriptor;
+use copal_format::seal::SessionCipher;
+use copal_format::time::Time;
+use copal_format::tree::{BuildError, Content, Entry, EntryKind, Extras, Piece};
 use copal_jobs::view::View;
 
 use super::audit::damaged_segments;
@@ -326,7 +326,7 @@ const READ_AHEAD: u64 = 64 << 20;
 #[cfg(test)]
 mod tests {
     use super::*;
-    use copal_engine::tree::BadEntry;
+    use copal_format::tree::BadEntry;
 
     #[test]
     fn an_entry_that_no_tree_holds_is_named_and_ends_nothing() {

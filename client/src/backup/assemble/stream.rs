@@ -3,8 +3,8 @@
 use std::io::Read;
 use std::sync::atomic::Ordering;
 
-use copal_engine::path::TreePath;
-use copal_engine::tree::Extras;
+use copal_format::path::TreePath;
+use copal_format::tree::Extras;
 
 use super::super::BackupError;
 use super::super::content::Tools;

@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use copal_engine::backup::reuse::RewriteBudget;
-use copal_engine::path::TreePath;
-use copal_engine::tree::{Content, Entry, EntryKind};
+use copal_format::path::TreePath;
+use copal_format::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, bounded};
 
 use super::super::compare::Comparison;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::keys::domain::DomainKey;
+use copal_format::keys::domain::DomainKey;
 
 const REPOSITORY: RepositoryId = RepositoryId([1; 16]);
 

@@ -1,13 +1,13 @@
 use super::*;
-use crate::block::SealTools;
-use crate::compress;
-use crate::id::RepositoryId;
-use crate::keys::domain::DomainKey;
-use crate::keys::owner::OwnerSecret;
-use crate::keys::session::SessionKey;
-use crate::pack::Pack;
-use crate::repository::Parameters;
-use crate::seal::SessionCipher;
+use copal_format::block::SealTools;
+use copal_format::compress;
+use copal_format::id::RepositoryId;
+use copal_format::keys::domain::DomainKey;
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::keys::session::SessionKey;
+use copal_format::pack::Pack;
+use copal_format::repository::Parameters;
+use copal_format::seal::SessionCipher;
 
 const REPOSITORY: RepositoryId = RepositoryId([9; 16]);
 const DOMAIN: DomainId = DomainId([2; 16]);

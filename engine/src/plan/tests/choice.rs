@@ -2,7 +2,7 @@
 
 use super::kit::{Copy, Domain, Made, rules};
 use super::*;
-use crate::pack::PackKind;
+use copal_format::pack::PackKind;
 
 /// A kept page 100 that refers to chunk 1, which has these copies.
 fn copies(packs: &[Made]) -> Domain {

@@ -1,12 +1,12 @@
 //! Domains of a few packs, and what a plan does to them.
 
 use super::*;
-use crate::id::{DomainId, PackId};
-use crate::index::{Segment, SegmentWriter};
-use crate::layout::Place;
 use crate::mark::{InventoryBuilder, PackItem};
-use crate::pack::{PackKind, PackTable, PackWriter, PageView};
-use crate::room::Memory;
+use copal_format::id::{DomainId, PackId};
+use copal_format::index::{Segment, SegmentWriter};
+use copal_format::layout::Place;
+use copal_format::pack::{PackKind, PackTable, PackWriter, PageView};
+use copal_format::room::Memory;
 
 pub(super) fn day(day: i64) -> Time {
     Time(0) + days(day as u64)

@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex};
 use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request;
-use copal_engine::receipt::IngestBy;
-use copal_engine::request::Signatory;
+use copal_format::receipt::IngestBy;
+use copal_format::request::Signatory;
 use serde_json::{Value, json};
 
 use super::kit::*;

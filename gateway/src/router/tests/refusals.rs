@@ -1,10 +1,10 @@
 //! Every refusal, each with its stable name.
 
 use axum::body::Body;
-use copal_engine::id::{ObjectHash, PackId};
-use copal_engine::layout::{self, Place};
-use copal_engine::receipt::IngestBy;
-use copal_engine::request::{Signatory, Terms};
+use copal_format::id::{ObjectHash, PackId};
+use copal_format::layout::{self, Place};
+use copal_format::receipt::IngestBy;
+use copal_format::request::{Signatory, Terms};
 use copal_store::record::Record;
 use copal_store::{Key, Store};
 
@@ -85,7 +85,7 @@ async fn signatures_of_other_keys_requests_and_bodies_are_refused() {
 #[tokio::test]
 async fn unknown_and_revoked_clients_are_refused() {
     let world = World::new().await;
-    let stranger = Signatory::Client(copal_engine::id::ClientId([9; 16]));
+    let stranger = Signatory::Client(copal_format::id::ClientId([9; 16]));
     assert_eq!(world.signed(stranger, "GET", "/v1/time", b"").await.problem(), problem(401, "client-unknown"));
     let revoked = Signatory::Client(REVOKED);
     assert_eq!(world.signed(revoked, "GET", "/v1/time", b"").await.problem(), problem(403, "client-revoked"));
@@ -306,7 +306,7 @@ async fn requests_that_nobody_signed_are_answered_slowly() {
     for accept_init in [false, true] {
         let world = World::with(IngestBy::Service, |settings| settings.accept_init = accept_init).await;
         let mut answers = Vec::new();
-        let descriptor = format!("/v1/objects/{}", copal_engine::layout::descriptor(1));
+        let descriptor = format!("/v1/objects/{}", copal_format::layout::descriptor(1));
         for _ in 0..100 {
             answers.push(world.unsigned("GET", &descriptor).await.status.as_u16());
         }
@@ -322,7 +322,7 @@ async fn requests_that_nobody_signed_are_answered_slowly() {
 
 #[tokio::test]
 async fn false_signatures_are_answered_slowly_and_cost_the_store_little() {
-    let invented = |at: u8| Signatory::Client(copal_engine::id::ClientId([at.max(10); 16]));
+    let invented = |at: u8| Signatory::Client(copal_format::id::ClientId([at.max(10); 16]));
     let known = |_| WRITER_SIGNS;
     for named in [&invented as &dyn Fn(u8) -> Signatory, &known] {
         let mut record = None;
@@ -350,7 +350,7 @@ async fn false_signatures_are_answered_slowly_and_cost_the_store_little() {
 
 #[tokio::test]
 async fn a_descriptor_of_another_owner_than_the_pinned_one_is_refused() {
-    let pinned = Some(copal_engine::id::OwnerFingerprint([1; 32]));
+    let pinned = Some(copal_format::id::OwnerFingerprint([1; 32]));
     let world = World::with(IngestBy::Service, |settings| settings.owner = pinned).await;
     assert_eq!(world.unsigned("GET", "/v1/repository").await.problem(), problem(500, "damaged"));
     assert_eq!(world.unsigned("GET", "/v1/health").await.problem(), problem(500, "damaged"));

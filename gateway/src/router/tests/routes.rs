@@ -7,12 +7,12 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request as HttpRequest;
-use copal_engine::id::ObjectHash;
-use copal_engine::layout;
-use copal_engine::receipt::IngestBy;
-use copal_engine::request::Signatory;
-use copal_engine::root::Root;
-use copal_engine::state::{RunKind, StateDelta, write_run};
+use copal_format::id::ObjectHash;
+use copal_format::layout;
+use copal_format::receipt::IngestBy;
+use copal_format::request::Signatory;
+use copal_format::root::Root;
+use copal_format::state::{RunKind, StateDelta, write_run};
 use copal_store::fault::{Call, Fate, Fault};
 use copal_store::record::Record;
 use copal_store::{Key, Op, Store, StoreError};
@@ -267,7 +267,7 @@ async fn pages_of_one_origin_may_use_the_gateway() {
 
 #[tokio::test]
 async fn a_client_that_has_just_joined_is_known_at_once() {
-    use copal_engine::client::{ClientRecord, Role, SignedBy};
+    use copal_format::client::{ClientRecord, Role, SignedBy};
     let world = World::new().await;
     let joins = Signatory::Client(JOINING);
     let joined = ClientRecord { signed_by: SignedBy::Enrollment, ..record(JOINING, Role::WriteOnly, 2) };

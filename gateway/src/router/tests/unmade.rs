@@ -2,9 +2,9 @@
 
 use axum::body::Body;
 use axum::http::Request as HttpRequest;
-use copal_engine::id::ObjectHash;
-use copal_engine::layout;
-use copal_engine::receipt::IngestBy;
+use copal_format::id::ObjectHash;
+use copal_format::layout;
+use copal_format::receipt::IngestBy;
 use serde_json::json;
 
 use super::kit::*;
@@ -16,7 +16,7 @@ async fn nobody_makes_a_repository_unless_the_operator_lets_them() {
         HttpRequest::put(format!("/v1/objects/{name}"))
             .header("content-length", body.len())
             .header("if-none-match", "*")
-            .header("content-digest", copal_engine::request::write_digest(&ObjectHash::of(&body).0))
+            .header("content-digest", copal_format::request::write_digest(&ObjectHash::of(&body).0))
             .header("host", "gateway.example")
             .body(Body::from(body))
             .unwrap()

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use copal_engine::layout;
+use copal_format::layout;
 use copal_gateway::router::read_facts;
 use copal_jobs::view;
 use copal_store::list_all;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use copal_engine::client::Role;
-use copal_engine::layout;
-use copal_engine::receipt::Receipt;
+use copal_format::client::Role;
+use copal_format::layout;
+use copal_format::receipt::Receipt;
 use copal_jobs::view;
 use copal_store::s3::S3Store;
 use copal_store::{Store, list_all};

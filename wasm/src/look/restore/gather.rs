@@ -1,10 +1,10 @@
 //! Gather: collects entries and chunks for a window.
 
-use copal_engine::id::ChunkId;
-use copal_engine::restore::extents::Extents;
 use copal_engine::restore::leaves::BELOW_LEAF;
 use copal_engine::restore::window::Target;
-use copal_engine::tree::{Content, Entry, ListStep, ListWalk, TreeWalk};
+use copal_format::id::ChunkId;
+use copal_format::tree::Extents;
+use copal_format::tree::{Content, Entry, ListStep, ListWalk, TreeWalk};
 
 use super::super::Obstacle;
 use super::super::tree::Turn;

@@ -3,10 +3,10 @@
 
 use core::ops::Range;
 
-use copal_engine::block::OpenBlock;
-use copal_engine::layout;
 use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead};
-use copal_engine::seal::BlockKind;
+use copal_format::block::OpenBlock;
+use copal_format::layout;
+use copal_format::seal::BlockKind;
 
 use super::super::blocks::{Opened, PackAt};
 use super::{Again, Damage, Restore};

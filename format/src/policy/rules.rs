@@ -56,7 +56,8 @@ impl Policy {
             && self.tags.is_empty()
     }
 
-    pub(super) fn counts(&self) -> impl Iterator<Item = (Period, Count)> {
+    /// The counted rules that have an effect.
+    pub fn counts(&self) -> impl Iterator<Item = (Period, Count)> {
         let rules = [
             (Period::Last, self.last),
             (Period::Hourly, self.hourly),
@@ -69,7 +70,8 @@ impl Policy {
         rules.into_iter().filter_map(|(period, count)| Some((period, count.filter(|c| *c != Count::N(0))?)))
     }
 
-    pub(super) fn spans(&self) -> impl Iterator<Item = (Period, Span)> {
+    /// The rules of a period within a span that have an effect.
+    pub fn spans(&self) -> impl Iterator<Item = (Period, Span)> {
         let rules = [
             (Period::Hourly, self.within_hourly),
             (Period::Daily, self.within_daily),
@@ -116,7 +118,8 @@ pub enum Count {
 }
 
 impl Count {
-    pub(super) fn exceeds(self, used: u32) -> bool {
+    /// Whether the count is greater than `used`.
+    pub fn exceeds(self, used: u32) -> bool {
         match self {
             Self::N(count) => used < count,
             Self::All => true,
@@ -153,7 +156,7 @@ impl fmt::Display for Period {
 
 impl Period {
     /// The key of a bucket: equal for two snapshots of one bucket.
-    pub(super) fn bucket(self, local: civil::DateTime) -> [i16; 4] {
+    pub fn bucket(self, local: civil::DateTime) -> [i16; 4] {
         let (year, month) = (local.year(), i16::from(local.month()));
         match self {
             Self::Last | Self::Hourly => [year, month, local.day().into(), local.hour().into()],
@@ -169,6 +172,7 @@ impl Period {
     }
 }
 
-pub(super) fn effective(span: Option<Span>) -> Option<Span> {
+/// A span that has an effect: not a zero one.
+pub fn effective(span: Option<Span>) -> Option<Span> {
     span.filter(|span| !span.is_zero())
 }

@@ -3,12 +3,12 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use copal_engine::id::{ChunkId, DomainId, RepositoryId};
-use copal_engine::keys::domain::{DomainKey, DomainKeys};
-use copal_engine::keys::secret::Secret;
-use copal_engine::path::TreePath;
-use copal_engine::time::Time;
-use copal_engine::tree::{
+use copal_format::id::{ChunkId, DomainId, RepositoryId};
+use copal_format::keys::domain::{DomainKey, DomainKeys};
+use copal_format::keys::secret::Secret;
+use copal_format::path::TreePath;
+use copal_format::time::Time;
+use copal_format::tree::{
     Content, Entry, EntryKind, Extras, ListBuilder, Mode, Owner, Page, Piece, TreeBuilder, TreeParams,
 };
 

@@ -104,7 +104,7 @@ pub enum Content {
     },
 }
 
-/// Content stored in the page itself. Only [`crate::restore::extents`] gives out its bytes, with their offsets in the
+/// Content stored in the page itself. Only [`super::Extents`] gives out its bytes, with their offsets in the
 /// file, so that no host can mistake them for the whole file and forget the holes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize)]
 pub struct Inline(#[serde(serialize_with = "shown::hex")] Vec<u8>);

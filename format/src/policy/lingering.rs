@@ -49,7 +49,7 @@ const LONGEST: Duration = Duration::from_secs(366 * 24 * 3600);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::retention::Policy;
+    use crate::policy::Policy;
 
     const DAY: u64 = 24 * 3600;
 

@@ -99,7 +99,7 @@ impl TreeBuilder {
     }
 
     /// The pages finished since the last call, children before parents.
-    pub(crate) fn take_pages(&mut self) -> Vec<Page> {
+    pub fn take_pages(&mut self) -> Vec<Page> {
         self.tower.take_pages()
     }
 

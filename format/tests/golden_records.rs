@@ -1,7 +1,7 @@
 //! The bytes of records, fixed for ever (`docs/format.md` §5 and §6).
 
 use crate::samples::*;
-use copal_engine::id::ObjectHash;
+use copal_format::id::ObjectHash;
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()

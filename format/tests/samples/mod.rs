@@ -2,20 +2,20 @@
 
 use core::time::Duration;
 
-use copal_engine::change::{Change, Operation, OwnerSignature};
-use copal_engine::client::{ClientPublic, ClientRecord, Role, SignedBy};
-use copal_engine::exclusions::{Exclusions, Pattern};
-use copal_engine::expiry::Expiry;
-use copal_engine::extent::Extent;
-use copal_engine::id::*;
-use copal_engine::keys::owner::OwnerSecret;
-use copal_engine::keys::secret::Secret;
-use copal_engine::manifest::{Manifest, SnapshotClaim};
-use copal_engine::receipt::{IngestBy, Outcome, Reason, Receipt};
-use copal_engine::repository::{Descriptor, KEM_PUBLIC_BYTES, Parameters};
-use copal_engine::retention::{Count, Floor, Hold, Policy, SignedPolicy, Span};
-use copal_engine::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
-use copal_engine::time::Time;
+use copal_format::change::{Change, Operation, OwnerSignature};
+use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::exclusions::{Exclusions, Pattern};
+use copal_format::expiry::Expiry;
+use copal_format::extent::Extent;
+use copal_format::id::*;
+use copal_format::keys::owner::OwnerSecret;
+use copal_format::keys::secret::Secret;
+use copal_format::manifest::{Manifest, SnapshotClaim};
+use copal_format::policy::{Count, Floor, Hold, Policy, SignedPolicy, Span};
+use copal_format::receipt::{IngestBy, Outcome, Reason, Receipt};
+use copal_format::repository::{Descriptor, KEM_PUBLIC_BYTES, Parameters};
+use copal_format::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
+use copal_format::time::Time;
 use ed25519_dalek::SigningKey;
 
 pub(crate) const REPOSITORY: RepositoryId = RepositoryId([0x10; 16]);

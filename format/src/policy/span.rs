@@ -74,7 +74,7 @@ impl Span {
     }
 
     /// The instant this long before `time`; years, months and days follow the zone's calendar. Saturates.
-    pub(super) fn before(&self, time: Time, zone: &TimeZone) -> Time {
+    pub fn before(&self, time: Time, zone: &TimeZone) -> Time {
         let hours = i64::from(self.hours).saturating_mul(3_600_000_000_000);
         Time(self.calendar_before(time, zone).unwrap_or(i64::MIN).saturating_sub(hours))
     }

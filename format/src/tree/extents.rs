@@ -3,7 +3,7 @@
 
 use core::ops::Range;
 
-use crate::tree::{Entry, Inline};
+use super::entry::{Entry, Inline};
 
 /// The ranges of a file that are not holes.
 #[derive(Clone, Debug, PartialEq, Eq)]

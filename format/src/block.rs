@@ -38,7 +38,7 @@ pub struct BlockItem {
 
 impl BlockItem {
     /// Bytes of its row in the pack's table.
-    pub(crate) fn row_length(&self) -> u64 {
+    pub fn row_length(&self) -> u64 {
         row_length(self.page.as_ref())
     }
 }
@@ -86,7 +86,7 @@ impl BlockBuilder {
     ///
     /// # Panics
     /// If the chunk is longer than any chunk may be, or the block is full.
-    pub(crate) fn push_elsewhere(&mut self, id: ChunkId, length: u32) {
+    pub fn push_elsewhere(&mut self, id: ChunkId, length: u32) {
         assert!(length <= CHUNK_BYTES, "chunks are cut within the limit");
         assert!(!self.is_full(), "a full block is taken before more is added");
         self.rows += row_length(None);
@@ -132,7 +132,7 @@ pub struct SealJob {
 
 impl SealJob {
     /// Seals the block into a used buffer, because a new buffer costs a page fault for each memory page.
-    pub(crate) fn into_buffer(self, stored: Vec<u8>) -> Self {
+    pub fn into_buffer(self, stored: Vec<u8>) -> Self {
         Self { stored, ..self }
     }
 
@@ -162,7 +162,7 @@ impl SealJob {
     }
 
     /// Seals the block without reading it back. Only for redundant copies, on which nobody has to rely.
-    pub(crate) fn run_unread(self, tools: &mut SealTools, cipher: &SessionCipher) -> SealedBlock {
+    pub fn run_unread(self, tools: &mut SealTools, cipher: &SessionCipher) -> SealedBlock {
         self.seal(tools, cipher).0
     }
 

@@ -37,7 +37,7 @@ pub const PAGE_ITEMS: u64 = PAGE_TARGET as u64 / 16;
 /// Total bytes of all paths of a page: they share stored prefixes, so a small page could otherwise take much memory.
 pub(crate) const PAGE_PATH_BYTES: usize = 64 * PATH_BYTES;
 /// References in one page.
-pub(crate) const PAGE_REFERENCES: u32 = 1 << 20;
+pub const PAGE_REFERENCES: u32 = 1 << 20;
 /// Height of a page.
 pub const HEIGHT: u8 = 31;
 /// Bytes of an entry's path.
@@ -59,7 +59,7 @@ pub const MANIFEST_TABLES: u64 = 64 << 20;
 /// The share of [`MANIFEST_TABLES`] that writers use for one pack, so that any manifest is within the limit.
 pub const CLEAR_SHARE: u64 = MANIFEST_TABLES / MANIFEST_PACKS as u64;
 /// Missing ids or packs a receipt names.
-pub(crate) const RECEIPT_NAMES: usize = 4_096;
+pub const RECEIPT_NAMES: usize = 4_096;
 /// Reasons a receipt gives.
 pub(crate) const RECEIPT_REASONS: usize = 256;
 /// Bytes of a text in a record: a host, label, tag, program, user or reason.

@@ -104,7 +104,7 @@ impl<B: AsRef<[u8]>> Index<B> {
     }
 
     /// Looks up all copies of many ids, in ascending order. Calls `found` with each id's position in `ids`.
-    pub(crate) fn copies_of_many(&self, ids: &[ChunkId], mut found: impl FnMut(usize, Location, Mark)) {
+    pub fn copies_of_many(&self, ids: &[ChunkId], mut found: impl FnMut(usize, Location, Mark)) {
         for segment in &self.segments {
             segment.find_many(ids, |at, place| found(at, place, self.overlay.mark(&ids[at], place.pack.tag())));
         }

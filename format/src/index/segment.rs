@@ -96,7 +96,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
     }
 
     /// The number of blocks.
-    pub(crate) fn block_count(&self) -> u32 {
+    pub fn block_count(&self) -> u32 {
         self.blocks
     }
 
@@ -137,7 +137,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
     }
 
     /// Like [`Segment::lower_bound`] for many ids, which ascend. Calls `found` with each index in `ids` and its bound.
-    pub(crate) fn lower_bounds(&self, ids: &[ChunkId], mut found: impl FnMut(usize, usize)) {
+    pub fn lower_bounds(&self, ids: &[ChunkId], mut found: impl FnMut(usize, usize)) {
         debug_assert!(ids.is_sorted(), "ids to look up ascend");
         let mut search = Ascending::new(self.records());
         for (number, some) in ids.chunks(GROUP).enumerate() {
@@ -220,7 +220,7 @@ impl<B: AsRef<[u8]>> Segment<B> {
     }
 
     /// The id of the entry at a position; none after the last entry.
-    pub(crate) fn id_at(&self, at: usize) -> Option<ChunkId> {
+    pub fn id_at(&self, at: usize) -> Option<ChunkId> {
         ChunkId::from_slice(&self.records().get(at)?[..ChunkId::LEN])
     }
 

@@ -4,19 +4,19 @@
 use core::time::Duration;
 use std::collections::BTreeMap;
 
-use copal_engine::extent::Extent;
-use copal_engine::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag, SnapshotId, SourceId, TagId};
-use copal_engine::index::{Bits, Mark, NewSegment, SegmentWriter, write_overlay};
-use copal_engine::layout::{Place, Prunable};
-use copal_engine::pack::{Pack, PackKind, PackWriter, PageRow};
-use copal_engine::receipt::{Outcome, Reason};
-use copal_engine::retention::{Floor, Hold, Lingering};
-use copal_engine::root::{Deletion, Root};
-use copal_engine::state::{
+use copal_format::extent::Extent;
+use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, PackTag, SnapshotId, SourceId, TagId};
+use copal_format::index::{Bits, Mark, NewSegment, SegmentWriter, write_overlay};
+use copal_format::layout::{Place, Prunable};
+use copal_format::pack::{Pack, PackKind, PackWriter, PageRow};
+use copal_format::policy::{Floor, Hold, Lingering};
+use copal_format::receipt::{Outcome, Reason};
+use copal_format::root::{Deletion, Root};
+use copal_format::state::{
     ClientHead, Decision, DoomedRecord, DoomedState, OverlayRecord, PackClaim, PackRecord, Run, RunKind, RunReader,
     RunRef, SegmentRecord, SnapshotRecord, SnapshotState, StateDelta, StateFold, write_run,
 };
-use copal_engine::time::Time;
+use copal_format::time::Time;
 
 const DOMAIN: DomainId = DomainId([0x11; 16]);
 const RANDOM: [u8; 16] = [0x22; 16];

@@ -4,19 +4,19 @@
 //! `argon2-cffi`, `blake3` and `zstandard`), but for two that it could only read back: the session record, since it cannot
 //! choose the KEM's randomness, and the compressed block, since another version of Zstandard gives other bytes.
 
-use copal_engine::block::{BlockBuilder, OpenBlock, OpenTools, SealTools, SealedBlock};
-use copal_engine::chunk::{ChunkSizes, Chunker};
-use copal_engine::compress::Parameters;
-use copal_engine::id::{ChunkId, DomainId, ObjectHash, RepositoryId, SlotId};
-use copal_engine::keys::client::ClientKeys;
-use copal_engine::keys::domain::DomainKeys;
-use copal_engine::keys::owner::{OwnerSecret, TextPurpose};
-use copal_engine::keys::secret::Secret;
-use copal_engine::keys::session::{SessionKey, SessionRecord};
-use copal_engine::keys::slot::{self, Argon2Params, Slot, SlotInput, SlotParams};
-use copal_engine::keys::text;
-use copal_engine::seal::{BlockKind, Counters, SessionCipher};
-use copal_engine::time::Time;
+use copal_format::block::{BlockBuilder, OpenBlock, OpenTools, SealTools, SealedBlock};
+use copal_format::chunk::{ChunkSizes, Chunker};
+use copal_format::compress::Parameters;
+use copal_format::id::{ChunkId, DomainId, ObjectHash, RepositoryId, SlotId};
+use copal_format::keys::client::ClientKeys;
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::owner::{OwnerSecret, TextPurpose};
+use copal_format::keys::secret::Secret;
+use copal_format::keys::session::{SessionKey, SessionRecord};
+use copal_format::keys::slot::{self, Argon2Params, Slot, SlotInput, SlotParams};
+use copal_format::keys::text;
+use copal_format::seal::{BlockKind, Counters, SessionCipher};
+use copal_format::time::Time;
 
 const REPOSITORY: RepositoryId = RepositoryId(run(0x10));
 const DOMAIN: DomainId = DomainId(run(0x20));

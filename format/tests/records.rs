@@ -2,16 +2,16 @@
 //! way to write each value.
 
 use crate::samples::*;
-use copal_engine::change::Change;
-use copal_engine::client::{ClientRecord, read_chain};
-use copal_engine::expiry::Expiry;
-use copal_engine::id::RepositoryId;
-use copal_engine::manifest::Manifest;
-use copal_engine::receipt::Receipt;
-use copal_engine::repository::Descriptor;
-use copal_engine::retention::SignedPolicy;
-use copal_engine::snapshot::SnapshotInfo;
-use copal_engine::wire::record::{self, Kind};
+use copal_format::change::Change;
+use copal_format::client::{ClientRecord, read_chain};
+use copal_format::expiry::Expiry;
+use copal_format::id::RepositoryId;
+use copal_format::manifest::Manifest;
+use copal_format::policy::SignedPolicy;
+use copal_format::receipt::Receipt;
+use copal_format::repository::Descriptor;
+use copal_format::snapshot::SnapshotInfo;
+use copal_format::wire::record::{self, Kind};
 use ed25519_dalek::SigningKey;
 use proptest::prelude::*;
 

@@ -1,0 +1,11 @@
+//! Policy: the retention rules and settings that the owner signs, and what of a replaced policy stays in force.
+
+mod lingering;
+mod rules;
+mod signed;
+mod span;
+
+pub use crate::guard::{Floor, Hold, Lingering};
+pub use rules::{Count, Period, Policy, effective};
+pub use signed::{BadPolicy, SignedPolicy};
+pub use span::{BadSpan, Span};
