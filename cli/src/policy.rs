@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use copal_format::id::{DomainId, TagId};
 use copal_format::keys::domain::DomainKeys;
-use copal_format::policy::{BadPolicy, BadSpan, Count, Floor, Hold, Policy, SignedPolicy, Span};
+use copal_format::policy::{BadPolicy, BadSpan, Count, Floor, Hold, Period, Policy, SignedPolicy, Span};
 use serde::Deserialize;
 
 use crate::args::values;
@@ -58,13 +58,13 @@ pub enum PolicyError {
     #[error("{key} is a number or \"all\"")]
     Number {
         /// Which key.
-        key: &'static str,
+        key: String,
     },
     /// A span is not valid.
     #[error("{key}: {source}")]
     Span {
         /// Which key.
-        key: &'static str,
+        key: String,
         /// Why not.
         source: BadSpan,
     },
@@ -120,25 +120,30 @@ impl PolicyFile {
             }
             tags.extend(sets.into_iter().map(|set| set.into_iter().collect::<Vec<_>>()));
         }
-        let rules = Policy {
-            last: count("keep-last", &self.keep_last)?,
-            hourly: count("keep-hourly", &self.keep_hourly)?,
-            daily: count("keep-daily", &self.keep_daily)?,
-            weekly: count("keep-weekly", &self.keep_weekly)?,
-            monthly: count("keep-monthly", &self.keep_monthly)?,
-            quarterly: count("keep-quarterly", &self.keep_quarterly)?,
-            yearly: count("keep-yearly", &self.keep_yearly)?,
-            within: span("keep-within", &self.keep_within)?,
-            within_hourly: span("keep-within-hourly", &self.keep_within_hourly)?,
-            within_daily: span("keep-within-daily", &self.keep_within_daily)?,
-            within_weekly: span("keep-within-weekly", &self.keep_within_weekly)?,
-            within_monthly: span("keep-within-monthly", &self.keep_within_monthly)?,
-            within_quarterly: span("keep-within-quarterly", &self.keep_within_quarterly)?,
-            within_yearly: span("keep-within-yearly", &self.keep_within_yearly)?,
-            tags,
-            floor: span("floor", &self.floor)?,
-            ..Policy::default()
-        };
+        let counts = [
+            &self.keep_last,
+            &self.keep_hourly,
+            &self.keep_daily,
+            &self.keep_weekly,
+            &self.keep_monthly,
+            &self.keep_quarterly,
+            &self.keep_yearly,
+        ];
+        let spans = [
+            &self.keep_within,
+            &self.keep_within_hourly,
+            &self.keep_within_daily,
+            &self.keep_within_weekly,
+            &self.keep_within_monthly,
+            &self.keep_within_quarterly,
+            &self.keep_within_yearly,
+        ];
+        let mut rules = Policy { tags, floor: span("floor", &self.floor)?, ..Policy::default() };
+        for (at, period) in Period::ALL.into_iter().enumerate() {
+            let [counted, within] = keys(period);
+            rules.counts[at] = count(&counted, counts[at])?;
+            rules.spans[at] = span(&within, spans[at])?;
+        }
         let grace = match &self.grace {
             Some(text) => text.parse::<values::Span>().map_err(|_| PolicyError::Grace)?.0,
             None => copal_jobs::prune::GRACE,
@@ -176,35 +181,17 @@ pub fn to_toml(policy: &SignedPolicy, names: &BTreeMap<TagId, String>) -> String
     let rules = policy.rules();
     let mut text = String::new();
     let mut line = |key: &str, value: String| writeln!(text, "{key} = {value}").expect("memory takes every byte");
-    let counts = [
-        ("keep-last", rules.last),
-        ("keep-hourly", rules.hourly),
-        ("keep-daily", rules.daily),
-        ("keep-weekly", rules.weekly),
-        ("keep-monthly", rules.monthly),
-        ("keep-quarterly", rules.quarterly),
-        ("keep-yearly", rules.yearly),
-    ];
-    for (key, count) in counts {
+    for (period, count) in Period::ALL.into_iter().zip(rules.counts) {
         match count {
-            Some(Count::N(count)) => line(key, count.to_string()),
-            Some(Count::All) => line(key, quoted("all")),
+            Some(Count::N(count)) => line(&keys(period)[0], count.to_string()),
+            Some(Count::All) => line(&keys(period)[0], quoted("all")),
             None => {}
         }
     }
-    let spans = [
-        ("keep-within", rules.within),
-        ("keep-within-hourly", rules.within_hourly),
-        ("keep-within-daily", rules.within_daily),
-        ("keep-within-weekly", rules.within_weekly),
-        ("keep-within-monthly", rules.within_monthly),
-        ("keep-within-quarterly", rules.within_quarterly),
-        ("keep-within-yearly", rules.within_yearly),
-        ("floor", rules.floor),
-    ];
-    for (key, span) in spans {
+    let spans = Period::ALL.into_iter().zip(rules.spans).map(|(period, span)| (keys(period)[1].clone(), span));
+    for (key, span) in spans.chain([("floor".to_owned(), rules.floor)]) {
         if let Some(span) = span {
-            line(key, quoted(&span.to_string()));
+            line(&key, quoted(&span.to_string()));
         }
     }
     let name = |tag: &TagId| quoted(&names.get(tag).cloned().unwrap_or_else(|| format!("{ID}{tag}")));
@@ -233,17 +220,24 @@ pub fn to_toml(policy: &SignedPolicy, names: &BTreeMap<TagId, String>) -> String
     text
 }
 
-fn count(key: &'static str, number: &Option<Number>) -> Result<Option<Count>, PolicyError> {
+/// The keys of a period's rules in a file: the one that counts, and the one that looks back.
+fn keys(period: Period) -> [String; 2] {
+    let within = if period == Period::Last { String::new() } else { format!("-{period}") };
+    [format!("keep-{period}"), format!("keep-within{within}")]
+}
+
+fn count(key: &str, number: &Option<Number>) -> Result<Option<Count>, PolicyError> {
     match number {
         None => Ok(None),
         Some(Number::N(count)) => Ok(Some(Count::N(*count))),
         Some(Number::Word(word)) if word == "all" => Ok(Some(Count::All)),
-        Some(Number::Word(_)) => Err(PolicyError::Number { key }),
+        Some(Number::Word(_)) => Err(PolicyError::Number { key: key.to_owned() }),
     }
 }
 
-fn span(key: &'static str, text: &Option<String>) -> Result<Option<Span>, PolicyError> {
-    text.as_deref().map(Span::parse).transpose().map_err(|source| PolicyError::Span { key, source })
+fn span(key: &str, text: &Option<String>) -> Result<Option<Span>, PolicyError> {
+    let wrong = |source| PolicyError::Span { key: key.to_owned(), source };
+    text.as_deref().map(Span::parse).transpose().map_err(wrong)
 }
 
 fn tag(name: &str, keys: &DomainKeys) -> Result<TagId, PolicyError> {

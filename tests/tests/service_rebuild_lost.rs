@@ -8,7 +8,7 @@ use copal_format::client::Role;
 use copal_format::id::SnapshotId;
 use copal_format::layout;
 use copal_format::pack::{self, PackKind};
-use copal_format::policy::{Count, Floor, Policy, SignedPolicy};
+use copal_format::policy::{Count, Floor, Period, Policy, SignedPolicy};
 use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotState;
 use copal_jobs::{expire, rebuild};
@@ -45,7 +45,7 @@ fn is_damaged(world: &World, name: &str) -> bool {
 
 /// A policy of the owner's that keeps the last snapshots.
 fn keep_last(last: u32) -> Operation {
-    let rules = Policy { last: Some(Count::N(last)), ..Policy::default() };
+    let rules = Policy::default().keeping(Period::Last, Count::N(last));
     let policy = SignedPolicy::new(rules, "", Duration::ZERO, 1).unwrap().with_guard(Floor::default(), None).unwrap();
     Operation::OwnerPolicy { policy: policy.encode(), signature: copal_format::change::OwnerSignature::NONE }
 }

@@ -8,7 +8,7 @@ use copal_format::client::Role;
 use copal_format::id::{ObjectHash, SnapshotId};
 use copal_format::layout;
 use copal_format::pack::{self, PackKind};
-use copal_format::policy::{Count, Floor, Policy, SignedPolicy};
+use copal_format::policy::{Count, Floor, Period, Policy, SignedPolicy};
 use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
@@ -20,7 +20,7 @@ use futures::executor::block_on;
 
 /// Keeps the last snapshot, and those that the floor keeps.
 fn policy(floor: u32) -> Operation {
-    let rules = Policy { last: Some(Count::N(1)), ..Policy::default() };
+    let rules = Policy::default().keeping(Period::Last, Count::N(1));
     let plain = SignedPolicy::new(rules, "", DAY, 1).unwrap();
     let policy = plain.with_guard(Floor { last: floor, age: Duration::ZERO }, None).unwrap();
     Operation::OwnerPolicy { policy: policy.encode(), signature: OwnerSignature::NONE }

@@ -27,7 +27,7 @@ use copal_format::keys::owner::TextPurpose;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::slot::{Argon2Params, SlotInput};
 use copal_format::keys::text::encode_key_file;
-use copal_format::policy::{Count, Policy, SignedPolicy, Span};
+use copal_format::policy::{Count, Period, Policy, SignedPolicy, Span};
 use copal_format::receipt::IngestBy;
 use copal_jobs::check::{Depth, check};
 use copal_jobs::compact::compact;
@@ -126,12 +126,9 @@ impl<'a> Golden<'a> {
         let keys: DomainKeys = self.repository.domain_keys(self.client.domain);
         let added = keys.tag_id("added later");
         let sealed = self.repository.owner.seal_text(TextPurpose::TagName, &added.0, "added later");
-        let rules = Policy {
-            last: Some(Count::N(1)),
-            within: Some(Span { hours: 0, ..Span::default() }),
-            tags: vec![vec![keys.tag_id("kept")]],
-            ..Policy::default()
-        };
+        let rules = Policy { tags: vec![vec![keys.tag_id("kept")]], ..Policy::default() }
+            .keeping(Period::Last, Count::N(1))
+            .keeping_within(Period::Last, Span { hours: 0, ..Span::default() });
         let policy = SignedPolicy::new(rules, "CET-1CEST,M3.5.0,M10.5.0/3", GRACE, 7).expect("a sound policy");
         self.change(vec![
             Operation::Pin(vec![*first, *second]),

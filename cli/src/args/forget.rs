@@ -1,6 +1,9 @@
 //! Forget: commands that change what is kept.
 
+use std::time::Duration;
+
 use clap::{ArgGroup, Args};
+use copal_format::policy::{self, Count, Period, Policy};
 
 use super::look::{Choice, Narrow};
 use super::spec::{self, Which};
@@ -66,6 +69,30 @@ pub struct Keep {
     pub tags: Vec<String>,
 }
 
+impl Keep {
+    /// The rules, without those about tags.
+    pub fn rules(&self) -> Policy {
+        let counts = [
+            (Period::Last, self.last),
+            (Period::Hourly, self.hourly),
+            (Period::Daily, self.daily),
+            (Period::Weekly, self.weekly),
+            (Period::Monthly, self.monthly),
+            (Period::Yearly, self.yearly),
+        ];
+        let counted = counts.into_iter().filter_map(|(period, count)| Some((period, Count::N(count?))));
+        let rules = counted.fold(Policy::default(), |rules, (period, count)| rules.keeping(period, count));
+        self.within.iter().fold(rules, |rules, span| rules.keeping_within(Period::Last, hours(span.0)))
+    }
+}
+
+/// Converts a duration, rounded up to whole hours, so that a snapshot at the limit is kept.
+fn hours(duration: Duration) -> policy::Span {
+    let hours = duration.as_secs().div_ceil(3_600);
+    let days = u32::try_from(hours / 24).unwrap_or(u32::MAX);
+    policy::Span { days, hours: (hours % 24) as u32, ..policy::Span::default() }
+}
+
 /// Options of `prune`.
 #[derive(Args, Copy, Clone, Debug)]
 pub struct Prune {
@@ -105,4 +132,25 @@ pub struct Chosen {
     /// The snapshots.
     #[command(flatten)]
     pub choice: Choice,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_of_time_are_rounded_up_to_hours() {
+        let rounded = |duration| hours(duration).to_string();
+        assert_eq!(rounded(Duration::from_secs(24 * 7 * 3_600)), "7d");
+        assert_eq!(rounded(Duration::from_secs(25 * 3_600)), "1d1h");
+        assert_eq!(rounded(Duration::from_secs(1)), "1h");
+        assert_eq!(hours(Duration::MAX).days, u32::MAX);
+    }
+
+    #[test]
+    fn rules_that_count_nothing_are_no_rules() {
+        assert!(Keep::default().rules().is_empty());
+        assert!(Keep { last: Some(0), within: Some(Span(Duration::ZERO)), ..Keep::default() }.rules().is_empty());
+        assert!(!Keep { daily: Some(1), ..Keep::default() }.rules().is_empty());
+    }
 }

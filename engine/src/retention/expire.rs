@@ -51,7 +51,7 @@ mod tests {
 
     use crate::retention::tests::of_one_client;
     use copal_format::extent::Extent;
-    use copal_format::policy::{Count, Floor, Hold, Policy};
+    use copal_format::policy::{Count, Floor, Hold, Period, Policy};
     use copal_format::state::SnapshotRecord;
 
     fn snapshot(id: u8, source: u8, accepted: i64) -> SnapshotRecord {
@@ -75,7 +75,7 @@ mod tests {
 
     /// Keeps the last snapshot of each series.
     fn last() -> SignedPolicy {
-        let rules = Policy { last: Some(Count::N(1)), ..Policy::default() };
+        let rules = Policy::default().keeping(Period::Last, Count::N(1));
         SignedPolicy::new(rules, "", Duration::ZERO, 1).unwrap()
     }
 

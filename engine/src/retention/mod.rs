@@ -169,10 +169,6 @@ impl<'a, K> Walk<'a, K> {
         self.keep_all(KeepReason::Tagged, |snapshot| {
             policy.tags.iter().any(|set| set.iter().all(|tag| snapshot.tags.contains(tag)))
         });
-        if let Some(span) = effective(policy.within) {
-            let inside = self.inside(span);
-            self.reasons[..inside].iter_mut().for_each(|reasons| reasons.push(KeepReason::Within(span)));
-        }
         for (period, count) in policy.counts() {
             self.keep_counted(period, count);
         }
@@ -209,9 +205,11 @@ impl<'a, K> Walk<'a, K> {
     }
 
     fn keep_counted_within(&mut self, period: Period, span: Span) {
+        let reason =
+            if period == Period::Last { KeepReason::Within(span) } else { KeepReason::CountedWithin(period, span) };
         for at in 0..self.inside(span) {
             if self.opens_bucket(at, period) || self.is_oldest(at) {
-                self.reasons[at].push(KeepReason::CountedWithin(period, span));
+                self.reasons[at].push(reason);
             }
         }
     }

@@ -10,8 +10,8 @@ fn time(text: &str) -> Time {
     Time(text.parse::<Timestamp>().unwrap().as_nanosecond() as i64)
 }
 
-fn span(text: &str) -> Option<Span> {
-    Some(Span::parse(text).unwrap())
+fn span(text: &str) -> Span {
+    Span::parse(text).unwrap()
 }
 
 fn candidate(nth: usize, text: &str) -> Candidate<u64> {
@@ -72,7 +72,7 @@ fn months() -> Vec<Candidate<u64>> {
 
 #[test]
 fn of_two_snapshots_of_one_time_the_one_that_was_made_later_is_the_newer() {
-    let newest = Policy { last: Some(Count::N(1)), ..Policy::default() };
+    let newest = Policy::default().keeping(Period::Last, Count::N(1));
     for ids in [[1, 2], [2, 1]] {
         let mut both = series(&["2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z"]);
         for (candidate, id) in both.iter_mut().zip(ids) {
@@ -85,8 +85,9 @@ fn of_two_snapshots_of_one_time_the_one_that_was_made_later_is_the_newer() {
 
 #[test]
 fn a_policy_without_a_rule_keeps_everything() {
-    let nothing =
-        Policy { last: Some(Count::N(0)), within: Some(Span::default()), floor: span("3d"), ..Policy::default() };
+    let nothing = Policy { floor: Some(span("3d")), ..Policy::default() }
+        .keeping(Period::Last, Count::N(0))
+        .keeping_within(Period::Last, Span::default());
     assert!(nothing.is_empty());
     for policy in [Policy::default(), nothing] {
         assert_eq!(kept(&policy, &ten()).len(), 10);
@@ -96,26 +97,26 @@ fn a_policy_without_a_rule_keeps_everything() {
 
 #[test]
 fn nothing_is_decided_about_no_snapshots() {
-    assert_eq!(decide::<u64>(&Policy { last: Some(Count::N(1)), ..Policy::default() }, &[], time(NOW)), []);
+    assert_eq!(decide::<u64>(&Policy::default().keeping(Period::Last, Count::N(1)), &[], time(NOW)), []);
 }
 
 #[test]
 fn last_keeps_the_newest_whatever_the_order_they_come_in() {
-    let policy = Policy { last: Some(Count::N(3)), ..Policy::default() };
+    let policy = Policy::default().keeping(Period::Last, Count::N(3));
     assert_eq!(kept(&policy, &ten()), [0, 1, 2]);
     let mut reversed = ten();
     reversed.reverse();
     assert_eq!(kept(&policy, &reversed), [7, 8, 9]);
-    assert_eq!(kept(&Policy { last: Some(Count::N(99)), ..Policy::default() }, &ten()).len(), 10);
-    assert_eq!(kept(&Policy { last: Some(Count::All), ..Policy::default() }, &ten()).len(), 10);
+    assert_eq!(kept(&Policy::default().keeping(Period::Last, Count::N(99)), &ten()).len(), 10);
+    assert_eq!(kept(&Policy::default().keeping(Period::Last, Count::All), &ten()).len(), 10);
 }
 
 #[test]
 fn a_counted_rule_keeps_the_newest_of_each_bucket() {
-    let daily = Policy { daily: Some(Count::N(3)), ..Policy::default() };
+    let daily = Policy::default().keeping(Period::Daily, Count::N(3));
     assert_eq!(kept(&daily, &ten()), [0, 2, 4]);
     assert_eq!(reasons(&daily, &ten())[..5], ["daily 1", "", "daily 2", "", "daily 3"]);
-    let hourly = Policy { hourly: Some(Count::N(4)), ..Policy::default() };
+    let hourly = Policy::default().keeping(Period::Hourly, Count::N(4));
     assert_eq!(kept(&hourly, &ten()), [0, 2, 3, 4]);
 }
 
@@ -123,29 +124,29 @@ fn a_counted_rule_keeps_the_newest_of_each_bucket() {
 fn days_without_a_snapshot_are_not_counted() {
     let gaps =
         series(&["2024-06-30T00:00:00Z", "2024-05-10T00:00:00Z", "2024-01-02T00:00:00Z", "2023-01-02T00:00:00Z"]);
-    assert_eq!(kept(&Policy { daily: Some(Count::N(3)), ..Policy::default() }, &gaps), [0, 1, 2]);
+    assert_eq!(kept(&Policy::default().keeping(Period::Daily, Count::N(3)), &gaps), [0, 1, 2]);
 }
 
 #[test]
 fn the_oldest_is_kept_while_a_counted_rule_has_buckets_left() {
-    let policy = Policy { daily: Some(Count::N(6)), ..Policy::default() };
+    let policy = Policy::default().keeping(Period::Daily, Count::N(6));
     assert_eq!(kept(&policy, &ten()), [0, 2, 4, 6, 8, 9]);
     assert_eq!(reasons(&policy, &ten())[9], "oldest for daily");
-    let exhausted = Policy { daily: Some(Count::N(5)), ..Policy::default() };
+    let exhausted = Policy::default().keeping(Period::Daily, Count::N(5));
     assert_eq!(kept(&exhausted, &ten()), [0, 2, 4, 6, 8]);
-    let all = Policy { daily: Some(Count::All), ..Policy::default() };
+    let all = Policy::default().keeping(Period::Daily, Count::All);
     assert_eq!(kept(&all, &ten()), [0, 2, 4, 6, 8, 9]);
 }
 
 #[test]
 fn months_quarters_and_years_are_the_calendars() {
-    let monthly = Policy { monthly: Some(Count::N(3)), ..Policy::default() };
+    let monthly = Policy::default().keeping(Period::Monthly, Count::N(3));
     assert_eq!(kept(&monthly, &months()), [0, 2, 4]);
-    let quarterly = Policy { quarterly: Some(Count::N(3)), ..Policy::default() };
+    let quarterly = Policy::default().keeping(Period::Quarterly, Count::N(3));
     assert_eq!(kept(&quarterly, &months()), [0, 6, 12]);
-    let yearly = Policy { yearly: Some(Count::N(2)), ..Policy::default() };
+    let yearly = Policy::default().keeping(Period::Yearly, Count::N(2));
     assert_eq!(kept(&yearly, &months()), [0, 12]);
-    assert_eq!(kept(&Policy { yearly: Some(Count::N(9)), ..Policy::default() }, &months()), [0, 12, 36, 59]);
+    assert_eq!(kept(&Policy::default().keeping(Period::Yearly, Count::N(9)), &months()), [0, 12, 36, 59]);
 }
 
 #[test]
@@ -158,14 +159,16 @@ fn weeks_start_on_monday_and_may_span_two_years() {
         "2024-12-29T12:00:00Z",
         "2024-01-01T12:00:00Z",
     ]);
-    let policy = Policy { weekly: Some(Count::N(3)), ..Policy::default() };
+    let policy = Policy::default().keeping(Period::Weekly, Count::N(3));
     assert_eq!(kept(&policy, &around_new_year), [0, 1, 4]);
 }
 
 #[test]
 fn rules_add_to_each_other() {
-    let policy =
-        Policy { last: Some(Count::N(2)), daily: Some(Count::N(2)), monthly: Some(Count::N(2)), ..Policy::default() };
+    let policy = Policy::default()
+        .keeping(Period::Last, Count::N(2))
+        .keeping(Period::Daily, Count::N(2))
+        .keeping(Period::Monthly, Count::N(2));
     assert_eq!(kept(&policy, &ten()), [0, 1, 2, 9]);
     assert_eq!(reasons(&policy, &ten())[..3], ["last 1, daily 1, monthly 1", "last 2", "daily 2"].map(String::from));
     assert_eq!(reasons(&policy, &ten())[9], "oldest for monthly");
@@ -173,7 +176,7 @@ fn rules_add_to_each_other() {
 
 #[test]
 fn within_looks_back_from_the_newest_snapshot_not_from_now() {
-    let policy = Policy { within: span("2d"), ..Policy::default() };
+    let policy = Policy::default().keeping_within(Period::Last, span("2d"));
     assert_eq!(kept(&policy, &ten()), [0, 1, 2, 3]);
     let later = decide(&policy, &ten(), time("2034-01-01T00:00:00Z"));
     assert_eq!(later.iter().filter(|verdict| verdict.keep).count(), 4);
@@ -183,32 +186,32 @@ fn within_looks_back_from_the_newest_snapshot_not_from_now() {
 #[test]
 fn within_does_not_keep_what_is_exactly_as_old_as_the_span() {
     let pair = series(&["2024-06-30T12:00:00Z", "2024-06-29T12:00:00Z"]);
-    assert_eq!(kept(&Policy { within: span("24h"), ..Policy::default() }, &pair), [0]);
+    assert_eq!(kept(&Policy::default().keeping_within(Period::Last, span("24h")), &pair), [0]);
     let from_now = series(&[NOW, "2024-06-30T00:00:00Z"]);
-    assert_eq!(kept(&Policy { within: span("24h"), ..Policy::default() }, &from_now), [0]);
-    assert_eq!(kept(&Policy { within: span("25h"), ..Policy::default() }, &pair), [0, 1]);
+    assert_eq!(kept(&Policy::default().keeping_within(Period::Last, span("24h")), &from_now), [0]);
+    assert_eq!(kept(&Policy::default().keeping_within(Period::Last, span("25h")), &pair), [0, 1]);
 }
 
 #[test]
 fn within_looks_back_from_the_newest_snapshot_that_is_not_in_the_future() {
     let mut snapshots = ten();
     snapshots.push(candidate(10, "2099-01-01T00:00:00Z"));
-    assert_eq!(kept(&Policy { within: span("2d"), ..Policy::default() }, &snapshots), [0, 1, 2, 3, 10]);
+    assert_eq!(kept(&Policy::default().keeping_within(Period::Last, span("2d")), &snapshots), [0, 1, 2, 3, 10]);
 }
 
 #[test]
 fn periods_within_a_span_keep_the_newest_of_each_bucket_inside_it() {
-    let policy = Policy { within_daily: span("3d"), ..Policy::default() };
+    let policy = Policy::default().keeping_within(Period::Daily, span("3d"));
     assert_eq!(kept(&policy, &ten()), [0, 2, 4]);
     assert_eq!(reasons(&policy, &ten())[2], "daily within 3d");
-    let monthly = Policy { within_monthly: span("3m"), ..Policy::default() };
+    let monthly = Policy::default().keeping_within(Period::Monthly, span("3m"));
     assert_eq!(kept(&monthly, &months()), [0, 2, 4]);
-    let all = Policy { within_yearly: span("9y"), ..Policy::default() };
+    let all = Policy::default().keeping_within(Period::Yearly, span("9y"));
     assert_eq!(kept(&all, &months()), [0, 12, 36, 59]);
     for rule in [
-        Policy { within_hourly: span("1d"), ..Policy::default() },
-        Policy { within_weekly: span("1d"), ..Policy::default() },
-        Policy { within_quarterly: span("1d"), ..Policy::default() },
+        Policy::default().keeping_within(Period::Hourly, span("1d")),
+        Policy::default().keeping_within(Period::Weekly, span("1d")),
+        Policy::default().keeping_within(Period::Quarterly, span("1d")),
     ] {
         assert_eq!(kept(&rule, &ten()), [0]);
     }
@@ -225,7 +228,7 @@ fn a_snapshot_with_all_tags_of_one_set_is_kept() {
     let either = Policy { tags: vec![vec![a], vec![b]], ..Policy::default() };
     assert_eq!(kept(&either, &snapshots), [1, 2]);
     assert_eq!(reasons(&both, &snapshots)[1], "tag");
-    assert_eq!(kept(&Policy { last: Some(Count::N(1)), ..both }, &snapshots), [0, 1]);
+    assert_eq!(kept(&both.keeping(Period::Last, Count::N(1)), &snapshots), [0, 1]);
 }
 
 #[test]
@@ -233,7 +236,7 @@ fn a_pinned_snapshot_is_kept_and_counts_like_any_other() {
     let mut snapshots = ten();
     snapshots[0].pinned = true;
     snapshots[7].pinned = true;
-    let policy = Policy { daily: Some(Count::N(2)), ..Policy::default() };
+    let policy = Policy::default().keeping(Period::Daily, Count::N(2));
     assert_eq!(kept(&policy, &snapshots), [0, 2, 7]);
     assert_eq!(reasons(&policy, &snapshots)[0], "pinned, daily 1");
 }
@@ -242,7 +245,7 @@ fn a_pinned_snapshot_is_kept_and_counts_like_any_other() {
 fn series_do_not_influence_each_other() {
     let mut snapshots = ten();
     snapshots.iter_mut().skip(4).for_each(|snapshot| snapshot.series = 1);
-    assert_eq!(kept(&Policy { last: Some(Count::N(1)), ..Policy::default() }, &snapshots), [0, 4]);
+    assert_eq!(kept(&Policy::default().keeping(Period::Last, Count::N(1)), &snapshots), [0, 4]);
 }
 
 #[test]
@@ -255,7 +258,7 @@ fn the_floor_keeps_the_newest_and_the_oldest_of_each_day_inside_it() {
         "2024-06-29T20:10:00Z",
         "2024-06-29T19:00:00Z",
     ];
-    let policy = Policy { last: Some(Count::N(1)), floor: span("1d"), ..Policy::default() };
+    let policy = Policy { floor: Some(span("1d")), ..Policy::default() }.keeping(Period::Last, Count::N(1));
     assert_eq!(kept(&policy, &series(&times)), [0, 2, 3, 4]);
     let texts = reasons(&policy, &series(&times));
     assert_eq!(texts[2], "oldest of its day in the floor");
@@ -265,7 +268,7 @@ fn the_floor_keeps_the_newest_and_the_oldest_of_each_day_inside_it() {
 #[test]
 fn the_policys_zone_decides_where_a_day_begins() {
     let midnight = series(&["2024-06-30T01:00:00Z", "2024-06-29T23:00:00Z", "2024-06-29T21:00:00Z"]);
-    let in_zone = |zone| kept(&Policy { daily: Some(Count::N(2)), zone, ..Policy::default() }, &midnight);
+    let in_zone = |zone| kept(&Policy { zone, ..Policy::default() }.keeping(Period::Daily, Count::N(2)), &midnight);
     assert_eq!(in_zone(TimeZone::UTC), [0, 1]);
     assert_eq!(in_zone(TimeZone::fixed(Offset::constant(2))), [0, 2]);
     assert_eq!(in_zone(TimeZone::fixed(Offset::constant(-12))), [0, 2]);
@@ -275,11 +278,11 @@ fn the_policys_zone_decides_where_a_day_begins() {
 fn the_hour_that_clocks_repeat_is_one_hour_and_the_day_they_skip_one_is_one_day() {
     let zone = TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3").unwrap();
     let autumn = series(&["2023-10-29T01:30:00Z", "2023-10-29T00:30:00Z", "2023-10-28T23:30:00Z"]);
-    let hourly = |zone| Policy { hourly: Some(Count::N(2)), zone, ..Policy::default() };
+    let hourly = |zone| Policy { zone, ..Policy::default() }.keeping(Period::Hourly, Count::N(2));
     assert_eq!(kept(&hourly(zone.clone()), &autumn), [0, 2]);
     assert_eq!(kept(&hourly(TimeZone::UTC), &autumn), [0, 1]);
     let spring = series(&["2024-03-31T21:30:00Z", "2024-03-30T23:30:00Z", "2024-03-30T22:30:00Z"]);
-    assert_eq!(kept(&Policy { daily: Some(Count::N(2)), zone, ..Policy::default() }, &spring), [0, 2]);
+    assert_eq!(kept(&Policy { zone, ..Policy::default() }.keeping(Period::Daily, Count::N(2)), &spring), [0, 2]);
 }
 
 #[test]

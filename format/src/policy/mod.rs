@@ -6,6 +6,6 @@ mod signed;
 mod span;
 
 pub use crate::guard::{Floor, Hold, Lingering};
-pub use rules::{Count, Period, Policy, effective};
+pub use rules::{Count, Period, Periods, Policy, effective};
 pub use signed::{BadPolicy, SignedPolicy};
 pub use span::{BadSpan, Span};

@@ -11,34 +11,12 @@ use crate::id::TagId;
 /// The rules for each series. A rule that is absent or zero has no effect; without any effective rule, all is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Keeps the newest snapshots.
-    pub last: Option<Count>,
-    /// Keeps the newest snapshot of each of this many hours that have one. The next fields do so for other periods.
-    pub hourly: Option<Count>,
-    /// As [`Policy::hourly`].
-    pub daily: Option<Count>,
-    /// As [`Policy::hourly`]; weeks start on Monday.
-    pub weekly: Option<Count>,
-    /// As [`Policy::hourly`].
-    pub monthly: Option<Count>,
-    /// As [`Policy::hourly`].
-    pub quarterly: Option<Count>,
-    /// As [`Policy::hourly`].
-    pub yearly: Option<Count>,
-    /// Keeps all snapshots not older than this.
-    pub within: Option<Span>,
-    /// Keeps the newest snapshot of each hour, if not older than this. The next fields do so for other periods.
-    pub within_hourly: Option<Span>,
-    /// As [`Policy::within_hourly`].
-    pub within_daily: Option<Span>,
-    /// As [`Policy::within_hourly`].
-    pub within_weekly: Option<Span>,
-    /// As [`Policy::within_hourly`].
-    pub within_monthly: Option<Span>,
-    /// As [`Policy::within_hourly`].
-    pub within_quarterly: Option<Span>,
-    /// As [`Policy::within_hourly`].
-    pub within_yearly: Option<Span>,
+    /// Counted rules. Keeps so many of the newest snapshots; of an hour or a longer period, the newest snapshot of each
+    /// of so many that have one.
+    pub counts: Periods<Count>,
+    /// Rules that look back. Keeps all snapshots not older than this; of an hour or a longer period, the newest snapshot
+    /// of each.
+    pub spans: Periods<Span>,
     /// Keeps snapshots that have all tags of one of these sets.
     pub tags: Vec<Vec<TagId>>,
     /// A bound rather than a rule: of snapshots not older than this, the newest and the oldest of each day are kept.
@@ -47,64 +25,43 @@ pub struct Policy {
     pub zone: TimeZone,
 }
 
+/// A rule for each period, in the order of [`Period::ALL`].
+pub type Periods<T> = [Option<T>; Period::ALL.len()];
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { counts: [None; 7], spans: [None; 7], tags: Vec::new(), floor: None, zone: TimeZone::UTC }
+    }
+}
+
 impl Policy {
+    /// The same policy with a counted rule.
+    pub fn keeping(mut self, period: Period, count: Count) -> Self {
+        self.counts[period as usize] = Some(count);
+        self
+    }
+
+    /// The same policy with a rule that looks back.
+    pub fn keeping_within(mut self, period: Period, span: Span) -> Self {
+        self.spans[period as usize] = Some(span);
+        self
+    }
+
     /// Whether no rule has an effect, so that everything is kept.
     pub fn is_empty(&self) -> bool {
-        self.counts().next().is_none()
-            && self.spans().next().is_none()
-            && effective(self.within).is_none()
-            && self.tags.is_empty()
+        self.counts().next().is_none() && self.spans().next().is_none() && self.tags.is_empty()
     }
 
     /// The counted rules that have an effect.
     pub fn counts(&self) -> impl Iterator<Item = (Period, Count)> {
-        let rules = [
-            (Period::Last, self.last),
-            (Period::Hourly, self.hourly),
-            (Period::Daily, self.daily),
-            (Period::Weekly, self.weekly),
-            (Period::Monthly, self.monthly),
-            (Period::Quarterly, self.quarterly),
-            (Period::Yearly, self.yearly),
-        ];
-        rules.into_iter().filter_map(|(period, count)| Some((period, count.filter(|c| *c != Count::N(0))?)))
+        let rules = Period::ALL.into_iter().zip(self.counts);
+        rules.filter_map(|(period, count)| Some((period, count.filter(|count| *count != Count::N(0))?)))
     }
 
-    /// The rules of a period within a span that have an effect.
+    /// The rules that look back and have an effect.
     pub fn spans(&self) -> impl Iterator<Item = (Period, Span)> {
-        let rules = [
-            (Period::Hourly, self.within_hourly),
-            (Period::Daily, self.within_daily),
-            (Period::Weekly, self.within_weekly),
-            (Period::Monthly, self.within_monthly),
-            (Period::Quarterly, self.within_quarterly),
-            (Period::Yearly, self.within_yearly),
-        ];
-        rules.into_iter().filter_map(|(period, span)| Some((period, effective(span)?)))
-    }
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self {
-            last: None,
-            hourly: None,
-            daily: None,
-            weekly: None,
-            monthly: None,
-            quarterly: None,
-            yearly: None,
-            within: None,
-            within_hourly: None,
-            within_daily: None,
-            within_weekly: None,
-            within_monthly: None,
-            within_quarterly: None,
-            within_yearly: None,
-            tags: Vec::new(),
-            floor: None,
-            zone: TimeZone::UTC,
-        }
+        let rules = Period::ALL.into_iter().zip(self.spans);
+        rules.filter_map(|(period, span)| Some((period, effective(span)?)))
     }
 }
 
@@ -127,10 +84,11 @@ impl Count {
     }
 }
 
-/// The buckets of a counted rule.
+/// The buckets of a rule.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum Period {
+    /// Each snapshot is a bucket.
     Last,
     Hourly,
     Daily,
@@ -155,6 +113,10 @@ impl fmt::Display for Period {
 }
 
 impl Period {
+    /// All periods, the shortest first.
+    pub const ALL: [Self; 7] =
+        [Self::Last, Self::Hourly, Self::Daily, Self::Weekly, Self::Monthly, Self::Quarterly, Self::Yearly];
+
     /// The key of a bucket: equal for two snapshots of one bucket.
     pub fn bucket(self, local: civil::DateTime) -> [i16; 4] {
         let (year, month) = (local.year(), i16::from(local.month()));

@@ -4,7 +4,7 @@ use core::time::Duration;
 
 use jiff::tz::TimeZone;
 
-use super::{Count, Policy, Span};
+use super::{Count, Period, Periods, Policy, Span};
 use crate::guard::{Floor, Guard, Hold, SHARES, floor_of, hold_of, put_floor, put_hold};
 use crate::id::TagId;
 use crate::limits::{POLICY_BYTES, POLICY_SETS, ZONE_BYTES};
@@ -116,29 +116,18 @@ impl SignedPolicy {
     /// Encodes the policy as a change holds it.
     pub fn encode(&self) -> Vec<u8> {
         let rules = &self.rules;
-        let counts =
-            [rules.last, rules.hourly, rules.daily, rules.weekly, rules.monthly, rules.quarterly, rules.yearly];
-        let spans = [
-            rules.within,
-            rules.within_hourly,
-            rules.within_daily,
-            rules.within_weekly,
-            rules.within_monthly,
-            rules.within_quarterly,
-            rules.within_yearly,
-        ];
         let mut writer = Writer::new();
         let optional = [rules.floor.is_some(), !self.floor.is_nothing(), self.hold.is_some()];
         writer.map(6 + optional.into_iter().map(u64::from).sum::<u64>());
         writer.key(0);
-        put_present(&mut writer, &counts, |writer, count| {
+        put_present(&mut writer, &rules.counts, |writer, count| {
             writer.uint(match count {
                 Count::N(count) => u64::from(*count),
                 Count::All => EVERY_ONE,
             });
         });
         writer.key(1);
-        put_present(&mut writer, &spans, put_span);
+        put_present(&mut writer, &rules.spans, put_span);
         writer.key(2).array(rules.tags.len());
         for set in &rules.tags {
             writer.array(set.len());
@@ -162,9 +151,8 @@ impl SignedPolicy {
         }
         let mut reader = Reader::new(bytes)?;
         let mut fields = reader.map()?;
-        let [last, hourly, daily, weekly, monthly, quarterly, yearly] = present(fields.required(0)?, count)?;
-        let [within, within_hourly, within_daily, within_weekly, within_monthly, within_quarterly, within_yearly] =
-            present(fields.required(1)?, span)?;
+        let counts = present(fields.required(0)?, count)?;
+        let spans = present(fields.required(1)?, span)?;
         let tags = fields.required(2)?.list(POLICY_SETS, tags)?;
         let floor = fields.optional(3)?.map(span).transpose()?;
         let reader = fields.required(4)?;
@@ -181,31 +169,13 @@ impl SignedPolicy {
         if check_parts == 0 {
             return Err(none);
         }
-        let rules = Policy {
-            last,
-            hourly,
-            daily,
-            weekly,
-            monthly,
-            quarterly,
-            yearly,
-            within,
-            within_hourly,
-            within_daily,
-            within_weekly,
-            within_monthly,
-            within_quarterly,
-            within_yearly,
-            tags,
-            floor,
-            zone: known,
-        };
+        let rules = Policy { counts, spans, tags, floor, zone: known };
         Ok(Self { rules, zone, grace, check_parts, floor: least, hold })
     }
 }
 
 /// Writes a map of the values that are present, keyed by position.
-fn put_present<T>(writer: &mut Writer, values: &[Option<T>; PERIODS], put: impl Fn(&mut Writer, &T)) {
+fn put_present<T>(writer: &mut Writer, values: &Periods<T>, put: impl Fn(&mut Writer, &T)) {
     writer.map(values.iter().flatten().count() as u64);
     for (at, value) in values.iter().enumerate() {
         if let Some(value) = value {
@@ -217,8 +187,8 @@ fn put_present<T>(writer: &mut Writer, values: &[Option<T>; PERIODS], put: impl 
 fn present<'a, T>(
     reader: &mut Reader<'a>,
     read: impl Fn(&mut Reader<'a>) -> Result<T, DecodeError>,
-) -> Result<[Option<T>; PERIODS], DecodeError> {
-    let mut values = [const { None }; PERIODS];
+) -> Result<Periods<T>, DecodeError> {
+    let mut values = [const { None }; Period::ALL.len()];
     let mut fields = reader.map()?;
     for (at, value) in values.iter_mut().enumerate() {
         *value = fields.optional(at as u64)?.map(&read).transpose()?;
@@ -257,8 +227,6 @@ fn zone_of(text: &str) -> Option<TimeZone> {
     if text.is_empty() { Some(TimeZone::UTC) } else { TimeZone::posix(text).ok() }
 }
 
-/// The number of kinds of periods: last, hours, days, weeks, months, quarters, years.
-const PERIODS: usize = 7;
 /// Encodes an unlimited count.
 const EVERY_ONE: u64 = u32::MAX as u64;
 

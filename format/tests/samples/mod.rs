@@ -11,7 +11,7 @@ use copal_format::id::*;
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::manifest::{Manifest, SnapshotClaim};
-use copal_format::policy::{Count, Floor, Hold, Policy, SignedPolicy, Span};
+use copal_format::policy::{Count, Floor, Hold, Period, Policy, SignedPolicy, Span};
 use copal_format::receipt::{IngestBy, Outcome, Reason, Receipt};
 use copal_format::repository::{Descriptor, KEM_PUBLIC_BYTES, Parameters};
 use copal_format::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
@@ -175,17 +175,17 @@ pub(crate) fn expiry() -> Expiry {
 }
 
 pub(crate) fn policy() -> SignedPolicy {
-    let span = |years, months, days, hours| Some(Span { years, months, days, hours });
+    let span = |years, months, days, hours| Span { years, months, days, hours };
     let rules = Policy {
-        last: Some(Count::N(3)),
-        daily: Some(Count::N(30)),
-        yearly: Some(Count::All),
-        within: span(0, 0, 2, 12),
-        within_monthly: span(1, 6, 0, 0),
         tags: vec![vec![TagId([0x1d; 16]), TagId([0x1e; 16])], vec![TagId([0x1c; 16])]],
-        floor: span(0, 0, 7, 0),
+        floor: Some(span(0, 0, 7, 0)),
         ..Policy::default()
-    };
+    }
+    .keeping(Period::Last, Count::N(3))
+    .keeping(Period::Daily, Count::N(30))
+    .keeping(Period::Yearly, Count::All)
+    .keeping_within(Period::Last, span(0, 0, 2, 12))
+    .keeping_within(Period::Monthly, span(1, 6, 0, 0));
     SignedPolicy::new(rules, "CET-1CEST,M3.5.0,M10.5.0/3", Duration::from_secs(86_400), 30).unwrap()
 }
 

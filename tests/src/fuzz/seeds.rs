@@ -11,7 +11,7 @@ use copal_format::keys::slot::Slot;
 use copal_format::keys::text::{encode_key_file, encode_recovery};
 use copal_format::layout;
 use copal_format::path::TreePath;
-use copal_format::policy::{Count, Policy, SignedPolicy, Span};
+use copal_format::policy::{Count, Period, Policy, SignedPolicy, Span};
 use copal_format::receipt::IngestBy;
 use copal_format::repository::{self, Descriptor};
 use copal_format::request::{Request, Signatory, Terms};
@@ -110,12 +110,12 @@ fn numbers() -> Vec<u8> {
 
 fn policy() -> Vec<u8> {
     let rules = Policy {
-        daily: Some(Count::All),
-        within: Some(Span { days: 7, ..Span::default() }),
         tags: vec![vec![TagId([1; 16])]],
         floor: Some(Span { hours: 1, ..Span::default() }),
         ..Policy::default()
-    };
+    }
+    .keeping(Period::Daily, Count::All)
+    .keeping_within(Period::Last, Span { days: 7, ..Span::default() });
     let policy = SignedPolicy::new(rules, "CET-1CEST,M3.5.0,M10.5.0/3", Duration::from_secs(86_400), 30);
     policy.expect("a sound policy").encode()
 }

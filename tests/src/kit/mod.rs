@@ -25,7 +25,7 @@ use std::collections::BTreeMap;
 
 use copal_format::change::{Operation, OwnerSignature};
 use copal_format::path::TreePath;
-use copal_format::policy::{Count, Floor, Hold, Policy, SignedPolicy};
+use copal_format::policy::{Count, Floor, Hold, Period, Policy, SignedPolicy};
 
 /// Files of a source: what is backed up, and what must come back.
 pub type Tree = BTreeMap<TreePath, Vec<u8>>;
@@ -63,7 +63,7 @@ pub fn keep_last(count: u32) -> Operation {
 /// # Panics
 /// Never: it is a sound policy.
 pub fn keep_last_unsigned(count: u32) -> Operation {
-    let rules = Policy { last: Some(Count::N(count)), ..Policy::default() };
+    let rules = Policy::default().keeping(Period::Last, Count::N(count));
     Operation::Policy(SignedPolicy::new(rules, "", DAY, 2).expect("a sound policy").encode())
 }
 
@@ -72,7 +72,7 @@ pub fn keep_last_unsigned(count: u32) -> Operation {
 /// # Panics
 /// If the hold is none.
 pub fn guarded(count: u32, floor: Floor, hold: Option<Hold>) -> Operation {
-    let rules = Policy { last: Some(Count::N(count)), ..Policy::default() };
+    let rules = Policy::default().keeping(Period::Last, Count::N(count));
     let plain = SignedPolicy::new(rules, "", DAY, 2).expect("a sound policy");
     let policy = plain.with_guard(floor, hold).expect("a test names sound shares").encode();
     Operation::OwnerPolicy { policy, signature: OwnerSignature::NONE }

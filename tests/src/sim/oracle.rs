@@ -2,7 +2,7 @@
 
 use copal_engine::retention::{Series, Signed, choose_time};
 use copal_format::id::SnapshotId;
-use copal_format::policy::Count;
+use copal_format::policy::{Count, Period};
 use copal_format::state::{SnapshotRecord, SnapshotState};
 
 use super::actors::GRACE;
@@ -68,7 +68,7 @@ pub(super) fn permit(law: &Law, expired: Signed<'_>, now: &Picture) -> Result<()
     if snapshot.pinned {
         return Err(format!("{id} expired and is pinned"));
     }
-    let Some(Count::N(last)) = policy.rules().last else {
+    let Some(Count::N(last)) = policy.rules().counts[Period::Last as usize] else {
         return Err(format!("change {number} holds no policy of the simulation"));
     };
     let age =

@@ -1,5 +1,7 @@
 //! Properties: what holds for any policy and any snapshots.
 
+use core::array;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -35,14 +37,8 @@ prop_compose! {
         tags in prop::collection::vec(prop::collection::vec((0..3u8).prop_map(|tag| TagId([tag; 16])), 1..2), 0..2),
         offset in -12..=12i8,
     ) -> Policy {
-        let [last, hourly, daily, weekly, monthly, quarterly, yearly] = counts;
-        let [within, within_hourly, within_daily, within_weekly, within_monthly, within_quarterly, within_yearly, floor]
-            = spans;
-        Policy {
-            last, hourly, daily, weekly, monthly, quarterly, yearly,
-            within, within_hourly, within_daily, within_weekly, within_monthly, within_quarterly, within_yearly,
-            tags, floor, zone: TimeZone::fixed(Offset::constant(offset)),
-        }
+        let [spans @ .., floor] = spans;
+        Policy { counts, spans, tags, floor, zone: TimeZone::fixed(Offset::constant(offset)) }
     }
 }
 
@@ -57,20 +53,8 @@ fn more(base: Option<Count>, other: Option<Count>) -> Option<Count> {
 /// A policy that asks for at least what the base asks for.
 fn extended(base: &Policy, other: Policy) -> Policy {
     Policy {
-        last: more(base.last, other.last),
-        hourly: more(base.hourly, other.hourly),
-        daily: more(base.daily, other.daily),
-        weekly: more(base.weekly, other.weekly),
-        monthly: more(base.monthly, other.monthly),
-        quarterly: more(base.quarterly, other.quarterly),
-        yearly: more(base.yearly, other.yearly),
-        within: effective(base.within).or(other.within),
-        within_hourly: effective(base.within_hourly).or(other.within_hourly),
-        within_daily: effective(base.within_daily).or(other.within_daily),
-        within_weekly: effective(base.within_weekly).or(other.within_weekly),
-        within_monthly: effective(base.within_monthly).or(other.within_monthly),
-        within_quarterly: effective(base.within_quarterly).or(other.within_quarterly),
-        within_yearly: effective(base.within_yearly).or(other.within_yearly),
+        counts: array::from_fn(|at| more(base.counts[at], other.counts[at])),
+        spans: array::from_fn(|at| effective(base.spans[at]).or(other.spans[at])),
         tags: [base.tags.clone(), other.tags].concat(),
         floor: effective(base.floor).or(other.floor),
         zone: base.zone.clone(),
@@ -125,8 +109,8 @@ proptest! {
 
     #[test]
     fn times_and_spans_at_the_ends_of_time_do_no_harm(times: Vec<i64>, now: i64, years: u32, hours: u32) {
-        let span = Some(Span { years, hours, months: 1, days: 1 });
-        let policy = Policy { within: span, within_weekly: span, floor: span, last: Some(Count::N(1)), ..Policy::default() };
+        let span = Span { years, hours, months: 1, days: 1 };
+        let policy = Policy { floor: Some(span), ..Policy::default() }.keeping_within(Period::Last, span).keeping_within(Period::Weekly, span).keeping(Period::Last, Count::N(1));
         let at = |(nth, time): (usize, &i64)| Candidate { time: Time(*time), ..candidate(nth, NOW) };
         let snapshots: Vec<_> = times.iter().enumerate().map(at).collect();
         prop_assert_eq!(decide(&policy, &snapshots, Time(now)).len(), times.len());

@@ -17,28 +17,7 @@ fn policies() -> impl Strategy<Value = SignedPolicy> {
     let guard = (least, hold);
     (counts, prop::array::uniform7(spans()), sets, spans(), zone, any::<u32>(), 1..u32::MAX, guard).prop_map(
         |(counts, within, tags, floor, zone, grace, parts, (least, hold))| {
-            let [last, hourly, daily, weekly, monthly, quarterly, yearly] = counts;
-            let [within, within_hourly, within_daily, within_weekly, within_monthly, within_quarterly, within_yearly] =
-                within;
-            let rules = Policy {
-                last,
-                hourly,
-                daily,
-                weekly,
-                monthly,
-                quarterly,
-                yearly,
-                within,
-                within_hourly,
-                within_daily,
-                within_weekly,
-                within_monthly,
-                within_quarterly,
-                within_yearly,
-                tags,
-                floor,
-                zone: TimeZone::UTC,
-            };
+            let rules = Policy { counts, spans: within, tags, floor, zone: TimeZone::UTC };
             let plain = SignedPolicy::new(rules, zone, Duration::from_secs(grace.into()), parts).unwrap();
             plain.with_guard(least, hold).unwrap()
         },
