@@ -19,8 +19,8 @@ use metadata::Metadata;
 #[test]
 fn mark_and_prune_need_little_room_for_each_chunk_and_the_same_memory_for_however_many() {
     let _alone = counting::alone();
-    let [half, whole] = [1_000_000, 2_000_000].map(needed);
-    println!("of a million chunks: {half:?}; of two: {whole:?}");
+    let [half, whole] = [500_000, 1_000_000].map(needed);
+    println!("of 500,000 chunks: {half:?}; of a million: {whole:?}");
     for Needed { chunks, mark, prune } in [half, whole] {
         let each = |bytes: usize| bytes as f64 / chunks as f64;
         assert!(each(mark.room) < 55.0, "mark: {:.1} bytes of room a chunk", each(mark.room));
