@@ -7,12 +7,14 @@ use copal_format::layout;
 use copal_format::limits::CHANGE_OPERATIONS;
 use copal_format::receipt::IngestBy;
 use copal_format::time::Time;
+use copal_format::wire::chain::Chain;
+use copal_jobs::clients;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts, View};
-use copal_jobs::{clients, objects};
-use copal_store::{Created, Store, StoreError};
+use copal_store::StoreError;
 
+use crate::chain;
 use crate::repository::{LocalClient, Repository};
 use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
@@ -79,10 +81,20 @@ pub fn hand_in(
     if let Some((_, evidence)) = wait(view::lost_newer(&repository.host(), &before))? {
         return Err(JobError::StateLost { evidence }.into());
     }
-    let mut chain = Chain::find(repository, client, &before)?;
+    let store = repository.store().as_ref();
+    let head = before.root.as_ref().and_then(|(root, _)| root.change_head);
+    let mut end = head.map_or_else(Chain::new, |(number, hash)| Chain::after(number, hash));
+    chain::follow(store, &mut end, layout::change)?;
     let mut written = None;
     for operations in parts(operations) {
-        written = Some(chain.append(operations)?);
+        let time = Time(wait(store.now())?.0);
+        let mut change = Change { number: 0, previous: ObjectHash::NONE, client: client.id, time, operations };
+        chain::append(store, &mut end, layout::change, |end| {
+            (change.number, change.previous) = (end.due(), end.hash());
+            change.sign_as_owner(repository.id(), &repository.owner.signing_key());
+            change.sign(repository.id(), &client.keys.manifest_key())
+        })?;
+        written = Some(end.number());
     }
     if written.is_some() && repository.ingests() {
         wait(ingest(&repository.host(), IngestBy::Client, Scope::Client(client.id), &|_| false))?;
@@ -104,57 +116,6 @@ fn folded_by_service(repository: &Repository, number: u64) -> Result<Written, Ch
         if !patience.pause(|| false) {
             return Err(ChangeError::NotFolded { number });
         }
-    }
-}
-
-/// The end of the repository's chain of changes.
-struct Chain<'a> {
-    repository: &'a Repository,
-    client: &'a LocalClient,
-    number: u64,
-    hash: ObjectHash,
-}
-
-impl<'a> Chain<'a> {
-    /// Finds the end: begins at the last change in the state and follows the changes written since.
-    fn find(repository: &'a Repository, client: &'a LocalClient, view: &View) -> Result<Self, StoreError> {
-        let head = view.root.as_ref().and_then(|(root, _)| root.change_head);
-        let (number, hash) = head.unwrap_or((0, ObjectHash::NONE));
-        let mut chain = Self { repository, client, number, hash };
-        while let Some(next) = chain.read(chain.number + 1)? {
-            chain.number += 1;
-            chain.hash = next;
-        }
-        Ok(chain)
-    }
-
-    /// Creates a change under the next free number and returns the number. If another client has taken a number, links
-    /// its change into the chain and tries the next number.
-    fn append(&mut self, operations: Vec<Operation>) -> Result<u64, StoreError> {
-        let store = self.repository.store();
-        let time = Time(wait(store.now())?.0);
-        let mut change = Change { number: 0, previous: self.hash, client: self.client.id, time, operations };
-        loop {
-            change.number = self.number + 1;
-            change.previous = self.hash;
-            change.sign_as_owner(self.repository.id(), &self.repository.owner.signing_key());
-            let bytes = change.sign(self.repository.id(), &self.client.keys.manifest_key());
-            let hash = ObjectHash::of(&bytes);
-            let name = objects::key(layout::change(change.number));
-            let is_new = wait(store.create(&name, bytes.into()))? == Created::New;
-            let stored = if is_new { Some(hash) } else { self.read(change.number)? };
-            let Some(stored) = stored else { continue };
-            self.number = change.number;
-            self.hash = stored;
-            if stored == hash {
-                return Ok(change.number);
-            }
-        }
-    }
-
-    fn read(&self, number: u64) -> Result<Option<ObjectHash>, StoreError> {
-        let bytes = wait(objects::read(self.repository.store().as_ref(), &layout::change(number)))?;
-        Ok(bytes.map(|bytes| ObjectHash::of(&bytes)))
     }
 }
 

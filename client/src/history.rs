@@ -5,18 +5,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use copal_engine::read::SignedSnapshot;
 use copal_engine::retention::{Series, age};
-use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::change::{Change, Operation};
 use copal_format::client::{ClientRecord, Role};
 use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId, TagId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::owner::TextPurpose;
-use copal_format::keys::session::SessionRecord;
 use copal_format::layout;
-use copal_format::manifest::{Manifest, SnapshotClaim};
 use copal_format::path::TreePath;
-use copal_format::seal::{BlockKind, SessionCipher};
 use copal_format::snapshot::SnapshotInfo;
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
@@ -46,8 +43,7 @@ pub struct Signer {
 impl Signer {
     /// The client of a record.
     pub fn of(repository: &Repository, record: &ClientRecord) -> Self {
-        let name = repository.owner.open_text(TextPurpose::ClientName, &record.client.0, &record.sealed_name);
-        let name = name.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| record.client.to_string());
+        let name = record.name(&repository.owner).unwrap_or_else(|| record.client.to_string());
         Self { id: record.client, name, role: record.role }
     }
 
@@ -198,41 +194,21 @@ fn read_snapshot(
     record: &SnapshotRecord,
     signer: &ClientRecord,
 ) -> Result<Snapshot, String> {
-    let public = signer.keys.ok_or_else(|| no_record(client))?.manifest;
     let bytes = manifest.map_err(|error| error.to_string())?.ok_or("it is not there")?;
-    let verified =
-        Manifest::verify(repository.id(), &public, client, number, &bytes).map_err(|error| error.to_string())?;
-    let domain = verified.manifest.domain;
-    if domain != signer.domain {
-        return Err("it is of a domain that is not its client's".into());
-    }
-    let claim = verified.manifest.snapshot.ok_or("it claims no snapshot")?;
-    let info = open_info(repository, domain, &claim)?;
+    let signed =
+        SignedSnapshot::verify(&repository.owner, signer, number, &bytes).map_err(|error| error.to_string())?;
+    let info = signed.info(&repository.owner).map_err(|error| error.to_string())?;
     Ok(Snapshot {
-        id: verified.hash.snapshot(),
+        id: signed.id(),
         key: (client, number),
         signer: Signer::of(repository, signer),
-        domain,
-        root: claim.root,
-        time: claim.client_time,
+        domain: signed.domain,
+        root: signed.claim.root,
+        time: signed.claim.client_time,
         tags: info.tags.clone(),
         info,
         record: record.clone(),
     })
-}
-
-/// Opens a snapshot's description; the error is the reason, as text.
-pub fn open_info(repository: &Repository, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, String> {
-    let record = SessionRecord::parse(&claim.session_record).map_err(|error| error.to_string())?;
-    if record.domain() != domain {
-        return Err("its session is of another domain".into());
-    }
-    let key = record.unwrap(&repository.owner).map_err(|error| error.to_string())?;
-    let cipher = SessionCipher::new(&key, repository.id(), record.id(repository.id()));
-    let block = OpenBlock::open(&cipher, BlockKind::Info, claim.counter, &claim.info, &mut OpenTools::new());
-    let block = block.map_err(|error| error.to_string())?;
-    let bytes = block.chunk(0).ok_or("its description is empty")?;
-    SnapshotInfo::decode(bytes).map_err(|error| error.to_string())
 }
 
 /// Sets the snapshot's tags to those of the state. The names of tags added later are in the changes.

@@ -29,6 +29,7 @@ pub mod remote;
 pub mod backend;
 pub mod repository;
 pub mod reader;
+mod chain;
 pub mod history;
 
 // the acts

@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 pub mod backup;
+pub mod read;
 pub mod restore;
 pub mod ingest;
 pub mod retention;

@@ -6,6 +6,7 @@ use ed25519_dalek::SigningKey;
 use serde::Serialize;
 
 use crate::id::{ClientId, DomainId, ObjectHash, RepositoryId};
+use crate::keys::owner::{OwnerSecret, TextPurpose};
 use crate::limits::SEALED_TEXT_BYTES;
 use crate::shown;
 use crate::time::Time;
@@ -86,6 +87,12 @@ impl ClientRecord {
     /// Encodes the record, signed with the owner's or the enrollment key, as `signed_by` says.
     pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
         record::sign(Kind::Client, repository, &self.body(), key)
+    }
+
+    /// The name that the owner gave the client; none if there is none or it cannot be opened.
+    pub fn name(&self, owner: &OwnerSecret) -> Option<String> {
+        let name = owner.open_text(TextPurpose::ClientName, &self.client.0, &self.sealed_name).ok();
+        name.filter(|name| !name.is_empty())
     }
 
     /// Whether a manifest of this number and hash may count: the client has joined and was not revoked before it.

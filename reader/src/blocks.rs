@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::rc::Rc;
 
+use copal_engine::read::{Session, sealed_by};
 use copal_format::block::{OpenBlock, OpenTools};
-use copal_format::id::{DomainId, PackId, RepositoryId};
+use copal_format::id::{DomainId, PackId};
 use copal_format::keys::owner::OwnerSecret;
-use copal_format::keys::session::SessionRecord;
 use copal_format::layout::{self, Place};
 use copal_format::pack::PackTable;
 use copal_format::seal::{BlockKind, SessionCipher};
@@ -19,7 +19,6 @@ use crate::scan::read_table;
 pub(crate) struct Blocks<'a> {
     directory: &'a Directory,
     owner: &'a OwnerSecret,
-    repository: RepositoryId,
     domain: DomainId,
     packs: HashMap<PackId, Rc<Pack>>,
     /// The entries in the tables of these packs.
@@ -39,7 +38,6 @@ impl<'a> Blocks<'a> {
         Self {
             directory,
             owner,
-            repository: owner.repository(),
             domain,
             packs: HashMap::new(),
             entries: 0,
@@ -68,11 +66,10 @@ impl<'a> Blocks<'a> {
     /// Opens the block at an offset of a pack; the error is text.
     pub(crate) fn open(&mut self, pack: &Pack, offset: u32, kind: BlockKind) -> Result<OpenBlock, String> {
         let table = &pack.table;
-        let row = table.blocks.binary_search_by_key(&offset, |row| row.offset);
-        let row = &table.blocks[row.map_err(|_| "its table knows no block where the index says")?];
+        let (row, session) = sealed_by(table, offset).map_err(|fault| fault.to_string())?;
         let start = u64::from(row.offset);
         let stored = read_range(&pack.file, start..start + u64::from(row.length)).map_err(|error| error.to_string())?;
-        let cipher = self.cipher(&table.sessions[usize::from(row.session)])?;
+        let cipher = self.cipher(session)?;
         OpenBlock::open(&cipher, kind, row.counter, &stored, &mut self.tools).map_err(|error| error.to_string())
     }
 
@@ -81,12 +78,8 @@ impl<'a> Blocks<'a> {
         if let Some(cipher) = self.ciphers.get(record) {
             return Ok(cipher.clone());
         }
-        let parsed = SessionRecord::parse(record).map_err(|error| error.to_string())?;
-        if parsed.domain() != self.domain {
-            return Err("its session is of another domain".to_owned());
-        }
-        let key = parsed.unwrap(self.owner).map_err(|error| error.to_string())?;
-        let cipher = SessionCipher::new(&key, self.repository, parsed.id(self.repository));
+        let session = Session::open(self.owner, self.domain, record).map_err(|fault| fault.to_string())?;
+        let Session { cipher, .. } = session;
         if self.ciphers.len() >= CIPHERS {
             self.ciphers.clear();
         }

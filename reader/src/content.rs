@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use copal_engine::read;
 use copal_engine::restore::window::{BlockRead, RangeRead, Target, Window};
 use copal_format::id::ChunkId;
 use copal_format::index::Location;
@@ -82,8 +83,8 @@ impl Fetched {
         let opened = blocks.pack(read.place, read.pack);
         let opened = opened.and_then(|pack| blocks.open(&pack, block.offset, BlockKind::Data));
         for chunk in &block.chunks {
-            let bytes = opened.as_ref().ok().and_then(|open| open.chunk(chunk.ordinal.into()));
-            let bytes = bytes.filter(|bytes| pages.keys().chunk_id(bytes) == chunk.id);
+            let open = opened.as_ref().ok();
+            let bytes = open.and_then(|open| read::chunk(pages.keys(), &chunk.id, chunk.ordinal, open).ok());
             for target in &chunk.targets {
                 match bytes {
                     Some(bytes) => self.put(target.file as usize, bytes),
@@ -114,11 +115,7 @@ impl Fetched {
 fn chunk_at(pages: &mut Pages<'_>, id: &ChunkId, location: &Location) -> Result<Vec<u8>, String> {
     let pack = pages.blocks().pack(location.place, location.pack)?;
     let block = pages.blocks().open(&pack, location.offset, BlockKind::Data)?;
-    let bytes = block.chunk(location.ordinal.into()).ok_or("its block holds fewer chunks")?;
-    if pages.keys().chunk_id(bytes) != *id {
-        return Err("its bytes do not have its id".to_owned());
-    }
-    Ok(bytes.to_vec())
+    read::chunk(pages.keys(), id, location.ordinal, &block).map(<[u8]>::to_vec).map_err(|fault| fault.to_string())
 }
 
 /// Bytes per fetch; the last chunk may exceed it.

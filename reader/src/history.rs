@@ -3,17 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
+use copal_engine::read::{SignedSnapshot, SnapshotFault};
 use copal_engine::retention::age;
-use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::client::{ClientHistory, ClientRecord, Role};
 use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId};
-use copal_format::keys::owner::{OwnerSecret, TextPurpose};
-use copal_format::keys::session::SessionRecord;
+use copal_format::keys::owner::OwnerSecret;
 use copal_format::layout;
 use copal_format::limits::RECORD_BYTES;
-use copal_format::manifest::{Manifest, SnapshotClaim};
 use copal_format::receipt::{Outcome, Receipt};
-use copal_format::seal::{BlockKind, SessionCipher};
 use copal_format::shown;
 use copal_format::snapshot::SnapshotInfo;
 use copal_format::state::{SnapshotRecord, SnapshotState, State};
@@ -45,7 +42,7 @@ pub(crate) struct Snapshot {
     age: (Standing, SnapshotId),
     /// Whether it was forgotten; prune has not removed it yet.
     pub(crate) is_forgotten: bool,
-    /// Its description, if it can be opened.
+    /// Its description, if it can be opened: a restore does not need it.
     pub(crate) info: Option<SnapshotInfo>,
 }
 
@@ -115,8 +112,7 @@ impl History {
 
 impl Signer {
     fn of(owner: &OwnerSecret, record: &ClientRecord) -> Self {
-        let name = owner.open_text(TextPurpose::ClientName, &record.client.0, &record.sealed_name);
-        let name = name.ok().filter(|name| !name.is_empty()).unwrap_or_else(|| record.client.to_string());
+        let name = record.name(owner).unwrap_or_else(|| record.client.to_string());
         Self { id: record.client, name, role: record.role }
     }
 
@@ -211,7 +207,6 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// The snapshot that a manifest claims; `None` if it claims none that counts. The error is text.
     fn snapshot(&self, client: ClientId, number: u64) -> Result<Option<Snapshot>, String> {
-        let Some(keys) = &self.record.keys else { return Ok(None) };
         let known = self.state.snapshots.get(&(client, number));
         if known.is_some_and(|known| !is_wanted(known)) {
             return Ok(None);
@@ -220,30 +215,28 @@ impl Reading<'_> {
         let Some(bytes) = bytes.map_err(|error| error.to_string())? else {
             return known.map_or(Ok(None), |_| Err("it is not there, and with it its snapshot".to_owned()));
         };
-        let repository = self.owner.repository();
-        let verified = Manifest::verify(repository, &keys.manifest, client, number, &bytes);
-        let verified = verified.map_err(|error| error.to_string())?;
-        if verified.manifest.domain != self.record.domain {
-            return Err("it is of a domain that is not its client's".to_owned());
-        }
-        let Some(claim) = verified.manifest.snapshot.as_ref().filter(|claim| !claim.partial) else { return Ok(None) };
+        let signed = match SignedSnapshot::verify(self.owner, self.record, number, &bytes) {
+            Ok(signed) if !signed.claim.partial => signed,
+            Ok(_) | Err(SnapshotFault::NotJoined | SnapshotFault::NoSnapshot) => return Ok(None),
+            Err(fault) => return Err(fault.to_string()),
+        };
         // Unknown to the state: not accepted before the state was written. It counts unless it was rejected since.
-        if known.is_none() && (!self.record.accepts(number, verified.hash) || self.is_rejected(client, number)) {
+        if known.is_none() && (!self.record.accepts(number, signed.hash) || self.is_rejected(client, number)) {
             return Ok(None);
         }
         let standing = match known.map(age) {
             Some((chosen, claimed, _)) => Standing::Known(chosen, claimed),
-            None => Standing::Unknown(claim.client_time),
+            None => Standing::Unknown(signed.claim.client_time),
         };
         Ok(Some(Snapshot {
             signer: self.signer.clone(),
-            id: verified.hash.snapshot(),
-            age: (standing, verified.hash.snapshot()),
-            domain: verified.manifest.domain,
-            root: claim.root,
-            time: claim.client_time,
+            id: signed.id(),
+            age: (standing, signed.id()),
+            domain: signed.domain,
+            root: signed.claim.root,
+            time: signed.claim.client_time,
             is_forgotten: known.is_some_and(|known| known.state == SnapshotState::Forgotten),
-            info: self.info(verified.manifest.domain, claim),
+            info: signed.info(self.owner).ok(),
         }))
     }
 
@@ -251,15 +244,6 @@ impl Reading<'_> {
         let receipt = self.directory.read(&layout::receipt(client, number), OBJECT_BYTES).ok().flatten();
         let receipt = receipt.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
         receipt.is_some_and(|receipt| receipt.outcome == Outcome::Rejected)
-    }
-
-    /// A snapshot's description; a restore does not need it.
-    fn info(&self, domain: DomainId, claim: &SnapshotClaim) -> Option<SnapshotInfo> {
-        let repository = self.owner.repository();
-        let record = SessionRecord::parse(&claim.session_record).ok().filter(|record| record.domain() == domain)?;
-        let cipher = SessionCipher::new(&record.unwrap(self.owner).ok()?, repository, record.id(repository));
-        let block = OpenBlock::open(&cipher, BlockKind::Info, claim.counter, &claim.info, &mut OpenTools::new());
-        SnapshotInfo::decode(block.ok()?.chunk(0)?).ok()
     }
 }
 

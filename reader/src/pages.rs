@@ -2,6 +2,7 @@
 
 use std::rc::Rc;
 
+use copal_engine::read;
 use copal_format::block::OpenBlock;
 use copal_format::id::{ChunkId, DomainId, PackId};
 use copal_format::index::Location;
@@ -135,11 +136,7 @@ impl<'a> Pages<'a> {
                 block
             }
         };
-        let plaintext = block.chunk(location.ordinal.into()).ok_or("its block holds fewer pages")?;
-        let row = pack.table.blocks.iter().find(|row| row.offset == location.offset);
-        let at = row.ok_or("its table knows no such block")?.entries.start as usize + usize::from(location.ordinal);
-        let page = pack.table.page(at).ok_or("its table knows no such page")?;
-        VerifiedPage::open(&self.keys, *id, page.height, page.references, plaintext).map_err(|error| error.to_string())
+        read::page(&self.keys, id, location, &pack.table, &block).map_err(|fault| fault.to_string())
     }
 }
 

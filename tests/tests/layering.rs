@@ -29,15 +29,8 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("xtask", &[]),
 ];
 
-const COMMAND: &[&str] = &[
-    "copal-format",
-    "copal-engine",
-    "copal-store",
-    "copal-jobs",
-    "copal-gateway",
-    "copal-client",
-    "copal-reader",
-];
+const COMMAND: &[&str] =
+    &["copal-format", "copal-engine", "copal-store", "copal-jobs", "copal-gateway", "copal-client", "copal-reader"];
 
 const TESTED: &[&str] = &[
     "copal-format",
@@ -128,7 +121,8 @@ fn modules_of_format_and_engine_use_only_modules_listed_above_them() {
 #[test]
 fn files_of_a_folder_import_each_other_in_one_direction() {
     let mut found = Vec::new();
-    for krate in ["format", "engine", "store", "jobs", "gateway", "client", "cli", "reader", "wasm", "lambda", "xtask"] {
+    for krate in ["format", "engine", "store", "jobs", "gateway", "client", "cli", "reader", "wasm", "lambda", "xtask"]
+    {
         let top = format!("{krate}/src/");
         let names =
             files().into_iter().filter(|name| name.starts_with(&top) && name.ends_with(".rs") && !is_test(name));
@@ -275,7 +269,8 @@ fn layers(krate: &str) -> Vec<String> {
 }
 
 fn pure_files() -> Vec<PureFile> {
-    let names = files().into_iter().filter(|name| name.ends_with(".rs") && !name.ends_with("/lib.rs") && !is_test(name));
+    let names =
+        files().into_iter().filter(|name| name.ends_with(".rs") && !name.ends_with("/lib.rs") && !is_test(name));
     let file = |name: String| {
         let krate = PURE.into_iter().find(|krate| name.starts_with(&format!("{krate}/src/")))?;
         let tokens = without_tests(&tokens(&read(&root().join(&name))));

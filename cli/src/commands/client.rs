@@ -311,10 +311,7 @@ fn known(repository: &Repository) -> Result<Vec<Known>, Failure> {
             Err(JobError::Damaged { why, .. }) => Err(why),
             Err(error) => return Err(Failure::from(error)),
         };
-        let name = record
-            .as_ref()
-            .ok()
-            .and_then(|record| repository.owner.open_text(TextPurpose::ClientName, &id.0, &record.sealed_name).ok());
+        let name = record.as_ref().ok().and_then(|record| record.name(&repository.owner));
         all.push(Known { id, name: name.unwrap_or_default(), record });
     }
     all.sort_by_key(|known| (known.record.as_ref().map_or(Time(0), |record| record.created), known.id));

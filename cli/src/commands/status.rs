@@ -7,7 +7,7 @@ use copal_client::repository::Access;
 use copal_client::wait::wait;
 use copal_engine::retention::{Series, age};
 use copal_format::id::{ClientId, OwnerFingerprint};
-use copal_format::keys::owner::{KemPublic, TextPurpose, fingerprint};
+use copal_format::keys::owner::{KemPublic, fingerprint};
 use copal_format::layout;
 use copal_format::receipt::{Outcome, Reason, Receipt};
 use copal_format::repository::Descriptor;
@@ -227,7 +227,7 @@ fn list_after(store: &dyn Store, prefix: &str, after: &str) -> Result<Vec<Listed
 fn name_of(access: Access<'_>, client: ClientId) -> Option<String> {
     let Access::Owner(repository) = access else { return None };
     let record = wait(clients::read(&repository.host(), client)).ok()??;
-    repository.owner.open_text(TextPurpose::ClientName, &client.0, &record.sealed_name).ok()
+    record.name(&repository.owner)
 }
 
 /// Most manifests of one client that are looked at for rejections.

@@ -8,6 +8,7 @@ use copal_format::id::{ChunkId, ObjectHash, PackId};
 use copal_format::layout::{self, Place};
 use copal_format::manifest::{Manifest, SnapshotClaim};
 use copal_format::receipt::{IngestBy, Outcome, Reason, Receipt};
+use copal_format::wire::chain;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest_on};
 use copal_jobs::objects;
@@ -15,7 +16,7 @@ use copal_jobs::view::View;
 use copal_store::StoreError;
 
 use super::BackupError;
-use super::output::create;
+use crate::chain::{append, follow};
 use crate::repository::{Access, LocalClient};
 use crate::wait::{Patience, wait};
 
@@ -24,8 +25,7 @@ pub(super) struct Chain<'a> {
     access: Access<'a>,
     client: &'a LocalClient,
     root_seen: Option<(u64, ObjectHash)>,
-    number: u64,
-    hash: ObjectHash,
+    end: chain::Chain,
     /// The last number that the state has decided about.
     decided: u64,
     /// Receipts from this process's last ingest.
@@ -43,14 +43,10 @@ impl<'a> Chain<'a> {
     /// Finds the end of the chain: starts at the state's head and follows all manifests written since.
     pub(super) fn find(access: Access<'a>, client: &'a LocalClient, view: &View) -> Result<Self, JobError> {
         let head = view.state.heads.get(&client.id);
-        let (number, hash) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
-        let mut chain =
-            Self { access, client, root_seen: view.base(), number, hash, decided: number, answers: Vec::new() };
-        while let Some(next) = chain.read(chain.number + 1)? {
-            chain.number += 1;
-            chain.hash = next;
-        }
-        Ok(chain)
+        let mut end = head.map_or_else(chain::Chain::new, |head| chain::Chain::after(head.number, head.hash));
+        let decided = end.number();
+        follow(access.store().as_ref(), &mut end, |number| layout::manifest(client.id, number))?;
+        Ok(Self { access, client, root_seen: view.base(), end, decided, answers: Vec::new() })
     }
 
     /// Ids in the packs of manifests without a receipt. They need not be stored again, because any later manifest is
@@ -59,7 +55,7 @@ impl<'a> Chain<'a> {
         let mut ids = HashSet::new();
         let store = self.access.store().as_ref();
         let public = self.client.keys.manifest_public();
-        for number in self.decided + 1..=self.number {
+        for number in self.decided + 1..=self.end.number() {
             let Some(bytes) = wait(objects::read(store, &layout::manifest(self.client.id, number)))? else { continue };
             let verified = Manifest::verify(self.access.id(), &public, self.client.id, number, &bytes);
             let Ok(verified) = verified else { continue };
@@ -86,7 +82,7 @@ impl<'a> Chain<'a> {
         let mut manifest = Manifest {
             client: self.client.id,
             number: 0,
-            previous: self.hash,
+            previous: ObjectHash::NONE,
             domain: self.client.domain,
             root_seen: self.root_seen,
             packs,
@@ -96,8 +92,13 @@ impl<'a> Chain<'a> {
         if let Access::Owner(repository) = self.access {
             manifest.prove(&repository.owner, |pack| own.contains(pack));
         }
-        let hash = self.append(&mut manifest)?;
-        Ok(Claimed { number: manifest.number, hash })
+        let (repository, client) = (self.access.id(), self.client);
+        let name = |number| layout::manifest(client.id, number);
+        append(self.access.store().as_ref(), &mut self.end, name, |end| {
+            (manifest.number, manifest.previous) = (end.due(), end.hash());
+            manifest.sign(repository, &client.keys.manifest_key())
+        })?;
+        Ok(Claimed { number: self.end.number(), hash: self.end.hash() })
     }
 
     /// Decides about the manifests added, if this process ingests. `own` are the packs that it stored itself; `view` is
@@ -148,32 +149,6 @@ impl<'a> Chain<'a> {
             return Err(JobError::damaged(&name, "it answers another manifest"));
         }
         Ok(Some(receipt))
-    }
-
-    /// Creates the manifest under the next free number. If another run of this client took a number, its manifest
-    /// becomes the previous one, and the next number is tried.
-    fn append(&mut self, manifest: &mut Manifest) -> Result<ObjectHash, JobError> {
-        loop {
-            manifest.number = self.number + 1;
-            manifest.previous = self.hash;
-            let bytes = manifest.sign(self.access.id(), &self.client.keys.manifest_key());
-            let hash = ObjectHash::of(&bytes);
-            let name = layout::manifest(self.client.id, manifest.number);
-            let is_new = wait(create(self.access.store().as_ref(), name, bytes))?;
-            let stored = if is_new { Some(hash) } else { self.read(manifest.number)? };
-            let Some(stored) = stored else { continue };
-            self.number = manifest.number;
-            self.hash = stored;
-            if stored == hash {
-                return Ok(hash);
-            }
-        }
-    }
-
-    fn read(&self, number: u64) -> Result<Option<ObjectHash>, JobError> {
-        let name = layout::manifest(self.client.id, number);
-        let bytes = wait(objects::read(self.access.store().as_ref(), &name))?;
-        Ok(bytes.map(|bytes| ObjectHash::of(&bytes)))
     }
 }
 

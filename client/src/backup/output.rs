@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use bytes::Bytes;
 use copal_engine::backup::session::{Action, Session};
 use copal_format::block::{SealJob, SealTools, SealedBlock};
 use copal_format::compress::Parameters;
@@ -15,8 +14,8 @@ use copal_format::id::PackId;
 use copal_format::layout::{self, Place};
 use copal_format::pack::Pack;
 use copal_format::seal::SessionCipher;
+use copal_jobs::commit;
 use copal_jobs::error::JobError;
-use copal_jobs::{commit, objects};
 use copal_store::Store;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded, unbounded};
 
@@ -181,11 +180,6 @@ fn outliving<T>(act: impl FnOnce() -> Result<T, BackupError>) -> Result<T, Backu
 
 async fn store_pack(store: &dyn Store, pack: Pack) -> Result<(), JobError> {
     commit::put(store, layout::pack(Place::Packs, pack.id), pack.bytes).await
-}
-
-/// Creates an object; tells whether it was new.
-pub(super) async fn create(store: &dyn Store, name: String, bytes: Vec<u8>) -> Result<bool, JobError> {
-    Ok(store.create(&objects::key(name), Bytes::from(bytes)).await? == copal_store::Created::New)
 }
 
 /// Interval at which waiting code checks for an interrupt.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use copal_engine::backup::kept::KeptSnapshot;
+use copal_engine::read::open_info;
 use copal_format::client::Role;
 use copal_format::id::{ChunkId, ClientId, SnapshotId};
 use copal_format::index::{Index, Status};
@@ -19,7 +20,6 @@ use copal_store::Store;
 
 use super::kept::KeptFile;
 use super::{BackupError, Options};
-use crate::history::open_info;
 use crate::reader::{BlockReader, PageReader, Pages, ReadError, index_of};
 use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::wait::wait;
@@ -120,7 +120,7 @@ impl Parent {
             let Some(public) = signed_by.keys.filter(|_| signed_by.role == Role::Full) else { continue };
             let verified = Manifest::verify(repository.id(), &public.manifest, *signer, *number, &bytes);
             let Some(claim) = verified.ok().and_then(|verified| verified.manifest.snapshot) else { continue };
-            let Ok(info) = open_info(repository, client.domain, &claim) else { continue };
+            let Ok(info) = open_info(&repository.owner, client.domain, &claim) else { continue };
             let (begun, bytes) = (info.started, info.counts.bytes);
             let found = Some(Compared { id: record.id, root: claim.root, begun, bytes, is_kept: true });
             if !record.partial {

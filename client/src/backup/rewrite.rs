@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Instant;
 
 use copal_engine::backup::session::{Session, SessionStart};
+use copal_engine::read;
 use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::id::PackId;
 use copal_format::index::Location;
@@ -15,7 +16,7 @@ use copal_format::keys::domain::DomainKeys;
 use copal_format::limits::MANIFEST_PACKS;
 use copal_format::pack::{Pack, PackKind};
 use copal_format::seal::BlockKind;
-use copal_format::tree::{Page, VerifiedPage};
+use copal_format::tree::Page;
 use copal_jobs::prune::{Live, Sparse, SparseBlock};
 use copal_jobs::view::{self, View};
 use copal_store::Store;
@@ -165,25 +166,18 @@ impl Source<'_> {
         let damaged = |why: &str| CopyError::Damaged(why.to_owned());
         let at = self.open(block)?;
         let opened = self.open[at].1.as_ref().map_err(|why| damaged(why))?;
-        let bytes = opened.chunk(live.ordinal.into()).ok_or_else(|| damaged("its block holds fewer"))?;
         if block.kind == PackKind::Data {
-            return match self.keys.chunk_id(bytes) == live.id {
-                true => Ok(Item::Chunk(bytes)),
-                false => Err(damaged("its bytes do not have its id")),
-            };
+            return Ok(Item::Chunk(read::chunk(self.keys, &live.id, live.ordinal, opened)?));
         }
         let table = self.reader.table(block.place, block.pack, block.pack_length)?;
-        let row = table.blocks.iter().find(|row| row.offset == block.offset);
-        let row = row.ok_or_else(|| damaged("its table knows no such block"))?;
-        let page = table.page(row.entries.start as usize + usize::from(live.ordinal));
-        let page = page.ok_or_else(|| damaged("its table knows no such page"))?;
-        VerifiedPage::open(self.keys, live.id, page.height, page.references, bytes)
-            .map_err(|error| CopyError::Damaged(error.to_string()))?;
+        let location = Location { ordinal: live.ordinal, ..location(block) };
+        read::page(self.keys, &live.id, &location, &table, opened)?;
+        let page = read::page_row(&table, block.offset, live.ordinal)?;
         Ok(Item::Page(Box::new(Page {
             id: live.id,
             height: page.height,
             references: page.references.to_vec(),
-            plaintext: bytes.to_vec(),
+            plaintext: opened.chunk(live.ordinal.into()).unwrap_or_default().to_vec(),
             replaces: page.replaces,
         })))
     }

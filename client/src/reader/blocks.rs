@@ -5,11 +5,11 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, RwLock};
 
 use bytes::Bytes;
+use copal_engine::read::{CopyFault, Session, SessionFault, sealed_by};
 use copal_format::block::{BlockError, OpenBlock, OpenTools};
-use copal_format::id::{ChunkId, DomainId, PackId, RepositoryId, SessionId};
-use copal_format::index::{Index, Location, Status};
+use copal_format::id::{ChunkId, DomainId, PackId};
+use copal_format::index::Location;
 use copal_format::keys::owner::OwnerSecret;
-use copal_format::keys::session::SessionRecord;
 use copal_format::layout::{self, Place};
 use copal_format::pack::PackTable;
 use copal_format::seal::{BlockKind, SessionCipher};
@@ -47,7 +47,6 @@ pub enum ReadError {
 pub struct BlockReader {
     store: Arc<dyn Store>,
     owner: Arc<OwnerSecret>,
-    repository: RepositoryId,
     domain: DomainId,
     tables: RwLock<HashMap<PackId, Arc<TableCell>>>,
     ciphers: Mutex<HashMap<Vec<u8>, SessionCipher>>,
@@ -112,19 +111,23 @@ impl From<BlockError> for CopyError {
     }
 }
 
+impl From<CopyFault> for CopyError {
+    fn from(fault: CopyFault) -> Self {
+        CopyError::Damaged(fault.to_string())
+    }
+}
+
+impl From<SessionFault> for CopyError {
+    fn from(fault: SessionFault) -> Self {
+        CopyError::Damaged(fault.to_string())
+    }
+}
+
 impl BlockReader {
     /// Makes a reader that opens blocks with the owner secret.
     pub fn new(store: Arc<dyn Store>, owner: Arc<OwnerSecret>, domain: DomainId) -> Self {
-        let repository = owner.repository();
         let (tables, ciphers, stretches) = Default::default();
-        Self { store, owner, repository, domain, tables, ciphers, stretches }
-    }
-
-    /// The copies of an id, the best first: the one that [`Index::lookup`] returns.
-    pub fn copies(index: &Index<Bytes>, id: &ChunkId) -> Vec<Location> {
-        let mut copies: Vec<_> = index.copies(id).collect();
-        copies.sort_by_key(|(_, mark)| Status::of_copy(mark.bits));
-        copies.into_iter().map(|(location, _)| location).collect()
+        Self { store, owner, domain, tables, ciphers, stretches }
     }
 
     /// Reads the block at a location from the store and opens it.
@@ -181,10 +184,8 @@ impl BlockReader {
         tools: &mut OpenTools,
     ) -> Result<OpenBlock, CopyError> {
         let table = self.table(place, pack, pack_length)?;
-        let row = table.blocks.binary_search_by_key(&offset, |row| row.offset);
-        let row = row.map_err(|_| CopyError::Damaged("its table knows no block where the index says".into()))?;
-        let row = &table.blocks[row];
-        let cipher = self.cipher(&table.sessions[row.session as usize])?;
+        let (row, session) = sealed_by(&table, offset)?;
+        let cipher = self.cipher(session)?;
         Ok(OpenBlock::open(&cipher, kind, row.counter, stored, tools)?)
     }
 
@@ -239,14 +240,7 @@ impl BlockReader {
         if let Some(cipher) = ciphers.get(record) {
             return Ok(cipher.clone());
         }
-        let damaged = |why: String| CopyError::Damaged(why);
-        let parsed = SessionRecord::parse(record).map_err(|error| damaged(error.to_string()))?;
-        if parsed.domain() != self.domain {
-            return Err(damaged("its session is of another domain".into()));
-        }
-        let key = parsed.unwrap(&self.owner).map_err(|error| damaged(error.to_string()))?;
-        let session: SessionId = parsed.id(self.repository);
-        let cipher = SessionCipher::new(&key, self.repository, session);
+        let Session { cipher, .. } = Session::open(&self.owner, self.domain, record)?;
         ciphers.insert(record.to_vec(), cipher.clone());
         Ok(cipher)
     }

@@ -1,5 +1,6 @@
 //! Chunks: reads and checks chunks of files, one after another.
 
+use copal_engine::read;
 use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::id::{ChunkId, PackId};
 use copal_format::index::Location;
@@ -30,13 +31,8 @@ impl<'a> ChunkReader<'a> {
 
     /// Opens and checks a copy; returns its block's position in `recent`.
     fn find(&mut self, id: &ChunkId, location: &Location) -> Result<usize, CopyError> {
-        let damaged = |why: &str| CopyError::Damaged(why.to_owned());
         let at = self.open(location)?;
-        let bytes = self.recent[at].1.chunk(location.ordinal.into());
-        let bytes = bytes.ok_or_else(|| damaged("its block holds fewer chunks"))?;
-        if self.pages.keys().chunk_id(bytes) != *id {
-            return Err(damaged("its bytes do not have its id"));
-        }
+        read::chunk(self.pages.keys(), id, location.ordinal, &self.recent[at].1)?;
         Ok(at)
     }
 

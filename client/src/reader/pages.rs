@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use copal_engine::read;
 use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::id::{ChunkId, PackId};
 use copal_format::index::{Index, Location};
@@ -82,7 +83,7 @@ impl PageReader {
         let (mut may_pass, mut is_again) = (false, false);
         loop {
             let mut last = ReadError::Absent { id: *id };
-            for location in BlockReader::copies(&index, id) {
+            for location in index.best_copies(id) {
                 match read(&location) {
                     Ok(read) => return Ok(read),
                     Err(error) => {
@@ -114,16 +115,9 @@ impl PageReader {
     }
 
     fn page_at(&self, id: &ChunkId, location: &Location) -> Result<VerifiedPage, CopyError> {
-        let damaged = |why: &str| CopyError::Damaged(why.to_owned());
         let block = self.open(location)?;
-        let plaintext = block.chunk(location.ordinal.into()).ok_or_else(|| damaged("its block holds fewer pages"))?;
         let table = self.blocks.table(location.place, location.pack, location.pack_length)?;
-        let row = table.blocks.iter().find(|row| row.offset == location.offset);
-        let row = row.ok_or_else(|| damaged("its table knows no such block"))?;
-        let at = row.entries.start as usize + usize::from(location.ordinal);
-        let page = table.page(at).ok_or_else(|| damaged("its table knows no such page"))?;
-        VerifiedPage::open(&self.keys, *id, page.height, page.references, plaintext)
-            .map_err(|error| CopyError::Damaged(error.to_string()))
+        Ok(read::page(&self.keys, id, location, &table, &block)?)
     }
 
     fn open(&self, location: &Location) -> Result<Arc<OpenBlock>, CopyError> {

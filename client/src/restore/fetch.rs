@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use copal_engine::read;
 use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead, Window};
 use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::id::{ChunkId, PackId};
@@ -17,7 +18,7 @@ use super::RestoreError;
 use super::file::Restoring;
 use super::work::Work;
 use crate::materialize::Target;
-use crate::reader::{BlockReader, CopyError};
+use crate::reader::CopyError;
 
 /// Work for a thread.
 pub(super) enum Task {
@@ -138,11 +139,7 @@ impl Fetch<'_> {
 
     /// Checks a chunk against its id and writes it to all files that need it.
     fn chunk(&self, open: &OpenBlock, chunk: &ChunkRead, files: &[Arc<Restoring>]) -> Result<(), CopyError> {
-        let damaged = |why: &str| CopyError::Damaged(why.to_owned());
-        let bytes = open.chunk(chunk.ordinal.into()).ok_or_else(|| damaged("its block holds fewer chunks"))?;
-        if self.work.request.pages.keys().chunk_id(bytes) != chunk.id {
-            return Err(damaged("its bytes do not have its id"));
-        }
+        let bytes = read::chunk(self.work.request.pages.keys(), &chunk.id, chunk.ordinal, open)?;
         for target in &chunk.targets {
             let file = &files[target.file as usize];
             if bytes.len() == target.length as usize {
@@ -165,8 +162,10 @@ impl Fetch<'_> {
             tried.insert((chunk.id, *copy), again);
         }
         let find = |index: &Index<Bytes>, id: &ChunkId, tried_as: Option<bool>| {
-            let copies = BlockReader::copies(index, id);
-            copies.into_iter().find(|at| tried.get(&(*id, (at.place, at.pack, at.offset))).copied() == tried_as)
+            index
+                .best_copies(id)
+                .into_iter()
+                .find(|at| tried.get(&(*id, (at.place, at.pack, at.offset))).copied() == tried_as)
         };
         let untried = |index: &Index<Bytes>, id: &ChunkId| find(index, id, None);
         let (mut index, mut is_newest) = (pages.index(), false);

@@ -103,6 +103,13 @@ impl<B: AsRef<[u8]>> Index<B> {
         places.map(move |place| (place, self.overlay.mark(&id, place.pack.tag())))
     }
 
+    /// The copies in the order in which to try them: usable ones first, lost ones last.
+    pub fn best_copies(&self, id: &ChunkId) -> Vec<Location> {
+        let mut copies: Vec<_> = self.copies(id).collect();
+        copies.sort_by_key(|(_, mark)| Status::of_copy(mark.bits));
+        copies.into_iter().map(|(location, _)| location).collect()
+    }
+
     /// Looks up all copies of many ids, in ascending order. Calls `found` with each id's position in `ids`.
     pub fn copies_of_many(&self, ids: &[ChunkId], mut found: impl FnMut(usize, Location, Mark)) {
         for segment in &self.segments {

@@ -79,13 +79,24 @@ impl Chain {
     pub fn next(&mut self, link: impl Into<Link>) -> Result<(), ChainError> {
         let link = link.into();
         if self.number.checked_add(1) != Some(link.number) {
-            return Err(ChainError::Gap { due: self.number.saturating_add(1), found: link.number });
+            return Err(ChainError::Gap { due: self.due(), found: link.number });
         }
         if link.previous != self.hash {
             return Err(ChainError::Broken { number: link.number });
         }
-        *self = Self::after(link.number, link.hash);
+        self.follow(link.hash);
         Ok(())
+    }
+
+    /// The number that comes next. There is none after 2⁶⁴−1, which no chain reaches by steps of one.
+    pub fn due(&self) -> u64 {
+        self.number.saturating_add(1)
+    }
+
+    /// Goes on to the record that is due, of this hash, without looking at what it names: who appends must follow
+    /// whatever lies there.
+    pub fn follow(&mut self, hash: ObjectHash) {
+        *self = Self::after(self.due(), hash);
     }
 
     /// The number of the last accepted record; 0 before the first.

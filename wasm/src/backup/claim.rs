@@ -50,24 +50,21 @@ pub struct Claimed {
 impl Backup {
     /// The name of the next possible manifest in the client's chain; `None` once the end of the chain is found.
     pub fn next_manifest(&self) -> Option<String> {
-        (!self.chain.is_found).then(|| layout::manifest(self.client.id(), self.chain.number + 1))
+        (!self.is_end_found).then(|| layout::manifest(self.client.id(), self.chain.due()))
     }
 
     /// Takes that manifest; `None` if it does not exist, which ends the chain.
     pub fn manifest(&mut self, bytes: Option<&[u8]>) {
         match bytes {
-            _ if self.chain.is_found => {}
-            Some(bytes) => {
-                self.chain.number += 1;
-                self.chain.hash = ObjectHash::of(bytes);
-            }
-            None => self.chain.is_found = true,
+            _ if self.is_end_found => {}
+            Some(bytes) => self.chain.follow(ObjectHash::of(bytes)),
+            None => self.is_end_found = true,
         }
     }
 
     /// The client's manifests that are not decided in the view.
     pub fn undecided(&self) -> core::ops::RangeInclusive<u64> {
-        self.chain.decided + 1..=self.chain.number
+        self.decided + 1..=self.chain.number()
     }
 
     /// How many packs are not in a manifest yet.
@@ -96,7 +93,7 @@ impl Backup {
         if self.stage != Stage::Taking || (is_final && self.open.is_some()) {
             return Err(Fault::misuse("a file is being taken, or something is being claimed"));
         }
-        if !self.chain.is_found {
+        if !self.is_end_found {
             return Err(Fault::misuse("the end of the chain of manifests is to be found first"));
         }
         let (view, domain) = (self.view.clone(), self.domain());
@@ -136,8 +133,7 @@ impl Backup {
         let bytes = self.client.sign_manifest(&manifest, signature)?;
         self.claims.pop_front();
         let (number, hash) = (manifest.number, ObjectHash::of(&bytes));
-        self.chain.number = number;
-        self.chain.hash = hash;
+        self.chain.follow(hash);
         let partial = manifest.snapshot.as_ref().is_some_and(|claim| claim.partial);
         let snapshot = manifest.snapshot.map(|_| hash.snapshot());
         let key = layout::manifest(self.client.id(), number);
@@ -147,8 +143,8 @@ impl Backup {
     fn manifest_of(&self, draft: &Draft) -> Manifest {
         let mut manifest = Manifest {
             client: self.client.id(),
-            number: self.chain.number + 1,
-            previous: self.chain.hash,
+            number: self.chain.due(),
+            previous: self.chain.hash(),
             domain: self.domain(),
             root_seen: self.view.borrow().base(),
             packs: draft.packs.clone(),

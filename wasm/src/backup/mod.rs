@@ -15,7 +15,7 @@ use copal_engine::backup::kept::{KeptTree, KeptWriter};
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_engine::backup::session::{FinishedTree, Session, SessionStart, UnnamedPack};
 use copal_format::block::PendingBlock;
-use copal_format::id::{DomainId, ObjectHash, SourceId};
+use copal_format::id::{DomainId, SourceId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::session::{SessionKey, SessionRecord};
@@ -24,6 +24,7 @@ use copal_format::repository::{Descriptor, Parameters};
 use copal_format::seal::SessionCipher;
 use copal_format::snapshot::{Counts, SnapshotInfo, Summary};
 use copal_format::time::Time;
+use copal_format::wire::chain::Chain;
 use zeroize::Zeroizing;
 
 use crate::client::Client;
@@ -100,7 +101,11 @@ pub struct Backup {
     parameters: Parameters,
     info: SnapshotInfo,
     now: Time,
+    /// The end of the client's chain of manifests.
     chain: Chain,
+    /// The last number that the state has decided about.
+    decided: u64,
+    is_end_found: bool,
     cursors: Vec<compare::TreeCursor>,
     kept_before: Vec<KeptTree<Vec<u8>>>,
     kept: KeptWriter,
@@ -116,14 +121,6 @@ pub struct Backup {
     /// Bytes of the packs claimed since the last snapshot or checkpoint.
     claimed_bytes: u64,
     tally: Tally,
-}
-
-/// The end of the client's chain of manifests.
-struct Chain {
-    number: u64,
-    hash: ObjectHash,
-    decided: u64,
-    is_found: bool,
 }
 
 /// The stage of the run.
@@ -172,7 +169,7 @@ impl Backup {
         session.keep_pages();
         session.leave_names();
         let head = view.borrow().state().and_then(|state| state.heads.get(&client.id()).cloned());
-        let (number, hash) = head.map_or((0, ObjectHash::NONE), |head| (head.number, head.hash));
+        let chain = head.map_or_else(Chain::new, |head| Chain::after(head.number, head.hash));
         Ok(Self {
             kept: KeptWriter::begin(&client.tree_key(), repository, start.kept_salt),
             client,
@@ -185,7 +182,9 @@ impl Backup {
             parameters,
             info: start.info.clone(),
             now: start.now,
-            chain: Chain { number, hash, decided: number, is_found: false },
+            decided: chain.number(),
+            chain,
+            is_end_found: false,
             cursors: Vec::new(),
             kept_before: Vec::new(),
             rewrite_budget: RewriteBudget(0),

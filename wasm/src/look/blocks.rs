@@ -3,15 +3,16 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::rc::Rc;
 
+use copal_engine::read;
 use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::id::{ChunkId, DomainId, PackId};
-use copal_format::index::{Index, Location, Status};
+use copal_format::index::{Index, Location};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::layout::{self, Place};
 use copal_format::pack::{PackTable, TRAILER_BYTES, Trailer, parse_table};
-use copal_format::seal::{BlockKind, NONCE, SessionCipher};
+use copal_format::seal::{BlockKind, NONCE};
 use copal_format::tree::VerifiedPage;
 
 use super::Obstacle;
@@ -147,13 +148,8 @@ impl Blocks {
             },
         };
         let found = || -> Result<VerifiedPage, String> {
-            let row = table.blocks.binary_search_by_key(&location.offset, |row| row.offset);
-            let row = &table.blocks[row.map_err(|_| "its table knows no such block")?];
-            let at = row.entries.start as usize + usize::from(location.ordinal);
-            let page = table.page(at).ok_or("its table knows no such page")?;
-            let plaintext = block.chunk(location.ordinal.into()).ok_or("its block holds fewer pages")?;
             let keys = self.keys.get(&domain).ok_or("its domain has no keys here")?;
-            VerifiedPage::open(keys, *id, page.height, page.references, plaintext).map_err(|error| error.to_string())
+            read::page(keys, id, location, &table, &block).map_err(|fault| fault.to_string())
         };
         Ok(found().map_err(|why| format!("{}: {why}", layout::pack(pack.0, pack.1))))
     }
@@ -269,15 +265,8 @@ impl Blocks {
 
     /// The session that sealed a block, and the block's counter in it.
     fn sealed_by(&mut self, table: &PackTable, offset: u32) -> Result<(Session, u64), String> {
-        let row = table.blocks.binary_search_by_key(&offset, |row| row.offset);
-        let row = &table.blocks[row.map_err(|_| "its table knows no block where the index says")?];
-        let record = table.sessions.get(usize::from(row.session)).ok_or("its table knows no such session")?;
+        let (row, record) = read::sealed_by(table, offset).map_err(|fault| fault.to_string())?;
         Ok((self.sessions.of(&self.owner, table.domain, record)?, row.counter))
-    }
-
-    /// The cipher of the session with this record.
-    pub(super) fn cipher(&mut self, domain: DomainId, record: &[u8]) -> Result<SessionCipher, String> {
-        self.sessions.of(&self.owner, domain, record).map(|session| session.cipher)
     }
 
     /// The key of a session's blocks; given only once.
@@ -301,11 +290,9 @@ impl Blocks {
     }
 }
 
-/// The copies of a chunk or page, the best status first.
+/// The copies of a chunk or page in the order in which to try them.
 pub(super) fn copies(index: Option<&Index<Shared>>, id: &ChunkId) -> Vec<Location> {
-    let mut copies: Vec<_> = index.into_iter().flat_map(|index| index.copies(id)).collect();
-    copies.sort_by_key(|(_, mark)| Status::of_copy(mark.bits));
-    copies.into_iter().map(|(location, _)| location).collect()
+    index.map(|index| index.best_copies(id)).unwrap_or_default()
 }
 
 fn trailer_of(tail: &[u8], length: u64) -> Option<Trailer> {

@@ -4,16 +4,14 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
+use copal_engine::read::SignedSnapshot;
 use copal_engine::retention::age;
-use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::client::{ClientHistory, ClientRecord, Role};
 use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId};
-use copal_format::keys::owner::{OwnerSecret, TextPurpose};
+use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::layout;
-use copal_format::manifest::Manifest;
 use copal_format::repository::Descriptor;
-use copal_format::seal::BlockKind;
 use copal_format::snapshot::SnapshotInfo;
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
@@ -95,10 +93,7 @@ impl Library {
     pub fn supply_client(&mut self, client: ClientId, records: &[(u64, Vec<u8>)]) {
         let history = ClientHistory::read(self.owner.repository(), &self.owner_key, client, records);
         let record = history.newest;
-        let name = record.as_ref().and_then(|record| {
-            let name = self.owner.open_text(TextPurpose::ClientName, &client.0, &record.sealed_name).ok();
-            name.filter(|name| !name.is_empty())
-        });
+        let name = record.as_ref().and_then(|record| record.name(&self.owner));
         self.clients.insert(client, Known { record, name });
     }
 
@@ -127,29 +122,19 @@ impl Library {
     ) -> Result<Snapshot, String> {
         let known = self.clients.get(&client).ok_or("its client's record was not read")?;
         let signer = known.record.as_ref().ok_or("its client's record is lost or damaged")?;
-        let public = signer.keys.ok_or("its client has not joined")?.manifest;
         let bytes = bytes.ok_or("it is not there")?;
-        let verified = Manifest::verify(self.owner.repository(), &public, client, number, bytes);
-        let verified = verified.map_err(|error| error.to_string())?;
-        let domain = verified.manifest.domain;
-        if domain != signer.domain {
-            return Err("it is of a domain that is not its client's".to_owned());
-        }
-        let claim = verified.manifest.snapshot.ok_or("it claims no snapshot")?;
-        let cipher = self.blocks.borrow_mut().cipher(domain, &claim.session_record)?;
-        let block = OpenBlock::open(&cipher, BlockKind::Info, claim.counter, &claim.info, &mut OpenTools::new());
-        let block = block.map_err(|error| error.to_string())?;
-        let info = SnapshotInfo::decode(block.chunk(0).ok_or("its description is empty")?);
+        let signed = SignedSnapshot::verify(&self.owner, signer, number, bytes).map_err(|fault| fault.to_string())?;
+        let info = signed.info(&self.owner).map_err(|fault| fault.to_string())?;
         Ok(Snapshot {
-            id: verified.hash.snapshot(),
+            id: signed.id(),
             client,
             role: signer.role,
             client_name: known.name.clone(),
             number,
-            domain,
-            root: claim.root,
-            time: claim.client_time,
-            info: info.map_err(|error| error.to_string())?,
+            domain: signed.domain,
+            root: signed.claim.root,
+            time: signed.claim.client_time,
+            info,
             record,
         })
     }

@@ -2,10 +2,10 @@
 
 use std::collections::HashMap;
 
+use copal_engine::read;
 use copal_format::id::DomainId;
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
-use copal_format::keys::session::SessionRecord;
 use copal_format::seal::SessionCipher;
 
 /// A session whose key was unwrapped.
@@ -31,13 +31,8 @@ impl Sessions {
         if let Some(session) = self.known.get(record) {
             return Ok(session.clone());
         }
-        let parsed = SessionRecord::parse(record).map_err(|error| error.to_string())?;
-        if parsed.domain() != domain {
-            return Err("its session is of another domain".to_owned());
-        }
-        let key = parsed.unwrap(owner).map_err(|error| error.to_string())?;
-        let repository = owner.repository();
-        let cipher = SessionCipher::new(&key, repository, parsed.id(repository));
+        let read::Session { key, cipher } =
+            read::Session::open(owner, domain, record).map_err(|fault| fault.to_string())?;
         let session = Session { number: self.keys.len() as u32, cipher };
         self.keys.push(Some(key.block_key()));
         self.known.insert(record.to_vec(), session.clone());

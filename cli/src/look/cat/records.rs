@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
-use copal_client::history::open_info;
 use copal_client::repository::Repository;
 use copal_client::wait::wait;
+use copal_engine::read::open_info;
 use copal_format::change::{Change, Operation};
 use copal_format::expiry::Expiry;
 use copal_format::id::{ClientId, TagId};
@@ -77,7 +77,7 @@ fn client_record(repository: &Repository, client: ClientId, name: &str, bytes: &
     let owner = repository.owner.verifying_key();
     let record = copal_format::client::read_chain(repository.id(), &owner, client, &versions).map_err(words)?;
     let mut shown = json!(record);
-    shown["name"] = json!(repository.owner.open_text(TextPurpose::ClientName, &client.0, &record.sealed_name).ok());
+    shown["name"] = json!(record.name(&repository.owner));
     Ok(shown)
 }
 
@@ -92,9 +92,9 @@ fn manifest(repository: &Repository, client: ClientId, number: u64, bytes: &[u8]
         let snapshot = &mut shown["snapshot"];
         snapshot["id"] = json!(verified.hash.snapshot());
         snapshot["session"] = session(repository, &claim.session_record);
-        snapshot["info"] = match open_info(repository, manifest.domain, claim) {
+        snapshot["info"] = match open_info(&repository.owner, manifest.domain, claim) {
             Ok(info) => json!(info),
-            Err(why) => json!({ "damaged": why }),
+            Err(why) => json!({ "damaged": why.to_string() }),
         };
     }
     Ok(shown)

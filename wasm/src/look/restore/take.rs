@@ -3,6 +3,7 @@
 
 use core::ops::Range;
 
+use copal_engine::read;
 use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead};
 use copal_format::block::OpenBlock;
 use copal_format::layout;
@@ -109,9 +110,7 @@ impl Restore {
         let keys = self.tree.blocks.borrow_mut().keys(self.tree.domain);
         for chunk in block.chunks {
             let plain = opened.as_ref().map_err(Clone::clone).and_then(|opened| {
-                let plain = opened.chunk(chunk.ordinal.into()).ok_or("its block holds fewer chunks")?;
-                let is_it = keys.chunk_id(plain) == chunk.id;
-                if is_it { Ok(plain) } else { Err("its bytes do not have its id".to_owned()) }
+                read::chunk(&keys, &chunk.id, chunk.ordinal, opened).map_err(|fault| fault.to_string())
             });
             match plain {
                 Ok(plain) => self.give(&chunk, plain, pieces),
