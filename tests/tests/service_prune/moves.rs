@@ -6,20 +6,18 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use copal_engine::client::Role;
-use copal_engine::id::{ChunkId, ObjectHash, SnapshotId};
-use copal_engine::layout::{self, Place};
+use copal_engine::id::{ChunkId, SnapshotId};
+use copal_engine::layout;
 use copal_engine::limits::PACK_SESSIONS;
-use copal_engine::manifest::Manifest;
 use copal_engine::pack::{self, Pack, PackKind, PackWriter};
-use copal_engine::receipt::Outcome;
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Live, Options, Sparse};
 use copal_store::Op;
-use copal_tests::kit::craft::{claim, id, tree_pack};
+use copal_tests::kit::craft::{id, tree_pack};
 use copal_tests::kit::{Client, Tree, World};
 use futures::executor::block_on;
 
-use super::{begin, files, forget, left_behind, picture};
+use super::{begin, crafted, files, forget, left_behind, picture};
 
 #[test]
 fn sparse_packs_are_moved_as_ciphertext_and_dead_entries_stay_dead() {
@@ -191,19 +189,8 @@ fn blocks_of_which_no_pack_holds_so_many_are_moved_into_several() {
     };
     let references: Vec<ChunkId> = (1..10).flat_map(|pack| (0..9_000).map(move |at| chunk(pack, at))).collect();
     let tree = tree_pack(client.domain, 10, &[(id(10), 1, &references)]);
-    let named = (1..10).map(tiny).chain([tree]).map(|pack| {
-        let named = (pack.id, pack.bytes.len() as u64);
-        world.put(&layout::pack(Place::Packs, pack.id), pack.bytes);
-        named
-    });
-    let (packs, snapshot) = (named.collect(), Some(claim(id(10), false)));
-    let (number, previous, domain) = (1, ObjectHash::NONE, client.domain);
-    let mut manifest =
-        Manifest { proven: None, client: client.id, number, previous, domain, root_seen: None, packs, snapshot };
-    manifest.prove(&world.repository.owner, |_| true);
-    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::manifest(client.id, 1), bytes);
-    assert_eq!(world.ingest().unwrap()[0].outcome, Outcome::Accepted);
+    let packs: Vec<Pack> = (1..10).map(tiny).chain([tree]).collect();
+    crafted::save(&world, &client, &packs, id(10));
     // Each of them is small, and all of it is live.
     world.try_prune(&Options { grace: Duration::ZERO, ..Options::new([64 << 20, 64 << 20]) }).unwrap();
     let blocks = |name: &String| pack::parse(&world.read(name)).unwrap().blocks.len();
