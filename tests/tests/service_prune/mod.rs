@@ -10,6 +10,7 @@ mod marks;
 mod misread;
 mod moves;
 mod plans;
+mod races;
 mod rebuilt;
 mod room;
 mod rounds;
