@@ -226,7 +226,7 @@ fn random_tree(seed: u64) -> Tree {
 }
 
 /// A budget that lasts for so many steps.
-fn asked(times: u64) -> Budget {
+pub(crate) fn asked(times: u64) -> Budget {
     let left = Arc::new(AtomicU64::new(times));
     Budget::until(move || left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).is_err())
 }
@@ -350,7 +350,7 @@ fn prunes_cut_anywhere_come_to_all_domains_and_end_where_one_prune_ends() {
 }
 
 /// Three clients, each with a domain of its own and three snapshots.
-fn many_domains() -> World {
+pub(crate) fn many_domains() -> World {
     let world = World::new();
     let clients: Vec<_> = (1..=3).map(|number| world.register(number, Role::WriteOnly)).collect();
     for (at, client) in clients.iter().enumerate() {

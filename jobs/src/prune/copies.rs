@@ -78,10 +78,4 @@ impl Copies {
         let packs = &self.packs;
         self.blocks.retain(|_, (pack, _)| packs.contains_key(pack));
     }
-
-    /// Drops all, because a root has decided about them.
-    pub(super) fn clear(&mut self) {
-        self.packs.clear();
-        self.blocks.clear();
-    }
 }

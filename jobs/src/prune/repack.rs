@@ -150,6 +150,13 @@ struct Copied {
     stored: Bytes,
 }
 
+impl Copied {
+    fn add_to(&self, writer: &mut PackWriter) -> Result<(), PackLimit> {
+        let pages = self.pages.iter().map(PageRow::view);
+        writer.add_block(&self.stored, self.session, self.counter, self.ids.iter().copied(), pages)
+    }
+}
+
 impl<'a> Open<'a> {
     fn new(part: &Part<'a>, kind: PackKind) -> Self {
         Self {
@@ -204,18 +211,11 @@ impl<'a> Open<'a> {
         let (sessions, blocks) = (std::mem::take(&mut self.sessions), std::mem::take(&mut self.blocks));
         self.bytes = 0;
         let mut left = blocks.as_slice();
-        while !left.is_empty() && !self.is_full {
+        while let Some((first, others)) = left.split_first().filter(|_| !self.is_full) {
             let mut writer = PackWriter::new(self.kind, self.domain, self.host.random(), sessions.clone())?;
-            let mut count = 0;
-            for block in left {
-                let pages = block.pages.iter().map(PageRow::view);
-                match writer.add_block(&block.stored, block.session, block.counter, block.ids.iter().copied(), pages) {
-                    Err(PackLimit::Full { .. }) if count > 0 => break,
-                    added => added?,
-                }
-                count += 1;
-            }
-            let (within, rest) = left.split_at(count);
+            first.add_to(&mut writer)?;
+            let fitting = others.iter().take_while(|block| block.add_to(&mut writer).is_ok()).count();
+            let (within, rest) = left.split_at(1 + fitting);
             self.store(writer, within, copies).await?;
             left = rest;
         }

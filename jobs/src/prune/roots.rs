@@ -7,6 +7,7 @@ use copal_format::id::ObjectHash;
 use copal_format::layout::{self, Prunable};
 use copal_format::root::Root;
 use copal_format::time::Time;
+use copal_store::Key;
 
 use super::Report;
 use crate::baseline;
@@ -41,6 +42,8 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
             None => is_all_read = false,
         }
     }
+    let runs = objects::list(host.store, "state/").await?;
+    let lengths: BTreeMap<Key, u64> = runs.into_iter().map(|run| (run.key, run.stat.length)).collect();
     // The listing has the newest root first.
     old.reverse();
     for root in old {
@@ -58,7 +61,9 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
             }
         }
         objects::delete(host.store, &unnamed).await?;
-        report.objects_deleted += unnamed.len() as u64;
+        let deleted = unnamed.iter().filter_map(|run| lengths.get(run));
+        report.objects_deleted += deleted.clone().count() as u64;
+        report.bytes_deleted += deleted.sum::<u64>();
     }
     Ok(())
 }

@@ -169,7 +169,6 @@ impl Run<'_> {
             self.planned = view.next_number();
             let is_over = decided.after.is_some() || self.options.budget.is_over();
             if is_over || !decided.has_more {
-                self.report.is_unfinished |= decided.has_more;
                 self.note_progress(decided.after, decided.has_more).await?;
                 return self.finish().await;
             }
@@ -202,7 +201,7 @@ impl Run<'_> {
     /// Writes the plan for the next root before anything is removed or doomed.
     async fn keep_plan(&self, view: &View, decided: &Decided) -> Result<(), JobError> {
         let names: Vec<Prunable> = doomed_by(&decided.proposal).collect();
-        if !self.options.keeps_plan || (names.is_empty() && decided.report.entries_removed == 0) {
+        if !self.options.keeps_plan || names.is_empty() {
             return Ok(());
         }
         without_room(report::plan(self.host, view.number(), &names, Some(serde_json::json!(decided.report))).await)
@@ -215,7 +214,7 @@ impl Run<'_> {
             true => Progress { owes_rest: true, ..self.begins },
             false => Progress { after, owes_rest: false },
         };
-        self.report.is_unfinished |= next != Progress::default();
+        self.report.is_unfinished = has_more || next != Progress::default();
         if !self.options.budget.is_limited() || self.options.is_dry_run || next == self.begins {
             return Ok(());
         }
@@ -330,7 +329,7 @@ impl Run<'_> {
         if let Ok(Some((root, hash))) = &won {
             // The new root has decided about everything noted so far.
             self.notes.take();
-            self.copies.clear();
+            self.copies = Copies::default();
             self.left_over.clear();
             // A run that may end here leaves its doomed names to the next run.
             if self.options.budget.is_limited() && !doomed.is_empty() {

@@ -1,8 +1,10 @@
 //! Marks: what a prune says of copies counts, and no mark stays of a copy that is gone.
 
+use copal_format::change::Operation;
 use copal_format::client::Role;
 use copal_format::id::{ChunkId, PackId, PackTag};
 use copal_format::index::{Bits, Mark};
+use copal_format::pack::{self, PackKind};
 use copal_format::time::Time;
 use copal_jobs::view::View;
 use copal_tests::kit::craft::id;
@@ -75,4 +77,36 @@ fn a_copy_that_another_one_displaces_leaves_no_mark_behind() {
         assert_eq!(stale(&world, &client), []);
     }
     assert!(removed > 0, "the displaced copies have left");
+}
+
+/// The ids that are marked as lost without a copy.
+fn lost(world: &World, client: &Client) -> Vec<ChunkId> {
+    let view = world.view();
+    let marks = view.index(client.domain).unwrap().overlay().marks();
+    marks.filter(|((_, tag), _)| *tag == PackTag::NONE).map(|((id, _), _)| id).collect()
+}
+
+#[test]
+fn an_id_is_marked_as_lost_only_while_it_has_no_copy_and_something_needs_it() {
+    for is_back in [true, false] {
+        let (world, client) = begin();
+        let tree = files(1, 4, 3000);
+        let saved = world.back_up(&client, &tree);
+        world.back_up(&client, &files(2, 1, 900));
+        let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
+        world.destroy(world.names("packs/").iter().find(is_data).unwrap());
+        world.rebuild();
+        world.prune(DAY);
+        assert_ne!(lost(&world, &client), [], "it is needed");
+        match is_back {
+            true => drop(world.back_up(&client, &tree)),
+            false => world.change(&client, vec![Operation::Forget(vec![saved])]),
+        }
+        for _ in 0..3 {
+            world.wait(9 * DAY);
+            world.prune(DAY);
+        }
+        assert_eq!(lost(&world, &client), [], "{is_back}");
+        assert!(world.check().is_ok());
+    }
 }

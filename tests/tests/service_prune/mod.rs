@@ -2,16 +2,21 @@
 
 mod checkpoints;
 mod contradicted;
+mod crafted;
 mod doomed;
 mod doubt;
+mod full;
 mod marks;
 mod misread;
 mod moves;
 mod plans;
+mod races;
 mod rebuilt;
 mod room;
+mod rounds;
 mod sums;
 mod told;
+mod verified;
 
 use std::time::Duration;
 

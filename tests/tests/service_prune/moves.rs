@@ -1,25 +1,19 @@
 //! Moves: what is live in sparse packs is copied, once, and the rest of them dies.
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use copal_format::client::Role;
-use copal_format::id::{ChunkId, ObjectHash, SnapshotId};
-use copal_format::layout::{self, Place};
+use copal_format::id::{ChunkId, SnapshotId};
+use copal_format::layout;
 use copal_format::limits::PACK_SESSIONS;
-use copal_format::manifest::Manifest;
 use copal_format::pack::{self, Pack, PackKind, PackWriter};
-use copal_format::receipt::Outcome;
-use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Live, Options, Sparse};
-use copal_store::Op;
-use copal_tests::kit::craft::{claim, id, tree_pack};
+use copal_tests::kit::craft::{id, tree_pack};
 use copal_tests::kit::{Client, Tree, World};
 use futures::executor::block_on;
 
-use super::{begin, files, forget, left_behind, picture};
+use super::{begin, crafted, files, forget, left_behind, picture};
 
 #[test]
 fn sparse_packs_are_moved_as_ciphertext_and_dead_entries_stay_dead() {
@@ -62,66 +56,6 @@ pub(crate) fn mostly_forgotten(world: &World, client: &Client) -> (SnapshotId, T
     let kept = world.back_up(client, &tree);
     forget(world, client, old);
     (kept, tree)
-}
-
-#[test]
-fn beside_a_writer_that_is_faster_most_times_a_prune_ends_copies_once_and_leaves_nothing_behind() {
-    let world = Arc::new(World::new());
-    let client = world.register(1, Role::Full);
-    let (kept, tree) = mostly_forgotten(&world, &client);
-    let alone = {
-        let world = World::new();
-        let client = world.register(1, Role::Full);
-        mostly_forgotten(&world, &client);
-        world.prune(Duration::ZERO)
-    };
-    let writer = Arc::new(world.register(2, Role::Full));
-    let commits = Arc::new(AtomicU64::new(0));
-    let others = (world.clone(), commits.clone());
-    let mut tries = 0;
-    let store = copal_store::fault::Fault::new(&world.store, move |call| {
-        // Of four roots that the prune wants to create three come too late, and the packs that it moves meet a new
-        // root as well.
-        let is_root = call.op == Op::Create && call.key.starts_with("roots/");
-        tries += u64::from(is_root);
-        if is_root && tries % 4 != 0 || call.op == Op::Create && call.key.starts_with("moved/") {
-            let (world, writer) = (others.0.clone(), writer.clone());
-            let number = others.1.fetch_add(1, Ordering::Relaxed);
-            std::thread::spawn(move || world.back_up(&writer, &files(1000 + number, 1, 300))).join().unwrap();
-        }
-        copal_store::fault::Fate::Proceed
-    });
-    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = futures::executor::block_on(copal_jobs::prune::prune(&world.host_of(&store), &options)).unwrap();
-    assert!(commits.load(Ordering::Relaxed) > 5);
-    assert!(report.packs_rewritten > 0);
-    assert_eq!(report.bytes_copied, alone.bytes_copied);
-    assert_eq!(left_behind(&world), Vec::<String>::new());
-    assert_eq!(world.restore(kept), Ok(tree));
-    assert!(world.check().is_ok());
-}
-
-#[test]
-fn copies_that_the_next_decision_does_not_want_are_deleted_by_the_same_run() {
-    let world = Arc::new(World::new());
-    let client = world.register(1, Role::Full);
-    let (kept, tree) = mostly_forgotten(&world, &client);
-    // Before the root that names the copies, another prune moves the same blocks.
-    let other = world.clone();
-    let mut is_due = true;
-    let store = copal_store::fault::Fault::new(&world.store, move |call| {
-        if call.op == Op::Create && call.key.starts_with("roots/") && std::mem::take(&mut is_due) {
-            let world = other.clone();
-            std::thread::spawn(move || world.prune(Duration::ZERO)).join().unwrap();
-        }
-        copal_store::fault::Fate::Proceed
-    });
-    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = futures::executor::block_on(copal_jobs::prune::prune(&world.host_of(&store), &options)).unwrap();
-    assert_eq!(report.packs_rewritten, 0);
-    assert_eq!(left_behind(&world), Vec::<String>::new());
-    assert_eq!(world.restore(kept), Ok(tree));
-    assert!(world.check().is_ok());
 }
 
 #[test]
@@ -191,19 +125,8 @@ fn blocks_of_which_no_pack_holds_so_many_are_moved_into_several() {
     };
     let references: Vec<ChunkId> = (1..10).flat_map(|pack| (0..9_000).map(move |at| chunk(pack, at))).collect();
     let tree = tree_pack(client.domain, 10, &[(id(10), 1, &references)]);
-    let named = (1..10).map(tiny).chain([tree]).map(|pack| {
-        let named = (pack.id, pack.bytes.len() as u64);
-        world.put(&layout::pack(Place::Packs, pack.id), pack.bytes);
-        named
-    });
-    let (packs, snapshot) = (named.collect(), Some(claim(id(10), false)));
-    let (number, previous, domain) = (1, ObjectHash::NONE, client.domain);
-    let mut manifest =
-        Manifest { proven: None, client: client.id, number, previous, domain, root_seen: None, packs, snapshot };
-    manifest.prove(&world.repository.owner, |_| true);
-    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::manifest(client.id, 1), bytes);
-    assert_eq!(world.ingest().unwrap()[0].outcome, Outcome::Accepted);
+    let packs: Vec<Pack> = (1..10).map(tiny).chain([tree]).collect();
+    crafted::save(&world, &client, &packs, id(10));
     // Each of them is small, and all of it is live.
     world.try_prune(&Options { grace: Duration::ZERO, ..Options::new([64 << 20, 64 << 20]) }).unwrap();
     let blocks = |name: &String| pack::parse(&world.read(name)).unwrap().blocks.len();
@@ -275,23 +198,4 @@ fn a_pack_of_copies_names_no_more_sessions_than_a_pack_may() {
         tables.filter(|table| table.kind == PackKind::Data).map(|table| table.sessions.len()).collect();
     assert_eq!((sessions.len(), sessions.iter().max()), (2, Some(&(PACK_SESSIONS as usize))));
     saved.into_iter().for_each(|(id, tree)| assert_eq!(world.restore(id), Ok(tree)));
-}
-
-#[test]
-fn beside_a_writer_that_is_always_faster_a_prune_gives_up_and_harms_nothing() {
-    let world = Arc::new(World::new());
-    let client = world.register(1, Role::Full);
-    let (kept, tree) = mostly_forgotten(&world, &client);
-    let (other, writer) = (world.clone(), Arc::new(world.register(2, Role::Full)));
-    let store = copal_store::fault::Fault::new(&world.store, move |call| {
-        if call.op == Op::Create && call.key.starts_with("roots/") {
-            let (world, writer) = (other.clone(), writer.clone());
-            std::thread::spawn(move || world.back_up(&writer, &Tree::new())).join().unwrap();
-        }
-        copal_store::fault::Fate::Proceed
-    });
-    let options = Options { grace: Duration::ZERO, repack_most: 0, ..Options::new([4096, 3072]) };
-    let ended = block_on(prune::prune(&world.host_of(&store), &options));
-    assert!(matches!(ended, Err(JobError::Contended { .. })), "{ended:?}");
-    assert_eq!(world.restore(kept), Ok(tree));
 }

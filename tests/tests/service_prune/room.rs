@@ -63,7 +63,7 @@ impl Store for Disk<'_> {
 }
 
 /// A world in which some packs are dead as a whole, and of others most is.
-fn mostly_forgotten(world: &World) -> (SnapshotId, Tree) {
+pub(super) fn mostly_forgotten(world: &World) -> (SnapshotId, Tree) {
     let client: Client = world.register(1, Role::Full);
     let dead = world.back_up(&client, &files(7, 12, 900));
     let mut tree = files(1, 24, 900);
@@ -78,7 +78,7 @@ fn mostly_forgotten(world: &World) -> (SnapshotId, Tree) {
     (kept, tree)
 }
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options { grace: Duration::ZERO, repack_step: 4000, ..Options::new([4096, 3072]) }
 }
 
@@ -86,7 +86,7 @@ fn bytes(world: &World, prefix: &str) -> u64 {
     block_on(list_all(&world.store, prefix)).unwrap().iter().map(|listed| listed.stat.length).sum()
 }
 
-fn prune_on(world: &World, room: u64) -> Result<Report, JobError> {
+pub(super) fn prune_on(world: &World, room: u64) -> Result<Report, JobError> {
     let disk = Disk { store: &world.store, size: bytes(world, "") + room };
     block_on(prune::prune(&world.host_of(&disk), &options()))
 }

@@ -1,0 +1,100 @@
+//! Full: what a prune does where the store has no room.
+
+use std::time::Duration;
+
+use copal_format::state::{DoomedState, SnapshotState};
+use copal_jobs::error::JobError;
+use copal_jobs::faults::{Windows, plant};
+use copal_jobs::prune::{self, Options};
+use copal_store::fault::{Call, Fate, Fault};
+use copal_store::{Op, StoreError};
+use copal_tests::kit::World;
+use futures::executor::block_on;
+
+use super::room::{mostly_forgotten, options, prune_on};
+use super::sums::fill;
+
+fn full(call: &Call<'_>) -> Fate {
+    Fate::FailBefore(StoreError::Full { op: call.op, key: call.key.into(), source: "the disk is full".into() })
+}
+
+/// Names of packs that are doomed and not deleted, because the prune that doomed them died.
+fn doom_without_deleting(world: &World) -> Vec<String> {
+    let store = Fault::new(&world.store, |call| match call.op {
+        Op::Delete if call.key.starts_with("packs/") => Fate::Crash,
+        _ => Fate::Proceed,
+    });
+    assert!(block_on(prune::prune(&world.host_of(&store), &options())).is_err());
+    let doomed = world.view().state.doomed.into_iter().filter(|(_, record)| record.state == DoomedState::Doomed);
+    doomed.map(|(name, _)| name.to_string()).filter(|name| name.starts_with("packs/")).collect()
+}
+
+#[test]
+fn without_any_room_a_prune_deletes_old_roots_and_then_what_was_doomed_before() {
+    plant(None, Windows { roots_kept: 2, roots_age: Duration::ZERO, ..Windows::DESIGN });
+    let world = World::new();
+    let (kept, tree) = mostly_forgotten(&world);
+    let doomed = doom_without_deleting(&world);
+    assert!(!doomed.is_empty() && doomed.iter().all(|name| world.has(name)));
+    let roots = world.names("roots/");
+    let pruned = prune_on(&world, 0);
+    assert!(matches!(pruned, Err(JobError::Store(StoreError::Full { .. }))), "{pruned:?}");
+    assert!(roots.iter().any(|name| !world.has(name)));
+    assert!(doomed.iter().all(|name| !world.has(name)));
+    assert_eq!(world.restore(kept), Ok(tree));
+    plant(None, Windows::DESIGN);
+}
+
+#[test]
+fn a_dry_prune_deletes_no_old_root_although_the_disk_is_full() {
+    plant(None, Windows { roots_kept: 2, roots_age: Duration::ZERO, ..Windows::DESIGN });
+    let world = World::new();
+    mostly_forgotten(&world);
+    doom_without_deleting(&world);
+    let before = world.names("");
+    // A directory tells the time by a file that it creates.
+    let store = Fault::new(&world.store, |call| match (call.op, call.count) {
+        (Op::Now, 0) => full(call),
+        _ => Fate::Proceed,
+    });
+    let pruned = block_on(prune::prune(&world.host_of(&store), &Options { is_dry_run: true, ..options() }));
+    assert!(matches!(pruned, Err(JobError::Store(StoreError::Full { .. }))), "{pruned:?}");
+    assert_eq!(world.names(""), before);
+    plant(None, Windows::DESIGN);
+}
+
+#[test]
+fn on_a_disk_that_takes_no_copies_the_originals_stay() {
+    let world = World::new();
+    [1, 2].into_iter().for_each(|number| fill(&world, number));
+    let kept = world.view().state.snapshots.into_values().filter(|of| of.state == SnapshotState::Kept);
+    let kept: Vec<_> = kept.map(|of| (of.id, world.restore(of.id).unwrap())).collect();
+    let store = Fault::new(&world.store, |call| match call.op {
+        Op::Create if call.key.starts_with("moved/") => full(call),
+        _ => Fate::Proceed,
+    });
+    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
+    let report = block_on(prune::prune(&world.host_of(&store), &options)).unwrap();
+    assert!(report.is_full && report.bytes_postponed > 0, "{report:?}");
+    for (id, tree) in kept {
+        assert_eq!(world.restore(id), Ok(tree));
+    }
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn a_prune_goes_on_without_its_plan_only_where_a_full_disk_is_the_reason() {
+    for is_full in [true, false] {
+        let world = World::new();
+        mostly_forgotten(&world);
+        let before = world.names("packs/");
+        let store = Fault::new(&world.store, move |call| match call.op {
+            Op::Create if call.key.starts_with("reports/plan/") && is_full => full(call),
+            Op::Create if call.key.starts_with("reports/plan/") => Fate::FailBefore(StoreError::Crashed),
+            _ => Fate::Proceed,
+        });
+        let pruned = block_on(prune::prune(&world.host_of(&store), &Options { keeps_plan: true, ..options() }));
+        assert_eq!(pruned.is_ok(), is_full, "{pruned:?}");
+        assert_eq!(world.names("packs/") != before, is_full);
+    }
+}
