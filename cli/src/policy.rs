@@ -86,7 +86,7 @@ pub enum PolicyError {
     /// An `id:` without a valid id.
     #[error("{0:?} is no tag's id")]
     Tag(String),
-    /// The engine does not accept the policy.
+    /// The format does not permit the policy.
     #[error(transparent)]
     Bad(#[from] BadPolicy),
     /// A set without tags: it would match every snapshot.
@@ -120,7 +120,7 @@ impl PolicyFile {
             }
             tags.extend(sets.into_iter().map(|set| set.into_iter().collect::<Vec<_>>()));
         }
-        let counts = [
+        let counts: [_; Period::ALL.len()] = [
             &self.keep_last,
             &self.keep_hourly,
             &self.keep_daily,
@@ -129,7 +129,7 @@ impl PolicyFile {
             &self.keep_quarterly,
             &self.keep_yearly,
         ];
-        let spans = [
+        let spans: [_; Period::ALL.len()] = [
             &self.keep_within,
             &self.keep_within_hourly,
             &self.keep_within_daily,

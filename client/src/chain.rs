@@ -8,16 +8,20 @@ use copal_store::{Created, Store, StoreError};
 
 use crate::wait::wait;
 
-/// Follows the records after `end`. `name` gives the name of a number's record.
-pub(crate) fn follow(store: &dyn Store, end: &mut Chain, name: impl Fn(u64) -> String) -> Result<(), StoreError> {
+/// Follows the records after `end` to the last. `name` gives the name of a number's record.
+pub(crate) fn follow_to_end(
+    store: &dyn Store,
+    end: &mut Chain,
+    name: impl Fn(u64) -> String,
+) -> Result<(), StoreError> {
     while let Some(hash) = read(store, &name(end.due()))? {
-        end.follow(hash);
+        end.advance(hash);
     }
     Ok(())
 }
 
-/// Creates a record under the next free number. If another writer has taken a number, its record becomes the one before,
-/// and the next number is tried. `record` makes the record that follows a chain's end.
+/// Creates a record under the next free number. If another writer took the number, links to that record and tries the
+/// next number. `record` makes the record that follows a chain's end.
 pub(crate) fn append(
     store: &dyn Store,
     end: &mut Chain,
@@ -30,7 +34,7 @@ pub(crate) fn append(
         let is_new = wait(store.create(&objects::key(name.as_str()), Bytes::from(bytes)))? == Created::New;
         let stored = if is_new { Some(hash) } else { read(store, &name)? };
         let Some(stored) = stored else { continue };
-        end.follow(stored);
+        end.advance(stored);
         if stored == hash {
             return Ok(());
         }

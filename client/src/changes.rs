@@ -84,7 +84,7 @@ pub fn hand_in(
     let store = repository.store().as_ref();
     let head = before.root.as_ref().and_then(|(root, _)| root.change_head);
     let mut end = head.map_or_else(Chain::new, |(number, hash)| Chain::after(number, hash));
-    chain::follow(store, &mut end, layout::change)?;
+    chain::follow_to_end(store, &mut end, layout::change)?;
     let mut written = None;
     for operations in parts(operations) {
         let time = Time(wait(store.now())?.0);

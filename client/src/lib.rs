@@ -1,6 +1,25 @@
 //! The client of a Copal repository: finds it, opens it, saves trees into it, lists, restores and verifies what it holds.
 //! The `copal` command is one host of it. The engine decides, this crate performs; it asks nothing, prints nothing, and
-//! knows no command line.
+//! knows no command line. `examples/` has three programs: `save`, `restore` and `read`.
+//!
+//! ```no_run
+//! use copal_client::backend::{Backend, BackendOptions};
+//! use copal_client::history::History;
+//! use copal_client::location::Location;
+//! use copal_client::repository::Repository;
+//! use copal_client::wait::wait;
+//! use copal_format::keys::slot::SlotInput;
+//! use copal_jobs::view;
+//!
+//! let backend = Backend::open(&Location::Directory("/srv/backups".into()), &BackendOptions::default())?;
+//! let secret = SlotInput::passphrase("correct horse battery staple")?;
+//! let repository = Repository::open(&backend, &secret, |id| std::env::temp_dir().join(id.to_string()))?;
+//! let view = wait(view::read(repository.store().as_ref()))?;
+//! for snapshot in History::read(&repository, &view)?.kept() {
+//!     println!("{}  {}", snapshot.id, snapshot.machine());
+//! }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 // the machine

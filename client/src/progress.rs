@@ -52,11 +52,11 @@ impl Progress {
     }
 
     /// How much a backup keeps if it ends now.
-    pub fn kept(&self) -> Kept {
+    pub fn kept(&self) -> KeptSoFar {
         match (self.is_all_claimed.load(Relaxed), self.bytes_claimed.load(Relaxed)) {
-            (true, _) => Kept::All,
-            (false, 0) => Kept::Nothing,
-            (false, bytes) => Kept::Part { bytes },
+            (true, _) => KeptSoFar::All,
+            (false, 0) => KeptSoFar::Nothing,
+            (false, bytes) => KeptSoFar::Part { bytes },
         }
     }
 
@@ -96,7 +96,7 @@ impl Progress {
 
 /// How much of a backup stays in the repository if it ends now.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Kept {
+pub enum KeptSoFar {
     /// Nothing new.
     Nothing,
     /// Packs that the next backup does not upload again.

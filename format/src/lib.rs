@@ -3,6 +3,21 @@
 //! `docs/format.md` is the specification; this crate reads and writes it, and decides nothing about a repository. It
 //! has no files, sockets, clock, randomness, threads or async. A module imports only from modules listed above it
 //! (`tests/tests/layering.rs` enforces this).
+//!
+//! ```
+//! use copal_format::id::{ChunkId, DomainId};
+//! use copal_format::pack::{self, PackKind, PackWriter};
+//!
+//! let domain = DomainId([1; 16]);
+//! let mut writer = PackWriter::new(PackKind::Data, domain, [2; 16], vec![b"a session's record".to_vec()])?;
+//! writer.add_block(b"a sealed block", 0, 7, [ChunkId([3; 24])], [])?;
+//! let pack = writer.finish();
+//!
+//! let table = pack::parse(&pack.bytes)?;
+//! assert_eq!((table.domain, table.blocks[0].counter), (domain, 7));
+//! assert_eq!(table.ids, [ChunkId([3; 24])]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 #![forbid(unsafe_code)]
 
 // words

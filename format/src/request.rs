@@ -105,7 +105,7 @@ impl Request<'_> {
     }
 }
 
-/// A request to be signed by a key that the engine does not hold.
+/// A request to be signed by a key that only the host holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsigned {
     /// The bytes to sign (Ed25519): the signature base.

@@ -1,4 +1,4 @@
-//! Time: an instant as nanoseconds since 1970-01-01T00:00:00Z. The engine has no clock; hosts pass times in.
+//! Time: an instant as nanoseconds since 1970-01-01T00:00:00Z. Hosts have the clock and pass times in.
 
 use core::ops::{Add, Sub};
 use core::time::Duration;

@@ -12,7 +12,7 @@ use copal_format::state::ClientHead;
 use copal_store::{Store, StoreError};
 
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::host::Host;
 use crate::objects::{self, Call};
 
@@ -20,7 +20,7 @@ use crate::objects::{self, Call};
 /// so if both copies of a version are unsound, this fails.
 pub async fn read(host: &Host<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
     let mut record = know(host, client).await?.record;
-    if is_planted(Fault::RevocationForgets) {
+    if is_planted(Mistake::RevocationForgets) {
         record.iter_mut().for_each(|record| record.revoked = None);
     }
     Ok(record)

@@ -14,7 +14,7 @@ use copal_store::{Created, Store};
 
 use crate::baseline;
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::{self, View};
@@ -129,7 +129,7 @@ async fn create(
         return Ok(None);
     }
     let has_won = match root.base {
-        _ if is_planted(Fault::WinUnchecked) => true,
+        _ if is_planted(Mistake::WinUnchecked) => true,
         Some((base, base_hash)) => view::is_there(store, base, base_hash).await?,
         // Number 1 may be free because it was deleted long ago, so a root without a base must also be the newest.
         None => view::Listed::read(store).await?.newest(unreached) == Some(number),

@@ -5,7 +5,7 @@ use core::time::Duration;
 
 /// A mistake: the code breaks one of the protocol's rules.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Fault {
+pub enum Mistake {
     /// A writer counts its root as the winner without checking its base.
     WinUnchecked,
     /// A reader takes the newest root without checking its base.
@@ -60,35 +60,35 @@ pub enum Fault {
     DoomedUnchecked,
 }
 
-impl Fault {
+impl Mistake {
     /// All faults.
-    pub const ALL: [Fault; 26] = [
-        Fault::WinUnchecked,
-        Fault::BaseUnchecked,
-        Fault::DeletedFirst,
-        Fault::SecondMarkDropped,
-        Fault::ChecksNotRepeated,
-        Fault::ClearedBlindly,
-        Fault::LostPreferred,
-        Fault::RemovedById,
-        Fault::RootPageUnchecked,
-        Fault::DoomedAccepted,
-        Fault::ExpiryBelieved,
-        Fault::RejectedOutside,
-        Fault::OldReferences,
-        Fault::UndeleteMissed,
-        Fault::OrphansNotDoomed,
-        Fault::GuardIgnored,
-        Fault::ForgottenUnguarded,
-        Fault::UnseenAcquitted,
-        Fault::NewerCopyWins,
-        Fault::FloorNotAwaited,
-        Fault::FloorLowered,
-        Fault::UnprovenMoved,
-        Fault::StateBelieved,
-        Fault::RootUnbounded,
-        Fault::RevocationForgets,
-        Fault::DoomedUnchecked,
+    pub const ALL: [Mistake; 26] = [
+        Mistake::WinUnchecked,
+        Mistake::BaseUnchecked,
+        Mistake::DeletedFirst,
+        Mistake::SecondMarkDropped,
+        Mistake::ChecksNotRepeated,
+        Mistake::ClearedBlindly,
+        Mistake::LostPreferred,
+        Mistake::RemovedById,
+        Mistake::RootPageUnchecked,
+        Mistake::DoomedAccepted,
+        Mistake::ExpiryBelieved,
+        Mistake::RejectedOutside,
+        Mistake::OldReferences,
+        Mistake::UndeleteMissed,
+        Mistake::OrphansNotDoomed,
+        Mistake::GuardIgnored,
+        Mistake::ForgottenUnguarded,
+        Mistake::UnseenAcquitted,
+        Mistake::NewerCopyWins,
+        Mistake::FloorNotAwaited,
+        Mistake::FloorLowered,
+        Mistake::UnprovenMoved,
+        Mistake::StateBelieved,
+        Mistake::RootUnbounded,
+        Mistake::RevocationForgets,
+        Mistake::DoomedUnchecked,
     ];
 }
 
@@ -122,20 +122,20 @@ impl Windows {
 mod planted {
     use std::cell::Cell;
 
-    use super::{Fault, Windows};
+    use super::{Mistake, Windows};
 
     thread_local! {
-        static FAULT: Cell<Option<Fault>> = const { Cell::new(None) };
+        static FAULT: Cell<Option<Mistake>> = const { Cell::new(None) };
         static WINDOWS: Cell<Windows> = const { Cell::new(Windows::DESIGN) };
     }
 
     /// Plants a fault in this thread, and sets its windows.
-    pub fn plant(fault: Option<Fault>, windows: Windows) {
+    pub fn plant(fault: Option<Mistake>, windows: Windows) {
         FAULT.set(fault);
         WINDOWS.set(windows);
     }
 
-    pub(crate) fn is_planted(fault: Fault) -> bool {
+    pub(crate) fn is_planted(fault: Mistake) -> bool {
         FAULT.get() == Some(fault)
     }
 
@@ -146,9 +146,9 @@ mod planted {
 
 #[cfg(not(feature = "faults"))]
 mod planted {
-    use super::{Fault, Windows};
+    use super::{Mistake, Windows};
 
-    pub(crate) const fn is_planted(_: Fault) -> bool {
+    pub(crate) const fn is_planted(_: Mistake) -> bool {
         false
     }
 

@@ -2,6 +2,16 @@
 //! [`Store`], called by the `copal` command on one machine and by Lambda functions in the cloud. They perform effects;
 //! the engine decides.
 //!
+//! ```
+//! use copal_jobs::view;
+//! use copal_store::memory::MemoryStore;
+//!
+//! // What the newest root names; in an empty store there is none.
+//! let view = futures::executor::block_on(view::read(&MemoryStore::new()))?;
+//! assert!(view.root.is_none() && view.state.snapshots.is_empty());
+//! # Ok::<(), copal_jobs::error::JobError>(())
+//! ```
+//!
 //! [`Store`]: copal_store::Store
 #![forbid(unsafe_code)]
 

@@ -11,7 +11,7 @@ use copal_format::policy::{Floor, Lingering, SignedPolicy};
 use copal_format::time::Time;
 
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::View;
@@ -26,7 +26,7 @@ pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, Signed
     // does. That policy stays in force until the owner sets a new one.
     let found = of(&change).or_else(|| last(&change, |_| true));
     let mut policy = found.ok_or_else(|| JobError::damaged(&name, "it holds no policy"))?;
-    if is_planted(Fault::GuardIgnored) {
+    if is_planted(Mistake::GuardIgnored) {
         policy = policy.with_guard(Floor::default(), None).expect("it is shorter without");
     }
     Ok(Some((number, policy)))
@@ -35,7 +35,7 @@ pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, Signed
 /// The policy in force and the number of its change, with the guard (floor and hold) that counts at time `now`.
 pub async fn guarding(host: &Host<'_>, view: &View, now: Time) -> Result<Option<(u64, SignedPolicy)>, JobError> {
     let lingering = view.root.as_ref().and_then(|(root, _)| root.lingering);
-    let lingering = lingering.filter(|_| !is_planted(Fault::FloorLowered) && !is_planted(Fault::GuardIgnored));
+    let lingering = lingering.filter(|_| !is_planted(Mistake::FloorLowered) && !is_planted(Mistake::GuardIgnored));
     let current = current(host, view).await?;
     Ok(current.map(|(number, policy)| (number, Lingering::join(lingering, policy, now))))
 }
@@ -68,7 +68,7 @@ impl Guarded {
         let snapshots = &view.state.snapshots;
         let floor = policy.floor().age;
         let held = held(&policy, snapshots, Time(i64::MAX));
-        if is_planted(Fault::ForgottenUnguarded) {
+        if is_planted(Mistake::ForgottenUnguarded) {
             return Ok(Self { protected: BTreeSet::new(), held, floor });
         }
         Ok(Self { protected: protected(&policy, snapshots, now).into_keys().collect(), held, floor })

@@ -10,7 +10,7 @@ use copal_format::state::{PackClaim, PackRecord};
 
 use crate::clients;
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::host::Host;
 use crate::objects::{self, Call};
 
@@ -54,7 +54,7 @@ impl Standings {
 
     /// How far the table of a pack is believed.
     pub(crate) fn trust(&self, record: &PackRecord) -> Trust {
-        if is_planted(Fault::NewerCopyWins) {
+        if is_planted(Mistake::NewerCopyWins) {
             return Trust::Proven;
         }
         let Some(PackClaim { client, number, by_full_client }) = record.claim else {

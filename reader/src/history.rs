@@ -207,6 +207,9 @@ struct Reading<'a> {
 impl Reading<'_> {
     /// The snapshot that a manifest claims; `None` if it claims none that counts. The error is text.
     fn snapshot(&self, client: ClientId, number: u64) -> Result<Option<Snapshot>, String> {
+        if self.record.keys.is_none() {
+            return Ok(None);
+        }
         let known = self.state.snapshots.get(&(client, number));
         if known.is_some_and(|known| !is_wanted(known)) {
             return Ok(None);
@@ -217,7 +220,7 @@ impl Reading<'_> {
         };
         let signed = match SignedSnapshot::verify(self.owner, self.record, number, &bytes) {
             Ok(signed) if !signed.claim.partial => signed,
-            Ok(_) | Err(SnapshotFault::NotJoined | SnapshotFault::NoSnapshot) => return Ok(None),
+            Ok(_) | Err(SnapshotFault::NoSnapshot) => return Ok(None),
             Err(fault) => return Err(fault.to_string()),
         };
         // Unknown to the state: not accepted before the state was written. It counts unless it was rejected since.

@@ -1,4 +1,4 @@
-//! The reader: restores from a repository in a directory, with only the engine and plain files.
+//! The reader: restores from a repository in a directory, with only format, engine and plain files.
 //!
 //! Built for WASI, it is one file that needs only a WebAssembly runtime, and every repository carries it
 //! (`docs/reader.md`). It never writes to the repository, and trusts only the secret in a key slot and what follows

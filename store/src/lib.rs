@@ -3,6 +3,20 @@
 //!
 //! Objects are create-only: a name is created once, durably, and never replaced. Every guarantee of a backup rests on
 //! that, so every store passes the suite in [`conformance`] (feature `conformance`).
+//!
+//! ```
+//! use copal_store::memory::MemoryStore;
+//! use copal_store::{Created, Key, Store};
+//!
+//! futures::executor::block_on(async {
+//!     let (store, key) = (MemoryStore::new(), Key::new("packs/one")?);
+//!     assert_eq!(store.create(&key, "its bytes".into()).await?, Created::New);
+//!     assert_eq!(store.create(&key, "others".into()).await?, Created::Exists);
+//!     assert_eq!(store.read(&key).await?, "its bytes");
+//!     Ok::<(), Box<dyn std::error::Error>>(())
+//! })?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 pub mod adapt;
 pub mod cache;

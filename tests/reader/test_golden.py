@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the reader against docs/format.md, the engine's golden vectors and the golden repository. The last line is `N passed, M failed`."""
+"""Runs the reader against docs/format.md, the golden vectors and the golden repository. The last line is `N passed, M failed`."""
 
 import sys
 import unittest

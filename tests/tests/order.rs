@@ -13,7 +13,7 @@ use copal_format::root::{Deletion, Root};
 use copal_format::state::{DoomedState, RunReader, SnapshotState, State, StateFold};
 use copal_format::time::Time;
 use copal_jobs::compact::compact;
-use copal_jobs::faults::{self, Fault, Windows};
+use copal_jobs::faults::{self, Mistake, Windows};
 use copal_jobs::host::Host;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::prune::{self, prune};
@@ -70,7 +70,7 @@ fn nothing_is_deleted_before_a_root_dooms_it_and_a_record_says_so() {
 
 #[test]
 fn what_is_deleted_too_early_is_noticed() {
-    let life = Life::new(Some(Fault::DeletedFirst));
+    let life = Life::new(Some(Mistake::DeletedFirst));
     assert_ne!(life.deleted_too_early(), Vec::<String>::new());
 }
 
@@ -83,7 +83,7 @@ struct Life {
 }
 
 impl Life {
-    fn new(fault: Option<Fault>) -> Self {
+    fn new(fault: Option<Mistake>) -> Self {
         faults::plant(fault, Windows::DESIGN);
         let (store, entropy, repository) = (Record::new(MemoryStore::new()), SeededEntropy::new(1), Repository::new());
         store.inner().set_now(StoreTime(1_700_000_000_000_000_000));

@@ -14,11 +14,11 @@ use copal_format::root::Root;
 use copal_format::time::Time;
 use copal_jobs::commit::{Proposal, commit, put};
 use copal_jobs::error::JobError;
-use copal_jobs::faults::{Fault, Windows, plant};
+use copal_jobs::faults::{Mistake, Windows, plant};
 use copal_jobs::ingest::{self, Scope};
 use copal_jobs::prune::Options;
 use copal_jobs::{compact, expire, view};
-use copal_store::fault::{Fate, Fault as Faulty};
+use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, Store};
 use copal_tests::kit::craft::id;
 use copal_tests::kit::repository::key;
@@ -49,7 +49,7 @@ fn go_on(world: &World, client: &Client) {
 #[test]
 fn a_writer_that_slept_does_not_win_with_a_number_that_became_free() {
     let (world, client) = begin();
-    for fault in [None, Some(Fault::WinUnchecked)] {
+    for fault in [None, Some(Mistake::WinUnchecked)] {
         plant(fault, SHORT);
         let stale = world.view();
         go_on(&world, &client);
@@ -126,7 +126,7 @@ fn a_reader_that_slept_does_not_take_another_first_root() {
     let bytes = Bytes::from(stray.encode().unwrap());
     let has_slept = AtomicBool::new(false);
     let name = layout::root(1);
-    let store = Faulty::new(&world.store, move |call| {
+    let store = Fault::new(&world.store, move |call| {
         if call.op == Op::Read && call.key == name && !has_slept.swap(true, Ordering::Relaxed) {
             go_on(world, &client);
             block_on(world.store.create(&key(&name), bytes.clone())).unwrap();
@@ -140,7 +140,7 @@ fn a_reader_that_slept_does_not_take_another_first_root() {
 
 #[test]
 fn a_reader_that_slept_does_not_take_the_root_of_a_writer_that_slept() {
-    for fault in [None, Some(Fault::BaseUnchecked)] {
+    for fault in [None, Some(Mistake::BaseUnchecked)] {
         plant(fault, SHORT);
         let (world, client) = begin();
         let world: &'static World = Box::leak(Box::new(world));
@@ -152,7 +152,7 @@ fn a_reader_that_slept_does_not_take_the_root_of_a_writer_that_slept() {
         let bytes = Bytes::from(stray.encode().unwrap());
         let has_slept = AtomicBool::new(false);
         let object = key(&name);
-        let store = Faulty::new(&world.store, move |call| {
+        let store = Fault::new(&world.store, move |call| {
             if call.op == Op::Read && call.key == name && !has_slept.swap(true, Ordering::Relaxed) {
                 // Between listing and reading others go on, and a sleeper creates the number anew.
                 go_on(world, &client);

@@ -3,14 +3,14 @@
 
 use std::sync::Mutex;
 
-use copal_jobs::faults::Fault;
+use copal_jobs::faults::Mistake;
 use copal_tests::sim::{Setting, run};
 
 #[test]
 fn no_schedule_breaks_a_promise() {
     if let Some(seed) = number("COPAL_SEED") {
         let named = std::env::var("COPAL_FAULT").ok();
-        let fault = Fault::ALL.into_iter().find(|fault| named == Some(format!("{fault:?}")));
+        let fault = Mistake::ALL.into_iter().find(|fault| named == Some(format!("{fault:?}")));
         let outcome = run(&Setting { seed, fault, is_traced: true });
         println!("{}", outcome.trace.join("\n"));
         assert_eq!(outcome.violation, None, "seed {seed}");
@@ -28,7 +28,7 @@ fn no_schedule_breaks_a_promise() {
 #[test]
 fn every_planted_mistake_is_found() {
     let named = std::env::var("COPAL_FAULT").ok();
-    let faults = Fault::ALL.into_iter().filter(|fault| named.as_ref().is_none_or(|of| *of == format!("{fault:?}")));
+    let faults = Mistake::ALL.into_iter().filter(|fault| named.as_ref().is_none_or(|of| *of == format!("{fault:?}")));
     let waiting = Mutex::new(faults);
     let next = || waiting.lock().expect("no search panics").next();
     let search = || {
@@ -38,7 +38,7 @@ fn every_planted_mistake_is_found() {
             found.iter().for_each(|(seed, what)| println!("| {fault:?} | {seed} | {what} |"));
             found.is_none().then_some(fault)
         };
-        core::iter::from_fn(next).filter_map(found).collect::<Vec<Fault>>()
+        core::iter::from_fn(next).filter_map(found).collect::<Vec<Mistake>>()
     };
     let missed = on_every_core(|_| search());
     assert!(missed.is_empty(), "not found within {MISTAKE_RUNS} runs: {missed:?}");

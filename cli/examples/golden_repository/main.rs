@@ -18,7 +18,7 @@ use std::time::Duration;
 use copal_client::backend::Backend;
 use copal_client::changes;
 use copal_client::location::Location;
-use copal_client::repository::{self, Init, LocalClient, Reader, Repository};
+use copal_client::repository::{self, Init, LocalClient, ReaderProgram, Repository};
 use copal_client::wait::wait;
 use copal_format::change::{Operation, OwnerSignature};
 use copal_format::id::SnapshotId;
@@ -72,7 +72,7 @@ impl<'a> Golden<'a> {
             ingest: IngestBy::Client,
             argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
             // The least of all modules: what is built has no place among golden files.
-            reader: Some(&Reader::new(b"\0asm\x01\0\0\0".to_vec()).expect("a module")),
+            reader: Some(&ReaderProgram::new(b"\0asm\x01\0\0\0".to_vec()).expect("a module")),
         });
         let made = made.expect("a repository");
         let write = |name: &str, text: &str| fs::write(folder.join(name), text).expect("a golden file");

@@ -12,7 +12,7 @@ use copal_client::backup::{BackupError, Options, Outcome, SkipKind, Source, Trou
 use copal_client::entropy::SystemEntropy;
 use copal_client::filter::{Case, FilterBuilder};
 use copal_client::progress::Progress;
-use copal_client::repository::{Access, Reader};
+use copal_client::repository::{Access, ReaderProgram};
 use copal_client::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
 use copal_client::stat::EntryStat;
 use copal_client::wait::wait;
@@ -140,7 +140,7 @@ fn backend(context: &Context<'_>, options: &Backup) -> Result<(Backend, Opening)
     };
     if options.init && is_wanted {
         let credential = context.secrets().first(&mut Terminal)?;
-        let summary = init::create(context, &credential, IngestBy::Client, Reader::inside(), options.another)?;
+        let summary = init::create(context, &credential, IngestBy::Client, ReaderProgram::inside(), options.another)?;
         context.report.warn(&format!("created {}; its recovery code, shown this once:", summary.repository));
         context.report.warn(&summary.recovery_code);
         return Ok((context.backend()?, Opening::Secret(credential)));

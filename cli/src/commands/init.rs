@@ -3,7 +3,7 @@
 use copal_client::backend::Backend;
 use copal_client::entropy::secret;
 use copal_client::places::create_private;
-use copal_client::repository::{self, Init, Reader};
+use copal_client::repository::{self, Init, ReaderProgram};
 use copal_format::keys::slot::{Argon2Params, SlotInput};
 use copal_format::keys::text;
 use copal_format::layout;
@@ -36,7 +36,7 @@ pub(super) fn create(
     context: &Context<'_>,
     credential: &Credential,
     ingest: args::repository::IngestBy,
-    reader: Option<Reader>,
+    reader: Option<ReaderProgram>,
     another: bool,
 ) -> Result<InitSummary, Failure> {
     if !another

@@ -1,6 +1,6 @@
 //! `reader`: stores the reader in the repository.
 
-use copal_client::repository::{Reader, carry};
+use copal_client::repository::{ReaderProgram, carry};
 use copal_format::layout;
 use copal_format::limits::READER_BYTES;
 
@@ -22,7 +22,7 @@ pub(super) fn run(context: &Context<'_>, options: &ReaderFile) -> Result<Exit, F
     };
     context.report.answer(&ReaderSummary {
         reader: layout::reader(reader.hash()),
-        text: Reader::text(),
+        text: ReaderProgram::text(),
         stored: carried.is_stored,
         descriptor: carried.descriptor,
     })?;
@@ -30,13 +30,13 @@ pub(super) fn run(context: &Context<'_>, options: &ReaderFile) -> Result<Exit, F
 }
 
 /// The reader to store in a repository: from the given file, else the one inside this program.
-pub(super) fn reader(options: &ReaderFile) -> Result<Option<Reader>, Failure> {
-    let Some(path) = &options.reader else { return Ok(Reader::inside()) };
+pub(super) fn reader(options: &ReaderFile) -> Result<Option<ReaderProgram>, Failure> {
+    let Some(path) = &options.reader else { return Ok(ReaderProgram::inside()) };
     let unusable = |why: &dyn std::fmt::Display| Failure::Usage(format!("{}: {why}", path.display()));
     let length = std::fs::metadata(path).map_err(|error| unusable(&error))?.len();
     if length > READER_BYTES {
         return Err(unusable(&copal_client::repository::BadReader::Length(length)));
     }
     let bytes = std::fs::read(path).map_err(|error| unusable(&error))?;
-    Reader::new(bytes).map(Some).map_err(|error| unusable(&error))
+    ReaderProgram::new(bytes).map(Some).map_err(|error| unusable(&error))
 }

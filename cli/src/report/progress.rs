@@ -5,7 +5,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use copal_client::progress::{Kept, Progress, Totals};
+use copal_client::progress::{KeptSoFar, Progress, Totals};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::human::{self, count, size};
@@ -80,11 +80,11 @@ impl Rate {
 }
 
 /// A sentence that says how much a backup has kept if it ends now.
-pub fn kept(kept: Kept) -> String {
+pub fn kept(kept: KeptSoFar) -> String {
     match kept {
-        Kept::All => "all of it is uploaded: the snapshot counts once it is accepted".into(),
-        Kept::Nothing => "nothing new is kept of this run: the next one begins where this one did".into(),
-        Kept::Part { bytes } => {
+        KeptSoFar::All => "all of it is uploaded: the snapshot counts once it is accepted".into(),
+        KeptSoFar::Nothing => "nothing new is kept of this run: the next one begins where this one did".into(),
+        KeptSoFar::Part { bytes } => {
             format!("{} of this run are kept: the next one does not upload them again", size(bytes))
         }
     }

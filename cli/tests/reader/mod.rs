@@ -30,7 +30,7 @@ fn init_stores_the_reader_and_a_text_and_the_descriptor_names_it() {
 fn a_program_without_a_reader_says_so_and_makes_a_repository_without() {
     let machine = Machine::bare();
     let ran = machine.command(&["--key-file", "key", "init"]).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
-    if copal_client::repository::Reader::inside().is_none() {
+    if copal_client::repository::ReaderProgram::inside().is_none() {
         assert!(ran.err.contains("built without the reader"), "{}", ran.err);
         assert!(machine.names("reader/").is_empty());
         let refused = machine.run(&["reader"]).exits(2);

@@ -8,7 +8,7 @@ use copal_format::id::{ChunkId, ObjectHash, PackId};
 use copal_format::layout::{self, Place};
 use copal_format::manifest::{Manifest, SnapshotClaim};
 use copal_format::receipt::{IngestBy, Outcome, Reason, Receipt};
-use copal_format::wire::chain;
+use copal_format::wire::chain::Chain;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest_on};
 use copal_jobs::objects;
@@ -16,16 +16,16 @@ use copal_jobs::view::View;
 use copal_store::StoreError;
 
 use super::BackupError;
-use crate::chain::{append, follow};
+use crate::chain::{append, follow_to_end};
 use crate::repository::{Access, LocalClient};
 use crate::wait::{Patience, wait};
 
 /// The end of a client's chain of manifests.
-pub(super) struct Chain<'a> {
+pub(super) struct ManifestChain<'a> {
     access: Access<'a>,
     client: &'a LocalClient,
     root_seen: Option<(u64, ObjectHash)>,
-    end: chain::Chain,
+    end: Chain,
     /// The last number that the state has decided about.
     decided: u64,
     /// Receipts from this process's last ingest.
@@ -39,13 +39,13 @@ pub(super) struct Claimed {
     pub(super) hash: ObjectHash,
 }
 
-impl<'a> Chain<'a> {
+impl<'a> ManifestChain<'a> {
     /// Finds the end of the chain: starts at the state's head and follows all manifests written since.
     pub(super) fn find(access: Access<'a>, client: &'a LocalClient, view: &View) -> Result<Self, JobError> {
         let head = view.state.heads.get(&client.id);
-        let mut end = head.map_or_else(chain::Chain::new, |head| chain::Chain::after(head.number, head.hash));
+        let mut end = head.map_or_else(Chain::new, |head| Chain::after(head.number, head.hash));
         let decided = end.number();
-        follow(access.store().as_ref(), &mut end, |number| layout::manifest(client.id, number))?;
+        follow_to_end(access.store().as_ref(), &mut end, |number| layout::manifest(client.id, number))?;
         Ok(Self { access, client, root_seen: view.base(), end, decided, answers: Vec::new() })
     }
 

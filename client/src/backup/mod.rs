@@ -270,7 +270,7 @@ pub enum BackupError {
 
 /// Packs that are stored and not yet accepted. The next attempt may claim the packs of a rejected one.
 #[derive(Default)]
-struct Carried {
+struct Carryover {
     /// Packs that no manifest names yet.
     packs: Vec<(PackKind, PackId, u64)>,
     ids: HashSet<ChunkId>,
@@ -315,7 +315,7 @@ pub fn backup<'a>(
             seen = Some(view?);
         }
     }
-    let mut carried = Carried::default();
+    let mut carried = Carryover::default();
     let mut last = String::new();
     let mut left = ATTEMPTS;
     while left > 0 {

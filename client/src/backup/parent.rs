@@ -5,12 +5,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use copal_engine::backup::kept::KeptSnapshot;
-use copal_engine::read::open_info;
+use copal_engine::read::SignedSnapshot;
 use copal_format::client::Role;
 use copal_format::id::{ChunkId, ClientId, SnapshotId};
 use copal_format::index::{Index, Status};
 use copal_format::layout;
-use copal_format::manifest::Manifest;
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_format::tree::VerifiedPage;
@@ -117,12 +116,13 @@ impl Parent {
             let Some(bytes) = bytes? else { continue };
             let Ok(Some(signed_by)) = signed_by else { continue };
             // A write-only client's word about a file must not stop a full client from reading that file.
-            let Some(public) = signed_by.keys.filter(|_| signed_by.role == Role::Full) else { continue };
-            let verified = Manifest::verify(repository.id(), &public.manifest, *signer, *number, &bytes);
-            let Some(claim) = verified.ok().and_then(|verified| verified.manifest.snapshot) else { continue };
-            let Ok(info) = open_info(&repository.owner, client.domain, &claim) else { continue };
+            if signed_by.role != Role::Full || signed_by.domain != client.domain {
+                continue;
+            }
+            let Ok(signed) = SignedSnapshot::verify(&repository.owner, &signed_by, *number, &bytes) else { continue };
+            let Ok(info) = signed.info(&repository.owner) else { continue };
             let (begun, bytes) = (info.started, info.counts.bytes);
-            let found = Some(Compared { id: record.id, root: claim.root, begun, bytes, is_kept: true });
+            let found = Some(Compared { id: record.id, root: signed.claim.root, begun, bytes, is_kept: true });
             if !record.partial {
                 snapshot = found;
                 break;

@@ -22,7 +22,7 @@ use copal_jobs::view::{self, View};
 use copal_store::Store;
 
 use super::BackupError;
-use super::manifest::{Chain, MANIFEST_EVERY, refusal};
+use super::manifest::{MANIFEST_EVERY, ManifestChain, refusal};
 use super::output::Output;
 use crate::entropy::secret;
 use crate::progress::Progress;
@@ -68,7 +68,7 @@ pub fn rewrite(
         let level = descriptor.parameters.zstd_level;
         let progress = Arc::new(Progress::default());
         let output = Output::start(scope, threads, &cipher, level, Some(repository.backend()), &progress, interrupted);
-        let chain = Chain::find(repository.into(), client, &view)?;
+        let chain = ManifestChain::find(repository.into(), client, &view)?;
         let (packs, own) = (0, HashSet::new());
         let done = Rewritten::default();
         let listed = Instant::now();
@@ -102,7 +102,7 @@ struct Writer<'a> {
     view: &'a View,
     session: Session,
     output: Output<'a>,
-    chain: Chain<'a>,
+    chain: ManifestChain<'a>,
     /// Packs that no manifest names yet.
     packs: u64,
     own: HashSet<PackId>,
@@ -177,7 +177,7 @@ impl Source<'_> {
             id: live.id,
             height: page.height,
             references: page.references.to_vec(),
-            plaintext: opened.chunk(live.ordinal.into()).unwrap_or_default().to_vec(),
+            plaintext: opened.chunk(live.ordinal.into()).expect("the page was opened from it").to_vec(),
             replaces: page.replaces,
         })))
     }

@@ -24,7 +24,7 @@ use copal_format::path::TreePath;
 pub use file::TargetFile;
 pub use later::DirectoriesLater;
 pub use metadata::Metadata;
-pub use place::{Place, Wanted};
+pub use place::{TargetState, Wanted};
 pub use shortfalls::{Example, Lack, Power, Shortfalls};
 pub use surplus::{Held, Stays, Surplus, SurplusError};
 pub use target::{Created, Removal, Target};

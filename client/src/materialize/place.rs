@@ -30,7 +30,7 @@ pub struct Wanted<'w> {
 
 /// The state of the place where an entry is to be written.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum TargetState {
     /// Nothing: create the entry.
     Free,
     /// An entry with the right content: set its metadata.
@@ -43,12 +43,12 @@ pub enum Place {
 
 impl Target {
     /// Examines the place of an entry, as far as the options require.
-    pub fn look(&self, path: &TreePath, wanted: &Wanted<'_>) -> Result<Place, WriteError> {
-        let Some((at, stat)) = self.find(path)? else { return Ok(Place::Free) };
+    pub fn look(&self, path: &TreePath, wanted: &Wanted<'_>) -> Result<TargetState, WriteError> {
+        let Some((at, stat)) = self.find(path)? else { return Ok(TargetState::Free) };
         Ok(match self.options.overwrite {
-            Overwrite::Never => Place::Kept,
-            Overwrite::Changed if matches(&at, &stat, wanted) => Place::Same,
-            Overwrite::Changed | Overwrite::Always => Place::Taken,
+            Overwrite::Never => TargetState::Kept,
+            Overwrite::Changed if matches(&at, &stat, wanted) => TargetState::Same,
+            Overwrite::Changed | Overwrite::Always => TargetState::Taken,
         })
     }
 

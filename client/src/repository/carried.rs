@@ -16,7 +16,7 @@ use super::{NamedDescriptor, Newest, Repository, list_descriptors, newest_descri
 use crate::wait::wait;
 
 /// A reader's bytes.
-pub struct Reader(Cow<'static, [u8]>);
+pub struct ReaderProgram(Cow<'static, [u8]>);
 
 /// Bytes that are no reader.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,14 +31,14 @@ pub enum BadReader {
 
 /// What storing a reader changed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Carried {
+pub struct CarriedReader {
     /// Whether the reader or its text was new to the store.
     pub is_stored: bool,
     /// The name of the descriptor that was written to name it; none if the newest named it already.
     pub descriptor: Option<String>,
 }
 
-impl Reader {
+impl ReaderProgram {
     /// The reader inside this program; none if it was built without one.
     pub fn inside() -> Option<Self> {
         (!INSIDE.is_empty()).then_some(Self(Cow::Borrowed(INSIDE)))
@@ -82,12 +82,12 @@ impl Reader {
 
 /// Stores a reader in a repository, and writes the next version of the descriptor if the newest does not name it. None
 /// if the repository has no usable descriptor.
-pub fn carry(repository: &Repository, reader: &Reader) -> Result<Option<Carried>, StoreError> {
+pub fn carry(repository: &Repository, reader: &ReaderProgram) -> Result<Option<CarriedReader>, StoreError> {
     let (store, owner) = (repository.store().as_ref(), &repository.owner);
     let Some(opened) = &repository.descriptor else { return Ok(None) };
     let is_stored = reader.store_missing(store)?;
     let named = name(store, owner, opened.version, reader.hash(), || list_descriptors(store))?;
-    Ok(named.map(|named| Carried { is_stored, descriptor: named.version() }))
+    Ok(named.map(|named| CarriedReader { is_stored, descriptor: named.version() }))
 }
 
 /// How the newest descriptor came to name a reader.

@@ -15,7 +15,7 @@ use crate::wait::wait;
 
 /// The copies that were missing or damaged.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Copies {
+pub struct RestoredCopies {
     /// Names of copies that were missing and are written again.
     pub restored: Vec<String>,
     /// Names of damaged copies. They stay, because objects are never replaced.
@@ -23,9 +23,9 @@ pub struct Copies {
 }
 
 /// Writes missing copies of client records again, from the whole ones.
-pub fn restore_record_copies(repository: &Repository) -> Result<Copies, JobError> {
+pub fn restore_record_copies(repository: &Repository) -> Result<RestoredCopies, JobError> {
     let (store, host) = (repository.store().as_ref(), repository.host());
-    let mut copies = Copies::default();
+    let mut copies = RestoredCopies::default();
     for client in wait(clients::below(store, "clients/"))? {
         let survey = wait(clients::survey(&host, client))?;
         wait(clients::write(store, &survey.missing))?;
@@ -36,11 +36,11 @@ pub fn restore_record_copies(repository: &Repository) -> Result<Copies, JobError
 }
 
 /// Writes missing copies of key slots again, from the whole ones.
-pub fn restore_copies(store: &dyn Store) -> Result<Copies, StoreError> {
+pub fn restore_copies(store: &dyn Store) -> Result<RestoredCopies, StoreError> {
     let listed = wait(objects::list(store, "keys/"))?;
     let id = |name: &str| SlotId::from_hex(name.split('/').nth(1)?).ok();
     let slots: BTreeSet<SlotId> = listed.iter().filter_map(|object| id(object.key.as_str())).collect();
-    let mut copies = Copies::default();
+    let mut copies = RestoredCopies::default();
     for slot in slots {
         let mut whole = None;
         let mut missing = Vec::new();

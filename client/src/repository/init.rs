@@ -15,7 +15,7 @@ use copal_store::{Store, StoreError};
 use zeroize::Zeroizing;
 
 use super::unlock::FoundSlot;
-use super::{OpenError, Reader, find_slots, list_descriptors, restore_copies, unlock};
+use super::{OpenError, ReaderProgram, find_slots, list_descriptors, restore_copies, unlock};
 use crate::backend::Backend;
 use crate::entropy::{random, secret};
 use crate::wait::wait;
@@ -33,7 +33,7 @@ pub struct Init<'a> {
     /// Cost of unlocking with a passphrase.
     pub argon2: Argon2Params,
     /// The reader to store in it.
-    pub reader: Option<&'a Reader>,
+    pub reader: Option<&'a ReaderProgram>,
 }
 
 /// A new repository.

@@ -37,15 +37,15 @@ use copal_store::{Store, StoreError};
 use futures::future::try_join;
 
 pub use access::Access;
-pub use carried::{BadReader, Carried, Reader, carry};
+pub use carried::{BadReader, CarriedReader, ReaderProgram, carry};
 pub use client::{ClientError, LocalClient};
-pub use copies::{Copies, restore_copies, restore_record_copies};
+pub use copies::{RestoredCopies, restore_copies, restore_record_copies};
 pub use descriptor::restore_descriptor;
 pub use enrolled::Enrolled;
 pub use init::{Init, InitError, Initialised, add_slot, init};
 pub use join::{JoinError, join};
 pub use met::Met;
-pub use slots::{Fault, KeySlot, proves, read_slot, remove_slot, survey_slots};
+pub use slots::{KeySlot, SlotFault, proves, read_slot, remove_slot, survey_slots};
 use unlock::read_slots;
 pub use unlock::{Costly, find_slots, unlock};
 

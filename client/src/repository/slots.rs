@@ -17,12 +17,12 @@ pub struct KeySlot {
     /// The slot; none if no copy is whole.
     pub slot: Option<Slot>,
     /// The copies that are not whole, and why.
-    pub faults: Vec<(String, Fault)>,
+    pub faults: Vec<(String, SlotFault)>,
 }
 
 /// What is wrong with a copy of a key slot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum SlotFault {
     /// The copy does not exist.
     #[error("it is missing")]
     Missing,
@@ -51,9 +51,9 @@ pub fn read_slot(store: &dyn Store, id: SlotId) -> Result<KeySlot, StoreError> {
     for name in layout::slot(id) {
         match wait(objects::read(store, &name))?.map(|bytes| Slot::parse(&bytes)) {
             Some(Ok(slot)) if slot.id() == id => found.slot = Some(slot),
-            Some(Ok(slot)) => found.faults.push((name, Fault::Misplaced(slot.id()))),
+            Some(Ok(slot)) => found.faults.push((name, SlotFault::Misplaced(slot.id()))),
             Some(Err(error)) => found.faults.push((name, error.into())),
-            None => found.faults.push((name, Fault::Missing)),
+            None => found.faults.push((name, SlotFault::Missing)),
         }
     }
     Ok(found)

@@ -14,7 +14,7 @@ use super::gather::Gather;
 use super::links::{First, Links};
 use super::owners::Owners;
 use super::work::{Work, sentence};
-use crate::materialize::{Created, DirectoriesLater, Overwrite, Place, Power, Target, Wanted, WriteError};
+use crate::materialize::{Created, DirectoriesLater, Overwrite, Power, Target, TargetState, Wanted, WriteError};
 
 /// The walk through the tree.
 pub(super) struct Walk<'a> {
@@ -163,22 +163,22 @@ impl<'a> Walk<'a> {
             self.count_planned(&entry, found, entry.content_bytes());
         }
         match (found, self.writable()) {
-            (Place::Kept, _) => {
+            (TargetState::Kept, _) => {
                 self.work.count(|tally| tally.files_skipped += 1);
                 self.work.leave_unverified(place);
                 return Ok(());
             }
             (_, None) => self.links.keep(self.links.identity(&entry), || First::There(place.clone())),
-            (Place::Same, Some(target)) => {
+            (TargetState::Same, Some(target)) => {
                 self.links.keep(self.links.identity(&entry), || First::There(place.clone()));
                 self.same(target, &mut entry, place)?;
             }
-            (Place::Free | Place::Taken, Some(_)) if entry.kind() == EntryKind::File => {
-                self.file(entry, place, found == Place::Taken);
+            (TargetState::Free | TargetState::Taken, Some(_)) if entry.kind() == EntryKind::File => {
+                self.file(entry, place, found == TargetState::Taken);
             }
-            (Place::Free | Place::Taken, Some(target)) => {
+            (TargetState::Free | TargetState::Taken, Some(target)) => {
                 self.links.keep(self.links.identity(&entry), || First::There(place.clone()));
-                if found == Place::Taken {
+                if found == TargetState::Taken {
                     target.remove_existing(place)?;
                 }
                 self.other(target, &mut entry, place)?;
@@ -188,10 +188,10 @@ impl<'a> Walk<'a> {
     }
 
     /// Returns the state of the entry's place. Does not look into a directory that was just made, because it is empty.
-    fn look(&self, entry: &Entry, place: &TreePath) -> Result<Place, WriteError> {
+    fn look(&self, entry: &Entry, place: &TreePath) -> Result<TargetState, WriteError> {
         match self.work.target {
             Some(target) if !self.above.last().is_some_and(|above| above.is_new) => target.look(place, &wanted(entry)),
-            _ => Ok(Place::Free),
+            _ => Ok(TargetState::Free),
         }
     }
 
@@ -236,18 +236,18 @@ impl<'a> Walk<'a> {
     }
 
     /// Counts what a dry run would do.
-    fn count_planned(&self, entry: &Entry, found: Place, bytes: u64) {
+    fn count_planned(&self, entry: &Entry, found: TargetState, bytes: u64) {
         let is_file = entry.kind() == EntryKind::File;
         self.work.count(|tally| match found {
-            Place::Kept => {}
+            TargetState::Kept => {}
             _ if !is_file => tally.others += 1,
-            Place::Same => tally.files_unchanged += 1,
-            Place::Free | Place::Taken => {
+            TargetState::Same => tally.files_unchanged += 1,
+            TargetState::Free | TargetState::Taken => {
                 tally.files_restored += 1;
                 tally.bytes_written += bytes;
             }
         });
-        if matches!(found, Place::Free | Place::Taken) {
+        if matches!(found, TargetState::Free | TargetState::Taken) {
             self.work.tell(super::Event::Restored(&entry.path));
         }
     }

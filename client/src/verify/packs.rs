@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, Mutex};
 
 use bytes::Bytes;
+use copal_engine::read;
 use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId};
 use copal_format::index::Location;
@@ -282,7 +283,8 @@ fn open_block(
     keys: &DomainKeys,
     tools: &mut OpenTools,
 ) -> Result<BTreeSet<u16>, String> {
-    let cipher = blocks.cipher(&table.sessions[usize::from(row.session)]).map_err(CopyError::words)?;
+    let (_, session) = read::sealed_by(table, row.offset).map_err(|fault| fault.to_string())?;
+    let cipher = blocks.cipher(session).map_err(CopyError::words)?;
     let kind = match table.kind {
         PackKind::Data => BlockKind::Data,
         PackKind::Tree => BlockKind::Tree,

@@ -9,4 +9,4 @@ mod tests;
 
 pub use copy::{CopyFault, chunk, page, page_row, sealed_by};
 pub use session::{Session, SessionFault};
-pub use snapshot::{SignedSnapshot, SnapshotFault, open_info};
+pub use snapshot::{InfoFault, SignedSnapshot, SnapshotFault, open_info};

@@ -16,7 +16,7 @@ pub struct Session {
 /// Why a session's blocks cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SessionFault {
-    /// The record is none.
+    /// The bytes are not a session record.
     #[error(transparent)]
     Record(#[from] SessionError),
     /// A client put blocks of one domain into a pack or manifest of another.

@@ -38,22 +38,27 @@ pub enum SnapshotFault {
     /// It claims packs only.
     #[error("it claims no snapshot")]
     NoSnapshot,
-    /// The session that sealed the description.
+}
+
+/// Why a snapshot's description cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum InfoFault {
+    /// The session that sealed it.
     #[error(transparent)]
     Session(#[from] SessionFault),
-    /// The sealed description.
+    /// Its block.
     #[error(transparent)]
     Block(#[from] BlockError),
-    /// The description is in no chunk of its block.
+    /// Its block holds nothing.
     #[error("its description is empty")]
     Empty,
-    /// The description is malformed.
+    /// It is malformed.
     #[error(transparent)]
     Info(#[from] DecodeError),
 }
 
 impl SignedSnapshot {
-    /// Verifies the manifest with this number of a client. Whether the snapshot counts, the state says.
+    /// Verifies the manifest with this number of a client. The state decides whether the snapshot counts.
     pub fn verify(
         owner: &OwnerSecret,
         client: &ClientRecord,
@@ -76,14 +81,14 @@ impl SignedSnapshot {
     }
 
     /// Opens its description.
-    pub fn info(&self, owner: &OwnerSecret) -> Result<SnapshotInfo, SnapshotFault> {
+    pub fn info(&self, owner: &OwnerSecret) -> Result<SnapshotInfo, InfoFault> {
         open_info(owner, self.domain, &self.claim)
     }
 }
 
 /// Opens the description of a claimed snapshot of a domain.
-pub fn open_info(owner: &OwnerSecret, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, SnapshotFault> {
+pub fn open_info(owner: &OwnerSecret, domain: DomainId, claim: &SnapshotClaim) -> Result<SnapshotInfo, InfoFault> {
     let session = Session::open(owner, domain, &claim.session_record)?;
     let block = OpenBlock::open(&session.cipher, BlockKind::Info, claim.counter, &claim.info, &mut OpenTools::new())?;
-    Ok(SnapshotInfo::decode(block.chunk(0).ok_or(SnapshotFault::Empty)?)?)
+    Ok(SnapshotInfo::decode(block.chunk(0).ok_or(InfoFault::Empty)?)?)
 }

@@ -148,8 +148,8 @@ fn a_snapshot_is_its_clients_own_and_in_its_clients_domain() {
     let good = signed(DOMAIN, Some(claim.clone()));
     let snapshot = verify(&client(Some(public)), 1, &good).unwrap();
     assert_eq!((snapshot.claim.root, snapshot.id()), (claim.root, ObjectHash::of(&good).snapshot()));
-    assert!(matches!(snapshot.info(&owner(1)), Err(SnapshotFault::Info(_))));
-    assert!(matches!(snapshot.info(&owner(7)), Err(SnapshotFault::Session(_))));
+    assert!(matches!(snapshot.info(&owner(1)), Err(InfoFault::Info(_))));
+    assert!(matches!(snapshot.info(&owner(7)), Err(InfoFault::Session(_))));
 
     let stranger = ClientPublic { manifest: owner(7).verifying_key(), ..public };
     assert!(matches!(verify(&client(Some(stranger)), 1, &good), Err(SnapshotFault::Record(_))));

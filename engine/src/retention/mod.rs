@@ -169,11 +169,15 @@ impl<'a, K> Walk<'a, K> {
         self.keep_all(KeepReason::Tagged, |snapshot| {
             policy.tags.iter().any(|set| set.iter().all(|tag| snapshot.tags.contains(tag)))
         });
+        let (all, newest): (Vec<_>, Vec<_>) = policy.spans().partition(|(period, _)| *period == Period::Last);
+        for (period, span) in all {
+            self.keep_within(period, span, KeepReason::Within(span));
+        }
         for (period, count) in policy.counts() {
             self.keep_counted(period, count);
         }
-        for (period, span) in policy.spans() {
-            self.keep_counted_within(period, span);
+        for (period, span) in newest {
+            self.keep_within(period, span, KeepReason::CountedWithin(period, span));
         }
         if let Some(span) = effective(policy.floor) {
             self.keep_floor(span);
@@ -204,9 +208,7 @@ impl<'a, K> Walk<'a, K> {
         }
     }
 
-    fn keep_counted_within(&mut self, period: Period, span: Span) {
-        let reason =
-            if period == Period::Last { KeepReason::Within(span) } else { KeepReason::CountedWithin(period, span) };
+    fn keep_within(&mut self, period: Period, span: Span, reason: KeepReason) {
         for at in 0..self.inside(span) {
             if self.opens_bucket(at, period) || self.is_oldest(at) {
                 self.reasons[at].push(reason);

@@ -71,6 +71,13 @@ fn months() -> Vec<Candidate<u64>> {
 }
 
 #[test]
+fn reasons_are_told_from_spans_of_all_over_counts_to_spans_of_periods() {
+    let policy = Policy::default().keeping_within(Period::Daily, span("2d")).keeping(Period::Last, Count::N(1));
+    let policy = policy.keeping_within(Period::Last, span("2d"));
+    assert_eq!(reasons(&policy, &ten())[0], "within 2d, last 1, daily within 2d");
+}
+
+#[test]
 fn of_two_snapshots_of_one_time_the_one_that_was_made_later_is_the_newer() {
     let newest = Policy::default().keeping(Period::Last, Count::N(1));
     for ids in [[1, 2], [2, 1]] {

@@ -49,7 +49,7 @@ impl PendingBlock {
         Ok(SealedBlock { kind: self.kind, counter, items: self.items, bytes, raw_length: self.raw_length })
     }
 
-    /// Seals the plaintext with the engine's own cipher, and reads it back.
+    /// Seals the plaintext with this crate's own cipher, and reads it back.
     pub fn seal(self, cipher: &SessionCipher, plaintext: &[u8]) -> Result<SealedBlock, SealFault> {
         let counter = self.counter.get();
         let bytes = cipher.seal(self.kind, self.counter, plaintext);
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_host_and_the_engine_seal_the_same_bytes() {
+    fn a_host_and_this_crate_seal_the_same_bytes() {
         let nonces = Nonces::new(key().nonce_key(), REPOSITORY, SESSION);
         for content in contents() {
             let whole = job(&content).run(&mut tools(), &cipher()).unwrap();

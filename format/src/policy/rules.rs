@@ -11,11 +11,11 @@ use crate::id::TagId;
 /// The rules for each series. A rule that is absent or zero has no effect; without any effective rule, all is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// Counted rules. Keeps so many of the newest snapshots; of an hour or a longer period, the newest snapshot of each
-    /// of so many that have one.
+    /// Counted rules. `Last` keeps the newest N snapshots. Any other period keeps the newest snapshot of each of the
+    /// newest N hours, days and so on that have one.
     pub counts: Periods<Count>,
-    /// Rules that look back. Keeps all snapshots not older than this; of an hour or a longer period, the newest snapshot
-    /// of each.
+    /// Rules that look back. `Last` keeps all snapshots not older than this. Any other period keeps the newest of each
+    /// hour, day and so on, if not older than this.
     pub spans: Periods<Span>,
     /// Keeps snapshots that have all tags of one of these sets.
     pub tags: Vec<Vec<TagId>>,
@@ -30,7 +30,13 @@ pub type Periods<T> = [Option<T>; Period::ALL.len()];
 
 impl Default for Policy {
     fn default() -> Self {
-        Self { counts: [None; 7], spans: [None; 7], tags: Vec::new(), floor: None, zone: TimeZone::UTC }
+        Self {
+            counts: Periods::default(),
+            spans: Periods::default(),
+            tags: Vec::new(),
+            floor: None,
+            zone: TimeZone::UTC,
+        }
     }
 }
 
@@ -113,7 +119,7 @@ impl fmt::Display for Period {
 }
 
 impl Period {
-    /// All periods, the shortest first.
+    /// All periods, by their stored keys: new ones are appended (`docs/format.md`).
     pub const ALL: [Self; 7] =
         [Self::Last, Self::Hourly, Self::Daily, Self::Weekly, Self::Monthly, Self::Quarterly, Self::Yearly];
 

@@ -84,7 +84,7 @@ impl Chain {
         if link.previous != self.hash {
             return Err(ChainError::Broken { number: link.number });
         }
-        self.follow(link.hash);
+        self.advance(link.hash);
         Ok(())
     }
 
@@ -93,9 +93,8 @@ impl Chain {
         self.number.saturating_add(1)
     }
 
-    /// Goes on to the record that is due, of this hash, without looking at what it names: who appends must follow
-    /// whatever lies there.
-    pub fn follow(&mut self, hash: ObjectHash) {
+    /// Advances by one record without checking its `previous`: a writer must link to whatever is stored.
+    pub fn advance(&mut self, hash: ObjectHash) {
         *self = Self::after(self.due(), hash);
     }
 

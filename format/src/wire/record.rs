@@ -104,7 +104,7 @@ pub fn sign(kind: Kind, repository: RepositoryId, body: &[u8], key: &SigningKey)
     unsigned.with(&signature)
 }
 
-/// A record to be signed by a key that the engine does not hold.
+/// A record to be signed by a key that only the host holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsigned {
     /// The bytes to sign (Ed25519).

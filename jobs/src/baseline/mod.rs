@@ -18,7 +18,7 @@ use copal_format::layout;
 use copal_format::root::Deletion;
 
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::host::Host;
 use crate::objects;
 use crate::view::{self, Parts, View};
@@ -91,7 +91,7 @@ pub(crate) async fn verify(
 }
 
 async fn compare(host: &Host<'_>, baseline: Option<(u64, ObjectHash)>, view: &View) -> Result<Agreed, JobError> {
-    if baseline == view.base() || is_planted(Fault::StateBelieved) {
+    if baseline == view.base() || is_planted(Mistake::StateBelieved) {
         let claimed = Claims::since(host, view, view).await?.waiting;
         return Ok(Agreed { claimed, is_baseline: baseline == view.base(), ..Agreed::default() });
     }

@@ -11,7 +11,7 @@ use copal_format::time::Time;
 use super::{Kind, Report};
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::host::Host;
 use crate::view::{self, Parts, View};
 
@@ -107,7 +107,7 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
         let mut view = view::read_parts(host.store, &Parts::RECORDS).await?;
         let mut proposal = Proposal::default();
-        let is_acquitted = |id: &PackId| harm.has_found(id) || is_planted(Fault::UnseenAcquitted);
+        let is_acquitted = |id: &PackId| harm.has_found(id) || is_planted(Mistake::UnseenAcquitted);
         for (id, record) in &view.state.packs {
             let stays_damaged = record.is_damaged && !harm.has_found_whole(id, record);
             let mut changed = PackRecord {

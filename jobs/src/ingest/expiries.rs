@@ -9,7 +9,7 @@ use copal_format::time::Time;
 
 use super::Pass;
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::objects;
 use crate::policy;
 
@@ -54,7 +54,7 @@ impl Pass<'_> {
         if expiry.previous != before {
             return Ok(Err("it does not name the expiry before it".into()));
         }
-        let is_believed = is_planted(Fault::ExpiryBelieved);
+        let is_believed = is_planted(Mistake::ExpiryBelieved);
         let changes = self.view.root.as_ref().and_then(|(root, _)| root.change_head).map(|(number, _)| number);
         if (self.proposal.change_head.is_some() || changes != Some(expiry.change)) && !is_believed {
             return Ok(Err("changes came between the decision and its folding in".into()));

@@ -9,7 +9,7 @@ use copal_store::{Stat, StoreError};
 
 use super::Pass;
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::objects::{self, Call, Ends};
 
 pub(super) type Findings = Vec<(PackId, Finding)>;
@@ -90,7 +90,7 @@ impl Pass<'_> {
     }
 
     async fn see(&self, id: PackId, claimed: u64) -> Result<Seen, JobError> {
-        if self.view.is_doomed(id) && !is_planted(Fault::DoomedAccepted) {
+        if self.view.is_doomed(id) && !is_planted(Mistake::DoomedAccepted) {
             return Ok(Seen::Wrong(Finding::Doomed));
         }
         let name = objects::key(layout::pack(Place::Packs, id));

@@ -33,7 +33,7 @@ use copal_format::time::Time;
 use crate::clients;
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::host::Host;
 use crate::lookup::FarIndex;
 use crate::objects;
@@ -103,7 +103,7 @@ async fn work_on(
     is_attested: &(dyn Fn(&PackId) -> bool + Sync),
 ) -> Result<Report, JobError> {
     let mut report = Report::default();
-    let stale = if is_planted(Fault::OldReferences) { Some(view::read(host.store).await?) } else { None };
+    let stale = if is_planted(Mistake::OldReferences) { Some(view::read(host.store).await?) } else { None };
     let mut waiting: Option<Vec<ClientId>> = match scope {
         Scope::All => None,
         Scope::Client(client) => Some(vec![client]),
@@ -142,7 +142,7 @@ async fn work_on(
         };
         clients::complete(host.store, &pass.single).await?;
         let (now, refused) = (pass.now, std::mem::take(&mut pass.refused));
-        let again = is_planted(Fault::ChecksNotRepeated).then(|| proposal.clone());
+        let again = is_planted(Mistake::ChecksNotRepeated).then(|| proposal.clone());
         let mut won = commit(host, &pass.view, proposal).await?;
         if let (None, Some(proposal)) = (&won, again) {
             won = commit(host, &view::read(host.store).await?, proposal).await?;
@@ -320,7 +320,7 @@ impl<'a> Pass<'a> {
                 missing: verdict.missing,
                 packs: verdict.packs,
             };
-            if is_planted(Fault::RejectedOutside) && decision.outcome == Outcome::Rejected {
+            if is_planted(Mistake::RejectedOutside) && decision.outcome == Outcome::Rejected {
                 write_receipt(self.host, &receipt(client, &decision, self.view.number(), self.now, self.by)).await?;
             }
             decisions.push(decision);

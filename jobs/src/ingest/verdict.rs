@@ -12,7 +12,7 @@ use super::added::{height_in, sorted};
 use super::findings::Findings;
 use super::{Pass, accept, known};
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::view;
 
 /// The decision about a manifest.
@@ -62,7 +62,7 @@ impl Pass<'_> {
             let newest = view::newest_heads(self.host.store).await?.number();
             let words =
                 format!("manifest {number} of client {client} has seen root {seen}, and the newest is {newest}");
-            if seen > newest && is_planted(Fault::RootUnbounded) {
+            if seen > newest && is_planted(Mistake::RootUnbounded) {
                 return Err(JobError::StateLost { evidence: words });
             }
             if view::is_told_far(seen, newest) {
@@ -90,7 +90,7 @@ impl Pass<'_> {
             let resolve = |id: &ChunkId| added.and_then(|added| added.height(id)).or_else(|| height_in(&known, id));
             judge(&verified, record, &findings, resolve)
         };
-        if is_planted(Fault::RootPageUnchecked) && verdict.packs.is_empty() && verdict.missing.iter().eq(&root) {
+        if is_planted(Mistake::RootPageUnchecked) && verdict.packs.is_empty() && verdict.missing.iter().eq(&root) {
             verdict = Verdict::default();
         }
         let rests_on_index = |(reason, _): &(Reason, String)| matches!(reason, Reason::Unresolved | Reason::Height);

@@ -15,7 +15,7 @@ use super::Report;
 use super::needed::{Need, needs};
 use crate::commit::Proposal;
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted, windows};
+use crate::faults::{Mistake, is_planted, windows};
 use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::{self, Parts, View};
@@ -60,7 +60,7 @@ pub(super) async fn delete_doomed(
 ) -> Result<Cleared, JobError> {
     let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
     let doomed: Vec<Prunable> = doomed.map(|(name, _)| *name).collect();
-    if is_planted(Fault::ClearedBlindly) {
+    if is_planted(Mistake::ClearedBlindly) {
         return Ok(Cleared { gone: doomed, spared: Vec::new() });
     }
     let mut cleared = Cleared::default();
@@ -69,7 +69,7 @@ pub(super) async fn delete_doomed(
         match need {
             _ if matches!(name, Prunable::Pack(_, id) if claimed.contains(&id)) => cleared.spared.push(name),
             Need::None => names.push(name),
-            _ if is_planted(Fault::DoomedUnchecked) => names.push(name),
+            _ if is_planted(Mistake::DoomedUnchecked) => names.push(name),
             Need::Unknown => {}
             Need::Named => cleared.spared.push(name),
         }

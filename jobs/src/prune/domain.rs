@@ -19,7 +19,7 @@ use super::tables::Tables;
 use super::{Live, Report, Sparse, SparseBlock};
 use crate::commit::Proposal;
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 
 impl Part<'_> {
     /// Adds this domain's changes to the proposal.
@@ -123,7 +123,7 @@ impl Part<'_> {
     fn rules(&self, allowance: u64, entries: u64) -> Rules {
         Rules {
             grace: self.options.grace,
-            floor: if is_planted(Fault::FloorNotAwaited) { Duration::ZERO } else { self.floor },
+            floor: if is_planted(Mistake::FloorNotAwaited) { Duration::ZERO } else { self.floor },
             spared: self.rebuilt.map(|rebuilt| rebuilt.time),
             now: self.now,
             dead_most: self.options.dead_most,

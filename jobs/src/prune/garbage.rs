@@ -14,7 +14,7 @@ use super::deletion::doom;
 use super::roots::runs_named;
 use crate::commit::Proposal;
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted, windows};
+use crate::faults::{Mistake, is_planted, windows};
 use crate::host::Host;
 use crate::objects;
 use crate::view::View;
@@ -85,7 +85,7 @@ pub(super) async fn doom_orphans(
         }
         doom(view, name, now, proposal);
         report.orphans += 1;
-        if is_planted(Fault::OrphansNotDoomed) {
+        if is_planted(Mistake::OrphansNotDoomed) {
             objects::delete(host.store, &[objects::key(name.to_string())]).await?;
         }
     }

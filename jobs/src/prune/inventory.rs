@@ -15,7 +15,7 @@ use super::part::Part;
 use super::tables::Tables;
 use crate::commit::Proposal;
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::objects::{self, Call};
 
 impl Part<'_> {
@@ -84,7 +84,7 @@ impl Part<'_> {
                 if is_missing != record.is_missing || is_damaged != record.is_damaged {
                     changed.insert(**id, Some(PackRecord { is_missing, is_damaged, ..(*record).clone() }));
                 }
-                let is_healthy = (table.is_some() && !record.is_damaged) || is_planted(Fault::LostPreferred);
+                let is_healthy = (table.is_some() && !record.is_damaged) || is_planted(Mistake::LostPreferred);
                 inventory.add_pack(PackItem::of(**id, record, is_healthy, self.standings.trust(record)), table)?;
                 match read {
                     Some(table) => tables.keep(**id, table),

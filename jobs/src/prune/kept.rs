@@ -8,14 +8,14 @@ use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 
 use crate::commit::Proposal;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::policy::Guarded;
 use crate::view::View;
 
 /// The root pages of a domain's kept snapshots and of guarded forgotten ones, the newest first.
 pub(super) fn roots_of(view: &View, domain: DomainId, now: Time, grace: Duration, guarded: &Guarded) -> Vec<ChunkId> {
     let snapshots = view.state.snapshots.iter().filter(|(_, snapshot)| snapshot.domain == domain);
-    let is_missed = |of: &SnapshotRecord| is_planted(Fault::UndeleteMissed) && of.state_time > of.accepted;
+    let is_missed = |of: &SnapshotRecord| is_planted(Mistake::UndeleteMissed) && of.state_time > of.accepted;
     let stays = |key, of: &SnapshotRecord| is_marked(view, key, now, grace) || guarded.protected.contains(&of.id);
     let kept = snapshots.filter(|(key, of)| stays(**key, of) && !is_missed(of));
     let mut roots: Vec<(Time, ChunkId)> = kept.map(|(_, snapshot)| (snapshot.accepted, snapshot.root)).collect();

@@ -214,6 +214,7 @@ impl<'a> Open<'a> {
         while let Some((first, others)) = left.split_first().filter(|_| !self.is_full) {
             let mut writer = PackWriter::new(self.kind, self.domain, self.host.random(), sessions.clone())?;
             first.add_to(&mut writer)?;
+            // A block that no pack takes fails as the next `first`.
             let fitting = others.iter().take_while(|block| block.add_to(&mut writer).is_ok()).count();
             let (within, rest) = left.split_at(1 + fitting);
             self.store(writer, within, copies).await?;

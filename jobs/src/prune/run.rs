@@ -20,7 +20,7 @@ use super::verified::Verified;
 use super::{Options, Report, garbage, rebuilt, roots};
 use crate::commit::{Proposal, commit};
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted, windows};
+use crate::faults::{Mistake, is_planted, windows};
 use crate::host::Host;
 use crate::objects;
 use crate::policy::Guarded;
@@ -156,7 +156,7 @@ impl Run<'_> {
                 return self.note_progress(decided.after, false).await;
             }
             self.keep_plan(&view, &decided).await?;
-            if is_planted(Fault::DeletedFirst) {
+            if is_planted(Mistake::DeletedFirst) {
                 let names = decided.proposal.delta.doomed.keys();
                 let keys: Vec<Key> = names.map(|name| objects::key(name.to_string())).collect();
                 objects::delete(self.host.store, &keys).await?;

@@ -7,11 +7,11 @@ use copal_engine::plan::{Plan, Rules};
 use copal_format::id::ChunkId;
 
 use super::inventory::Inventory;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 
 /// The plan with the planted fault.
 pub(super) fn sabotage(mut plan: Plan, inventory: &Inventory<'_>, roots: &[ChunkId], rules: &Rules) -> Plan {
-    if is_planted(Fault::SecondMarkDropped) && plan.unread.is_empty() {
+    if is_planted(Mistake::SecondMarkDropped) && plan.unread.is_empty() {
         let kept = inventory.graph.reach(roots.iter().copied());
         for (copy, item) in inventory.copies() {
             let flagged = plan.marks.get(copy).flagged;
@@ -23,7 +23,7 @@ pub(super) fn sabotage(mut plan: Plan, inventory: &Inventory<'_>, roots: &[Chunk
         }
         plan.rewritten.clear();
     }
-    if is_planted(Fault::RemovedById) {
+    if is_planted(Mistake::RemovedById) {
         let is_kept = |copy: &u32| {
             let id = inventory.copy(*copy).id;
             !inventory.copies_of(id).all(|copy| plan.removed.has(copy))
@@ -35,7 +35,7 @@ pub(super) fn sabotage(mut plan: Plan, inventory: &Inventory<'_>, roots: &[Chunk
             inventory.copies().filter(|(copy, _)| !plan.removed.has(*copy)).map(|(_, item)| in_pack(&item)).collect();
         plan.dead_packs.retain(|pack| !left.contains(pack));
     }
-    if is_planted(Fault::UnprovenMoved) && plan.unread.is_empty() {
+    if is_planted(Mistake::UnprovenMoved) && plan.unread.is_empty() {
         let mut blocks: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for (_, item) in inventory.copies().filter(|(copy, _)| !plan.removed.has(*copy)) {
             blocks.entry(inventory.block(item.block).pack).or_default().insert(item.block);

@@ -13,7 +13,7 @@ use copal_store::{Store, StoreError};
 
 use super::{Parts, View, lost, read_state};
 use crate::error::JobError;
-use crate::faults::{Fault, is_planted};
+use crate::faults::{Mistake, is_planted};
 use crate::objects;
 
 /// Reads the newest root that counts and the whole state it names.
@@ -81,7 +81,7 @@ async fn attempt(store: &dyn Store, parts: &Parts, unreached: &BTreeSet<u64>) ->
     let root = Root::decode(number, &bytes).map_err(|error| JobError::damaged(name, error))?;
     let counts = async {
         Ok(match root.base {
-            _ if is_planted(Fault::BaseUnchecked) => None,
+            _ if is_planted(Mistake::BaseUnchecked) => None,
             Some((base, hash)) if !is_there(store, base, hash).await? => {
                 Some((format!("the base of {name}, {}, is gone", layout::root(base)), true))
             }

@@ -1,1 +1,1 @@
-"""What the reader must read: golden vectors of the engine, and the golden repository."""
+"""What the reader must read: golden vectors of the format, and the golden repository."""

@@ -39,10 +39,10 @@ def name(folder, *parts):
 
 
 class Records(unittest.TestCase):
-    """Each record is encoded by the document, compared with the engine's bytes, and read back."""
+    """Each record is encoded by the document, compared with the golden bytes, and read back."""
 
     def check(self, stored, where, expected, key):
-        """The record has the hash that the engine's test names, reads back and verifies."""
+        """The record has the hash that the golden test names, reads back and verifies."""
         self.assertEqual(sha256(stored).hex(), expected)
         record = Record(stored, where)
         record.verify(public(key), REPOSITORY)

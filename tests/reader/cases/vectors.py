@@ -1,4 +1,4 @@
-"""Golden vectors as they stand in the engine's tests: string literals of a constant or a function."""
+"""Golden vectors as they stand in the tests of `format`: string literals of a constant or a function."""
 
 import ast
 import re

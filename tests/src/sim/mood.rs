@@ -1,6 +1,6 @@
 //! Mood: how likely is what in a world.
 
-use copal_jobs::faults::Fault;
+use copal_jobs::faults::Mistake;
 
 use super::actors::Habits;
 use crate::kit::Random;
@@ -35,7 +35,7 @@ pub(super) struct Mood {
 impl Mood {
     /// A mood by chance. A planted mistake is looked for where it can show: one about damage in worlds with damage, one
     /// that needs a snapshot to be forgotten and removed in long ones.
-    pub(super) fn of(fault: Option<Fault>, random: &mut Random) -> Self {
+    pub(super) fn of(fault: Option<Mistake>, random: &mut Random) -> Self {
         let mut mood = Self {
             tick: *random.pick(&[5, 10, 25]),
             crash: *random.pick(&[0, 2, 6]),
@@ -64,50 +64,50 @@ impl Mood {
         // A full client's thief does so much harm of its own that another mistake would be lost in it.
         mood.robs_all &= fault.is_none();
         match fault {
-            Some(Fault::LostPreferred | Fault::UnseenAcquitted) => mood.damage = 3,
+            Some(Mistake::LostPreferred | Mistake::UnseenAcquitted) => mood.damage = 3,
             // Two must sleep beside one root, and all runs of what the one makes must still be there when the other wakes.
-            Some(Fault::BaseUnchecked) => {
+            Some(Mistake::BaseUnchecked) => {
                 (mood.tick, mood.steps, mood.naps, mood.sleep) = (5, 6000, 120, 0);
                 (mood.is_small, mood.is_bare, mood.crash, mood.stale) = (false, true, 0, 0);
                 (mood.rebuild, mood.damage) = (0, 0);
             }
             // The policy must change between an expiry and the root that folds it in.
-            Some(Fault::ExpiryBelieved) => {
+            Some(Mistake::ExpiryBelieved) => {
                 (mood.expires, mood.naps, mood.steps, mood.is_small) = (true, 20, 6000, true);
                 (mood.rebuild, mood.damage) = (0, 0);
             }
             // Time must pass beside thieves.
-            Some(Fault::NewerCopyWins | Fault::UnprovenMoved) => {
+            Some(Mistake::NewerCopyWins | Mistake::UnprovenMoved) => {
                 (mood.robs_one, mood.robs_all) = (true, random.chance(500));
                 mood.be_long();
             }
             // Only who knows the passphrase displaces anything, and the floor must be long enough to notice.
-            Some(Fault::FloorNotAwaited | Fault::FloorLowered) => {
+            Some(Mistake::FloorNotAwaited | Mistake::FloorLowered) => {
                 (mood.robs_all, mood.habits.has_passphrase) = (true, true);
                 (mood.habits.guards, mood.habits.is_lasting) = (true, true);
                 mood.revoke = 0;
                 mood.be_long();
             }
             // A thief must go on after the owner has found it out.
-            Some(Fault::RevocationForgets) => {
+            Some(Mistake::RevocationForgets) => {
                 (mood.robs_one, mood.robs_all) = (true, random.chance(500));
                 mood.be_long();
                 mood.revoke = 2;
             }
-            Some(Fault::StateBelieved | Fault::DoomedUnchecked) => {
+            Some(Mistake::StateBelieved | Mistake::DoomedUnchecked) => {
                 mood.be_long();
                 mood.rebuild = 3;
             }
-            Some(Fault::RootUnbounded) => mood.robs_all = true,
-            Some(Fault::GuardIgnored) => (mood.expires, mood.habits.guards) = (true, true),
+            Some(Mistake::RootUnbounded) => mood.robs_all = true,
+            Some(Mistake::GuardIgnored) => (mood.expires, mood.habits.guards) = (true, true),
             Some(
-                Fault::SecondMarkDropped
-                | Fault::RootPageUnchecked
-                | Fault::UndeleteMissed
-                | Fault::OldReferences
-                | Fault::ForgottenUnguarded,
+                Mistake::SecondMarkDropped
+                | Mistake::RootPageUnchecked
+                | Mistake::UndeleteMissed
+                | Mistake::OldReferences
+                | Mistake::ForgottenUnguarded,
             ) => {
-                mood.habits.guards |= fault == Some(Fault::ForgottenUnguarded);
+                mood.habits.guards |= fault == Some(Mistake::ForgottenUnguarded);
                 mood.stale = 300;
                 mood.be_long();
             }

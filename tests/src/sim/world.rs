@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use copal_format::client::Role;
-use copal_jobs::faults::{self, Fault, Windows};
+use copal_jobs::faults::{self, Mistake, Windows};
 use copal_jobs::host::Entropy;
 use copal_store::{Store, StoreTime};
 use futures::executor::block_on;
@@ -22,7 +22,7 @@ pub struct Setting {
     /// Decides everything.
     pub seed: u64,
     /// A mistake that is planted.
-    pub fault: Option<Fault>,
+    pub fault: Option<Mistake>,
     /// Whether what happens is kept for people.
     pub is_traced: bool,
 }

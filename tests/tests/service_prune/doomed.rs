@@ -11,7 +11,7 @@ use copal_format::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_
 use copal_format::time::Time;
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
-use copal_jobs::faults::{Fault, Windows, plant};
+use copal_jobs::faults::{Mistake, Windows, plant};
 use copal_jobs::prune::Options;
 use copal_tests::kit::craft::{data_pack, id};
 use copal_tests::kit::{DAY, How, World, noise as files};
@@ -84,7 +84,7 @@ fn what_the_state_names_is_not_deleted_whatever_its_list_says() {
 #[test]
 fn a_pack_in_which_entries_lie_stays_although_its_record_is_gone() {
     // Also where nothing else notices that the state is forged.
-    for fault in [None, Some(Fault::StateBelieved)] {
+    for fault in [None, Some(Mistake::StateBelieved)] {
         let (world, client) = begin();
         world.back_up(&client, &files(1, 4, 3000));
         let packs = world.names("packs/");

@@ -31,8 +31,7 @@ fn beside_a_writer_that_is_faster_most_times_a_prune_ends_copies_once_and_leaves
     let others = (world.clone(), commits.clone());
     let mut tries = 0;
     let store = Fault::new(&world.store, move |call| {
-        // Of four roots that the prune wants to create three come too late, and the packs that it moves meet a new
-        // root as well.
+        // Another writer wins three of every four root numbers, and one more for each pack that the prune moves.
         let is_root = call.op == Op::Create && call.key.starts_with("roots/");
         tries += u64::from(is_root);
         if is_root && tries % 4 != 0 || call.op == Op::Create && call.key.starts_with("moved/") {

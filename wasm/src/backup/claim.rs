@@ -57,7 +57,7 @@ impl Backup {
     pub fn manifest(&mut self, bytes: Option<&[u8]>) {
         match bytes {
             _ if self.is_end_found => {}
-            Some(bytes) => self.chain.follow(ObjectHash::of(bytes)),
+            Some(bytes) => self.chain.advance(ObjectHash::of(bytes)),
             None => self.is_end_found = true,
         }
     }
@@ -133,7 +133,7 @@ impl Backup {
         let bytes = self.client.sign_manifest(&manifest, signature)?;
         self.claims.pop_front();
         let (number, hash) = (manifest.number, ObjectHash::of(&bytes));
-        self.chain.follow(hash);
+        self.chain.advance(hash);
         let partial = manifest.snapshot.as_ref().is_some_and(|claim| claim.partial);
         let snapshot = manifest.snapshot.map(|_| hash.snapshot());
         let key = layout::manifest(self.client.id(), number);

@@ -16,7 +16,7 @@ use copal_format::time::Time;
 use copal_jobs::view::{self, Parts};
 
 use super::super::manifest::{MANIFEST_EVERY, refusal};
-use super::super::{BackupError, Carried, Claim, Outcome};
+use super::super::{BackupError, Carryover, Claim, Outcome};
 use super::{Assembly, Known};
 use crate::clock::now;
 use crate::reader::index_of;
@@ -244,7 +244,7 @@ impl Assembly<'_, '_> {
 
 /// Returns to `carried` what may be claimed again of a rejected claim: all but missing ids, or nothing if packs are
 /// unusable. The next attempt stores the rest again.
-fn carry(carried: &mut Carried, claim: Claim, receipt: &Receipt) {
+fn carry(carried: &mut Carryover, claim: Claim, receipt: &Receipt) {
     if !receipt.packs.is_empty() {
         return;
     }

@@ -32,10 +32,10 @@ use super::budget::Budget;
 use super::content::Tools;
 use super::entry::Recorder;
 use super::kept::KeptWriter;
-use super::manifest::Chain;
+use super::manifest::ManifestChain;
 use super::output::Output;
 use super::parent::Parent;
-use super::{BackupError, Carried, Options, Outcome, Source, Trouble, TroubleKind};
+use super::{BackupError, Carryover, Options, Outcome, Source, Trouble, TroubleKind};
 use crate::clock::now;
 use crate::entropy::secret;
 use crate::progress::Progress;
@@ -55,7 +55,7 @@ pub(super) struct Attempt<'a> {
 }
 
 impl Attempt<'_> {
-    pub(super) fn run(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Outcome, BackupError> {
+    pub(super) fn run(&self, source: &mut Source<'_>, carried: &mut Carryover) -> Result<Outcome, BackupError> {
         let is_over = AtomicBool::new(false);
         thread::scope(|scope| {
             let audit = scope.spawn(|| damaged_segments(&self.view, self.client.domain, &is_over));
@@ -66,7 +66,7 @@ impl Attempt<'_> {
         })
     }
 
-    fn assemble(&self, source: &mut Source<'_>, carried: &mut Carried) -> Result<Outcome, BackupError> {
+    fn assemble(&self, source: &mut Source<'_>, carried: &mut Carryover) -> Result<Outcome, BackupError> {
         let p = &self.descriptor.parameters;
         let sizes = ChunkSizes::new(p.chunk_min.into(), p.chunk_average.into(), p.chunk_max.into())?;
         let keys = self.access.domain_keys(self.client.domain);
@@ -100,7 +100,7 @@ impl Attempt<'_> {
             }
             let chain = match self.options.is_dry_run {
                 true => None,
-                false => Some(Chain::find(self.access, self.client, &self.view)?),
+                false => Some(ManifestChain::find(self.access, self.client, &self.view)?),
             };
             // Claims of a rejected attempt: the new state already shows which of them count.
             carried.claims.clear();
@@ -159,9 +159,9 @@ struct Assembly<'a, 'c> {
     cipher: SessionCipher,
     record: SessionRecord,
     keys: &'a DomainKeys,
-    carried: &'c mut Carried,
+    carried: &'c mut Carryover,
     /// The end of the client's chain; none in a dry run.
-    chain: Option<Chain<'a>>,
+    chain: Option<ManifestChain<'a>>,
     /// The kept tree of a write-only client.
     kept: Option<KeptWriter>,
     own: HashSet<PackId>,
@@ -282,7 +282,7 @@ impl Assembly<'_, '_> {
 }
 
 /// Notes packs that are about to be stored, for the next claim.
-fn noting<'n>(own: &'n mut HashSet<PackId>, carried: &'n mut Carried) -> impl FnMut(&Pack) + 'n {
+fn noting<'n>(own: &'n mut HashSet<PackId>, carried: &'n mut Carryover) -> impl FnMut(&Pack) + 'n {
     |pack| {
         own.insert(pack.id);
         carried.packs.push((pack.table.kind, pack.id, pack.bytes.len() as u64));
@@ -293,11 +293,11 @@ fn noting<'n>(own: &'n mut HashSet<PackId>, carried: &'n mut Carried) -> impl Fn
 /// The ids that need not be stored: the repository has them, or an earlier attempt or run stored them.
 struct Known<'a> {
     index: &'a Index<Bytes>,
-    carried: &'a Carried,
+    carried: &'a Carryover,
 }
 
 impl<'a> Known<'a> {
-    fn new(index: &'a Index<Bytes>, carried: &'a Carried) -> Self {
+    fn new(index: &'a Index<Bytes>, carried: &'a Carryover) -> Self {
         Self { index, carried }
     }
 

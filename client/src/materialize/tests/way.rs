@@ -3,9 +3,9 @@
 use super::*;
 
 /// Makes room for an entry, as the workers of a restore do.
-fn make_way(target: &Target, path: &TreePath, wanted: &Wanted<'_>) -> Result<Place, WriteError> {
+fn make_way(target: &Target, path: &TreePath, wanted: &Wanted<'_>) -> Result<TargetState, WriteError> {
     match target.look(path, wanted)? {
-        Place::Taken => target.remove_existing(path).map(|()| Place::Free),
+        TargetState::Taken => target.remove_existing(path).map(|()| TargetState::Free),
         place => Ok(place),
     }
 }
@@ -16,20 +16,20 @@ fn a_link_that_points_elsewhere_or_a_file_with_other_names_is_not_the_same() {
     let target = place.target(TargetOptions::default());
     symlink("there", place.at("link")).unwrap();
     let link = |points_to| Wanted { kind: FileType::Symlink, points_to: Some(points_to), ..wanted(0) };
-    assert_eq!(target.look(&path("link"), &link(b"there")).unwrap(), Place::Same);
-    assert_eq!(target.look(&path("link"), &link(b"elsewhere")).unwrap(), Place::Taken);
+    assert_eq!(target.look(&path("link"), &link(b"there")).unwrap(), TargetState::Same);
+    assert_eq!(target.look(&path("link"), &link(b"elsewhere")).unwrap(), TargetState::Taken);
     write(&target, "file", b"1");
     fs::hard_link(place.at("file"), place.at("other")).unwrap();
-    assert_eq!(target.look(&path("file"), &wanted(1)).unwrap(), Place::Taken);
-    assert_eq!(target.look(&path("file"), &Wanted { is_alone: false, ..wanted(1) }).unwrap(), Place::Same);
+    assert_eq!(target.look(&path("file"), &wanted(1)).unwrap(), TargetState::Taken);
+    assert_eq!(target.look(&path("file"), &Wanted { is_alone: false, ..wanted(1) }).unwrap(), TargetState::Same);
 }
 
 #[test]
 fn overwriting_never_changed_and_always_do_what_they_say() {
     for (overwrite, same, other) in [
-        (Overwrite::Never, Place::Kept, Place::Kept),
-        (Overwrite::Changed, Place::Same, Place::Free),
-        (Overwrite::Always, Place::Free, Place::Free),
+        (Overwrite::Never, TargetState::Kept, TargetState::Kept),
+        (Overwrite::Changed, TargetState::Same, TargetState::Free),
+        (Overwrite::Always, TargetState::Free, TargetState::Free),
     ] {
         let place = Playground::new();
         let target = place.overwriting(overwrite);
@@ -39,8 +39,8 @@ fn overwriting_never_changed_and_always_do_what_they_say() {
         assert_eq!(make_way(&target, &path("file"), &wanted(5)).unwrap(), same, "{overwrite:?}");
         assert_eq!(make_way(&target, &path("other"), &wanted(5)).unwrap(), other, "{overwrite:?}");
         assert_eq!(make_way(&target, &path("link"), &wanted(5)).unwrap(), other, "{overwrite:?}");
-        assert_eq!(make_way(&target, &path("absent"), &wanted(5)).unwrap(), Place::Free, "{overwrite:?}");
-        assert_eq!(place.at("other").exists(), other == Place::Kept);
+        assert_eq!(make_way(&target, &path("absent"), &wanted(5)).unwrap(), TargetState::Free, "{overwrite:?}");
+        assert_eq!(place.at("other").exists(), other == TargetState::Kept);
     }
 }
 
@@ -50,7 +50,7 @@ fn a_file_with_several_names_is_replaced_under_one_only() {
     let target = place.overwriting(Overwrite::Always);
     write(&target, "file", b"old");
     fs::hard_link(place.at("file"), place.path.join("elsewhere")).unwrap();
-    assert_eq!(make_way(&target, &path("file"), &wanted(3)).unwrap(), Place::Free);
+    assert_eq!(make_way(&target, &path("file"), &wanted(3)).unwrap(), TargetState::Free);
     write(&target, "file", b"new");
     assert_eq!(fs::read(place.path.join("elsewhere")).unwrap(), b"old");
 }
@@ -63,11 +63,11 @@ fn a_directory_with_content_makes_way_only_if_allowed() {
     fs::write(place.at("full/below/file"), "").unwrap();
     symlink(place.path.join("outside"), place.at("full/link")).unwrap();
     let target = place.target(TargetOptions::default());
-    assert_eq!(make_way(&target, &path("empty"), &wanted(1)).unwrap(), Place::Free);
+    assert_eq!(make_way(&target, &path("empty"), &wanted(1)).unwrap(), TargetState::Free);
     assert!(matches!(make_way(&target, &path("full"), &wanted(1)), Err(WriteError::InTheWay { .. })));
     assert!(place.at("full/below/file").exists());
     let target = place.target(TargetOptions { replace_full_directories: true, ..TargetOptions::default() });
-    assert_eq!(make_way(&target, &path("full"), &wanted(1)).unwrap(), Place::Free);
+    assert_eq!(make_way(&target, &path("full"), &wanted(1)).unwrap(), TargetState::Free);
     assert!(!place.at("full").exists());
     place.assert_outside_is_untouched();
 }
@@ -131,7 +131,7 @@ fn a_link_in_the_place_of_a_file_is_replaced_and_not_followed() {
     let target = place.overwriting(Overwrite::Always);
     assert!(target.create_file(&path("file"), 0o600).is_err());
     assert!(target.reopen_file(&path("file")).is_err());
-    assert_eq!(make_way(&target, &path("file"), &wanted(4)).unwrap(), Place::Free);
+    assert_eq!(make_way(&target, &path("file"), &wanted(4)).unwrap(), TargetState::Free);
     write(&target, "file", b"mine");
     place.assert_outside_is_untouched();
 }

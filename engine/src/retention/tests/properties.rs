@@ -110,7 +110,9 @@ proptest! {
     #[test]
     fn times_and_spans_at_the_ends_of_time_do_no_harm(times: Vec<i64>, now: i64, years: u32, hours: u32) {
         let span = Span { years, hours, months: 1, days: 1 };
-        let policy = Policy { floor: Some(span), ..Policy::default() }.keeping_within(Period::Last, span).keeping_within(Period::Weekly, span).keeping(Period::Last, Count::N(1));
+        let policy = Policy { floor: Some(span), ..Policy::default() };
+        let policy = policy.keeping_within(Period::Last, span).keeping_within(Period::Weekly, span);
+        let policy = policy.keeping(Period::Last, Count::N(1));
         let at = |(nth, time): (usize, &i64)| Candidate { time: Time(*time), ..candidate(nth, NOW) };
         let snapshots: Vec<_> = times.iter().enumerate().map(at).collect();
         prop_assert_eq!(decide(&policy, &snapshots, Time(now)).len(), times.len());
