@@ -140,9 +140,8 @@ impl PolicyFile {
         ];
         let mut rules = Policy { tags, floor: span("floor", &self.floor)?, ..Policy::default() };
         for (at, period) in Period::ALL.into_iter().enumerate() {
-            let [counted, within] = keys(period);
-            rules.counts[at] = count(&counted, counts[at])?;
-            rules.spans[at] = span(&within, spans[at])?;
+            rules.counts[at] = count(&counted(period), counts[at])?;
+            rules.spans[at] = span(&within(period), spans[at])?;
         }
         let grace = match &self.grace {
             Some(text) => text.parse::<values::Span>().map_err(|_| PolicyError::Grace)?.0,
@@ -183,12 +182,12 @@ pub fn to_toml(policy: &SignedPolicy, names: &BTreeMap<TagId, String>) -> String
     let mut line = |key: &str, value: String| writeln!(text, "{key} = {value}").expect("memory takes every byte");
     for (period, count) in Period::ALL.into_iter().zip(rules.counts) {
         match count {
-            Some(Count::N(count)) => line(&keys(period)[0], count.to_string()),
-            Some(Count::All) => line(&keys(period)[0], quoted("all")),
+            Some(Count::N(count)) => line(&counted(period), count.to_string()),
+            Some(Count::All) => line(&counted(period), quoted("all")),
             None => {}
         }
     }
-    let spans = Period::ALL.into_iter().zip(rules.spans).map(|(period, span)| (keys(period)[1].clone(), span));
+    let spans = Period::ALL.into_iter().zip(rules.spans).map(|(period, span)| (within(period), span));
     for (key, span) in spans.chain([("floor".to_owned(), rules.floor)]) {
         if let Some(span) = span {
             line(&key, quoted(&span.to_string()));
@@ -220,10 +219,14 @@ pub fn to_toml(policy: &SignedPolicy, names: &BTreeMap<TagId, String>) -> String
     text
 }
 
-/// The keys of a period's rules in a file: the one that counts, and the one that looks back.
-fn keys(period: Period) -> [String; 2] {
-    let within = if period == Period::Last { String::new() } else { format!("-{period}") };
-    [format!("keep-{period}"), format!("keep-within{within}")]
+/// The key of a period's counted rule in a file.
+fn counted(period: Period) -> String {
+    format!("keep-{period}")
+}
+
+/// The key of a period's rule that looks back.
+fn within(period: Period) -> String {
+    if period == Period::Last { "keep-within".to_owned() } else { format!("keep-within-{period}") }
 }
 
 fn count(key: &str, number: &Option<Number>) -> Result<Option<Count>, PolicyError> {

@@ -65,11 +65,6 @@ pub fn retain(
     decided.map(|verdict| (verdict.id, verdict)).collect()
 }
 
-/// Whether the rules keep nothing, such as `--keep-last 0` alone.
-pub fn is_empty(keep: &Keep) -> bool {
-    keep.tags.is_empty() && keep.rules().is_empty()
-}
-
 fn policy(keep: &Keep, zone: &TimeZone, keys: &DomainKeys) -> Policy {
     let tags = keep.tags.iter().map(|tag| vec![keys.tag_id(tag)]).collect();
     Policy { tags, zone: zone.clone(), ..keep.rules() }

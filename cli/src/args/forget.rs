@@ -84,6 +84,11 @@ impl Keep {
         let rules = counted.fold(Policy::default(), |rules, (period, count)| rules.keeping(period, count));
         self.within.iter().fold(rules, |rules, span| rules.keeping_within(Period::Last, hours(span.0)))
     }
+
+    /// Whether the rules keep nothing, such as `--keep-last 0` alone.
+    pub fn is_empty(&self) -> bool {
+        self.tags.is_empty() && self.rules().is_empty()
+    }
 }
 
 /// Converts a duration, rounded up to whole hours, so that a snapshot at the limit is kept.
@@ -149,8 +154,9 @@ mod tests {
 
     #[test]
     fn rules_that_count_nothing_are_no_rules() {
-        assert!(Keep::default().rules().is_empty());
-        assert!(Keep { last: Some(0), within: Some(Span(Duration::ZERO)), ..Keep::default() }.rules().is_empty());
-        assert!(!Keep { daily: Some(1), ..Keep::default() }.rules().is_empty());
+        assert!(Keep::default().is_empty());
+        assert!(Keep { last: Some(0), within: Some(Span(Duration::ZERO)), ..Keep::default() }.is_empty());
+        assert!(!Keep { tags: vec!["a".into()], ..Keep::default() }.is_empty());
+        assert!(!Keep { daily: Some(1), ..Keep::default() }.is_empty());
     }
 }

@@ -32,7 +32,7 @@ use crate::report::upkeep::{ForgetReport, ForgetRow};
 use crate::retain;
 
 pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failure> {
-    if options.snapshots.is_empty() && retain::is_empty(&options.keep) {
+    if options.snapshots.is_empty() && options.keep.is_empty() {
         return Err(Failure::Usage("the rules keep nothing: everything would be forgotten".into()));
     }
     let mut repository = context.open()?;

@@ -1,7 +1,7 @@
 //! Races: other writers create roots while a prune decides, copies and writes its own.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use copal_format::client::Role;
@@ -99,41 +99,47 @@ fn copies_that_the_next_decision_does_not_want_are_deleted_by_the_same_run() {
     assert!(world.check().is_ok());
 }
 
+/// Does something once, between the copies of a prune and the root that names them.
+fn lose_copies(lose: fn(&World)) {
+    let world = Arc::new(World::new());
+    let client = world.register(1, Role::Full);
+    let (kept, tree) = mostly_forgotten(&world, &client);
+    let (other, is_lost) = (world.clone(), Arc::new(AtomicBool::new(false)));
+    let set = is_lost.clone();
+    let store = Fault::new(&world.store, move |call| {
+        if call.op == Op::Create && call.key.starts_with("roots/") {
+            let (world, set) = (other.clone(), set.clone());
+            let lose_once = move || {
+                if !world.names("moved/").is_empty() && !set.swap(true, Ordering::Relaxed) {
+                    lose(&world);
+                }
+            };
+            std::thread::spawn(lose_once).join().unwrap();
+        }
+        Fate::Proceed
+    });
+    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
+    block_on(prune::prune(&world.host_of(&store), &options)).unwrap();
+    assert!(is_lost.load(Ordering::Relaxed));
+    assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
+    assert!(world.check().is_ok());
+    assert!(world.prune(Duration::ZERO).packs_rewritten > 0, "the next prune copies them");
+}
+
 #[test]
 fn copies_that_are_gone_once_another_writer_was_faster_are_named_by_no_root() {
-    for is_pruned in [false, true] {
-        let world = Arc::new(World::new());
-        let client = world.register(1, Role::Full);
-        let (kept, tree) = mostly_forgotten(&world, &client);
-        let (other, gone) = (world.clone(), Arc::new(OnceLock::new()));
-        let set = gone.clone();
-        let lose_copies = move || {
-            let copies = other.names("moved/");
-            if copies.is_empty() || set.set(copies).is_err() {
-                return;
-            }
-            if is_pruned {
-                // The prune has slept until its copies are as old as orphans.
-                other.wait(8 * DAY);
-                let options = Options { grace: Duration::MAX, repack_most: 0, ..Options::new([4096, 3072]) };
-                other.try_prune(&options).unwrap();
-            } else {
-                other.destroy_all("moved/");
-                other.back_up(&other.register(2, Role::Full), &Tree::new());
-            }
-        };
-        let store = Fault::new(&world.store, move |call| {
-            if call.op == Op::Create && call.key.starts_with("roots/") {
-                let lose_copies = lose_copies.clone();
-                std::thread::spawn(lose_copies).join().unwrap();
-            }
-            Fate::Proceed
-        });
-        let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-        block_on(prune::prune(&world.host_of(&store), &options)).unwrap();
-        assert!(gone.get().is_some(), "{is_pruned}");
-        assert_eq!(world.restore(kept).as_ref(), Ok(&tree), "{is_pruned}");
-        assert!(world.check().is_ok(), "{is_pruned}");
-        assert!(world.prune(Duration::ZERO).packs_rewritten > 0, "the next prune copies them");
-    }
+    lose_copies(|world| {
+        world.destroy_all("moved/");
+        world.back_up(&world.register(2, Role::Full), &Tree::new());
+    });
+}
+
+#[test]
+fn copies_that_another_prune_deletes_as_orphans_are_named_by_no_root() {
+    lose_copies(|world| {
+        // The prune has slept until its copies are as old as orphans.
+        world.wait(8 * DAY);
+        let options = Options { grace: Duration::MAX, repack_most: 0, ..Options::new([4096, 3072]) };
+        world.try_prune(&options).unwrap();
+    });
 }

@@ -1,0 +1,48 @@
+//! Roots: how long old ones stay, and that a damaged one stops nobody.
+
+use copal_format::id::ObjectHash;
+use copal_format::layout;
+use copal_jobs::prune::Options;
+use copal_tests::kit::{DAY, noise as files};
+
+use super::begin;
+
+#[test]
+fn a_hundred_roots_and_seven_days_of_them_stay() {
+    let (world, client) = begin();
+    for number in 0..60 {
+        world.back_up(&client, &files(number, 1, 20));
+    }
+    world.wait(DAY * 8);
+    for number in 60..130 {
+        world.back_up(&client, &files(number, 1, 20));
+    }
+    world.prune(DAY);
+    let left = world.names("roots/").len();
+    assert!((100..=103).contains(&left), "{left} roots");
+    world.wait(DAY * 8);
+    world.prune(DAY);
+    assert!((100..=103).contains(&world.names("roots/").len()));
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+}
+
+#[test]
+fn a_damaged_old_root_does_not_stop_a_prune_and_leaves_with_its_time() {
+    let (world, client) = begin();
+    for number in 0..4 {
+        world.back_up(&client, &files(number, 1, 20));
+    }
+    let damaged = world.names("roots/").last().unwrap().clone();
+    world.flip(&damaged);
+    world.put(&layout::state(ObjectHash([9; 32])), vec![1]);
+    world.wait(DAY * 8);
+    let options = Options::new([4096, 3072]);
+    world.try_prune(&options).unwrap();
+    assert!(world.has(&layout::state(ObjectHash([9; 32]))), "the root that cannot be read may name it");
+    for number in 4..110 {
+        world.back_up(&client, &files(number, 1, 20));
+    }
+    world.wait(DAY * 8);
+    world.try_prune(&options).unwrap();
+    assert!(!world.has(&damaged));
+}
