@@ -192,7 +192,8 @@ pub(super) fn decode(
         extras: ExtrasReader::new(extras)?,
         height: 1,
     };
-    let mut entries = Vec::with_capacity(count.min(4096) as usize);
+    // The count is not believed: an entry takes 256 bytes here.
+    let mut entries = Vec::with_capacity(count.min(1024) as usize);
     for _ in 0..count {
         entries.push(reader.take()?);
     }
