@@ -34,7 +34,8 @@ fn every_planted_mistake_is_found() {
     let search = || {
         let found = |fault| {
             let violation = |seed| violation(&Setting { seed, fault: Some(fault), ..Setting::default() });
-            let found = (1..=MISTAKE_RUNS).find_map(|seed| Some((seed, violation(seed)?)));
+            let last = LAST_FOUND.into_iter().filter_map(|(of, seed)| (of == fault).then_some(seed));
+            let found = last.chain(1..=MISTAKE_RUNS).find_map(|seed| Some((seed, violation(seed)?)));
             found.iter().for_each(|(seed, what)| println!("| {fault:?} | {seed} | {what} |"));
             found.is_none().then_some(fault)
         };
@@ -83,3 +84,13 @@ fn number(name: &str) -> Option<u64> {
 const RUNS: u64 = 2_000;
 /// Seeds within which a planted mistake must show.
 const MISTAKE_RUNS: u64 = 2_000;
+/// Seeds at which searches from 1 on have found the rarest mistakes. They are tried first: the searches take minutes. A
+/// seed that shows its mistake no longer, because the code has changed, costs a search again; then replace it.
+const LAST_FOUND: [(Mistake, u64); 6] = [
+    (Mistake::WinUnchecked, 102),
+    (Mistake::BaseUnchecked, 100),
+    (Mistake::SecondMarkDropped, 82),
+    (Mistake::OldReferences, 681),
+    (Mistake::RevocationForgets, 81),
+    (Mistake::UnprovenMoved, 567),
+];

@@ -7,7 +7,6 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use crate::command::{cargo, count, output, succeed, target, workspace};
@@ -69,25 +68,19 @@ pub(crate) fn run() -> Result<Tally, String> {
     tools::set_up()?;
     tools::set_up_lambda()?;
     tools::set_up_emulator()?;
-    check(Building::start())
+    build()?;
+    check()
 }
 
-/// The programs for both processors, which are being built beside other stages: linking each takes minutes on one core.
-pub(crate) struct Building(JoinHandle<Result<(), String>>);
-
-impl Building {
-    /// Starts the builds, one after another. The tools must be there.
-    pub(crate) fn start() -> Self {
-        Self(std::thread::spawn(|| {
-            let programs = programs()?;
-            Processor::ALL.into_iter().try_for_each(|processor| build(processor, &programs))
-        }))
-    }
+/// Builds the programs for both processors, one after another: linking each takes minutes on one core. The tools must be
+/// there.
+pub(crate) fn build() -> Result<(), String> {
+    let programs = programs()?;
+    Processor::ALL.into_iter().try_for_each(|processor| build_for(processor, &programs))
 }
 
-/// Waits for the programs, and does all that [`run`] does with them.
-pub(crate) fn check(building: Building) -> Result<Tally, String> {
-    building.0.join().map_err(|_| "the build has panicked".to_owned())??;
+/// Does all that [`run`] does with the programs, once they are built.
+pub(crate) fn check() -> Result<Tally, String> {
     let (mut tally, built) = zips(&programs()?);
     for built in &built {
         let runner = built.runner()?;
@@ -134,7 +127,7 @@ fn told(what: &str, checked: Result<String, String>) -> Tally {
 }
 
 /// Builds the program, stripped.
-fn build(processor: Processor, programs: &Path) -> Result<(), String> {
+fn build_for(processor: Processor, programs: &Path) -> Result<(), String> {
     let mut command = cargo(&["lambda", "build", "--package", "copal-lambda", "--profile", "release-lambda"]);
     command.args(["--target", &processor.target(), "--lambda-dir"]).arg(processor.folder());
     let path = std::env::var_os("PATH").unwrap_or_default();

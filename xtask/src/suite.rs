@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed, target};
 use crate::tally::Tally;
-use crate::{carried, infra, lambda, probe, proofs, reader, tools, wasm};
+use crate::{carried, infra, lambda, probe, reader, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -29,9 +29,15 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins"]));
     suite.stage("WebAssembly", probe::run);
     suite.stage("the module for browsers", wasm::run);
-    // Browsers wait more than they compute, and linking the functions keeps one core busy: both run beside the tests.
+    // Browsers wait more than they compute, and linking the functions and proving keep one core busy: all of them run
+    // beside the tests.
     let page = Beside::start("web");
-    let functions = lambda::Building::start();
+    let (built, functions) = std::sync::mpsc::channel();
+    let proofs = std::thread::spawn(move || {
+        // An error means that nobody waits any more.
+        let _ = built.send(lambda::build());
+        Beside::start("proofs")
+    });
     // Tests run it.
     suite.stage("reader for WASI", || carried::run().map(|()| Tally::default()));
     // Tests hold what it renders against the code.
@@ -43,13 +49,16 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         count(tests.env("RUST_TEST_THREADS", threads.to_string()))
     });
     // With the tests' programs at hand, which run once more against what is uploaded to Lambda.
-    suite.stage("functions for Lambda", || lambda::check(functions));
+    suite.stage("functions for Lambda", || {
+        functions.recv().map_err(|_| "the build has panicked".to_owned())??;
+        lambda::check()
+    });
     suite.stage("documents", || {
         let mut command = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);
         succeed(command.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Tally::default())
     });
     suite.stage("reader in Python", reader::run);
-    suite.stage("proofs", || proofs::run(&[]));
+    suite.stage("proofs", || proofs.join().map_err(|_| "the build has panicked".to_owned())??.wait());
     suite.stage("web app", || page?.wait());
 
     heading(&format!("all stages: {:.0} s", start.elapsed().as_secs_f64()));
