@@ -1,7 +1,7 @@
 //! Entropy: random bytes from the operating system.
 
 use copal_format::keys::secret::Secret;
-use copal_jobs::host::Entropy;
+use copal_jobs::context::Entropy;
 
 /// The operating system's random number generator.
 pub struct SystemEntropy;

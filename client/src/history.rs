@@ -17,8 +17,8 @@ use copal_format::path::TreePath;
 use copal_format::snapshot::SnapshotInfo;
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
+use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
-use copal_jobs::host::Host;
 use copal_jobs::view::View;
 use copal_jobs::{clients, objects};
 use copal_store::{Store, StoreError};
@@ -175,7 +175,7 @@ async fn signers(
     stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(MANIFESTS).try_collect().await
 }
 
-async fn read_client(host: &Host<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
+async fn read_client(host: &JobContext<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
     match clients::read(host, client).await {
         Ok(record) => Ok(record),
         Err(JobError::Damaged { .. }) => Ok(None),

@@ -11,15 +11,15 @@ use copal_format::number::reached;
 use copal_format::state::ClientHead;
 use copal_store::{Store, StoreError};
 
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::host::Host;
 use crate::objects::{self, Call};
 
 /// The newest record of a client; none if it has no record. An unsound record might be the one that revokes the client,
 /// so if both copies of a version are unsound, this fails.
-pub async fn read(host: &Host<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
-    let mut record = know(host, client).await?.record;
+pub async fn read(job: &JobContext<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
+    let mut record = know(job, client).await?.record;
     if is_planted(Mistake::RevocationForgets) {
         record.iter_mut().for_each(|record| record.revoked = None);
     }
@@ -45,15 +45,15 @@ pub struct Copy {
 }
 
 /// Like [`read`], and also finds missing copies. Reads second copies only if first ones are unsound.
-pub(crate) async fn know(host: &Host<'_>, client: ClientId) -> Result<Known, JobError> {
-    let names = names(host, client).await?;
+pub(crate) async fn know(job: &JobContext<'_>, client: ClientId) -> Result<Known, JobError> {
+    let names = names(job, client).await?;
     if names.is_empty() {
         return Ok(Known::default());
     }
-    let firsts = fetch(host, names.iter().filter(|(version, name)| *name == layout::client(client, *version))).await?;
+    let firsts = fetch(job, names.iter().filter(|(version, name)| *name == layout::client(client, *version))).await?;
     let versions: BTreeSet<u64> = names.iter().map(|(version, _)| *version).collect();
     if firsts.len() == versions.len()
-        && let Ok(record) = read_chain(host.repository, &host.owner_key, client, &versions_of(&firsts))
+        && let Ok(record) = read_chain(job.repository, &job.owner_key, client, &versions_of(&firsts))
     {
         let copies =
             firsts.into_iter().map(|((version, _), bytes)| (version, layout::client_copy(client, version), bytes));
@@ -61,7 +61,7 @@ pub(crate) async fn know(host: &Host<'_>, client: ClientId) -> Result<Known, Job
         let missing = missing.map(|(_, name, bytes)| Copy { name, bytes: bytes.into() }).collect();
         return Ok(Known { record: Some(record), missing });
     }
-    let Survey { record, missing, .. } = survey(host, client).await?;
+    let Survey { record, missing, .. } = survey(job, client).await?;
     let record = record.transpose().map_err(|error| JobError::damaged(format!("clients/{client}"), error))?;
     Ok(Known { record, missing })
 }
@@ -78,12 +78,12 @@ pub struct Survey {
 }
 
 /// Reads all copies of a client's records.
-pub async fn survey(host: &Host<'_>, client: ClientId) -> Result<Survey, JobError> {
-    let found = fetch(host, names(host, client).await?.iter()).await?;
+pub async fn survey(job: &JobContext<'_>, client: ClientId) -> Result<Survey, JobError> {
+    let found = fetch(job, names(job, client).await?.iter()).await?;
     if found.is_empty() {
         return Ok(Survey::default());
     }
-    let chain = read_chain(host.repository, &host.owner_key, client, &versions_of(&found));
+    let chain = read_chain(job.repository, &job.owner_key, client, &versions_of(&found));
     let mut survey = Survey { record: Some(chain), ..Survey::default() };
     let mut sound: Vec<(u64, Vec<u8>)> = Vec::new();
     for version in found.keys().map(|(version, _)| *version).collect::<BTreeSet<u64>>() {
@@ -91,7 +91,7 @@ pub async fn survey(host: &Host<'_>, client: ClientId) -> Result<Survey, JobErro
         let copies = copies.map(|name| (found.get(&(version, name.clone())), name));
         let is_sound = |bytes: &&Vec<u8>| {
             let versions = [&sound[..], &[(version, bytes.to_vec())]].concat();
-            let history = ClientHistory::read(host.repository, &host.owner_key, client, &versions);
+            let history = ClientHistory::read(job.repository, &job.owner_key, client, &versions);
             history.newest.is_some_and(|newest| newest.version == version)
         };
         let Some(whole) = copies.iter().filter_map(|(bytes, _)| *bytes).find(is_sound).cloned() else { continue };
@@ -128,8 +128,8 @@ pub(crate) async fn complete(store: &dyn Store, copies: &[Copy]) -> Result<(), S
 }
 
 /// The versions and names of a client's records, first and second copies.
-async fn names(host: &Host<'_>, client: ClientId) -> Result<BTreeSet<Named>, JobError> {
-    let listed = objects::list(host.store, &format!("clients/{client}/")).await?;
+async fn names(job: &JobContext<'_>, client: ClientId) -> Result<BTreeSet<Named>, JobError> {
+    let listed = objects::list(job.store, &format!("clients/{client}/")).await?;
     let named =
         listed.into_iter().filter_map(|listed| Some((layout::client_version(listed.key.as_str())?, listed.key)));
     let named: BTreeSet<Named> = named.map(|(version, key)| (version, key.as_str().to_owned())).collect();
@@ -140,13 +140,13 @@ async fn names(host: &Host<'_>, client: ClientId) -> Result<BTreeSet<Named>, Job
 
 /// Reads records; leaves out those that do not exist.
 async fn fetch<'a>(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     names: impl Iterator<Item = &'a Named>,
 ) -> Result<BTreeMap<Named, Vec<u8>>, JobError> {
     let calls = names.map(|named| -> Call<'_, _> {
-        Box::pin(async move { Ok((named.clone(), objects::read(host.store, &named.1).await?)) })
+        Box::pin(async move { Ok((named.clone(), objects::read(job.store, &named.1).await?)) })
     });
-    let read = objects::together(calls).await?;
+    let read = objects::join(calls).await?;
     Ok(read.into_iter().filter_map(|(named, bytes)| Some((named, bytes?.to_vec()))).collect())
 }
 
@@ -178,7 +178,7 @@ async fn seek(
 ) -> Result<Vec<ClientId>, JobError> {
     // Ids are random, so the sixteen parts are about equally long.
     let parts = (0..16).map(|digit| -> Call<'_, _> { Box::pin(seek_part(store, prefix, digit, heads)) });
-    Ok(objects::together(parts).await?.concat())
+    Ok(objects::join(parts).await?.concat())
 }
 
 /// The clients whose ids begin with this hex digit and that have objects behind their heads.

@@ -13,9 +13,9 @@ use copal_format::state::{self, Older, OverlayRecord, RunKind, RunReader, RunRef
 use copal_store::{Created, Store};
 
 use crate::baseline;
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::{self, View};
 
@@ -53,7 +53,11 @@ impl Proposal {
 
 /// Writes the runs and the next root. Returns the root if this writer won. None if another writer won: then everything
 /// has to be decided again on the new root.
-pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<Option<(Root, ObjectHash)>, JobError> {
+pub async fn commit(
+    job: &JobContext<'_>,
+    view: &View,
+    proposal: Proposal,
+) -> Result<Option<(Root, ObjectHash)>, JobError> {
     let nothing = State::default();
     let (old, state) = match (&proposal.rebuilt_as, &view.root) {
         (None, Some((root, _))) => (root.runs.as_slice(), &view.state),
@@ -66,28 +70,28 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
     }
     let (overlay, mut delta) = (proposal.overlay, proposal.delta);
     let segments = proposal.segments.into_iter().map(|(hash, bytes)| -> Call<'_, _> {
-        Box::pin(async move { put(host.store, layout::segment(hash), bytes).await })
+        Box::pin(async move { put(job.store, layout::segment(hash), bytes).await })
     });
     let runs = async {
-        if !write_overlays(host, state, number, overlay, &mut delta).await? {
+        if !write_overlays(job, state, number, overlay, &mut delta).await? {
             return Ok(None);
         }
         let delta = &delta;
         let kinds = RunKind::RECORDS
             .into_iter()
-            .map(|kind| -> Call<'_, _> { Box::pin(async move { write_records(host, old, kind, delta).await }) });
-        Ok(objects::together(kinds).await?.into_iter().collect::<Option<Vec<Vec<RunRef>>>>())
+            .map(|kind| -> Call<'_, _> { Box::pin(async move { write_records(job, old, kind, delta).await }) });
+        Ok(objects::join(kinds).await?.into_iter().collect::<Option<Vec<Vec<RunRef>>>>())
     };
-    let is_newest_known = async { if proposal.rebuilt_as.is_some() { Ok(()) } else { refuse_older(host, view).await } };
-    let now = async { Ok(host.now().await?) };
+    let is_newest_known = async { if proposal.rebuilt_as.is_some() { Ok(()) } else { refuse_older(job, view).await } };
+    let now = async { Ok(job.now().await?) };
     // None of these objects refers to another, and none counts before a root names it.
-    let (_, runs, (), time) = futures::try_join!(objects::together(segments), runs, is_newest_known, now)?;
+    let (_, runs, (), time) = futures::try_join!(objects::join(segments), runs, is_newest_known, now)?;
     let Some(runs) = runs else { return Ok(None) };
     let before = view.root.as_ref().map(|(root, _)| root);
     let lingering = proposal.lingering.or(before.and_then(|root| root.lingering));
     let root = Root {
         number,
-        random: host.random(),
+        random: job.random(),
         base: if proposal.rebuilt_as.is_some() { None } else { view.base() },
         time,
         rebuilt: proposal.rebuilt_as.is_some(),
@@ -101,16 +105,16 @@ pub async fn commit(host: &Host<'_>, view: &View, proposal: Proposal) -> Result<
     let hash = ObjectHash::of(&bytes);
     // Noted before the root is created: no other record accounts for what this root removes.
     if proposal.is_baseline {
-        baseline::note(host, view.number(), (number, hash)).await?;
+        baseline::note(job, view.number(), (number, hash)).await?;
     }
-    create(host.store, (root, hash), bytes, &view.unreached).await
+    create(job.store, (root, hash), bytes, &view.unreached).await
 }
 
 /// Fails if a record is evidence of a newer root that is gone: nobody may write on an older one.
-async fn refuse_older(host: &Host<'_>, view: &View) -> Result<(), JobError> {
+async fn refuse_older(job: &JobContext<'_>, view: &View) -> Result<(), JobError> {
     let lost = match view.root {
-        Some(_) => view::lost_by_deletions(host.store, view).await?,
-        None => view::lost_newer(host, view).await?,
+        Some(_) => view::lost_by_deletions(job.store, view).await?,
+        None => view::lost_newer(job, view).await?,
     };
     lost.map_or(Ok(()), |(_, evidence)| Err(JobError::StateLost { evidence }))
 }
@@ -154,7 +158,7 @@ pub async fn put(store: &dyn Store, name: String, bytes: impl Into<Bytes>) -> Re
 /// Writes the run of one kind: the changes, merged with as many of the newest runs as keeps their number small. None if
 /// one of these is gone: the root is superseded, or the state is lost. The next read of the state tells which.
 async fn write_records(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     old: &[RunRef],
     kind: RunKind,
     delta: &StateDelta,
@@ -167,7 +171,7 @@ async fn write_records(
     let folded = state::runs_to_fold(records.len() as u64, &old.iter().map(|run| run.records).collect::<Vec<_>>());
     for run in &old[..folded] {
         let name = layout::state(run.hash);
-        let Some(bytes) = objects::read_hashed(host.store, &name, run.hash).await? else { return Ok(None) };
+        let Some(bytes) = objects::read_hashed(job.store, &name, run.hash).await? else { return Ok(None) };
         let reader = RunReader::parse(&bytes).map_err(|error| JobError::damaged(&name, error))?;
         for (key, value) in reader.records() {
             records.entry(key.to_vec()).or_insert_with(|| value.map(<[u8]>::to_vec));
@@ -178,8 +182,8 @@ async fn write_records(
     }
     let mut runs = Vec::new();
     if !records.is_empty() {
-        let run = state::write_run(kind, host.random(), &records);
-        put(host.store, layout::state(run.reference.hash), run.bytes).await?;
+        let run = state::write_run(kind, job.random(), &records);
+        put(job.store, layout::state(run.reference.hash), run.bytes).await?;
         runs.push(run.reference);
     }
     runs.extend(old[folded..].iter().map(|run| (*run).clone()));
@@ -188,16 +192,16 @@ async fn write_records(
 
 /// Writes the overlay runs that change, and notes their names in the delta. False if a run to be merged is gone.
 async fn write_overlays(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     old: &State,
     root: u64,
     changes: BTreeMap<DomainId, BTreeMap<(ChunkId, PackTag), Mark>>,
     delta: &mut StateDelta,
 ) -> Result<bool, JobError> {
     for (domain, records) in changes {
-        let mut marks = NewMarks::new(host.scratch);
+        let mut marks = NewMarks::new(job.scratch);
         records.into_iter().for_each(|(copy, mark)| marks.push(copy, mark));
-        if !write_marks(host, old, (root, domain), &marks, delta).await? {
+        if !write_marks(job, old, (root, domain), &marks, delta).await? {
             return Ok(false);
         }
     }
@@ -207,7 +211,7 @@ async fn write_overlays(
 /// Writes an overlay run of a domain for the root of this number: the new marks, merged with as many of the newest runs
 /// as keeps the number of runs small. Notes its name in the delta. False if a run to be merged is gone.
 pub(crate) async fn write_marks(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     old: &State,
     (root, domain): (u64, DomainId),
     marks: &NewMarks<'_>,
@@ -222,7 +226,7 @@ pub(crate) async fn write_marks(
     let mut runs = Vec::new();
     for (hash, _) in &old[..folded] {
         let name = layout::state(*hash);
-        let Some(bytes) = objects::map_hashed(host.store, &name, *hash).await? else { return Ok(false) };
+        let Some(bytes) = objects::map_hashed(job.store, &name, *hash).await? else { return Ok(false) };
         let run = OverlayRun::parse(bytes).map_err(|error| JobError::damaged(&name, error))?;
         if run.domain() != domain {
             return Err(JobError::damaged(name, "it is of another domain"));
@@ -231,11 +235,11 @@ pub(crate) async fn write_marks(
         delta.overlays.insert((domain, *hash), None);
     }
     let older = if folded == old.len() { Older::Nothing } else { Older::Runs };
-    if let Some(FoldedRun { reference, room }) = marks.fold(domain, host.random(), &runs, older) {
+    if let Some(FoldedRun { reference, room }) = marks.fold(domain, job.random(), &runs, older) {
         let record = OverlayRecord { root, length: reference.length, records: reference.records };
         delta.overlays.insert((domain, reference.hash), Some(record));
         let bytes = Bytes::from_owner(room).slice(..reference.length as usize);
-        put(host.store, layout::state(reference.hash), bytes).await?;
+        put(job.store, layout::state(reference.hash), bytes).await?;
     }
     Ok(true)
 }

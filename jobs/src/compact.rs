@@ -13,9 +13,9 @@ use copal_store::Store;
 use self::merge::{Merged, Part};
 use crate::budget::Budget;
 use crate::commit::commit;
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::windows;
-use crate::host::Host;
 use crate::view::{self, Parts, View};
 
 /// What a compaction did.
@@ -32,18 +32,18 @@ pub struct Report {
 }
 
 /// Merges each domain's segments if that is worth it, with one root per domain. May write no root at all.
-pub async fn compact(host: &Host<'_>) -> Result<Report, JobError> {
-    compact_until(host, &Budget::unlimited()).await
+pub async fn compact(job: &JobContext<'_>) -> Result<Report, JobError> {
+    compact_until(job, &Budget::unlimited()).await
 }
 
 /// Like [`compact`], until the budget is over. A merged domain needs nothing more, so the next run continues by itself.
-pub async fn compact_until(host: &Host<'_>, budget: &Budget) -> Result<Report, JobError> {
-    compact_within(host, &Limits::of(host.store), budget).await
+pub async fn compact_until(job: &JobContext<'_>, budget: &Budget) -> Result<Report, JobError> {
+    compact_within(job, &Limits::of(job.store), budget).await
 }
 
-async fn compact_within(host: &Host<'_>, limits: &Limits, budget: &Budget) -> Result<Report, JobError> {
-    let view = view::read_parts(host.store, &NAMES).await?;
-    view::refuse_rootless(host, &view).await?;
+async fn compact_within(job: &JobContext<'_>, limits: &Limits, budget: &Budget) -> Result<Report, JobError> {
+    let view = view::read_parts(job.store, &NAMES).await?;
+    view::refuse_rootless(job, &view).await?;
     let segments = view.state.segments.len() as u64;
     let mut report =
         Report { segments_before: segments, segments_after: segments, root: view.number(), is_unfinished: false };
@@ -53,7 +53,7 @@ async fn compact_within(host: &Host<'_>, limits: &Limits, budget: &Budget) -> Re
             report.is_unfinished = true;
             return Ok(report);
         }
-        let done = compact_domain(host, domain, limits).await?;
+        let done = compact_domain(job, domain, limits).await?;
         report.segments_after = done.segments_after;
         report.root = done.root;
     }
@@ -78,28 +78,28 @@ impl Limits {
     }
 }
 
-async fn compact_domain(host: &Host<'_>, domain: DomainId, limits: &Limits) -> Result<Report, JobError> {
+async fn compact_domain(job: &JobContext<'_>, domain: DomainId, limits: &Limits) -> Result<Report, JobError> {
     let mut made: Option<Merged> = None;
     for _ in 0..ATTEMPTS {
-        let view = view::read_parts(host.store, &NAMES).await?;
+        let view = view::read_parts(job.store, &NAMES).await?;
         let (before, root) = (view.state.segments.len() as u64, view.number());
         let report =
             |root, after| Report { segments_before: before, segments_after: after, root, is_unfinished: false };
         let merged = match made.take() {
-            Some(merged) if merged.still_counts(host, &view, domain).await? => merged,
+            Some(merged) if merged.still_counts(job, &view, domain).await? => merged,
             _ => {
                 let chosen = chosen(&view, domain, limits);
                 if chosen.is_empty() {
                     return Ok(report(root, before));
                 }
-                match merge::merge(host, domain, chosen, limits.entries).await? {
+                match merge::merge(job, domain, chosen, limits.entries).await? {
                     Some(merged) => merged,
                     // Another writer has superseded a segment, or it is lost. The next read of the state tells which.
                     None => continue,
                 }
             }
         };
-        if let Some((root, _)) = commit(host, &view, merged.proposal(domain, &view, host.now().await?)).await? {
+        if let Some((root, _)) = commit(job, &view, merged.proposal(domain, &view, job.now().await?)).await? {
             return Ok(report(root.number, before - merged.parts.len() as u64 + merged.made.len() as u64));
         }
         // The faster writer may have changed these segments, so the next attempt examines the merged ones again.

@@ -14,8 +14,8 @@ use copal_format::time::Time;
 
 use crate::baseline;
 use crate::budget::Budget;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::ingest::{self, Scope};
 use crate::objects;
 use crate::policy;
@@ -35,12 +35,12 @@ pub struct Report {
 }
 
 /// Expires what the policy in force no longer keeps. Without a policy, or with nothing to expire, writes nothing.
-pub async fn expire(host: &Host<'_>, by: IngestBy) -> Result<Report, JobError> {
-    expire_until(host, by, &Budget::unlimited()).await
+pub async fn expire(job: &JobContext<'_>, by: IngestBy) -> Result<Report, JobError> {
+    expire_until(job, by, &Budget::unlimited()).await
 }
 
 /// Like [`expire`], one expiry after another until the budget is over. Each expiry counts by itself.
-pub async fn expire_until(host: &Host<'_>, by: IngestBy, budget: &Budget) -> Result<Report, JobError> {
+pub async fn expire_until(job: &JobContext<'_>, by: IngestBy, budget: &Budget) -> Result<Report, JobError> {
     let mut report = Report::default();
     // There may be many expiries. Only if none of them takes effect is another service in the way.
     let mut in_vain = 0;
@@ -50,15 +50,15 @@ pub async fn expire_until(host: &Host<'_>, by: IngestBy, budget: &Budget) -> Res
             return Ok(report);
         }
         // An expiry is believed only if it names the last change, so waiting changes are folded in first.
-        fold(host, by, &mut report).await?;
-        let view = view::read_parts(host.store, &SNAPSHOTS).await?;
-        view::refuse_rootless(host, &view).await?;
-        let Some(expiry) = decide(host, &view, &mut report).await? else { return Ok(report) };
+        fold(job, by, &mut report).await?;
+        let view = view::read_parts(job.store, &SNAPSHOTS).await?;
+        view::refuse_rootless(job, &view).await?;
+        let Some(expiry) = decide(job, &view, &mut report).await? else { return Ok(report) };
         let bytes = Bytes::from(expiry.encode());
         // If another service was faster, its expiry is folded in, and the next round decides again.
-        host.store.create(&objects::key(layout::expiry(expiry.number)), bytes).await?;
-        fold(host, by, &mut report).await?;
-        let view = view::read_parts(host.store, &SNAPSHOTS).await?;
+        job.store.create(&objects::key(layout::expiry(expiry.number)), bytes).await?;
+        fold(job, by, &mut report).await?;
+        let view = view::read_parts(job.store, &SNAPSHOTS).await?;
         let is_kept = |id: &SnapshotId| {
             view.state.snapshots.values().any(|known| known.id == *id && known.state == SnapshotState::Kept)
         };
@@ -71,25 +71,25 @@ pub async fn expire_until(host: &Host<'_>, by: IngestBy, budget: &Budget) -> Res
     Err(JobError::Contended { attempts: ATTEMPTS })
 }
 
-async fn fold(host: &Host<'_>, by: IngestBy, report: &mut Report) -> Result<(), JobError> {
-    report.refused.extend(ingest::work(host, by, Scope::Decisions, &|_| false).await?.refused);
+async fn fold(job: &JobContext<'_>, by: IngestBy, report: &mut Report) -> Result<(), JobError> {
+    report.refused.extend(ingest::work(job, by, Scope::Decisions, &|_| false).await?.refused);
     Ok(())
 }
 
 /// The next expiry; none if nothing expires.
-async fn decide(host: &Host<'_>, view: &View, report: &mut Report) -> Result<Option<Expiry>, JobError> {
+async fn decide(job: &JobContext<'_>, view: &View, report: &mut Report) -> Result<Option<Expiry>, JobError> {
     let Some((root, hash)) = &view.root else { return Ok(None) };
     let Some((change, _)) = root.change_head else { return Ok(None) };
-    let time = host.now().await?;
-    let Some((number, policy)) = policy::guarding(host, view, time).await? else { return Ok(None) };
+    let time = job.now().await?;
+    let Some((number, policy)) = policy::guarding(job, view, time).await? else { return Ok(None) };
     report.held = held(&policy, &view.state.snapshots, Time(i64::MAX));
     if expirable(&policy, &view.state.snapshots, time).is_empty() {
         return Ok(None);
     }
     // A state may hold snapshots that no client has made and that push others out of a rule. So the state is verified.
-    let mut whole = view::read_root(host.store, (root.number, *hash), &Parts::RECORDS).await?;
-    let Some(agreed) = baseline::verify(host, None, &whole).await? else { return Ok(None) };
-    agreed.mends.apply(host, &mut whole).await?;
+    let mut whole = view::read_root(job.store, (root.number, *hash), &Parts::RECORDS).await?;
+    let Some(agreed) = baseline::verify(job, None, &whole).await? else { return Ok(None) };
+    agreed.mends.apply(job, &mut whole).await?;
     let expirable = expirable(&policy, &whole.state.snapshots, time);
     let snapshots: Vec<SnapshotId> = expirable.into_iter().take(CHANGE_SNAPSHOTS).collect();
     if snapshots.is_empty() {

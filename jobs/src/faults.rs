@@ -104,7 +104,7 @@ pub struct Windows {
     /// How many segments may cover one id before they are merged.
     pub cover: usize,
     /// How many store calls are made at the same time.
-    pub together: usize,
+    pub at_once: usize,
 }
 
 impl Windows {
@@ -114,7 +114,7 @@ impl Windows {
         roots_age: Duration::from_secs(7 * 24 * 3600),
         orphan_age: Duration::from_secs(7 * 24 * 3600),
         cover: 12,
-        together: 32,
+        at_once: 32,
     };
 }
 

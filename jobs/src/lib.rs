@@ -25,7 +25,7 @@ pub mod compact;
 pub mod error;
 pub mod expire;
 pub mod faults;
-pub mod host;
+pub mod context;
 pub mod ingest;
 mod lookup;
 pub mod metrics;

@@ -46,7 +46,7 @@ impl FarIndex {
     pub(crate) async fn open(store: &dyn Store, state: &State, domain: DomainId) -> Result<Self, JobError> {
         let segments = segments_of(state, domain)
             .map(|(hash, record)| -> Call<'_, _> { Box::pin(open_entries(store, domain, hash, record)) });
-        let (segments, lost) = futures::try_join!(objects::together(segments), read_lost(store, state, domain))?;
+        let (segments, lost) = futures::try_join!(objects::join(segments), read_lost(store, state, domain))?;
         let named = segments_of(state, domain).map(|(hash, record)| (hash, record.length)).collect();
         Ok(Self { segments, named, lost })
     }
@@ -89,7 +89,7 @@ impl FarIndex {
             })
         });
         let mut heights = vec![None; ids.len()];
-        for (at, height) in objects::few_together(PARTS, calls).await?.into_iter().flatten() {
+        for (at, height) in objects::join_few(PARTS, calls).await?.into_iter().flatten() {
             heights[at] = heights[at].or(Some(height));
         }
         Ok(heights)
@@ -179,7 +179,7 @@ async fn read_lost(store: &dyn Store, state: &State, domain: DomainId) -> Result
             read.map(Some).ok_or_else(|| gone(&objects::key(name)))
         })
     });
-    let small = objects::together(small).await?;
+    let small = objects::join(small).await?;
     let mut lost = LostCopies::default();
     // The newest run comes first, and must be folded in last.
     for ((hash, record), bytes) in runs.iter().zip(small).rev() {
@@ -255,7 +255,7 @@ async fn tags_of(
             SegmentHead::block(&row).map(|block| block.pack).ok_or_else(|| missing("a block is cut"))
         })
     });
-    let packs = objects::together(rows).await?;
+    let packs = objects::join(rows).await?;
     let mut numbers = packs.clone();
     numbers.sort_unstable();
     numbers.dedup();
@@ -265,7 +265,7 @@ async fn tags_of(
             Ok(SegmentHead::pack(&read_part(store, key, range).await?).map(|row| (*pack, row.id.tag())))
         })
     });
-    let tags: BTreeMap<u32, PackTag> = objects::together(rows).await?.into_iter().flatten().collect();
+    let tags: BTreeMap<u32, PackTag> = objects::join(rows).await?.into_iter().flatten().collect();
     Ok(blocks.into_iter().zip(packs).filter_map(|(block, pack)| Some((block, *tags.get(&pack)?))).collect())
 }
 

@@ -19,13 +19,13 @@ use crate::faults::windows;
 /// One of several store calls that do not wait for each other.
 pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;
 
-/// Runs calls concurrently, a bounded number at a time, and returns their answers in order.
-pub(crate) fn together<'a, T: Send + 'a>(calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
-    few_together(windows().together, calls)
+/// A bounded join: runs calls concurrently, so many at a time, and returns their answers in order.
+pub(crate) fn join<'a, T: Send + 'a>(calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
+    join_few(windows().at_once, calls)
 }
 
-/// Like [`together`], with a lower bound, for calls that need much memory each.
-pub(crate) fn few_together<'a, T: Send + 'a>(few: usize, calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
+/// Like [`join`], with a lower bound, for calls that need much memory each.
+pub(crate) fn join_few<'a, T: Send + 'a>(few: usize, calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
     // Collected here, so that the data from which the caller built the calls is freed while they run.
     let calls: Vec<Call<'a, T>> = calls.collect();
     Box::pin(stream::iter(calls).buffered(few).try_collect())
@@ -58,7 +58,7 @@ pub async fn read(store: &dyn Store, name: &str) -> Result<Option<Bytes>, StoreE
 /// Reads several objects at the same time, in order; none for each that does not exist.
 pub async fn read_many(store: &dyn Store, names: &[String]) -> Vec<Result<Option<Bytes>, StoreError>> {
     let reads: Vec<_> = names.iter().map(|name| read(store, name)).collect();
-    stream::iter(reads).buffered(windows().together).collect().await
+    stream::iter(reads).buffered(windows().at_once).collect().await
 }
 
 /// Reads an object that is named by the hash of its bytes, and verifies the hash; none if it does not exist.

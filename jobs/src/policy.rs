@@ -10,17 +10,17 @@ use copal_format::layout;
 use copal_format::policy::{Floor, Lingering, SignedPolicy};
 use copal_format::time::Time;
 
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::host::Host;
 use crate::objects;
 use crate::view::View;
 
 /// The policy in force and the number of its change; none if there never was one.
-pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, SignedPolicy)>, JobError> {
+pub async fn current(job: &JobContext<'_>, view: &View) -> Result<Option<(u64, SignedPolicy)>, JobError> {
     let Some((number, hash)) = view.root.as_ref().and_then(|(root, _)| root.policy) else { return Ok(None) };
     let name = layout::change(number);
-    let bytes = objects::read(host.store, &name).await?.ok_or_else(|| JobError::damaged(&name, "it is gone"))?;
+    let bytes = objects::read(job.store, &name).await?.ok_or_else(|| JobError::damaged(&name, "it is gone"))?;
     let change = Change::vouched(number, hash, &bytes).map_err(|error| JobError::damaged(&name, error))?;
     // A root older than the rule that only the owner signs policies may name another policy, as the golden repository's
     // does. That policy stays in force until the owner sets a new one.
@@ -33,10 +33,10 @@ pub async fn current(host: &Host<'_>, view: &View) -> Result<Option<(u64, Signed
 }
 
 /// The policy in force and the number of its change, with the guard (floor and hold) that counts at time `now`.
-pub async fn guarding(host: &Host<'_>, view: &View, now: Time) -> Result<Option<(u64, SignedPolicy)>, JobError> {
+pub async fn guarding(job: &JobContext<'_>, view: &View, now: Time) -> Result<Option<(u64, SignedPolicy)>, JobError> {
     let lingering = view.root.as_ref().and_then(|(root, _)| root.lingering);
     let lingering = lingering.filter(|_| !is_planted(Mistake::FloorLowered) && !is_planted(Mistake::GuardIgnored));
-    let current = current(host, view).await?;
+    let current = current(job, view).await?;
     Ok(current.map(|(number, policy)| (number, Lingering::join(lingering, policy, now))))
 }
 
@@ -63,8 +63,8 @@ pub(crate) struct Guarded {
 
 impl Guarded {
     /// Returns the snapshots that are guarded in a state at time `now`.
-    pub(crate) async fn of(host: &Host<'_>, view: &View, now: Time) -> Result<Self, JobError> {
-        let Some((_, policy)) = guarding(host, view, now).await? else { return Ok(Self::default()) };
+    pub(crate) async fn of(job: &JobContext<'_>, view: &View, now: Time) -> Result<Self, JobError> {
+        let Some((_, policy)) = guarding(job, view, now).await? else { return Ok(Self::default()) };
         let snapshots = &view.state.snapshots;
         let floor = policy.floor().age;
         let held = held(&policy, snapshots, Time(i64::MAX));

@@ -6,8 +6,8 @@ use copal_format::id::DomainId;
 use copal_store::{Key, StoreError};
 use serde_json::{Value, json};
 
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 
 /// Where a job continues.
@@ -21,26 +21,26 @@ pub(crate) struct Progress {
 }
 
 /// Reads the newest note.
-pub(crate) async fn last(host: &Host<'_>, job: &str) -> Result<Progress, JobError> {
-    let page = host.store.list(&prefix(job), None, 1).await?;
+pub(crate) async fn last(job: &JobContext<'_>, kind: &str) -> Result<Progress, JobError> {
+    let page = job.store.list(&prefix(kind), None, 1).await?;
     let Some(newest) = page.objects.first() else { return Ok(Progress::default()) };
-    let bytes = objects::read(host.store, newest.key.as_str()).await?.unwrap_or_default();
+    let bytes = objects::read(job.store, newest.key.as_str()).await?.unwrap_or_default();
     let Ok(noted) = serde_json::from_slice::<Value>(&bytes) else { return Ok(Progress::default()) };
     let after = noted["after"].as_str().and_then(|text| DomainId::from_hex(text).ok());
     Ok(Progress { after, owes_rest: noted["owes_rest"].as_bool().unwrap_or(false) })
 }
 
 /// Writes a note. If the store does not take it, the next run begins at the beginning.
-pub(crate) async fn note(host: &Host<'_>, job: &str, progress: &Progress) -> Result<(), JobError> {
+pub(crate) async fn note(job: &JobContext<'_>, kind: &str, progress: &Progress) -> Result<(), JobError> {
     let Progress { after, owes_rest } = progress;
     let bytes = json!({ "after": after.map(|domain| domain.to_string()), "owes_rest": owes_rest }).to_string();
     // The newest note lists first.
-    let time = host.now_to_note().await?.0.max(0) as u64;
-    let name = objects::key(format!("{}{:020}", prefix(job), u64::MAX - time));
-    match host.store.create(&name, Bytes::from(bytes)).await {
+    let time = job.now_to_note().await?.0.max(0) as u64;
+    let name = objects::key(format!("{}{:020}", prefix(kind), u64::MAX - time));
+    match job.store.create(&name, Bytes::from(bytes)).await {
         Ok(_) => Ok(()),
         Err(error @ (StoreError::Denied { .. } | StoreError::ReadOnly { .. })) => {
-            tracing::warn!(job, %error, "not noted where to go on: the next run begins at the beginning");
+            tracing::warn!(job = kind, %error, "not noted where to go on: the next run begins at the beginning");
             Ok(())
         }
         Err(error) => Err(error.into()),
@@ -48,10 +48,10 @@ pub(crate) async fn note(host: &Host<'_>, job: &str, progress: &Progress) -> Res
 }
 
 /// Deletes all notes but the newest.
-pub(crate) async fn delete_old(host: &Host<'_>, job: &str) -> Result<(), JobError> {
-    let listed = objects::list(host.store, &prefix(job)).await?;
+pub(crate) async fn delete_old(job: &JobContext<'_>, kind: &str) -> Result<(), JobError> {
+    let listed = objects::list(job.store, &prefix(kind)).await?;
     let old: Vec<Key> = listed.into_iter().skip(1).map(|listed| listed.key).collect();
-    objects::delete(host.store, &old).await
+    objects::delete(job.store, &old).await
 }
 
 /// The domains behind `after`; all domains if there are none behind it.
@@ -61,8 +61,8 @@ pub(crate) fn behind(mut domains: Vec<DomainId>, after: Option<DomainId>) -> Vec
     if first < domains.len() { domains.split_off(first) } else { domains }
 }
 
-fn prefix(job: &str) -> String {
-    format!("work/{job}/")
+fn prefix(kind: &str) -> String {
+    format!("work/{kind}/")
 }
 
 #[cfg(test)]

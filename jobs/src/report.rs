@@ -6,13 +6,13 @@ use copal_format::time::Time;
 use copal_store::Created;
 use serde_json::{Value, json};
 
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 
 /// Keeps a plan of what a prune is about to do on a root: the objects that go, and, before a dooming root, its changes.
 pub(crate) async fn plan(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     root: u64,
     names: &[Prunable],
     change: Option<Value>,
@@ -21,17 +21,17 @@ pub(crate) async fn plan(
     plan["root"] = json!(root);
     plan["objects_in_all"] = json!(names.len());
     plan["objects"] = json!(names.iter().take(NAMES).map(Prunable::to_string).collect::<Vec<_>>());
-    write(host, "plan", plan).await.map(|_| ())
+    write(job, "plan", plan).await.map(|_| ())
 }
 
 /// Writes a report and returns its name.
-pub(crate) async fn write(host: &Host<'_>, job: &str, mut report: Value) -> Result<String, JobError> {
-    let mut time = host.now().await?;
+pub(crate) async fn write(job: &JobContext<'_>, kind: &str, mut report: Value) -> Result<String, JobError> {
+    let mut time = job.now().await?;
     report["time"] = json!(time.0);
-    report["job"] = json!(job);
+    report["job"] = json!(kind);
     loop {
-        let name = format!("reports/{job}/{:020}", time.0.max(0));
-        if host.store.create(&objects::key(&name), Bytes::from(report.to_string())).await? == Created::New {
+        let name = format!("reports/{kind}/{:020}", time.0.max(0));
+        if job.store.create(&objects::key(&name), Bytes::from(report.to_string())).await? == Created::New {
             return Ok(name);
         }
         // The name is taken: another run ended at the same time.

@@ -9,9 +9,9 @@ use copal_format::layout::Place;
 use copal_format::state::{PackClaim, PackRecord};
 
 use crate::clients;
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::host::Host;
 use crate::objects::{self, Call};
 
 /// Which manifests of each client count.
@@ -32,14 +32,14 @@ impl Standings {
     /// Reads the records of the clients that have claimed these packs, unless they are known.
     pub(crate) async fn learn(
         &mut self,
-        host: &Host<'_>,
+        job: &JobContext<'_>,
         packs: impl Iterator<Item = &PackRecord>,
     ) -> Result<(), JobError> {
         let clients: BTreeSet<ClientId> = packs.filter_map(|record| Some(record.claim?.client)).collect();
         let unknown = clients.into_iter().filter(|client| !self.0.contains_key(client));
         let calls = unknown.map(|client| -> Call<'_, (ClientId, Standing)> {
             Box::pin(async move {
-                let standing = match clients::read(host, client).await {
+                let standing = match clients::read(job, client).await {
                     Ok(Some(ClientRecord { revoked: Some((last, _)), .. })) => Standing::UpTo(last),
                     Ok(Some(_)) => Standing::Whole,
                     Ok(None) => Standing::Unknown,
@@ -48,7 +48,7 @@ impl Standings {
                 Ok((client, standing))
             })
         });
-        self.0.extend(objects::together(calls).await?);
+        self.0.extend(objects::join(calls).await?);
         Ok(())
     }
 

@@ -8,38 +8,38 @@ use serde_json::{Value, json};
 
 use crate::budget::Budget;
 use crate::check::{self, Depth};
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 use crate::progress;
 use crate::prune::{self, Options};
 use crate::report;
 
 /// Runs a prune and keeps its plans and report in the repository. Deletes reports older than half a year.
-pub async fn prune(host: &Host<'_>, options: &Options) -> Result<prune::Report, JobError> {
-    let report = prune::prune(host, &Options { keeps_plan: true, ..options.clone() }).await?;
+pub async fn prune(job: &JobContext<'_>, options: &Options) -> Result<prune::Report, JobError> {
+    let report = prune::prune(job, &Options { keeps_plan: true, ..options.clone() }).await?;
     if !options.is_dry_run {
-        report::write(host, "prune", json!(report)).await?;
-        delete_expired(host).await?;
+        report::write(job, "prune", json!(report)).await?;
+        delete_expired(job).await?;
     }
     Ok(report)
 }
 
 /// Runs a check and keeps its report in the repository.
-pub async fn check(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<check::Report, JobError> {
-    let report = check::check_until(host, depth, budget).await?;
-    report::write(host, "check", of_check(&report)).await?;
+pub async fn check(job: &JobContext<'_>, depth: Depth, budget: &Budget) -> Result<check::Report, JobError> {
+    let report = check::check_until(job, depth, budget).await?;
+    report::write(job, "check", of_check(&report)).await?;
     Ok(report)
 }
 
-async fn delete_expired(host: &Host<'_>) -> Result<(), JobError> {
-    let now = host.now().await?;
-    let listed = objects::list(host.store, "reports/").await?;
+async fn delete_expired(job: &JobContext<'_>) -> Result<(), JobError> {
+    let now = job.now().await?;
+    let listed = objects::list(job.store, "reports/").await?;
     let expired = listed.into_iter().filter(|listed| now.since(Time(listed.stat.created.0)) >= KEPT);
     let expired: Vec<Key> = expired.map(|listed| listed.key).collect();
-    objects::delete(host.store, &expired).await?;
+    objects::delete(job.store, &expired).await?;
     // Done here for check, which may lack the right to delete its own notes.
-    progress::delete_old(host, "check").await
+    progress::delete_old(job, "check").await
 }
 
 /// A check's report as JSON.

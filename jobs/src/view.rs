@@ -142,7 +142,7 @@ impl View {
         let calls = missing.map(|domain| -> Call<'_, _> {
             Box::pin(async move { Ok((domain, read_index(store, state, domain).await?)) })
         });
-        for (domain, index) in objects::together(calls).await? {
+        for (domain, index) in objects::join(calls).await? {
             match index {
                 Ok(index) => drop(self.indexes.insert(domain, index)),
                 Err(gone) => return Err(JobError::StateLost { evidence: self.needs(&gone) }),
@@ -227,7 +227,7 @@ async fn read_runs(store: &dyn Store, runs: &[ObjectHash]) -> Result<Result<Vec<
         let hash = *hash;
         Box::pin(async move { objects::read_hashed(store, &layout::state(hash), hash).await })
     });
-    let read = objects::together(calls).await?;
+    let read = objects::join(calls).await?;
     let gone = runs.iter().zip(&read).find(|(_, bytes)| bytes.is_none()).map(|(hash, _)| layout::state(*hash));
     Ok(gone.map_or_else(|| Ok(read.into_iter().flatten().collect()), Err))
 }
@@ -257,9 +257,9 @@ async fn read_index(
     });
     // A store that does not map objects holds each segment in memory while it is read.
     let longest = state.segments.range(of_domain).map(|(_, record)| record.length).max().unwrap_or(0);
-    let few = (IN_FLIGHT / longest.max(1)).max(2).min(windows().together as u64) as usize;
+    let few = (IN_FLIGHT / longest.max(1)).max(2).min(windows().at_once as u64) as usize;
     let mut segments = Vec::new();
-    for segment in objects::few_together(few, calls).await? {
+    for segment in objects::join_few(few, calls).await? {
         match segment {
             Ok(segment) => segments.push(segment),
             Err(gone) => return Ok(Err(gone)),
@@ -289,7 +289,7 @@ async fn read_overlay(
         // Mapped, because an overlay may have a mark for every entry of the index.
         Box::pin(async move { objects::map_hashed(store, &layout::state(hash), hash).await })
     });
-    let mapped = objects::together(calls).await?;
+    let mapped = objects::join(calls).await?;
     let mut runs = Vec::new();
     for (hash, bytes) in names.iter().zip(mapped) {
         let Some(bytes) = bytes else { return Ok(Err(layout::state(*hash))) };

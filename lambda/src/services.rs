@@ -3,7 +3,7 @@
 use copal_format::repository::Descriptor;
 use copal_format::room::Scratch;
 use copal_gateway::router::read_facts;
-use copal_jobs::host::{Entropy, Host};
+use copal_jobs::context::{Entropy, JobContext};
 use copal_jobs::metrics::Metrics;
 use copal_store::Store;
 
@@ -29,7 +29,7 @@ pub struct Run<'a> {
     /// The function's configuration.
     pub environment: &'a Environment,
     /// The context of jobs.
-    pub host: Host<'a>,
+    pub host: JobContext<'a>,
     /// The repository's descriptor.
     pub descriptor: Descriptor,
     /// When the run must end.
@@ -44,7 +44,7 @@ impl Services<'_> {
         let facts =
             deadline.run(read_facts(self.store, Some(self.environment.owner))).await?.map_err(Failure::Owner)?;
         let descriptor = facts.ok_or(Failure::NoRepository)?.descriptor;
-        let host = Host {
+        let host = JobContext {
             store: self.store,
             entropy: self.entropy,
             scratch: self.scratch,

@@ -11,10 +11,10 @@ use copal_format::client::Role;
 use copal_format::id::SnapshotId;
 use copal_format::receipt::IngestBy;
 use copal_jobs::compact::compact;
+use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
 use copal_jobs::expire::expire;
 use copal_jobs::faults::{self, Windows};
-use copal_jobs::host::Host;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::prune::{self, Options};
 use copal_store::fault::{Fate, Fault};
@@ -93,7 +93,7 @@ impl Scene {
     }
 
     fn act(&self, act: Act, world: &World, store: &dyn Store) -> Result<(), StoreError> {
-        let host: Host<'_> = world.host_of(store);
+        let host: JobContext<'_> = world.host_of(store);
         let of_store = |error| match error {
             JobError::Store(error) => error,
             error => panic!("{act:?}: {error}"),

@@ -16,7 +16,7 @@ use copal_format::state::PackRecord;
 use copal_format::time::Time;
 use copal_jobs::check::{self, Depth};
 use copal_jobs::commit::{Proposal, commit, put};
-use copal_jobs::host::Host;
+use copal_jobs::context::JobContext;
 use copal_jobs::prune::{self, Options};
 use copal_jobs::view::{self, Parts};
 use copal_store::fs::FsStore;
@@ -66,7 +66,7 @@ fn needed(chunks: u64) -> Needed {
     let directory = directory.expect("there is a place for temporary files");
     let store = FsStore::create(directory.path()).expect("an empty directory");
     let (repository, entropy, scratch) = (Repository::new(), SeededEntropy::new(1), Apart::default());
-    let host = Host { scratch: &scratch, ..repository.host(&store, &entropy) };
+    let host = JobContext { scratch: &scratch, ..repository.host(&store, &entropy) };
     block_on(async {
         repository.create(&store).await.expect("there is room");
         let metadata = Metadata { chunks };

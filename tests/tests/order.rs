@@ -13,8 +13,8 @@ use copal_format::root::{Deletion, Root};
 use copal_format::state::{DoomedState, RunReader, SnapshotState, State, StateFold};
 use copal_format::time::Time;
 use copal_jobs::compact::compact;
+use copal_jobs::context::JobContext;
 use copal_jobs::faults::{self, Mistake, Windows};
-use copal_jobs::host::Host;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::prune::{self, prune};
 use copal_jobs::rebuild::rebuild;
@@ -178,7 +178,7 @@ impl Life {
 }
 
 /// Full clients decide: the other's snapshots go too.
-async fn forget_all_but_newest(host: &Host<'_>, client: &Client, number: u64) {
+async fn forget_all_but_newest(host: &JobContext<'_>, client: &Client, number: u64) {
     let view = view::read(host.store).await.unwrap();
     let mut kept: Vec<_> = view.state.snapshots.iter().filter(|(_, of)| of.state == SnapshotState::Kept).collect();
     kept.sort_by_key(|((client, number), _)| (*client, *number));

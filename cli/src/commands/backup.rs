@@ -19,7 +19,7 @@ use copal_client::wait::wait;
 use copal_engine::backup::change::ChangeDetection;
 use copal_format::exclusions::Exclusions;
 use copal_format::path::TreePath;
-use copal_jobs::host::Entropy;
+use copal_jobs::context::Entropy;
 use copal_store::reserve;
 
 use super::context::Context;

@@ -10,8 +10,8 @@ use copal_client::remote::OrderError;
 use copal_client::repository::{ClientError, Repository};
 use copal_client::wait::wait;
 use copal_gateway::orders::JobOrder;
+use copal_jobs::context::Entropy;
 use copal_jobs::error::JobError;
-use copal_jobs::host::Entropy;
 use copal_jobs::prune::{self as job, prune};
 use copal_store::{StoreError, reserve};
 

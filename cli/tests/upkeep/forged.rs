@@ -9,7 +9,7 @@ use copal_format::pack::{self, PackKind};
 use copal_format::repository::Descriptor;
 use copal_format::state::PackRecord;
 use copal_jobs::commit::{Proposal, commit};
-use copal_jobs::host::Host;
+use copal_jobs::context::JobContext;
 use copal_jobs::scratch::Files;
 use copal_jobs::view::{self, View};
 use copal_store::fs::FsStore;
@@ -30,7 +30,7 @@ fn change(machine: &Machine, changed: impl FnOnce(&View) -> Proposal) {
     let descriptor = std::fs::read(machine.object(&name)).unwrap();
     let descriptor = Descriptor::decode(layout::trailing_number(&name).unwrap(), &descriptor).unwrap();
     let (repository, owner_key) = (descriptor.repository, descriptor.owner_key);
-    let host = Host { store: &store, entropy: &SystemEntropy, scratch: &Files::default(), repository, owner_key };
+    let host = JobContext { store: &store, entropy: &SystemEntropy, scratch: &Files::default(), repository, owner_key };
     let view = wait(view::read(&store)).unwrap();
     let proposal = Proposal { is_baseline: true, ..changed(&view) };
     assert!(wait(commit(&host, &view, proposal)).unwrap().is_some());

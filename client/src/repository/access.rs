@@ -9,7 +9,7 @@ use copal_format::keys::owner::KemPublic;
 use copal_format::keys::session::{SessionKey, SessionRecord};
 use copal_format::repository::Descriptor;
 use copal_format::seal::SessionCipher;
-use copal_jobs::host::Host;
+use copal_jobs::context::JobContext;
 use copal_store::Store;
 
 use super::{Enrolled, Repository};
@@ -71,7 +71,7 @@ impl<'a> Access<'a> {
     }
 
     /// The context that jobs of the service run in.
-    pub fn host(self) -> Host<'a> {
+    pub fn host(self) -> JobContext<'a> {
         match self {
             Self::Owner(repository) => repository.host(),
             Self::WriteOnly(enrolled) => enrolled.host(),

@@ -9,7 +9,7 @@ use copal_format::keys::owner::{KemPublic, fingerprint};
 use copal_format::repository::{Descriptor, DescriptorError};
 use copal_format::room::Memory;
 use copal_jobs::clients;
-use copal_jobs::host::Host;
+use copal_jobs::context::JobContext;
 use copal_store::Store;
 
 use super::{ClientError, LocalClient, OpenError, list_descriptors, seen};
@@ -69,8 +69,8 @@ impl Enrolled {
     }
 
     /// The context that jobs of the service run in.
-    pub(super) fn host(&self) -> Host<'_> {
-        Host {
+    pub(super) fn host(&self) -> JobContext<'_> {
+        JobContext {
             store: self.store.as_ref(),
             entropy: &SystemEntropy,
             scratch: &Memory,

@@ -11,8 +11,8 @@ use copal_format::layout;
 use copal_format::repository::DescriptorError;
 use copal_format::room::Memory;
 use copal_format::time::Time;
+use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
-use copal_jobs::host::Host;
 use copal_jobs::{clients, objects};
 use copal_store::{Created, Store, StoreError};
 
@@ -80,7 +80,7 @@ pub fn join(
     let descriptor = newest.map_err(|error| other(Some(error)))?;
     owners_kem(&descriptor, enrollment.repository, enrollment.owner).map_err(|error| other(Some(error)))?;
     let (repository, owner_key) = (enrollment.repository, descriptor.owner_key);
-    let host = Host { store: store.as_ref(), entropy: &SystemEntropy, scratch: &Memory, repository, owner_key };
+    let host = JobContext { store: store.as_ref(), entropy: &SystemEntropy, scratch: &Memory, repository, owner_key };
     let kept = kept(enrollment, state_dir)?;
     let record = wait(clients::read(&host, id))?.ok_or(JoinError::Unknown(id))?;
     if let Some(done) = finished(&record, kept.as_ref())? {

@@ -28,8 +28,8 @@ use copal_format::receipt::IngestBy;
 use copal_format::repository::{Descriptor, DescriptorError};
 use copal_format::seal::SessionCipher;
 use copal_format::wire::record::RecordError;
+use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
-use copal_jobs::host::Host;
 use copal_jobs::objects;
 use copal_jobs::scratch::Files;
 use copal_store::reserve::Reserve;
@@ -218,8 +218,8 @@ impl Repository {
     }
 
     /// The context that jobs of the service run in.
-    pub fn host(&self) -> Host<'_> {
-        Host {
+    pub fn host(&self) -> JobContext<'_> {
+        JobContext {
             store: self.store.as_ref(),
             entropy: &SystemEntropy,
             scratch: &self.scratch,

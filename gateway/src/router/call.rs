@@ -18,7 +18,7 @@ use super::facts::{Facts, host};
 use super::memory::Refused;
 use super::problem::{Problem, busy};
 use super::rights::{Caller, House};
-use copal_jobs::host::Host;
+use copal_jobs::context::JobContext;
 use copal_jobs::objects;
 
 /// A request with a known sender.
@@ -156,7 +156,7 @@ fn origin(gateway: &Gateway, parts: &Parts) -> Result<String, Problem> {
     }
     let host = parts.headers.get(header::HOST).and_then(|value| value.to_str().ok());
     let host = parts.uri.authority().map(|authority| authority.as_str()).or(host);
-    let host = host.ok_or_else(|| Problem::bad_request("the header Host is missing"))?;
+    let host = host.ok_or_else(|| Problem::bad_request("the header JobContext is missing"))?;
     Ok(format!("{}://{host}", gateway.settings.scheme))
 }
 
@@ -228,7 +228,7 @@ fn count_unsigned(gateway: &Gateway, now: u64) -> Result<(), Problem> {
 
 /// Whether a joined client's former enrollment key signed this request.
 async fn was_enrolled_by(
-    host: &Host<'_>,
+    host: &JobContext<'_>,
     record: &ClientRecord,
     signed: &Unverified,
     method: &str,

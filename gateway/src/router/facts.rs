@@ -21,8 +21,8 @@ use copal_store::Store;
 use super::holdings::Holdings;
 use super::problem::Problem;
 use copal_jobs::clients;
+use copal_jobs::context::{Entropy, JobContext};
 use copal_jobs::error::JobError;
-use copal_jobs::host::{Entropy, Host};
 use copal_jobs::objects;
 use copal_jobs::view;
 
@@ -106,7 +106,7 @@ impl Known {
     /// The record of a client that has come before, read again every few seconds; none for other clients.
     pub(super) async fn acquaintance(
         &self,
-        host: &Host<'_>,
+        host: &JobContext<'_>,
         id: ClientId,
         now: u64,
     ) -> Result<Option<Arc<ClientRecord>>, Problem> {
@@ -121,7 +121,7 @@ impl Known {
     /// each time, because it may have joined just now.
     pub(super) async fn client(
         &self,
-        host: &Host<'_>,
+        host: &JobContext<'_>,
         id: ClientId,
         now: u64,
     ) -> Result<Option<Arc<ClientRecord>>, Problem> {
@@ -135,7 +135,12 @@ impl Known {
         self.clients.lock().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 
-    async fn read_client(&self, host: &Host<'_>, id: ClientId, now: u64) -> Result<Option<Arc<ClientRecord>>, Problem> {
+    async fn read_client(
+        &self,
+        host: &JobContext<'_>,
+        id: ClientId,
+        now: u64,
+    ) -> Result<Option<Arc<ClientRecord>>, Problem> {
         let record = match clients::read(host, id).await {
             Ok(record) => record.map(Arc::new),
             // The unreadable record might be the client's revocation.
@@ -257,7 +262,7 @@ const CLIENTS_MOST: usize = 10_000;
 const ATTEMPTS: u32 = 8;
 
 /// The context for code that is shared with the jobs.
-pub(super) fn host<'a>(store: &'a dyn Store, entropy: &'a dyn Entropy, facts: &Facts) -> Host<'a> {
+pub(super) fn host<'a>(store: &'a dyn Store, entropy: &'a dyn Entropy, facts: &Facts) -> JobContext<'a> {
     let Descriptor { repository, owner_key, .. } = facts.descriptor;
-    Host { store, entropy, scratch: &Memory, repository, owner_key }
+    JobContext { store, entropy, scratch: &Memory, repository, owner_key }
 }

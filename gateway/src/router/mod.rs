@@ -33,7 +33,7 @@ use copal_format::id::{ClientId, OwnerFingerprint, PackId};
 use copal_store::{Key, Store, StoreError};
 
 use bodies::{Bodies, Pace};
-use copal_jobs::host::Entropy;
+use copal_jobs::context::Entropy;
 pub use facts::{Facts, read_facts};
 pub use jobs::JobRunner;
 pub use memory::Memory;

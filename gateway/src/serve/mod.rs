@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use copal_format::id::{OwnerFingerprint, PackId};
-use copal_jobs::host::Entropy;
+use copal_jobs::context::Entropy;
 use copal_store::{Key, Store, StoreError};
 use futures::executor::block_on as wait;
 

@@ -10,8 +10,8 @@ use copal_format::layout;
 use copal_format::receipt::{IngestBy, Outcome};
 use copal_format::repository::Descriptor;
 use copal_jobs::budget::Budget;
+use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
-use copal_jobs::host::Host;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts};
 use copal_jobs::{clients, objects, prune, upkeep};
@@ -86,7 +86,7 @@ fn stopped(why: &impl ToString) -> Problem {
 }
 
 /// Ingests everything that clients have uploaded.
-pub fn ingested(host: &Host<'_>, by: IngestBy) -> Result<Ingested, JobError> {
+pub fn ingested(host: &JobContext<'_>, by: IngestBy) -> Result<Ingested, JobError> {
     let receipts = wait(ingest(host, by, Scope::All, &|_| false))?;
     let rejected = receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected).map(|receipt| {
         let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
@@ -112,9 +112,9 @@ pub(super) fn prune_options(descriptor: &Descriptor) -> prune::Options {
 }
 
 /// Prunes, using up the reserve if the disk is full, and then refills the reserve.
-pub(super) fn pruned(host: &Host<'_>, options: &prune::Options) -> Result<prune::Report, JobError> {
+pub(super) fn pruned(host: &JobContext<'_>, options: &prune::Options) -> Result<prune::Report, JobError> {
     let store = Reserve::new(host.store);
-    let done = wait(upkeep::prune(&Host { store: &store, ..*host }, options))?;
+    let done = wait(upkeep::prune(&JobContext { store: &store, ..*host }, options))?;
     if !options.is_dry_run {
         wait(reserve::keep(host.store, |bytes| host.entropy.fill(bytes)))?;
     }

@@ -5,8 +5,8 @@ use std::time::Instant;
 
 use copal_format::id::OwnerFingerprint;
 use copal_format::repository::Descriptor;
+use copal_jobs::context::{Entropy, JobContext};
 use copal_jobs::error::JobError;
-use copal_jobs::host::{Entropy, Host};
 use copal_jobs::metrics::{self, STOPS};
 use copal_jobs::scratch::{Files, with_copies};
 use copal_store::Store;
@@ -57,7 +57,7 @@ impl Work {
         job: &'static str,
         what: &str,
         indexes: Indexes,
-        act: impl FnOnce(&Host<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
+        act: impl FnOnce(&JobContext<'_>, &Descriptor, &mut metrics::Metrics) -> Result<(), JobError>,
     ) -> Result<(), Stopped> {
         let store = match indexes {
             Indexes::Whole if self.store.is_remote() => with_copies(&self.store),
@@ -68,7 +68,7 @@ impl Work {
         let done = self.watch.run(job, what, || {
             let Some(facts) = wait(read_facts(store.as_ref(), self.owner))? else { return Ok(()) };
             let descriptor = &facts.descriptor;
-            let host = Host {
+            let host = JobContext {
                 store: store.as_ref(),
                 entropy: self.entropy.as_ref(),
                 scratch: &Files::default(),

@@ -11,8 +11,8 @@ use copal_format::policy::{Lingering, SignedPolicy};
 use copal_format::time::Time;
 
 use crate::changes::signed_change;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 use crate::policy;
 use crate::view::View;
@@ -43,22 +43,26 @@ type Head = Option<(u64, ObjectHash)>;
 
 impl Changes {
     /// Reads both chains. The inner error says why the state does not follow from them.
-    pub(super) async fn between(host: &Host<'_>, before: &View, view: &View) -> Result<Result<Self, String>, JobError> {
+    pub(super) async fn between(
+        job: &JobContext<'_>,
+        before: &View,
+        view: &View,
+    ) -> Result<Result<Self, String>, JobError> {
         let heads =
             |view: &View| view.root.as_ref().map_or((None, None), |(root, _)| (root.change_head, root.expiry_head));
         let ((change, expiry), (last_change, last_expiry)) = (heads(before), heads(view));
         let mut changes = Vec::new();
-        let read = read_chain(host, layout::change, (change, last_change)).await?;
+        let read = read_chain(job, layout::change, (change, last_change)).await?;
         let read = match read {
             Ok(read) => read,
             Err(why) => return Ok(Err(why)),
         };
         for Link { number, previous, bytes } in read {
-            if let Some((verified, is_certain)) = signed_change(host, number, previous, &bytes).await? {
+            if let Some((verified, is_certain)) = signed_change(job, number, previous, &bytes).await? {
                 changes.push(Signed { verified, is_certain });
             }
         }
-        let read = read_chain(host, layout::expiry, (expiry, last_expiry)).await?;
+        let read = read_chain(job, layout::expiry, (expiry, last_expiry)).await?;
         let read = match read {
             Ok(read) => read,
             Err(why) => return Ok(Err(why)),
@@ -97,7 +101,7 @@ impl Changes {
     /// Fails unless these changes brought the state's policy into force, and the guard of replaced policies lingers.
     pub(super) async fn compare_policy(
         &self,
-        host: &Host<'_>,
+        job: &JobContext<'_>,
         before: &View,
         view: &View,
     ) -> Result<Result<(), String>, JobError> {
@@ -111,7 +115,7 @@ impl Changes {
                 possible.clear();
                 let replaced = match in_force.take() {
                     Some(replaced) => Some(replaced),
-                    None => match policy::current(host, before).await {
+                    None => match policy::current(job, before).await {
                         // An unreadable policy: nobody can tell what it guarded.
                         Err(JobError::Damaged { .. }) => None,
                         read => read?.map(|(_, policy)| policy),
@@ -119,7 +123,7 @@ impl Changes {
                 };
                 if let Some(replaced) = replaced {
                     let name = objects::key(layout::change(verified.change.number));
-                    let stored = host.store.stat(&name).await?.map_or(Time(0), |stat| Time(stat.created.0));
+                    let stored = job.store.stat(&name).await?.map_or(Time(0), |stat| Time(stat.created.0));
                     lingering = Lingering::after(lingering, &replaced, &policy, stored);
                 }
                 in_force = Some(policy);
@@ -140,7 +144,7 @@ impl Changes {
 /// The objects of a chain from behind one link up to another, each with the hash of the object before it, if that
 /// exists. The inner error says why the last object is not the one that the state names.
 async fn read_chain(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     name: impl Fn(u64) -> String,
     (from, to): (Head, Head),
 ) -> Result<Result<Vec<Link>, String>, JobError> {
@@ -149,7 +153,7 @@ async fn read_chain(
     let (mut links, mut before, mut missing) = (Vec::new(), Some(hash), 0);
     for number in number + 1..=last {
         // The chain continues behind a lost object. Its content is unknown, so a state that follows from it is refused.
-        let bytes = objects::read(host.store, &name(number)).await?;
+        let bytes = objects::read(job.store, &name(number)).await?;
         missing = if bytes.is_some() { 0 } else { missing + 1 };
         if missing > GAP {
             break;

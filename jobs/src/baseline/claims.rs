@@ -15,8 +15,8 @@ use copal_format::time::Time;
 use copal_store::Listed;
 
 use crate::clients;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::View;
 
@@ -54,15 +54,15 @@ pub(super) struct Claim {
 }
 
 impl Claims {
-    pub(super) async fn since(host: &Host<'_>, before: &View, view: &View) -> Result<Self, JobError> {
-        let clients = clients::below_behind(host.store, "manifests/", &before.state.heads).await?;
+    pub(super) async fn since(job: &JobContext<'_>, before: &View, view: &View) -> Result<Self, JobError> {
+        let clients = clients::below_behind(job.store, "manifests/", &before.state.heads).await?;
         let calls = clients.into_iter().map(|client| -> Call<'_, _> {
             let from = before.state.heads.get(&client).map_or(0, |head| head.number);
-            let chain = Chain { host, client, from, head: view.state.heads.get(&client), root: view.number() };
+            let chain = Chain { job, client, from, head: view.state.heads.get(&client), root: view.number() };
             Box::pin(async move { chain.claims().await.map(|claims| (client, claims)) })
         });
         let mut all = Self::default();
-        for (client, claims) in objects::together(calls).await? {
+        for (client, claims) in objects::join(calls).await? {
             let head = view.state.heads.get(&client).map_or(0, |head| head.number);
             let from = before.state.heads.get(&client).map_or(0, |head| head.number);
             let there: BTreeSet<u64> = claims.iter().map(|(number, _)| *number).collect();
@@ -87,7 +87,7 @@ impl Claims {
 
 /// The manifests of one client behind the baseline.
 struct Chain<'a> {
-    host: &'a Host<'a>,
+    job: &'a JobContext<'a>,
     client: ClientId,
     /// The last number that the baseline has decided.
     from: u64,
@@ -100,13 +100,13 @@ struct Chain<'a> {
 impl Chain<'_> {
     /// Reads and verifies the manifests. Without a client record no manifest was accepted.
     async fn claims(&self) -> Result<Vec<(u64, Claim)>, JobError> {
-        let record = match clients::read(self.host, self.client).await {
+        let record = match clients::read(self.job, self.client).await {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Vec::new()),
             Err(error) => return error.blame().map(|_| Vec::new()),
         };
         let first = objects::key(layout::manifest(self.client, self.from));
-        let listed = objects::list_after(self.host.store, &format!("manifests/{}/", self.client), Some(&first)).await?;
+        let listed = objects::list_after(self.job.store, &format!("manifests/{}/", self.client), Some(&first)).await?;
         let number = |listed: &Listed| layout::trailing_number(listed.key.as_str());
         let numbered = listed.iter().filter_map(|listed| Some((number(listed)?, Time(listed.stat.created.0))));
         let numbered: Vec<(u64, Time)> = numbered.collect();
@@ -115,20 +115,20 @@ impl Chain<'_> {
             let record = &record;
             Box::pin(async move { Ok(self.claim(record, number, stored).await?.map(|claim| (number, claim))) })
         });
-        Ok(objects::few_together(FEW, calls).await?.into_iter().flatten().collect())
+        Ok(objects::join_few(FEW, calls).await?.into_iter().flatten().collect())
     }
 
     /// One manifest; none if it cannot be read, or its client has not signed it.
     async fn claim(&self, record: &ClientRecord, number: u64, stored: Time) -> Result<Option<Claim>, JobError> {
         let Some(keys) = &record.keys else { return Ok(None) };
         let names = [layout::manifest(self.client, number), layout::receipt(self.client, number)];
-        let read = async |name: &str| match objects::read(self.host.store, name).await.map_err(JobError::from) {
+        let read = async |name: &str| match objects::read(self.job.store, name).await.map_err(JobError::from) {
             Ok(read) => Ok(read),
             Err(error) => error.blame().map(|_| None),
         };
         let (bytes, receipt) = futures::try_join!(read(&names[0]), read(&names[1]))?;
         let Some(bytes) = bytes else { return Ok(None) };
-        let verified = Manifest::verify(self.host.repository, &keys.manifest, self.client, number, &bytes);
+        let verified = Manifest::verify(self.job.repository, &keys.manifest, self.client, number, &bytes);
         let Ok(verified) = verified else { return Ok(None) };
         let receipt = receipt.and_then(|bytes| Receipt::decode(self.client, number, &bytes).ok());
         let told = receipt.filter(|receipt| receipt.manifest == verified.hash);
@@ -138,7 +138,7 @@ impl Chain<'_> {
         let is_revoked = number > self.head.map_or(0, |head| head.number) && !record.accepts(number, verified.hash);
         let is_rejected = outcome == Some(Outcome::Rejected) || is_revoked;
         let by_full_client = record.role == Role::Full;
-        let proven = verified.manifest.proven_packs(self.host.repository, &self.host.owner_key);
+        let proven = verified.manifest.proven_packs(self.job.repository, &self.job.owner_key);
         let snapshot = snapshot_of(&verified, by_full_client, stored, stored);
         let Manifest { domain, packs, previous, .. } = verified.manifest;
         Ok(Some(Claim { domain, packs, proven, snapshot, by_full_client, stored, previous, is_rejected, is_told }))

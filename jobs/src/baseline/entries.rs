@@ -11,14 +11,14 @@ use copal_format::state::PackRecord;
 use copal_store::StoreError;
 use sha2::{Digest, Sha256};
 
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::View;
 
 /// Compares the segments of a state with those of the baseline. The inner error says what does not follow. Reads the
 /// segments that only one of the two names, and the tables of new packs.
-pub(super) async fn compare(host: &Host<'_>, before: &View, view: &View) -> Result<Result<(), String>, JobError> {
+pub(super) async fn compare(job: &JobContext<'_>, before: &View, view: &View) -> Result<Result<(), String>, JobError> {
     let changed = before.state.segments.keys().chain(view.state.segments.keys());
     let changed =
         changed.filter(|key| before.state.segments.contains_key(key) != view.state.segments.contains_key(key));
@@ -26,7 +26,7 @@ pub(super) async fn compare(host: &Host<'_>, before: &View, view: &View) -> Resu
     let domains: BTreeSet<DomainId> =
         changed.map(|(domain, _)| *domain).chain(new.map(|(_, record)| record.domain)).collect();
     for domain in domains {
-        if let Err(why) = (Comparison { host, before, view, domain, key: host.random() }).run().await? {
+        if let Err(why) = (Comparison { job, before, view, domain, key: job.random() }).run().await? {
             return Ok(Err(why));
         }
     }
@@ -34,7 +34,7 @@ pub(super) async fn compare(host: &Host<'_>, before: &View, view: &View) -> Resu
 }
 
 struct Comparison<'a> {
-    host: &'a Host<'a>,
+    job: &'a JobContext<'a>,
     before: &'a View,
     view: &'a View,
     domain: DomainId,
@@ -95,11 +95,11 @@ impl Comparison<'_> {
             let name = layout::segment(hash);
             Box::pin(async move {
                 let gone = || JobError::StateLost { evidence: format!("{name} is gone") };
-                let bytes = objects::map_hashed(self.host.store, &name, hash).await?.ok_or_else(gone)?;
+                let bytes = objects::map_hashed(self.job.store, &name, hash).await?.ok_or_else(gone)?;
                 Segment::parse(bytes).map_err(|error| JobError::damaged(&name, error))
             })
         });
-        objects::few_together(FEW, calls).await
+        objects::join_few(FEW, calls).await
     }
 
     /// The pack of an entry that the index had and has lost; none without such an entry.
@@ -122,7 +122,7 @@ impl Comparison<'_> {
     /// nothing to compare with and no copy in it counts.
     async fn agrees(&self, pack: &PackId, test: &(dyn Fn(&Segment<Bytes>) -> bool + Sync)) -> Result<bool, JobError> {
         let record = &self.view.state.packs[pack];
-        let store = self.host.store;
+        let store = self.job.store;
         for is_hashed in [false, true] {
             let read = match is_hashed {
                 false => objects::read_table(store, record.place, *pack, record.length).await,

@@ -6,8 +6,8 @@ use copal_format::id::{ClientId, PackId};
 use copal_format::state::{SnapshotState, StateDelta};
 use copal_format::time::Time;
 
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::view::View;
 
 /// What the next root has to put right.
@@ -23,9 +23,9 @@ pub(crate) struct Mends {
 
 impl Mends {
     /// Applies the mends to a view, and returns the changes that the next root must write.
-    pub(crate) async fn apply(&self, host: &Host<'_>, view: &mut View) -> Result<StateDelta, JobError> {
+    pub(crate) async fn apply(&self, job: &JobContext<'_>, view: &mut View) -> Result<StateDelta, JobError> {
         let mut delta = StateDelta::default();
-        let now = host.now().await?;
+        let now = job.now().await?;
         for (id, stored) in &self.packs {
             if let Some(record) = view.state.packs.get_mut(id) {
                 record.accepted = *stored;
@@ -40,7 +40,7 @@ impl Mends {
         }
         for key in &self.revived {
             let Some((domain, root)) = view.state.snapshots.get(key).map(|of| (of.domain, of.root)) else { continue };
-            view.turn_to(host.store, domain).await?;
+            view.turn_to(job.store, domain).await?;
             if view.resolve(domain, &root).is_some()
                 && let Some(record) = view.state.snapshots.get_mut(key)
             {

@@ -17,9 +17,9 @@ use copal_format::id::{ObjectHash, PackId};
 use copal_format::layout;
 use copal_format::root::Deletion;
 
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::host::Host;
 use crate::objects;
 use crate::view::{self, Parts, View};
 use changes::Changes;
@@ -38,17 +38,17 @@ pub(crate) struct Agreed {
 }
 
 /// Notes a root as baseline: the writer has verified its state, or is about to make it on root `on`.
-pub(crate) async fn note(host: &Host<'_>, on: u64, root: (u64, ObjectHash)) -> Result<(), JobError> {
-    let (random, time) = (host.random(), host.now().await?);
+pub(crate) async fn note(job: &JobContext<'_>, on: u64, root: (u64, ObjectHash)) -> Result<(), JobError> {
+    let (random, time) = (job.random(), job.now().await?);
     let record = Deletion { root_number: on, random, time, names: Vec::new(), baseline: Some(root) };
-    host.store.create(&objects::key(record.name()), Bytes::from(record.encode())).await?;
+    job.store.create(&objects::key(record.name()), Bytes::from(record.encode())).await?;
     Ok(())
 }
 
 /// The newest baseline that still exists; none if there never was one.
-pub(crate) async fn newest(host: &Host<'_>) -> Result<Option<(u64, ObjectHash)>, JobError> {
+pub(crate) async fn newest(job: &JobContext<'_>) -> Result<Option<(u64, ObjectHash)>, JobError> {
     let (mut found, mut last) = (None, None);
-    for listed in objects::list(host.store, "deletions/").await?.iter().rev() {
+    for listed in objects::list(job.store, "deletions/").await?.iter().rev() {
         let name = listed.key.as_str();
         let Some(on) = layout::deletion_root(name) else { continue };
         // Records of the same number may name a root made on that root, which is newer.
@@ -56,10 +56,10 @@ pub(crate) async fn newest(host: &Host<'_>) -> Result<Option<(u64, ObjectHash)>,
             break;
         }
         last = Some(on);
-        let bytes = objects::read(host.store, name).await?;
+        let bytes = objects::read(job.store, name).await?;
         let baseline = bytes.and_then(|bytes| Deletion::decode(&bytes).ok()?.baseline);
         if let Some((number, hash)) = baseline.filter(|baseline| found < Some(*baseline))
-            && view::is_there(host.store, number, hash).await?
+            && view::is_there(job.store, number, hash).await?
         {
             found = Some((number, hash));
         }
@@ -70,46 +70,46 @@ pub(crate) async fn newest(host: &Host<'_>) -> Result<Option<(u64, ObjectHash)>,
 /// Compares a state with the baseline: the newest one in the store, or the root `verified` by this run if that is
 /// newer. None if the comparison fails because the view's root is not the newest any more.
 pub(crate) async fn verify(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     mut verified: Option<(u64, ObjectHash)>,
     view: &View,
 ) -> Result<Option<Agreed>, JobError> {
     loop {
-        let noted = newest(host).await?;
+        let noted = newest(job).await?;
         let baseline = noted.max(verified);
-        match compare(host, baseline, view).await {
+        match compare(job, baseline, view).await {
             Err(JobError::StateLost { .. } | JobError::Contradicted { .. })
-                if view::is_superseded(host.store, view).await? =>
+                if view::is_superseded(job.store, view).await? =>
             {
                 return Ok(None);
             }
             // Another prune has noted a newer baseline, or found none, and deleted what the older baseline names.
-            Err(JobError::StateLost { .. }) if baseline != noted || newest(host).await? != noted => verified = None,
+            Err(JobError::StateLost { .. }) if baseline != noted || newest(job).await? != noted => verified = None,
             compared => return compared.map(Some),
         }
     }
 }
 
-async fn compare(host: &Host<'_>, baseline: Option<(u64, ObjectHash)>, view: &View) -> Result<Agreed, JobError> {
+async fn compare(job: &JobContext<'_>, baseline: Option<(u64, ObjectHash)>, view: &View) -> Result<Agreed, JobError> {
     if baseline == view.base() || is_planted(Mistake::StateBelieved) {
-        let claimed = Claims::since(host, view, view).await?.waiting;
+        let claimed = Claims::since(job, view, view).await?.waiting;
         return Ok(Agreed { claimed, is_baseline: baseline == view.base(), ..Agreed::default() });
     }
     let before = match baseline {
-        Some(root) => view::read_root(host.store, root, &Parts::RECORDS).await?,
+        Some(root) => view::read_root(job.store, root, &Parts::RECORDS).await?,
         // Without a baseline nothing was ever removed: the state holds everything that was accepted.
         None => View::default(),
     };
     let contradicts = |why| JobError::Contradicted { root: view.number(), why };
-    let mut claims = Claims::since(host, &before, view).await?;
-    let changes = Changes::between(host, &before, view).await?.map_err(contradicts)?;
+    let mut claims = Claims::since(job, &before, view).await?;
+    let changes = Changes::between(job, &before, view).await?.map_err(contradicts)?;
     claims.proven.extend(changes.proven());
-    changes.compare_policy(host, &before, view).await?.map_err(contradicts)?;
+    changes.compare_policy(job, &before, view).await?.map_err(contradicts)?;
     claims::compare_heads(&before, view).map_err(contradicts)?;
     let mut mends = Mends::default();
     snapshots::compare(&before, view, &claims, &changes, &mut mends).map_err(contradicts)?;
     packs::compare(&before, view, &claims, &mut mends).map_err(contradicts)?;
-    flags::compare(host, &before, view).await?.map_err(contradicts)?;
-    entries::compare(host, &before, view).await?.map_err(contradicts)?;
+    flags::compare(job, &before, view).await?.map_err(contradicts)?;
+    entries::compare(job, &before, view).await?.map_err(contradicts)?;
     Ok(Agreed { claimed: claims.waiting, mends, is_baseline: false })
 }

@@ -13,40 +13,40 @@ use copal_format::time::Time;
 use super::{Kind, Report};
 use crate::baseline;
 use crate::clients::{self, Known};
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
 use crate::witness::denial;
 
 /// Checks the chains of all clients, changes and expiries, and then does what [`check_newest`] does.
-pub(super) async fn check(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
+pub(super) async fn check(job: &JobContext<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
     let mut owed = Vec::new();
     for (client, head) in &view.state.heads {
-        check_copies(host, *client, report).await?;
-        check_manifests(host, *client, head, report).await?;
-        owed.extend(check_receipts(host, *client, head, report).await?);
+        check_copies(job, *client, report).await?;
+        check_manifests(job, *client, head, report).await?;
+        owed.extend(check_receipts(job, *client, head, report).await?);
     }
     if let Some((root, _)) = &view.root {
-        let changes = numbers(host, "changes/").await?;
+        let changes = numbers(job, "changes/").await?;
         let change = root.change_head.map_or(0, |(number, _)| number);
         report_gaps(&changes, (1, change), layout::change, report);
-        let expiries = numbers(host, "expiries/").await?;
+        let expiries = numbers(job, "expiries/").await?;
         let expiry = root.expiry_head.map_or(0, |(number, _)| number);
         report_gaps(&expiries, (1, expiry), layout::expiry, report);
     }
-    let now = host.now_to_note().await?;
+    let now = job.now_to_note().await?;
     for owed in owed.into_iter().filter(|owed| now.since(owed.decided) >= OWED_FOR) {
-        check_owed(host, owed, report).await?;
+        check_owed(job, owed, report).await?;
     }
-    check_claims(host, view, report).await?;
-    check_baseline(host, view, report).await?;
-    check_newest(host, view, report).await
+    check_claims(job, view, report).await?;
+    check_baseline(job, view, report).await?;
+    check_newest(job, view, report).await
 }
 
 /// Reports a state that contradicts what clients have signed: such a state stops every prune.
-async fn check_baseline(host: &Host<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
-    match baseline::verify(host, None, view).await {
+async fn check_baseline(job: &JobContext<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
+    match baseline::verify(job, None, view).await {
         Ok(_) => {}
         Err(error @ JobError::Contradicted { .. }) => report.add(Kind::Damaged, layout::root(view.number()), error),
         Err(JobError::StateLost { evidence }) => report.add_once(Kind::Missing, "roots/".into(), evidence),
@@ -63,8 +63,8 @@ async fn check_baseline(host: &Host<'_>, view: &View, report: &mut Report) -> Re
 }
 
 /// Returns whether the state is the newest that any object tells of; reports a lost root.
-pub(super) async fn check_newest(host: &Host<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
-    match view::lost_newer(host, view).await {
+pub(super) async fn check_newest(job: &JobContext<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
+    match view::lost_newer(job, view).await {
         Ok(None) => Ok(true),
         Ok(Some((number, evidence))) => {
             report.add(Kind::Missing, layout::root(number), evidence);
@@ -80,8 +80,8 @@ pub(super) async fn check_newest(host: &Host<'_>, view: &View, report: &mut Repo
 }
 
 /// Checks that the record of a client with decided manifests is stored twice. Its soundness was checked before.
-async fn check_copies(host: &Host<'_>, client: ClientId, report: &mut Report) -> Result<(), JobError> {
-    match clients::know(host, client).await {
+async fn check_copies(job: &JobContext<'_>, client: ClientId, report: &mut Report) -> Result<(), JobError> {
+    match clients::know(job, client).await {
         Ok(Known { record: None, .. }) => {
             let why = "the record of a client that has made backups is gone";
             report.add(Kind::Missing, format!("clients/{client}"), why);
@@ -97,12 +97,12 @@ async fn check_copies(host: &Host<'_>, client: ClientId, report: &mut Report) ->
 
 /// Checks for manifests missing at the end of the chain. Earlier gaps are found where signatures are checked.
 async fn check_manifests(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     client: ClientId,
     head: &ClientHead,
     report: &mut Report,
 ) -> Result<(), JobError> {
-    let found = numbers(host, &format!("manifests/{client}/")).await?;
+    let found = numbers(job, &format!("manifests/{client}/")).await?;
     let last = found.last().copied().unwrap_or(0);
     report_gaps(&found, (last + 1, head.number), |number| layout::manifest(client, number), report);
     Ok(())
@@ -111,12 +111,12 @@ async fn check_manifests(
 /// Checks receipts. An ingest writes them in order after its root, and the next ingest writes missing ones. So receipts
 /// missing at the end may be about to come: returns them, to be checked again later.
 async fn check_receipts(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     client: ClientId,
     head: &ClientHead,
     report: &mut Report,
 ) -> Result<Option<Owed>, JobError> {
-    let found = numbers(host, &format!("receipts/{client}/")).await?;
+    let found = numbers(job, &format!("receipts/{client}/")).await?;
     let last = found.range(..=head.number).next_back().copied().unwrap_or(0);
     let first_pending = head.decisions.first().map_or(head.number + 1, |decision| decision.number);
     let settled = last.max(first_pending - 1).min(head.number);
@@ -134,8 +134,8 @@ struct Owed {
 }
 
 /// Looks again for receipts that were missing long after their decision, and reports those still missing.
-async fn check_owed(host: &Host<'_>, owed: Owed, report: &mut Report) -> Result<(), JobError> {
-    let found = numbers(host, &format!("receipts/{}/", owed.client)).await?;
+async fn check_owed(job: &JobContext<'_>, owed: Owed, report: &mut Report) -> Result<(), JobError> {
+    let found = numbers(job, &format!("receipts/{}/", owed.client)).await?;
     for number in (owed.from..=owed.to).take(OWED_MOST).filter(|number| !found.contains(number)) {
         report.add(Kind::Missing, layout::receipt(owed.client, number), OWED);
     }
@@ -149,8 +149,8 @@ const OWED_MOST: usize = 8192;
 /// No saved data depends on a receipt.
 const OWED: &str = "a root has decided the manifest, and the answer is not there: the next ingest writes it";
 
-async fn numbers(host: &Host<'_>, prefix: &str) -> Result<BTreeSet<u64>, JobError> {
-    let listed = objects::list(host.store, prefix).await?;
+async fn numbers(job: &JobContext<'_>, prefix: &str) -> Result<BTreeSet<u64>, JobError> {
+    let listed = objects::list(job.store, prefix).await?;
     Ok(listed.iter().filter_map(|object| layout::trailing_number(object.key.as_str())).collect())
 }
 
@@ -172,14 +172,14 @@ fn report_gaps(found: &BTreeSet<u64>, (from, to): (u64, u64), name: impl Fn(u64)
 }
 
 /// Reports passed-over roots, and waiting manifests that have seen a missing root: lies, or traces of a lost state.
-async fn check_claims(host: &Host<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
+async fn check_claims(job: &JobContext<'_>, view: &View, report: &mut Report) -> Result<(), JobError> {
     for why in &view.passed {
         report.add(Kind::Damaged, "roots/", why);
     }
-    for client in clients::below_behind(host.store, "manifests/", &view.state.heads).await? {
+    for client in clients::below_behind(job.store, "manifests/", &view.state.heads).await? {
         let number = view.state.heads.get(&client).map_or(1, |head| head.number + 1);
         let name = layout::manifest(client, number);
-        let known = match clients::know(host, client).await {
+        let known = match clients::know(job, client).await {
             Err(error) => {
                 error.blame()?;
                 continue;
@@ -187,14 +187,14 @@ async fn check_claims(host: &Host<'_>, view: &View, report: &mut Report) -> Resu
             Ok(known) => known,
         };
         let Some(keys) = known.record.and_then(|record| record.keys) else { continue };
-        let bytes = match objects::read(host.store, &name).await.map_err(JobError::from) {
+        let bytes = match objects::read(job.store, &name).await.map_err(JobError::from) {
             Err(error) => error.blame().map(|_| None)?,
             Ok(bytes) => bytes,
         };
         let Some(bytes) = bytes else { continue };
-        let Ok(verified) = Manifest::verify(host.repository, &keys.manifest, client, number, &bytes) else { continue };
+        let Ok(verified) = Manifest::verify(job.repository, &keys.manifest, client, number, &bytes) else { continue };
         if let Some((seen, _)) = verified.manifest.root_seen
-            && seen > view::newest_number(host.store).await?
+            && seen > view::newest_number(job.store).await?
         {
             report.add(Kind::Dangling, name, format!("it waits: it has seen root {seen}, which is not there"));
         }

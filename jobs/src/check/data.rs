@@ -10,26 +10,26 @@ use copal_format::time::Time;
 use super::structure::{self, Trouble};
 use super::{Harm, Kind, Report};
 use crate::budget::Budget;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
 
 /// Reads these packs, as far as the newest state has them, because a client reports them as harmed or whole again. Only
 /// what is found counts, not the client's report.
-pub(super) async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<Harm, JobError> {
-    let view = view::read_parts(host.store, &PACKS).await?;
-    let witnessed = Witnessed::new(host.store);
-    let host = &Host { store: &witnessed, ..*host };
+pub(super) async fn look(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Result<Harm, JobError> {
+    let view = view::read_parts(job.store, &PACKS).await?;
+    let witnessed = Witnessed::new(job.store);
+    let job = &JobContext { store: &witnessed, ..*job };
     let mut harm = Harm::default();
     for (id, record) in view.state.packs.iter().filter(|(id, _)| packs.contains(id)) {
-        let found = match read(host, *id, record).await? {
-            Ok(()) => structure::read_table(host, *id, record).await?.1.map(drop),
+        let found = match read(job, *id, record).await? {
+            Ok(()) => structure::read_table(job, *id, record).await?.1.map(drop),
             Err(trouble) => Err(trouble),
         };
         match found {
-            Ok(()) => harm.add_whole(*id, record, host.now().await?),
+            Ok(()) => harm.add_whole(*id, record, job.now().await?),
             Err(Trouble::Missing) => drop(harm.missing.insert(*id)),
             Err(Trouble::Damaged(_)) => harm.add_damaged(*id, record),
             Err(Trouble::Forbidden(_)) => drop(harm.forbidden.insert(*id)),
@@ -62,7 +62,7 @@ pub enum Order {
 /// Reads `part` of `parts` shares of the packs, and of those found damaged before, until the budget is over; one at
 /// least.
 pub(super) async fn check(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     view: &View,
     share: Share,
     budget: &Budget,
@@ -70,13 +70,13 @@ pub(super) async fn check(
     harm: &mut Harm,
 ) -> Result<(), JobError> {
     let there = view.state.packs.iter().filter(|(id, _)| !harm.is_told(id));
-    let (due, share) = due(there, share, host.now_to_note().await?);
+    let (due, share) = due(there, share, job.now_to_note().await?);
     for (number, (id, record)) in due.into_iter().enumerate() {
         if number > 0 && budget.is_over() {
             report.packs_left = share.saturating_sub(number) as u64;
             break;
         }
-        let found = read(host, id, record).await?;
+        let found = read(job, id, record).await?;
         if number < share {
             report.last_read = Some(id);
         }
@@ -86,7 +86,7 @@ pub(super) async fn check(
         }
         let name = layout::pack(record.place, id);
         match found {
-            Ok(()) => harm.add_whole(id, record, host.now_to_note().await?),
+            Ok(()) => harm.add_whole(id, record, job.now_to_note().await?),
             Err(Trouble::Missing) => {
                 report.add_pack(Kind::Missing, name, id, "it is not there");
                 harm.missing.insert(id);
@@ -133,8 +133,8 @@ pub fn due<'a>(
 }
 
 /// Whether a pack's bytes are whole; otherwise what is wrong.
-async fn read(host: &Host<'_>, id: PackId, record: &PackRecord) -> Result<Result<(), Trouble>, JobError> {
-    let read = objects::hash(host.store, &layout::pack(record.place, id), record.length).await;
+async fn read(job: &JobContext<'_>, id: PackId, record: &PackRecord) -> Result<Result<(), Trouble>, JobError> {
+    let read = objects::hash(job.store, &layout::pack(record.place, id), record.length).await;
     Ok(match read.map_err(JobError::from) {
         Ok(None) => Err(Trouble::Missing),
         Ok(Some(hash)) if hash.0 == id.0 => Ok(()),

@@ -10,9 +10,9 @@ use copal_format::time::Time;
 
 use super::{Kind, Report};
 use crate::commit::{Proposal, commit};
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::host::Host;
 use crate::view::{self, Parts, View};
 
 /// What was learned about packs.
@@ -103,9 +103,9 @@ impl Harm {
 
 /// Notes the result in the state. Lost copies become wanted, so that the next backup that still has the data uploads it
 /// again. Copies in packs that are whole again are no longer lost.
-pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
+pub async fn note(job: &JobContext<'_>, harm: &Harm) -> Result<(), JobError> {
     for _ in 0..ATTEMPTS {
-        let mut view = view::read_parts(host.store, &Parts::RECORDS).await?;
+        let mut view = view::read_parts(job.store, &Parts::RECORDS).await?;
         let mut proposal = Proposal::default();
         let is_acquitted = |id: &PackId| harm.has_found(id) || is_planted(Mistake::UnseenAcquitted);
         for (id, record) in &view.state.packs {
@@ -127,15 +127,15 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
         // Marks stay as they are in domains that were not examined.
         let touched = proposal.delta.packs.values().flatten().map(|record| record.domain);
         let domains: BTreeSet<DomainId> = touched.chain(harm.seen.iter().copied()).collect();
-        match want(host, &mut view, domains, &mut proposal).await {
+        match want(job, &mut view, domains, &mut proposal).await {
             // An index fits its root only while that is the newest.
-            Err(JobError::StateLost { .. }) if view::is_superseded(host.store, &view).await? => continue,
+            Err(JobError::StateLost { .. }) if view::is_superseded(job.store, &view).await? => continue,
             wanted => wanted?,
         }
         if proposal.is_empty() {
             return Ok(());
         }
-        if commit(host, &view, proposal).await?.is_some() {
+        if commit(job, &view, proposal).await?.is_some() {
             return Ok(());
         }
     }
@@ -144,12 +144,12 @@ pub async fn note(host: &Host<'_>, harm: &Harm) -> Result<(), JobError> {
 
 /// Marks copies in harmed packs as lost and wanted, and unmarks copies in packs that are whole again.
 async fn want(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     view: &mut View,
     domains: BTreeSet<DomainId>,
     proposal: &mut Proposal,
 ) -> Result<(), JobError> {
-    let now = host.now().await?;
+    let now = job.now().await?;
     let is_harmed = |record: &PackRecord| record.is_missing || record.is_damaged;
     let record_of = |id: &PackId| match proposal.delta.packs.get(id) {
         Some(changed) => changed.as_ref(),
@@ -158,7 +158,7 @@ async fn want(
     let harmed: BTreeSet<PackTag> =
         view.state.packs.keys().filter(|id| record_of(id).is_some_and(is_harmed)).map(PackId::tag).collect();
     for domain in domains {
-        view.turn_to(host.store, domain).await?;
+        view.turn_to(job.store, domain).await?;
         let Some(index) = view.index(domain) else { continue };
         if harmed.is_empty() && !index.overlay().marks().any(|(_, mark)| mark.bits.contains(Bits::LOST)) {
             continue;

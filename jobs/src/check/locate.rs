@@ -10,35 +10,35 @@ use copal_format::state::PackRecord;
 
 use super::{Finding, Harm, Kind, Needed, Report, structure};
 use crate::budget::Budget;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::view::{self, Parts, View};
 
 /// Adds the harmed snapshots to each finding, and drops findings that are no damage.
 pub(super) async fn all(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     (view, budget): (&mut View, &Budget),
     harm: &Harm,
     report: &mut Report,
 ) -> Result<(), JobError> {
-    locate(host, (view, budget), harm, report).await?;
-    drop_deleted(host, report).await
+    locate(job, (view, budget), harm, report).await?;
+    drop_deleted(job, report).await
 }
 
 /// Drops findings about packs and segments that the newest root does not name, because a prune has deleted them.
-async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
+async fn drop_deleted(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
     let is_deletable = |finding: &Finding| finding.pack.is_some() || finding.object.starts_with("index/");
     if !report.findings.iter().any(is_deletable) {
         return Ok(());
     }
-    let mut newest = view::read_parts(host.store, &Parts::RECORDS).await?;
+    let mut newest = view::read_parts(job.store, &Parts::RECORDS).await?;
     // A pack that the index names and no record knows was not deleted: this is the finding itself.
     let is_unknown = |finding: &Finding| finding.pack.is_some_and(|pack| !newest.state.packs.contains_key(&pack));
     let mut named: BTreeSet<PackId> = BTreeSet::new();
     let domains = if report.findings.iter().any(is_unknown) { newest.domains() } else { Vec::new() };
     for domain in domains {
         // An unreadable index was reported before.
-        if structure::turn_to(host, &mut newest, domain).await?.is_some() {
+        if structure::turn_to(job, &mut newest, domain).await?.is_some() {
             continue;
         }
         for (_, segment) in newest.segments_of(domain) {
@@ -56,7 +56,7 @@ async fn drop_deleted(host: &Host<'_>, report: &mut Report) -> Result<(), JobErr
 /// Adds the needed snapshots to each harmed pack and dangling reference, and turns known harmed packs that nothing
 /// needs into replaced ones. Examines one snapshot of each domain, and more until the budget is over.
 async fn locate(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     (view, budget): (&mut View, &Budget),
     harm: &Harm,
     report: &mut Report,
@@ -66,14 +66,14 @@ async fn locate(
     if report.findings.iter().any(|finding| finding.kind == Kind::Dangling) {
         domains.extend(&harm.seen);
     }
-    let needed = Needed::of(host, view).await?;
+    let needed = Needed::of(job, view).await?;
     let known: BTreeSet<PackId> =
         view.state.packs.iter().filter(|(_, of)| of.is_missing || of.is_damaged).map(|(id, _)| *id).collect();
     for domain in domains {
-        if structure::turn_to(host, view, domain).await?.is_some() {
+        if structure::turn_to(job, view, domain).await?.is_some() {
             continue;
         }
-        let inventory = structure::inventory(host, view, domain, &mut harm.clone(), None).await?;
+        let inventory = structure::inventory(job, view, domain, &mut harm.clone(), None).await?;
         Domain { view, domain, needed: &needed, known: &known, harm, inventory }.locate(budget, report);
     }
     Ok(())

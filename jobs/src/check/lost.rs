@@ -5,30 +5,30 @@ use copal_format::root::Root;
 use copal_format::state::{RunKind, RunReader, StateFold};
 
 use super::{Kind, Report};
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 use crate::view;
 
 /// Reports each such object; returns whether there are any.
-pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<bool, JobError> {
+pub(super) async fn check(job: &JobContext<'_>, report: &mut Report) -> Result<bool, JobError> {
     let before = report.findings.len();
-    let listed = host.store.list("roots/", None, 1).await?.objects;
+    let listed = job.store.list("roots/", None, 1).await?.objects;
     let Some(name) = listed.first().map(|listed| listed.key.as_str()) else { return Ok(false) };
-    let bytes = match objects::read(host.store, name).await.map_err(JobError::from) {
+    let bytes = match objects::read(job.store, name).await.map_err(JobError::from) {
         // The unreadable root was reported before.
         Err(error) => return error.blame().map(|_| false),
         Ok(bytes) => bytes.unwrap_or_default(),
     };
     let root = layout::root_number(name).and_then(|number| Root::decode(number, &bytes).ok());
     let Some(root) = root else { return Ok(false) };
-    check_base(host, &root, report).await?;
+    check_base(job, &root, report).await?;
     let mut fold = StateFold::default();
     // Newer runs come first. If a newer run is unreadable, objects that an older run names may rightly be gone.
     let mut unread: Vec<RunKind> = Vec::new();
     for run in &root.runs {
         let name = layout::state(run.hash);
-        match objects::read_hashed(host.store, &name, run.hash).await {
+        match objects::read_hashed(job.store, &name, run.hash).await {
             Ok(Some(bytes)) => {
                 let names_objects = [RunKind::Segments, RunKind::OverlayRuns].contains(&run.kind);
                 if names_objects && !unread.contains(&run.kind) {
@@ -50,7 +50,7 @@ pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<bool, 
     let state = fold.finish();
     let segments = state.segments.keys().map(|(_, hash)| layout::segment(*hash));
     for name in segments.chain(state.overlays.keys().map(|(_, hash)| layout::state(*hash))) {
-        match host.store.stat(&objects::key(&name)).await.map_err(JobError::from) {
+        match job.store.stat(&objects::key(&name)).await.map_err(JobError::from) {
             Ok(Some(_)) => {}
             Ok(None) => report.add_once(Kind::Missing, name, NEEDED),
             Err(error) => report.add_once(Kind::Damaged, name, error.blame()?.1),
@@ -59,12 +59,12 @@ pub(super) async fn check(host: &Host<'_>, report: &mut Report) -> Result<bool, 
     Ok(report.findings.len() > before)
 }
 
-async fn check_base(host: &Host<'_>, root: &Root, report: &mut Report) -> Result<(), JobError> {
+async fn check_base(job: &JobContext<'_>, root: &Root, report: &mut Report) -> Result<(), JobError> {
     let Some((base, hash)) = root.base else { return Ok(()) };
     let name = layout::root(base);
-    match view::is_there(host.store, base, hash).await.map_err(JobError::from) {
+    match view::is_there(job.store, base, hash).await.map_err(JobError::from) {
         Ok(true) => {}
-        Ok(false) if host.store.stat(&objects::key(&name)).await?.is_none() => {
+        Ok(false) if job.store.stat(&objects::key(&name)).await?.is_none() => {
             report.add_once(Kind::Missing, name, NEEDED);
         }
         Ok(false) => report.add_once(Kind::Damaged, name, "it is not the one that the newest root follows"),

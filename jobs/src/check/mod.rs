@@ -20,8 +20,8 @@ use copal_format::id::{ObjectHash, PackId, SnapshotId};
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::progress::{self, Progress};
 use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
@@ -155,40 +155,40 @@ impl Report {
 }
 
 /// Checks the newest root and everything beside it. Notes in the state which packs were lost, healed or read.
-pub async fn check(host: &Host<'_>, depth: Depth) -> Result<Report, JobError> {
-    check_until(host, depth, &Budget::unlimited()).await
+pub async fn check(job: &JobContext<'_>, depth: Depth) -> Result<Report, JobError> {
+    check_until(job, depth, &Budget::unlimited()).await
 }
 
 /// Like [`check`], until the budget is over: the structure by domains, the data by packs, and at least one of each.
 /// Notes where the next check continues: read times of packs in the state, the last domain in `work/check/`.
-pub async fn check_until(host: &Host<'_>, depth: Depth, budget: &Budget) -> Result<Report, JobError> {
-    let progress = if budget.is_limited() { progress::last(host, JOB).await? } else { Progress::default() };
-    let mut inspected = inspect_from(host, depth, budget, progress).await?;
+pub async fn check_until(job: &JobContext<'_>, depth: Depth, budget: &Budget) -> Result<Report, JobError> {
+    let progress = if budget.is_limited() { progress::last(job, JOB).await? } else { Progress::default() };
+    let mut inspected = inspect_from(job, depth, budget, progress).await?;
     // Noted first: noting starts the healing, and locating the harm may take more time than is left.
     if let Some(harm) = inspected.to_note() {
-        note(host, harm).await?;
+        note(job, harm).await?;
     }
-    inspected.locate(host, budget).await?;
+    inspected.locate(job, budget).await?;
     // Noted last, so that no finding is skipped.
     if budget.is_limited() && inspected.next != progress {
-        progress::note(host, JOB, &inspected.next).await?;
+        progress::note(job, JOB, &inspected.next).await?;
     }
     Ok(inspected.report)
 }
 
 /// Reads packs that a client reports as harmed or whole again, and notes the result. Returns how many are not whole.
-pub async fn look(host: &Host<'_>, packs: &BTreeSet<PackId>) -> Result<u64, JobError> {
-    let harm = data::look(host, packs).await?;
-    note(host, &harm).await?;
+pub async fn look(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Result<u64, JobError> {
+    let harm = data::look(job, packs).await?;
+    note(job, &harm).await?;
     Ok((harm.missing.len() + harm.damaged.len()) as u64)
 }
 
 /// Checks without noting anything. The caller may note the result later, with what else it has learned. The result is
 /// none if the newest state cannot be read: then nothing may be noted.
-pub async fn inspect(host: &Host<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
+pub async fn inspect(job: &JobContext<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
     let budget = Budget::unlimited();
-    let mut inspected = inspect_from(host, depth, &budget, Progress::default()).await?;
-    inspected.locate(host, &budget).await?;
+    let mut inspected = inspect_from(job, depth, &budget, Progress::default()).await?;
+    inspected.locate(job, &budget).await?;
     let harm = inspected.to_note().cloned();
     Ok((inspected.report, harm))
 }
@@ -210,12 +210,12 @@ impl Inspected {
     }
 
     /// Adds the harmed snapshots to the findings, and drops findings that are no damage.
-    async fn locate(&mut self, host: &Host<'_>, budget: &Budget) -> Result<(), JobError> {
+    async fn locate(&mut self, job: &JobContext<'_>, budget: &Budget) -> Result<(), JobError> {
         let report = &mut self.report;
         if let Some((view, harm)) = &mut self.state {
-            let witnessed = Witnessed::new(host.store);
-            let host = &Host { store: &witnessed, ..*host };
-            if let Err(error) = locate::all(host, (view, budget), harm, report).await {
+            let witnessed = Witnessed::new(job.store);
+            let job = &JobContext { store: &witnessed, ..*job };
+            if let Err(error) = locate::all(job, (view, budget), harm, report).await {
                 let (kind, object, why) = match error {
                     JobError::StateLost { evidence } => (Kind::Missing, "roots/".to_owned(), evidence),
                     error => error.blame().map(|(object, why)| (Kind::Damaged, object, why))?,
@@ -234,22 +234,22 @@ impl Inspected {
 }
 
 async fn inspect_from(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     depth: Depth,
     budget: &Budget,
     progress: Progress,
 ) -> Result<Inspected, JobError> {
-    let witnessed = Witnessed::new(host.store);
-    let host = &Host { store: &witnessed, ..*host };
+    let witnessed = Witnessed::new(job.store);
+    let job = &JobContext { store: &witnessed, ..*job };
     let mut report = Report::default();
     // Records outside domains are checked once per round.
     if progress.after.is_none() {
-        records::check(host, &mut report).await?;
+        records::check(job, &mut report).await?;
     }
     let nothing = Looked { state: None, is_readable: false, next: progress };
-    let looked = match inspect_state(host, depth, budget, progress, &mut report).await {
+    let looked = match inspect_state(job, depth, budget, progress, &mut report).await {
         Err(JobError::StateLost { evidence }) => {
-            if !lost::check(host, &mut report).await? {
+            if !lost::check(job, &mut report).await? {
                 report.add(Kind::Missing, "roots/", evidence);
             }
             nothing
@@ -257,7 +257,7 @@ async fn inspect_from(
         Err(error) => {
             let (object, why) = error.blame()?;
             report.add_once(Kind::Damaged, object, why);
-            lost::check(host, &mut report).await?;
+            lost::check(job, &mut report).await?;
             nothing
         }
         Ok(looked) => looked,
@@ -276,17 +276,17 @@ struct Looked {
 
 /// Examines what the newest root names.
 async fn inspect_state(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     depth: Depth,
     budget: &Budget,
     progress: Progress,
     report: &mut Report,
 ) -> Result<Looked, JobError> {
-    let mut view = view::read_parts(host.store, &Parts::RECORDS).await?;
+    let mut view = view::read_parts(job.store, &Parts::RECORDS).await?;
     report.root = view.number();
     let is_newest = match progress.after {
-        None => chains::check(host, &view, report).await?,
-        Some(_) => chains::check_newest(host, &view, report).await?,
+        None => chains::check(job, &view, report).await?,
+        Some(_) => chains::check_newest(job, &view, report).await?,
     };
     let mut harm = Harm::default();
     let share = match depth {
@@ -295,12 +295,12 @@ async fn inspect_state(
         Depth::Behind { last, parts } => Some(Share { part: 1, parts, order: Order::Behind(last) }),
     };
     if let Some(share) = share.filter(|_| progress.owes_rest) {
-        data::check(host, &view, share, budget, report, &mut harm).await?;
+        data::check(job, &view, share, budget, report, &mut harm).await?;
     }
-    let structure = structure::check(host, &mut view, (progress.after, budget), report, &mut harm).await?;
+    let structure = structure::check(job, &mut view, (progress.after, budget), report, &mut harm).await?;
     let mut next = Progress { after: structure.after, owes_rest: false };
     if let Some(share) = share.filter(|_| !progress.owes_rest) {
-        data::check(host, &view, share, budget, report, &mut harm).await?;
+        data::check(job, &view, share, budget, report, &mut harm).await?;
         // If the data check was cut short, the next run does it first.
         next.owes_rest = report.packs_left > 0;
     }

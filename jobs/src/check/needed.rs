@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use copal_format::id::SnapshotId;
 use copal_format::state::{SnapshotRecord, SnapshotState};
 
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::policy::Guarded;
 use crate::view::View;
 
@@ -19,8 +19,8 @@ pub struct Needed {
 
 impl Needed {
     /// The needed snapshots of a state.
-    pub async fn of(host: &Host<'_>, view: &View) -> Result<Self, JobError> {
-        let guarded = match Guarded::of(host, view, host.now_to_note().await?).await {
+    pub async fn of(job: &JobContext<'_>, view: &View) -> Result<Self, JobError> {
+        let guarded = match Guarded::of(job, view, job.now_to_note().await?).await {
             Ok(guarded) => Some(guarded.protected),
             // The damaged change is reported with all others.
             Err(error) => error.blame().map(|_| None)?,

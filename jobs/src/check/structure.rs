@@ -14,8 +14,8 @@ use copal_store::StoreError;
 
 use super::{Harm, Kind, Needed, Report};
 use crate::budget::Budget;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::progress;
 use crate::view::{self, Parts, View};
@@ -31,7 +31,7 @@ pub(super) struct Looked {
 
 /// Checks one domain after another, from behind `after` on, until the budget is over, and at least one.
 pub(super) async fn check(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     view: &mut View,
     (after, budget): (Option<DomainId>, &Budget),
     report: &mut Report,
@@ -40,20 +40,20 @@ pub(super) async fn check(
     let of_packs = view.state.packs.values().map(|record| record.domain);
     let all: BTreeSet<DomainId> = view.domains().into_iter().chain(of_packs).collect();
     let due = progress::behind(all.into_iter().collect(), after);
-    let needed = Needed::of(host, view).await?;
+    let needed = Needed::of(job, view).await?;
     let mut is_readable = true;
     for (at, domain) in due.iter().enumerate() {
         if at > 0 && budget.is_over() {
             report.domains_left = (due.len() - at) as u64;
             return Ok(Looked { after: Some(due[at - 1]), is_readable });
         }
-        if let Some(Unreadable { object, why }) = turn_to(host, view, *domain).await? {
+        if let Some(Unreadable { object, why }) = turn_to(job, view, *domain).await? {
             report.add_once(Kind::Damaged, object, why);
             is_readable = false;
             continue;
         }
         check_segments(view, *domain, report);
-        let inventory = inventory(host, view, *domain, harm, Some(report)).await?;
+        let inventory = inventory(job, view, *domain, harm, Some(report)).await?;
         check_closure(view, *domain, (&inventory, &needed), report);
         harm.seen.insert(*domain);
     }
@@ -69,14 +69,14 @@ pub(super) struct Unreadable {
 /// Reads the index of a domain; returns the part that cannot be read, if there is one. If a part is gone because a
 /// newer root does not need it, continues with that root.
 pub(super) async fn turn_to(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     view: &mut View,
     domain: DomainId,
 ) -> Result<Option<Unreadable>, JobError> {
     loop {
-        match view.turn_to(host.store, domain).await {
-            Err(JobError::StateLost { .. }) if view::is_superseded(host.store, view).await? => {
-                *view = view::read_parts(host.store, &Parts::RECORDS).await?;
+        match view.turn_to(job.store, domain).await {
+            Err(JobError::StateLost { .. }) if view::is_superseded(job.store, view).await? => {
+                *view = view::read_parts(job.store, &Parts::RECORDS).await?;
             }
             Err(error) => {
                 let (object, why) = error.blame()?;
@@ -102,7 +102,7 @@ fn check_segments(view: &View, domain: DomainId, report: &mut Report) {
 /// What a domain holds. Adds what is wrong with its packs to `harm`, and to `report` if there is one. Entries that a
 /// pack's table does not confirm are reported once for each pack.
 pub(super) async fn inventory<'a>(
-    host: &Host<'a>,
+    job: &JobContext<'a>,
     view: &View,
     domain: DomainId,
     harm: &mut Harm,
@@ -115,12 +115,12 @@ pub(super) async fn inventory<'a>(
             *unconfirmed.entry(entry.location.pack).or_default() += 1;
         }
     }
-    let mut inventory = InventoryBuilder::new(segments.clone(), host.scratch)?;
+    let mut inventory = InventoryBuilder::new(segments.clone(), job.scratch)?;
     let of_domain = view.state.packs.iter().filter(|(_, record)| record.domain == domain);
     let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
     for some in packs.chunks(TABLES) {
-        let calls = some.iter().map(|(id, record)| -> Call<'_, _> { Box::pin(read_table(host, **id, record)) });
-        let read = objects::together(calls).await?;
+        let calls = some.iter().map(|(id, record)| -> Call<'_, _> { Box::pin(read_table(job, **id, record)) });
+        let read = objects::join(calls).await?;
         if report.is_some() {
             count_down(&mut unconfirmed, &segments, &read);
         }
@@ -195,18 +195,18 @@ impl Trouble {
 
 /// The table of a pack, or what is wrong with the pack.
 pub(super) async fn read_table(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     id: PackId,
     record: &PackRecord,
 ) -> Result<(PackId, Result<PackTable, Trouble>), JobError> {
     let name = layout::pack(record.place, id);
     let table = async {
-        let Some(stat) = host.store.stat(&objects::key(&name)).await? else { return Ok(None) };
+        let Some(stat) = job.store.stat(&objects::key(&name)).await? else { return Ok(None) };
         if stat.length != record.length {
             let why = format!("it has {} bytes and should have {}", stat.length, record.length);
             return Err(JobError::damaged(&name, why));
         }
-        match objects::read_table(host.store, record.place, id, record.length).await {
+        match objects::read_table(job.store, record.place, id, record.length).await {
             Ok(table) if table.domain == record.domain && table.kind == record.kind => Ok(Some(table)),
             Ok(_) => Err(JobError::damaged(&name, "its table is of another domain or kind")),
             Err(JobError::Store(StoreError::NotFound { .. })) => Ok(None),

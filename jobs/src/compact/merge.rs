@@ -13,8 +13,8 @@ use copal_format::time::Time;
 use copal_store::StoreError;
 
 use crate::commit::{Proposal, put};
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::View;
 
@@ -31,7 +31,12 @@ pub(super) struct Merged {
 impl Merged {
     /// Whether this merge is still valid on the view's root. The content of a segment does not depend on the root, but
     /// another writer may have superseded a part, or deleted the new segments during a long sleep.
-    pub(super) async fn still_counts(&self, host: &Host<'_>, view: &View, domain: DomainId) -> Result<bool, JobError> {
+    pub(super) async fn still_counts(
+        &self,
+        job: &JobContext<'_>,
+        view: &View,
+        domain: DomainId,
+    ) -> Result<bool, JobError> {
         let names_all = self.parts.iter().all(|(hash, _)| view.state.segments.contains_key(&(domain, *hash)));
         let is_doomed = |(hash, _): &Part| view.state.doomed.contains_key(&Prunable::Segment(*hash));
         if !names_all || self.made.iter().any(is_doomed) {
@@ -39,9 +44,9 @@ impl Merged {
         }
         let calls = self.made.iter().map(|(hash, _)| -> Call<'_, bool> {
             let name = objects::key(layout::segment(*hash));
-            Box::pin(async move { Ok(host.store.stat(&name).await?.is_some()) })
+            Box::pin(async move { Ok(job.store.stat(&name).await?.is_some()) })
         });
-        Ok(objects::together(calls).await?.into_iter().all(|is_there| is_there))
+        Ok(objects::join(calls).await?.into_iter().all(|is_there| is_there))
     }
 
     /// The changes for the next root.
@@ -61,7 +66,7 @@ impl Merged {
 
 /// Merges chains of segments, about `entries` entries at once, and writes the new segments. None if a segment is gone.
 pub(super) async fn merge(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     domain: DomainId,
     chains: Vec<Vec<Part>>,
     entries: u64,
@@ -72,7 +77,7 @@ pub(super) async fn merge(
     if parts.iter().map(|(_, record)| record.entries).sum::<u64>() > entries {
         for (hash, record) in &parts {
             let name = layout::segment(*hash);
-            match objects::hash(host.store, &name, record.length).await? {
+            match objects::hash(job.store, &name, record.length).await? {
                 None => return Ok(None),
                 Some(found) if found == *hash => {}
                 Some(_) => return Err(is_other(name)),
@@ -89,13 +94,13 @@ pub(super) async fn merge(
         for reader in &mut readers {
             // Ids are spread evenly, so these shares end at about the same id.
             let share = u128::from(entries) * u128::from(reader.left()) / u128::from(left);
-            if !reader.read(host, (share as u64).max(1)).await? {
+            if !reader.read(job, (share as u64).max(1)).await? {
                 return Ok(None);
             }
         }
-        let random = host.random();
+        let random = job.random();
         if let Some(NewSegment { hash, record, bytes }) = merge_held(domain, random, &mut readers)? {
-            put(host.store, layout::segment(hash), bytes).await?;
+            put(job.store, layout::segment(hash), bytes).await?;
             made.push((hash, record));
         }
     }
@@ -159,10 +164,10 @@ impl Reader {
     }
 
     /// Reads on until this many entries are held. False if a segment is gone.
-    async fn read(&mut self, host: &Host<'_>, entries: u64) -> Result<bool, JobError> {
+    async fn read(&mut self, job: &JobContext<'_>, entries: u64) -> Result<bool, JobError> {
         let mut missing = entries;
         for open in &mut self.open {
-            if !open.read(host, missing).await? {
+            if !open.read(job, missing).await? {
                 return Ok(false);
             }
             missing = missing.saturating_sub(open.sequence.held());
@@ -170,8 +175,8 @@ impl Reader {
         while missing > 0
             && let Some((hash, record)) = self.later.pop_front()
         {
-            let Some(mut open) = Open::new(host, self.domain, hash, &record).await? else { return Ok(false) };
-            if !open.read(host, missing).await? {
+            let Some(mut open) = Open::new(job, self.domain, hash, &record).await? else { return Ok(false) };
+            if !open.read(job, missing).await? {
                 return Ok(false);
             }
             missing = missing.saturating_sub(open.sequence.held());
@@ -197,23 +202,23 @@ impl Reader {
 impl Open {
     /// Reads everything before the entries. None if the segment is gone.
     async fn new(
-        host: &Host<'_>,
+        job: &JobContext<'_>,
         domain: DomainId,
         hash: ObjectHash,
         record: &SegmentRecord,
     ) -> Result<Option<Self>, JobError> {
         let name = layout::segment(hash);
-        let Some(bytes) = read_part(host, &name, SegmentHead::BYTES).await? else { return Ok(None) };
+        let Some(bytes) = read_part(job, &name, SegmentHead::BYTES).await? else { return Ok(None) };
         let head = SegmentHead::parse(&bytes, record).map_err(|error| JobError::damaged(&name, error))?;
         if head.domain() != domain {
             return Err(JobError::damaged(name, "it is of another domain than the state says"));
         }
         let mut open = Self { name, hash, sequence: Sequence::new(&head) };
-        Ok(open.read(host, 0).await?.then_some(open))
+        Ok(open.read(job, 0).await?.then_some(open))
     }
 
     /// Reads on until this many entries are held. False if the segment is gone. Verifies the hash at the end.
-    async fn read(&mut self, host: &Host<'_>, entries: u64) -> Result<bool, JobError> {
+    async fn read(&mut self, job: &JobContext<'_>, entries: u64) -> Result<bool, JobError> {
         loop {
             let wanted = self.sequence.wanted(entries);
             let piece = wanted.start..wanted.end.min(wanted.start + PIECE);
@@ -221,7 +226,7 @@ impl Open {
                 let is_sound = !self.sequence.is_read() || self.sequence.hash() == self.hash;
                 return if is_sound { Ok(true) } else { Err(is_other(self.name.clone())) };
             }
-            let Some(bytes) = read_part(host, &self.name, piece).await? else { return Ok(false) };
+            let Some(bytes) = read_part(job, &self.name, piece).await? else { return Ok(false) };
             self.sequence.feed(&bytes);
         }
     }
@@ -231,8 +236,8 @@ fn is_other(name: String) -> JobError {
     JobError::damaged(name, "its bytes do not have the hash it is named by")
 }
 
-async fn read_part(host: &Host<'_>, name: &str, range: core::ops::Range<u64>) -> Result<Option<Bytes>, JobError> {
-    match host.store.read_range(&objects::key(name), range).await {
+async fn read_part(job: &JobContext<'_>, name: &str, range: core::ops::Range<u64>) -> Result<Option<Bytes>, JobError> {
+    match job.store.read_range(&objects::key(name), range).await {
         Ok(bytes) => Ok(Some(bytes)),
         Err(StoreError::NotFound { .. }) => Ok(None),
         Err(error @ StoreError::OutOfRange { .. }) => Err(JobError::damaged(name, error)),

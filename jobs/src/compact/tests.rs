@@ -12,7 +12,7 @@ use futures::executor::block_on;
 
 use super::*;
 use crate::commit::Proposal;
-use crate::host::Entropy;
+use crate::context::Entropy;
 use crate::objects;
 
 const DOMAIN: DomainId = DomainId([4; 16]);
@@ -37,9 +37,9 @@ struct Repository {
 }
 
 impl Repository {
-    fn host(&self) -> Host<'_> {
+    fn job(&self) -> JobContext<'_> {
         let (repository, owner_key) = (RepositoryId([1; 16]), [0; 32]);
-        Host { store: &self.store, entropy: &self.entropy, scratch: &Memory, repository, owner_key }
+        JobContext { store: &self.store, entropy: &self.entropy, scratch: &Memory, repository, owner_key }
     }
 
     fn view(&self) -> View {
@@ -52,18 +52,18 @@ impl Repository {
     }
 
     async fn add_meanwhile(&self, pack: u8, ids: &[u64]) {
-        let mut writer = SegmentWriter::new(DOMAIN, self.host().random());
+        let mut writer = SegmentWriter::new(DOMAIN, self.job().random());
         writer.add_pack(PackId([pack; 32]), Place::Packs, &table(ids)).unwrap();
         let NewSegment { hash, record, bytes } = writer.finish().unwrap();
         let mut proposal = Proposal { segments: vec![(hash, bytes)], ..Proposal::default() };
         proposal.delta.segments.insert((DOMAIN, hash), Some(record));
         let view = view::read(&self.store).await.unwrap();
-        assert!(commit(&self.host(), &view, proposal).await.unwrap().is_some());
+        assert!(commit(&self.job(), &view, proposal).await.unwrap().is_some());
     }
 
     fn compact(&self, cover: usize, entries: u64) -> Report {
         block_on(compact_within(
-            &self.host(),
+            &self.job(),
             &Limits { cover, entries, grown: entries.div_ceil(2) },
             &Budget::unlimited(),
         ))
@@ -172,7 +172,7 @@ fn segments_that_follow_each_other_grow_as_one() {
     let add =
         |pack: u8, count: u64| repository.add(pack, &numbers(u64::from(pack) * 1000..u64::from(pack) * 1000 + count));
     let limits = Limits { cover: 12, entries: 200, grown: 1 << 24 };
-    let compact = || block_on(compact_within(&repository.host(), &limits, &Budget::unlimited())).unwrap();
+    let compact = || block_on(compact_within(&repository.job(), &limits, &Budget::unlimited())).unwrap();
     (0..2).for_each(|pack| add(pack, 500));
     let split = compact().segments_after;
     assert!(split >= 5, "{split}");
@@ -210,7 +210,7 @@ fn a_damaged_segment_is_found_before_anything_is_written() {
     repository.store.corrupt(&before[1].key, |bytes| *bytes.last_mut().unwrap() ^= 1).unwrap();
     for entries in [100, 10_000] {
         let limits = Limits { cover: 1, entries, grown: 1 << 24 };
-        let refused = block_on(compact_within(&repository.host(), &limits, &Budget::unlimited()));
+        let refused = block_on(compact_within(&repository.job(), &limits, &Budget::unlimited()));
         assert!(matches!(refused, Err(JobError::Damaged { object, .. }) if object == before[1].key.as_str()));
         assert_eq!(names().len(), 2);
     }
@@ -223,7 +223,7 @@ fn a_damaged_segment_is_not_merged() {
     repository.add(2, &numbers(10..20));
     let name = repository.view().state.segments.keys().next().map(|(_, hash)| layout::segment(*hash)).unwrap();
     repository.store.corrupt(&objects::key(&*name), |bytes| *bytes.last_mut().unwrap() ^= 1).unwrap();
-    let refused = block_on(compact(&repository.host()));
+    let refused = block_on(compact(&repository.job()));
     assert!(matches!(refused, Err(JobError::Damaged { object, .. }) if object == name));
     assert_eq!(repository.view().number(), 2);
 }
@@ -233,8 +233,8 @@ fn whoever_loses_the_race_decides_again_on_the_new_root() {
     let repository = Repository::default();
     (0..3).for_each(|pack| repository.add(pack, &[u64::from(pack)]));
     let overtaken = Overtaken { repository: &repository, is_due: Mutex::new(true) };
-    let host = Host { store: &overtaken, ..repository.host() };
-    let report = block_on(compact(&host)).unwrap();
+    let job = JobContext { store: &overtaken, ..repository.job() };
+    let report = block_on(compact(&job)).unwrap();
     // What was merged is merged: the other writer has only added a segment.
     assert_eq!(report, Report { segments_before: 3, segments_after: 2, root: 5, is_unfinished: false });
     assert_eq!(block_on(objects::list(&repository.store, "index/")).unwrap().len(), 5);
@@ -281,7 +281,7 @@ fn segments_stay_below_what_the_store_takes() {
     let repository = Repository { store: MemoryStore::bounded(8_000), ..Repository::default() };
     (0..8).for_each(|pack| repository.add(pack, &numbers(u64::from(pack) * 100..u64::from(pack) * 100 + 30)));
     let before = repository.copies(0..800);
-    let report = block_on(compact(&repository.host())).unwrap();
+    let report = block_on(compact(&repository.job())).unwrap();
     assert!(report.segments_after > 1 && report.segments_after < report.segments_before, "{report:?}");
     assert_eq!(repository.copies(0..800), before);
 }

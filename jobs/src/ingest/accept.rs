@@ -38,7 +38,7 @@ impl Pass<'_> {
         self.added.entry(domain).or_default().add(heights_of(&findings));
         for ((id, finding), (_, length)) in findings.into_iter().zip(&manifest.packs) {
             let Finding::Sound(table) = finding else { continue };
-            let random = self.host.random();
+            let random = self.job.random();
             let writer = self.writers.entry(domain).or_insert_with(|| SegmentWriter::new(domain, random));
             writer.add_pack(id, Place::Packs, &table)?;
             // A pack named before keeps its accept time, and what was found out about it stays true.
@@ -85,7 +85,7 @@ impl Pass<'_> {
         unknown.sort_unstable();
         // Loads all pack records only if one of these packs may be among them.
         if self.may_hold(domain, &unknown).await? {
-            let records = self.view.packs(self.host.store).await?;
+            let records = self.view.packs(self.job.store).await?;
             before.extend(unknown.iter().filter_map(|(_, id)| Some((*id, records.get(id)?.clone()))));
         }
         Ok(before)
@@ -149,7 +149,7 @@ impl Pass<'_> {
                     self.proposal.delta.doomed.insert(Prunable::Segment(*old), Some(doomed));
                 }
                 let parts: Vec<&Segment<&[u8]>> = parts.iter().collect();
-                merge(domain, self.host.random(), &parts, |_| true)?
+                merge(domain, self.job.random(), &parts, |_| true)?
                     .expect("what is merged has entries, and all are kept")
             };
             self.proposal.delta.segments.insert((domain, hash), Some(record));
@@ -170,7 +170,7 @@ impl Pass<'_> {
                 break;
             }
             let name = layout::segment(hash);
-            let bytes = match self.host.store.map(&objects::key(&name)).await {
+            let bytes = match self.job.store.map(&objects::key(&name)).await {
                 Ok(bytes) => bytes,
                 Err(StoreError::NotFound { .. }) => {
                     let evidence = format!("{name}, which {} names, is gone", layout::root(self.view.number()));

@@ -25,11 +25,11 @@ impl Pass<'_> {
         for _ in 0..CHANGES {
             let read = match self.next[0].take() {
                 Some(found) => found,
-                None => objects::read(self.host.store, &layout::change(number + 1)).await?,
+                None => objects::read(self.job.store, &layout::change(number + 1)).await?,
             };
             let Some(bytes) = read else { break };
             self.load_snapshots().await?;
-            if let Some(verified) = verify_change(self.host, number + 1, Some(before), &bytes).await? {
+            if let Some(verified) = verify_change(self.job, number + 1, Some(before), &bytes).await? {
                 let by_id = by_id.get_or_insert_with(|| self.snapshots_by_id());
                 for operation in &verified.change.operations {
                     self.apply(operation, by_id).await?;
@@ -62,7 +62,7 @@ impl Pass<'_> {
     async fn replace(&mut self, before: Option<SignedPolicy>, by: &SignedPolicy) -> Result<(), JobError> {
         let before = match before {
             Some(before) => Some(before),
-            None => match policy::current(self.host, &self.view).await {
+            None => match policy::current(self.job, &self.view).await {
                 // An unreadable policy: nobody can tell what it guarded.
                 Err(JobError::Damaged { .. }) => None,
                 read => read?.map(|(_, policy)| policy),
@@ -78,7 +78,7 @@ impl Pass<'_> {
     /// Reads the snapshots once. Most passes do not need them.
     pub(super) async fn load_snapshots(&mut self) -> Result<(), JobError> {
         if self.view.state.snapshots.is_empty() {
-            self.view.load_snapshots(self.host.store).await?;
+            self.view.load_snapshots(self.job.store).await?;
         }
         Ok(())
     }
@@ -94,7 +94,7 @@ impl Pass<'_> {
         if packs.is_empty() {
             return Ok(());
         }
-        let records = self.view.packs(self.host.store).await?;
+        let records = self.view.packs(self.job.store).await?;
         for id in packs {
             let changed = self.proposal.delta.packs.get(id).cloned().unwrap_or_else(|| records.get(id).cloned());
             if let Some(record) = changed {

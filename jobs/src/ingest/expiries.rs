@@ -23,7 +23,7 @@ impl Pass<'_> {
             let name = layout::expiry(number + 1);
             let read = match self.next[1].take() {
                 Some(found) => found,
-                None => objects::read(self.host.store, &name).await?,
+                None => objects::read(self.job.store, &name).await?,
             };
             let Some(bytes) = read else { break };
             self.load_snapshots().await?;
@@ -62,7 +62,7 @@ impl Pass<'_> {
         if expiry.time > self.now {
             return Ok(Err("it was decided later than now".into()));
         }
-        let policy = match policy::guarding(self.host, &self.view, self.now).await {
+        let policy = match policy::guarding(self.job, &self.view, self.now).await {
             // An unreadable policy: nobody can tell what it keeps.
             Err(JobError::Damaged { object, why }) => {
                 return Ok(Err(format!("the policy in force cannot be read: {object}: {why}")));

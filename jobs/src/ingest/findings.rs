@@ -45,7 +45,7 @@ impl Pass<'_> {
 
     async fn see_all(&self, manifest: &Manifest) -> Result<Vec<Seen>, JobError> {
         let calls = manifest.packs.iter().map(|(id, length)| -> Call<'_, _> { Box::pin(self.see(*id, *length)) });
-        objects::together(calls).await
+        objects::join(calls).await
     }
 
     /// The finding for each pack. Once headers and tables sum to more than `most`, the sum instead of the finding.
@@ -57,17 +57,17 @@ impl Pass<'_> {
     ) -> Result<Vec<(PackId, Result<Finding, u64>)>, JobError> {
         let packs = manifest.packs.iter().zip(seen);
         let calls = packs.map(|((id, length), seen)| -> Call<'_, _> { Box::pin(self.hash(*id, *length, seen)) });
-        let hashed = objects::few_together(HASHED, calls).await?;
+        let hashed = objects::join_few(HASHED, calls).await?;
         let packs = manifest.packs.iter().zip(hashed);
         let calls = packs.map(|((id, length), wrong)| -> Call<'_, _> {
             Box::pin(async move {
                 match wrong {
                     Some(wrong) => Ok(Err(wrong)),
-                    None => finding_of(Ends::read(self.host.store, Place::Packs, *id, *length).await),
+                    None => finding_of(Ends::read(self.job.store, Place::Packs, *id, *length).await),
                 }
             })
         });
-        let ends = objects::together(calls).await?;
+        let ends = objects::join(calls).await?;
         let mut sum = 0_u64;
         let calls = ends.into_iter().map(|ends| -> Call<'_, Result<Finding, u64>> {
             if let Ok(ends) = &ends {
@@ -79,13 +79,13 @@ impl Pass<'_> {
                     Err(wrong) => Ok(Ok(wrong)),
                     Ok(_) if sum > most => Ok(Err(sum)),
                     Ok(ends) => {
-                        let table = finding_of(ends.table(self.host.store).await)?;
+                        let table = finding_of(ends.table(self.job.store).await)?;
                         Ok(Ok(table.map_or_else(|wrong| wrong, Finding::Sound)))
                     }
                 }
             })
         });
-        let found = objects::together(calls).await?;
+        let found = objects::join(calls).await?;
         Ok(manifest.packs.iter().map(|(id, _)| *id).zip(found).collect())
     }
 
@@ -94,7 +94,7 @@ impl Pass<'_> {
             return Ok(Seen::Wrong(Finding::Doomed));
         }
         let name = objects::key(layout::pack(Place::Packs, id));
-        let wrong = match self.host.store.stat(&name).await? {
+        let wrong = match self.job.store.stat(&name).await? {
             None => Finding::Missing,
             Some(stat) if stat.length > PACK_BYTES => Finding::Oversize { actual: stat.length },
             Some(stat) if stat.length != claimed => Finding::Length { actual: stat.length },
@@ -117,7 +117,7 @@ impl Pass<'_> {
             Seen::Sound(_) if !is_hashed => return Ok(None),
             Seen::Sound(_) => {}
         }
-        let hash = objects::hash(self.host.store, &layout::pack(Place::Packs, id), claimed).await?;
+        let hash = objects::hash(self.job.store, &layout::pack(Place::Packs, id), claimed).await?;
         Ok(match hash {
             Some(hash) if hash.0 == id.0 => None,
             Some(_) => Some(Finding::Hash),

@@ -17,7 +17,7 @@ use crate::objects::{self, Call};
 impl Pass<'_> {
     /// Opens the indexes of these domains, all at the same time.
     pub(super) async fn open(&mut self, domains: BTreeSet<DomainId>) -> Result<(), JobError> {
-        let store = self.host.store;
+        let store = self.job.store;
         if !store.is_remote() {
             return self.view.load_indexes(store, domains).await;
         }
@@ -26,7 +26,7 @@ impl Pass<'_> {
         let calls = missing.map(|domain| -> Call<'_, _> {
             Box::pin(async move { Ok((domain, FarIndex::open(store, state, domain).await?)) })
         });
-        let opened = objects::together(calls).await?;
+        let opened = objects::join(calls).await?;
         self.far.extend(opened);
         Ok(())
     }
@@ -38,7 +38,7 @@ impl Pass<'_> {
         }
         self.open([domain].into()).await?;
         match self.far.get(&domain) {
-            Some(far) => far.heights(self.host.store, ids, Counted::NotLost).await,
+            Some(far) => far.heights(self.job.store, ids, Counted::NotLost).await,
             None => Ok(ids.iter().map(|id| self.view.resolve(domain, id)).collect()),
         }
     }
@@ -47,7 +47,7 @@ impl Pass<'_> {
     pub(super) async fn has(&mut self, domain: DomainId, id: ChunkId) -> Result<bool, JobError> {
         self.open([domain].into()).await?;
         let is_there = match self.far.get(&domain) {
-            Some(far) => far.heights(self.host.store, &[id], Counted::Any).await?.iter().any(Option::is_some),
+            Some(far) => far.heights(self.job.store, &[id], Counted::Any).await?.iter().any(Option::is_some),
             None => self.view.height(domain, &id).is_some(),
         };
         if !is_there {
@@ -62,7 +62,7 @@ impl Pass<'_> {
         self.open([domain].into()).await?;
         if let Some(far) = self.far.get(&domain) {
             let ids: Vec<ChunkId> = packs.iter().map(|(id, _)| *id).collect();
-            return Ok(far.heights(self.host.store, &ids, Counted::Any).await?.iter().any(Option::is_some));
+            return Ok(far.heights(self.job.store, &ids, Counted::Any).await?.iter().any(Option::is_some));
         }
         let Some(index) = self.view.index(domain) else { return Ok(false) };
         Ok(packs.iter().any(|(id, pack)| index.copies(id).any(|(place, _)| place.pack == *pack)))
@@ -72,7 +72,7 @@ impl Pass<'_> {
     /// decision about that is final.
     pub(super) async fn verify_segments(&mut self, domain: DomainId) -> Result<(), JobError> {
         if self.verified.insert(domain) {
-            lookup::verify_segments(self.host.store, &self.view.state, domain).await?;
+            lookup::verify_segments(self.job.store, &self.view.state, domain).await?;
         }
         Ok(())
     }

@@ -32,9 +32,9 @@ use copal_format::time::Time;
 
 use crate::clients;
 use crate::commit::{Proposal, commit};
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::host::Host;
 use crate::lookup::FarIndex;
 use crate::objects;
 use crate::view::{self, Parts, View};
@@ -66,44 +66,44 @@ pub struct Report {
 /// `is_attested` says whether a pack's stored bytes are known to have the hash of its name, because this process made
 /// them or the store attests it. Such packs are not read again.
 pub async fn ingest(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     by: IngestBy,
     scope: Scope<'_>,
     is_attested: &(dyn Fn(&PackId) -> bool + Sync),
 ) -> Result<Vec<Receipt>, JobError> {
-    Ok(work(host, by, scope, is_attested).await?.receipts)
+    Ok(work(job, by, scope, is_attested).await?.receipts)
 }
 
 /// Like [`ingest`], but reuses an already loaded view unless a newer root exists.
 pub async fn ingest_on(
     view: &View,
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     by: IngestBy,
     scope: Scope<'_>,
     is_attested: &(dyn Fn(&PackId) -> bool + Sync),
 ) -> Result<Vec<Receipt>, JobError> {
-    Ok(work_on(Some(view.heads()), host, by, scope, is_attested).await?.receipts)
+    Ok(work_on(Some(view.heads()), job, by, scope, is_attested).await?.receipts)
 }
 
 /// Like [`ingest`], and also returns which changes and expiries are not believed.
 pub async fn work(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     by: IngestBy,
     scope: Scope<'_>,
     is_attested: &(dyn Fn(&PackId) -> bool + Sync),
 ) -> Result<Report, JobError> {
-    work_on(None, host, by, scope, is_attested).await
+    work_on(None, job, by, scope, is_attested).await
 }
 
 async fn work_on(
     mut known: Option<View>,
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     by: IngestBy,
     scope: Scope<'_>,
     is_attested: &(dyn Fn(&PackId) -> bool + Sync),
 ) -> Result<Report, JobError> {
     let mut report = Report::default();
-    let stale = if is_planted(Mistake::OldReferences) { Some(view::read(host.store).await?) } else { None };
+    let stale = if is_planted(Mistake::OldReferences) { Some(view::read(job.store).await?) } else { None };
     let mut waiting: Option<Vec<ClientId>> = match scope {
         Scope::All => None,
         Scope::Client(client) => Some(vec![client]),
@@ -114,11 +114,11 @@ async fn work_on(
         let was_known = known.is_some();
         let view = match known.take() {
             Some(view) => view,
-            None => view::read_parts(host.store, &Parts::HEADS).await?,
+            None => view::read_parts(job.store, &Parts::HEADS).await?,
         };
         let base = View { root: view.root.clone(), unreached: view.unreached.clone(), ..View::default() };
-        let is_old = async { if was_known { view::is_superseded(host.store, &base).await } else { Ok(false) } };
-        let (pass, is_old) = futures::join!(Pass::new(host, view, by, is_attested), is_old);
+        let is_old = async { if was_known { view::is_superseded(job.store, &base).await } else { Ok(false) } };
+        let (pass, is_old) = futures::join!(Pass::new(job, view, by, is_attested), is_old);
         // A view loaded long ago is useful only while its root is the newest. If another root has the next number by
         // now, the root written here does not win.
         if is_old? {
@@ -137,22 +137,22 @@ async fn work_on(
         };
         let (proposal, decided) = match decided {
             // What was read after the root fits it only while the root is the newest.
-            Err(JobError::StateLost { .. }) if view::is_superseded(host.store, &base).await? => continue,
+            Err(JobError::StateLost { .. }) if view::is_superseded(job.store, &base).await? => continue,
             decided => decided?,
         };
-        clients::complete(host.store, &pass.single).await?;
+        clients::complete(job.store, &pass.single).await?;
         let (now, refused) = (pass.now, std::mem::take(&mut pass.refused));
         let again = is_planted(Mistake::ChecksNotRepeated).then(|| proposal.clone());
-        let mut won = commit(host, &pass.view, proposal).await?;
+        let mut won = commit(job, &pass.view, proposal).await?;
         if let (None, Some(proposal)) = (&won, again) {
-            won = commit(host, &view::read(host.store).await?, proposal).await?;
+            won = commit(job, &view::read(job.store).await?, proposal).await?;
         }
         if let Some((root, _)) = won {
             let answers: Vec<Receipt> = decided
                 .into_iter()
                 .map(|(client, decision)| receipt(client, &decision, root.number, now, by))
                 .collect();
-            write_receipts(host, &answers).await?;
+            write_receipts(job, &answers).await?;
             report.receipts.extend(answers);
             report.refused.extend(refused);
             if pass.open.is_empty() && !pass.has_more {
@@ -167,7 +167,7 @@ async fn work_on(
 
 /// One pass over the chains, on one root.
 struct Pass<'a> {
-    host: &'a Host<'a>,
+    job: &'a JobContext<'a>,
     view: View,
     /// If a fault is planted: where references are looked up instead of the view.
     references: Option<&'a View>,
@@ -198,7 +198,7 @@ struct Pass<'a> {
 
 impl<'a> Pass<'a> {
     async fn new(
-        host: &'a Host<'a>,
+        job: &'a JobContext<'a>,
         view: View,
         by: IngestBy,
         is_attested: &'a (dyn Fn(&PackId) -> bool + Sync),
@@ -210,9 +210,9 @@ impl<'a> Pass<'a> {
         let names = [layout::change(change_head.unwrap_or(0) + 1), layout::expiry(expiry_head.unwrap_or(0) + 1)];
         // These are read after the root, and at the same time.
         let (now, change, expiry) =
-            futures::try_join!(host.now(), objects::read(host.store, &names[0]), objects::read(host.store, &names[1]))?;
+            futures::try_join!(job.now(), objects::read(job.store, &names[0]), objects::read(job.store, &names[1]))?;
         Ok(Self {
-            host,
+            job,
             view,
             references: None,
             by,
@@ -244,7 +244,7 @@ impl<'a> Pass<'a> {
             Some(clients) => clients,
             None => {
                 self.write_missing_receipts(self.view.state.heads.keys().copied()).await?;
-                let found = clients::below_behind(self.host.store, "manifests/", &self.view.state.heads).await?;
+                let found = clients::below_behind(self.job.store, "manifests/", &self.view.state.heads).await?;
                 waiting.insert(found)
             }
         };
@@ -321,7 +321,7 @@ impl<'a> Pass<'a> {
                 packs: verdict.packs,
             };
             if is_planted(Mistake::RejectedOutside) && decision.outcome == Outcome::Rejected {
-                write_receipt(self.host, &receipt(client, &decision, self.view.number(), self.now, self.by)).await?;
+                write_receipt(self.job, &receipt(client, &decision, self.view.number(), self.now, self.by)).await?;
             }
             decisions.push(decision);
             next = self.read_glimpsed(client, number + 1, second.take().unwrap_or(Glimpse::Large)).await?;
@@ -337,13 +337,13 @@ impl<'a> Pass<'a> {
 
     /// Fails if a receipt shows that a newer root, which is gone, has decided this manifest: the state is lost then.
     async fn refuse_older_state(&self, client: ClientId, number: u64) -> Result<(), JobError> {
-        let newest = view::newest_heads(self.host.store).await?;
+        let newest = view::newest_heads(self.job.store).await?;
         if newest.state.heads.get(&client).is_some_and(|head| head.number >= number) {
             // Another ingest was faster: this pass will lose its commit and be repeated.
             return Ok(());
         }
         let name = layout::receipt(client, number);
-        let Some(bytes) = objects::read(self.host.store, &name).await? else { return Ok(()) };
+        let Some(bytes) = objects::read(self.job.store, &name).await? else { return Ok(()) };
         if view::tells_of((client, number), &bytes, newest.number()).is_none() {
             return Ok(());
         }

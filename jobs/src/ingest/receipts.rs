@@ -9,8 +9,8 @@ use copal_format::state::{ClientHead, Decision};
 use copal_format::time::Time;
 
 use super::Pass;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects::{self, Call};
 
 impl Pass<'_> {
@@ -19,15 +19,15 @@ impl Pass<'_> {
     pub(super) async fn write_missing_receipts(&self, clients: impl Iterator<Item = ClientId>) -> Result<(), JobError> {
         let heads = clients.filter_map(|client| Some((client, self.view.state.heads.get(&client)?)));
         let calls = heads.map(|(client, head)| -> Call<'_, ()> { Box::pin(self.write_missing_to(client, head)) });
-        objects::together(calls).await.map(|_| ())
+        objects::join(calls).await.map(|_| ())
     }
 
     async fn write_missing_to(&self, client: ClientId, head: &ClientHead) -> Result<(), JobError> {
         let Some(last) = head.decisions.last() else { return Ok(()) };
         let name = objects::key(layout::receipt(client, last.number));
-        if self.host.store.stat(&name).await?.is_none() {
+        if self.job.store.stat(&name).await?.is_none() {
             for decision in &head.decisions {
-                write_receipt(self.host, &receipt(client, decision, self.view.number(), head.time, self.by)).await?;
+                write_receipt(self.job, &receipt(client, decision, self.view.number(), head.time, self.by)).await?;
             }
         }
         Ok(())
@@ -35,17 +35,17 @@ impl Pass<'_> {
 }
 
 /// Writes receipts; those of one client one after another.
-pub(super) async fn write_receipts(host: &Host<'_>, answers: &[Receipt]) -> Result<(), JobError> {
+pub(super) async fn write_receipts(job: &JobContext<'_>, answers: &[Receipt]) -> Result<(), JobError> {
     let of_client = answers.chunk_by(|a, b| a.client == b.client);
     let calls = of_client.map(|answers| -> Call<'_, ()> {
         Box::pin(async move {
             for answer in answers {
-                write_receipt(host, answer).await?;
+                write_receipt(job, answer).await?;
             }
             Ok(())
         })
     });
-    objects::together(calls).await.map(|_| ())
+    objects::join(calls).await.map(|_| ())
 }
 
 /// The receipt for a decision, with the time of the decision.
@@ -65,8 +65,8 @@ pub(crate) fn receipt(client: ClientId, decision: &Decision, root: u64, time: Ti
 }
 
 /// Writes a receipt. If two ingests answer the same decision, both receipts say the same and the first stays.
-pub(crate) async fn write_receipt(host: &Host<'_>, receipt: &Receipt) -> Result<(), JobError> {
+pub(crate) async fn write_receipt(job: &JobContext<'_>, receipt: &Receipt) -> Result<(), JobError> {
     let name = layout::receipt(receipt.client, receipt.number);
-    host.store.create(&objects::key(name), Bytes::from(receipt.encode())).await?;
+    job.store.create(&objects::key(name), Bytes::from(receipt.encode())).await?;
     Ok(())
 }

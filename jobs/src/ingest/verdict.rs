@@ -38,7 +38,7 @@ impl Pass<'_> {
         let Some(keys) = &record.keys else {
             return rejected(Reason::UnknownClient, "the client has not joined");
         };
-        let verified = match Manifest::verify(self.host.repository, &keys.manifest, client, number, bytes) {
+        let verified = match Manifest::verify(self.job.repository, &keys.manifest, client, number, bytes) {
             Ok(verified) => verified,
             Err(error) => return rejected(Reason::BadSignature, &error.to_string()),
         };
@@ -50,7 +50,7 @@ impl Pass<'_> {
             return Ok(Judged::Decided(verdict));
         }
         let claim = &verified.manifest;
-        let proven = claim.proven_packs(self.host.repository, &self.host.owner_key);
+        let proven = claim.proven_packs(self.job.repository, &self.job.owner_key);
         if claim.proven.is_some() && proven.is_empty() {
             return rejected(Reason::BadSignature, "the owner has not signed the packs it calls proven");
         }
@@ -59,7 +59,7 @@ impl Pass<'_> {
         if let Some((seen, _)) = verified.manifest.root_seen
             && seen > self.view.number()
         {
-            let newest = view::newest_heads(self.host.store).await?.number();
+            let newest = view::newest_heads(self.job.store).await?.number();
             let words =
                 format!("manifest {number} of client {client} has seen root {seen}, and the newest is {newest}");
             if seen > newest && is_planted(Mistake::RootUnbounded) {
@@ -109,11 +109,11 @@ impl Pass<'_> {
     /// A rejection is final. The root that accepted the missing ids may be lost, so this examines the
     /// receipts of all clients that write to the domain, and fails if one shows that a newer root is lost.
     async fn refuse_rejection_by_older_state(&mut self, domain: DomainId) -> Result<(), JobError> {
-        self.view.load_snapshots(self.host.store).await?;
+        self.view.load_snapshots(self.job.store).await?;
         let snapshots = self.view.state.snapshots.iter();
         let of_domain = snapshots.filter(|(_, snapshot)| snapshot.domain == domain).map(|((client, _), _)| *client);
         let clients: BTreeSet<ClientId> = of_domain.collect();
-        match view::lost_by_receipts(self.host.store, &self.view, clients.into_iter()).await? {
+        match view::lost_by_receipts(self.job.store, &self.view, clients.into_iter()).await? {
             Some((_, evidence)) => Err(JobError::StateLost { evidence }),
             None => Ok(()),
         }

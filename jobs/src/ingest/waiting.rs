@@ -51,14 +51,14 @@ impl Pass<'_> {
     /// Examines several clients at the same time; leaves out those without an undecided manifest.
     pub(super) async fn look(&self, clients: &[ClientId]) -> Result<Vec<Waiting>, JobError> {
         let calls = clients.iter().map(|client| -> Call<'_, _> { Box::pin(self.look_at(*client)) });
-        Ok(objects::together(calls).await?.into_iter().flatten().collect())
+        Ok(objects::join(calls).await?.into_iter().flatten().collect())
     }
 
     async fn look_at(&self, client: ClientId) -> Result<Option<Waiting>, JobError> {
         let number = self.view.state.heads.get(&client).map_or(0, |head| head.number) + 1;
         let (manifest, next) = (self.glimpse(client, number), self.glimpse(client, number + 1));
         let record = async {
-            match clients::know(self.host, client).await {
+            match clients::know(self.job, client).await {
                 Err(error @ JobError::Store(_)) => Err(error),
                 Err(error) => Ok((Err(error), Vec::new())),
                 Ok(known) => Ok((Ok(known.record), known.missing)),
@@ -74,7 +74,7 @@ impl Pass<'_> {
         if let Ok(Some(record)) = &waiting.record
             && let Some(keys) = &record.keys
             && let Glimpse::Read(Claimed { bytes: Some(bytes), .. }) = &waiting.manifest
-            && let Ok(verified) = Manifest::verify(self.host.repository, &keys.manifest, client, number, bytes)
+            && let Ok(verified) = Manifest::verify(self.job.repository, &keys.manifest, client, number, bytes)
             && judge_client(&verified, record).is_accepted()
         {
             waiting.domain = Some(verified.manifest.domain);
@@ -85,12 +85,12 @@ impl Pass<'_> {
 
     /// Whether a manifest has a receipt.
     pub(super) async fn is_answered(&self, client: ClientId, number: u64) -> Result<bool, JobError> {
-        Ok(self.host.store.stat(&objects::key(layout::receipt(client, number))).await?.is_some())
+        Ok(self.job.store.stat(&objects::key(layout::receipt(client, number))).await?.is_some())
     }
 
     async fn glimpse(&self, client: ClientId, number: u64) -> Result<Glimpse, JobError> {
         let name = layout::manifest(client, number);
-        let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else { return Ok(Glimpse::Absent) };
+        let Some(stat) = self.job.store.stat(&objects::key(&name)).await? else { return Ok(Glimpse::Absent) };
         if stat.length > SMALL {
             return Ok(Glimpse::Large);
         }
@@ -114,17 +114,17 @@ impl Pass<'_> {
     /// Reads a manifest; none if it does not exist.
     async fn read_manifest(&self, client: ClientId, number: u64) -> Result<Option<Claimed>, JobError> {
         let name = layout::manifest(client, number);
-        let Some(stat) = self.host.store.stat(&objects::key(&name)).await? else { return Ok(None) };
+        let Some(stat) = self.job.store.stat(&objects::key(&name)).await? else { return Ok(None) };
         self.read_claimed(&name, stat.length).await
     }
 
     /// Reads a manifest. If it is longer than any manifest may be, only hashes it, piece by piece.
     async fn read_claimed(&self, name: &str, length: u64) -> Result<Option<Claimed>, JobError> {
         if length > MANIFEST_BYTES {
-            let hash = objects::hash(self.host.store, name, length).await?;
+            let hash = objects::hash(self.job.store, name, length).await?;
             return Ok(hash.map(|hash| Claimed { hash, bytes: None }));
         }
-        let bytes = objects::read(self.host.store, name).await?;
+        let bytes = objects::read(self.job.store, name).await?;
         Ok(bytes.map(|bytes| Claimed { hash: ObjectHash::of(&bytes), bytes: Some(bytes) }))
     }
 }

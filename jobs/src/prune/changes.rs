@@ -40,7 +40,7 @@ impl Part<'_> {
                 Some((*pack, *offset, item.ordinal))
             })
             .collect();
-        let fresh = moved.segment(self.host, self.domain, copies)?;
+        let fresh = moved.segment(self.job, self.domain, copies)?;
         let stays = |entry: &Entry| {
             let place = &entry.location;
             if moved.packs.contains(&place.pack) {
@@ -59,7 +59,7 @@ impl Part<'_> {
                 continue;
             }
             let segments: Vec<&Segment<Bytes>> = group.iter().map(|(_, segment)| *segment).collect();
-            let merged = merge(self.domain, self.host.random(), &segments, |entry| stays(entry))?;
+            let merged = merge(self.domain, self.job.random(), &segments, |entry| stays(entry))?;
             for hash in group.iter().filter_map(|(hash, _)| *hash) {
                 proposal.delta.segments.insert((self.domain, hash), None);
                 deletion::doom(self.view, Prunable::Segment(hash), self.now, proposal);
@@ -68,11 +68,11 @@ impl Part<'_> {
                 proposal.delta.segments.insert((self.domain, merged.hash), Some(merged.record));
                 // Stored at once: all segments of a domain do not fit into memory. If no root names it, the run dooms
                 // it.
-                if view::is_superseded(self.host.store, self.view).await? {
+                if view::is_superseded(self.job.store, self.view).await? {
                     let evidence = format!("{} is not the newest any more", layout::root(self.view.number()));
                     return Err(JobError::StateLost { evidence });
                 }
-                put(self.host.store, layout::segment(merged.hash), merged.bytes).await?;
+                put(self.job.store, layout::segment(merged.hash), merged.bytes).await?;
             }
         }
         Ok(())
@@ -108,7 +108,7 @@ impl Part<'_> {
     ) -> Result<(), JobError> {
         let marks = self.new_marks(inventory, plan, moved);
         let (number, state) = (self.view.number(), &self.view.state);
-        if write_marks(self.host, state, (number + 1, self.domain), &marks, &mut proposal.delta).await? {
+        if write_marks(self.job, state, (number + 1, self.domain), &marks, &mut proposal.delta).await? {
             return Ok(());
         }
         Err(JobError::StateLost { evidence: format!("a run that {} names is gone", layout::root(number)) })
@@ -117,7 +117,7 @@ impl Part<'_> {
     /// The marks that change. Copies of one id in one pack share a mark, with only the bits that all of them have.
     fn new_marks(&self, inventory: &Inventory<'_>, plan: &Plan, moved: &Moved) -> NewMarks<'_> {
         let mut changes = Changes {
-            marks: NewMarks::new(self.host.scratch),
+            marks: NewMarks::new(self.job.scratch),
             beside: self.marks_without_copies(inventory, plan).into_iter().peekable(),
         };
         let mut noted = self.view.indexes[&self.domain].overlay().marks().peekable();

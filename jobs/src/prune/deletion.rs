@@ -14,9 +14,9 @@ use copal_store::{Key, Stat};
 use super::Report;
 use super::needed::{Need, needs};
 use crate::commit::Proposal;
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted, windows};
-use crate::host::Host;
 use crate::objects::{self, Call};
 use crate::view::{self, Parts, View};
 
@@ -53,7 +53,7 @@ pub(super) fn doomed_by(proposal: &Proposal) -> impl Iterator<Item = Prunable> +
 /// Anybody who may write states may doom. So a pack doomed neither by this run (`own`) nor by a recorded prune stays
 /// until it is as old as an orphan: a client may be about to name it. Packs in `claimed` stay too.
 pub(super) async fn delete_doomed(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     (view, (root, hash)): (&View, (&Root, ObjectHash)),
     (own, claimed): (&BTreeSet<Prunable>, &BTreeSet<PackId>),
     report: &mut Report,
@@ -65,7 +65,7 @@ pub(super) async fn delete_doomed(
     }
     let mut cleared = Cleared::default();
     let mut names = Vec::new();
-    for (name, need) in needs(host, view, doomed).await? {
+    for (name, need) in needs(job, view, doomed).await? {
         match need {
             _ if matches!(name, Prunable::Pack(_, id) if claimed.contains(&id)) => cleared.spared.push(name),
             Need::None => names.push(name),
@@ -78,19 +78,19 @@ pub(super) async fn delete_doomed(
         report.spared += cleared.spared.len() as u64;
         tracing::warn!(%first, names = cleared.spared.len(), "listed as doomed and still needed: they stay");
     }
-    let now = host.now().await?;
+    let now = job.now().await?;
     let is_own = |name: &Prunable| !matches!(name, Prunable::Pack(..)) || own.contains(name);
     let others = names.iter().filter(|name| !is_own(name)).map(|name| view.state.doomed[name].root);
     let recorded = match others.min() {
-        Some(oldest) => recorded_since(host, oldest).await?,
+        Some(oldest) => recorded_since(job, oldest).await?,
         None => BTreeSet::new(),
     };
     for part in names.chunks(Deletion::NAMES) {
         let calls = part.iter().map(|name| -> Call<'_, Option<Stat>> {
             let key = objects::key(name.to_string());
-            Box::pin(async move { Ok(host.store.stat(&key).await?) })
+            Box::pin(async move { Ok(job.store.stat(&key).await?) })
         });
-        let stats = objects::together(calls).await?;
+        let stats = objects::join(calls).await?;
         let is_due = |name: &Prunable, stat: Option<Stat>| {
             let is_old = stat.is_none_or(|stat| now.since(Time(stat.created.0)) >= windows().orphan_age);
             is_old || is_own(name) || recorded.contains(name)
@@ -100,12 +100,12 @@ pub(super) async fn delete_doomed(
         if part.is_empty() {
             continue;
         }
-        record(host, (root.number, hash), &part).await?;
-        if !view::is_there(host.store, root.number, hash).await? {
+        record(job, (root.number, hash), &part).await?;
+        if !view::is_there(job.store, root.number, hash).await? {
             return Ok(Cleared::default());
         }
         let keys: Vec<Key> = part.iter().map(|name| objects::key(name.to_string())).collect();
-        objects::delete(host.store, &keys).await?;
+        objects::delete(job.store, &keys).await?;
         report.objects_deleted += stats.iter().flatten().count() as u64;
         report.bytes_deleted += stats.iter().flatten().map(|stat| stat.length).sum::<u64>();
         cleared.gone.extend(part);
@@ -114,26 +114,26 @@ pub(super) async fn delete_doomed(
 }
 
 /// Records names that a verified root dooms, so that every later prune may delete them.
-pub(super) async fn record(host: &Host<'_>, root: (u64, ObjectHash), names: &[Prunable]) -> Result<(), JobError> {
+pub(super) async fn record(job: &JobContext<'_>, root: (u64, ObjectHash), names: &[Prunable]) -> Result<(), JobError> {
     let root_number = root.0;
     for names in names.chunks(Deletion::NAMES) {
-        let (random, time) = (host.random(), host.now().await?);
+        let (random, time) = (job.random(), job.now().await?);
         let deletion = Deletion { root_number, random, time, names: names.to_vec(), baseline: Some(root) };
         let name = objects::key(layout::deletion(root_number, &random));
-        host.store.create(&name, Bytes::from(deletion.encode())).await?;
+        job.store.create(&name, Bytes::from(deletion.encode())).await?;
     }
     Ok(())
 }
 
 /// The names in the deletion records of this root and later ones.
-async fn recorded_since(host: &Host<'_>, root: u64) -> Result<BTreeSet<Prunable>, JobError> {
+async fn recorded_since(job: &JobContext<'_>, root: u64) -> Result<BTreeSet<Prunable>, JobError> {
     let first = format!("deletions/{root:020}");
     let mut recorded = BTreeSet::new();
-    for listed in objects::list(host.store, "deletions/").await? {
+    for listed in objects::list(job.store, "deletions/").await? {
         if listed.key.as_str() < first.as_str() {
             continue;
         }
-        let bytes = objects::read(host.store, listed.key.as_str()).await?;
+        let bytes = objects::read(job.store, listed.key.as_str()).await?;
         let deletion = bytes.and_then(|bytes| Deletion::decode(&bytes).ok());
         recorded.extend(deletion.into_iter().flat_map(|deletion| deletion.names));
     }
@@ -141,8 +141,8 @@ async fn recorded_since(host: &Host<'_>, root: u64) -> Result<BTreeSet<Prunable>
 }
 
 /// Whether the view's root is not the newest any more. Then another prune may have deleted and cleared.
-pub(super) async fn is_superseded(host: &Host<'_>, view: &View) -> Result<bool, JobError> {
-    Ok(view::read_parts(host.store, &Parts::NOTHING).await?.base() != view.base())
+pub(super) async fn is_superseded(job: &JobContext<'_>, view: &View) -> Result<bool, JobError> {
+    Ok(view::read_parts(job.store, &Parts::NOTHING).await?.base() != view.base())
 }
 
 /// Marks the names deleted by this prune as spent, and removes spared names from the doomed list.

@@ -13,9 +13,9 @@ use super::Report;
 use super::deletion::doom;
 use super::roots::runs_named;
 use crate::commit::Proposal;
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted, windows};
-use crate::host::Host;
 use crate::objects;
 use crate::view::View;
 
@@ -25,10 +25,10 @@ pub(super) struct Stored {
 }
 
 impl Stored {
-    pub(super) async fn list(host: &Host<'_>) -> Result<Self, JobError> {
+    pub(super) async fn list(job: &JobContext<'_>) -> Result<Self, JobError> {
         let mut all = BTreeMap::new();
         for prefix in ["packs/", "moved/", "index/", "state/"] {
-            for listed in objects::list(host.store, prefix).await? {
+            for listed in objects::list(job.store, prefix).await? {
                 // An object with another name was made by no writer of this format, and no job deletes it.
                 if let Some(name) = Prunable::parse(listed.key.as_str()) {
                     all.insert(name, listed.stat);
@@ -46,7 +46,7 @@ impl Stored {
 /// Dooms orphans: objects that no root names, too old for a running job. Packs that a rebuild has left out stay that
 /// long after it, and at least the grace period; so do runs, as evidence for another rebuild.
 pub(super) async fn doom_orphans(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     (view, claimed): (&View, &BTreeSet<PackId>),
     stored: &Stored,
     (now, is_rebuilt): (Time, bool),
@@ -62,7 +62,7 @@ pub(super) async fn doom_orphans(
     if old.is_empty() {
         return Ok(());
     }
-    let named_runs = runs_named(host).await?;
+    let named_runs = runs_named(job).await?;
     for name in old {
         let is_named = match name {
             Prunable::Pack(_, pack) => {
@@ -86,7 +86,7 @@ pub(super) async fn doom_orphans(
         doom(view, name, now, proposal);
         report.orphans += 1;
         if is_planted(Mistake::OrphansNotDoomed) {
-            objects::delete(host.store, &[objects::key(name.to_string())]).await?;
+            objects::delete(job.store, &[objects::key(name.to_string())]).await?;
         }
     }
     Ok(())

@@ -62,7 +62,7 @@ impl Part<'_> {
     /// The inventory with the tables believed now, and the changed pack records.
     async fn read_inventory(&self, tables: &mut Tables) -> Result<(Inventory<'_>, Changed), JobError> {
         let segments = self.view.segments_of(self.domain).map(|(_, segment)| segment.clone()).collect();
-        let mut inventory = InventoryBuilder::new(segments, self.host.scratch)?;
+        let mut inventory = InventoryBuilder::new(segments, self.job.scratch)?;
         let mut changed = Changed::new();
         let of_domain = self.view.state.packs.iter().filter(|(_, record)| record.domain == self.domain);
         let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
@@ -74,7 +74,7 @@ impl Part<'_> {
                     if is_known { Ok(None) } else { self.read_table(**id, record, known.doubts(id)).await }
                 })
             });
-            let read = objects::together(calls).await?;
+            let read = objects::join(calls).await?;
             for ((id, record), read) in some.iter().zip(read) {
                 let stored = self.stored.length(&layout::pack(record.place, **id));
                 let is_there = stored == Some(record.length);
@@ -108,8 +108,8 @@ impl Part<'_> {
             return Ok(None);
         }
         let read = match is_doubted {
-            true => objects::read_table_hashed(self.host.store, record.place, id, record.length).await,
-            false => objects::read_table(self.host.store, record.place, id, record.length).await,
+            true => objects::read_table_hashed(self.job.store, record.place, id, record.length).await,
+            false => objects::read_table(self.job.store, record.place, id, record.length).await,
         };
         match read {
             Ok(table) => Ok(Some(table).filter(|of| (of.domain, of.kind) == (record.domain, record.kind))),
@@ -124,7 +124,7 @@ impl Part<'_> {
 
     /// The overlay's mark of each copy.
     pub(super) fn marks(&self, inventory: &Inventory) -> Marks {
-        let mut marks = Marks::new(self.host.scratch, inventory.entries());
+        let mut marks = Marks::new(self.job.scratch, inventory.entries());
         let mut noted = self.view.indexes[&self.domain].overlay().marks().peekable();
         for (copy, id, item) in inventory.copies_with_ids() {
             while noted.next_if(|((of, _), _)| *of < id).is_some() {}

@@ -29,8 +29,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::compact;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::policy::{self, Guarded};
 use crate::trust::Standings;
 use crate::view::{self, Parts};
@@ -81,9 +81,9 @@ impl Options {
 }
 
 /// The grace period of the policy in force; 24 hours without a policy.
-pub async fn grace(host: &Host<'_>) -> Result<Duration, JobError> {
-    let view = view::read_parts(host.store, &Parts::NOTHING).await?;
-    Ok(policy::current(host, &view).await?.map_or(GRACE, |(_, policy)| policy.grace()))
+pub async fn grace(job: &JobContext<'_>) -> Result<Duration, JobError> {
+    let view = view::read_parts(job.store, &Parts::NOTHING).await?;
+    Ok(policy::current(job, &view).await?.map_or(GRACE, |(_, policy)| policy.grace()))
 }
 
 /// What a prune did, or would do.
@@ -146,8 +146,8 @@ pub struct Report {
 
 /// Runs one prune. First, a root flags, removes and dooms whatever dies whole, and the doomed objects are deleted. Then
 /// live blocks of sparse packs are copied in steps, each with a root of its own. A last root clears the deleted names.
-pub async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobError> {
-    run::prune(host, options).await
+pub async fn prune(job: &JobContext<'_>, options: &Options) -> Result<Report, JobError> {
+    run::prune(job, options).await
 }
 
 /// Blocks that hold little live data, and the live data in them.
@@ -194,24 +194,24 @@ pub struct Live {
 /// The blocks of a domain whose live data a client with the key should write anew, so that at most `trapped_most`
 /// percent of the live bytes remain as dead bytes in partly live blocks. At most `most` stored bytes in all.
 pub async fn sparse(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     options: &Options,
     domain: DomainId,
     trapped_most: u32,
     most: u64,
 ) -> Result<Sparse, JobError> {
-    let view = view::read_parts(host.store, &Parts::of_domain(domain)).await?;
+    let view = view::read_parts(job.store, &Parts::of_domain(domain)).await?;
     if view.index(domain).is_none() {
         return Ok(Sparse::default());
     }
-    let stored = garbage::Stored::list(host).await?;
-    let now = host.now().await?;
-    let guarded = Guarded::of(host, &view, now).await?;
+    let stored = garbage::Stored::list(job).await?;
+    let now = job.now().await?;
+    let guarded = Guarded::of(job, &view, now).await?;
     let mut standings = Standings::default();
-    standings.learn(host, view.state.packs.values()).await?;
+    standings.learn(job, view.state.packs.values()).await?;
     let (view, stored, standings, floor) = (&view, &stored, &standings, guarded.floor);
     let (rebuilt, is_first) = (None, true);
-    let part = Part { host, view, options, stored, domain, now, rebuilt, standings, floor, is_first };
+    let part = Part { job, view, options, stored, domain, now, rebuilt, standings, floor, is_first };
     part.sparse(&roots_of(view, domain, now, options.grace, &guarded), trapped_most, most).await
 }
 

@@ -9,8 +9,8 @@ use copal_format::state::SegmentRecord;
 use copal_store::StoreError;
 
 use super::roots;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 use crate::view::View;
 
@@ -28,19 +28,19 @@ pub(super) enum Need {
 /// Whether each of these objects is needed. A segment is needed if the state names it, a run if any root names it, and
 /// a pack if the state has a record of it or a segment has an entry in it.
 pub(super) async fn needs(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     view: &View,
     names: Vec<Prunable>,
 ) -> Result<Vec<(Prunable, Need)>, JobError> {
     let state = &view.state;
     let segments: BTreeSet<ObjectHash> = state.segments.keys().map(|(_, hash)| *hash).collect();
     let has_runs = names.iter().any(|name| matches!(name, Prunable::Run(_)));
-    let runs = if has_runs { roots::runs_named(host).await? } else { None };
+    let runs = if has_runs { roots::runs_named(job).await? } else { None };
     let without_record = |name: &Prunable| match name {
         Prunable::Pack(_, id) => Some(*id).filter(|id| !state.packs.contains_key(id)),
         _ => None,
     };
-    let with_entries = with_entries(host, view, names.iter().filter_map(without_record).collect()).await?;
+    let with_entries = with_entries(job, view, names.iter().filter_map(without_record).collect()).await?;
     let is_named = |name: &Prunable| match name {
         Prunable::Segment(hash) => Some(segments.contains(hash)),
         Prunable::Run(hash) => runs.as_ref().map(|runs| runs.contains(hash)),
@@ -57,7 +57,7 @@ pub(super) async fn needs(
 
 /// Those of the packs that hold index entries. None if a segment is gone, or differs from its record in the state.
 async fn with_entries(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     view: &View,
     packs: BTreeSet<PackId>,
 ) -> Result<Option<BTreeSet<PackId>>, JobError> {
@@ -66,7 +66,7 @@ async fn with_entries(
         return Ok(Some(found));
     }
     for ((_, hash), record) in &view.state.segments {
-        match packs_of(host, *hash, record, |pack| {
+        match packs_of(job, *hash, record, |pack| {
             if packs.contains(&pack) {
                 found.insert(pack);
             }
@@ -83,19 +83,19 @@ async fn with_entries(
 
 /// Calls `each` with every pack that holds entries of a segment.
 async fn packs_of(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     hash: ObjectHash,
     record: &SegmentRecord,
     mut each: impl FnMut(PackId),
 ) -> Result<(), JobError> {
     let name = objects::key(layout::segment(hash));
-    let head = host.store.read_range(&name, SegmentHead::BYTES).await?;
+    let head = job.store.read_range(&name, SegmentHead::BYTES).await?;
     let head = SegmentHead::parse(&head, record).map_err(|error| JobError::damaged(name.as_str(), error))?;
     let mut at = 0;
     while let Some(first) = head.pack_range(at) {
         let last = head.pack_count().min(at.saturating_add(ROWS)) - 1;
         let rows = first.start..head.pack_range(last).unwrap_or(first).end;
-        SegmentHead::packs(&host.store.read_range(&name, rows).await?).for_each(|pack| each(pack.id));
+        SegmentHead::packs(&job.store.read_range(&name, rows).await?).for_each(|pack| each(pack.id));
         at = last + 1;
     }
     Ok(())

@@ -11,13 +11,13 @@ use super::copies::Copies;
 use super::garbage::Stored;
 use super::rebuilt::Rebuilt;
 use super::tables::Tables;
-use crate::host::Host;
+use crate::context::JobContext;
 use crate::trust::Standings;
 use crate::view::View;
 
 /// The inputs for one domain's part of a prune.
 pub(super) struct Part<'a> {
-    pub(super) host: &'a Host<'a>,
+    pub(super) job: &'a JobContext<'a>,
     pub(super) view: &'a View,
     pub(super) options: &'a Options,
     pub(super) stored: &'a Stored,

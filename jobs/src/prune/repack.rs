@@ -15,8 +15,8 @@ use super::copies::{BlockPlace, Copies};
 use super::inventory::Inventory;
 use super::part::{Part, Work};
 use crate::commit::put;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 
 /// What was copied, and where to.
@@ -40,14 +40,14 @@ impl Moved {
     /// A segment with all entries of the new packs; none without new packs.
     pub(super) fn segment(
         &self,
-        host: &Host<'_>,
+        job: &JobContext<'_>,
         domain: DomainId,
         copies: &Copies,
     ) -> Result<Option<Segment<Bytes>>, JobError> {
         if self.packs.is_empty() {
             return Ok(None);
         }
-        let mut writer = SegmentWriter::new(domain, host.random());
+        let mut writer = SegmentWriter::new(domain, job.random());
         for id in &self.packs {
             writer.add_pack(*id, Place::Moved, &copies.packs()[id].table)?;
         }
@@ -77,7 +77,7 @@ pub(super) async fn move_blocks(
                 live.iter().map(place).filter(|block| work.copies.of(*block).is_none()).collect();
             if !missing.is_empty() {
                 let name = layout::pack(pack.place, pack.id);
-                let bytes = match objects::read_hashed(part.host.store, &name, ObjectHash(pack.id.0)).await {
+                let bytes = match objects::read_hashed(part.job.store, &name, ObjectHash(pack.id.0)).await {
                     Ok(Some(bytes)) => bytes,
                     Ok(None) | Err(JobError::Damaged { .. }) => {
                         moved.damaged.push(*number);
@@ -128,7 +128,7 @@ fn rows(table: &PackTable, blocks: &[BlockPlace]) -> Option<Vec<usize>> {
 
 /// The pack into which blocks are copied.
 struct Open<'a> {
-    host: &'a Host<'a>,
+    job: &'a JobContext<'a>,
     domain: DomainId,
     kind: PackKind,
     target: u64,
@@ -160,7 +160,7 @@ impl Copied {
 impl<'a> Open<'a> {
     fn new(part: &Part<'a>, kind: PackKind) -> Self {
         Self {
-            host: part.host,
+            job: part.job,
             domain: part.domain,
             kind,
             target: part.options.pack_target[kind as usize],
@@ -212,7 +212,7 @@ impl<'a> Open<'a> {
         self.bytes = 0;
         let mut left = blocks.as_slice();
         while let Some((first, others)) = left.split_first().filter(|_| !self.is_full) {
-            let mut writer = PackWriter::new(self.kind, self.domain, self.host.random(), sessions.clone())?;
+            let mut writer = PackWriter::new(self.kind, self.domain, self.job.random(), sessions.clone())?;
             first.add_to(&mut writer)?;
             // A block that no pack takes fails as the next `first`.
             let fitting = others.iter().take_while(|block| block.add_to(&mut writer).is_ok()).count();
@@ -227,7 +227,7 @@ impl<'a> Open<'a> {
         let mut pack = writer.finish();
         let bytes = std::mem::take(&mut pack.bytes);
         let length = bytes.len() as u64;
-        match put(self.host.store, layout::pack(Place::Moved, pack.id), bytes).await {
+        match put(self.job.store, layout::pack(Place::Moved, pack.id), bytes).await {
             Err(JobError::Store(StoreError::Full { .. })) => self.is_full = true,
             stored => {
                 stored?;

@@ -11,23 +11,23 @@ use copal_store::Key;
 
 use super::Report;
 use crate::baseline;
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::windows;
-use crate::host::Host;
 use crate::objects;
 use crate::view::{self, View};
 
 /// Deletes roots outside the kept window, strictly in ascending order, each with the runs that only it names.
-pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Result<(), JobError> {
-    let mut listed = objects::list(host.store, "roots/").await?;
+pub(super) async fn delete_old_roots(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
+    let mut listed = objects::list(job.store, "roots/").await?;
     listed.retain(|root| layout::root_number(root.key.as_str()).is_some());
-    let now = host.now().await?;
+    let now = job.now().await?;
     // Passed-over roots do not count among the roots to keep.
     let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
-    let newest = view::newest_number(host.store).await?;
+    let newest = view::newest_number(job.store).await?;
     let passed = listed.len() - numbers.filter(|number| *number <= newest).count();
     let old = listed.iter().skip(windows().roots_kept.saturating_add(passed));
-    let baseline = baseline::newest(host).await?.map_or(u64::MAX, |(number, _)| number);
+    let baseline = baseline::newest(job).await?.map_or(u64::MAX, |(number, _)| number);
     let old = old.filter(|root| now.since(Time(root.stat.created.0)) >= windows().roots_age);
     let old = old.filter(|root| layout::root_number(root.key.as_str()).is_some_and(|number| number < baseline));
     let mut old: Vec<_> = old.collect();
@@ -37,18 +37,18 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
     let mut named: BTreeMap<ObjectHash, u32> = BTreeMap::new();
     let mut is_all_read = true;
     for root in &listed {
-        match runs_of(host, root.key.as_str()).await? {
+        match runs_of(job, root.key.as_str()).await? {
             Some(runs) => runs.into_iter().for_each(|run| *named.entry(run).or_default() += 1),
             None => is_all_read = false,
         }
     }
-    let runs = objects::list(host.store, "state/").await?;
+    let runs = objects::list(job.store, "state/").await?;
     let lengths: BTreeMap<Key, u64> = runs.into_iter().map(|run| (run.key, run.stat.length)).collect();
     // The listing has the newest root first.
     old.reverse();
     for root in old {
-        let runs = runs_of(host, root.key.as_str()).await?.unwrap_or_default();
-        objects::delete(host.store, slice::from_ref(&root.key)).await?;
+        let runs = runs_of(job, root.key.as_str()).await?.unwrap_or_default();
+        objects::delete(job.store, slice::from_ref(&root.key)).await?;
         report.objects_deleted += 1;
         report.bytes_deleted += root.stat.length;
         let mut unnamed = Vec::new();
@@ -60,7 +60,7 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
                 unnamed.push(objects::key(layout::state(run)));
             }
         }
-        objects::delete(host.store, &unnamed).await?;
+        objects::delete(job.store, &unnamed).await?;
         let deleted = unnamed.iter().filter_map(|run| lengths.get(run));
         report.objects_deleted += deleted.clone().count() as u64;
         report.bytes_deleted += deleted.sum::<u64>();
@@ -69,10 +69,10 @@ pub(super) async fn delete_old_roots(host: &Host<'_>, report: &mut Report) -> Re
 }
 
 /// The runs that all roots name; none if a root cannot be read.
-pub(super) async fn runs_named(host: &Host<'_>) -> Result<Option<BTreeSet<ObjectHash>>, JobError> {
+pub(super) async fn runs_named(job: &JobContext<'_>) -> Result<Option<BTreeSet<ObjectHash>>, JobError> {
     let mut named = BTreeSet::new();
-    for root in objects::list(host.store, "roots/").await? {
-        match runs_of(host, root.key.as_str()).await? {
+    for root in objects::list(job.store, "roots/").await? {
+        match runs_of(job, root.key.as_str()).await? {
             Some(runs) => named.extend(runs),
             None => return Ok(None),
         }
@@ -88,13 +88,13 @@ pub(super) fn named_by(view: &View) -> BTreeSet<Prunable> {
 }
 
 /// The runs that a root names; empty if the root is gone meanwhile, none if it cannot be read.
-pub(super) async fn runs_of(host: &Host<'_>, name: &str) -> Result<Option<Vec<ObjectHash>>, JobError> {
+pub(super) async fn runs_of(job: &JobContext<'_>, name: &str) -> Result<Option<Vec<ObjectHash>>, JobError> {
     let Some(number) = layout::root_number(name) else { return Ok(Some(Vec::new())) };
-    let Some(bytes) = objects::read(host.store, name).await? else { return Ok(Some(Vec::new())) };
+    let Some(bytes) = objects::read(job.store, name).await? else { return Ok(Some(Vec::new())) };
     let Ok(root) = Root::decode(number, &bytes) else { return Ok(None) };
-    let runs = view::runs_named_by(host.store, &root).await?;
+    let runs = view::runs_named_by(job.store, &root).await?;
     // Runs are deleted after their root, so unreadable runs of a deleted root do not matter.
-    if runs.is_none() && !view::is_there(host.store, number, ObjectHash::of(&bytes)).await? {
+    if runs.is_none() && !view::is_there(job.store, number, ObjectHash::of(&bytes)).await? {
         return Ok(Some(Vec::new()));
     }
     Ok(runs)

@@ -19,9 +19,9 @@ use super::tables::Tables;
 use super::verified::Verified;
 use super::{Options, Report, garbage, rebuilt, roots};
 use crate::commit::{Proposal, commit};
+use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted, windows};
-use crate::host::Host;
 use crate::objects;
 use crate::policy::Guarded;
 use crate::progress::{self, Progress};
@@ -29,11 +29,11 @@ use crate::report;
 use crate::trust::Standings;
 use crate::view::{self, Parts, View};
 
-pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, JobError> {
-    let notes = Notes::new(host.store);
-    let host = Host { store: &notes, ..*host };
+pub(super) async fn prune(job: &JobContext<'_>, options: &Options) -> Result<Report, JobError> {
+    let notes = Notes::new(job.store);
+    let job = JobContext { store: &notes, ..*job };
     let mut run = Run {
-        host: &host,
+        job: &job,
         notes: &notes,
         options,
         tables: Tables::default(),
@@ -51,7 +51,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
     };
     // Without a time budget, prune examines every domain.
     if options.budget.is_limited() && !options.is_dry_run {
-        run.begins = progress::last(&host, JOB).await?;
+        run.begins = progress::last(&job, JOB).await?;
     }
     match run.go().await {
         Err(JobError::Store(full @ StoreError::Full { .. })) if !options.is_dry_run => {
@@ -61,7 +61,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
         Ok(()) if options.is_dry_run => Ok(run.report),
         Ok(()) if run.report.is_unfinished => Ok(run.report),
         Ok(()) => {
-            roots::delete_old_roots(&host, &mut run.report).await?;
+            roots::delete_old_roots(&job, &mut run.report).await?;
             Ok(run.report)
         }
         Err(error) => Err(error),
@@ -70,7 +70,7 @@ pub(super) async fn prune(host: &Host<'_>, options: &Options) -> Result<Report, 
 
 /// The state of one prune, across all its roots.
 struct Run<'a> {
-    host: &'a Host<'a>,
+    job: &'a JobContext<'a>,
     notes: &'a Notes<'a>,
     options: &'a Options,
     tables: Tables,
@@ -120,8 +120,8 @@ impl Run<'_> {
                 self.report.is_unfinished = true;
                 return Ok(());
             }
-            let mut view = view::read_parts(self.host.store, &Parts::RECORDS).await?;
-            if let Some((_, evidence)) = view::lost_newer(self.host, &view).await? {
+            let mut view = view::read_parts(self.job.store, &Parts::RECORDS).await?;
+            if let Some((_, evidence)) = view::lost_newer(self.job, &view).await? {
                 return Err(JobError::StateLost { evidence });
             }
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
@@ -131,7 +131,7 @@ impl Run<'_> {
             }
             // Deletes what an earlier root doomed, of this run or of an interrupted one.
             let cleared = self.delete_doomed(&view, (&root, hash)).await?;
-            if is_superseded(self.host, &view).await? {
+            if is_superseded(self.job, &view).await? {
                 lost += 1;
                 continue;
             }
@@ -142,7 +142,7 @@ impl Run<'_> {
             }
             let decided = match decided {
                 // An index fits its root only while that is the newest.
-                Err(JobError::StateLost { .. }) if view::is_superseded(self.host.store, &view).await? => {
+                Err(JobError::StateLost { .. }) if view::is_superseded(self.job.store, &view).await? => {
                     lost += 1;
                     continue;
                 }
@@ -151,7 +151,7 @@ impl Run<'_> {
             if self.options.is_dry_run || decided.proposal.is_empty() {
                 self.report.take(decided.report);
                 if !self.options.is_dry_run {
-                    without_room(self.verified.note(self.host, &view).await)?;
+                    without_room(self.verified.note(self.job, &view).await)?;
                 }
                 return self.note_progress(decided.after, false).await;
             }
@@ -159,7 +159,7 @@ impl Run<'_> {
             if is_planted(Mistake::DeletedFirst) {
                 let names = decided.proposal.delta.doomed.keys();
                 let keys: Vec<Key> = names.map(|name| objects::key(name.to_string())).collect();
-                objects::delete(self.host.store, &keys).await?;
+                objects::delete(self.job.store, &keys).await?;
             }
             if !self.commit(&view, decided.proposal).await? {
                 lost += 1;
@@ -179,12 +179,12 @@ impl Run<'_> {
 
     /// Whether a decision may be taken on this state. If it needs mending, writes a root for that instead.
     async fn is_ready(&mut self, view: &mut View) -> Result<bool, JobError> {
-        let Some(delta) = self.verified.take(self.host, view).await? else { return Ok(false) };
+        let Some(delta) = self.verified.take(self.job, view).await? else { return Ok(false) };
         if delta.is_empty() || self.options.is_dry_run {
             return Ok(true);
         }
         let mended = Proposal { delta, is_baseline: true, ..Proposal::default() };
-        match commit(self.host, view, mended).await? {
+        match commit(self.job, view, mended).await? {
             Some(_) => drop(self.notes.take()),
             None => self.leave_over(view.next_number()),
         }
@@ -194,7 +194,7 @@ impl Run<'_> {
     /// For a full disk: deletes old roots, which needs no space, and then does what needs the least space.
     async fn make_room(&mut self) -> Result<(), JobError> {
         self.is_lean = true;
-        roots::delete_old_roots(self.host, &mut self.report).await?;
+        roots::delete_old_roots(self.job, &mut self.report).await?;
         self.go().await
     }
 
@@ -204,7 +204,7 @@ impl Run<'_> {
         if !self.options.keeps_plan || names.is_empty() {
             return Ok(());
         }
-        without_room(report::plan(self.host, view.number(), &names, Some(serde_json::json!(decided.report))).await)
+        without_room(report::plan(self.job, view.number(), &names, Some(serde_json::json!(decided.report))).await)
     }
 
     /// Notes where the next prune continues, if this one did not finish all domains or all copying. The domains whose
@@ -219,8 +219,8 @@ impl Run<'_> {
             return Ok(());
         }
         self.begins = next;
-        without_room(progress::note(self.host, JOB, &next).await)?;
-        without_room(progress::delete_old(self.host, JOB).await)
+        without_room(progress::note(self.job, JOB, &next).await)?;
+        without_room(progress::delete_old(self.job, JOB).await)
     }
 
     async fn delete_doomed(&mut self, view: &View, root: (&Root, ObjectHash)) -> Result<Cleared, JobError> {
@@ -231,10 +231,10 @@ impl Run<'_> {
             let doomed = view.state.doomed.iter().filter(|(_, record)| record.state == DoomedState::Doomed);
             let names: Vec<Prunable> = doomed.map(|(name, _)| *name).collect();
             if !names.is_empty() {
-                without_room(report::plan(self.host, root.0.number, &names, None).await)?;
+                without_room(report::plan(self.job, root.0.number, &names, None).await)?;
             }
         }
-        delete_doomed(self.host, (view, root), (&self.own, &self.verified.claimed), &mut self.report).await
+        delete_doomed(self.job, (view, root), (&self.own, &self.verified.claimed), &mut self.report).await
     }
 
     /// Decides everything that the next root changes.
@@ -242,10 +242,10 @@ impl Run<'_> {
         let mut proposal = Proposal::default();
         let mut report = Report::default();
         // Listed after the root was read: a pack that the root names and that is not listed here is gone.
-        let stored = garbage::Stored::list(self.host).await?;
-        let now = self.host.now().await?;
+        let stored = garbage::Stored::list(self.job).await?;
+        let now = self.job.now().await?;
         let age = windows().orphan_age.max(self.options.grace);
-        let rebuilt = rebuilt::within(self.host, now, age).await?;
+        let rebuilt = rebuilt::within(self.job, now, age).await?;
         clear(view, cleared, now, &mut proposal);
         self.copies.keep_own(view, &stored);
         // Copies of an earlier attempt must suffice, or this step would never end beside constant writers.
@@ -262,8 +262,8 @@ impl Run<'_> {
         };
         let (mut after, mut last) = (None, None);
         if !self.is_lean {
-            let guarded = Guarded::of(self.host, view, now).await?;
-            self.standings.learn(self.host, view.state.packs.values()).await?;
+            let guarded = Guarded::of(self.job, view, now).await?;
+            self.standings.learn(self.job, view.state.packs.values()).await?;
             let (standings, floor) = (&self.standings, guarded.floor);
             report.protected = guarded.protected.len() as u64;
             report.held = guarded.held.len() as u64;
@@ -274,10 +274,10 @@ impl Run<'_> {
                     break;
                 }
                 let options = self.options;
-                view.turn_to(self.host.store, domain).await?;
-                let host = self.host;
+                view.turn_to(self.job.store, domain).await?;
+                let job = self.job;
                 let part =
-                    Part { host, view, options, stored: &stored, domain, now, rebuilt, standings, floor, is_first };
+                    Part { job, view, options, stored: &stored, domain, now, rebuilt, standings, floor, is_first };
                 let roots = roots_of(view, domain, now, options.grace, &guarded);
                 part.propose(&roots, &mut work, &mut proposal, &mut report).await?;
                 last = Some(domain);
@@ -295,7 +295,7 @@ impl Run<'_> {
         unused.for_each(|pack| doom(view, Prunable::Pack(Place::Moved, *pack), now, &mut proposal));
         self.doom_left_over(view, now, &mut proposal).await?;
         let ages = (now, rebuilt.is_some());
-        garbage::doom_orphans(self.host, (view, &self.verified.claimed), &stored, ages, &mut proposal, &mut report)
+        garbage::doom_orphans(self.job, (view, &self.verified.claimed), &stored, ages, &mut proposal, &mut report)
             .await?;
         garbage::expire_spent(view, now, &mut proposal);
         let has_more = report.bytes_postponed > 0 && self.may_copy > 0 && (has_put_off || !used.is_empty());
@@ -307,7 +307,7 @@ impl Run<'_> {
     async fn doom_left_over(&self, view: &View, now: Time, proposal: &mut Proposal) -> Result<(), JobError> {
         let mut named = roots::named_by(view);
         for root in self.left_over.iter().map(|left| left.root).collect::<BTreeSet<_>>() {
-            match roots::runs_of(self.host, &layout::root(root)).await? {
+            match roots::runs_of(self.job, &layout::root(root)).await? {
                 Some(runs) => named.extend(runs.into_iter().map(Prunable::Run)),
                 None => return Ok(()),
             }
@@ -322,8 +322,8 @@ impl Run<'_> {
     async fn commit(&mut self, view: &View, proposal: Proposal) -> Result<bool, JobError> {
         let doomed: Vec<Prunable> = doomed_by(&proposal).collect();
         // The decision's root is not the newest any more: write nothing more for it.
-        let won = match view::is_superseded(self.host.store, view).await? {
-            false => commit(self.host, view, Proposal { is_baseline: true, ..proposal }).await,
+        let won = match view::is_superseded(self.job.store, view).await? {
+            false => commit(self.job, view, Proposal { is_baseline: true, ..proposal }).await,
             true => Ok(None),
         };
         if let Ok(Some((root, hash))) = &won {
@@ -333,7 +333,7 @@ impl Run<'_> {
             self.left_over.clear();
             // A run that may end here leaves its doomed names to the next run.
             if self.options.budget.is_limited() && !doomed.is_empty() {
-                without_room(record(self.host, (root.number, *hash), &doomed).await)?;
+                without_room(record(self.job, (root.number, *hash), &doomed).await)?;
             }
             self.own.extend(doomed);
             return Ok(true);
@@ -362,7 +362,7 @@ impl Run<'_> {
                 self.report.is_unfinished = true;
                 return Ok(());
             }
-            let mut view = view::read_parts(self.host.store, &Parts::RECORDS).await?;
+            let mut view = view::read_parts(self.job.store, &Parts::RECORDS).await?;
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
             if !self.is_ready(&mut view).await? {
                 continue;
@@ -372,7 +372,7 @@ impl Run<'_> {
                 return Ok(());
             }
             let mut proposal = Proposal::default();
-            let now = self.host.now().await?;
+            let now = self.job.now().await?;
             clear(&view, &cleared, now, &mut proposal);
             self.doom_left_over(&view, now, &mut proposal).await?;
             let is_last = self.left_over.is_empty();

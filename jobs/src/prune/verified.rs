@@ -6,8 +6,8 @@ use copal_format::id::{ObjectHash, PackId};
 use copal_format::state::StateDelta;
 
 use crate::baseline;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::view::View;
 
 /// What a run has verified so far.
@@ -24,21 +24,21 @@ pub(super) struct Verified {
 impl Verified {
     /// Fails if the state does not follow from the baseline. Otherwise mends the view, and returns the changes that a
     /// root must write before anything is decided. None if the state is not the newest any more.
-    pub(super) async fn take(&mut self, host: &Host<'_>, view: &mut View) -> Result<Option<StateDelta>, JobError> {
+    pub(super) async fn take(&mut self, job: &JobContext<'_>, view: &mut View) -> Result<Option<StateDelta>, JobError> {
         if self.root.is_some() && self.root == view.base() {
             return Ok(Some(StateDelta::default()));
         }
-        let Some(agreed) = baseline::verify(host, self.root, view).await? else { return Ok(None) };
-        let mended = agreed.mends.apply(host, view).await?;
+        let Some(agreed) = baseline::verify(job, self.root, view).await? else { return Ok(None) };
+        let mended = agreed.mends.apply(job, view).await?;
         (self.claimed, self.is_noted) = (agreed.claimed, agreed.is_baseline);
         self.root = view.base().filter(|_| mended.is_empty());
         Ok(Some(mended))
     }
 
     /// Notes this state as the baseline of the next prune.
-    pub(super) async fn note(&self, host: &Host<'_>, view: &View) -> Result<(), JobError> {
+    pub(super) async fn note(&self, job: &JobContext<'_>, view: &View) -> Result<(), JobError> {
         if let Some(root) = view.base().filter(|_| !self.is_noted) {
-            baseline::note(host, root.0, root).await?;
+            baseline::note(job, root.0, root).await?;
         }
         Ok(())
     }

@@ -10,8 +10,8 @@ use copal_format::state::{PackRecord, RunKind, RunReader, StateFold};
 use super::Report;
 use super::chains::Chain;
 use super::contents::{Found, Named};
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 
 /// The facts known about missing packs.
@@ -109,12 +109,12 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// Reads all runs. Only runs that a root names prove acceptance: other runs may belong to a root that did not win.
-    pub(super) async fn read(host: &Host<'_>, named: &BTreeSet<ObjectHash>) -> Result<Self, JobError> {
+    pub(super) async fn read(job: &JobContext<'_>, named: &BTreeSet<ObjectHash>) -> Result<Self, JobError> {
         let mut recorded = Self::default();
-        for listed in objects::list(host.store, "state/").await? {
+        for listed in objects::list(job.store, "state/").await? {
             let name = listed.key.as_str();
             let Some(hash) = name.rsplit('/').next().and_then(|hash| ObjectHash::from_hex(hash).ok()) else { continue };
-            match objects::map_hashed(host.store, name, hash).await {
+            match objects::map_hashed(job.store, name, hash).await {
                 Ok(Some(bytes)) => recorded.take(&bytes, named.contains(&hash)),
                 Ok(None) => {}
                 Err(error) => drop(error.blame()?),

@@ -13,8 +13,8 @@ use copal_format::time::Time;
 use super::Report;
 use super::numbers::Numbers;
 use crate::clients::{self, Known};
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 
 /// A client's manifests, as far as they exist.
@@ -87,12 +87,12 @@ impl Chain {
 
 /// Reads the chain of a client, and notes the root numbers that it tells of.
 pub(super) async fn read_chain(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     client: ClientId,
     numbers: &mut Numbers,
     report: &mut Report,
 ) -> Result<Chain, JobError> {
-    let Known { record, missing } = clients::know(host, client).await?;
+    let Known { record, missing } = clients::know(job, client).await?;
     let is_full = record.as_ref().is_some_and(|record| record.role == Role::Full);
     let domain = record.as_ref().filter(|record| record.role == Role::WriteOnly).map(|record| record.domain);
     let mut chain = Chain {
@@ -107,19 +107,19 @@ pub(super) async fn read_chain(
     };
     let mut before = (0, ObjectHash::NONE);
     let mut is_sound = true;
-    let manifests = objects::list(host.store, &format!("manifests/{client}/")).await?;
+    let manifests = objects::list(job.store, &format!("manifests/{client}/")).await?;
     let written = manifests.iter().filter_map(|listed| layout::trailing_number(listed.key.as_str()));
     let last = reached(0, CHAIN_LEAP, written);
-    chain.answered = last_answered(host, client, last, numbers).await?;
+    chain.answered = last_answered(job, client, last, numbers).await?;
     for listed in manifests {
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name).filter(|number| *number <= last) else {
             report.manifests_left_out.push((name.to_owned(), "its number is far above all others".into()));
             continue;
         };
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let Some(bytes) = objects::read(job.store, name).await? else { continue };
         let hash = ObjectHash::of(&bytes);
-        let receipt = match objects::read(host.store, &layout::receipt(client, number)).await? {
+        let receipt = match objects::read(job.store, &layout::receipt(client, number)).await? {
             Some(bytes) => Receipt::decode(client, number, &bytes).ok(),
             None => None,
         };
@@ -127,7 +127,7 @@ pub(super) async fn read_chain(
         numbers.tell(receipt.as_ref().map_or(0, |receipt| receipt.root));
         // Behind a damaged or missing manifest the chain cannot be compared.
         let previous = (is_sound && before.0 + 1 == number).then_some(before.1);
-        let standing = match judge(host, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref()) {
+        let standing = match judge(job, record.as_ref(), (client, number), &bytes, previous, receipt.as_ref()) {
             Standing::Unanswered(verified)
                 if verified.manifest.root_seen.is_some_and(|(seen, _)| !numbers.is_plausible(seen)) =>
             {
@@ -158,7 +158,7 @@ pub(super) async fn read_chain(
     chain.has_gaps |= miss(client, before.0 + 1..chain.answered.saturating_add(1), report);
     if before.0 < chain.answered {
         // The last manifests are missing; the receipt of the very last one has its hash.
-        let answer = objects::read(host.store, &layout::receipt(client, chain.answered)).await?;
+        let answer = objects::read(job.store, &layout::receipt(client, chain.answered)).await?;
         let answer = answer.and_then(|bytes| Receipt::decode(client, chain.answered, &bytes).ok());
         chain.head = (chain.answered, answer.map_or(ObjectHash::NONE, |receipt| receipt.manifest));
     }
@@ -166,15 +166,20 @@ pub(super) async fn read_chain(
 }
 
 /// The highest number with a receipt. A receipt behind all manifests counts only if it is valid.
-async fn last_answered(host: &Host<'_>, client: ClientId, last: u64, numbers: &mut Numbers) -> Result<u64, JobError> {
+async fn last_answered(
+    job: &JobContext<'_>,
+    client: ClientId,
+    last: u64,
+    numbers: &mut Numbers,
+) -> Result<u64, JobError> {
     let mut answered = 0;
-    for listed in objects::list(host.store, &format!("receipts/{client}/")).await? {
+    for listed in objects::list(job.store, &format!("receipts/{client}/")).await? {
         let Some(number) = layout::trailing_number(listed.key.as_str()) else { continue };
         if number <= last {
             answered = number;
             continue;
         }
-        let bytes = objects::read(host.store, listed.key.as_str()).await?;
+        let bytes = objects::read(job.store, listed.key.as_str()).await?;
         let receipt = bytes.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
         let receipt = receipt.filter(|receipt| numbers.is_plausible(receipt.root));
         let Some(receipt) = receipt.filter(|_| number <= answered.max(last).saturating_add(CHAIN_LEAP)) else {
@@ -195,7 +200,7 @@ fn miss(client: ClientId, numbers: core::ops::Range<u64>, report: &mut Report) -
 }
 
 fn judge(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     record: Option<&ClientRecord>,
     (client, number): (ClientId, u64),
     bytes: &[u8],
@@ -216,7 +221,7 @@ fn judge(
     let Some((record, keys)) = record.and_then(|record| Some((record, record.keys?))) else {
         return refuse(Reason::UnknownClient, "no sound record of the client is there".into());
     };
-    let verified = match Manifest::verify(host.repository, &keys.manifest, client, number, bytes) {
+    let verified = match Manifest::verify(job.repository, &keys.manifest, client, number, bytes) {
         Ok(verified) => Box::new(verified),
         Err(error) => return refuse(Reason::BadSignature, error.to_string()),
     };

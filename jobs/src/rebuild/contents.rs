@@ -11,8 +11,8 @@ use copal_format::time::Time;
 
 use super::Report;
 use super::chains::{Chain, Standing};
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 
 /// A pack that exists and counts.
@@ -33,11 +33,11 @@ pub(super) struct Named {
 }
 
 /// The packs that manifests name.
-pub(super) fn named_by(host: &Host<'_>, chains: &[Chain]) -> HashMap<PackId, Named> {
+pub(super) fn named_by(job: &JobContext<'_>, chains: &[Chain]) -> HashMap<PackId, Named> {
     let mut named: HashMap<PackId, Named> = HashMap::new();
     for (chain, (link, verified)) in chains.iter().flat_map(|chain| chain.claims().map(move |of| (chain, of))) {
         let manifest = &verified.manifest;
-        let proven = manifest.proven_packs(host.repository, &host.owner_key);
+        let proven = manifest.proven_packs(job.repository, &job.owner_key);
         let accepted = match link.standing {
             Standing::Accepted(_, time) => time,
             _ => link.stored,
@@ -59,7 +59,7 @@ pub(super) fn named_by(host: &Host<'_>, chains: &[Chain]) -> HashMap<PackId, Nam
 /// The packs that count: those in `moved/`, those named by a manifest of their domain, and the `genuine` ones. Any
 /// other unnamed pack may claim anything. Also returns the unreadable packs, whose content nobody knows.
 pub(super) async fn read_packs(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     deleted: &BTreeSet<Prunable>,
     named: &HashMap<PackId, Named>,
     genuine: &BTreeSet<PackId>,
@@ -69,20 +69,20 @@ pub(super) async fn read_packs(
     let mut found = BTreeMap::new();
     let mut unread = BTreeSet::new();
     for prefix in ["packs/", "moved/"] {
-        for listed in objects::list(host.store, prefix).await? {
+        for listed in objects::list(job.store, prefix).await? {
             let name = listed.key.as_str();
             if Prunable::parse(name).is_some_and(|name| deleted.contains(&name)) {
                 continue;
             }
             let Some((place, id)) = layout::pack_of(name) else { continue };
             let mut leave_out = |why: &str| report.packs_left_out.push((name.to_owned(), why.to_owned()));
-            let table = match objects::read_table(host.store, place, id, listed.stat.length).await {
+            let table = match objects::read_table(job.store, place, id, listed.stat.length).await {
                 Ok(table) => table,
                 // An unreadable pack must not stop the others, even if the medium is at fault.
                 Err(error) => {
                     leave_out(&error.blame()?.1);
                     // A pack that has its hash but no valid table was never one that anybody relied on.
-                    if !is_whole(host, name, (id, listed.stat.length)).await? {
+                    if !is_whole(job, name, (id, listed.stat.length)).await? {
                         unread.insert(id);
                     }
                     continue;
@@ -122,8 +122,8 @@ pub(super) async fn read_packs(
 }
 
 /// Whether a pack can be read and has the hash of its name.
-pub(super) async fn is_whole(host: &Host<'_>, name: &str, (id, length): (PackId, u64)) -> Result<bool, JobError> {
-    match objects::hash(host.store, name, length).await.map_err(JobError::from) {
+pub(super) async fn is_whole(job: &JobContext<'_>, name: &str, (id, length): (PackId, u64)) -> Result<bool, JobError> {
+    match objects::hash(job.store, name, length).await.map_err(JobError::from) {
         Ok(hash) => Ok(hash == Some(ObjectHash(id.0))),
         Err(error) => error.blame().map(|_| false),
     }

@@ -12,15 +12,15 @@ use copal_format::time::Time;
 use super::Report;
 use super::chains::Chain;
 use super::contents::{Found, is_whole};
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects::{self, Call};
 
 /// Reads every pack that shares ids with another one, and every tree pack with dangling references, and notes whether
 /// it is whole. Other packs are left to `check`. A pack known to be forged counts as damaged whatever its bytes are,
 /// because only a check with the key can acquit it.
 pub(super) async fn compare(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     packs: &mut BTreeMap<PackId, Found>,
     chains: &[Chain],
     recorded: &[(PackId, PackRecord)],
@@ -32,9 +32,9 @@ pub(super) async fn compare(
     let calls = doubtful.iter().map(|id| -> Call<'_, bool> {
         let record = &packs[id].record;
         let (name, length) = (layout::pack(record.place, *id), record.length);
-        Box::pin(async move { is_whole(host, &name, (*id, length)).await })
+        Box::pin(async move { is_whole(job, &name, (*id, length)).await })
     });
-    let whole = objects::few_together(AT_ONCE, calls).await?;
+    let whole = objects::join_few(AT_ONCE, calls).await?;
     for (id, is_whole) in doubtful.iter().zip(whole) {
         let Some(Found { record, .. }) = packs.get_mut(id) else { continue };
         if is_whole {

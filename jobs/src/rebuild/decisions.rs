@@ -20,8 +20,8 @@ use super::contents::Contents;
 use super::told::Told;
 use crate::changes::{apply_change, is_signed, verify_change};
 use crate::commit::Proposal;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 use crate::policy;
 
@@ -32,14 +32,14 @@ type Snapshots = BTreeMap<(ClientId, u64), Option<SnapshotRecord>>;
 /// Applies all changes and expiries from the first, then marks incomplete forgotten snapshots as gone. Returns the
 /// forgotten snapshots that the guard keeps, and the packs that the owner has proven.
 pub(super) async fn fold(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     (contents, absence, incomplete): (&Contents<'_>, &Absence, BTreeSet<SnapshotId>),
     (told, now): (&Told, Time),
     proposal: &mut Proposal,
     report: &mut Report,
 ) -> Result<(BTreeSet<SnapshotId>, BTreeSet<PackId>), JobError> {
-    let (changes, mut unread) = read_changes(host, proposal, report).await?;
-    let expiries = read_expiries(host, proposal, report).await?;
+    let (changes, mut unread) = read_changes(job, proposal, report).await?;
+    let expiries = read_expiries(job, proposal, report).await?;
     let by_expiries = expiries.iter().map(|(_, expiry)| expiry.policy.max(expiry.change));
     let known = proposal.change_head.map_or(0, |(number, _)| number);
     let is_near = |number: &u64| *number <= known.saturating_add(CHAIN_LEAP);
@@ -86,7 +86,7 @@ pub(super) async fn fold(
 /// The changes that count, with the store's time of each, and the numbers of changes with unknown content. Behind a
 /// damaged or missing change the chain cannot be compared, so the signature alone decides.
 async fn read_changes(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     proposal: &mut Proposal,
     report: &mut Report,
 ) -> Result<(Vec<(VerifiedChange, Time)>, Unread), JobError> {
@@ -94,16 +94,16 @@ async fn read_changes(
     let mut unread = Unread::new();
     let mut before = Some((0, ObjectHash::NONE));
     let mut last = 0;
-    for (name, number, stored) in chain_of(host, "changes/", report).await? {
+    for (name, number, stored) in chain_of(job, "changes/", report).await? {
         let name = name.as_str();
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let Some(bytes) = objects::read(job.store, name).await? else { continue };
         if number > last + 1 {
             report.unreadable.push((layout::change(last + 1), "it is not there".into()));
             unread.extend((last + 1..number).rev().take(GAP));
         }
         last = number;
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
-        let told = verify_change(host, number, previous, &bytes).await?;
+        let told = verify_change(job, number, previous, &bytes).await?;
         let hash = ObjectHash::of(&bytes);
         before = told.is_some().then_some((number, hash));
         proposal.change_head = Some((number, hash));
@@ -112,7 +112,7 @@ async fn read_changes(
             None => {
                 let why = "it is not a change that a full client has signed, and the owner where that is needed";
                 report.unreadable.push((name.to_owned(), why.into()));
-                if !is_signed(host, number, &bytes).await? {
+                if !is_signed(job, number, &bytes).await? {
                     unread.insert(number);
                 }
             }
@@ -123,15 +123,15 @@ async fn read_changes(
 
 /// The readable expiries that follow the one before, if that exists.
 async fn read_expiries(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     proposal: &mut Proposal,
     report: &mut Report,
 ) -> Result<Vec<(String, Expiry)>, JobError> {
     let mut expiries = Vec::new();
     let mut before = Some((0, ObjectHash::NONE));
-    for (name, number, _) in chain_of(host, "expiries/", report).await? {
+    for (name, number, _) in chain_of(job, "expiries/", report).await? {
         let name = name.as_str();
-        let Some(bytes) = objects::read(host.store, name).await? else { continue };
+        let Some(bytes) = objects::read(job.store, name).await? else { continue };
         let previous = before.filter(|(before, _)| before + 1 == number).map(|(_, hash)| hash);
         let own = (number, ObjectHash::of(&bytes));
         proposal.expiry_head = Some(own);
@@ -153,8 +153,12 @@ async fn read_expiries(
 }
 
 /// The objects of a chain with names, numbers and times. Reports and leaves out numbers far above all others.
-async fn chain_of(host: &Host<'_>, folder: &str, report: &mut Report) -> Result<Vec<(String, u64, Time)>, JobError> {
-    let listed = objects::list(host.store, folder).await?;
+async fn chain_of(
+    job: &JobContext<'_>,
+    folder: &str,
+    report: &mut Report,
+) -> Result<Vec<(String, u64, Time)>, JobError> {
+    let listed = objects::list(job.store, folder).await?;
     let numbered = listed.iter().filter_map(|listed| {
         let name = listed.key.as_str();
         Some((name.to_owned(), layout::trailing_number(name)?, Time(listed.stat.created.0)))

@@ -10,8 +10,8 @@ use copal_format::root::Deletion;
 
 use super::Report;
 use crate::commit::Proposal;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 
 /// What deletion records say.
@@ -23,11 +23,11 @@ pub(super) struct Deleted {
 }
 
 impl Deleted {
-    pub(super) async fn read(host: &Host<'_>, report: &mut Report) -> Result<Self, JobError> {
+    pub(super) async fn read(job: &JobContext<'_>, report: &mut Report) -> Result<Self, JobError> {
         let mut deleted = Self { names: BTreeSet::new(), roots: Vec::new() };
-        for listed in objects::list(host.store, "deletions/").await? {
+        for listed in objects::list(job.store, "deletions/").await? {
             let name = listed.key.as_str();
-            let Some(bytes) = objects::read(host.store, name).await? else { continue };
+            let Some(bytes) = objects::read(job.store, name).await? else { continue };
             match Deletion::decode(&bytes) {
                 Ok(deletion) => {
                     deleted.roots.push(deletion.root_number);
@@ -41,16 +41,16 @@ impl Deleted {
 
     /// Lets recorded packs count again if they still exist: in each domain, all of them if one holds an id that the
     /// folded state lacks. Returns whether there are any; then the state must be folded again.
-    pub(super) async fn take_back(&mut self, host: &Host<'_>, proposal: &Proposal) -> Result<bool, JobError> {
+    pub(super) async fn take_back(&mut self, job: &JobContext<'_>, proposal: &Proposal) -> Result<bool, JobError> {
         let lost: BTreeSet<(DomainId, ChunkId)> = lost_of(proposal).collect();
         let mut domains: BTreeMap<DomainId, (bool, Vec<Prunable>)> = BTreeMap::new();
         for folder in if lost.is_empty() { [].as_slice() } else { &["packs/", "moved/"] } {
-            for listed in objects::list(host.store, folder).await? {
+            for listed in objects::list(job.store, folder).await? {
                 let Some(name) = Prunable::parse(listed.key.as_str()).filter(|name| self.names.contains(name)) else {
                     continue;
                 };
                 let Some((place, id)) = layout::pack_of(listed.key.as_str()) else { continue };
-                let table = match objects::read_table(host.store, place, id, listed.stat.length).await {
+                let table = match objects::read_table(job.store, place, id, listed.stat.length).await {
                     Ok(table) => table,
                     Err(error) => {
                         error.blame()?;

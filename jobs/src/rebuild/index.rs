@@ -13,13 +13,13 @@ use copal_format::time::Time;
 use super::Report;
 use super::contents::Found;
 use crate::commit::Proposal;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 
 /// Writes the index of a domain: everything its packs hold, except pages that nothing kept needs and below which
 /// something is missing. Entries that no kept snapshot reaches are flagged from now on.
 pub(super) fn index_domain(
-    host: &Host<'_>,
+    job: &JobContext<'_>,
     (domain, guarded): (DomainId, &BTreeSet<SnapshotId>),
     packs: &BTreeMap<PackId, Found>,
     now: Time,
@@ -27,7 +27,7 @@ pub(super) fn index_domain(
     report: &mut Report,
 ) -> Result<(), JobError> {
     let packs: Vec<(&PackId, &Found)> = packs.iter().filter(|(_, pack)| pack.record.domain == domain).collect();
-    let mut writer = SegmentWriter::new(domain, host.random());
+    let mut writer = SegmentWriter::new(domain, job.random());
     for (id, pack) in &packs {
         writer.add_pack(**id, pack.record.place, &pack.table)?;
     }
@@ -48,11 +48,11 @@ pub(super) fn index_domain(
     };
     let segment = Segment::parse(all.bytes.as_slice());
     let segment = segment.map_err(|error| JobError::damaged(layout::segment(all.hash), error))?;
-    let inventory = inventory_of(&segment, &packs, host.scratch)?;
+    let inventory = inventory_of(&segment, &packs, job.scratch)?;
     let reach = inventory.graph.reach(roots);
     // Pages that nothing kept reaches and below which something is missing.
     let removed = inventory.graph.above(|reference| reference.is_none(), |page| reach.reached.has(page));
-    let kept = merge(domain, host.random(), &[&segment], |entry| {
+    let kept = merge(domain, job.random(), &[&segment], |entry| {
         inventory.graph.number(&entry.id).is_some_and(|number| !removed.has(number))
     })?;
     // A pack without any entry left would be named forever. Left out, it becomes an orphan, which prune deletes.

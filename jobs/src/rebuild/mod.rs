@@ -25,8 +25,8 @@ use copal_format::time::Time;
 use crate::baseline;
 use crate::clients;
 use crate::commit::{Proposal, commit};
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::ingest::{receipt, write_receipt};
 use crate::objects;
 use crate::view::View;
@@ -76,60 +76,60 @@ pub struct Report {
 
 /// Packs in `packs/` that no manifest names: the manifest was lost, or never written. Somebody with the owner's key can
 /// verify them and pass the genuine ones to [`rebuild_with`].
-pub async fn unnamed_packs(host: &Host<'_>) -> Result<Vec<PackId>, JobError> {
+pub async fn unnamed_packs(job: &JobContext<'_>) -> Result<Vec<PackId>, JobError> {
     let mut chains = Vec::new();
-    for client in clients::below(host.store, "manifests/").await? {
-        chains.push(read_chain(host, client, &mut Numbers::default(), &mut Report::default()).await?);
+    for client in clients::below(job.store, "manifests/").await? {
+        chains.push(read_chain(job, client, &mut Numbers::default(), &mut Report::default()).await?);
     }
-    let named = named_by(host, &chains);
-    let listed = objects::list(host.store, "packs/").await?;
+    let named = named_by(job, &chains);
+    let listed = objects::list(job.store, "packs/").await?;
     let packs = listed.iter().filter_map(|listed| Some(layout::pack_of(listed.key.as_str())?.1));
     Ok(packs.filter(|id| !named.contains_key(id)).collect())
 }
 
 /// Calls [`rebuild_with`] without unnamed packs.
-pub async fn rebuild(host: &Host<'_>) -> Result<Report, JobError> {
-    rebuild_with(host, &BTreeSet::new(), 0).await
+pub async fn rebuild(job: &JobContext<'_>) -> Result<Report, JobError> {
+    rebuild_with(job, &BTreeSet::new(), 0).await
 }
 
 /// Writes a root folded from everything else in the store, numbered far above all known numbers. Packs that no manifest
 /// names are left out, except the `genuine` ones.
 ///
 /// `seen` is the number of the newest root that the caller has seen; 0 if none.
-pub async fn rebuild_with(host: &Host<'_>, genuine: &BTreeSet<PackId>, seen: u64) -> Result<Report, JobError> {
+pub async fn rebuild_with(job: &JobContext<'_>, genuine: &BTreeSet<PackId>, seen: u64) -> Result<Report, JobError> {
     // What is unreadable counts as such only while the store itself works, because the result is final.
-    let witnessed = Witnessed::new(host.store);
-    let host = &Host { store: &witnessed, ..*host };
+    let witnessed = Witnessed::new(job.store);
+    let job = &JobContext { store: &witnessed, ..*job };
     let mut report = Report::default();
-    let now = host.now().await?;
-    let mut deleted = Deleted::read(host, &mut report).await?;
-    let mut numbers = Numbers::of_roots(host, deleted.roots.clone(), seen).await?;
+    let now = job.now().await?;
+    let mut deleted = Deleted::read(job, &mut report).await?;
+    let mut numbers = Numbers::of_roots(job, deleted.roots.clone(), seen).await?;
     let mut chains = Vec::new();
-    for client in clients::below(host.store, "manifests/").await? {
-        chains.push(read_chain(host, client, &mut numbers, &mut report).await?);
+    for client in clients::below(job.store, "manifests/").await? {
+        chains.push(read_chain(job, client, &mut numbers, &mut report).await?);
     }
-    let told = Told::read(host, numbers.newest()).await?;
-    let recorded = Recorded::read(host, &told.runs).await?;
+    let told = Told::read(job, numbers.newest()).await?;
+    let recorded = Recorded::read(job, &told.runs).await?;
     let read = Read { chains: &chains, genuine, told: &told, recorded: &recorded, numbers: &numbers, now };
     let Folded { proposal, unanswered, mut report } = loop {
-        let folded = fold(host, &read, &deleted, report.clone()).await?;
+        let folded = fold(job, &read, &deleted, report.clone()).await?;
         // A recorded name may not be deleted yet. An object that still exists counts if it is needed.
-        if !deleted.take_back(host, &folded.proposal).await? {
+        if !deleted.take_back(job, &folded.proposal).await? {
             break folded;
         }
     };
     witnessed.verdict().await?;
     for chain in &chains {
-        clients::complete(host.store, &chain.missing).await?;
+        clients::complete(job.store, &chain.missing).await?;
     }
     let nothing = View::default();
-    let committed = commit(host, &nothing, proposal).await?;
+    let committed = commit(job, &nothing, proposal).await?;
     let (root, hash) = committed.ok_or(JobError::Contended { attempts: 1 })?;
     report.root = root.number;
-    leave_evidence(host, root.number, now).await?;
-    baseline::note(host, root.number, (root.number, hash)).await?;
+    leave_evidence(job, root.number, now).await?;
+    baseline::note(job, root.number, (root.number, hash)).await?;
     for (client, decision, time) in unanswered {
-        write_receipt(host, &receipt(client, &decision, root.number, time, IngestBy::Service)).await?;
+        write_receipt(job, &receipt(client, &decision, root.number, time, IngestBy::Service)).await?;
     }
     Ok(report)
 }
@@ -153,11 +153,16 @@ struct Folded {
 }
 
 /// Folds the state from everything except the packs named as deleted.
-async fn fold(host: &Host<'_>, read: &Read<'_>, deleted: &Deleted, mut report: Report) -> Result<Folded, JobError> {
+async fn fold(
+    job: &JobContext<'_>,
+    read: &Read<'_>,
+    deleted: &Deleted,
+    mut report: Report,
+) -> Result<Folded, JobError> {
     let Read { chains, genuine, told, recorded, numbers, now } = *read;
-    let named = named_by(host, chains);
-    let (mut packs, unread) = read_packs(host, &deleted.names, &named, genuine, now, &mut report).await?;
-    copies::compare(host, &mut packs, chains, &recorded.packs, now, &mut report).await?;
+    let named = named_by(job, chains);
+    let (mut packs, unread) = read_packs(job, &deleted.names, &named, genuine, now, &mut report).await?;
+    copies::compare(job, &mut packs, chains, &recorded.packs, now, &mut report).await?;
     let contents = Contents::of(&packs);
     let absence = Absence::find(recorded, (chains, &named), (&packs, &unread), &deleted.names, &mut report);
 
@@ -175,7 +180,7 @@ async fn fold(host: &Host<'_>, read: &Read<'_>, deleted: &Deleted, mut report: R
     }
     let incomplete = answering.finish();
     let (guarded, proven) =
-        decisions::fold(host, (&contents, &absence, incomplete), (told, now), &mut proposal, &mut report).await?;
+        decisions::fold(job, (&contents, &absence, incomplete), (told, now), &mut proposal, &mut report).await?;
     for name in &deleted.names {
         let spent = DoomedRecord { state: DoomedState::Spent, time: now, root: numbers.newest() };
         proposal.delta.doomed.insert(*name, Some(spent));
@@ -188,7 +193,7 @@ async fn fold(host: &Host<'_>, read: &Read<'_>, deleted: &Deleted, mut report: R
     let domains: BTreeSet<DomainId> =
         packs.values().map(|pack| pack.record.domain).chain(snapshots.map(|snapshot| snapshot.domain)).collect();
     for domain in domains {
-        index::index_domain(host, (domain, &guarded), &packs, now, &mut proposal, &mut report)?;
+        index::index_domain(job, (domain, &guarded), &packs, now, &mut proposal, &mut report)?;
     }
     report.packs = proposal.delta.packs.len() as u64;
     let kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
@@ -198,11 +203,11 @@ async fn fold(host: &Host<'_>, read: &Read<'_>, deleted: &Deleted, mut report: R
 
 /// Writes a deletion record without names as evidence of the new root. If the root is lost, the next rebuild chooses a
 /// higher number, and until then nobody writes on an older root.
-async fn leave_evidence(host: &Host<'_>, root_number: u64, time: Time) -> Result<(), JobError> {
-    let random = host.random();
+async fn leave_evidence(job: &JobContext<'_>, root_number: u64, time: Time) -> Result<(), JobError> {
+    let random = job.random();
     let nothing = Deletion { root_number, random, time, names: Vec::new(), baseline: None };
     let name = objects::key(layout::deletion(root_number, &random));
-    host.store.create(&name, Bytes::from(nothing.encode())).await?;
+    job.store.create(&name, Bytes::from(nothing.encode())).await?;
     Ok(())
 }
 

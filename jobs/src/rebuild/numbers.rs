@@ -5,8 +5,8 @@ use copal_format::layout;
 use copal_format::limits::{NUMBER, ROOT_LEAP, ROOT_TOLD};
 use copal_format::number::reached;
 
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects;
 use crate::view::Listed;
 
@@ -20,9 +20,9 @@ pub(super) struct Numbers {
 
 impl Numbers {
     /// Collects the numbers of roots and deletion records, and a root that was certainly there (`seen`).
-    pub(super) async fn of_roots(host: &Host<'_>, deletions: Vec<u64>, seen: u64) -> Result<Self, JobError> {
-        let listed = Listed::read(host.store).await?.numbers.first().copied().unwrap_or(0);
-        let roots = objects::list(host.store, "roots/").await?;
+    pub(super) async fn of_roots(job: &JobContext<'_>, deletions: Vec<u64>, seen: u64) -> Result<Self, JobError> {
+        let listed = Listed::read(job.store).await?.numbers.first().copied().unwrap_or(0);
+        let roots = objects::list(job.store, "roots/").await?;
         let roots = roots.iter().filter_map(|root| layout::root_number(root.key.as_str()));
         Ok(Self { known: listed.max(seen), told: roots.chain(deletions).collect() })
     }

@@ -7,8 +7,8 @@ use copal_format::id::ObjectHash;
 use copal_format::layout;
 use copal_format::root::Root;
 
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects::{self, Call};
 
 /// What the roots say.
@@ -24,13 +24,13 @@ pub(super) struct Told {
 
 impl Told {
     /// Reads every readable root up to `newest`.
-    pub(super) async fn read(host: &Host<'_>, newest: u64) -> Result<Self, JobError> {
-        let listed = objects::list(host.store, "roots/").await?;
+    pub(super) async fn read(job: &JobContext<'_>, newest: u64) -> Result<Self, JobError> {
+        let listed = objects::list(job.store, "roots/").await?;
         let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
         let calls = numbers
             .filter(|number| *number <= newest)
-            .map(|number| -> Call<'_, Option<Root>> { Box::pin(read_root(host, number)) });
-        let roots = objects::together(calls).await?;
+            .map(|number| -> Call<'_, Option<Root>> { Box::pin(read_root(job, number)) });
+        let roots = objects::join(calls).await?;
         let mut told = Self::default();
         let mut policy: Option<(u64, ObjectHash)> = None;
         // The newest root comes first.
@@ -40,7 +40,7 @@ impl Told {
             policy = root.policy.filter(|(number, _)| policy.is_none_or(|(known, _)| *number > known)).or(policy);
         }
         if let Some((number, hash)) = policy {
-            let there = objects::read(host.store, &layout::change(number)).await?;
+            let there = objects::read(job.store, &layout::change(number)).await?;
             told.policy_lost = there.is_none_or(|bytes| ObjectHash::of(&bytes) != hash).then_some(number);
         }
         Ok(told)
@@ -52,8 +52,8 @@ impl Told {
     }
 }
 
-async fn read_root(host: &Host<'_>, number: u64) -> Result<Option<Root>, JobError> {
-    match objects::read(host.store, &layout::root(number)).await.map_err(JobError::from) {
+async fn read_root(job: &JobContext<'_>, number: u64) -> Result<Option<Root>, JobError> {
+    match objects::read(job.store, &layout::root(number)).await.map_err(JobError::from) {
         Ok(bytes) => Ok(bytes.and_then(|bytes| Root::decode(number, &bytes).ok())),
         Err(error) => error.blame().map(|_| None),
     }

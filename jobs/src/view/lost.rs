@@ -13,25 +13,25 @@ use copal_store::{Store, StoreError};
 
 use super::{View, newest_heads};
 use crate::clients;
+use crate::context::JobContext;
 use crate::error::JobError;
-use crate::host::Host;
 use crate::objects::{self, Call};
 
 /// The number of a root that is newer than the newest existing one and is therefore lost, with the evidence in words.
 /// After such a loss nobody may write on an older root. This examines all clients, as every job that deletes must.
-pub async fn lost_newer(host: &Host<'_>, view: &View) -> Result<Option<(u64, String)>, JobError> {
-    if let Some(lost) = lost_by_deletions(host.store, view).await? {
+pub async fn lost_newer(job: &JobContext<'_>, view: &View) -> Result<Option<(u64, String)>, JobError> {
+    if let Some(lost) = lost_by_deletions(job.store, view).await? {
         return Ok(Some(lost));
     }
-    let answered = clients::below_behind(host.store, "receipts/", &view.state.heads).await?;
-    lost_by_receipts(host.store, view, answered.into_iter()).await
+    let answered = clients::below_behind(job.store, "receipts/", &view.state.heads).await?;
+    lost_by_receipts(job.store, view, answered.into_iter()).await
 }
 
 /// Fails without a root if evidence shows that there was one. Otherwise a job would report that there is nothing to do,
 /// only because it found nothing.
-pub(crate) async fn refuse_rootless(host: &Host<'_>, view: &View) -> Result<(), JobError> {
+pub(crate) async fn refuse_rootless(job: &JobContext<'_>, view: &View) -> Result<(), JobError> {
     if view.root.is_none()
-        && let Some((_, evidence)) = lost_newer(host, view).await?
+        && let Some((_, evidence)) = lost_newer(job, view).await?
     {
         return Err(JobError::StateLost { evidence });
     }
@@ -110,7 +110,7 @@ async fn answers_beyond(
             Ok(bytes.map(|bytes| (client, number, bytes)))
         })
     });
-    Ok(objects::together(calls).await?.into_iter().flatten().collect())
+    Ok(objects::join(calls).await?.into_iter().flatten().collect())
 }
 
 /// The root that a receipt is evidence of; `newest` is the newest existing one. A receipt that no service writes is

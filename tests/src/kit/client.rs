@@ -19,8 +19,8 @@ use copal_format::path::TreePath;
 use copal_format::receipt::{Outcome, Receipt};
 use copal_format::repository::{IngestBy, Parameters};
 use copal_format::time::Time;
+use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
-use copal_jobs::host::Host;
 use copal_jobs::ingest::{Scope, ingest_on};
 use copal_jobs::view::{self, View};
 use copal_store::{Created, StoreError};
@@ -152,7 +152,7 @@ impl Client {
     }
 
     /// Backs up a tree until a receipt accepts it; gives the snapshot.
-    pub async fn back_up(&self, host: &Host<'_>, tree: &Tree, how: &How<'_>) -> Result<SnapshotId, Failure> {
+    pub async fn back_up(&self, host: &JobContext<'_>, tree: &Tree, how: &How<'_>) -> Result<SnapshotId, Failure> {
         let mut refused: BTreeSet<ChunkId> = BTreeSet::new();
         let mut last = None;
         for _ in 0..how.patience {
@@ -172,7 +172,7 @@ impl Client {
     /// One session, on one view; an error is the answer that rejects it, if there was any.
     async fn attempt(
         &self,
-        host: &Host<'_>,
+        host: &JobContext<'_>,
         view: &View,
         tree: &Tree,
         refused: &BTreeSet<ChunkId>,
@@ -219,7 +219,7 @@ impl Client {
     /// Commits what a run has stored as a snapshot or checkpoint, deciding about it alone.
     pub async fn commit_run(
         &self,
-        host: &Host<'_>,
+        host: &JobContext<'_>,
         view: &View,
         run: &mut Run<'_>,
         (packs, root): (Vec<(PackId, u64)>, ChunkId),
@@ -233,7 +233,7 @@ impl Client {
     /// Writes manifests that claim the packs and, with the last of them, the snapshot; waits for every answer.
     async fn commit(
         &self,
-        host: &Host<'_>,
+        host: &JobContext<'_>,
         view: &View,
         run: &Run<'_>,
         packs: Vec<(PackId, u64)>,
@@ -261,7 +261,7 @@ impl Client {
     /// Stores a manifest under the next free number of the client's chain.
     pub async fn write_manifest(
         &self,
-        host: &Host<'_>,
+        host: &JobContext<'_>,
         view: &View,
         packs: &[(PackId, u64)],
         snapshot: Option<&(SnapshotClaim, &Tree)>,
@@ -303,7 +303,7 @@ impl Client {
 
     async fn answer(
         &self,
-        host: &Host<'_>,
+        host: &JobContext<'_>,
         view: &View,
         written: Written,
         run: &Run<'_>,

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use copal_format::keys::secret::Secret;
-use copal_jobs::host::Entropy;
+use copal_jobs::context::Entropy;
 
 /// SplitMix64.
 #[derive(Clone, Debug)]

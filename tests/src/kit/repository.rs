@@ -11,7 +11,7 @@ use copal_format::layout;
 use copal_format::repository::{Descriptor, IngestBy, Parameters};
 use copal_format::room::Memory;
 use copal_format::time::Time;
-use copal_jobs::host::{Entropy, Host};
+use copal_jobs::context::{Entropy, JobContext};
 use copal_store::{Key, Store, StoreError};
 
 use super::client::Client;
@@ -43,8 +43,8 @@ impl Repository {
     }
 
     /// What a job works with on a store.
-    pub fn host<'a>(&self, store: &'a dyn Store, entropy: &'a dyn Entropy) -> Host<'a> {
-        Host { store, entropy, scratch: &Memory, repository: self.owner.repository(), owner_key: self.owner_key }
+    pub fn host<'a>(&self, store: &'a dyn Store, entropy: &'a dyn Entropy) -> JobContext<'a> {
+        JobContext { store, entropy, scratch: &Memory, repository: self.owner.repository(), owner_key: self.owner_key }
     }
 
     /// Writes the descriptor and a key slot.

@@ -18,7 +18,7 @@ use copal_format::seal::{BlockKind, SessionCipher};
 use copal_format::snapshot::SnapshotInfo;
 use copal_format::time::Time;
 use copal_format::tree::{Content, Entry, EntryKind, Extras, ListBuilder, Mode, Owner, Piece, TreeParams};
-use copal_jobs::host::Host;
+use copal_jobs::context::JobContext;
 use copal_store::Store;
 
 use super::Tree;
@@ -105,7 +105,7 @@ impl Run<'_> {
     /// Closes the tree as far as it has come, in the middle of a file; gives its packs, which are stored, and its root page.
     pub async fn stop_within(
         &mut self,
-        host: &Host<'_>,
+        host: &JobContext<'_>,
         (path, file): (&TreePath, &FileContent),
         is_good: &impl Fn(&ChunkId) -> bool,
     ) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
@@ -116,7 +116,7 @@ impl Run<'_> {
     /// Ends the tree with this file; gives its packs, which are stored, and its root page.
     pub async fn end_with(
         &mut self,
-        host: &Host<'_>,
+        host: &JobContext<'_>,
         (path, file, content): (&TreePath, FileContent, &[u8]),
         is_good: &impl Fn(&ChunkId) -> bool,
     ) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
@@ -127,7 +127,11 @@ impl Run<'_> {
     }
 
     /// Takes a whole tree as if the repository held nothing; gives its packs, which are stored, and its root page.
-    pub async fn take_all(&mut self, host: &Host<'_>, tree: &Tree) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
+    pub async fn take_all(
+        &mut self,
+        host: &JobContext<'_>,
+        tree: &Tree,
+    ) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
         let is_good = |_: &ChunkId| false;
         for (path, content) in tree {
             self.take_file(path, content, &is_good)?;
@@ -165,7 +169,7 @@ impl Run<'_> {
 
     pub(super) async fn claim(
         &mut self,
-        host: &Host<'_>,
+        host: &JobContext<'_>,
         root: ChunkId,
         partial: bool,
     ) -> Result<SnapshotClaim, Failure> {
@@ -192,7 +196,7 @@ impl Run<'_> {
 
 impl Client {
     /// Begins a session with fresh keys.
-    pub fn begin(&self, host: &Host<'_>) -> Result<Run<'_>, Failure> {
+    pub fn begin(&self, host: &JobContext<'_>) -> Result<Run<'_>, Failure> {
         let secret = || Secret::new([host.random(), host.random()].concat().try_into().expect("twice 16 bytes"));
         let session_key = SessionKey::new(secret());
         let mut wrap = [0; 64];

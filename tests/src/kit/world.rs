@@ -12,8 +12,8 @@ use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotRecord;
 use copal_format::time::Time;
 use copal_jobs::check::{self, Depth};
+use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
-use copal_jobs::host::Host;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::prune::{self, Options};
 use copal_jobs::rebuild;
@@ -56,12 +56,12 @@ impl World {
     }
 
     /// What jobs work with.
-    pub fn host(&self) -> Host<'_> {
+    pub fn host(&self) -> JobContext<'_> {
         self.repository.host(&self.store, &self.entropy)
     }
 
     /// The same with another store before this one.
-    pub fn host_of<'a>(&'a self, store: &'a dyn Store) -> Host<'a> {
+    pub fn host_of<'a>(&'a self, store: &'a dyn Store) -> JobContext<'a> {
         self.repository.host(store, &self.entropy)
     }
 

@@ -12,9 +12,9 @@ use copal_format::repository::IngestBy;
 use copal_jobs::budget::Budget;
 use copal_jobs::check::{self, Depth, Finding};
 use copal_jobs::compact;
+use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
 use copal_jobs::expire;
-use copal_jobs::host::Host;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::policy;
 use copal_jobs::prune::{self, Options};
@@ -57,7 +57,7 @@ impl Claims for Memory {
 
 /// What an actor's life is made with.
 pub(super) struct Scene<'a> {
-    pub(super) host: Host<'a>,
+    pub(super) host: JobContext<'a>,
     pub(super) watch: &'a Watch,
     pub(super) memory: &'a Memory,
     pub(super) mail: &'a Mail,

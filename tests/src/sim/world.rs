@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use copal_format::client::Role;
+use copal_jobs::context::Entropy;
 use copal_jobs::faults::{self, Mistake, Windows};
-use copal_jobs::host::Entropy;
 use copal_store::{Store, StoreTime};
 use futures::executor::block_on;
 
@@ -281,7 +281,7 @@ const WINDOWS: Windows = Windows {
     roots_age: Duration::from_secs(0),
     orphan_age: Duration::from_secs(24 * 3600),
     cover: 2,
-    together: 1,
+    at_once: 1,
 };
 const TICKS: [Duration; 4] =
     [Duration::from_secs(60), Duration::from_secs(3600), Duration::from_secs(6 * 3600), Duration::from_secs(25 * 3600)];

@@ -26,7 +26,7 @@ use serde_json::Value;
 use tower::ServiceExt;
 
 use crate::router::{Gateway, Memory, Quota, Settings};
-use copal_jobs::host::Entropy;
+use copal_jobs::context::Entropy;
 
 pub(super) const NOW: u64 = 1_790_000_000;
 pub(super) const ORIGIN: &str = "https://gateway.example";

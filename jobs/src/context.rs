@@ -1,4 +1,4 @@
-//! Host: the job context, which is everything a job needs besides its parameters.
+//! Job context: everything a job needs besides its parameters.
 
 use copal_format::id::RepositoryId;
 use copal_format::room::Scratch;
@@ -13,7 +13,7 @@ pub trait Entropy: Send + Sync {
 
 /// The context of a job: store, randomness, scratch storage, and whose repository it is.
 #[derive(Clone, Copy)]
-pub struct Host<'a> {
+pub struct JobContext<'a> {
     /// The repository's objects.
     pub store: &'a dyn Store,
     /// Random bytes, which make every new object's bytes (and therefore its name) unique.
@@ -26,7 +26,7 @@ pub struct Host<'a> {
     pub owner_key: [u8; 32],
 }
 
-impl Host<'_> {
+impl JobContext<'_> {
     /// 16 random bytes.
     pub fn random(&self) -> [u8; 16] {
         let mut bytes = [0; 16];
