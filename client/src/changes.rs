@@ -70,7 +70,7 @@ pub fn hand_in(
     client: &LocalClient,
     operations: Vec<Operation>,
 ) -> Result<Option<u64>, ChangeError> {
-    let record = wait(clients::read(&repository.host(), client.id))?;
+    let record = wait(clients::read(&repository.job(), client.id))?;
     if record.is_none_or(|record| record.role != Role::Full || record.revoked.is_some()) {
         return Err(ChangeError::NotFull);
     }
@@ -78,7 +78,7 @@ pub fn hand_in(
         return Err(ChangeError::NoDescriptor);
     }
     let before = wait(view::read(repository.store().as_ref()))?;
-    if let Some((_, evidence)) = wait(view::lost_newer(&repository.host(), &before))? {
+    if let Some((_, evidence)) = wait(view::lost_newer(&repository.job(), &before))? {
         return Err(JobError::StateLost { evidence }.into());
     }
     let store = repository.store().as_ref();
@@ -97,7 +97,7 @@ pub fn hand_in(
         written = Some(end.number());
     }
     if written.is_some() && repository.ingests() {
-        wait(ingest(&repository.host(), IngestBy::Client, Scope::Client(client.id), &|_| false))?;
+        wait(ingest(&repository.job(), IngestBy::Client, Scope::Client(client.id), &|_| false))?;
     }
     Ok(written)
 }

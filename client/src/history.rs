@@ -147,7 +147,7 @@ impl History {
         key: (ClientId, u64),
         record: &SnapshotRecord,
     ) -> Result<Result<Snapshot, String>, JobError> {
-        let Some(signer) = wait(read_client(&repository.host(), key.0))? else { return Ok(Err(no_record(key.0))) };
+        let Some(signer) = wait(read_client(&repository.job(), key.0))? else { return Ok(Err(no_record(key.0))) };
         let manifest = wait(objects::read(repository.store().as_ref(), &layout::manifest(key.0, key.1)));
         Ok(read_snapshot(repository, manifest, key, record, &signer))
     }
@@ -169,14 +169,13 @@ async fn signers(
     repository: &Repository,
     clients: BTreeSet<ClientId>,
 ) -> Result<BTreeMap<ClientId, Option<ClientRecord>>, JobError> {
-    let host = repository.host();
-    let host = &host;
-    let reads = clients.into_iter().map(|client| async move { Ok((client, read_client(host, client).await?)) });
+    let job = &repository.job();
+    let reads = clients.into_iter().map(|client| async move { Ok((client, read_client(job, client).await?)) });
     stream::iter(reads.collect::<Vec<_>>()).buffer_unordered(MANIFESTS).try_collect().await
 }
 
-async fn read_client(host: &JobContext<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
-    match clients::read(host, client).await {
+async fn read_client(job: &JobContext<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
+    match clients::read(job, client).await {
         Ok(record) => Ok(record),
         Err(JobError::Damaged { .. }) => Ok(None),
         Err(error) => Err(error),
@@ -246,7 +245,7 @@ pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Jo
             continue;
         };
         let Ok(client) = Change::claimed_client(&bytes) else { continue };
-        let signer = wait(read_client(&repository.host(), client))?;
+        let signer = wait(read_client(&repository.job(), client))?;
         let Some(keys) = signer.and_then(|signer| signer.keys) else { continue };
         let Ok(verified) = Change::verify(repository.id(), &keys.manifest, client, number, &bytes) else { continue };
         for operation in &verified.change.operations {

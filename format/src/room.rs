@@ -16,14 +16,14 @@ pub struct Memory;
 
 impl Scratch for Memory {
     fn room(&self, bytes: usize) -> Room {
-        Room(Kept::Own(vec![0; bytes]))
+        Room(Origin::Own(vec![0; bytes]))
     }
 }
 
 /// Scratch storage, from memory or from the host.
-pub struct Room(Kept);
+pub struct Room(Origin);
 
-enum Kept {
+enum Origin {
     Own(Vec<u8>),
     Lent(Box<dyn Lent>),
 }
@@ -39,13 +39,13 @@ pub trait Lent: Send + Sync {
 impl Room {
     /// Wraps storage of the host, which must be all zeros.
     pub fn lent(lent: Box<dyn Lent>) -> Self {
-        Self(Kept::Lent(lent))
+        Self(Origin::Lent(lent))
     }
 
     pub(crate) fn bytes_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
-            Kept::Own(bytes) => bytes,
-            Kept::Lent(lent) => lent.bytes_mut(),
+            Origin::Own(bytes) => bytes,
+            Origin::Lent(lent) => lent.bytes_mut(),
         }
     }
 }
@@ -53,8 +53,8 @@ impl Room {
 impl AsRef<[u8]> for Room {
     fn as_ref(&self) -> &[u8] {
         match &self.0 {
-            Kept::Own(bytes) => bytes,
-            Kept::Lent(lent) => lent.bytes(),
+            Origin::Own(bytes) => bytes,
+            Origin::Lent(lent) => lent.bytes(),
         }
     }
 }

@@ -12,7 +12,7 @@ use crate::services::Run;
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let parts = parts(run).await?;
     let depth = Depth::Data { part: 1, parts };
-    let done = run.deadline.run(upkeep::check(&run.host, depth, &run.deadline.budget())).await??;
+    let done = run.deadline.run(upkeep::check(&run.job, depth, &run.deadline.budget())).await??;
     for finding in &done.findings {
         let snapshots: Vec<String> = finding.snapshots.iter().map(ToString::to_string).collect();
         let (kind, snapshots) = (finding.kind.name(), snapshots.join(" "));
@@ -36,8 +36,8 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
 /// How many shares the packs have, of which one is read. Without a readable policy, the configured number.
 async fn parts(run: &Run<'_>) -> Result<u32, Failure> {
     let policy = async {
-        let view = view::read_parts(run.host.store, &Parts::NOTHING).await?;
-        policy::current(&run.host, &view).await
+        let view = view::read_parts(run.job.store, &Parts::NOTHING).await?;
+        policy::current(&run.job, &view).await
     };
     let policy = run.deadline.run(policy).await?;
     Ok(policy.ok().flatten().map_or(run.environment.check_parts, |(_, policy)| policy.check_parts()))

@@ -8,7 +8,7 @@ use crate::services::Run;
 
 /// Merges segments as far as that is worth it.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
-    let done = run.deadline.run(compact_until(&run.host, &run.deadline.budget())).await??;
+    let done = run.deadline.run(compact_until(&run.job, &run.deadline.budget())).await??;
     run.metrics.compacted(&done);
     Ok(json!({ "segments_before": done.segments_before, "segments_after": done.segments_after, "root": done.root }))
 }

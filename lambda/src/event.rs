@@ -63,7 +63,7 @@ pub enum BadEvent {
 
 /// The bucket and folder whose events count.
 #[derive(Copy, Clone, Debug)]
-pub struct Place<'a> {
+pub struct Watched<'a> {
     /// The bucket.
     pub bucket: &'a str,
     /// The folder, without a slash at its end; empty for the whole bucket.
@@ -73,25 +73,25 @@ pub struct Place<'a> {
 impl Request {
     /// Parses the payload of an invocation. It is a batch of SQS messages that each hold an S3 event, an EventBridge
     /// event or a scheduled input; or one of these events directly.
-    pub fn read(payload: Value, place: Place<'_>) -> Result<Self, BadEvent> {
+    pub fn read(payload: Value, watched: Watched<'_>) -> Result<Self, BadEvent> {
         if payload["Records"].as_array().is_some_and(|all| all.iter().any(|one| one["eventSource"] == "aws:sqs")) {
             let event: SqsEvent = read(payload)?;
             let messages = event.records.into_iter().map(|record| {
                 let body = record.body.unwrap_or_default();
                 let body = serde_json::from_str(&body).map_err(|error| BadEvent::Form(error.to_string()));
-                Message { id: record.message_id.unwrap_or_default(), hints: body.and_then(|body| hints(body, place)) }
+                Message { id: record.message_id.unwrap_or_default(), hints: body.and_then(|body| hints(body, watched)) }
             });
             return Ok(Request::Batch(messages.collect()));
         }
         match payload["job"].as_str() {
             Some(job) => Ok(Request::Job(job.to_owned())),
-            None => hints(payload, place).map(Request::Hints),
+            None => hints(payload, watched).map(Request::Hints),
         }
     }
 }
 
 /// The hints in an S3 event, an EventBridge event or a scheduled input. Events about other objects give no hints.
-fn hints(event: Value, place: Place<'_>) -> Result<Vec<Hint>, BadEvent> {
+fn hints(event: Value, watched: Watched<'_>) -> Result<Vec<Hint>, BadEvent> {
     if event["job"] == RECONCILE {
         return Ok(vec![Hint::Everything]);
     }
@@ -102,9 +102,9 @@ fn hints(event: Value, place: Place<'_>) -> Result<Vec<Hint>, BadEvent> {
     if event["Records"].is_array() {
         let event: S3Event = read(event)?;
         let objects = event.records.into_iter().filter_map(|record| {
-            let is_ours = record.s3.bucket.name.as_deref() == Some(place.bucket);
+            let is_ours = record.s3.bucket.name.as_deref() == Some(watched.bucket);
             let key = record.s3.object.key.filter(|_| is_ours)?;
-            place.hint(&form_decoded(&key))
+            watched.hint(&form_decoded(&key))
         });
         return Ok(objects.collect());
     }
@@ -112,13 +112,13 @@ fn hints(event: Value, place: Place<'_>) -> Result<Vec<Hint>, BadEvent> {
         let event: EventBridgeEvent<Detail> = read(event)?;
         let Detail { bucket, object } = event.detail;
         // EventBridge does not encode keys.
-        let hint = place.hint(&object.key).filter(|_| bucket.name == place.bucket);
+        let hint = watched.hint(&object.key).filter(|_| bucket.name == watched.bucket);
         return Ok(hint.into_iter().collect());
     }
     Err(BadEvent::Form("neither of S3, nor of EventBridge, nor a scheduled job".to_owned()))
 }
 
-impl Place<'_> {
+impl Watched<'_> {
     fn hint(&self, key: &str) -> Option<Hint> {
         let name = match self.prefix {
             "" => key,
@@ -166,7 +166,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    const PLACE: Place<'static> = Place { bucket: "backups", prefix: "our team" };
+    const WATCHED: Watched<'static> = Watched { bucket: "backups", prefix: "our team" };
     const CLIENT: ClientId = ClientId([0xab; 16]);
 
     fn notification(bucket: &str, key: &str) -> Value {
@@ -198,21 +198,21 @@ mod tests {
 
     #[test]
     fn a_notification_in_a_queue_names_its_client() {
-        let request = Request::read(queued(&notification("backups", &key())), PLACE).unwrap();
+        let request = Request::read(queued(&notification("backups", &key())), WATCHED).unwrap();
         let message = Message { id: "m-1".to_owned(), hints: Ok(vec![Hint::Client(CLIENT)]) };
         assert_eq!(request, Request::Batch(vec![message]));
     }
 
     #[test]
     fn a_notification_without_a_queue_names_its_client() {
-        let request = Request::read(notification("backups", &key()), PLACE);
+        let request = Request::read(notification("backups", &key()), WATCHED);
         assert_eq!(request, Ok(Request::Hints(vec![Hint::Client(CLIENT)])));
     }
 
     #[test]
     fn keys_are_decoded_as_s3_writes_them_and_as_eventbridge_does() {
         let percent = notification("backups", &key().replace('+', "%20"));
-        assert_eq!(Request::read(percent, PLACE), Ok(Request::Hints(vec![Hint::Client(CLIENT)])));
+        assert_eq!(Request::read(percent, WATCHED), Ok(Request::Hints(vec![Hint::Client(CLIENT)])));
         let event = json!({
             "version": "0",
             "id": "17793124-05d4-b198-2fde-7ededc63b103",
@@ -232,33 +232,33 @@ mod tests {
                 "reason": "PutObject",
             },
         });
-        assert_eq!(Request::read(event.clone(), PLACE), Ok(Request::Hints(vec![Hint::Client(CLIENT)])));
-        let request = Request::read(queued(&event), PLACE).unwrap();
+        assert_eq!(Request::read(event.clone(), WATCHED), Ok(Request::Hints(vec![Hint::Client(CLIENT)])));
+        let request = Request::read(queued(&event), WATCHED).unwrap();
         assert!(matches!(request, Request::Batch(of) if of[0].hints == Ok(vec![Hint::Client(CLIENT)])));
     }
 
     #[test]
     fn a_change_hints_at_decisions() {
-        let request = Request::read(notification("backups", &format!("our+team/{}", layout::change(3))), PLACE);
+        let request = Request::read(notification("backups", &format!("our+team/{}", layout::change(3))), WATCHED);
         assert_eq!(request, Ok(Request::Hints(vec![Hint::Decisions])));
     }
 
     #[test]
     fn other_objects_and_other_buckets_hint_at_nothing() {
         let nothing = Ok(Request::Hints(Vec::new()));
-        assert_eq!(Request::read(notification("others", &key()), PLACE), nothing);
-        assert_eq!(Request::read(notification("backups", "our+team/roots/1"), PLACE), nothing);
-        assert_eq!(Request::read(notification("backups", "our+team/manifests/zz/1"), PLACE), nothing);
-        assert_eq!(Request::read(notification("backups", &layout::manifest(CLIENT, 7)), PLACE), nothing);
+        assert_eq!(Request::read(notification("others", &key()), WATCHED), nothing);
+        assert_eq!(Request::read(notification("backups", "our+team/roots/1"), WATCHED), nothing);
+        assert_eq!(Request::read(notification("backups", "our+team/manifests/zz/1"), WATCHED), nothing);
+        assert_eq!(Request::read(notification("backups", &layout::manifest(CLIENT, 7)), WATCHED), nothing);
         let test = json!({ "Service": "Amazon S3", "Event": "s3:TestEvent", "Bucket": "backups" });
-        assert_eq!(Request::read(test, PLACE), nothing);
+        assert_eq!(Request::read(test, WATCHED), nothing);
     }
 
     #[test]
     fn a_scheduled_job_is_named_also_through_a_queue() {
         let job = json!({ "job": "reconcile" });
-        assert_eq!(Request::read(job.clone(), PLACE), Ok(Request::Job("reconcile".to_owned())));
-        let request = Request::read(queued(&job), PLACE).unwrap();
+        assert_eq!(Request::read(job.clone(), WATCHED), Ok(Request::Job("reconcile".to_owned())));
+        let request = Request::read(queued(&job), WATCHED).unwrap();
         assert!(matches!(request, Request::Batch(of) if of[0].hints == Ok(vec![Hint::Everything])));
     }
 
@@ -266,11 +266,11 @@ mod tests {
     fn a_message_that_says_nothing_known_fails_alone() {
         let good = queued(&notification("backups", &key()))["Records"][0].clone();
         let bad = json!({ "messageId": "m-2", "eventSource": "aws:sqs", "body": "{" });
-        let Request::Batch(messages) = Request::read(json!({ "Records": [good, bad] }), PLACE).unwrap() else {
+        let Request::Batch(messages) = Request::read(json!({ "Records": [good, bad] }), WATCHED).unwrap() else {
             panic!("messages of a queue are a batch");
         };
         assert!(messages[0].hints.is_ok() && messages[1].hints.is_err());
-        assert!(Request::read(json!({ "hello": 1 }), PLACE).is_err());
-        assert!(Request::read(json!(null), PLACE).is_err());
+        assert!(Request::read(json!({ "hello": 1 }), WATCHED).is_err());
+        assert!(Request::read(json!(null), WATCHED).is_err());
     }
 }

@@ -84,7 +84,7 @@ impl Function {
         deadline: Deadline,
         metrics: &mut Metrics,
     ) -> Result<Value, Failure> {
-        let request = Request::read(payload, services.place())?;
+        let request = Request::read(payload, services.watched())?;
         match (&request, self) {
             (_, Function::Ingest) => {}
             (Request::Job(job), _) if job == self.name() => {}

@@ -105,7 +105,7 @@ async fn reconcile(run: &mut Run<'_>, tally: &mut Tally) -> Result<(), Failure> 
     // A client whose manifest kills the function stops all clients behind it. So each run begins with a random client,
     // and few clients are worked one by one.
     let mut random = [0; 8];
-    run.host.entropy.fill(&mut random);
+    run.job.entropy.fill(&mut random);
     let first_of_all = u64::from_le_bytes(random) % (undecided.len() as u64).max(1);
     undecided.rotate_left(first_of_all as usize);
     let together = if undecided.len() > TOGETHER { TOGETHER } else { 1 };
@@ -120,7 +120,7 @@ async fn reconcile(run: &mut Run<'_>, tally: &mut Tally) -> Result<(), Failure> 
 /// The clients with a manifest behind their head, or without their last receipt. The age of the oldest such manifest
 /// shows for how long events were lost or ingest has failed.
 async fn undecided(run: &Run<'_>, tally: &mut Tally) -> Result<Vec<ClientId>, JobError> {
-    let store = run.host.store;
+    let store = run.job.store;
     let heads = view::read_parts(store, &Parts::HEADS).await?.state.heads;
     let now = store.now().await?;
     let mut undecided = clients::below_behind(store, "manifests/", &heads).await?;
@@ -146,7 +146,7 @@ async fn undecided(run: &Run<'_>, tally: &mut Tally) -> Result<Vec<ClientId>, Jo
 
 /// Runs the service's job. If the time is over before it begins, does nothing.
 async fn decide(run: &mut Run<'_>, scope: Scope<'_>, tally: &mut Tally) -> Result<(), Failure> {
-    let work = AssertUnwindSafe(work(&run.host, IngestBy::Service, scope, &|_| false)).catch_unwind();
+    let work = AssertUnwindSafe(work(&run.job, IngestBy::Service, scope, &|_| false)).catch_unwind();
     // A stopped job leaves no more than a killed process. A panic counts for this scope only; other hints go on.
     let done = run.deadline.run(work).await?.map_err(|panic| Failure::panicked(panic.as_ref()))??;
     for receipt in &done.receipts {

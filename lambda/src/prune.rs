@@ -12,7 +12,7 @@ use crate::services::Run;
 /// Runs one prune under the policy in force. Without a policy nothing expires, and the grace period is one day.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let budget = run.deadline.budget();
-    let expired = run.deadline.run(expire_until(&run.host, IngestBy::Service, &budget)).await??;
+    let expired = run.deadline.run(expire_until(&run.job, IngestBy::Service, &budget)).await??;
     run.metrics.expired(&expired);
     for held in &expired.held {
         tracing::warn!(snapshot = %held.snapshot, client = %held.series.client, source = %held.series.source, why = %held.why, "held");
@@ -20,7 +20,7 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     for (object, why) in &expired.refused {
         tracing::warn!(object, why, "not believed");
     }
-    let grace = run.deadline.run(prune::grace(&run.host)).await??;
+    let grace = run.deadline.run(prune::grace(&run.job)).await??;
     let parameters = &run.descriptor.parameters;
     let options = Options {
         grace,
@@ -28,7 +28,7 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
         budget,
         ..Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()])
     };
-    let done = run.deadline.run(upkeep::prune(&run.host, &options)).await??;
+    let done = run.deadline.run(upkeep::prune(&run.job, &options)).await??;
     run.metrics.pruned(&done);
     let mut answer = json!(done);
     answer["snapshots_expired"] = expired.expired.len().into();

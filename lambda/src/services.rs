@@ -9,7 +9,7 @@ use copal_store::Store;
 
 use crate::deadline::Deadline;
 use crate::environment::Environment;
-use crate::event::Place;
+use crate::event::Watched;
 use crate::failure::Failure;
 
 /// What all invocations of a function share.
@@ -29,7 +29,7 @@ pub struct Run<'a> {
     /// The function's configuration.
     pub environment: &'a Environment,
     /// The context of jobs.
-    pub host: JobContext<'a>,
+    pub job: JobContext<'a>,
     /// The repository's descriptor.
     pub descriptor: Descriptor,
     /// When the run must end.
@@ -44,19 +44,19 @@ impl Services<'_> {
         let facts =
             deadline.run(read_facts(self.store, Some(self.environment.owner))).await?.map_err(Failure::Owner)?;
         let descriptor = facts.ok_or(Failure::NoRepository)?.descriptor;
-        let host = JobContext {
+        let job = JobContext {
             store: self.store,
             entropy: self.entropy,
             scratch: self.scratch,
             repository: descriptor.repository,
             owner_key: descriptor.owner_key,
         };
-        Ok(Run { environment: self.environment, host, descriptor, deadline, metrics })
+        Ok(Run { environment: self.environment, job, descriptor, deadline, metrics })
     }
 
     /// The bucket and folder whose events count.
-    pub fn place(&self) -> Place<'_> {
-        Place { bucket: &self.environment.bucket, prefix: &self.environment.prefix }
+    pub fn watched(&self) -> Watched<'_> {
+        Watched { bucket: &self.environment.bucket, prefix: &self.environment.prefix }
     }
 }
 

@@ -11,7 +11,7 @@ use futures::future::try_join_all;
 use sha2::{Digest, Sha256};
 
 use crate::fs::FsStore;
-use crate::place::Place;
+use crate::run_directory::RunDirectory;
 use crate::{Created, Key, ListPage, Listed, Stat, Store, StoreError, StoreTime, list_all};
 
 /// Keeps copies of what is read below some prefixes in a directory, and maps them.
@@ -26,7 +26,7 @@ pub struct Cache<S> {
     bytes_max: u64,
     known: Mutex<Known>,
     /// The directory of the copies, if it is deleted with the cache.
-    _place: Option<Place>,
+    _directory: Option<RunDirectory>,
 }
 
 #[derive(Debug, Default)]
@@ -46,7 +46,7 @@ impl<S: Store> Cache<S> {
     /// in hexadecimal.
     pub fn open(inner: S, directory: &Path, prefixes: &'static [&'static str]) -> Result<Cache<S>, StoreError> {
         let (local, known) = (FsStore::create(directory)?, Mutex::default());
-        Ok(Cache { inner, local, prefixes, bytes_max: u64::MAX, known, _place: None })
+        Ok(Cache { inner, local, prefixes, bytes_max: u64::MAX, known, _directory: None })
     }
 
     /// Limits the bytes of copies that this process makes; the oldest are deleted first. A copy that is mapped stays
@@ -56,8 +56,8 @@ impl<S: Store> Cache<S> {
     }
 
     /// Deletes the directory of the copies when the cache is dropped.
-    pub(crate) fn lasting_as_long_as(self, place: Place) -> Cache<S> {
-        Cache { _place: Some(place), ..self }
+    pub(crate) fn lasting_as_long_as(self, directory: RunDirectory) -> Cache<S> {
+        Cache { _directory: Some(directory), ..self }
     }
 
     /// The inner store.

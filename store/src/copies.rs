@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use crate::cache::Cache;
-use crate::place::{Place, remove_left_over};
+use crate::run_directory::{RunDirectory, remove_left_over};
 use crate::{Op, Store, StoreError};
 
 /// Wraps a store: objects below these prefixes, which are named by their hashes, are read once per run. Copies take at
@@ -19,11 +19,11 @@ pub fn begin<S: Store>(store: S, temporary: &Path, prefixes: &'static [&'static 
         let key = temporary.display().to_string();
         StoreError::Io { op: Op::Create, key, source: source.into() }
     };
-    let place = Place::make(temporary).map_err(failed)?;
-    let room = rustix::fs::statvfs(place.path()).map_err(|error| failed(error.into()))?;
+    let own = RunDirectory::make(temporary).map_err(failed)?;
+    let room = rustix::fs::statvfs(own.path()).map_err(|error| failed(error.into()))?;
     let free = room.f_bavail.saturating_mul(room.f_frsize);
-    let cache = Cache::open(store, place.path(), prefixes)?;
-    Ok(cache.within(free / 5 * 3).lasting_as_long_as(place))
+    let cache = Cache::open(store, own.path(), prefixes)?;
+    Ok(cache.within(free / 5 * 3).lasting_as_long_as(own))
 }
 
 #[cfg(test)]

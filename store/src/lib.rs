@@ -32,10 +32,10 @@ mod key;
 pub mod limit;
 pub mod memory;
 mod op;
-mod place;
 pub mod record;
 pub mod reserve;
 pub mod retry;
+mod run_directory;
 #[cfg(feature = "s3")]
 pub mod s3;
 mod store;

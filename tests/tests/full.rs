@@ -93,33 +93,33 @@ impl Scene {
     }
 
     fn act(&self, act: Act, world: &World, store: &dyn Store) -> Result<(), StoreError> {
-        let host: JobContext<'_> = world.host_of(store);
+        let job: JobContext<'_> = world.job_of(store);
         let of_store = |error| match error {
             JobError::Store(error) => error,
             error => panic!("{act:?}: {error}"),
         };
         match act {
-            Act::Backup => match block_on(self.client.back_up(&host, &files(3, 6, 900), &How::default())) {
+            Act::Backup => match block_on(self.client.back_up(&job, &files(3, 6, 900), &How::default())) {
                 Ok(_) => Ok(()),
                 Err(Failure::Job(error)) => Err(of_store(error)),
                 Err(error) => panic!("{error}"),
             },
             Act::Ingest => {
-                block_on(ingest(&host, IngestBy::Service, Scope::All, &|_| false)).map(drop).map_err(of_store)
+                block_on(ingest(&job, IngestBy::Service, Scope::All, &|_| false)).map(drop).map_err(of_store)
             }
             Act::Forget => {
                 let (name, bytes) = world.signed_change(&self.client, vec![Operation::Forget(vec![self.kept[0].0])]);
                 block_on(async {
                     store.create(&copal_store::Key::new(name).unwrap(), bytes.into()).await?;
-                    ingest(&host, IngestBy::Service, Scope::Decisions, &|_| false).await.map(drop).map_err(of_store)
+                    ingest(&job, IngestBy::Service, Scope::Decisions, &|_| false).await.map(drop).map_err(of_store)
                 })
             }
-            Act::Expire => block_on(expire(&host, IngestBy::Service)).map(drop).map_err(of_store),
-            Act::Prune => block_on(prune::prune(&host, &options())).map(drop).map_err(of_store),
+            Act::Expire => block_on(expire(&job, IngestBy::Service)).map(drop).map_err(of_store),
+            Act::Prune => block_on(prune::prune(&job, &options())).map(drop).map_err(of_store),
             Act::Compact => {
                 // Merges segments that are too few otherwise.
                 faults::plant(None, Windows { cover: 1, ..Windows::DESIGN });
-                let done = block_on(compact(&host)).map(drop).map_err(of_store);
+                let done = block_on(compact(&job)).map(drop).map_err(of_store);
                 faults::plant(None, Windows::DESIGN);
                 done
             }

@@ -158,7 +158,7 @@ fn what_is_sealed_under_the_id_of_something_else_is_restored_by_no_reader() {
         let copy = sealed_pack(&owner.kem_public(), owner.repository(), client.domain, id, &content);
         let named = [(copy.id, copy.bytes.len() as u64)];
         world.put(&layout::pack(Place::Packs, copy.id), copy.bytes);
-        block_on(client.write_manifest(&world.host(), &world.view(), &named, None, &How::default())).unwrap();
+        block_on(client.write_manifest(&world.job(), &world.view(), &named, None, &How::default())).unwrap();
         world.ingest().unwrap();
         world.destroy(&whole);
         let readers = Readers::of(&world);

@@ -66,7 +66,7 @@ fn needed(chunks: u64) -> Needed {
     let directory = directory.expect("there is a place for temporary files");
     let store = FsStore::create(directory.path()).expect("an empty directory");
     let (repository, entropy, scratch) = (Repository::new(), SeededEntropy::new(1), Apart::default());
-    let host = JobContext { scratch: &scratch, ..repository.host(&store, &entropy) };
+    let job = JobContext { scratch: &scratch, ..repository.job(&store, &entropy) };
     block_on(async {
         repository.create(&store).await.expect("there is room");
         let metadata = Metadata { chunks };
@@ -93,19 +93,19 @@ fn needed(chunks: u64) -> Needed {
         }
         proposal.is_baseline = true;
         let empty = view::read_parts(&store, &Parts::RECORDS).await.expect("there is nothing yet");
-        commit(&host, &empty, proposal).await.expect("there is room").expect("nobody else writes");
+        commit(&job, &empty, proposal).await.expect("there is room").expect("nobody else writes");
     });
-    let (report, check) = measured(|| block_on(check::check(&host, Depth::Structure)).expect("everything is readable"));
+    let (report, check) = measured(|| block_on(check::check(&job, Depth::Structure)).expect("everything is readable"));
     assert_eq!(report.findings, []);
     let grace = Duration::from_secs(24 * 3600);
     // No pack is small beside these.
     let options = Options { grace, ..Options::new([4_096, 4_096]) };
-    let (report, prune) = measured(|| block_on(prune::prune(&host, &options)).expect("everything is readable"));
+    let (report, prune) = measured(|| block_on(prune::prune(&job, &options)).expect("everything is readable"));
     assert_eq!(report.entries_flagged, chunks + Metadata { chunks }.pages());
     assert_eq!(report.packs_rewritten, 0);
     // All are small beside these: one step is copied.
     let options = Options { grace, repack_entries: 100_000, repack_most: 1 << 20, ..Options::new([1 << 20, 1 << 20]) };
-    let (report, copying) = measured(|| block_on(prune::prune(&host, &options)).expect("everything is readable"));
+    let (report, copying) = measured(|| block_on(prune::prune(&job, &options)).expect("everything is readable"));
     assert!(report.packs_rewritten > 300, "{report:?}");
     Needed { prune, copying, check, room: scratch.most() }
 }

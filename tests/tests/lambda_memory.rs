@@ -88,9 +88,9 @@ fn add_segment(world: &World, number: u8) -> u64 {
     proposal.delta.segments.insert((domain, segment.hash), Some(segment.record));
     proposal.segments.push((segment.hash, segment.bytes));
     let entropy = SeededEntropy::new(u64::from(number) + 50);
-    let host = world.repository.host(world.store.as_ref(), &entropy);
+    let job = world.repository.job(world.store.as_ref(), &entropy);
     let before = block_on(view::read(world.store.as_ref())).expect("the state can be read");
-    assert!(block_on(commit(&host, &before, proposal)).expect("the store takes it").is_some());
+    assert!(block_on(commit(&job, &before, proposal)).expect("the store takes it").is_some());
     length
 }
 

@@ -90,7 +90,7 @@ impl Life {
         let mut keys = BTreeMap::new();
         block_on(async {
             repository.create(&store).await.unwrap();
-            let host = repository.host(&store, &entropy);
+            let job = repository.job(&store, &entropy);
             let mut clients = Vec::new();
             for (number, role) in [(1, Role::Full), (2, Role::WriteOnly)] {
                 let client = repository.register(&store, number, role).await.unwrap();
@@ -100,14 +100,14 @@ impl Life {
             for round in 0..4 {
                 for client in &clients {
                     let how = How { split: Some(5), ..How::default() };
-                    client.back_up(&host, &tree(round), &how).await.unwrap();
+                    client.back_up(&job, &tree(round), &how).await.unwrap();
                 }
-                forget_all_but_newest(&host, &clients[0], round).await;
+                forget_all_but_newest(&job, &clients[0], round).await;
                 let options = prune::Options { grace: Duration::ZERO, ..prune::Options::new([4_096, 3_072]) };
-                prune(&host, &options).await.unwrap();
+                prune(&job, &options).await.unwrap();
             }
-            compact(&host).await.unwrap();
-            rebuild(&host).await.unwrap();
+            compact(&job).await.unwrap();
+            rebuild(&job).await.unwrap();
         });
         faults::plant(None, Windows::DESIGN);
         Self { events: store.take(), store, repository, keys }
@@ -178,8 +178,8 @@ impl Life {
 }
 
 /// Full clients decide: the other's snapshots go too.
-async fn forget_all_but_newest(host: &JobContext<'_>, client: &Client, number: u64) {
-    let view = view::read(host.store).await.unwrap();
+async fn forget_all_but_newest(job: &JobContext<'_>, client: &Client, number: u64) {
+    let view = view::read(job.store).await.unwrap();
     let mut kept: Vec<_> = view.state.snapshots.iter().filter(|(_, of)| of.state == SnapshotState::Kept).collect();
     kept.sort_by_key(|((client, number), _)| (*client, *number));
     let is_older = |at: usize| kept.get(at + 1).is_some_and(|later| later.0.0 == kept[at].0.0);
@@ -192,10 +192,8 @@ async fn forget_all_but_newest(host: &JobContext<'_>, client: &Client, number: u
         time: Time(0),
         operations: vec![Operation::Forget(older)],
     };
-    put(host.store, layout::change(number + 1), change.sign(host.repository, &client.keys.manifest_key()))
-        .await
-        .unwrap();
-    ingest(host, IngestBy::Client, Scope::Client(client.id), &|_| false).await.unwrap();
+    put(job.store, layout::change(number + 1), change.sign(job.repository, &client.keys.manifest_key())).await.unwrap();
+    ingest(job, IngestBy::Client, Scope::Client(client.id), &|_| false).await.unwrap();
 }
 
 fn tree(round: u64) -> Tree {

@@ -28,7 +28,7 @@ fn a_check_that_may_read_one_pack_at_a_time_reads_each_once_before_any_twice() {
     for run in 1..=packs {
         world.wait(Duration::from_secs(60));
         let budget = asked(0);
-        let report = block_on(check_until(&world.host(), Depth::Data { part: 1, parts: 1 }, &budget)).unwrap();
+        let report = block_on(check_until(&world.job(), Depth::Data { part: 1, parts: 1 }, &budget)).unwrap();
         assert!(report.is_ok(), "{:?}", report.findings);
         assert_eq!((report.packs_read, report.packs_left), (1, packs - 1));
         let read: BTreeSet<_> = world.view().state.packs.values().map(|record| record.read).collect();
@@ -45,7 +45,7 @@ fn a_check_that_is_cut_short_finds_the_damage_of_the_last_pack_all_the_same() {
     let found = (0..world.view().state.packs.len()).any(|_| {
         world.wait(Duration::from_secs(60));
         let depth = Depth::Data { part: 1, parts: 1 };
-        !block_on(check_until(&world.host(), depth, &asked(0))).unwrap().is_ok()
+        !block_on(check_until(&world.job(), depth, &asked(0))).unwrap().is_ok()
     });
     assert!(found);
 }
@@ -63,7 +63,7 @@ fn damage_is_noted_before_it_is_asked_whom_it_harms() {
         seen.fetch_add(u64::from(is_noted.join().unwrap()), Ordering::Relaxed);
         false
     });
-    let report = block_on(check_until(&world.host(), Depth::Data { part: 1, parts: 1 }, &budget)).unwrap();
+    let report = block_on(check_until(&world.job(), Depth::Data { part: 1, parts: 1 }, &budget)).unwrap();
     let named: BTreeSet<_> = report.findings.iter().flat_map(|finding| &finding.snapshots).collect();
     assert_eq!((named.len(), report.has_unnamed), (3, false), "{:?}", report.findings);
     assert!(after.load(Ordering::Relaxed) > 0);
@@ -75,7 +75,7 @@ fn a_check_without_time_names_one_snapshot_that_is_harmed_and_says_that_there_ma
     world.names("packs/").iter().for_each(|name| world.flip(name));
     let reports = (0..world.view().state.packs.len()).map(|_| {
         world.wait(Duration::from_secs(60));
-        block_on(check_until(&world.host(), Depth::Data { part: 1, parts: 1 }, &asked(0))).unwrap()
+        block_on(check_until(&world.job(), Depth::Data { part: 1, parts: 1 }, &asked(0))).unwrap()
     });
     let last = reports.last().unwrap();
     let named: BTreeSet<_> = last.findings.iter().flat_map(|finding| &finding.snapshots).collect();
@@ -187,11 +187,11 @@ fn compactions_that_may_merge_one_domain_each_merge_all() {
         }
     }
     let mut runs = 0;
-    while block_on(compact_until(&world.host(), &asked(1))).unwrap().is_unfinished {
+    while block_on(compact_until(&world.job(), &asked(1))).unwrap().is_unfinished {
         runs += 1;
         assert!(runs < 10, "it comes to an end");
     }
-    let done = block_on(compact_until(&world.host(), &Budget::unlimited())).unwrap();
+    let done = block_on(compact_until(&world.job(), &Budget::unlimited())).unwrap();
     assert_eq!(done.segments_before, done.segments_after);
 }
 
@@ -235,9 +235,9 @@ pub(crate) fn asked(times: u64) -> Budget {
 fn a_prune_and_a_check_leave_reports_and_a_prune_removes_those_of_long_ago() {
     let world = half_forgotten();
     let depth = Depth::Data { part: 1, parts: 1 };
-    let checked = block_on(upkeep::check(&world.host(), depth, &Budget::unlimited())).unwrap();
+    let checked = block_on(upkeep::check(&world.job(), depth, &Budget::unlimited())).unwrap();
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let pruned = block_on(upkeep::prune(&world.host(), &options)).unwrap();
+    let pruned = block_on(upkeep::prune(&world.job(), &options)).unwrap();
     let [checks, prunes] = ["reports/check/", "reports/prune/"].map(|of| world.names(of));
     assert_eq!((checks.len(), prunes.len()), (1, 1));
     let read = |name: &str| serde_json::from_slice::<serde_json::Value>(&world.read(name)).unwrap();
@@ -246,7 +246,7 @@ fn a_prune_and_a_check_leave_reports_and_a_prune_removes_those_of_long_ago() {
     assert!(pruned.entries_removed > 0);
     let before = world.names("reports/");
     world.wait(200 * DAY);
-    block_on(upkeep::prune(&world.host(), &options)).unwrap();
+    block_on(upkeep::prune(&world.job(), &options)).unwrap();
     let left = world.names("reports/");
     assert!(left.iter().all(|name| !before.contains(name)), "{left:?}");
     assert_eq!(world.names("reports/prune/").len(), 1);
@@ -257,7 +257,7 @@ fn what_a_prune_deletes_stands_in_a_plan_that_was_there_before() {
     let world = half_forgotten();
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
     let before = world.names("");
-    block_on(upkeep::prune(&world.host(), &options)).unwrap();
+    block_on(upkeep::prune(&world.job(), &options)).unwrap();
     let left = world.names("");
     let deleted: Vec<&String> = before.iter().filter(|name| !left.contains(name)).collect();
     assert!(
@@ -290,7 +290,7 @@ fn checks_that_look_at_one_domain_each_find_what_one_check_finds_and_acquit_noth
     loop {
         runs += 1;
         world.wait(Duration::from_secs(60));
-        let report = block_on(check_until(&world.host(), Depth::Structure, &asked(0))).unwrap();
+        let report = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
         let of_run: BTreeSet<_> = report.findings.iter().filter_map(|finding| finding.pack).collect();
         assert!(!of_run.is_empty(), "run {runs}: every domain has lost something");
         let (named, unnamed): (Vec<_>, Vec<_>) =
@@ -306,7 +306,7 @@ fn checks_that_look_at_one_domain_each_find_what_one_check_finds_and_acquit_noth
         assert!(runs < 10, "it comes to an end");
     }
     assert_eq!((found, runs), (gone.into_iter().collect(), 3));
-    let again = block_on(check_until(&world.host(), Depth::Structure, &asked(0))).unwrap();
+    let again = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
     assert_eq!(again.domains_left, 2, "the next round begins with the first");
 }
 
@@ -317,7 +317,7 @@ fn a_check_that_never_has_time_for_all_domains_reads_packs_all_the_same() {
     let depth = Depth::Data { part: 1, parts: 1 };
     for _ in 0..packs {
         world.wait(Duration::from_secs(60));
-        let report = block_on(check_until(&world.host(), depth, &asked(0))).unwrap();
+        let report = block_on(check_until(&world.job(), depth, &asked(0))).unwrap();
         assert!(report.is_ok(), "{:?}", report.findings);
         assert_eq!(report.packs_read, 1);
     }

@@ -155,7 +155,7 @@ fn a_check_acquits_no_pack_of_what_happened_to_it_after_it_was_read() {
         let (world, client, _) = begin();
         let name = pack_of(&world, PackKind::Data);
         let ids = pack::parse(&world.read(&name)).unwrap().ids;
-        let (report, learned) = block_on(check::inspect(&world.host(), Depth::Data { part: 1, parts: 1 })).unwrap();
+        let (report, learned) = block_on(check::inspect(&world.job(), Depth::Data { part: 1, parts: 1 })).unwrap();
         assert!(report.is_ok());
         match harm {
             0 => world.destroy(&name),
@@ -165,7 +165,7 @@ fn a_check_acquits_no_pack_of_what_happened_to_it_after_it_was_read() {
         let before = world.view().state.packs[&layout::pack_of(&name).unwrap().1].clone();
         assert_eq!((before.is_missing, before.is_damaged), (harm == 0, harm == 1));
         world.wait(DAY);
-        block_on(check::note(&world.host(), &learned.unwrap())).unwrap();
+        block_on(check::note(&world.job(), &learned.unwrap())).unwrap();
         let view = world.view();
         assert_eq!(view.state.packs[&layout::pack_of(&name).unwrap().1].is_damaged, before.is_damaged);
         assert_eq!(view.state.packs[&layout::pack_of(&name).unwrap().1].is_missing, before.is_missing);
@@ -218,7 +218,7 @@ fn a_look_at_some_packs_says_nothing_of_others_that_are_missing() {
     let others: BTreeSet<PackId> = world.view().state.packs.keys().filter(|id| **id != missing).copied().collect();
     assert!(!others.is_empty());
     for suspected in [BTreeSet::new(), [PackId([9; 32])].into(), others] {
-        assert_eq!(block_on(check::look(&world.host(), &suspected)).unwrap(), 0);
+        assert_eq!(block_on(check::look(&world.job(), &suspected)).unwrap(), 0);
         let view = world.view();
         assert!(view.state.packs[&missing].is_missing, "{} looked at", suspected.len());
         assert!(ids.iter().all(|id| view.index(client.domain).unwrap().status(id) == Status::Lost));
@@ -226,9 +226,9 @@ fn a_look_at_some_packs_says_nothing_of_others_that_are_missing() {
     // A backup that meets the lost chunks stores them again, and a look at the pack itself finds out that it is back.
     let healed = world.back_up(&client, &tree);
     assert_eq!(world.restore(healed), Ok(tree));
-    assert_eq!(block_on(check::look(&world.host(), &[missing].into())).unwrap(), 1);
+    assert_eq!(block_on(check::look(&world.job(), &[missing].into())).unwrap(), 1);
     world.put(&name, bytes);
-    assert_eq!(block_on(check::look(&world.host(), &[missing].into())).unwrap(), 0);
+    assert_eq!(block_on(check::look(&world.job(), &[missing].into())).unwrap(), 0);
     assert!(!world.view().state.packs[&missing].is_missing);
 }
 
@@ -357,7 +357,7 @@ fn where_a_run_is_gone_or_damaged_only_what_the_newest_root_surely_needs_is_name
         let mut proposal = Proposal::default();
         proposal.delta.segments.extend(records);
         let view = block_on(view::read_parts(&world.store, &Parts::RECORDS)).unwrap();
-        assert!(block_on(commit(&world.host(), &view, proposal)).unwrap().is_some());
+        assert!(block_on(commit(&world.job(), &view, proposal)).unwrap().is_some());
     }
     let view = block_on(view::read_parts(&world.store, &Parts::RECORDS)).unwrap();
     let runs = view.root.unwrap().0.runs;
@@ -458,7 +458,7 @@ fn entries_of_a_pack_that_no_record_knows_are_told() {
     let pack = *view.state.packs.keys().find(|id| name.ends_with(&id.to_string())).unwrap();
     let mut proposal = Proposal::default();
     proposal.delta.packs.insert(pack, None);
-    assert!(block_on(commit(&world.host(), &view, proposal)).unwrap().is_some());
+    assert!(block_on(commit(&world.job(), &view, proposal)).unwrap().is_some());
     let report = world.check();
     assert!(report.findings.iter().any(|finding| finding.pack == Some(pack)), "{:?}", report.findings);
 }

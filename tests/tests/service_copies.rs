@@ -29,7 +29,7 @@ fn found(world: &World) -> Vec<(Kind, String)> {
 }
 
 fn read(world: &World, client: &Client) -> bool {
-    matches!(block_on(clients::read(&world.host(), client.id)), Ok(Some(_)))
+    matches!(block_on(clients::read(&world.job(), client.id)), Ok(Some(_)))
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn a_damaged_copy_is_named_and_the_other_one_counts() {
 fn without_a_sound_copy_nothing_of_the_client_is_decided() {
     let (world, client, names) = begin(Role::Full);
     names.iter().for_each(|name| world.flip(name));
-    assert!(block_on(clients::read(&world.host(), client.id)).is_err());
+    assert!(block_on(clients::read(&world.job(), client.id)).is_err());
     assert!(world.try_back_up(&client, &files(2), &Default::default()).is_err());
     let report = world.check();
     let record = format!("clients/{}", client.id);
@@ -109,7 +109,7 @@ fn a_revocation_is_believed_from_its_copy() {
     let bytes = world.read(&first);
     [&first, &copy].into_iter().for_each(|name| world.destroy(name));
     let is_revoked = || {
-        let read = block_on(clients::read(&world.host(), client.id)).expect("it can be believed");
+        let read = block_on(clients::read(&world.job(), client.id)).expect("it can be believed");
         read.expect("it is there").revoked.is_some()
     };
     assert!(!is_revoked(), "what is gone cannot be known");

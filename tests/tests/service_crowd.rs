@@ -34,7 +34,7 @@ fn ten_thousand_clients_an_hour_are_answered_by_two_workers_within_seconds_and_n
             let client = &clients[commit % clients.len()];
             let how = How { ingests: false, patience: 1, ..How::default() };
             let content = [commit as u8, (commit >> 8) as u8].repeat(900);
-            assert!(client.back_up(&world.host(), &tree([("a", &content[..])]), &how).await.is_err(), "nobody answers");
+            assert!(client.back_up(&world.job(), &tree([("a", &content[..])]), &how).await.is_err(), "nobody answers");
             let number = commit as u64 / clients.len() as u64 + 1;
             let mut scene = scene.borrow_mut();
             scene.arrived.insert((client.id, number), slow.now());
@@ -56,8 +56,8 @@ fn ten_thousand_clients_an_hour_are_answered_by_two_workers_within_seconds_and_n
                 slow.sleep(Duration::from_millis(200)).await;
                 continue;
             }
-            let host = world.host_of(&slow);
-            let report = work(&host, IngestBy::Service, Scope::Clients(&batch), &|_| false).await.unwrap();
+            let job = world.job_of(&slow);
+            let report = work(&job, IngestBy::Service, Scope::Clients(&batch), &|_| false).await.unwrap();
             let mut scene = scene.borrow_mut();
             for receipt in report.receipts {
                 assert_eq!(receipt.outcome, Outcome::Accepted);
@@ -95,9 +95,9 @@ fn a_commit_makes_as_many_calls_with_ten_thousand_clients_as_with_ten() {
                 let how = How { ingests: false, patience: 1, ..How::default() };
                 assert!(world.try_back_up(&client, &tree([("a", &[round; 3000][..])]), &how).is_err());
                 let slow = Slow::new(&world.store);
-                let host = world.host_of(&slow);
+                let job = world.job_of(&slow);
                 let scope = Scope::Client(client.id);
-                let report = slow.run(work(&host, IngestBy::Service, scope, &|_| false)).unwrap();
+                let report = slow.run(work(&job, IngestBy::Service, scope, &|_| false)).unwrap();
                 assert_eq!(report.receipts.len(), 1);
                 let calls = slow.calls();
                 calls.values().map(|(count, _)| count).sum()
@@ -168,7 +168,7 @@ fn crowded(clients: u32) -> World {
         block_on(world.store.create(&Key::new(layout::manifest(client, 1)).unwrap(), Bytes::from_static(b"old")))
             .unwrap();
     }
-    block_on(commit(&world.host(), &world.view(), proposal)).unwrap().expect("nobody else writes");
+    block_on(commit(&world.job(), &world.view(), proposal)).unwrap().expect("nobody else writes");
     world
 }
 

@@ -55,7 +55,7 @@ fn the_policy_in_force_is_the_last_one_that_can_be_read() {
         &client,
         vec![Operation::OwnerPolicy { policy: b"no policy".to_vec(), signature: OwnerSignature::NONE }],
     );
-    let (number, policy) = block_on(policy::current(&world.host(), &world.view())).unwrap().unwrap();
+    let (number, policy) = block_on(policy::current(&world.job(), &world.view())).unwrap().unwrap();
     assert_eq!((number, Some((policy.encode().as_slice(), true))), (1, keep_last(2).policy()));
 }
 
@@ -139,7 +139,7 @@ fn what_expired_stays_away_after_a_rebuild() {
     {
         assert_eq!(world.snapshot(snapshot).state, state);
     }
-    let (number, policy) = block_on(policy::current(&world.host(), &world.view())).unwrap().unwrap();
+    let (number, policy) = block_on(policy::current(&world.job(), &world.view())).unwrap().unwrap();
     assert_eq!((number, Some((policy.encode().as_slice(), true))), (1, keep_last(1).policy()));
     // The chain of expiries goes on.
     let fourth = world.back_up(&client, &tree([("a", &[4; 3000][..])]));
@@ -185,14 +185,14 @@ fn three_backups() -> (World, Client, [SnapshotId; 3]) {
 
 /// What expires, oldest first.
 fn expire(world: &World) -> Vec<SnapshotId> {
-    let mut expired = block_on(expire::expire(&world.host(), IngestBy::Service)).unwrap().expired;
+    let mut expired = block_on(expire::expire(&world.job(), IngestBy::Service)).unwrap().expired;
     expired.sort_by_key(|id| world.snapshot(*id).accepted);
     expired
 }
 
 /// Folds in what waits; gives what is not believed.
 fn fold(world: &World) -> Vec<(String, String)> {
-    block_on(ingest::work(&world.host(), IngestBy::Service, Scope::Decisions, &|_| false)).unwrap().refused
+    block_on(ingest::work(&world.job(), IngestBy::Service, Scope::Decisions, &|_| false)).unwrap().refused
 }
 
 fn expiry(world: &World, number: u64, previous: ObjectHash, snapshots: Vec<SnapshotId>) -> Expiry {

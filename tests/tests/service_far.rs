@@ -38,8 +38,8 @@ fn an_ingest_reads_a_small_part_of_a_large_index_and_takes_as_long_as_with_a_sma
             let references = pages.len() * 100;
             let number = claim_pages(&world, &client, 1, &pages);
             let slow = Slow::new(&world.store);
-            let host = world.host_of(&slow);
-            slow.run(work(&host, IngestBy::Service, Scope::Client(client.id), &|_| false)).unwrap();
+            let job = world.job_of(&slow);
+            slow.run(work(&job, IngestBy::Service, Scope::Client(client.id), &|_| false)).unwrap();
             assert_eq!(world.receipt(&client, number).outcome, Outcome::Accepted);
             let calls = slow.calls();
             let count: u64 = calls.values().map(|(count, _)| count).sum();
@@ -77,9 +77,9 @@ fn far_and_mapped_indexes_answer_alike() {
         let scope = Scope::Client(client.id);
         if is_remote {
             let slow = Slow::new(&world.store);
-            slow.run(work(&world.host_of(&slow), IngestBy::Service, scope, &|_| false)).unwrap();
+            slow.run(work(&world.job_of(&slow), IngestBy::Service, scope, &|_| false)).unwrap();
         } else {
-            block_on(work(&world.host(), IngestBy::Service, scope, &|_| false)).unwrap();
+            block_on(work(&world.job(), IngestBy::Service, scope, &|_| false)).unwrap();
         }
         assert!(world.view().state.heads.contains_key(&client.id));
         numbers.into_iter().map(|number| world.receipt(&client, number)).collect()
@@ -106,7 +106,7 @@ fn a_pack_that_was_lost_and_is_named_again_is_lost_no_more_also_where_the_marks_
     assert_eq!(lost(&world), first_ids().len());
     let number = claim_packs(&world, &client, &[pack], None);
     let slow = Slow::new(&world.store);
-    slow.run(work(&world.host_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| false)).unwrap();
+    slow.run(work(&world.job_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| false)).unwrap();
     assert_eq!(world.receipt(&client, number).outcome, Outcome::Accepted);
     assert_eq!(lost(&world), 0);
 }
@@ -128,7 +128,7 @@ fn a_damaged_or_missing_segment_ends_the_ingest_and_rejects_nothing() {
         let references: Vec<ChunkId> = (0..50).map(|number| id(number * 1000)).collect();
         let number = claim_pages(&world, &client, 1, &[references]);
         let slow = Slow::new(&world.store);
-        let done = slow.run(work(&world.host_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| false));
+        let done = slow.run(work(&world.job_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| false));
         assert!(matches!(done, Err(JobError::Damaged { .. } | JobError::StateLost { .. })), "{harm}: {done:?}");
         assert!(!world.has(&layout::receipt(client.id, number)), "{harm}");
     }
@@ -146,7 +146,7 @@ fn a_pack_that_claims_a_long_header_is_rejected_without_reading_it() {
     let pack = Pack { id: PackId(ObjectHash::of(&bytes).0), bytes, table: honest.table };
     let number = claim_packs(&world, &client, &[pack], None);
     let slow = Slow::new(&world.store);
-    slow.run(work(&world.host_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap();
+    slow.run(work(&world.job_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap();
     let reasons = world.receipt(&client, number).reasons;
     assert!(matches!(&reasons[..], [(Reason::PackTable, _)]), "{reasons:?}");
     let (_, read) = slow.calls()["get"];
@@ -166,7 +166,7 @@ fn session_records_count_towards_what_a_manifest_may_bring() {
     let packs: Vec<Pack> = (0..16).map(pack).collect();
     let numbers = [&packs[..], &packs[..15]].map(|packs| claim_packs(&world, &client, packs, None));
     let slow = Slow::new(&world.store);
-    slow.run(work(&world.host_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap();
+    slow.run(work(&world.job_of(&slow), IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap();
     let [over, under] = numbers.map(|number| world.receipt(&client, number));
     assert_eq!((over.reasons[0].0, over.packs), (Reason::Oversize, vec![packs[15].id]));
     assert_eq!(under.outcome, Outcome::Accepted);
@@ -220,8 +220,8 @@ fn expect_undecided(world: &World, client: &Client, references: &[ChunkId], is_r
     let scope = Scope::Client(client.id);
     let slow = Slow::new(&world.store);
     let done = match is_remote {
-        true => slow.run(work(&world.host_of(&slow), IngestBy::Service, scope, &|_| false)),
-        false => block_on(work(&world.host(), IngestBy::Service, scope, &|_| false)),
+        true => slow.run(work(&world.job_of(&slow), IngestBy::Service, scope, &|_| false)),
+        false => block_on(work(&world.job(), IngestBy::Service, scope, &|_| false)),
     };
     assert!(matches!(done, Err(JobError::Damaged { .. })), "{done:?}");
     assert!(!world.has(&layout::receipt(client.id, number)));
@@ -271,7 +271,7 @@ fn indexed(entries: u64, lost: u64) -> (World, Client) {
     if !marks.is_empty() {
         proposal.overlay.insert(client.domain, marks);
     }
-    block_on(commit(&world.host(), &world.view(), proposal)).unwrap().expect("nobody else writes");
+    block_on(commit(&world.job(), &world.view(), proposal)).unwrap().expect("nobody else writes");
     (world, client)
 }
 

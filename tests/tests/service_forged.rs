@@ -22,7 +22,7 @@ fn begin() -> (World, PackId) {
 #[test]
 fn a_pack_that_was_found_forged_with_the_key_is_acquitted_only_with_the_key() {
     let (world, pack) = begin();
-    let note = |harm: &Harm| block_on(check::note(&world.host(), harm)).unwrap();
+    let note = |harm: &Harm| block_on(check::note(&world.job(), harm)).unwrap();
     let record = || world.view().state.packs[&pack].clone();
     let found = Harm { damaged: [pack].into(), forged: [pack].into(), ..Harm::default() };
     note(&found);
@@ -31,10 +31,10 @@ fn a_pack_that_was_found_forged_with_the_key_is_acquitted_only_with_the_key() {
         let report = world.check_to(depth);
         let told: Vec<_> = report.findings.iter().map(|finding| (finding.kind, finding.pack)).collect();
         assert_eq!(told, [(Kind::Damaged, Some(pack))], "{depth:?}");
-        block_on(check::look(&world.host(), &[pack].into())).unwrap();
+        block_on(check::look(&world.job(), &[pack].into())).unwrap();
         assert!(record().is_forged(), "{depth:?}");
     }
-    let now = block_on(world.host().now()).unwrap();
+    let now = block_on(world.job().now()).unwrap();
     let opened = Harm { whole: [(pack, now)].into(), opened: [pack].into(), accused: [pack].into(), ..Harm::default() };
     note(&opened);
     assert!(!record().is_damaged && record().read == now);
@@ -45,7 +45,7 @@ fn a_pack_that_was_found_forged_with_the_key_is_acquitted_only_with_the_key() {
 fn a_rebuild_acquits_none_that_a_run_of_the_state_tells_of() {
     let (world, pack) = begin();
     let found = Harm { damaged: [pack].into(), forged: [pack].into(), ..Harm::default() };
-    block_on(check::note(&world.host(), &found)).unwrap();
+    block_on(check::note(&world.job(), &found)).unwrap();
     world.destroy_all("roots/");
     world.destroy_all("index/");
     let report = world.rebuild();
@@ -62,14 +62,14 @@ fn a_forged_pack_that_a_manifest_names_again_stays_forged() {
     let packs = [&forged, &sound].map(|pack| (pack.id, pack.bytes.len() as u64));
     let claim = || {
         let view = world.view();
-        block_on(client.write_manifest(&world.host(), &view, &packs, None, &How::default())).unwrap();
+        block_on(client.write_manifest(&world.job(), &view, &packs, None, &How::default())).unwrap();
         let receipts = world.ingest().unwrap();
         assert_eq!(receipts.iter().map(|receipt| receipt.outcome).collect::<Vec<_>>(), [Outcome::Accepted]);
     };
     [&forged, &sound].iter().for_each(|pack| world.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone()));
     claim();
     let found = Harm { damaged: [forged.id, sound.id].into(), forged: [forged.id].into(), ..Harm::default() };
-    block_on(check::note(&world.host(), &found)).unwrap();
+    block_on(check::note(&world.job(), &found)).unwrap();
     claim();
     let view = world.view();
     let index = view.index(client.domain).unwrap();

@@ -208,7 +208,7 @@ fn a_damaged_policy_holds_up_no_ingest_and_gives_way_to_one_of_the_owners_alone(
         let fourth = back_up(&world, &client, 4, FULL);
         assert_eq!(named(&world), Some(1));
         assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
-        assert!(block_on(expire::expire(&world.host(), IngestBy::Service)).is_err(), "nobody knows what is kept");
+        assert!(block_on(expire::expire(&world.job(), IngestBy::Service)).is_err(), "nobody knows what is kept");
         assert!(world.try_prune(&Options::new([4096, 3072])).is_err());
         write_after(&world, &client, (3, hash_of(&world, 2)), guarded(3, Floor::default(), None));
         let fifth = back_up(&world, &client, 5, FULL);
@@ -237,7 +237,7 @@ fn what_follows_a_change_that_a_rebuild_cannot_read_takes_no_policy_of_the_owner
         world.rebuild();
         assert_eq!(named(&world), Some(1), "nobody knows what it said");
         world.wait(DAY);
-        assert!(block_on(expire::expire(&world.host(), IngestBy::Service)).is_err());
+        assert!(block_on(expire::expire(&world.job(), IngestBy::Service)).is_err());
         assert_eq!(states(&world, snapshots), [SnapshotState::Kept; 3]);
     }
 }
@@ -264,7 +264,7 @@ fn no_policy_comes_into_force_that_the_owner_has_not_signed() {
     world.rebuild();
     assert_eq!(named(&world), Some(2));
     world.wait(DAY);
-    assert!(block_on(expire::expire(&world.host(), IngestBy::Service)).is_err());
+    assert!(block_on(expire::expire(&world.job(), IngestBy::Service)).is_err());
 }
 
 #[test]
@@ -375,7 +375,7 @@ fn hash_of(world: &World, change: u64) -> ObjectHash {
 
 /// The number of the change that holds the policy in force.
 fn in_force(world: &World) -> u64 {
-    block_on(policy::current(&world.host(), &world.view())).unwrap().unwrap().0
+    block_on(policy::current(&world.job(), &world.view())).unwrap().unwrap().0
 }
 
 /// The same, also if it cannot be read.
@@ -389,14 +389,14 @@ fn states<const N: usize>(world: &World, snapshots: [SnapshotId; N]) -> [Snapsho
 
 /// What expires, oldest first.
 fn expire(world: &World) -> expire::Report {
-    let mut report = block_on(expire::expire(&world.host(), IngestBy::Service)).unwrap();
+    let mut report = block_on(expire::expire(&world.job(), IngestBy::Service)).unwrap();
     report.expired.sort_by_key(|id| world.snapshot(*id).accepted);
     report
 }
 
 /// Folds in what waits; gives what is not believed.
 fn fold(world: &World) -> Vec<(String, String)> {
-    block_on(ingest::work(&world.host(), IngestBy::Service, Scope::Decisions, &|_| false)).unwrap().refused
+    block_on(ingest::work(&world.job(), IngestBy::Service, Scope::Decisions, &|_| false)).unwrap().refused
 }
 
 fn expiry(world: &World, snapshots: Vec<SnapshotId>) -> Expiry {

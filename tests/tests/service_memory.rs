@@ -41,8 +41,8 @@ fn the_largest_manifests_are_decided_below_512_mb_and_larger_ones_rejected() {
         let number = claim(&world, &client, packs);
         let slow = Slow::new(&world.store);
         let (done, peak) = measured(|| {
-            let host = world.host_of(&slow);
-            slow.run(work(&host, IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap()
+            let job = world.job_of(&slow);
+            slow.run(work(&job, IngestBy::Service, Scope::Client(client.id), &|_| true)).unwrap()
         });
         let receipt = world.receipt(&client, number);
         println!("{case}: {:?}, {} MB", receipt.outcome, peak / 1_000_000);
@@ -62,7 +62,7 @@ fn many_clients_at_once_are_looked_at_in_less() {
         claim(&world, &client, packs);
     }
     let slow = Slow::new(&world.store);
-    let all = || slow.run(work(&world.host_of(&slow), IngestBy::Service, Scope::All, &|_| false)).unwrap();
+    let all = || slow.run(work(&world.job_of(&slow), IngestBy::Service, Scope::All, &|_| false)).unwrap();
     let (done, peak) = measured(all);
     println!("64 clients: {} MB", peak / 1_000_000);
     assert!(done.receipts.iter().all(|receipt| receipt.outcome == Outcome::Accepted));

@@ -131,7 +131,7 @@ fn no_root_is_written_above_the_last_number() {
     let world = World::new();
     let write = |number| {
         let proposal = Proposal { rebuilt_as: Some(number), ..Proposal::default() };
-        block_on(commit(&world.host(), &world.view(), proposal))
+        block_on(commit(&world.job(), &world.view(), proposal))
     };
     for number in [NUMBER + 1, u64::MAX] {
         assert!(matches!(write(number), Err(JobError::StateLost { .. })), "{number}");
@@ -194,14 +194,12 @@ fn a_manifest_that_has_seen_a_root_that_is_not_there_waits_and_stops_nobody_else
     let (world, client, liar) = begin();
     let number = put_claim(&world, &liar, world.view().number() + 20);
     let report =
-        block_on(copal_jobs::ingest::work(&world.host(), IngestBy::Service, copal_jobs::ingest::Scope::All, &|_| {
-            false
-        }));
+        block_on(copal_jobs::ingest::work(&world.job(), IngestBy::Service, copal_jobs::ingest::Scope::All, &|_| false));
     let refused = report.unwrap().refused;
     assert!(refused.iter().any(|(name, _)| *name == layout::manifest(liar.id, number)), "{refused:?}");
     assert!(!world.has(&layout::receipt(liar.id, number)));
     let alone = block_on(copal_jobs::ingest::ingest(
-        &world.host(),
+        &world.job(),
         IngestBy::Client,
         copal_jobs::ingest::Scope::Client(liar.id),
         &|_| false,

@@ -53,8 +53,8 @@ fn name_pack(world: &World, client: &Client, pack: &Pack) -> Answer {
 }
 
 fn name_packs(world: &World, client: &Client, packs: &[(PackId, u64)]) -> Answer {
-    let (host, view, how) = (world.host(), world.view(), How::default());
-    let written = block_on(client.write_manifest(&host, &view, packs, None, &how)).expect("memory does not fail");
+    let (job, view, how) = (world.job(), world.view(), How::default());
+    let written = block_on(client.write_manifest(&job, &view, packs, None, &how)).expect("memory does not fail");
     world.ingest().unwrap();
     (written.number, written.hash, world.receipt(client, written.number).outcome)
 }

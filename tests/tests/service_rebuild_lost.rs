@@ -51,7 +51,7 @@ fn keep_last(last: u32) -> Operation {
 }
 
 fn expire(world: &World) -> Vec<SnapshotId> {
-    block_on(expire::expire(&world.host(), IngestBy::Service)).unwrap().expired
+    block_on(expire::expire(&world.job(), IngestBy::Service)).unwrap().expired
 }
 
 const LOSSES: [&[&str]; 2] = [&["roots/"], &["roots/", "index/", "state/"]];
@@ -250,7 +250,7 @@ fn a_pack_that_the_medium_does_not_give_is_left_out_alone() {
         true => Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.into(), source: "broken".into() }),
         false => Fate::Proceed,
     });
-    let report = block_on(rebuild::rebuild(&world.host_of(&store))).unwrap();
+    let report = block_on(rebuild::rebuild(&world.job_of(&store))).unwrap();
     let left: Vec<&String> = report.packs_left_out.iter().map(|(name, _)| name).collect();
     assert_eq!((left, &report.packs_lost), (vec![&packs[0]], &vec![packs[0].clone()]));
     assert_eq!(world.restore(kept), Ok(tree));

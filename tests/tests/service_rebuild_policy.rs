@@ -45,7 +45,7 @@ fn begin() -> (World, Client, [SnapshotId; 3]) {
 }
 
 fn expire(world: &World) -> Result<Vec<SnapshotId>, JobError> {
-    block_on(expire::expire(&world.host(), IngestBy::Service)).map(|report| report.expired)
+    block_on(expire::expire(&world.job(), IngestBy::Service)).map(|report| report.expired)
 }
 
 fn try_prune(world: &World) -> Result<(), JobError> {

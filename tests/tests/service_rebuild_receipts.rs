@@ -234,7 +234,7 @@ fn a_rebuild_that_dies_behind_its_root_leaves_no_client_without_an_answer() {
         true => Fate::FailBefore(StoreError::Io { op: call.op, key: call.key.into(), source: "broken".into() }),
         false => Fate::Proceed,
     });
-    assert!(block_on(rebuild::rebuild(&world.host_of(&store))).is_err());
+    assert!(block_on(rebuild::rebuild(&world.job_of(&store))).is_err());
     assert!(world.names("receipts/").is_empty());
     world.ingest().unwrap();
     assert_eq!(world.names("receipts/").len() as u64, count);

@@ -55,7 +55,7 @@ fn a_writer_that_slept_does_not_win_with_a_number_that_became_free() {
         go_on(&world, &client);
         assert!(!world.has(&layout::root(stale.number() + 1)));
         let change = Proposal { change_head: Some((1, stale.base().unwrap().1)), ..Proposal::default() };
-        let won = block_on(commit(&world.host(), &stale, change)).unwrap_or(None);
+        let won = block_on(commit(&world.job(), &stale, change)).unwrap_or(None);
         assert_eq!(won.is_some(), fault.is_some());
     }
     plant(None, Windows::DESIGN);
@@ -73,7 +73,7 @@ fn a_writer_that_slept_since_there_was_no_root_does_not_win_with_number_one() {
     world.destroy_all("receipts/");
     world.destroy_all("deletions/");
     let change = Proposal { change_head: Some((1, world.view().base().unwrap().1)), ..Proposal::default() };
-    assert!(block_on(commit(&world.host(), &stale, change)).unwrap().is_none());
+    assert!(block_on(commit(&world.job(), &stale, change)).unwrap().is_none());
     plant(None, Windows::DESIGN);
 }
 
@@ -82,17 +82,17 @@ fn no_job_takes_a_repository_of_which_all_roots_are_lost_for_an_empty_one() {
     let (world, client) = begin();
     world.change(&client, vec![keep_last(1)]);
     world.destroy_all("roots/");
-    let host = world.host();
+    let job = world.job();
     let is_lost = |job: &str, done: Result<(), JobError>| {
         assert!(matches!(done, Err(JobError::StateLost { .. })), "{job}: {done:?}");
     };
     let options = Options::new([4096, 3072]);
     is_lost("prune", world.try_prune(&options).map(drop));
     is_lost("dry prune", world.try_prune(&Options { is_dry_run: true, ..options }).map(drop));
-    is_lost("compact", block_on(compact::compact(&host)).map(drop));
-    is_lost("expire", block_on(expire::expire(&host, IngestBy::Service)).map(drop));
+    is_lost("compact", block_on(compact::compact(&job)).map(drop));
+    is_lost("expire", block_on(expire::expire(&job, IngestBy::Service)).map(drop));
     is_lost("ingest", world.ingest().map(drop));
-    let changes = block_on(ingest::work(&host, IngestBy::Service, Scope::Decisions, &|_| false));
+    let changes = block_on(ingest::work(&job, IngestBy::Service, Scope::Decisions, &|_| false));
     is_lost("changes", changes.map(drop));
     assert!(world.check().findings.iter().any(|finding| finding.object.starts_with("roots/")));
     assert_eq!(world.names("roots/"), [""; 0], "nobody has begun anew");
@@ -106,9 +106,9 @@ fn jobs_find_nothing_to_do_where_nothing_was_saved() {
     let world = World::new();
     world.register(1, Role::Full);
     world.prune(DAY);
-    let host = world.host();
-    block_on(compact::compact(&host)).unwrap();
-    block_on(expire::expire(&host, IngestBy::Service)).unwrap();
+    let job = world.job();
+    block_on(compact::compact(&job)).unwrap();
+    block_on(expire::expire(&job, IngestBy::Service)).unwrap();
     assert_eq!(world.ingest().unwrap(), []);
     assert!(world.check().is_ok(), "{:?}", world.check().findings);
     assert_eq!(world.names("roots/"), [""; 0]);
@@ -194,7 +194,7 @@ fn a_mark_that_is_removed_stays_removed_beside_older_runs_and_leaves_with_the_la
     let (world, client) = begin();
     let write = |marks: BTreeMap<(ChunkId, PackTag), Mark>| {
         let proposal = Proposal { overlay: [(client.domain, marks)].into(), ..Proposal::default() };
-        assert!(block_on(commit(&world.host(), &world.view(), proposal)).unwrap().is_some());
+        assert!(block_on(commit(&world.job(), &world.view(), proposal)).unwrap().is_some());
     };
     let bits = |number| world.view().indexes[&client.domain].overlay().bits(&id(number), PackTag::NONE);
     let all = |mark: Mark| (0..100).map(|number| ((id(number), PackTag::NONE), mark)).collect();

@@ -118,7 +118,7 @@ fn crowded(domains: u32) -> World {
 }
 
 fn commit_to(world: &World, proposal: Proposal) -> Root {
-    let won = block_on(commit(&world.host(), &world.view(), proposal));
+    let won = block_on(commit(&world.job(), &world.view(), proposal));
     won.expect("memory does not fail").expect("nobody else writes").0
 }
 

@@ -37,7 +37,7 @@ fn unreadable(call: &Call<'_>) -> Fate {
 /// A check of a store of which calls that carry bytes fail as is said of them.
 fn check(world: &World, fails: impl Fn(&Call<'_>) -> bool + Send + 'static) -> Result<Report, JobError> {
     let store = failing(world, fails);
-    block_on(check::check(&world.host_of(&store), Depth::Data { part: 1, parts: 1 }))
+    block_on(check::check(&world.job_of(&store), Depth::Data { part: 1, parts: 1 }))
 }
 
 fn failing(world: &World, fails: impl Fn(&Call<'_>) -> bool + Send + 'static) -> impl Store {
@@ -98,19 +98,19 @@ fn a_pack_that_may_not_be_read_is_told_and_nothing_is_noted_of_it() {
             _ => Fate::Proceed,
         };
         let store = Fault::new(&world.store, denied);
-        let host = world.host_of(&store);
+        let job = world.job_of(&store);
         let pack = layout::pack_of(&forbidden[0]).unwrap().1;
-        let checked = block_on(check::check(&host, Depth::Data { part: 1, parts: 1 }));
+        let checked = block_on(check::check(&job, Depth::Data { part: 1, parts: 1 }));
         if packs == 0 {
             assert!(matches!(checked, Err(JobError::Store(StoreError::Denied { .. }))), "{checked:?}");
-            assert!(block_on(check::look(&host, &[pack].into())).is_err());
+            assert!(block_on(check::look(&job, &[pack].into())).is_err());
         } else {
             let report = checked.unwrap();
             let found = about(&report, &forbidden[0]);
             assert_eq!((found.len(), report.findings.len()), (1, 1), "{:?}", report.findings);
             assert_eq!((found[0].kind, found[0].why.as_str()), (Kind::Damaged, "it may not be read: access denied"));
             assert!(!found[0].snapshots.is_empty());
-            assert_eq!(block_on(check::look(&host, &[pack].into())).unwrap(), 0);
+            assert_eq!(block_on(check::look(&job, &[pack].into())).unwrap(), 0);
             let rest = world.view();
             assert!(rest.state.packs.iter().all(|(id, of)| (of.read.0 > 0) == (*id != pack)), "all others were read");
         }
@@ -130,7 +130,7 @@ fn a_prune_waits_for_a_check_to_find_a_pack_unreadable_and_then_does_without_it(
         let also = name.clone();
         let store = failing(&world, move |call| call.key == also);
         let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-        block_on(prune::prune(&world.host_of(&store), &options))
+        block_on(prune::prune(&world.job_of(&store), &options))
     };
     assert!(matches!(prune(), Err(JobError::Store(StoreError::Io { .. }))), "it may be the store");
     let also = name.clone();
@@ -170,11 +170,11 @@ fn a_rebuild_does_without_a_run_of_the_state_that_cannot_be_read_and_not_without
     let run = layout::state(world.view().root.unwrap().0.runs[0].hash);
     world.destroy_all("roots/");
     let before = world.names("");
-    let failed = block_on(rebuild::rebuild(&world.host_of(&failing(&world, |call| call.key.starts_with("packs/")))));
+    let failed = block_on(rebuild::rebuild(&world.job_of(&failing(&world, |call| call.key.starts_with("packs/")))));
     assert!(matches!(failed, Err(JobError::Store(StoreError::Io { .. }))), "{failed:?}");
     assert_eq!(world.names(""), before, "what is decided is decided for good");
     let store = failing(&world, move |call| call.key == run);
-    let report = block_on(rebuild::rebuild(&world.host_of(&store))).unwrap();
+    let report = block_on(rebuild::rebuild(&world.job_of(&store))).unwrap();
     assert_eq!((report.lost, report.packs_lost.len()), (0, 0));
     assert!(world.check().is_ok());
 }
@@ -247,7 +247,7 @@ fn a_look_at_a_pack_that_cannot_be_read_finds_it_harmed_unless_the_store_is_away
             false => Fate::Proceed,
         };
         let store = Fault::new(&world.store, script);
-        let looked = block_on(check::look(&world.host_of(&store), &[pack].into()));
+        let looked = block_on(check::look(&world.job_of(&store), &[pack].into()));
         assert_eq!(looked.is_err(), is_away, "{looked:?}");
         assert_eq!(damaged(&world).contains(&pack), !is_away);
     }

@@ -46,7 +46,7 @@ fn main() {
     let golden = Golden::make(&folder, &repository, state.path());
     golden.live();
     fs::remove_dir_all(SOURCE).expect("the source is ours");
-    let report = wait(check(&golden.repository.host(), Depth::Structure)).expect("it can be checked");
+    let report = wait(check(&golden.repository.job(), Depth::Structure)).expect("it can be checked");
     assert!(report.is_ok(), "{:?}", report.findings);
     for unfinished in ["tmp", "work", "reports"] {
         let _ = fs::remove_dir_all(repository.join(unfinished));
@@ -100,15 +100,15 @@ impl<'a> Golden<'a> {
         others::rejected(self);
         others::partial(self);
         self.decide(&first, &second, &labelled);
-        let expired = wait(expire(&self.repository.host(), IngestBy::Service)).expect("nothing else runs").expired;
+        let expired = wait(expire(&self.repository.job(), IngestBy::Service)).expect("nothing else runs").expired;
         assert_eq!(expired, [outdated]);
         self.prune(Duration::ZERO);
-        wait(rebuild(&self.repository.host())).expect("nothing else runs");
+        wait(rebuild(&self.repository.job())).expect("nothing else runs");
         tree.shrink();
         let third = self.back_up("", &[]);
         self.change(vec![Operation::Forget(vec![second])]);
         self.prune(Duration::ZERO);
-        wait(compact(&self.repository.host())).expect("nothing else runs");
+        wait(compact(&self.repository.job())).expect("nothing else runs");
         tree.finish();
         let last = self.back_up("", &["last"]);
         // What is only flagged: an overlay stays.

@@ -127,7 +127,7 @@ impl Golden<'_> {
             Manifest { proven: None, client: client.id, number, previous, domain, root_seen, packs, snapshot };
         let bytes = manifest.sign(self.repository.id(), &client.keys.manifest_key());
         self.put(layout::manifest(client.id, number), bytes);
-        let decided = wait(ingest(&self.repository.host(), IngestBy::Client, Scope::Client(client.id), &|_| false));
+        let decided = wait(ingest(&self.repository.job(), IngestBy::Client, Scope::Client(client.id), &|_| false));
         decided.expect("nothing else runs");
         let name = layout::receipt(client.id, number);
         let bytes = wait(objects::read(self.repository.store().as_ref(), &name)).expect("it can be read");

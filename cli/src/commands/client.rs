@@ -251,7 +251,7 @@ fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
     let id = meant(known(&repository)?, &options.client)?;
     loop {
         let view = context.view(&repository)?;
-        let record = wait(clients::read(&repository.host(), id))?;
+        let record = wait(clients::read(&repository.job(), id))?;
         let record = record.ok_or_else(|| Failure::from(ClientError::Record(id)))?;
         let last_good = last_good(&repository, &view, id, options.last_good)?;
         let changes = view.root.as_ref().and_then(|(root, _)| root.change_head);
@@ -305,7 +305,7 @@ impl Known {
 fn known(repository: &Repository) -> Result<Vec<Known>, Failure> {
     let mut all = Vec::new();
     for id in wait(clients::below(repository.store().as_ref(), "clients/"))? {
-        let record = match wait(clients::read(&repository.host(), id)) {
+        let record = match wait(clients::read(&repository.job(), id)) {
             Ok(Some(record)) => Ok(record),
             Ok(None) => continue,
             Err(JobError::Damaged { why, .. }) => Err(why),

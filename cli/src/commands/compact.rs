@@ -13,7 +13,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     if repository.backend().is_behind_gateway() {
         return Err(Failure::NoJobThere("compact the index"));
     }
-    let done = wait(compact(&repository.host()))?;
+    let done = wait(compact(&repository.job()))?;
     context.report.answer(&CompactReport {
         segments_before: done.segments_before,
         segments_after: done.segments_after,

@@ -28,17 +28,17 @@ use crate::args::values::Size;
 use crate::exit::Exit;
 use crate::pick::{self, Here, Intent};
 use crate::report::rows::SnapshotRow;
-use crate::report::{Failure, Report, human};
+use crate::report::{Failure, Printer, human};
 use crate::secrets::{Credential, Sources, Terminal};
 
 pub(super) struct Context<'a> {
     pub(super) global: &'a Global,
-    pub(super) report: &'a Report,
+    pub(super) report: &'a Printer,
     renews_locks: bool,
 }
 
 impl<'a> Context<'a> {
-    pub(super) fn new(global: &'a Global, report: &'a Report) -> Self {
+    pub(super) fn new(global: &'a Global, report: &'a Printer) -> Self {
         Self { global, report, renews_locks: false }
     }
 
@@ -338,7 +338,7 @@ impl<'a> Context<'a> {
     /// Ingests waiting manifests and changes, if clients ingest here.
     pub(super) fn ingest(&self, repository: &Repository) -> Result<(), Failure> {
         if repository.ingests() {
-            wait(ingest(&repository.host(), IngestBy::Client, Scope::All, &|_| false))?;
+            wait(ingest(&repository.job(), IngestBy::Client, Scope::All, &|_| false))?;
         }
         Ok(())
     }

@@ -156,7 +156,7 @@ fn report(
     };
     if !options.dry_run && !options.prune && forgotten > 0 {
         let what_if = prune::service_options(repository, &prune::Options { is_dry_run: true, ..Default::default() })?;
-        let found = wait(run_prune(&repository.host(), &what_if))?;
+        let found = wait(run_prune(&repository.job(), &what_if))?;
         report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);
         // The next prune flags what is unreferenced since now; the grace period starts then, at the earliest now.
         let grace = if found.bytes_pending > 0 { what_if.grace } else { Duration::ZERO };

@@ -40,7 +40,7 @@ pub(super) fn guarded_of(
 }
 
 fn of(repository: &Repository, view: &View, records: &Records, now: Time) -> Result<Guarded, Failure> {
-    let current = wait(policy::guarding(&repository.host(), view, now))?;
+    let current = wait(policy::guarding(&repository.job(), view, now))?;
     let Some((_, policy)) = current else { return Ok(Guarded::default()) };
     let raised = held(&policy, records, Time(i64::MAX));
     let kept = protected(&policy, records, now);

@@ -29,5 +29,5 @@ fn here(context: &Context<'_>) -> Result<Ingested, Failure> {
         return Err(Failure::NoJobThere("ingest"));
     }
     let descriptor = repository.descriptor.as_ref().ok_or_else(|| Failure::from(ClientError::NoDescriptor))?;
-    ingested(&repository.host(), descriptor.ingest).map_err(Failure::from)
+    ingested(&repository.job(), descriptor.ingest).map_err(Failure::from)
 }

@@ -21,7 +21,7 @@ impl Context<'_> {
             self.report.warn(&format!("{why}: it is passed over"));
         }
         let mut lost = Vec::new();
-        match wait(view::lost_newer(&repository.host(), view)) {
+        match wait(view::lost_newer(&repository.job(), view)) {
             Ok(None) => {}
             Ok(Some((_, evidence))) if view.root.is_none() => {
                 return Err(Failure::from(JobError::StateLost { evidence }));

@@ -39,7 +39,7 @@ use std::ffi::OsString;
 
 use crate::args::{Command, CommandLine};
 use crate::exit::Exit;
-use crate::report::{self, Failure, Report};
+use crate::report::{self, Failure, Printer};
 use context::Context;
 
 /// Runs the command line of this process.
@@ -49,7 +49,7 @@ pub fn run() -> Exit {
         Ok(line) => line,
         Err(error) => return report::usage(&error, arguments.iter().map(OsString::as_os_str)),
     };
-    let report = Report::new(&line.global);
+    let report = Printer::new(&line.global);
     let context = Context::new(&line.global, &report);
     match dispatch(&context, &line.command) {
         Ok(exit) => exit,

@@ -48,7 +48,7 @@ fn set(context: &Context<'_>, options: &Set) -> Result<Exit, Failure> {
     let now = Time(wait(repository.store().now())?.0);
     let would_expire = expirable(&signed, &view.state.snapshots, now).len() as u64;
     let would_hold = held(&signed, &view.state.snapshots, Time(i64::MAX)).len() as u64;
-    let before = wait(in_force::current(&repository.host(), &view))?;
+    let before = wait(in_force::current(&repository.job(), &view))?;
     let lingers = before.and_then(|(_, before)| Lingering::after(lingering(&view), &before, &signed, now));
     let lingers = lingers.map(Into::into);
     let mut summary = PolicySummary { change: None, would_expire, would_hold, lingers, dry_run: options.dry_run };
@@ -70,7 +70,7 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     context.ingest(&repository)?;
     let view = context.view(&repository)?;
     let now = Time(wait(repository.store().now())?.0);
-    let policy = wait(in_force::guarding(&repository.host(), &view, now))?;
+    let policy = wait(in_force::guarding(&repository.job(), &view, now))?;
     let held = policy.map(|(_, policy)| held(&policy, &view.state.snapshots, Time(i64::MAX)));
     let held = held.unwrap_or_default();
     let mut snapshots: Vec<SnapshotId> = Vec::new();
@@ -137,7 +137,7 @@ fn text(options: &Set) -> Result<String, Failure> {
 fn show(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let view = context.view(&repository)?;
-    let found = wait(in_force::current(&repository.host(), &view))?;
+    let found = wait(in_force::current(&repository.job(), &view))?;
     let mut names = BTreeMap::new();
     if found.as_ref().is_some_and(|(_, policy)| !policy.rules().tags.is_empty()) {
         names = tag_names(context, &repository)?;
@@ -161,7 +161,7 @@ fn domains(repository: &Repository) -> Result<BTreeMap<DomainId, DomainKeys>, Fa
     let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
     domains.extend(shared.map(|domain| (domain, repository.domain_keys(domain))));
     for id in wait(clients::below(repository.store().as_ref(), "clients/"))? {
-        match wait(clients::read(&repository.host(), id)) {
+        match wait(clients::read(&repository.job(), id)) {
             Ok(Some(record)) => drop(domains.insert(record.domain, repository.domain_keys(record.domain))),
             Ok(None) | Err(JobError::Damaged { .. }) => {}
             Err(error) => return Err(Failure::from(error)),

@@ -89,7 +89,7 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
         context.prove(repository, u64::MAX)?;
     }
     let anew = if options.is_keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
-    let done = wait(prune(&repository.host(), &how))?;
+    let done = wait(prune(&repository.job(), &how))?;
     if !options.is_dry_run {
         wait(reserve::keep(repository.store(), |bytes| SystemEntropy.fill(bytes)))?;
     }
@@ -147,8 +147,7 @@ struct Anew {
 fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Options) -> Result<Anew, Failure> {
     let Some(descriptor) = &repository.descriptor else { return Ok(Anew::default()) };
     let domain = descriptor.shared_domain;
-    let host = repository.host();
-    let sparse = wait(job::sparse(&host, how, domain, TRAPPED_MOST, how.repack_most))?;
+    let sparse = wait(job::sparse(&repository.job(), how, domain, TRAPPED_MOST, how.repack_most))?;
     if sparse.dead_bytes < WORTH_IT {
         return Ok(Anew::default());
     }
@@ -188,7 +187,7 @@ pub(super) fn service_options(repository: &Repository, options: &Options) -> Res
     let plain = job::Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()]);
     let grace = match options.grace {
         Some(grace) => grace,
-        None => wait(job::grace(&repository.host()))?,
+        None => wait(job::grace(&repository.job()))?,
     };
     Ok(job::Options {
         grace,

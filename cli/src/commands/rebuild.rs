@@ -19,11 +19,11 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         return Err(Failure::from(ClientError::NoDescriptor));
     }
     // Packs of lost manifests still exist, and the keys tell which are genuine.
-    let unnamed = wait(unnamed_packs(&repository.host()))?;
+    let unnamed = wait(unnamed_packs(&repository.job()))?;
     let genuine = genuine(&repository, unnamed)?;
     // Number the new root above the newest one met, so that other machines do not take it for an older state.
     let known = Met::of_machine(repository.state_dir()).root_number();
-    let rebuilt = wait(rebuild_with(&repository.host(), &genuine, known))?;
+    let rebuilt = wait(rebuild_with(&repository.job(), &genuine, known))?;
     for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {
         context.report.warn(&format!("{object} does not count: {why}"));
     }

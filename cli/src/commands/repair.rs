@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let lost_before = lost(&before);
     let mut hits = Hits::default();
     if !fates.are_all_good(&view) || !lost_before.is_empty() {
-        let needed = wait(Needed::of(&repository.host(), &view))?;
+        let needed = wait(Needed::of(&repository.job(), &view))?;
         hits = walk(&repository, (&view, &needed), &history, &fates, &Progress::default())?;
     }
     let is_back = |(domain, id): &&(DomainId, ChunkId)| {

@@ -8,12 +8,12 @@ use std::time::Duration;
 
 use signal_hook::iterator::Signals;
 
-use crate::report::{Failure, Report};
+use crate::report::{Failure, Printer};
 
 /// Returns a flag that SIGINT and SIGTERM set. If the command has not ended `ENDS_WITHIN` later, the process reports
 /// what is kept and exits, before the system kills it (at shutdown, for example).
 pub(super) fn watch_signals(
-    report: &Report,
+    report: &Printer,
     kept: impl Fn() -> Option<String> + Send + 'static,
 ) -> Result<Arc<AtomicBool>, Failure> {
     let flag = Arc::new(AtomicBool::new(false));
@@ -38,7 +38,7 @@ pub(super) fn watch_signals(
 }
 
 /// Reports what an interrupted command keeps.
-pub(super) fn tell_kept(report: &Report, kept: Option<String>) {
+pub(super) fn tell_kept(report: &Printer, kept: Option<String>) {
     if let Some(kept) = kept {
         report.warn(&kept);
     }

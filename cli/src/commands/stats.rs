@@ -21,7 +21,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let stored = wait(objects::list(repository.store().as_ref(), ""))?;
     // Without a grace period, so that all dead bytes count, also recent ones.
     let what_if = prune::Options { grace: Duration::ZERO, is_dry_run: true, ..prune::Options::new([0, 0]) };
-    let dead = wait(prune(&repository.host(), &what_if))?;
+    let dead = wait(prune(&repository.job(), &what_if))?;
     context.report.answer(&Stats {
         snapshots: kept().count() as u64,
         logical_bytes: kept().fold(0, |sum: u64, snapshot: &Snapshot| sum.saturating_add(snapshot.info.counts.bytes)),

@@ -226,7 +226,7 @@ fn list_after(store: &dyn Store, prefix: &str, after: &str) -> Result<Vec<Listed
 /// The client's name; none for write-only machines.
 fn name_of(access: Access<'_>, client: ClientId) -> Option<String> {
     let Access::Owner(repository) = access else { return None };
-    let record = wait(clients::read(&repository.host(), client)).ok()??;
+    let record = wait(clients::read(&repository.job(), client)).ok()??;
     record.name(&repository.owner)
 }
 

@@ -42,7 +42,7 @@ pub trait List: Serialize + Sized {
 
 /// Prints in the form and amount that the global options ask for.
 #[derive(Clone)]
-pub struct Report {
+pub struct Printer {
     form: Form,
     amount: Amount,
     screen: MultiProgress,
@@ -84,7 +84,7 @@ struct EntryNote<'a> {
     note: &'a str,
 }
 
-impl Report {
+impl Printer {
     /// A report with the global options. Draws progress only on a terminal.
     pub fn new(global: &Global) -> Self {
         let form = if global.json { Form::Json } else { Form::Human };

@@ -363,7 +363,7 @@ fn a_failure_names_its_causes_in_one_line() {
 #[test]
 fn several_snapshots_that_fit_are_listed() {
     let failure = Failure::AmbiguousSnapshot { wanted: "latest".into(), candidates: vec![snapshot_row()] };
-    let told = Report::new(&Global::default()).told(&failure);
+    let told = Printer::new(&Global::default()).told(&failure);
     says(&told, "copal: \"latest\" matches several snapshots\nID |abababab");
     let object: Value = serde_json::from_str(&failure.json()).unwrap();
     assert_eq!(object["candidates"][0]["host"], "laptop");
@@ -378,8 +378,8 @@ fn a_reader_that_has_gone_is_no_failure() {
 
 #[test]
 fn quiet_and_json_say_no_notes() {
-    let quiet = Report::new(&Global { quiet: true, ..Global::default() });
+    let quiet = Printer::new(&Global { quiet: true, ..Global::default() });
     assert!(!quiet.says(Amount::Normal) && quiet.says(Amount::Quiet));
-    let loud = Report::new(&Global { verbose: 3, ..Global::default() });
+    let loud = Printer::new(&Global { verbose: 3, ..Global::default() });
     assert!(loud.says(Amount::Debug));
 }

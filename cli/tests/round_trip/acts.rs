@@ -71,5 +71,5 @@ pub(crate) fn prune(repository: &Repository, grace: Duration) -> prune::Report {
     let parameters = &repository.descriptor.as_ref().expect("it is whole").parameters;
     let pack_target = [parameters.pack_target.into(), parameters.tree_pack_target.into()];
     let options = prune::Options { grace, ..prune::Options::new(pack_target) };
-    wait(prune::prune(&repository.host(), &options)).expect("nothing else runs")
+    wait(prune::prune(&repository.job(), &options)).expect("nothing else runs")
 }

@@ -147,7 +147,7 @@ fn live(steps: &[Step]) {
                 place.keep_last(*kept);
                 acts::prune(&place.repository, Duration::from_secs(86_400));
             }
-            Upkeep::Compact => drop(wait(compact(&place.repository.host())).unwrap()),
+            Upkeep::Compact => drop(wait(compact(&place.repository.job())).unwrap()),
         }
         place.check();
     }
@@ -251,7 +251,7 @@ impl Place {
     }
 
     fn check(&self) {
-        let report = wait(check(&self.repository.host(), Depth::Data { part: 1, parts: 1 })).unwrap();
+        let report = wait(check(&self.repository.job(), Depth::Data { part: 1, parts: 1 })).unwrap();
         assert!(report.is_ok(), "{:?}", report.findings);
     }
 }

@@ -30,10 +30,10 @@ fn change(machine: &Machine, changed: impl FnOnce(&View) -> Proposal) {
     let descriptor = std::fs::read(machine.object(&name)).unwrap();
     let descriptor = Descriptor::decode(layout::trailing_number(&name).unwrap(), &descriptor).unwrap();
     let (repository, owner_key) = (descriptor.repository, descriptor.owner_key);
-    let host = JobContext { store: &store, entropy: &SystemEntropy, scratch: &Files::default(), repository, owner_key };
+    let job = JobContext { store: &store, entropy: &SystemEntropy, scratch: &Files::default(), repository, owner_key };
     let view = wait(view::read(&store)).unwrap();
     let proposal = Proposal { is_baseline: true, ..changed(&view) };
-    assert!(wait(commit(&host, &view, proposal)).unwrap().is_some());
+    assert!(wait(commit(&job, &view, proposal)).unwrap().is_some());
 }
 
 /// Lets a data pack be what it would be if a client's memory had changed a byte before it hashed the pack; gives its name.

@@ -12,7 +12,7 @@ use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
 use super::content::{Job, Tools, words};
 use super::cursor::{ParentCursor, ParentEntry};
 use super::entry::look;
-use super::outbox::{Item, Outbox};
+use super::outbox::{Outbox, Outgoing};
 use super::parent::Parent;
 use super::{SkipKind, Trouble, TroubleKind};
 use crate::reader::{TreeError, pieces};
@@ -38,7 +38,7 @@ impl Comparison<'_> {
         mut self,
         events: &Receiver<Vec<ScanEvent>>,
         jobs: &Sender<Job>,
-        items: &Sender<Vec<Item>>,
+        items: &Sender<Vec<Outgoing>>,
     ) -> Result<(), TreeError> {
         let mut parent = ParentCursor::new(self.parent);
         let mut linked: HashSet<FileId> = HashSet::new();
@@ -52,7 +52,7 @@ impl Comparison<'_> {
                     ScanEvent::Entry(entry)
                         if entry.stat.links > 1 && !entry.stat.is_directory() && linked.contains(&entry.stat.id()) =>
                     {
-                        Item::Link { path: entry.path, stat: entry.stat }
+                        Outgoing::Link { path: entry.path, stat: entry.stat }
                     }
                     ScanEvent::Entry(entry) => {
                         if entry.stat.links > 1 && !entry.stat.is_directory() {
@@ -64,7 +64,7 @@ impl Comparison<'_> {
                             None => return Ok(()),
                         }
                     }
-                    other => Item::Trouble(trouble(other)),
+                    other => Outgoing::Trouble(trouble(other)),
                 };
                 if !outbox.put(item) {
                     return Ok(());
@@ -81,7 +81,7 @@ impl Comparison<'_> {
         old: Option<ParentEntry>,
         jobs: &Sender<Job>,
         outbox: &mut Outbox<'_>,
-    ) -> Option<Item> {
+    ) -> Option<Outgoing> {
         let detection = ChangeDetection { parent_begun: old.as_ref().map(|old| old.begun), ..self.detection };
         let old = old.map(|old| old.entry);
         let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), detection);
@@ -91,7 +91,7 @@ impl Comparison<'_> {
             old.ctime == entry.stat.ctime && old.inode == entry.stat.inode && is_same_link(old, &entry.stat)
         };
         let old = match old {
-            Some(old) if is_reused && is_same(&old) => return Some(Item::Same(Box::new(old), entry.stat.id())),
+            Some(old) if is_reused && is_same(&old) => return Some(Outgoing::Same(Box::new(old), entry.stat.id())),
             old => old.map(Box::new),
         };
         let bytes = Tools::cost(if is_reused { 0 } else { entry.stat.size });
@@ -107,7 +107,7 @@ impl Comparison<'_> {
             _ => Vec::new(),
         };
         let (parts, taken) = bounded(2);
-        let item = Item::Job { path: entry.path.clone(), parts: taken, old, cost, is_reused };
+        let item = Outgoing::Job { path: entry.path.clone(), parts: taken, old, cost, is_reused };
         let job = Job { path: entry.path, stat: entry.stat, is_content_needed: !is_reused, before, parts };
         match jobs.try_send(job) {
             Ok(()) => {}

@@ -107,7 +107,7 @@ impl<'a> ManifestChain<'a> {
         if self.access.decides() {
             let is_own = |pack: &PackId| own.contains(pack);
             let scope = Scope::Client(self.client.id);
-            self.answers = wait(ingest_on(view, &self.access.host(), IngestBy::Client, scope, &is_own))?;
+            self.answers = wait(ingest_on(view, &self.access.job(), IngestBy::Client, scope, &is_own))?;
         }
         Ok(())
     }

@@ -308,8 +308,8 @@ pub fn backup<'a>(
     if !options.is_dry_run && access.decides() {
         // First decide about what an earlier run uploaded without a receipt. Mostly there is nothing, so the state that
         // was read at the same time is current.
-        let host = access.host();
-        let earlier = ingest(&host, IngestBy::Client, Scope::Client(client.id), &|_| false);
+        let job = access.job();
+        let earlier = ingest(&job, IngestBy::Client, Scope::Client(client.id), &|_| false);
         let (decided, view) = wait(futures::future::join(earlier, read()));
         if decided?.is_empty() {
             seen = Some(view?);

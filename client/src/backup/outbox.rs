@@ -11,7 +11,7 @@ use super::content::Part;
 use crate::stat::{EntryStat, FileId};
 
 /// One entry on its way to the session, in tree order.
-pub(super) enum Item {
+pub(super) enum Outgoing {
     /// Unchanged since the parent snapshot; with the file's identity.
     Same(Box<Entry>, FileId),
     /// To be made from the parts that a job sends. `old` is the entry of the parent snapshot, `is_reused` says whether its
@@ -23,26 +23,26 @@ pub(super) enum Item {
     Trouble(Trouble),
 }
 
-impl Item {
+impl Outgoing {
     /// Bytes that the item holds of the read budget.
     pub(super) fn cost(&self) -> u64 {
-        if let Item::Job { cost, .. } = self { *cost } else { 0 }
+        if let Outgoing::Job { cost, .. } = self { *cost } else { 0 }
     }
 }
 
 /// Items not sent yet. The sender must flush before it waits: what it waits for may depend on these items.
 pub(super) struct Outbox<'a> {
-    sink: &'a Sender<Vec<Item>>,
-    items: Vec<Item>,
+    sink: &'a Sender<Vec<Outgoing>>,
+    items: Vec<Outgoing>,
 }
 
 impl<'a> Outbox<'a> {
-    pub(super) fn new(sink: &'a Sender<Vec<Item>>) -> Self {
+    pub(super) fn new(sink: &'a Sender<Vec<Outgoing>>) -> Self {
         Self { sink, items: Vec::new() }
     }
 
     /// Adds an item, and sends the batch if it is full. False if the receiver has gone.
-    pub(super) fn put(&mut self, item: Item) -> bool {
+    pub(super) fn put(&mut self, item: Outgoing) -> bool {
         self.items.push(item);
         self.items.len() < TOGETHER || self.flush()
     }
@@ -63,15 +63,15 @@ mod tests {
     use super::*;
     use crate::backup::{SkipKind, TroubleKind};
 
-    fn item() -> Item {
-        Item::Trouble(Trouble {
+    fn item() -> Outgoing {
+        Outgoing::Trouble(Trouble {
             path: "socket".into(),
             kind: TroubleKind::Skipped(SkipKind::Noted),
             why: String::new(),
         })
     }
 
-    fn lengths(taken: &Receiver<Vec<Item>>) -> Vec<usize> {
+    fn lengths(taken: &Receiver<Vec<Outgoing>>) -> Vec<usize> {
         taken.try_iter().map(|items| items.len()).collect()
     }
 

@@ -110,9 +110,9 @@ impl Parent {
                 continue;
             }
             let name = layout::manifest(*signer, *number);
-            let host = repository.host();
+            let job = repository.job();
             let (bytes, signed_by) =
-                wait(async { futures::join!(objects::read(host.store, &name), clients::read(&host, *signer)) });
+                wait(async { futures::join!(objects::read(job.store, &name), clients::read(&job, *signer)) });
             let Some(bytes) = bytes? else { continue };
             let Ok(Some(signed_by)) = signed_by else { continue };
             // A write-only client's word about a file must not stop a full client from reading that file.

@@ -80,8 +80,8 @@ pub fn rewrite(
                 return Err(BackupError::Interrupted);
             }
             match source.item(&sparse.blocks[live.block as usize], live) {
-                Ok(Item::Chunk(bytes)) => writer.session.add_chunk(live.id, bytes, |_| false)?,
-                Ok(Item::Page(page)) => writer.session.add_page(*page)?,
+                Ok(LiveContent::Chunk(bytes)) => writer.session.add_chunk(live.id, bytes, |_| false)?,
+                Ok(LiveContent::Page(page)) => writer.session.add_page(*page)?,
                 Err(CopyError::Store(error)) => return Err(error.into()),
                 Err(CopyError::Damaged(_)) => {
                     writer.done.unreadable += 1;
@@ -156,24 +156,24 @@ struct Source<'a> {
 }
 
 /// A chunk or page whose bytes have its id.
-enum Item<'a> {
+enum LiveContent<'a> {
     Chunk(&'a [u8]),
     Page(Box<Page>),
 }
 
 impl Source<'_> {
-    fn item(&mut self, block: &SparseBlock, live: &Live) -> Result<Item<'_>, CopyError> {
+    fn item(&mut self, block: &SparseBlock, live: &Live) -> Result<LiveContent<'_>, CopyError> {
         let damaged = |why: &str| CopyError::Damaged(why.to_owned());
         let at = self.open(block)?;
         let opened = self.open[at].1.as_ref().map_err(|why| damaged(why))?;
         if block.kind == PackKind::Data {
-            return Ok(Item::Chunk(read::chunk(self.keys, &live.id, live.ordinal, opened)?));
+            return Ok(LiveContent::Chunk(read::chunk(self.keys, &live.id, live.ordinal, opened)?));
         }
         let table = self.reader.table(block.place, block.pack, block.pack_length)?;
         let location = Location { ordinal: live.ordinal, ..location(block) };
         read::page(self.keys, &live.id, &location, &table, opened)?;
         let page = read::page_row(&table, block.offset, live.ordinal)?;
-        Ok(Item::Page(Box::new(Page {
+        Ok(LiveContent::Page(Box::new(Page {
             id: live.id,
             height: page.height,
             references: page.references.to_vec(),

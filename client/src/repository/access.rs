@@ -71,10 +71,10 @@ impl<'a> Access<'a> {
     }
 
     /// The context that jobs of the service run in.
-    pub fn host(self) -> JobContext<'a> {
+    pub fn job(self) -> JobContext<'a> {
         match self {
-            Self::Owner(repository) => repository.host(),
-            Self::WriteOnly(enrolled) => enrolled.host(),
+            Self::Owner(repository) => repository.job(),
+            Self::WriteOnly(enrolled) => enrolled.job(),
         }
     }
 

@@ -79,7 +79,7 @@ impl LocalClient {
     }
 
     fn load(repository: &Repository, id: ClientId, keys: ClientKeys, name: &str) -> Result<Self, ClientError> {
-        match wait(clients::read(&repository.host(), id))? {
+        match wait(clients::read(&repository.job(), id))? {
             Some(record) if record.revoked.is_some() => Err(ClientError::Revoked(id)),
             Some(record) if record.keys.as_ref().is_some_and(|public| public.manifest == keys.manifest_public()) => {
                 Ok(Self { id, keys, domain: record.domain })
@@ -115,7 +115,7 @@ impl LocalClient {
         };
         let bytes = record.sign(repository.id(), &repository.owner.signing_key());
         wait(repository.store().create(&objects::key(layout::client(id, 1)), Bytes::from(bytes)))?;
-        match wait(clients::read(&repository.host(), id))? {
+        match wait(clients::read(&repository.job(), id))? {
             Some(stored) if stored.keys == record.keys => Ok(Self { id, keys, domain: stored.domain }),
             _ => Err(ClientError::Record(id)),
         }

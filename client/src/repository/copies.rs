@@ -24,10 +24,10 @@ pub struct RestoredCopies {
 
 /// Writes missing copies of client records again, from the whole ones.
 pub fn restore_record_copies(repository: &Repository) -> Result<RestoredCopies, JobError> {
-    let (store, host) = (repository.store().as_ref(), repository.host());
+    let (store, job) = (repository.store().as_ref(), repository.job());
     let mut copies = RestoredCopies::default();
     for client in wait(clients::below(store, "clients/"))? {
-        let survey = wait(clients::survey(&host, client))?;
+        let survey = wait(clients::survey(&job, client))?;
         wait(clients::write(store, &survey.missing))?;
         copies.restored.extend(survey.missing.into_iter().map(|copy| copy.name));
         copies.damaged.extend(survey.damaged);

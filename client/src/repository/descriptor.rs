@@ -60,7 +60,7 @@ fn told_by_others(repository: &Repository, version: u64) -> Result<Option<Descri
 fn full_client(repository: &Repository) -> Result<Option<ClientRecord>, JobError> {
     let mut oldest: Option<ClientRecord> = None;
     for client in wait(clients::below(repository.store().as_ref(), "clients/"))? {
-        let record = match wait(clients::read(&repository.host(), client)) {
+        let record = match wait(clients::read(&repository.job(), client)) {
             Err(JobError::Damaged { .. }) => None,
             read => read?,
         };

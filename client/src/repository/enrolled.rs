@@ -57,7 +57,7 @@ impl Enrolled {
     pub fn client(&self) -> Result<LocalClient, ClientError> {
         let credentials = &self.credentials;
         let id = credentials.client;
-        let record = wait(clients::read(&self.host(), id))?.ok_or(ClientError::Record(id))?;
+        let record = wait(clients::read(&self.job(), id))?.ok_or(ClientError::Record(id))?;
         if record.revoked.is_some() {
             return Err(ClientError::Revoked(id));
         }
@@ -69,7 +69,7 @@ impl Enrolled {
     }
 
     /// The context that jobs of the service run in.
-    pub(super) fn host(&self) -> JobContext<'_> {
+    pub(super) fn job(&self) -> JobContext<'_> {
         JobContext {
             store: self.store.as_ref(),
             entropy: &SystemEntropy,

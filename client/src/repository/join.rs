@@ -80,9 +80,9 @@ pub fn join(
     let descriptor = newest.map_err(|error| other(Some(error)))?;
     owners_kem(&descriptor, enrollment.repository, enrollment.owner).map_err(|error| other(Some(error)))?;
     let (repository, owner_key) = (enrollment.repository, descriptor.owner_key);
-    let host = JobContext { store: store.as_ref(), entropy: &SystemEntropy, scratch: &Memory, repository, owner_key };
+    let job = JobContext { store: store.as_ref(), entropy: &SystemEntropy, scratch: &Memory, repository, owner_key };
     let kept = kept(enrollment, state_dir)?;
-    let record = wait(clients::read(&host, id))?.ok_or(JoinError::Unknown(id))?;
+    let record = wait(clients::read(&job, id))?.ok_or(JoinError::Unknown(id))?;
     if let Some(done) = finished(&record, kept.as_ref())? {
         return Ok(done);
     }
@@ -102,7 +102,7 @@ pub fn join(
     if wait(store.create(&objects::key(layout::client(id, joined.version)), bytes))? == Created::New {
         return Ok(joined);
     }
-    let stored = wait(clients::read(&host, id))?.ok_or(JoinError::Unknown(id))?;
+    let stored = wait(clients::read(&job, id))?.ok_or(JoinError::Unknown(id))?;
     match finished(&stored, Some(&keys)) {
         Ok(Some(done)) => Ok(done),
         Ok(None) => Err(JoinError::Record(id)),

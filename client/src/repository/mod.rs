@@ -218,7 +218,7 @@ impl Repository {
     }
 
     /// The context that jobs of the service run in.
-    pub fn host(&self) -> JobContext<'_> {
+    pub fn job(&self) -> JobContext<'_> {
         JobContext {
             store: self.store.as_ref(),
             entropy: &SystemEntropy,

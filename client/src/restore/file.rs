@@ -15,7 +15,7 @@ use crate::materialize::{Metadata, Target, TargetFile, WriteError};
 use crate::read::Xattr;
 
 /// The metadata to set once the content is written.
-pub(super) struct Kept {
+pub(super) struct LateMetadata {
     mode: u32,
     owner: Arc<Owner>,
     mtime: Time,
@@ -25,7 +25,7 @@ pub(super) struct Kept {
 /// A file during its restore. Threads share it.
 pub(super) struct Restoring {
     place: TreePath,
-    kept: Kept,
+    kept: LateMetadata,
     size: u64,
     extents: Extents,
     /// Whether it is written in one piece, which sets its length.
@@ -38,7 +38,7 @@ pub(super) struct Restoring {
     is_named: AtomicBool,
 }
 
-impl Kept {
+impl LateMetadata {
     pub(super) fn of(entry: &mut Entry) -> Self {
         let xattrs = std::mem::take(&mut entry.extras.xattrs);
         let xattrs = xattrs.into_iter().map(|(name, value)| Xattr { name, value }).collect();
@@ -65,7 +65,7 @@ impl Restoring {
             is_one_piece: is_one_piece && holes.is_empty(),
             size: entry.size,
             extents: Extents::of(entry),
-            kept: Kept::of(entry),
+            kept: LateMetadata::of(entry),
             replaces,
             handle: Arc::default(),
             left: AtomicU64::new(1),

@@ -9,7 +9,7 @@ use rustix::fs::FileType;
 
 use super::RestoreError;
 use super::fetch::Task;
-use super::file::{Kept, Restoring};
+use super::file::{LateMetadata, Restoring};
 use super::gather::Gather;
 use super::links::{First, Links};
 use super::owners::Owners;
@@ -118,7 +118,7 @@ impl<'a> Walk<'a> {
         let Some(target) = self.writable() else { return Ok(is_in_new) };
         let created = target.ensure_directory(place)?;
         let keeps = self.work.request.options.overwrite == Overwrite::Never && created == Created::Before;
-        let kept = Kept::of(entry);
+        let kept = LateMetadata::of(entry);
         if place.is_top() {
             if self.work.request.scope.takes_root(&self.work.request.sources) && !keeps {
                 self.root(target, &kept)?;
@@ -132,7 +132,7 @@ impl<'a> Walk<'a> {
 
     /// Sets the target's own metadata only if the target was empty, or if its owner and mode would not change: it may
     /// be any directory of the user's.
-    fn root(&mut self, target: &Target, kept: &Kept) -> Result<(), WriteError> {
+    fn root(&mut self, target: &Target, kept: &LateMetadata) -> Result<(), WriteError> {
         let metadata = kept.metadata();
         if self.takes_root || target.existing(&TreePath::TOP)?.is_some_and(|stat| target.is_alike(&stat, &metadata)) {
             self.later.push(&TreePath::TOP, &metadata);
@@ -197,7 +197,7 @@ impl<'a> Walk<'a> {
 
     fn same(&mut self, target: &Target, entry: &mut Entry, place: &TreePath) -> Result<(), WriteError> {
         let is_file = entry.kind() == EntryKind::File;
-        target.renew_metadata(place, &Kept::of(entry).metadata())?;
+        target.renew_metadata(place, &LateMetadata::of(entry).metadata())?;
         if is_file {
             self.work.count(|tally| tally.files_unchanged += 1);
             self.work.progress.add_done(entry.size);
@@ -229,7 +229,7 @@ impl<'a> Walk<'a> {
             self.work.trouble(place, "only root can make devices".into());
             return Ok(());
         }
-        target.set_metadata(place, &Kept::of(entry).metadata())?;
+        target.set_metadata(place, &LateMetadata::of(entry).metadata())?;
         self.work.count(|tally| tally.others += 1);
         self.work.restored(place);
         Ok(())

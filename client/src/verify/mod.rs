@@ -122,14 +122,14 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
         },
         _ => Depth::Structure,
     };
-    let (found, harm) = wait(inspect(&repository.host(), depth))?;
+    let (found, harm) = wait(inspect(&repository.job(), depth))?;
     let mut outcome = Outcome { packs_read: found.packs_read, bytes_read: found.bytes_read, ..Outcome::default() };
     let mut last = found.last_read;
     let mut findings = Findings::default();
     found.findings.into_iter().for_each(|finding| findings.add(finding, before.as_ref()));
     if let (Some(before), Some(harm)) = (before, harm) {
         let (opens, share) = match options.is_full {
-            true => chosen(&before, options.read, turn, &harm, wait(repository.host().now_to_note())?),
+            true => chosen(&before, options.read, turn, &harm, wait(repository.job().now_to_note())?),
             false => (Vec::new(), 0),
         };
         last = opens[..share].last().map_or(last, |(pack, _)| Some(*pack));
@@ -175,7 +175,7 @@ fn dig(
             return Ok(());
         }
         let history = History::read(repository, &view)?;
-        let needed = wait(Needed::of(&repository.host(), &view))?;
+        let needed = wait(Needed::of(&repository.job(), &view))?;
         let hits = walk(repository, (&view, &needed), &history, &fates, progress)?;
         // A prune at the same time deletes objects that an older root still names: try again with the newer root.
         let is_superseded =

@@ -14,7 +14,7 @@ use crate::wait::wait;
 
 /// Records the findings; returns how many packs the service was asked to check instead. `before` is the checked state.
 pub fn noted(repository: &Repository, before: &View, harm: &Harm) -> Result<u64, JobError> {
-    match wait(note(&repository.host(), harm)) {
+    match wait(note(&repository.job(), harm)) {
         Err(refused @ JobError::Store(StoreError::Denied { .. })) => {
             let known = before.state.packs.iter().filter(|(_, record)| record.is_missing || record.is_damaged);
             let healed = known.map(|(id, _)| id).filter(|id| harm.whole.contains_key(id) || harm.returned.contains(id));

@@ -114,7 +114,7 @@ pub(super) fn open(
     });
     let readers: BTreeMap<DomainId, (BlockReader, DomainKeys)> = readers.collect();
     // Every pack is read after this time.
-    let now = wait(repository.host().now_to_note())?;
+    let now = wait(repository.job().now_to_note())?;
     let todo = Mutex::new(packs.iter());
     let next = || todo.lock().expect("no worker panics").next();
     let opened = Mutex::new(Ok(Opened::default()));

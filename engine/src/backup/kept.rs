@@ -63,14 +63,14 @@ impl KeptBytes for Vec<u8> {
 }
 
 /// The place of a page: the record, and the position in it.
-type Place = (u32, u32);
+type Span = (u32, u32);
 
 /// An open kept tree. Holds the places of all pages in memory, and a few opened blocks.
 pub struct KeptTree<B> {
     /// Its snapshot.
     pub snapshot: KeptSnapshot,
     records: Records<B>,
-    pages: HashMap<ChunkId, Place>,
+    pages: HashMap<ChunkId, Span>,
     recent: Vec<(u32, OpenBlock)>,
 }
 
@@ -168,7 +168,7 @@ pub struct KeptWriter {
     builder: BlockBuilder,
     gathered: u32,
     records: u32,
-    pages: HashMap<ChunkId, Place>,
+    pages: HashMap<ChunkId, Span>,
     /// All pages, in the order in which the head lists them.
     order: Vec<ChunkId>,
     out: Vec<u8>,
@@ -289,7 +289,7 @@ fn cipher(key: &Secret, repository: RepositoryId, salt: [u8; SessionId::LEN]) ->
     SessionCipher::new(&SessionKey::new(key.clone()), repository, SessionId(salt))
 }
 
-fn read_head(bytes: &[u8]) -> Option<(KeptSnapshot, HashMap<ChunkId, Place>)> {
+fn read_head(bytes: &[u8]) -> Option<(KeptSnapshot, HashMap<ChunkId, Span>)> {
     let mut fields = Cursor::new(bytes);
     let id = fields.array().ok()?;
     let snapshot = KeptSnapshot {

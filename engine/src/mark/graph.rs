@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::bits::{Bits, Ranked};
 use super::merged::{InventoryLimit, MOST, Merged, Placed};
-use super::shuffle::{Place, Shuffle, Sought};
+use super::shuffle::{Position, Shuffle, Sought};
 use copal_format::id::ChunkId;
 use copal_format::index::Segment;
 use copal_format::limits;
@@ -79,7 +79,7 @@ impl<'a, B: AsRef<[u8]>> Graph<'a, B> {
         let PageView { height, references, .. } = page;
         let height = height.min(limits::HEIGHT);
         let level = &mut self.levels[usize::from(height)];
-        let place = Place::new(height, level.len()).ok_or(InventoryLimit { what: "references" })?;
+        let place = Position::new(height, level.len()).ok_or(InventoryLimit { what: "references" })?;
         level.push(self.scratch, NONE);
         level.push(self.scratch, pack);
         level.push(self.scratch, references.len() as u32);

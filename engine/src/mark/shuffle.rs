@@ -9,15 +9,15 @@ use copal_format::room::{List, Row, Scratch};
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct Sought {
     pub(super) id: ChunkId,
-    pub(super) place: Place,
+    pub(super) place: Position,
 }
 
 /// Where a number is to be stored: the height of a page, the start of its record, and whether it is the page's own
 /// number or that of one of its references.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place(u64);
+pub(super) struct Position(u64);
 
-impl Place {
+impl Position {
     /// The place of a page's own number; none if `start` is too large to be encoded.
     pub(super) fn new(height: u8, start: usize) -> Option<Self> {
         let start = u64::try_from(start).ok().filter(|start| *start < 1 << START)?;
@@ -49,7 +49,7 @@ impl Row for Sought {
 
     fn read(bytes: &[u8]) -> Self {
         let (id, place) = bytes.split_at(ChunkId::LEN);
-        Self { id: ChunkId::from_slice(id).unwrap_or(ChunkId([0; ChunkId::LEN])), place: Place(u64::read(place)) }
+        Self { id: ChunkId::from_slice(id).unwrap_or(ChunkId([0; ChunkId::LEN])), place: Position(u64::read(place)) }
     }
 
     fn write(self, bytes: &mut [u8]) {
@@ -114,16 +114,16 @@ mod tests {
             start in 0usize..1 << START,
             reference in 0..=limits::PAGE_REFERENCES,
         ) {
-            let place = Place::new(height, start).unwrap().of_reference(reference);
+            let place = Position::new(height, start).unwrap().of_reference(reference);
             prop_assert_eq!((place.level(), place.start(), place.reference()), (height.into(), start, reference as usize));
-            prop_assert_eq!(Place::new(height, start + (1 << START)), None);
-            prop_assert_eq!(Place::new(height, 1 << START), None);
+            prop_assert_eq!(Position::new(height, start + (1 << START)), None);
+            prop_assert_eq!(Position::new(height, 1 << START), None);
         }
 
         #[test]
         fn everything_comes_back_in_parts_that_follow_each_other(ids: Vec<[u8; 24]>, domain in 0u32..200) {
             let mut shuffle = Shuffle::new(domain);
-            let sought = |(at, id): (usize, &[u8; 24])| Sought { id: ChunkId(*id), place: Place::new(0, at).unwrap() };
+            let sought = |(at, id): (usize, &[u8; 24])| Sought { id: ChunkId(*id), place: Position::new(0, at).unwrap() };
             let all: Vec<Sought> = ids.iter().enumerate().map(sought).collect();
             all.iter().for_each(|sought| shuffle.push(&Memory, *sought));
             let parts: Vec<Vec<Sought>> = shuffle.parts.iter().map(|part| part.iter().collect()).collect();

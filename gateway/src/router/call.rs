@@ -14,7 +14,7 @@ use serde_json::json;
 
 use super::Gateway;
 use super::bodies::{Room, Unread};
-use super::facts::{Facts, host};
+use super::facts::{Facts, job};
 use super::memory::Refused;
 use super::problem::{Problem, busy};
 use super::rights::{Caller, House};
@@ -156,7 +156,7 @@ fn origin(gateway: &Gateway, parts: &Parts) -> Result<String, Problem> {
     }
     let host = parts.headers.get(header::HOST).and_then(|value| value.to_str().ok());
     let host = parts.uri.authority().map(|authority| authority.as_str()).or(host);
-    let host = host.ok_or_else(|| Problem::bad_request("the header JobContext is missing"))?;
+    let host = host.ok_or_else(|| Problem::bad_request("the header Host is missing"))?;
     Ok(format!("{}://{host}", gateway.settings.scheme))
 }
 
@@ -179,13 +179,13 @@ async fn known_caller(
         }
         Signatory::Client(id) => id,
     };
-    let host = host(gateway.settings.store.as_ref(), gateway.settings.entropy.as_ref(), facts);
+    let job = job(gateway.settings.store.as_ref(), gateway.settings.entropy.as_ref(), facts);
     let verify = |record: &ClientRecord| {
         // A record has either keys or an enrollment key.
         let key = record.keys.as_ref().map(|keys| keys.request).or(record.enrollment);
         signed.verify(method, target, &key.ok_or(RequestError::Signature)?)
     };
-    if let Some(record) = gateway.known.acquaintance(&host, id, now).await?
+    if let Some(record) = gateway.known.acquaintance(&job, id, now).await?
         && verify(&record).is_ok()
     {
         return caller_of(&record);
@@ -193,12 +193,12 @@ async fn known_caller(
     // Anybody can name a client. Until its signature is verified, such a request counts as unsigned.
     count_unsigned(gateway, now)?;
     // The client may be new, or may have joined since its record was read.
-    let record = gateway.known.client(&host, id, now).await?.ok_or_else(|| {
+    let record = gateway.known.client(&job, id, now).await?.ok_or_else(|| {
         let detail = format!("client {id} is not registered in this repository");
         Problem::new("client-unknown", StatusCode::UNAUTHORIZED, detail)
     })?;
     if let Err(error) = verify(&record) {
-        let used = was_enrolled_by(&host, &record, signed, method, target).await?;
+        let used = was_enrolled_by(&job, &record, signed, method, target).await?;
         let detail = format!("the enrollment of client {id} was used already");
         let used = used.then(|| Problem::new("enrollment-used", StatusCode::FORBIDDEN, detail));
         return Err(used.unwrap_or_else(|| refused(error)));
@@ -228,7 +228,7 @@ fn count_unsigned(gateway: &Gateway, now: u64) -> Result<(), Problem> {
 
 /// Whether a joined client's former enrollment key signed this request.
 async fn was_enrolled_by(
-    host: &JobContext<'_>,
+    job: &JobContext<'_>,
     record: &ClientRecord,
     signed: &Unverified,
     method: &str,
@@ -241,8 +241,8 @@ async fn was_enrolled_by(
     let mut first = Err(ClientError::Unknown { client: record.client });
     for name in [layout::client(record.client, 1), layout::client_copy(record.client, 1)] {
         if first.is_err() {
-            versions.extend(objects::read(host.store, &name).await?.map(|bytes| (1, bytes.to_vec())));
-            first = read_chain(host.repository, &host.owner_key, record.client, &versions);
+            versions.extend(objects::read(job.store, &name).await?.map(|bytes| (1, bytes.to_vec())));
+            first = read_chain(job.repository, &job.owner_key, record.client, &versions);
         }
     }
     let key = first.ok().and_then(|first| first.enrollment);

@@ -106,14 +106,14 @@ impl Known {
     /// The record of a client that has come before, read again every few seconds; none for other clients.
     pub(super) async fn acquaintance(
         &self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         id: ClientId,
         now: u64,
     ) -> Result<Option<Arc<ClientRecord>>, Problem> {
         match self.kept_client(id) {
             None => Ok(None),
             Some((since, record)) if now < since + CLIENTS_KEPT => Ok(Some(record)),
-            Some(_) => self.read_client(host, id, now).await,
+            Some(_) => self.read_client(job, id, now).await,
         }
     }
 
@@ -121,13 +121,13 @@ impl Known {
     /// each time, because it may have joined just now.
     pub(super) async fn client(
         &self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         id: ClientId,
         now: u64,
     ) -> Result<Option<Arc<ClientRecord>>, Problem> {
         match self.kept_client(id) {
             Some((since, record)) if now < since + CLIENTS_FRESH && record.keys.is_some() => Ok(Some(record)),
-            _ => self.read_client(host, id, now).await,
+            _ => self.read_client(job, id, now).await,
         }
     }
 
@@ -137,11 +137,11 @@ impl Known {
 
     async fn read_client(
         &self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         id: ClientId,
         now: u64,
     ) -> Result<Option<Arc<ClientRecord>>, Problem> {
-        let record = match clients::read(host, id).await {
+        let record = match clients::read(job, id).await {
             Ok(record) => record.map(Arc::new),
             // The unreadable record might be the client's revocation.
             Err(JobError::Damaged { .. }) => {
@@ -262,7 +262,7 @@ const CLIENTS_MOST: usize = 10_000;
 const ATTEMPTS: u32 = 8;
 
 /// The context for code that is shared with the jobs.
-pub(super) fn host<'a>(store: &'a dyn Store, entropy: &'a dyn Entropy, facts: &Facts) -> JobContext<'a> {
+pub(super) fn job<'a>(store: &'a dyn Store, entropy: &'a dyn Entropy, facts: &Facts) -> JobContext<'a> {
     let Descriptor { repository, owner_key, .. } = facts.descriptor;
     JobContext { store, entropy, scratch: &Memory, repository, owner_key }
 }

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use super::Gateway;
 use super::call::Call;
-use super::facts::host;
+use super::facts::job;
 use super::problem::Problem;
 use super::rights::Caller;
 use crate::orders::JobOrder;
@@ -62,7 +62,7 @@ pub(super) async fn order(State(gateway): State<Arc<Gateway>>, mut call: Call) -
         && call.caller != Caller::Owner
     {
         let settings = &gateway.settings;
-        let usual = prune::grace(&host(settings.store.as_ref(), settings.entropy.as_ref(), &facts)).await?;
+        let usual = prune::grace(&job(settings.store.as_ref(), settings.entropy.as_ref(), &facts)).await?;
         // A shorter grace period would free at once what can still be undeleted, and what a running backup relies on.
         if Duration::from_secs(grace) < usual {
             let usual = usual.as_secs();

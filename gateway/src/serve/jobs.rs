@@ -180,8 +180,8 @@ impl Work {
     }
 
     fn look(&self, packs: BTreeSet<PackId>) {
-        let done = self.run("look", "", Indexes::Whole, |host, _, _| {
-            let findings = wait(check::look(host, &packs))?;
+        let done = self.run("look", "", Indexes::Whole, |job, _, _| {
+            let findings = wait(check::look(job, &packs))?;
             if findings > 0 {
                 (self.note)(&JobNote::Damage { findings });
             }
@@ -190,26 +190,26 @@ impl Work {
         let _ = self.noted("look", done);
     }
 
-    fn upkeep(&self, job: Upkeep, budget: &Budget) {
-        let done = match job {
-            Upkeep::Expire => self.run(job.name(), "", Indexes::Pieces, |host, _, metrics| {
-                metrics.expired(&wait(expire_until(host, IngestBy::Service, budget))?);
+    fn upkeep(&self, due: Upkeep, budget: &Budget) {
+        let done = match due {
+            Upkeep::Expire => self.run(due.name(), "", Indexes::Pieces, |job, _, metrics| {
+                metrics.expired(&wait(expire_until(job, IngestBy::Service, budget))?);
                 Ok(())
             }),
-            Upkeep::Compact => self.run(job.name(), "", Indexes::Pieces, |host, _, metrics| {
-                metrics.compacted(&wait(compact_until(host, budget))?);
+            Upkeep::Compact => self.run(due.name(), "", Indexes::Pieces, |job, _, metrics| {
+                metrics.compacted(&wait(compact_until(job, budget))?);
                 Ok(())
             }),
-            Upkeep::Prune => self.run(job.name(), "", Indexes::Whole, |host, descriptor, metrics| {
-                let grace = wait(prune::grace(host))?;
+            Upkeep::Prune => self.run(due.name(), "", Indexes::Whole, |job, descriptor, metrics| {
+                let grace = wait(prune::grace(job))?;
                 let options = prune::Options { grace, budget: budget.clone(), ..prune_options(descriptor) };
-                metrics.pruned(&pruned(host, &options)?);
+                metrics.pruned(&pruned(job, &options)?);
                 Ok(())
             }),
-            Upkeep::Check => self.run(job.name(), "", Indexes::Whole, |host, _, metrics| {
+            Upkeep::Check => self.run(due.name(), "", Indexes::Whole, |job, _, metrics| {
                 let policy = wait(async {
-                    let view = view::read_parts(host.store, &Parts::NOTHING).await?;
-                    policy::current(host, &view).await
+                    let view = view::read_parts(job.store, &Parts::NOTHING).await?;
+                    policy::current(job, &view).await
                 });
                 // Check runs without the policy: it is there to find such damage.
                 let policy = policy.unwrap_or_else(|error| {
@@ -217,7 +217,7 @@ impl Work {
                     None
                 });
                 let parts = policy.map_or(CHECK_PARTS, |(_, policy)| policy.check_parts());
-                metrics.checked(&wait(upkeep::check(host, Depth::Data { part: 1, parts }, budget))?);
+                metrics.checked(&wait(upkeep::check(job, Depth::Data { part: 1, parts }, budget))?);
                 let findings = metrics.value(DAMAGE.name).unwrap_or_default() as u64;
                 if findings > 0 {
                     (self.note)(&JobNote::Damage { findings });
@@ -226,7 +226,7 @@ impl Work {
             }),
         };
         // The job runs again when it is due.
-        let _ = self.noted(job.name(), done);
+        let _ = self.noted(due.name(), done);
     }
 }
 

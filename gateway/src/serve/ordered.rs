@@ -50,26 +50,26 @@ impl JobRunner for Ordered {
 }
 
 fn run(work: &Work, order: &JobOrder) -> Result<Value, Problem> {
-    let (job, indexes) = match order {
+    let (name, indexes) = match order {
         JobOrder::Ingest {} => ("ingest", Indexes::Pieces),
         JobOrder::Prune { .. } => ("prune", Indexes::Whole),
         JobOrder::Check { .. } => ("check", Indexes::Whole),
     };
     let mut answer = Value::Null;
-    let done = work.run(job, "", indexes, |host, descriptor, _| {
+    let done = work.run(name, "", indexes, |job, descriptor, _| {
         answer = match order {
-            JobOrder::Ingest {} => json!(ingested(host, IngestBy::Service)?),
+            JobOrder::Ingest {} => json!(ingested(job, IngestBy::Service)?),
             JobOrder::Prune { grace, repack_most, dry_run } => {
                 let grace = match grace {
                     Some(seconds) => Duration::from_secs(*seconds),
-                    None => wait(prune::grace(host))?,
+                    None => wait(prune::grace(job))?,
                 };
                 let (repack_most, is_dry_run) = (repack_most.unwrap_or(u64::MAX), *dry_run);
                 let options = prune::Options { grace, repack_most, is_dry_run, ..prune_options(descriptor) };
-                json!(pruned(host, &options)?)
+                json!(pruned(job, &options)?)
             }
             JobOrder::Check { parts } => {
-                json!(wait(upkeep::check(host, JobOrder::depth(*parts), &Budget::unlimited()))?)
+                json!(wait(upkeep::check(job, JobOrder::depth(*parts), &Budget::unlimited()))?)
             }
         };
         Ok(())
@@ -86,19 +86,19 @@ fn stopped(why: &impl ToString) -> Problem {
 }
 
 /// Ingests everything that clients have uploaded.
-pub fn ingested(host: &JobContext<'_>, by: IngestBy) -> Result<Ingested, JobError> {
-    let receipts = wait(ingest(host, by, Scope::All, &|_| false))?;
+pub fn ingested(job: &JobContext<'_>, by: IngestBy) -> Result<Ingested, JobError> {
+    let receipts = wait(ingest(job, by, Scope::All, &|_| false))?;
     let rejected = receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected).map(|receipt| {
         let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
         let why = words.collect::<Vec<_>>().join("; ");
         Rejection { client: receipt.client, number: receipt.number, why }
     });
     let rejected: Vec<Rejection> = rejected.collect();
-    let view = wait(view::read_parts(host.store, &Parts::RECORDS))?;
+    let view = wait(view::read_parts(job.store, &Parts::RECORDS))?;
     let mut waiting = 0;
-    for client in wait(clients::below(host.store, "manifests/"))? {
+    for client in wait(clients::below(job.store, "manifests/"))? {
         let decided = view.state.heads.get(&client).map_or(0, |head| head.number);
-        let listed = wait(objects::list(host.store, &format!("manifests/{client}/")))?;
+        let listed = wait(objects::list(job.store, &format!("manifests/{client}/")))?;
         let numbers = listed.iter().filter_map(|object| layout::trailing_number(object.key.as_str()));
         waiting += numbers.filter(|number| *number > decided).count() as u64;
     }
@@ -112,11 +112,11 @@ pub(super) fn prune_options(descriptor: &Descriptor) -> prune::Options {
 }
 
 /// Prunes, using up the reserve if the disk is full, and then refills the reserve.
-pub(super) fn pruned(host: &JobContext<'_>, options: &prune::Options) -> Result<prune::Report, JobError> {
-    let store = Reserve::new(host.store);
-    let done = wait(upkeep::prune(&JobContext { store: &store, ..*host }, options))?;
+pub(super) fn pruned(job: &JobContext<'_>, options: &prune::Options) -> Result<prune::Report, JobError> {
+    let store = Reserve::new(job.store);
+    let done = wait(upkeep::prune(&JobContext { store: &store, ..*job }, options))?;
     if !options.is_dry_run {
-        wait(reserve::keep(host.store, |bytes| host.entropy.fill(bytes)))?;
+        wait(reserve::keep(job.store, |bytes| job.entropy.fill(bytes)))?;
     }
     Ok(done)
 }

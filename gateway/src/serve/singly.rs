@@ -76,8 +76,8 @@ impl Work {
 
     fn ingest(&self, scope: Scope<'_>) -> Result<(), Stopped> {
         // Clients of a gateway leave ingest to this process, even if clients with direct access ingest themselves.
-        let done = self.run("ingest", &named(scope), Indexes::Pieces, |host, _, metrics| {
-            let done = wait(ingest::work(host, IngestBy::Service, scope, &|_| false))?;
+        let done = self.run("ingest", &named(scope), Indexes::Pieces, |job, _, metrics| {
+            let done = wait(ingest::work(job, IngestBy::Service, scope, &|_| false))?;
             metrics.decided(&done.receipts, done.refused.len());
             for receipt in done.receipts.iter().filter(|receipt| receipt.outcome == Outcome::Rejected) {
                 let words = receipt.reasons.iter().map(|(reason, text)| format!("{} ({text})", reason.text()));
@@ -92,10 +92,10 @@ impl Work {
     /// The clients with undecided manifests. Reports a failure and returns none.
     fn undecided(&self) -> Vec<ClientId> {
         let mut undecided = Vec::new();
-        let done = self.run("ingest", "", Indexes::Pieces, |host, _, _| {
+        let done = self.run("ingest", "", Indexes::Pieces, |job, _, _| {
             undecided = wait(async {
-                let heads = view::read_parts(host.store, &Parts::HEADS).await?.state.heads;
-                clients::below_behind(host.store, "manifests/", &heads).await
+                let heads = view::read_parts(job.store, &Parts::HEADS).await?.state.heads;
+                clients::below_behind(job.store, "manifests/", &heads).await
             })?;
             Ok(())
         });

@@ -68,14 +68,14 @@ impl Work {
         let done = self.watch.run(job, what, || {
             let Some(facts) = wait(read_facts(store.as_ref(), self.owner))? else { return Ok(()) };
             let descriptor = &facts.descriptor;
-            let host = JobContext {
+            let job = JobContext {
                 store: store.as_ref(),
                 entropy: self.entropy.as_ref(),
                 scratch: &Files::default(),
                 repository: descriptor.repository,
                 owner_key: descriptor.owner_key,
             };
-            act(&host, descriptor, &mut metrics)
+            act(&job, descriptor, &mut metrics)
         });
         metrics.ended(done.is_err(), started.elapsed());
         metrics.count(STOPS, matches!(done, Err(Stopped::Panicked(_))).into());

@@ -84,10 +84,10 @@ pub(super) async fn merge(
             }
         }
     }
-    let mut readers: Vec<Reader> = chains.into_iter().map(|parts| Reader::new(domain, parts)).collect();
+    let mut readers: Vec<ChainReader> = chains.into_iter().map(|parts| ChainReader::new(domain, parts)).collect();
     let mut made = Vec::new();
     loop {
-        let left: u64 = readers.iter().map(Reader::left).sum();
+        let left: u64 = readers.iter().map(ChainReader::left).sum();
         if left == 0 {
             break;
         }
@@ -108,9 +108,9 @@ pub(super) async fn merge(
 }
 
 /// Merges the held entries, up to the first id that an unread entry may precede.
-fn merge_held(domain: DomainId, random: [u8; 16], readers: &mut [Reader]) -> Result<Option<NewSegment>, JobError> {
+fn merge_held(domain: DomainId, random: [u8; 16], readers: &mut [ChainReader]) -> Result<Option<NewSegment>, JobError> {
     let unread = readers.iter().filter(|reader| !reader.is_read());
-    let end = unread.filter_map(Reader::last).min();
+    let end = unread.filter_map(ChainReader::last).min();
     let mut taken = Vec::new();
     for reader in &mut *readers {
         // Copies of one id stay together.
@@ -130,7 +130,7 @@ fn merge_held(domain: DomainId, random: [u8; 16], readers: &mut [Reader]) -> Res
 }
 
 /// Segments of one chain, read one after the other.
-struct Reader {
+struct ChainReader {
     domain: DomainId,
     later: VecDeque<Part>,
     open: VecDeque<Open>,
@@ -143,7 +143,7 @@ struct Open {
     sequence: Sequence,
 }
 
-impl Reader {
+impl ChainReader {
     fn new(domain: DomainId, parts: Vec<Part>) -> Self {
         Self { domain, later: parts.into(), open: VecDeque::new() }
     }

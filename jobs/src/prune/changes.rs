@@ -9,9 +9,9 @@ use copal_format::id::{ChunkId, ObjectHash, PackId, PackTag};
 use copal_format::index::{Bits, Copied, Entry, Mark, NewMarks, Segment, merge};
 use copal_format::layout::{self, Prunable};
 
-use super::copies::Copies;
 use super::deletion;
 use super::inventory::Inventory;
+use super::new_packs::NewPacks;
 use super::part::Part;
 use super::repack::Moved;
 use crate::commit::{Proposal, put, write_marks};
@@ -25,7 +25,7 @@ impl Part<'_> {
         inventory: &Inventory<'_>,
         plan: &Plan,
         moved: &Moved,
-        copies: &Copies,
+        copies: &NewPacks,
         proposal: &mut Proposal,
     ) -> Result<(), JobError> {
         if plan.removed.iter().next().is_none() && moved.blocks.is_empty() {
@@ -84,7 +84,7 @@ impl Part<'_> {
         inventory: &Inventory<'_>,
         plan: &Plan,
         moved: &Moved,
-        copies: &Copies,
+        copies: &NewPacks,
         proposal: &mut Proposal,
     ) {
         let dead = plan.dead_packs.iter().copied().chain(moved.emptied.iter().copied());

@@ -10,8 +10,8 @@ use copal_format::pack::PackKind;
 use copal_format::state::PackRecord;
 use copal_format::time::Time;
 
-use super::copies::Copies;
 use super::inventory::Inventory;
+use super::new_packs::NewPacks;
 use super::part::{Part, Work};
 use super::repack::move_blocks;
 use super::sabotage::sabotage;
@@ -85,7 +85,7 @@ impl Part<'_> {
         self.verify_segments()?;
         let inventory = self.inventory(&mut Tables::default(), &mut Proposal::default()).await?;
         let old = self.marks(&inventory);
-        let plan = self.plan(&inventory, &old, roots, &Copies::default(), &self.rules(0, 0));
+        let plan = self.plan(&inventory, &old, roots, &NewPacks::default(), &self.rules(0, 0));
         let mut sparse = Sparse::default();
         if !plan.unread.is_empty() {
             return Ok(sparse);
@@ -134,7 +134,14 @@ impl Part<'_> {
         }
     }
 
-    fn plan(&self, inventory: &Inventory<'_>, old: &Marks, roots: &[ChunkId], copies: &Copies, rules: &Rules) -> Plan {
+    fn plan(
+        &self,
+        inventory: &Inventory<'_>,
+        old: &Marks,
+        roots: &[ChunkId],
+        copies: &NewPacks,
+        rules: &Rules,
+    ) -> Plan {
         let copied = |block: u32| {
             let block = inventory.block(block);
             copies.of((inventory.packs[block.pack as usize].id, block.offset)).is_some()

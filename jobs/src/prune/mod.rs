@@ -2,13 +2,13 @@
 //! the grace period, lists objects as doomed before it deletes them, and clears a doomed name only after the deletion.
 
 mod changes;
-mod copies;
 mod deletion;
 mod domain;
 mod garbage;
 mod inventory;
 mod kept;
 mod needed;
+mod new_packs;
 mod notes;
 mod part;
 mod rebuilt;

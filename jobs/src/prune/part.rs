@@ -7,8 +7,8 @@ use copal_format::id::{DomainId, PackId};
 use copal_format::time::Time;
 
 use super::Options;
-use super::copies::Copies;
 use super::garbage::Stored;
+use super::new_packs::NewPacks;
 use super::rebuilt::Rebuilt;
 use super::tables::Tables;
 use crate::context::JobContext;
@@ -38,7 +38,7 @@ pub(super) struct Work<'a> {
     /// Pack tables that were read.
     pub(super) tables: &'a mut Tables,
     /// Blocks that were copied and that no root names yet.
-    pub(super) copies: &'a mut Copies,
+    pub(super) copies: &'a mut NewPacks,
     /// Packs of copies that the next root names.
     pub(super) used: BTreeSet<PackId>,
     /// Bytes that may still be copied for this root.

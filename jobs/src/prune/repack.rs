@@ -11,8 +11,8 @@ use copal_format::limits::PACK_SESSIONS;
 use copal_format::pack::{self, PackKind, PackLimit, PackTable, PackWriter, PageRow};
 use copal_store::StoreError;
 
-use super::copies::{BlockPlace, Copies};
 use super::inventory::Inventory;
+use super::new_packs::{BlockPlace, NewPacks};
 use super::part::{Part, Work};
 use crate::commit::put;
 use crate::context::JobContext;
@@ -42,7 +42,7 @@ impl Moved {
         &self,
         job: &JobContext<'_>,
         domain: DomainId,
-        copies: &Copies,
+        copies: &NewPacks,
     ) -> Result<Option<Segment<Bytes>>, JobError> {
         if self.packs.is_empty() {
             return Ok(None);
@@ -178,7 +178,7 @@ impl<'a> Open<'a> {
         table: &PackTable,
         at: usize,
         bytes: &Bytes,
-        copies: &mut Copies,
+        copies: &mut NewPacks,
     ) -> Result<(), JobError> {
         let row = &table.blocks[at];
         let record = &table.sessions[row.session as usize];
@@ -207,7 +207,7 @@ impl<'a> Open<'a> {
     }
 
     /// Stores the collected blocks as one pack, or as several: a pack's size is not its only limit.
-    async fn close(&mut self, copies: &mut Copies) -> Result<(), JobError> {
+    async fn close(&mut self, copies: &mut NewPacks) -> Result<(), JobError> {
         let (sessions, blocks) = (std::mem::take(&mut self.sessions), std::mem::take(&mut self.blocks));
         self.bytes = 0;
         let mut left = blocks.as_slice();
@@ -223,7 +223,7 @@ impl<'a> Open<'a> {
         Ok(())
     }
 
-    async fn store(&mut self, writer: PackWriter, blocks: &[Copied], copies: &mut Copies) -> Result<(), JobError> {
+    async fn store(&mut self, writer: PackWriter, blocks: &[Copied], copies: &mut NewPacks) -> Result<(), JobError> {
         let mut pack = writer.finish();
         let bytes = std::mem::take(&mut pack.bytes);
         let length = bytes.len() as u64;

@@ -10,9 +10,9 @@ use copal_format::state::DoomedState;
 use copal_format::time::Time;
 use copal_store::{Key, StoreError};
 
-use super::copies::Copies;
 use super::deletion::{Cleared, clear, delete_doomed, doom, doomed_by, is_superseded, record};
 use super::kept::{bury, roots_of};
+use super::new_packs::NewPacks;
 use super::notes::Notes;
 use super::part::{Part, Work};
 use super::tables::Tables;
@@ -37,7 +37,7 @@ pub(super) async fn prune(job: &JobContext<'_>, options: &Options) -> Result<Rep
         notes: &notes,
         options,
         tables: Tables::default(),
-        copies: Copies::default(),
+        copies: NewPacks::default(),
         left_over: Vec::new(),
         standings: Standings::default(),
         own: BTreeSet::new(),
@@ -74,7 +74,7 @@ struct Run<'a> {
     notes: &'a Notes<'a>,
     options: &'a Options,
     tables: Tables,
-    copies: Copies,
+    copies: NewPacks,
     left_over: Vec<LeftOver>,
     standings: Standings,
     /// Names that roots of this run doom.
@@ -329,7 +329,7 @@ impl Run<'_> {
         if let Ok(Some((root, hash))) = &won {
             // The new root has decided about everything noted so far.
             self.notes.take();
-            self.copies = Copies::default();
+            self.copies = NewPacks::default();
             self.left_over.clear();
             // A run that may end here leaves its doomed names to the next run.
             if self.options.budget.is_limited() && !doomed.is_empty() {

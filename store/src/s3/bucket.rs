@@ -18,8 +18,8 @@ use super::BASE64;
 use super::clock::{Clock, Reading};
 use super::config::{Connection, S3Config};
 use super::paced::Paced;
-use super::places::Places;
 use super::retention::Retention;
+use super::tokens::Tokens;
 use super::trouble::{Failed, Trouble};
 use crate::limit::lasts;
 use crate::{Created, Key, Op, Stat, StoreError, StoreTime};
@@ -30,7 +30,7 @@ pub(super) struct Bucket {
     pub(super) config: S3Config,
     pub(super) connection: Connection,
     pub(super) clock: Clock,
-    pub(super) places: Places,
+    pub(super) tokens: Tokens,
     /// The credentials for presigned requests, once loaded.
     pub(super) signing: Mutex<Option<Credentials>>,
 }

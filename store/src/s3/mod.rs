@@ -26,17 +26,17 @@ mod get;
 mod list;
 mod lock;
 mod paced;
-mod places;
 mod presign;
 mod probe;
 mod retention;
+mod tokens;
 mod trouble;
 mod worker;
 
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 use bucket::Bucket;
 use clock::Clock;
-use places::Places;
+use tokens::Tokens;
 use worker::Worker;
 
 pub use answer::{is_absence, of_answer};
@@ -104,7 +104,7 @@ impl S3Store {
         let clock = Clock::default();
         let connected = worker.run(async move {
             let connection = config.connect(clock.clone()).await;
-            Bucket { config, connection, clock, places: Places::default(), signing: Mutex::default() }
+            Bucket { config, connection, clock, tokens: Tokens::default(), signing: Mutex::default() }
         });
         let stopped = || BadConfig::Runtime(io::Error::other(Trouble::Stopped));
         let bucket = Arc::new(connected.await.ok_or_else(stopped)?);

@@ -152,12 +152,12 @@ impl Client {
     }
 
     /// Backs up a tree until a receipt accepts it; gives the snapshot.
-    pub async fn back_up(&self, host: &JobContext<'_>, tree: &Tree, how: &How<'_>) -> Result<SnapshotId, Failure> {
+    pub async fn back_up(&self, job: &JobContext<'_>, tree: &Tree, how: &How<'_>) -> Result<SnapshotId, Failure> {
         let mut refused: BTreeSet<ChunkId> = BTreeSet::new();
         let mut last = None;
         for _ in 0..how.patience {
-            let view = view::read(host.store).await?;
-            match self.attempt(host, &view, tree, &refused, how).await? {
+            let view = view::read(job.store).await?;
+            match self.attempt(job, &view, tree, &refused, how).await? {
                 Ok(snapshot) => return Ok(snapshot),
                 Err(Some(receipt)) => {
                     refused.extend(&receipt.missing);
@@ -172,7 +172,7 @@ impl Client {
     /// One session, on one view; an error is the answer that rejects it, if there was any.
     async fn attempt(
         &self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         view: &View,
         tree: &Tree,
         refused: &BTreeSet<ChunkId>,
@@ -186,28 +186,28 @@ impl Client {
             };
             !refused.contains(id) && view.index(self.domain).is_some_and(|index| may_refer(index.status(id)))
         };
-        let mut run = self.begin(host)?;
+        let mut run = self.begin(job)?;
         let mut memory = BTreeMap::new();
         let mut stored = 0;
         for (at, (path, content)) in tree.iter().enumerate() {
             let remembered = run.take_file(path, content, &is_good)?;
             memory.insert(path.clone(), remembered);
-            run.work(host.store).await?;
+            run.work(job.store).await?;
             if how.split.is_some_and(|split| at % split == split - 1) {
-                let packs = run.close(host.store).await?;
+                let packs = run.close(job.store).await?;
                 stored += bytes_of(&packs);
-                if let Err(answer) = self.commit(host, view, &run, packs, None, how).await? {
+                if let Err(answer) = self.commit(job, view, &run, packs, None, how).await? {
                     return Ok(Err(answer));
                 }
             }
         }
         let finished = run.session.finish_tree(is_good)?;
-        let packs = run.close(host.store).await?;
-        let mut claim = run.claim(host, finished.root, how.partial).await?;
+        let packs = run.close(job.store).await?;
+        let mut claim = run.claim(job, finished.root, how.partial).await?;
         claim.client_time = Time(claim.client_time.0.saturating_add(how.skew));
         let bytes = tree.values().map(|content| content.len() as u64).sum();
         claim.extent = Some(Extent::about(tree.len() as u64, bytes, stored + bytes_of(&packs)));
-        match self.commit(host, view, &run, packs, Some((claim, tree)), how).await? {
+        match self.commit(job, view, &run, packs, Some((claim, tree)), how).await? {
             Ok(written) => {
                 *self.memory.lock().expect("nothing panics while it holds the map") = memory;
                 Ok(Ok(written.hash.snapshot()))
@@ -219,21 +219,21 @@ impl Client {
     /// Commits what a run has stored as a snapshot or checkpoint, deciding about it alone.
     pub async fn commit_run(
         &self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         view: &View,
         run: &mut Run<'_>,
         (packs, root): (Vec<(PackId, u64)>, ChunkId),
         partial: bool,
     ) -> Result<SnapshotId, Failure> {
-        let claim = run.claim(host, root, partial).await?;
-        let answer = self.commit(host, view, run, packs, Some((claim, &Tree::new())), &How::default()).await?;
+        let claim = run.claim(job, root, partial).await?;
+        let answer = self.commit(job, view, run, packs, Some((claim, &Tree::new())), &How::default()).await?;
         answer.map(|written| written.hash.snapshot()).map_err(|last| Failure::Patience { last })
     }
 
     /// Writes manifests that claim the packs and, with the last of them, the snapshot; waits for every answer.
     async fn commit(
         &self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         view: &View,
         run: &Run<'_>,
         packs: Vec<(PackId, u64)>,
@@ -248,8 +248,8 @@ impl Client {
         let mut written = Written { number: 0, hash: ObjectHash::NONE };
         for (at, part) in parts.into_iter().enumerate() {
             let claim = snapshot.as_ref().filter(|_| at + 1 == count);
-            written = self.write_manifest(host, view, part, claim, how).await?;
-            let receipt = self.answer(host, view, written, run, how).await?;
+            written = self.write_manifest(job, view, part, claim, how).await?;
+            let receipt = self.answer(job, view, written, run, how).await?;
             match receipt {
                 Some(receipt) if receipt.outcome == Outcome::Accepted => {}
                 other => return Ok(Err(other.map(Box::new))),
@@ -261,7 +261,7 @@ impl Client {
     /// Stores a manifest under the next free number of the client's chain.
     pub async fn write_manifest(
         &self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         view: &View,
         packs: &[(PackId, u64)],
         snapshot: Option<&(SnapshotClaim, &Tree)>,
@@ -289,10 +289,10 @@ impl Client {
                 claims.claimed(hash.snapshot(), tree);
             }
             let name = key(&layout::manifest(self.id, number));
-            if host.store.create(&name, Bytes::from(bytes)).await? == Created::New {
+            if job.store.create(&name, Bytes::from(bytes)).await? == Created::New {
                 return Ok(Written { number, hash });
             }
-            let stored = ObjectHash::of(&host.store.read(&name).await?);
+            let stored = ObjectHash::of(&job.store.read(&name).await?);
             if stored == hash {
                 return Ok(Written { number, hash });
             }
@@ -303,7 +303,7 @@ impl Client {
 
     async fn answer(
         &self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         view: &View,
         written: Written,
         run: &Run<'_>,
@@ -313,9 +313,9 @@ impl Client {
         for _ in 0..how.patience * 4 {
             if how.ingests {
                 let (scope, is_own) = (Scope::Client(self.id), |pack: &PackId| run.made.contains(pack));
-                ingest_on(view, host, IngestBy::Client, scope, &is_own).await?;
+                ingest_on(view, job, IngestBy::Client, scope, &is_own).await?;
             }
-            match host.store.read(&key(&name)).await {
+            match job.store.read(&key(&name)).await {
                 Ok(bytes) => {
                     let receipt = Receipt::decode(self.id, written.number, &bytes);
                     let receipt = receipt.map_err(|error| JobError::damaged(&name, error))?;

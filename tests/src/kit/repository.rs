@@ -43,7 +43,7 @@ impl Repository {
     }
 
     /// What a job works with on a store.
-    pub fn host<'a>(&self, store: &'a dyn Store, entropy: &'a dyn Entropy) -> JobContext<'a> {
+    pub fn job<'a>(&self, store: &'a dyn Store, entropy: &'a dyn Entropy) -> JobContext<'a> {
         JobContext { store, entropy, scratch: &Memory, repository: self.owner.repository(), owner_key: self.owner_key }
     }
 

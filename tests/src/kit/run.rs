@@ -105,31 +105,31 @@ impl Run<'_> {
     /// Closes the tree as far as it has come, in the middle of a file; gives its packs, which are stored, and its root page.
     pub async fn stop_within(
         &mut self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         (path, file): (&TreePath, &FileContent),
         is_good: &impl Fn(&ChunkId) -> bool,
     ) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
         let tree = self.session.checkpoint(Some((path, file)), is_good)?.expect("something of the file was taken");
-        Ok((self.close(host.store).await?, tree.root))
+        Ok((self.close(job.store).await?, tree.root))
     }
 
     /// Ends the tree with this file; gives its packs, which are stored, and its root page.
     pub async fn end_with(
         &mut self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         (path, file, content): (&TreePath, FileContent, &[u8]),
         is_good: &impl Fn(&ChunkId) -> bool,
     ) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
         let stored = self.session.content_of(file, is_good)?;
         self.session.add_entry(&entry(path, content, version(content), stored), is_good)?;
         let finished = self.session.finish_tree(is_good)?;
-        Ok((self.close(host.store).await?, finished.root))
+        Ok((self.close(job.store).await?, finished.root))
     }
 
     /// Takes a whole tree as if the repository held nothing; gives its packs, which are stored, and its root page.
     pub async fn take_all(
         &mut self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         tree: &Tree,
     ) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
         let is_good = |_: &ChunkId| false;
@@ -137,7 +137,7 @@ impl Run<'_> {
             self.take_file(path, content, &is_good)?;
         }
         let finished = self.session.finish_tree(is_good)?;
-        Ok((self.close(host.store).await?, finished.root))
+        Ok((self.close(job.store).await?, finished.root))
     }
 
     /// Runs what the session asks for.
@@ -169,7 +169,7 @@ impl Run<'_> {
 
     pub(super) async fn claim(
         &mut self,
-        host: &JobContext<'_>,
+        job: &JobContext<'_>,
         root: ChunkId,
         partial: bool,
     ) -> Result<SnapshotClaim, Failure> {
@@ -178,12 +178,12 @@ impl Run<'_> {
         let info = SnapshotInfo { host: self.client.host.clone(), ..SnapshotInfo::default() }.encode();
         let mut block = BlockBuilder::new(BlockKind::Info, 1);
         block.push(self.client.domain_keys.chunk_id(&info), &info, None);
-        let job = block.take(counter).expect("one chunk was added");
-        let sealed = job.run(&mut self.tools, &self.cipher).expect("this machine seals what it is told");
+        let sealing = block.take(counter).expect("one chunk was added");
+        let sealed = sealing.run(&mut self.tools, &self.cipher).expect("this machine seals what it is told");
         Ok(SnapshotClaim {
             root,
             partial,
-            client_time: host.now().await?,
+            client_time: job.now().await?,
             source: self.client.source,
             tags: Vec::new(),
             session_record: self.record.bytes().to_vec(),
@@ -196,11 +196,11 @@ impl Run<'_> {
 
 impl Client {
     /// Begins a session with fresh keys.
-    pub fn begin(&self, host: &JobContext<'_>) -> Result<Run<'_>, Failure> {
-        let secret = || Secret::new([host.random(), host.random()].concat().try_into().expect("twice 16 bytes"));
+    pub fn begin(&self, job: &JobContext<'_>) -> Result<Run<'_>, Failure> {
+        let secret = || Secret::new([job.random(), job.random()].concat().try_into().expect("twice 16 bytes"));
         let session_key = SessionKey::new(secret());
         let mut wrap = [0; 64];
-        host.entropy.fill(&mut wrap);
+        job.entropy.fill(&mut wrap);
         let record = session_key.record(self.repository, self.domain, &[(&self.owner, wrap)]);
         let cipher = SessionCipher::new(&session_key, self.repository, record.id(self.repository));
         let session = Session::begin(SessionStart {

@@ -56,13 +56,13 @@ impl World {
     }
 
     /// What jobs work with.
-    pub fn host(&self) -> JobContext<'_> {
-        self.repository.host(&self.store, &self.entropy)
+    pub fn job(&self) -> JobContext<'_> {
+        self.repository.job(&self.store, &self.entropy)
     }
 
     /// The same with another store before this one.
-    pub fn host_of<'a>(&'a self, store: &'a dyn Store) -> JobContext<'a> {
-        self.repository.host(store, &self.entropy)
+    pub fn job_of<'a>(&'a self, store: &'a dyn Store) -> JobContext<'a> {
+        self.repository.job(store, &self.entropy)
     }
 
     /// Registers a client.
@@ -77,7 +77,7 @@ impl World {
 
     /// Backs up.
     pub fn try_back_up(&self, client: &Client, tree: &Tree, how: &How<'_>) -> Result<SnapshotId, Failure> {
-        block_on(client.back_up(&self.host(), tree, how))
+        block_on(client.back_up(&self.job(), tree, how))
     }
 
     /// The newest state.
@@ -99,7 +99,7 @@ impl World {
 
     /// Decides about everything that waits.
     pub fn ingest(&self) -> Result<Vec<Receipt>, JobError> {
-        block_on(ingest(&self.host(), IngestBy::Service, Scope::All, &|_| false))
+        block_on(ingest(&self.job(), IngestBy::Service, Scope::All, &|_| false))
     }
 
     /// One prune.
@@ -109,7 +109,7 @@ impl World {
 
     /// One prune.
     pub fn try_prune(&self, options: &Options) -> Result<prune::Report, JobError> {
-        block_on(prune::prune(&self.host(), options))
+        block_on(prune::prune(&self.job(), options))
     }
 
     /// A check of everything.
@@ -119,12 +119,12 @@ impl World {
 
     /// A check.
     pub fn check_to(&self, depth: Depth) -> check::Report {
-        block_on(check::check(&self.host(), depth)).expect("the check ends well")
+        block_on(check::check(&self.job(), depth)).expect("the check ends well")
     }
 
     /// Folds the state anew.
     pub fn rebuild(&self) -> rebuild::Report {
-        block_on(rebuild::rebuild(&self.host())).expect("the rebuild ends well")
+        block_on(rebuild::rebuild(&self.job())).expect("the rebuild ends well")
     }
 
     /// Lets time pass.

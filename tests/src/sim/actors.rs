@@ -57,7 +57,7 @@ impl Claims for Memory {
 
 /// What an actor's life is made with.
 pub(super) struct Scene<'a> {
-    pub(super) host: JobContext<'a>,
+    pub(super) job: JobContext<'a>,
     pub(super) watch: &'a Watch,
     pub(super) memory: &'a Memory,
     pub(super) mail: &'a Mail,
@@ -144,7 +144,7 @@ impl Scene<'_> {
             skew,
         };
         self.watch.note(|| format!("{} backs up {} files", client.id, tree.len()));
-        match client.back_up(&self.host, tree, &how).await {
+        match client.back_up(&self.job, tree, &how).await {
             Ok(snapshot) if !partial => {
                 self.watch.note(|| format!("{} is told that {snapshot} is safe", client.id));
                 self.memory.acknowledged.borrow_mut().insert(snapshot);
@@ -157,7 +157,7 @@ impl Scene<'_> {
 
     pub(super) async fn ingest(self) {
         loop {
-            if let Err(error) = ingest(&self.host, IngestBy::Service, Scope::All, &|_| false).await {
+            if let Err(error) = ingest(&self.job, IngestBy::Service, Scope::All, &|_| false).await {
                 self.allow("an ingest", &error);
             }
         }
@@ -166,7 +166,7 @@ impl Scene<'_> {
     /// Decides about what events hint at.
     pub(super) async fn serve_mail(mut self) {
         loop {
-            let Ok(now) = self.host.now().await else { continue };
+            let Ok(now) = self.job.now().await else { continue };
             let hints = self.mail.take(now.0, &mut self.random);
             if hints.is_empty() {
                 continue;
@@ -179,7 +179,7 @@ impl Scene<'_> {
                 })
                 .collect();
             let scope = if clients.is_empty() { Scope::Decisions } else { Scope::Clients(&clients) };
-            if let Err(error) = ingest(&self.host, IngestBy::Service, scope, &|_| false).await {
+            if let Err(error) = ingest(&self.job, IngestBy::Service, scope, &|_| false).await {
                 self.allow("an ingest", &error);
                 self.mail.give_back(hints, now.0);
             }
@@ -192,7 +192,7 @@ impl Scene<'_> {
             for _ in 0..self.random.below(200) {
                 pause().await;
             }
-            if let Err(error) = ingest(&self.host, IngestBy::Service, Scope::All, &|_| false).await {
+            if let Err(error) = ingest(&self.job, IngestBy::Service, Scope::All, &|_| false).await {
                 self.allow("an ingest", &error);
             }
         }
@@ -204,7 +204,7 @@ impl Scene<'_> {
             options.repack_most = *self.random.pick(&[0, 20_000, u64::MAX]);
             options.budget = self.budget();
             options.grace = self.policy().await.map_or(GRACE, |policy| policy.grace());
-            if let Err(error) = prune::prune(&self.host, &options).await {
+            if let Err(error) = prune::prune(&self.job, &options).await {
                 self.allow("a prune", &error);
             }
         }
@@ -215,7 +215,7 @@ impl Scene<'_> {
             // Somebody suspects a few packs, rightly or not.
             if may_find && self.random.chance(300) {
                 let suspected = self.some_packs().await;
-                if let Err(error) = check::look(&self.host, &suspected).await {
+                if let Err(error) = check::look(&self.job, &suspected).await {
                     self.allow("a look at packs", &error);
                 }
             }
@@ -225,7 +225,7 @@ impl Scene<'_> {
             };
             let depth = if self.random.chance(500) { Depth::Structure } else { Depth::Data { part: 1, parts } };
             let budget = self.budget();
-            match check::check_until(&self.host, depth, &budget).await {
+            match check::check_until(&self.job, depth, &budget).await {
                 Ok(report) => {
                     // Whoever wrote a root may have died before it wrote the answers.
                     let is_owed =
@@ -246,21 +246,21 @@ impl Scene<'_> {
 
     /// Some of the packs that the state knows; none if it cannot be read.
     async fn some_packs(&mut self) -> BTreeSet<PackId> {
-        let Ok(view) = view::read(self.host.store).await else { return BTreeSet::new() };
+        let Ok(view) = view::read(self.job.store).await else { return BTreeSet::new() };
         view.state.packs.keys().filter(|_| self.random.chance(200)).copied().collect()
     }
 
     /// The policy in force, if there is one and it can be read.
     async fn policy(&self) -> Option<SignedPolicy> {
-        let view = view::read(self.host.store).await.ok()?;
-        Some(policy::current(&self.host, &view).await.ok()??.1)
+        let view = view::read(self.job.store).await.ok()?;
+        Some(policy::current(&self.job, &view).await.ok()??.1)
     }
 
     /// Merges segments, again and again.
     pub(super) async fn compact(mut self) {
         loop {
             let budget = self.budget();
-            if let Err(error) = compact::compact_until(&self.host, &budget).await {
+            if let Err(error) = compact::compact_until(&self.job, &budget).await {
                 self.allow("a compaction", &error);
             }
         }
@@ -269,7 +269,7 @@ impl Scene<'_> {
     /// Lets expire what the policy does not keep, again and again.
     pub(super) async fn expire(self) {
         loop {
-            if let Err(error) = expire::expire(&self.host, IngestBy::Service).await {
+            if let Err(error) = expire::expire(&self.job, IngestBy::Service).await {
                 self.allow("an expiry", &error);
             }
         }
@@ -278,7 +278,7 @@ impl Scene<'_> {
     /// Reads the state, as somebody who restores does.
     pub(super) async fn look(self) {
         loop {
-            match view::read(self.host.store).await {
+            match view::read(self.job.store).await {
                 Ok(view) => self.expect_lived(&view),
                 Err(error) => self.allow("a reader", &error),
             }

@@ -92,10 +92,10 @@ pub(super) fn rebuild(world: &World<'_>, random: &mut Random) {
     };
     let owed: BTreeSet<_> =
         before.state.snapshots.keys().copied().filter(|(of, number)| is_owed(*of, *number)).collect();
-    let host = world.repository.host(world.store, world.entropy);
+    let job = world.repository.job(world.store, world.entropy);
     let lost = world.store.lost();
     let rebuilt = loop {
-        match alone(rebuild::rebuild(&host)) {
+        match alone(rebuild::rebuild(&job)) {
             // A rebuild makes hundreds of calls: if the store went on losing one answer in fifty, no attempt would succeed.
             Err(JobError::Store(error)) if error.is_transient() => world.store.lose(world.store.lost() / 2),
             other => break other,
@@ -180,13 +180,13 @@ fn forge(world: &World<'_>, random: &mut Random) {
 /// Writes what a state is to have, and prunes for days.
 fn prune_on(world: &World<'_>, view: &View, proposal: Proposal) {
     let memory = &world.store.memory;
-    let host = world.repository.host(memory, world.entropy);
-    let _ = alone(commit(&host, view, proposal));
+    let job = world.repository.job(memory, world.entropy);
+    let _ = alone(commit(&job, view, proposal));
     // Nobody sees what is written to the memory itself, so nothing is moved.
     let options = Options { grace: GRACE, repack_most: 0, ..Options::new([4096, 3072]) };
     for _ in 0..3 {
         memory.advance(Duration::from_secs(26 * 3600));
-        let pruned = alone(prune::prune(&host, &options));
+        let pruned = alone(prune::prune(&job, &options));
         world.store.watch.note(|| format!("  a prune on it: {pruned:?}"));
     }
 }
@@ -211,31 +211,31 @@ pub(super) fn settle(world: &World<'_>, random: &mut Random) {
 }
 
 async fn rest(world: &World<'_>, random: &mut Random) -> Result<(), String> {
-    let (host, watch) = (world.repository.host(world.store, world.entropy), &world.store.watch);
+    let (job, watch) = (world.repository.job(world.store, world.entropy), &world.store.watch);
     let text = |error: JobError| error.to_string();
-    ingest(&host, IngestBy::Service, Scope::All, &|_| false).await.map_err(text)?;
+    ingest(&job, IngestBy::Service, Scope::All, &|_| false).await.map_err(text)?;
     all_decided(world)?;
     revoke(world, random).await?;
     // A prune asks for what only thieves have uploaded.
-    prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
+    prune::prune(&job, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
     for client in &world.clients[..3] {
         let tree: Tree =
             [(path("last"), client.id.0.repeat(50)), (path("d"), content(5)), (path("e"), content(6))].into();
         let how = How { claims: Some(world.memory), patience: 4, ..How::default() };
-        let snapshot = client.back_up(&host, &tree, &how).await.map_err(|error| error.to_string())?;
+        let snapshot = client.back_up(&job, &tree, &how).await.map_err(|error| error.to_string())?;
         world.memory.acknowledged.borrow_mut().insert(snapshot);
         watch.seen().thefts.owe_if_healed(snapshot);
     }
     world.scene(Random::new(1)).prove_all(&world.clients[3]).await.map_err(text)?;
     if world.habits.is_lasting {
-        prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
+        prune::prune(&job, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
         world.store.memory.advance(LASTING);
     }
     for _ in 0..6 {
         world.store.memory.advance(GRACE + Duration::from_secs(3600 + random.below(3600) as u64));
-        prune::prune(&host, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
+        prune::prune(&job, &Options { grace: GRACE, ..Options::new([4096, 3072]) }).await.map_err(text)?;
     }
-    let report = check::check(&host, Depth::Data { part: 1, parts: 1 }).await.map_err(text)?;
+    let report = check::check(&job, Depth::Data { part: 1, parts: 1 }).await.map_err(text)?;
     let found: Vec<_> = report.findings.iter().filter(|finding| !world.memory.is_known(watch, finding)).collect();
     if !world.is_damaged && !found.is_empty() {
         return Err(format!("the check finds {found:?}"));

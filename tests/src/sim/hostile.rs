@@ -78,7 +78,7 @@ impl Scene<'_> {
     }
 
     async fn lie(&mut self, client: &Client) -> Result<(), JobError> {
-        let view = view::read(self.host.store).await?;
+        let view = view::read(self.job.store).await?;
         if client.role == Role::Full && self.habits.has_passphrase && self.random.chance(100) {
             self.watch.note(|| "a thief with the passphrase ends floor and hold".into());
             return self.hand_in(client, &view, &guarded(1, Floor::default(), None), false).await;
@@ -88,11 +88,11 @@ impl Scene<'_> {
         let (number, bytes) = self.sign(client, &view, &made, lie).await?;
         let hash = ObjectHash::of(&bytes);
         self.watch.note(|| format!("a thief claims {lie:?} as manifest {number} of {}", client.id));
-        if self.host.store.create(&key(&layout::manifest(client.id, number)), bytes).await? != Created::New {
+        if self.job.store.create(&key(&layout::manifest(client.id, number)), bytes).await? != Created::New {
             return Ok(());
         }
         for _ in 0..self.random.below(PATIENCE) {
-            match self.host.store.read(&key(&layout::receipt(client.id, number))).await {
+            match self.job.store.read(&key(&layout::receipt(client.id, number))).await {
                 Ok(bytes) => {
                     let receipt = Receipt::decode(client.id, number, &bytes);
                     let is_accepted = receipt.is_ok_and(|of| of.outcome == Outcome::Accepted && of.manifest == hash);
@@ -141,16 +141,16 @@ impl Scene<'_> {
             Lie::Signature => client.keys.request_key(),
             _ => client.keys.manifest_key(),
         };
-        Ok((manifest.number, Bytes::from(manifest.sign(self.host.repository, &key))))
+        Ok((manifest.number, Bytes::from(manifest.sign(self.job.repository, &key))))
     }
 
     /// What a thief hands in after the owner has revoked the client is not believed.
     pub(super) async fn lie_in_vain(&self, client: &Client) -> Result<(), String> {
         let text = |error: JobError| error.to_string();
-        let view = view::read(self.host.store).await.map_err(text)?;
-        let written = client.write_manifest(&self.host, &view, &[], None, &How::default()).await;
+        let view = view::read(self.job.store).await.map_err(text)?;
+        let written = client.write_manifest(&self.job, &view, &[], None, &How::default()).await;
         let number = written.map_err(|error| error.to_string())?.number;
-        ingest(&self.host, IngestBy::Service, Scope::Client(client.id), &|_| false).await.map_err(text)?;
+        ingest(&self.job, IngestBy::Service, Scope::Client(client.id), &|_| false).await.map_err(text)?;
         let bytes = self.stored(&layout::receipt(client.id, number)).await.map_err(text)?;
         let receipt = bytes.and_then(|bytes| Receipt::decode(client.id, number, &bytes).ok());
         match receipt.map(|receipt| receipt.outcome) {
@@ -160,7 +160,7 @@ impl Scene<'_> {
     }
 
     async fn stored(&self, name: &str) -> Result<Option<Bytes>, JobError> {
-        match self.host.store.read(&key(name)).await {
+        match self.job.store.read(&key(name)).await {
             Ok(bytes) => Ok(Some(bytes)),
             Err(StoreError::NotFound { .. }) => Ok(None),
             Err(error) => Err(error.into()),

@@ -156,7 +156,7 @@ impl Scene<'_> {
 
     async fn put(&self, pack: Pack) -> Result<(PackId, u64), JobError> {
         let named = (pack.id, pack.bytes.len() as u64);
-        self.host.store.create(&key(&layout::pack(Place::Packs, pack.id)), Bytes::from(pack.bytes)).await?;
+        self.job.store.create(&key(&layout::pack(Place::Packs, pack.id)), Bytes::from(pack.bytes)).await?;
         Ok(named)
     }
 }

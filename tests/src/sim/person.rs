@@ -33,7 +33,7 @@ impl Scene<'_> {
     }
 
     async fn change(&mut self, client: &Client) -> Result<(), JobError> {
-        let view = view::read(self.host.store).await?;
+        let view = view::read(self.job.store).await?;
         self.expect_lived(&view);
         let snapshots: Vec<_> = view.state.snapshots.values().filter(|snapshot| !snapshot.partial).collect();
         if snapshots.is_empty() || self.random.chance(700) {
@@ -57,7 +57,7 @@ impl Scene<'_> {
             10 => keep_last(1 + self.random.below(3) as u32),
             11 => self.guarded_policy(),
             12 => {
-                let Some((_, policy)) = policy::current(&self.host, &view).await? else { return Ok(()) };
+                let Some((_, policy)) = policy::current(&self.job, &view).await? else { return Ok(()) };
                 let held = held(&policy, &view.state.snapshots, Time(i64::MAX));
                 release(held.into_iter().map(|held| held.snapshot).filter(|_| self.random.chance(700)).collect())
             }
@@ -81,20 +81,20 @@ impl Scene<'_> {
         self.watch.note(|| format!("somebody wants to {operation:?}"));
         self.hand_in(client, &view, &operation, is_forged).await?;
         if !self.habits.mails || self.random.chance(500) {
-            ingest(&self.host, IngestBy::Client, Scope::Client(client.id), &|_| false).await?;
+            ingest(&self.job, IngestBy::Client, Scope::Client(client.id), &|_| false).await?;
         }
         Ok(())
     }
 
     /// Somebody with the key opens all that nobody has proven, and proves what is sound.
     pub(super) async fn prove_all(&self, client: &Client) -> Result<(), JobError> {
-        let view = view::read(self.host.store).await?;
+        let view = view::read(self.job.store).await?;
         let packs = self.watch.to_prove(&view);
         if packs.is_empty() {
             return Ok(());
         }
         self.hand_in(client, &view, &Operation::prove(&self.repository.owner, packs), false).await?;
-        ingest(&self.host, IngestBy::Service, Scope::All, &|_| false).await.map(|_| ())
+        ingest(&self.job, IngestBy::Service, Scope::All, &|_| false).await.map(|_| ())
     }
 
     /// Writes a change under the next free number.
@@ -108,24 +108,24 @@ impl Scene<'_> {
         let head = view.root.as_ref().and_then(|(root, _)| root.change_head).unwrap_or((0, ObjectHash::NONE));
         let (mut number, mut previous) = (head.0 + 1, head.1);
         loop {
-            let time = Time(self.host.store.now().await?.0);
+            let time = Time(self.job.store.now().await?.0);
             let mut change = Change { number, previous, client: client.id, time, operations: vec![operation.clone()] };
             let owner = match is_forged {
                 true => client.keys.manifest_key(),
                 false => self.repository.owner.signing_key(),
             };
-            change.sign_as_owner(self.host.repository, &owner);
-            let bytes = change.sign(self.host.repository, &client.keys.manifest_key());
+            change.sign_as_owner(self.job.repository, &owner);
+            let bytes = change.sign(self.job.repository, &client.keys.manifest_key());
             let hash = ObjectHash::of(&bytes);
             let name = key(&layout::change(number));
             // Once the client is revoked, a check names what its thief has written.
             if is_forged || self.watch.seen().thefts.is_stolen(client.id) {
                 self.memory.forged.borrow_mut().insert(layout::change(number));
             }
-            if self.host.store.create(&name, Bytes::from(bytes)).await? == Created::New {
+            if self.job.store.create(&name, Bytes::from(bytes)).await? == Created::New {
                 return Ok(());
             }
-            let stored = ObjectHash::of(&self.host.store.read(&name).await?);
+            let stored = ObjectHash::of(&self.job.store.read(&name).await?);
             if stored == hash {
                 return Ok(());
             }

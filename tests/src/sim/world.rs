@@ -259,7 +259,7 @@ impl<'a> World<'a> {
     /// What an actor works with.
     pub(super) fn scene(&self, random: Random) -> Scene<'a> {
         Scene {
-            host: self.repository.host(self.store, self.entropy),
+            job: self.repository.job(self.store, self.entropy),
             watch: &self.store.watch,
             memory: self.memory,
             mail: &self.store.mail,

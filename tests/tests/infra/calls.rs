@@ -145,7 +145,7 @@ impl Story<'_> {
     fn cut_prune(&mut self, steps: u64) {
         let store = Record::new(&self.world.store);
         let options = Options { budget: lasting(steps), ..Options::new([4096, 3072]) };
-        block_on(upkeep::prune(&self.world.host_of(&store), &options)).expect("it ends well");
+        block_on(upkeep::prune(&self.world.job_of(&store), &options)).expect("it ends well");
         self.note(Function::Prune, &store.take());
     }
 
@@ -153,7 +153,7 @@ impl Story<'_> {
     fn cut_check(&mut self, steps: u64) {
         let store = Record::new(&self.world.store);
         let depth = Depth::Data { part: 1, parts: 1 };
-        block_on(upkeep::check(&self.world.host_of(&store), depth, &lasting(steps))).expect("it ends well");
+        block_on(upkeep::check(&self.world.job_of(&store), depth, &lasting(steps))).expect("it ends well");
         self.note(Function::Check, &store.take());
     }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use copal_format::id::ClientId;
 use copal_format::layout;
 use copal_lambda::environment::{self, Environment};
-use copal_lambda::event::{Place, RECONCILE, Request};
+use copal_lambda::event::{RECONCILE, Request, Watched};
 use copal_lambda::function::Function;
 use copal_lambda::gateway;
 use copal_tests::kit::lambda::event::notification;
@@ -65,7 +65,7 @@ fn schedules_ask_for_jobs_that_the_functions_they_start_do() {
         for schedule in plan.all("aws_scheduler_schedule") {
             let target = &schedule.values["target"][0];
             let payload: Value = serde_json::from_str(target["input"].as_str().expect("an input")).expect("JSON");
-            let Ok(Request::Job(job)) = Request::read(payload, Place { bucket: "b", prefix: "" }) else {
+            let Ok(Request::Job(job)) = Request::read(payload, Watched { bucket: "b", prefix: "" }) else {
                 panic!("{} asks for no job", schedule.address);
             };
             let handler = plan.handlers().into_iter().find(|handler| {
@@ -85,7 +85,7 @@ fn schedules_ask_for_jobs_that_the_functions_they_start_do() {
 fn what_is_an_event_ingest_has_work_for_and_the_other_way_round() {
     for plan in EXAMPLES.map(Plan::of) {
         let environment = read(&plan, "ingest");
-        let place = Place { bucket: &environment.bucket, prefix: &environment.prefix };
+        let place = Watched { bucket: &environment.bucket, prefix: &environment.prefix };
         let queues = plan.one("module.events.aws_s3_bucket_notification.this")["queue"].clone();
         let filters: BTreeSet<&str> =
             queues.as_array().into_iter().flatten().filter_map(|queue| queue["filter_prefix"].as_str()).collect();

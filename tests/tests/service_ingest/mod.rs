@@ -97,9 +97,9 @@ fn what_was_backed_up_is_restored_also_with_many_manifests_and_content_lists() {
 #[test]
 fn nothing_in_a_listing_refers_to_a_pack_further_on() {
     let (world, client) = begin();
-    let host = world.host();
-    let mut run = client.begin(&host).unwrap();
-    let (packs, _) = block_on(run.take_all(&host, &random_tree(5, 150, 4000))).unwrap();
+    let job = world.job();
+    let mut run = client.begin(&job).unwrap();
+    let (packs, _) = block_on(run.take_all(&job, &random_tree(5, 150, 4000))).unwrap();
     assert!(packs.len() > MANIFEST_PACKS, "it takes several manifests");
     let mut known = HashSet::new();
     for (id, _) in packs {
@@ -167,8 +167,8 @@ fn a_state_that_was_read_before_is_not_read_again_and_not_written_on_when_it_is_
     let decide = |number: u64| {
         write_by_hand(&world, &client, client.domain, &[], None);
         let record = Record::new(&world.store);
-        let (host, scope) = (world.host_of(&record), Scope::Client(client.id));
-        let receipts = block_on(ingest_on(&before, &host, IngestBy::Client, scope, &|_| false)).unwrap();
+        let (job, scope) = (world.job_of(&record), Scope::Client(client.id));
+        let receipts = block_on(ingest_on(&before, &job, IngestBy::Client, scope, &|_| false)).unwrap();
         let decided: Vec<u64> = receipts.iter().map(|receipt| receipt.number).collect();
         assert_eq!(decided, [number]);
         assert_eq!(world.view().state.heads[&client.id].number, number);
@@ -281,7 +281,7 @@ fn nothing_is_rejected_on_a_root_older_than_one_that_a_receipt_tells_of() {
     world.destroy(&world.names("roots/")[0]);
     let number = write_by_hand(&world, &other, other.domain, &[], Some(page));
     let alone = copal_jobs::ingest::Scope::Client(other.id);
-    let answered = block_on(copal_jobs::ingest::work(&world.host(), IngestBy::Service, alone, &|_| false));
+    let answered = block_on(copal_jobs::ingest::work(&world.job(), IngestBy::Service, alone, &|_| false));
     assert!(matches!(answered, Err(JobError::StateLost { .. })));
     assert!(!world.has(&layout::receipt(other.id, number)));
 }

@@ -137,7 +137,7 @@ fn what_a_client_names_that_may_not_claim_anything_is_not_looked_at() {
     (manifest.client, manifest.root_seen) = (outsider.id, None);
     put_manifest(&world, &outsider, &manifest);
     let record = Record::new(&world.store);
-    block_on(ingest(&world.host_of(&record), IngestBy::Service, Scope::All, &|_| false)).unwrap();
+    block_on(ingest(&world.job_of(&record), IngestBy::Service, Scope::All, &|_| false)).unwrap();
     let (revoked, outside) = (world.receipt(&client, 1), world.receipt(&outsider, 1));
     assert_eq!((reasons(&revoked), revoked.missing), (vec![Reason::Revoked], vec![]));
     assert_eq!((reasons(&outside), outside.missing), (vec![Reason::Domain], vec![]));

@@ -54,14 +54,14 @@ fn the_beginning_of_a_file_is_there_when_its_end_has_come() {
     let (world, client) = begin();
     let content = files(1, 1, 64 * 600).into_values().next().unwrap();
     let (path, mut file) = (path("huge"), FileContent::default());
-    let host = world.host();
-    let mut run = client.begin(&host).unwrap();
+    let job = world.job();
+    let mut run = client.begin(&job).unwrap();
     for part in content.chunks(64 * 200) {
         let view = world.view();
         let is_good = |id: &ChunkId| view.index(client.domain).is_some_and(|index| index.status(id).may_deduplicate());
         run.take_part(&mut file, part, &is_good).unwrap();
-        let so_far = block_on(run.stop_within(&host, (&path, &file), &is_good)).unwrap();
-        block_on(client.commit_run(&host, &view, &mut run, so_far, true)).unwrap();
+        let so_far = block_on(run.stop_within(&job, (&path, &file), &is_good)).unwrap();
+        block_on(client.commit_run(&job, &view, &mut run, so_far, true)).unwrap();
         for _ in 0..3 {
             world.prune(DAY);
             world.wait(DAY * 2);
@@ -69,7 +69,7 @@ fn the_beginning_of_a_file_is_there_when_its_end_has_come() {
     }
     let view = world.view();
     let is_good = |id: &ChunkId| view.index(client.domain).is_some_and(|index| index.status(id).may_deduplicate());
-    let whole = block_on(run.end_with(&host, (&path, file, &content), &is_good)).unwrap();
-    let snapshot = block_on(client.commit_run(&host, &view, &mut run, whole, false)).unwrap();
+    let whole = block_on(run.end_with(&job, (&path, file, &content), &is_good)).unwrap();
+    let snapshot = block_on(client.commit_run(&job, &view, &mut run, whole, false)).unwrap();
     assert_eq!(world.restore(snapshot), Ok(Tree::from([(path, content)])));
 }

@@ -51,7 +51,7 @@ pub(super) fn begin(is_pruned: bool) -> Begun {
 pub(super) fn write(begun: &Begun, lie: &dyn Fn(&Begun, &View, &mut Proposal)) {
     let (view, mut proposal) = (begun.world.view(), Proposal::default());
     lie(begun, &view, &mut proposal);
-    assert!(block_on(commit(&begun.world.host(), &view, proposal)).unwrap().is_some());
+    assert!(block_on(commit(&begun.world.job(), &view, proposal)).unwrap().is_some());
 }
 
 /// The same, with something else in the root itself.
@@ -302,7 +302,7 @@ fn nothing_expires_on_a_state_that_nobody_has_signed() {
         let newer = SnapshotRecord { id: SnapshotId([7; 16]), accepted, client_time: accepted, ..record };
         proposal.delta.snapshots.insert((begun.client.id, number), Some(newer));
     });
-    let expired = block_on(expire::expire(&begun.world.host(), IngestBy::Service));
+    let expired = block_on(expire::expire(&begun.world.job(), IngestBy::Service));
     assert!(matches!(expired, Err(JobError::Contradicted { .. })), "{expired:?}");
     assert!(begun.world.names("expiries/").is_empty());
 }

@@ -163,7 +163,7 @@ fn leave_everything_out(world: &World) {
         let marks = entries.map(|entry| ((entry.id, entry.location.pack.tag()), FLAGGED_LONG_AGO));
         proposal.overlay.insert(*domain, marks.collect());
     }
-    assert!(block_on(commit(&world.host(), &view, proposal)).unwrap().is_some());
+    assert!(block_on(commit(&world.job(), &view, proposal)).unwrap().is_some());
 }
 
 #[test]

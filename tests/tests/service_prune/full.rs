@@ -24,7 +24,7 @@ fn doom_without_deleting(world: &World) -> Vec<String> {
         Op::Delete if call.key.starts_with("packs/") => Fate::Crash,
         _ => Fate::Proceed,
     });
-    assert!(block_on(prune::prune(&world.host_of(&store), &options())).is_err());
+    assert!(block_on(prune::prune(&world.job_of(&store), &options())).is_err());
     let doomed = world.view().state.doomed.into_iter().filter(|(_, record)| record.state == DoomedState::Doomed);
     doomed.map(|(name, _)| name.to_string()).filter(|name| name.starts_with("packs/")).collect()
 }
@@ -57,7 +57,7 @@ fn a_dry_prune_deletes_no_old_root_although_the_disk_is_full() {
         (Op::Now, 0) => full(call),
         _ => Fate::Proceed,
     });
-    let pruned = block_on(prune::prune(&world.host_of(&store), &Options { is_dry_run: true, ..options() }));
+    let pruned = block_on(prune::prune(&world.job_of(&store), &Options { is_dry_run: true, ..options() }));
     assert!(matches!(pruned, Err(JobError::Store(StoreError::Full { .. }))), "{pruned:?}");
     assert_eq!(world.names(""), before);
     world.prune(Duration::ZERO);
@@ -76,7 +76,7 @@ fn on_a_disk_that_takes_no_copies_the_originals_stay() {
         _ => Fate::Proceed,
     });
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = block_on(prune::prune(&world.host_of(&store), &options)).unwrap();
+    let report = block_on(prune::prune(&world.job_of(&store), &options)).unwrap();
     assert!(report.is_full && report.bytes_postponed > 0, "{report:?}");
     for (id, tree) in kept {
         assert_eq!(world.restore(id), Ok(tree));
@@ -93,7 +93,7 @@ fn prunes_without_its_plan(fate: fn(&Call<'_>) -> Fate) -> [bool; 2] {
         Op::Create if call.key.starts_with("reports/plan/") => fate(call),
         _ => Fate::Proceed,
     });
-    let pruned = block_on(prune::prune(&world.host_of(&store), &Options { keeps_plan: true, ..options() }));
+    let pruned = block_on(prune::prune(&world.job_of(&store), &Options { keeps_plan: true, ..options() }));
     [pruned.is_ok(), world.names("packs/") != before]
 }
 

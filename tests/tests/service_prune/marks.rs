@@ -64,11 +64,11 @@ fn a_copy_that_is_removed_or_moved_leaves_no_mark_behind() {
 fn a_copy_that_another_one_displaces_leaves_no_mark_behind() {
     let (world, client) = begin();
     let other = world.register(2, Role::Full);
-    let (view, tree, host) = (world.view(), files(1, 4, 3000), world.host());
+    let (view, tree, job) = (world.view(), files(1, 4, 3000), world.job());
     world.back_up(&client, &tree);
-    let mut run = other.begin(&host).unwrap();
-    let packs = block_on(run.take_all(&host, &tree)).unwrap();
-    block_on(other.commit_run(&host, &view, &mut run, packs, false)).unwrap();
+    let mut run = other.begin(&job).unwrap();
+    let packs = block_on(run.take_all(&job, &tree)).unwrap();
+    block_on(other.commit_run(&job, &view, &mut run, packs, false)).unwrap();
     world.prune(DAY);
     let mut removed = 0;
     for _ in 0..3 {

@@ -23,7 +23,7 @@ fn prune_misread(begun: &Begun) -> Result<prune::Report, JobError> {
         }
     });
     let options = Options { grace: 9 * DAY, ..Options::new([4096, 3072]) };
-    block_on(prune::prune(&begun.world.host_of(&store), &options))
+    block_on(prune::prune(&begun.world.job_of(&store), &options))
 }
 
 #[test]

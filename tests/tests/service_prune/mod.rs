@@ -149,7 +149,7 @@ fn an_interrupted_deletion_is_finished_by_the_next_run() {
         _ => copal_store::fault::Fate::Proceed,
     });
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let died = block_on(copal_jobs::prune::prune(&world.host_of(&store), &options));
+    let died = block_on(copal_jobs::prune::prune(&world.job_of(&store), &options));
     assert!(died.is_err());
     let is_doomed = |record: &copal_format::state::DoomedRecord| record.state == DoomedState::Doomed;
     let doomed: Vec<String> = world
@@ -223,10 +223,10 @@ fn of_copies_that_two_clients_made_one_stays() {
     let view = world.view();
     assert!(view.root.is_none());
     let one = world.back_up(&client, &tree);
-    let host = world.host();
-    let mut run = other.begin(&host).unwrap();
-    let packs = block_on(run.take_all(&host, &tree)).unwrap();
-    let two = block_on(other.commit_run(&host, &view, &mut run, packs, false)).unwrap();
+    let job = world.job();
+    let mut run = other.begin(&job).unwrap();
+    let packs = block_on(run.take_all(&job, &tree)).unwrap();
+    let two = block_on(other.commit_run(&job, &view, &mut run, packs, false)).unwrap();
     let copies = |world: &World| picture(world).copies().values().map(Vec::len).max().unwrap();
     assert_eq!(copies(&world), 2);
     for _ in 0..3 {
@@ -245,10 +245,10 @@ fn a_copy_whose_pack_is_gone_is_never_the_one_that_stays() {
     let view = world.view();
     let one = world.back_up(&client, &tree);
     let first = world.names("packs/");
-    let host = world.host();
-    let mut run = other.begin(&host).unwrap();
-    let packs = block_on(run.take_all(&host, &tree)).unwrap();
-    block_on(other.commit_run(&host, &view, &mut run, packs, false)).unwrap();
+    let job = world.job();
+    let mut run = other.begin(&job).unwrap();
+    let packs = block_on(run.take_all(&job, &tree)).unwrap();
+    block_on(other.commit_run(&job, &view, &mut run, packs, false)).unwrap();
     let second: Vec<String> = world.names("packs/").into_iter().filter(|name| !first.contains(name)).collect();
     // Each client's data survives in part only.
     world.destroy(&first[0]);
@@ -355,7 +355,7 @@ fn wanted_entries_of_sparse_blocks_are_uploaded_again_by_who_still_has_them() {
 #[test]
 fn the_usual_grace_is_what_the_policy_says_or_a_day() {
     let (world, client) = begin();
-    let usual = || block_on(prune::grace(&world.host())).unwrap();
+    let usual = || block_on(prune::grace(&world.job())).unwrap();
     assert_eq!(usual(), DAY);
     let policy = SignedPolicy::new(Policy::default(), "", 3 * DAY, 2).unwrap().encode();
     world.change(&client, vec![Operation::OwnerPolicy { policy, signature: OwnerSignature::NONE }]);

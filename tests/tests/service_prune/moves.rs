@@ -94,11 +94,11 @@ fn a_pack_found_damaged_while_it_is_moved_does_not_cost_the_other_copy() {
     // Another client packs one of the files again.
     let other = world.register(2, Role::Full);
     tree.retain(|path, _| path.as_bytes() == b"1-00");
-    let host = world.host();
-    let mut run = other.begin(&host).unwrap();
+    let job = world.job();
+    let mut run = other.begin(&job).unwrap();
     let view = copal_jobs::view::View { indexes: Default::default(), ..world.view() };
-    let packs = futures::executor::block_on(run.take_all(&host, &tree)).unwrap();
-    let kept = futures::executor::block_on(other.commit_run(&host, &view, &mut run, packs, false)).unwrap();
+    let packs = futures::executor::block_on(run.take_all(&job, &tree)).unwrap();
+    let kept = futures::executor::block_on(other.commit_run(&job, &view, &mut run, packs, false)).unwrap();
     forget(&world, &client, old);
     for name in first.iter().filter(|name| pack::parse(&world.read(name)).unwrap().kind == pack::PackKind::Data) {
         world.flip(name);
@@ -139,7 +139,7 @@ fn blocks_of_which_no_pack_holds_so_many_are_moved_into_several() {
 fn sparse_blocks_are_told_with_what_of_them_a_kept_snapshot_needs() {
     let (world, client) = begin();
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let sparse = || block_on(prune::sparse(&world.host(), &options, client.domain, 0, u64::MAX)).unwrap();
+    let sparse = || block_on(prune::sparse(&world.job(), &options, client.domain, 0, u64::MAX)).unwrap();
     assert_eq!(sparse(), Sparse::default());
     mostly_forgotten(&world, &client);
     let found = sparse();

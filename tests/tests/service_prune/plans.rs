@@ -36,7 +36,7 @@ fn what_an_interrupted_prune_has_not_deleted_stands_in_a_plan_of_the_next_one() 
         Op::Delete => Fate::Crash,
         _ => Fate::Proceed,
     });
-    assert!(block_on(prune::prune(&world.host_of(&store), &options(Duration::ZERO))).is_err());
+    assert!(block_on(prune::prune(&world.job_of(&store), &options(Duration::ZERO))).is_err());
     world.destroy_all("reports/");
     let before = world.names("packs/");
     world.try_prune(&options(Duration::ZERO)).unwrap();

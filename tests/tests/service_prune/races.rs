@@ -42,7 +42,7 @@ fn beside_a_writer_that_is_faster_most_times_a_prune_ends_copies_once_and_leaves
         Fate::Proceed
     });
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = block_on(prune::prune(&world.host_of(&store), &options)).unwrap();
+    let report = block_on(prune::prune(&world.job_of(&store), &options)).unwrap();
     assert!(commits.load(Ordering::Relaxed) > 5);
     assert!(report.packs_rewritten > 0);
     assert_eq!(report.bytes_copied, alone.bytes_copied);
@@ -70,7 +70,7 @@ fn beside_a_writer_that_is_always_faster_a_prune_gives_up_and_harms_nothing() {
             Fate::Proceed
         });
         let options = Options { grace: Duration::ZERO, repack_most: 0, ..Options::new([4096, 3072]) };
-        let ended = block_on(prune::prune(&world.host_of(&store), &options));
+        let ended = block_on(prune::prune(&world.job_of(&store), &options));
         assert!(matches!(ended, Err(JobError::Contended { .. })), "{prefix}: {ended:?}");
         assert_eq!(world.restore(kept), Ok(tree));
     }
@@ -92,7 +92,7 @@ fn copies_that_the_next_decision_does_not_want_are_deleted_by_the_same_run() {
         Fate::Proceed
     });
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = block_on(prune::prune(&world.host_of(&store), &options)).unwrap();
+    let report = block_on(prune::prune(&world.job_of(&store), &options)).unwrap();
     assert_eq!(report.packs_rewritten, 0);
     assert_eq!(left_behind(&world), Vec::<String>::new());
     assert_eq!(world.restore(kept), Ok(tree));
@@ -119,7 +119,7 @@ fn lose_copies(lose: fn(&World)) {
         Fate::Proceed
     });
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    block_on(prune::prune(&world.host_of(&store), &options)).unwrap();
+    block_on(prune::prune(&world.job_of(&store), &options)).unwrap();
     assert!(is_lost.load(Ordering::Relaxed));
     assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
     assert!(world.check().is_ok());

@@ -88,7 +88,7 @@ fn bytes(world: &World, prefix: &str) -> u64 {
 
 pub(super) fn prune_on(world: &World, room: u64) -> Result<Report, JobError> {
     let disk = Disk { store: &world.store, size: bytes(world, "") + room };
-    block_on(prune::prune(&world.host_of(&disk), &options()))
+    block_on(prune::prune(&world.job_of(&disk), &options()))
 }
 
 /// What is present; each id once, and nothing that no kept snapshot needs.
@@ -105,7 +105,7 @@ fn what_dies_whole_is_deleted_before_anything_is_copied() {
     let world = World::new();
     mostly_forgotten(&world);
     let calls = copal_store::record::Record::new(&world.store);
-    let report = block_on(prune::prune(&world.host_of(&calls), &options())).unwrap();
+    let report = block_on(prune::prune(&world.job_of(&calls), &options())).unwrap();
     assert!(report.packs_dead > 0 && report.packs_rewritten > 0, "{report:?}");
     let events = calls.take();
     let first = |op: Op, prefix: &str| {
@@ -132,7 +132,7 @@ fn however_little_room_there_is_a_prune_says_so_harms_nothing_and_the_next_one_g
     let whole = {
         let world = World::new();
         mostly_forgotten(&world);
-        block_on(prune::prune(&world.host(), &options())).unwrap();
+        block_on(prune::prune(&world.job(), &options())).unwrap();
         tidy(&world)
     };
     let mut refused = 0;
@@ -146,7 +146,7 @@ fn however_little_room_there_is_a_prune_says_so_harms_nothing_and_the_next_one_g
         }
         assert_eq!(world.restore(kept).as_ref(), Ok(&tree), "with room for {room} bytes");
         assert!(world.check().is_ok());
-        block_on(prune::prune(&world.host(), &options())).unwrap();
+        block_on(prune::prune(&world.job(), &options())).unwrap();
         assert_eq!((tidy(&world), world.restore(kept)), (whole.clone(), Ok(tree)), "with room for {room} bytes");
     }
     assert!(refused > 2 && refused < 16, "{refused} of 16 had too little room");
@@ -158,9 +158,9 @@ fn a_disk_that_fills_up_while_blocks_are_copied_keeps_no_copies_that_no_root_nam
     mostly_forgotten(&world);
     // All that dies whole is gone, and then the disk is full.
     let few = Options { repack_most: 0, ..options() };
-    block_on(prune::prune(&world.host(), &few)).unwrap();
+    block_on(prune::prune(&world.job(), &few)).unwrap();
     let disk = Disk { store: &world.store, size: bytes(&world, "") + 2_000 };
-    match block_on(prune::prune(&world.host_of(&disk), &options())) {
+    match block_on(prune::prune(&world.job_of(&disk), &options())) {
         Ok(report) => assert!(report.is_full && report.bytes_postponed > 0, "{report:?}"),
         Err(error) => assert!(matches!(error, JobError::Store(StoreError::Full { .. })), "{error}"),
     }
@@ -188,7 +188,7 @@ fn killed_at_any_call_of_the_store_a_prune_is_finished_by_the_next() {
             call if call == last => fate(),
             _ => Fate::Proceed,
         });
-        let ended = block_on(prune::prune(&world.host_of(&store), &options()));
+        let ended = block_on(prune::prune(&world.job_of(&store), &options()));
         (ended.is_ok(), calls.load(Ordering::Relaxed))
     };
     let undisturbed = copy();
@@ -199,12 +199,12 @@ fn killed_at_any_call_of_the_store_a_prune_is_finished_by_the_next() {
             let world = copy();
             assert!(!prune_until(&world, last, fate).0, "call {last} of {calls}");
             picture(&world);
-            block_on(prune::prune(&world.host(), &options())).unwrap();
+            block_on(prune::prune(&world.job(), &options())).unwrap();
             assert_eq!(tidy(&world), whole, "after a death at call {last} of {calls}");
             assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
             // What the dead have left is found by its age.
             world.wait(DAY * 8);
-            block_on(prune::prune(&world.host(), &options())).unwrap();
+            block_on(prune::prune(&world.job(), &options())).unwrap();
             assert_eq!(left_behind(&world), Vec::<String>::new(), "after a death at call {last} of {calls}");
         }
     }

@@ -45,7 +45,7 @@ pub(super) fn fill(world: &World, number: u8) {
     let pack = data_pack(client.domain, number, &chunks);
     let claimed = [(pack.id, pack.bytes.len() as u64)];
     world.put(&layout::pack(Place::Packs, pack.id), pack.bytes);
-    block_on(client.write_manifest(&world.host(), &view, &claimed, None, &How::default())).unwrap();
+    block_on(client.write_manifest(&world.job(), &view, &claimed, None, &How::default())).unwrap();
     world.ingest().unwrap();
 }
 
@@ -101,7 +101,7 @@ fn a_report_counts_every_object_that_is_deleted_and_its_bytes() {
         Fate::Proceed
     });
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = alone(prune::prune(&world.host_of(&store), &options)).unwrap();
+    let report = alone(prune::prune(&world.job_of(&store), &options)).unwrap();
     plant(None, Windows::DESIGN);
     let deleted: BTreeMap<String, u64> = deleted.lock().unwrap().clone();
     let of = |folder: &'static str| deleted.iter().filter(move |(name, _)| name.starts_with(folder));

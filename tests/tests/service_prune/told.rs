@@ -168,7 +168,7 @@ fn an_expiry_counts_behind_the_changes_that_it_has_seen() {
         let begun = begin(false);
         let Begun { world, client, kept, .. } = &begun;
         let expire = || {
-            block_on(expire::expire(&world.host(), IngestBy::Service)).unwrap();
+            block_on(expire::expire(&world.job(), IngestBy::Service)).unwrap();
             world.ingest().unwrap();
             world.snapshot(*kept).state
         };

@@ -38,7 +38,7 @@ fn a_state_that_somebody_writes_during_a_prune_is_compared_before_the_prune_goes
         }
         Fate::Proceed
     });
-    let pruned = alone(prune::prune(&world.host_of(&store), &at_once()));
+    let pruned = alone(prune::prune(&world.job_of(&store), &at_once()));
     assert!(matches!(pruned, Err(JobError::Contradicted { .. })), "{pruned:?}");
     contradicted::assert_refused(begun, "a state of another writer");
     world.rebuild();

@@ -176,7 +176,7 @@ fn session(repository: &Repository, record: &[u8]) -> Value {
 }
 
 fn public_key(repository: &Repository, client: ClientId) -> Result<[u8; 32], String> {
-    let record = wait(clients::read(&repository.host(), client)).map_err(words)?;
+    let record = wait(clients::read(&repository.job(), client)).map_err(words)?;
     let keys = record.and_then(|record| record.keys).ok_or("its client has no undamaged record with keys")?;
     Ok(keys.manifest)
 }

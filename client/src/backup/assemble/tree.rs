@@ -10,7 +10,7 @@ use crossbeam_channel::{Receiver, bounded};
 
 use super::super::compare::Comparison;
 use super::super::content::{Job, Part, Tools, do_job, work};
-use super::super::outbox::{Item, TOGETHER};
+use super::super::outbox::{Outgoing, TOGETHER};
 use super::super::{BackupError, Trouble, TroubleKind};
 use super::Assembly;
 use crate::scan::{Sweep, source_of};
@@ -37,7 +37,7 @@ impl Assembly<'_, '_> {
         thread::scope(|scope| {
             let threads = attempt.options.threads;
             let (jobs, to_read) = bounded(ITEMS);
-            let (to_session, items) = bounded::<Vec<Item>>(ITEMS / TOGETHER);
+            let (to_session, items) = bounded::<Vec<Outgoing>>(ITEMS / TOGETHER);
             for _ in 0..threads {
                 let to_read = to_read.clone();
                 scope.spawn(move || work(&to_read, tools));
@@ -57,7 +57,7 @@ impl Assembly<'_, '_> {
         })
     }
 
-    fn take_items(&mut self, items: &Receiver<Vec<Item>>, tools: &Tools<'_>) -> Result<(), BackupError> {
+    fn take_items(&mut self, items: &Receiver<Vec<Outgoing>>, tools: &Tools<'_>) -> Result<(), BackupError> {
         for mut together in items.iter().map(Vec::into_iter) {
             while let Some(item) = together.next() {
                 let taken = self.take_item(item, tools);
@@ -70,16 +70,16 @@ impl Assembly<'_, '_> {
         Ok(())
     }
 
-    fn take_item(&mut self, item: Item, tools: &Tools<'_>) -> Result<(), BackupError> {
+    fn take_item(&mut self, item: Outgoing, tools: &Tools<'_>) -> Result<(), BackupError> {
         match item {
-            Item::Same(entry, file) => self.take_same(*entry, file)?,
-            Item::Job { path, parts, old, cost, is_reused } => {
+            Outgoing::Same(entry, file) => self.take_same(*entry, file)?,
+            Outgoing::Job { path, parts, old, cost, is_reused } => {
                 let taken = self.take_job(path, parts, old, is_reused);
                 tools.budget.give(cost);
                 taken?;
             }
-            Item::Link { path, stat } => self.take_link(path, &stat, tools)?,
-            Item::Trouble(trouble) => self.trouble(trouble),
+            Outgoing::Link { path, stat } => self.take_link(path, &stat, tools)?,
+            Outgoing::Trouble(trouble) => self.trouble(trouble),
         }
         self.act()?;
         self.claim_if_due()

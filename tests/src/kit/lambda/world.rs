@@ -64,8 +64,8 @@ impl World {
     /// A backup that leaves the decision to the functions.
     pub fn upload(&self, client: &Client, content: &[u8]) {
         let how = How { ingests: false, patience: 1, ..How::default() };
-        let host = self.repository.host(self.store.as_ref(), &self.entropy);
-        let result = block_on(client.back_up(&host, &files(content), &how));
+        let job = self.repository.job(self.store.as_ref(), &self.entropy);
+        let result = block_on(client.back_up(&job, &files(content), &how));
         assert!(matches!(result, Ok(_) | Err(Failure::Patience { last: None })), "{result:?}");
     }
 

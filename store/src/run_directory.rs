@@ -1,4 +1,4 @@
-//! Place: a directory for one run's copies, which tells whether that run is still alive.
+//! Run directory: for the copies of one run; it tells whether that run is still alive.
 
 use std::fs::File;
 use std::io;
@@ -9,13 +9,13 @@ use tempfile::TempDir;
 
 /// A directory that only this user can write to, deleted when dropped. Mapped files stay readable.
 #[derive(Debug)]
-pub(crate) struct Place {
+pub(crate) struct RunDirectory {
     directory: TempDir,
     /// Shows that the owner of the directory is alive: the system releases the lock when the process ends.
     _lock: File,
 }
 
-impl Place {
+impl RunDirectory {
     /// Makes one below the temporary directory.
     pub(crate) fn make(temporary: &Path) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix(NAME).tempdir_in(temporary)?;

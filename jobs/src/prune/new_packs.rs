@@ -1,4 +1,4 @@
-//! Copies: packs that a run has written below `moved/` and that no root names yet. If another writer wins the next
+//! New packs: what a run has written below `moved/` and no root names yet. If another writer wins the next
 //! root, the next decision uses these copies or dooms them; nothing is copied twice.
 
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(super) type BlockPlace = (PackId, u32);
 
 /// Packs that a run has written.
 #[derive(Default)]
-pub(super) struct Copies {
+pub(super) struct NewPacks {
     packs: BTreeMap<PackId, NewPack>,
     /// From each copied block to its copy.
     blocks: BTreeMap<BlockPlace, BlockPlace>,
@@ -45,7 +45,7 @@ impl NewPack {
     }
 }
 
-impl Copies {
+impl NewPacks {
     /// Whether the run has no written pack that still counts.
     pub(super) fn is_empty(&self) -> bool {
         self.packs.is_empty()
