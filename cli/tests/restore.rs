@@ -1,5 +1,7 @@
 //! `restore`: what went in comes out, and nothing else is touched.
 
+mod damaged;
+
 use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
@@ -311,105 +313,6 @@ fn links_in_the_target_are_not_followed() {
 }
 
 #[test]
-fn damage_is_passed_by_and_every_file_it_hits_is_named() {
-    let machine = Machine::new();
-    machine.write("before", noise(1, 100_000));
-    machine.write("hit", noise(2, 5_000_000));
-    machine.write("hit too", [noise(5, 100_000), noise(2, 5_000_000)].concat());
-    machine.write("zero after", noise(3, 100_000));
-    fs::hard_link(machine.source("hit"), machine.source("hit again")).unwrap();
-    machine.backup(&[]);
-    let pack = machine.object(&machine.packs(0)[0]);
-    flip(&pack, 2_500_000);
-    let run = machine.restore(&[]).exits(4);
-    for (name, is_named) in [("hit", true), ("hit too", true), ("hit again", true), ("before", false)] {
-        assert_eq!(run.err.contains(&format!("/{name}\"")), is_named, "{name}: {}", run.err);
-    }
-    assert_eq!((number(&run, "errors"), number(&run, "files_restored")), (3, 2));
-    for whole in ["before", "zero after"] {
-        assert_eq!(
-            fs::read(machine.source(whole)).unwrap(),
-            fs::read(machine.path("out").join(whole)).unwrap(),
-            "{whole}"
-        );
-    }
-    let (original, found) = (fs::read(machine.source("hit")).unwrap(), fs::read(machine.path("out/hit")).unwrap());
-    let same = original.iter().zip(&found).filter(|(a, b)| a == b).count();
-    assert!(original.len() == found.len() && same > 2_000_000 && same < original.len());
-    // What is not whole does not look whole to the next run.
-    assert_eq!(number(&machine.restore(&[]).exits(4), "errors"), 3);
-    flip(&pack, 2_500_000);
-    machine.restore(&[]).ok();
-    assert_same(&machine.path("source"), &machine.path("out"));
-}
-
-#[test]
-fn a_file_of_which_nothing_can_be_read_does_not_replace_what_is_there() {
-    let machine = Machine::new();
-    machine.write("file", noise(1, 100_000));
-    machine.backup(&[]);
-    fs::create_dir(machine.path("out")).unwrap();
-    fs::write(machine.path("out/file"), "mine").unwrap();
-    machine.damage(&machine.packs(0)[0], Harm::Delete);
-    machine.restore(&[]).exits(4);
-    assert_eq!(fs::read(machine.path("out/file")).unwrap(), b"mine");
-}
-
-#[test]
-fn a_lost_page_is_told_as_a_range_of_paths_and_nothing_is_deleted() {
-    let machine = Machine::new();
-    for number in 0..3000 {
-        machine.write(&format!("d{}/file {number:04}", number / 100), format!("{number}"));
-    }
-    machine.backup(&[]);
-    machine.restore(&[]).ok();
-    fs::write(machine.path("out/surplus"), "").unwrap();
-    let before: Vec<_> = machine.packs(1).iter().map(|pack| machine.object(pack)).collect();
-    // This backup needs a few new pages; all others are lost.
-    machine.write("d20/file 2050", "changed");
-    machine.backup(&[]);
-    for pack in &before {
-        fs::rename(pack, machine.path(pack.file_name().unwrap().to_str().unwrap())).unwrap();
-    }
-    let run = machine.restore(&["--delete"]).exits(4);
-    assert!(run.err.contains("are lost") && run.err.contains(" up to "), "{}", run.err);
-    assert_eq!(fs::read(machine.path("out/d20/file 2050")).unwrap(), b"changed");
-    assert!(machine.path("out/surplus").exists());
-    for pack in &before {
-        fs::rename(machine.path(pack.file_name().unwrap().to_str().unwrap()), pack).unwrap();
-    }
-    machine.restore(&["--delete"]).ok();
-    assert_same(&machine.path("source"), &machine.path("out"));
-}
-
-#[test]
-fn verifying_finds_what_was_tampered_with() {
-    let machine = Machine::new();
-    machine.write("good", "good");
-    machine.write("file", noise(1, 400_000));
-    machine.write("inline", "inline");
-    let sparse = File::create(machine.source("sparse")).unwrap();
-    sparse.set_len(2 << 20).unwrap();
-    sparse.write_all_at(b"x", 1 << 20).unwrap();
-    machine.backup(&[]);
-    machine.restore(&["--verify"]).ok();
-    for (file, offset) in [("file", 300_000), ("inline", 2), ("sparse", 100)] {
-        let time = fs::metadata(machine.source(file)).unwrap().modified().unwrap();
-        let open = File::options().write(true).open(machine.path("out").join(file)).unwrap();
-        open.write_all_at(b"!", offset).unwrap();
-        open.set_modified(time).unwrap();
-    }
-    let run = machine.restore(&["--verify"]).exits(4);
-    assert_eq!((number(&run, "errors"), number(&run, "files_verified")), (3, 1));
-    for named in ["file", "inline", "sparse"] {
-        assert!(run.err.contains(&format!("/{named}\"")), "{}", run.err);
-    }
-    let told = machine.run(&["restore", &machine.whole(), "-t", "out", "--verify"]).exits(4).err;
-    assert!(told.contains("--overwrite always") && !told.contains("copal check"), "the repository is whole: {told}");
-    machine.restore(&["--verify", "--overwrite", "always"]).ok();
-}
-
-#[test]
 fn nothing_is_restored_into_the_repository() {
     let machine = Machine::new();
     machine.write("file", "1");
@@ -417,12 +320,4 @@ fn nothing_is_restored_into_the_repository() {
     let run = machine.run(&["restore", "--json", "latest", "-t", machine.path("repository/packs/x").to_str().unwrap()]);
     assert!(run.exits(1).err.contains("inside_repository"));
     assert!(!machine.path("repository/packs/x").exists());
-}
-
-fn flip(pack: &Path, at: u64) {
-    fs::set_permissions(pack, fs::Permissions::from_mode(0o600)).unwrap();
-    let file = File::options().read(true).write(true).open(pack).unwrap();
-    let mut byte = [0];
-    file.read_exact_at(&mut byte, at).unwrap();
-    file.write_all_at(&[byte[0] ^ 1], at).unwrap();
 }

@@ -3,6 +3,7 @@
 mod golden_crypto;
 mod golden_packs;
 mod golden_records;
+mod golden_state;
 mod golden_tree;
 mod records;
 mod samples;

@@ -18,6 +18,8 @@ use copal_format::keys::text;
 use copal_format::seal::{BlockKind, Counters, SessionCipher};
 use copal_format::time::Time;
 
+use crate::samples::hex;
+
 const REPOSITORY: RepositoryId = RepositoryId(run(0x10));
 const DOMAIN: DomainId = DomainId(run(0x20));
 
@@ -51,10 +53,6 @@ fn noise(length: usize) -> Vec<u8> {
     let mut bytes = vec![0; length];
     blake3::Hasher::new().update(b"copal golden noise").finalize_xof().fill(&mut bytes);
     bytes
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn sha256(bytes: &[u8]) -> String {

@@ -3,10 +3,6 @@
 use crate::samples::*;
 use copal_format::id::ObjectHash;
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
 fn hash(bytes: &[u8]) -> String {
     ObjectHash::of(bytes).to_string()
 }

@@ -19,12 +19,13 @@ use crate::faults::windows;
 /// One of several store calls that do not wait for each other.
 pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;
 
-/// A bounded join: runs calls concurrently, so many at a time, and returns their answers in order.
+/// A bounded join: runs calls concurrently, at most [`Windows::at_once`](crate::faults::Windows) at a time, and returns
+/// their answers in order.
 pub(crate) fn join<'a, T: Send + 'a>(calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
     join_few(windows().at_once, calls)
 }
 
-/// Like [`join`], with a lower bound, for calls that need much memory each.
+/// Like [`join`], at most `few` at a time, for calls that need much memory each.
 pub(crate) fn join_few<'a, T: Send + 'a>(few: usize, calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
     // Collected here, so that the data from which the caller built the calls is freed while they run.
     let calls: Vec<Call<'a, T>> = calls.collect();

@@ -25,7 +25,7 @@ pub(super) struct LateMetadata {
 /// A file during its restore. Threads share it.
 pub(super) struct Restoring {
     place: TreePath,
-    kept: LateMetadata,
+    late: LateMetadata,
     size: u64,
     extents: Extents,
     /// Whether it is written in one piece, which sets its length.
@@ -65,7 +65,7 @@ impl Restoring {
             is_one_piece: is_one_piece && holes.is_empty(),
             size: entry.size,
             extents: Extents::of(entry),
-            kept: LateMetadata::of(entry),
+            late: LateMetadata::of(entry),
             replaces,
             handle: Arc::default(),
             left: AtomicU64::new(1),
@@ -152,11 +152,11 @@ impl Restoring {
         }
         let Some(file) = self.opened(work, target)? else { return Ok(()) };
         if is_whole {
-            target.set_file_metadata(&file, &self.kept.metadata());
+            target.set_file_metadata(&file, &self.late.metadata());
             work.count(|tally| tally.files_restored += 1);
             work.restored(&self.place);
         } else {
-            target.set_file_rights(&file, &self.kept.metadata());
+            target.set_file_rights(&file, &self.late.metadata());
         }
         work.progress.file_done();
         work.progress.now_at(self.place.as_bytes());
@@ -194,7 +194,7 @@ impl Restoring {
         if self.replaces {
             target.remove_existing(&self.place)?;
         }
-        let file = target.create_file(&self.place, self.kept.metadata().mode)?;
+        let file = target.create_file(&self.place, self.late.metadata().mode)?;
         if !self.is_one_piece && self.size > 0 {
             file.set_length(self.size)?;
         }

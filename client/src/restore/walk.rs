@@ -118,13 +118,13 @@ impl<'a> Walk<'a> {
         let Some(target) = self.writable() else { return Ok(is_in_new) };
         let created = target.ensure_directory(place)?;
         let keeps = self.work.request.options.overwrite == Overwrite::Never && created == Created::Before;
-        let kept = LateMetadata::of(entry);
+        let late = LateMetadata::of(entry);
         if place.is_top() {
             if self.work.request.scope.takes_root(&self.work.request.sources) && !keeps {
-                self.root(target, &kept)?;
+                self.root(target, &late)?;
             }
         } else if !keeps {
-            self.later.push(place, &kept.metadata());
+            self.later.push(place, &late.metadata());
         }
         self.work.restored(place);
         Ok(created == Created::New)
@@ -132,8 +132,8 @@ impl<'a> Walk<'a> {
 
     /// Sets the target's own metadata only if the target was empty, or if its owner and mode would not change: it may
     /// be any directory of the user's.
-    fn root(&mut self, target: &Target, kept: &LateMetadata) -> Result<(), WriteError> {
-        let metadata = kept.metadata();
+    fn root(&mut self, target: &Target, late: &LateMetadata) -> Result<(), WriteError> {
+        let metadata = late.metadata();
         if self.takes_root || target.existing(&TreePath::TOP)?.is_some_and(|stat| target.is_alike(&stat, &metadata)) {
             self.later.push(&TreePath::TOP, &metadata);
         } else {

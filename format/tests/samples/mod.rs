@@ -22,6 +22,10 @@ pub(crate) const REPOSITORY: RepositoryId = RepositoryId([0x10; 16]);
 pub(crate) const CLIENT: ClientId = ClientId([0x11; 16]);
 const TIME: Time = Time(1_700_000_000_123_456_789);
 
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
 pub(crate) fn owner() -> SigningKey {
     SigningKey::from_bytes(&[1; 32])
 }

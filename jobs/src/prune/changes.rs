@@ -25,7 +25,7 @@ impl Part<'_> {
         inventory: &Inventory<'_>,
         plan: &Plan,
         moved: &Moved,
-        copies: &NewPacks,
+        new_packs: &NewPacks,
         proposal: &mut Proposal,
     ) -> Result<(), JobError> {
         if plan.removed.iter().next().is_none() && moved.blocks.is_empty() {
@@ -40,7 +40,7 @@ impl Part<'_> {
                 Some((*pack, *offset, item.ordinal))
             })
             .collect();
-        let fresh = moved.segment(self.job, self.domain, copies)?;
+        let fresh = moved.segment(self.job, self.domain, new_packs)?;
         let stays = |entry: &Entry| {
             let place = &entry.location;
             if moved.packs.contains(&place.pack) {
@@ -84,7 +84,7 @@ impl Part<'_> {
         inventory: &Inventory<'_>,
         plan: &Plan,
         moved: &Moved,
-        copies: &NewPacks,
+        new_packs: &NewPacks,
         proposal: &mut Proposal,
     ) {
         let dead = plan.dead_packs.iter().copied().chain(moved.emptied.iter().copied());
@@ -93,7 +93,7 @@ impl Part<'_> {
             deletion::doom(self.view, Prunable::Pack(pack.place, pack.id), self.now, proposal);
         }
         for id in &moved.packs {
-            let record = copies.packs()[id].record(self.domain, self.now);
+            let record = new_packs.packs()[id].record(self.domain, self.now);
             proposal.delta.packs.insert(*id, Some(record));
         }
     }

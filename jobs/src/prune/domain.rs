@@ -36,7 +36,7 @@ impl Part<'_> {
         let mut rules = self.rules(work.allowance, work.entries);
         let (mut is_full, mut damaged) = (false, BTreeSet::new());
         let (plan, moved) = loop {
-            let mut plan = self.plan(&inventory, &old, roots, work.copies, &rules);
+            let mut plan = self.plan(&inventory, &old, roots, work.new_packs, &rules);
             if self.options.is_dry_run {
                 self.report(&inventory, &old, roots, &rules, &plan, report);
                 return Ok(());
@@ -45,7 +45,7 @@ impl Part<'_> {
             if self.is_first && !plan.dead_packs.is_empty() && plan.copied_bytes > 0 {
                 rules.rewrite_most = 0;
                 work.has_put_off = true;
-                plan = self.plan(&inventory, &old, roots, work.copies, &rules);
+                plan = self.plan(&inventory, &old, roots, work.new_packs, &rules);
             }
             let moved = move_blocks(self, &inventory, work, &plan).await?;
             rules.rewrite_most = rules.rewrite_most.saturating_sub(moved.bytes);
@@ -75,8 +75,8 @@ impl Part<'_> {
         report.is_full |= is_full;
         self.report(&inventory, &old, roots, &rules, &plan, report);
         self.bury_roots(&inventory, &plan, proposal);
-        self.change_segments(&inventory, &plan, &moved, work.copies, proposal).await?;
-        self.change_packs(&inventory, &plan, &moved, work.copies, proposal);
+        self.change_segments(&inventory, &plan, &moved, work.new_packs, proposal).await?;
+        self.change_packs(&inventory, &plan, &moved, work.new_packs, proposal);
         self.change_overlay(&inventory, &plan, &moved, proposal).await
     }
 
@@ -139,12 +139,12 @@ impl Part<'_> {
         inventory: &Inventory<'_>,
         old: &Marks,
         roots: &[ChunkId],
-        copies: &NewPacks,
+        new_packs: &NewPacks,
         rules: &Rules,
     ) -> Plan {
         let copied = |block: u32| {
             let block = inventory.block(block);
-            copies.of((inventory.packs[block.pack as usize].id, block.offset)).is_some()
+            new_packs.of((inventory.packs[block.pack as usize].id, block.offset)).is_some()
         };
         let plan = plan(inventory, roots, old, copied, rules);
         sabotage(plan, inventory, roots, rules)

@@ -38,7 +38,7 @@ pub(super) struct Work<'a> {
     /// Pack tables that were read.
     pub(super) tables: &'a mut Tables,
     /// Blocks that were copied and that no root names yet.
-    pub(super) copies: &'a mut NewPacks,
+    pub(super) new_packs: &'a mut NewPacks,
     /// Packs of copies that the next root names.
     pub(super) used: BTreeSet<PackId>,
     /// Bytes that may still be copied for this root.

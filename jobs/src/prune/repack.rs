@@ -42,14 +42,14 @@ impl Moved {
         &self,
         job: &JobContext<'_>,
         domain: DomainId,
-        copies: &NewPacks,
+        new_packs: &NewPacks,
     ) -> Result<Option<Segment<Bytes>>, JobError> {
         if self.packs.is_empty() {
             return Ok(None);
         }
         let mut writer = SegmentWriter::new(domain, job.random());
         for id in &self.packs {
-            writer.add_pack(*id, Place::Moved, &copies.packs()[id].table)?;
+            writer.add_pack(*id, Place::Moved, &new_packs.packs()[id].table)?;
         }
         let Some(segment) = writer.finish() else { return Ok(None) };
         let hash = segment.hash;
@@ -74,7 +74,7 @@ pub(super) async fn move_blocks(
             let pack = &inventory.packs[*number as usize];
             let place = |block: &u32| (pack.id, inventory.block(*block).offset);
             let missing: Vec<BlockPlace> =
-                live.iter().map(place).filter(|block| work.copies.of(*block).is_none()).collect();
+                live.iter().map(place).filter(|block| work.new_packs.of(*block).is_none()).collect();
             if !missing.is_empty() {
                 let name = layout::pack(pack.place, pack.id);
                 let bytes = match objects::read_hashed(part.job.store, &name, ObjectHash(pack.id.0)).await {
@@ -92,7 +92,7 @@ pub(super) async fn move_blocks(
                     continue;
                 };
                 for (block, row) in missing.iter().zip(rows) {
-                    open.add(*block, &table, row, &bytes, work.copies).await?;
+                    open.add(*block, &table, row, &bytes, work.new_packs).await?;
                 }
             }
             moved.emptied.push(*number);
@@ -100,7 +100,7 @@ pub(super) async fn move_blocks(
                 break;
             }
         }
-        open.close(work.copies).await?;
+        open.close(work.new_packs).await?;
         moved.bytes += open.copied;
         moved.is_full |= open.is_full;
     }
@@ -111,7 +111,7 @@ pub(super) async fn move_blocks(
     for (number, live) in plan.rewritten.iter().filter(|(number, _)| !moved.damaged.contains(number)) {
         let pack = inventory.packs[*number as usize].id;
         for block in live {
-            if let Some(place) = work.copies.of((pack, inventory.block(*block).offset)) {
+            if let Some(place) = work.new_packs.of((pack, inventory.block(*block).offset)) {
                 moved.packs.insert(place.0);
                 moved.blocks.insert(*block, place);
             }
@@ -178,12 +178,12 @@ impl<'a> Open<'a> {
         table: &PackTable,
         at: usize,
         bytes: &Bytes,
-        copies: &mut NewPacks,
+        new_packs: &mut NewPacks,
     ) -> Result<(), JobError> {
         let row = &table.blocks[at];
         let record = &table.sessions[row.session as usize];
         if !self.sessions.contains(record) && self.sessions.len() == PACK_SESSIONS as usize {
-            self.close(copies).await?;
+            self.close(new_packs).await?;
         }
         let session = self.sessions.iter().position(|known| known == record).unwrap_or_else(|| {
             self.sessions.push(record.clone());
@@ -201,13 +201,13 @@ impl<'a> Open<'a> {
         let pages = pages.collect();
         self.blocks.push(Copied { source, session: session as u16, counter: row.counter, ids, pages, stored });
         if self.bytes >= self.target {
-            self.close(copies).await?;
+            self.close(new_packs).await?;
         }
         Ok(())
     }
 
     /// Stores the collected blocks as one pack, or as several: a pack's size is not its only limit.
-    async fn close(&mut self, copies: &mut NewPacks) -> Result<(), JobError> {
+    async fn close(&mut self, new_packs: &mut NewPacks) -> Result<(), JobError> {
         let (sessions, blocks) = (std::mem::take(&mut self.sessions), std::mem::take(&mut self.blocks));
         self.bytes = 0;
         let mut left = blocks.as_slice();
@@ -217,13 +217,13 @@ impl<'a> Open<'a> {
             // A block that no pack takes fails as the next `first`.
             let fitting = others.iter().take_while(|block| block.add_to(&mut writer).is_ok()).count();
             let (within, rest) = left.split_at(1 + fitting);
-            self.store(writer, within, copies).await?;
+            self.store(writer, within, new_packs).await?;
             left = rest;
         }
         Ok(())
     }
 
-    async fn store(&mut self, writer: PackWriter, blocks: &[Copied], copies: &mut NewPacks) -> Result<(), JobError> {
+    async fn store(&mut self, writer: PackWriter, blocks: &[Copied], new_packs: &mut NewPacks) -> Result<(), JobError> {
         let mut pack = writer.finish();
         let bytes = std::mem::take(&mut pack.bytes);
         let length = bytes.len() as u64;
@@ -232,7 +232,7 @@ impl<'a> Open<'a> {
             stored => {
                 stored?;
                 self.copied += blocks.iter().map(|block| block.stored.len() as u64).sum::<u64>();
-                copies.add(pack.id, length, pack.table, blocks.iter().map(|block| block.source));
+                new_packs.add(pack.id, length, pack.table, blocks.iter().map(|block| block.source));
             }
         }
         Ok(())

@@ -37,7 +37,7 @@ pub(super) async fn prune(job: &JobContext<'_>, options: &Options) -> Result<Rep
         notes: &notes,
         options,
         tables: Tables::default(),
-        copies: NewPacks::default(),
+        new_packs: NewPacks::default(),
         left_over: Vec::new(),
         standings: Standings::default(),
         own: BTreeSet::new(),
@@ -74,7 +74,7 @@ struct Run<'a> {
     notes: &'a Notes<'a>,
     options: &'a Options,
     tables: Tables,
-    copies: NewPacks,
+    new_packs: NewPacks,
     left_over: Vec<LeftOver>,
     standings: Standings,
     /// Names that roots of this run doom.
@@ -247,12 +247,12 @@ impl Run<'_> {
         let age = windows().orphan_age.max(self.options.grace);
         let rebuilt = rebuilt::within(self.job, now, age).await?;
         clear(view, cleared, now, &mut proposal);
-        self.copies.keep_own(view, &stored);
+        self.new_packs.keep_own(view, &stored);
         // Copies of an earlier attempt must suffice, or this step would never end beside constant writers.
-        let allowance = if self.copies.is_empty() { self.may_copy.min(self.options.repack_step) } else { 0 };
+        let allowance = if self.new_packs.is_empty() { self.may_copy.min(self.options.repack_step) } else { 0 };
         let mut work = Work {
             tables: &mut self.tables,
-            copies: &mut self.copies,
+            new_packs: &mut self.new_packs,
             used: BTreeSet::new(),
             allowance: if self.options.is_dry_run { self.options.repack_most } else { allowance },
             entries: if self.options.is_dry_run { u64::MAX } else { self.options.repack_entries },
@@ -291,7 +291,7 @@ impl Run<'_> {
             self.may_copy = self.may_copy.min(wanted);
         }
         self.count_copied();
-        let unused = self.copies.packs().keys().filter(|pack| !used.contains(pack));
+        let unused = self.new_packs.packs().keys().filter(|pack| !used.contains(pack));
         unused.for_each(|pack| doom(view, Prunable::Pack(Place::Moved, *pack), now, &mut proposal));
         self.doom_left_over(view, now, &mut proposal).await?;
         let ages = (now, rebuilt.is_some());
@@ -329,7 +329,7 @@ impl Run<'_> {
         if let Ok(Some((root, hash))) = &won {
             // The new root has decided about everything noted so far.
             self.notes.take();
-            self.copies = NewPacks::default();
+            self.new_packs = NewPacks::default();
             self.left_over.clear();
             // A run that may end here leaves its doomed names to the next run.
             if self.options.budget.is_limited() && !doomed.is_empty() {

@@ -1,4 +1,5 @@
-"""Records (format §5 and §6) against `golden_records.rs`, and packs, segments, runs and roots against `golden_packs.rs`."""
+"""Records (format §5 and §6) against `golden_records.rs`, packs and segments against `golden_packs.rs`, the state against
+`golden_state.rs`."""
 
 import unittest
 
@@ -14,7 +15,7 @@ from copal.wire import Damage, decode_cbor, encode_cbor
 
 from .vectors import literals, octets
 
-FILE, PACKS = "golden_records.rs", "golden_packs.rs"
+FILE, PACKS, STATE = "golden_records.rs", "golden_packs.rs", "golden_state.rs"
 REPOSITORY, CLIENT = b"\x10" * 16, b"\x11" * 16
 TIME = 1_700_000_000_123_456_789
 NOW = 1_790_000_000_000_000_000
@@ -157,7 +158,7 @@ class Records(unittest.TestCase):
         self.assertEqual(rest, [2 << 30, True, False])
 
     def test_roots(self):
-        first, lingers, second = (bytes.fromhex(one) for one in literals(PACKS, "roots_are_as_they_always_were"))
+        first, lingers, second = (bytes.fromhex(one) for one in literals(STATE, "roots_are_as_they_always_were"))
         root = Record(first, name("roots", MAX_NUMBER - 7))
         self.assertEqual((root["base"], root["last_change"]), ([6, b"\x01" * 32], [12, b"\x04" * 32]))
         self.assertEqual((root["policy"], root["last_expiry"]), ([9, b"\x05" * 32], [2, b"\x06" * 32]))
@@ -167,10 +168,10 @@ class Records(unittest.TestCase):
         self.assertTrue(Record(second, name("roots", MAX_NUMBER - 1))["rebuilt"])
 
     def test_deletion(self):
-        stored = octets(PACKS, "deletion_record_is_as_it_always_was")
+        stored = octets(STATE, "deletion_record_is_as_it_always_was")
         deletion = Record(stored, f"deletions/{7:020}-{'22' * 16}")
         self.assertEqual(deletion["objects"], [f"packs/11/{'11' * 32}", f"state/{'bb' * 32}"])
-        stored = octets(PACKS, "baseline_record_is_as_it_always_was")
+        stored = octets(STATE, "baseline_record_is_as_it_always_was")
         baseline = Record(stored, f"deletions/{7:020}-{'22' * 16}")["baseline"]
         self.assertEqual(baseline, [8, b"\x33" * 32])
 
@@ -207,7 +208,7 @@ class Structures(unittest.TestCase):
 
     def test_runs_of_each_kind(self):
         names = ("segments", "snapshots", "heads", "packs", "doomed_names", "the_overlay", "runs_of_the_overlay")
-        runs = [Run(octets(PACKS, f"run_of_{one}_is_as_it_always_was"), one) for one in names]
+        runs = [Run(octets(STATE, f"run_of_{one}_is_as_it_always_was"), one) for one in names]
         segments, snapshots, heads, packs, doomed, overlay, named = (list(run.records.values()) for run in runs)
         self.assertEqual(segments, [{"entries": 7, "length": 4096, "first": b"\4" * 24, "last": b"\5" * 24}, None])
         self.assertEqual([one and one["state"] for one in snapshots], [None, "forgotten"])
