@@ -1,5 +1,5 @@
 //! Zip: a folder as one file, written as it comes: entries are stored as they are, sizes and checksums are filled in
-//! behind each. Large files and many of them (zip64), names in UTF-8, times and modes.
+//! behind each. Large files and many of them (zip64), names in UTF-8, times in UTC, and modes.
 
 /** Where a zip is written; what was written may be written over. */
 export interface ZipTarget {
@@ -145,18 +145,23 @@ function endRecords(count: number, start: number, length: number): Uint8Array<Ar
   return join(parts);
 }
 
-/** Seconds since 1970: what the old fields say in local time only. */
-function timeExtra(entry: Written): Uint8Array<ArrayBuffer> {
-  if (entry.modified === null) return EMPTY;
-  const seconds = Math.floor(entry.modified / 1000);
-  if (seconds < -0x80000000 || seconds > 0x7fffffff) return EMPTY;
-  return fields([2, 0x5455], [2, 5], [1, 1], [4, seconds >>> 0]);
+/** The time in UTC: seconds since 1970, or for a time that 32 bits cannot hold the NTFS field, which counts 100 ns since 1601. */
+function timeExtra({ modified }: Written): Uint8Array<ArrayBuffer> {
+  if (modified === null) return EMPTY;
+  const seconds = Math.floor(modified / 1000);
+  if (seconds >= -0x80000000 && seconds <= 0x7fffffff) return fields([2, 0x5455], [2, 5], [1, 1], [4, seconds >>> 0]);
+  const ticks = Math.round((modified + SINCE_1601) * 10_000);
+  if (ticks < 0) return EMPTY;
+  // Modified, read and made: only the first is known.
+  return fields([2, 0x000a], [2, 32], [4, 0], [2, 1], [2, 24], [8, ticks], [8, ticks], [8, ticks]);
 }
 
+/** The old field: local time, from 1980 to 2107. A time outside becomes the nearest one that it holds. */
 function dosTime(modified: number | null): [time: number, date: number] {
   const date = new Date(modified ?? 0);
   const year = date.getFullYear();
-  if (modified === null || year < 1980 || year > 2107) return [0, (1 << 5) | 1];
+  if (modified === null || year < 1980) return [0, (1 << 5) | 1];
+  if (year > 2107) return [(23 << 11) | (59 << 5) | 29, (127 << 9) | (12 << 5) | 31];
   return [
     (date.getHours() << 11) | (date.getMinutes() << 5) | (date.getSeconds() >> 1),
     ((year - 1980) << 9) | ((date.getMonth() + 1) << 5) | date.getDate(),
@@ -240,5 +245,7 @@ const S_IFMT = 0o170000;
 const S_IFREG = 0o100000;
 const S_IFDIR = 0o040000;
 const S_IFLNK = 0o120000;
+/** Milliseconds from 1601 to 1970. */
+const SINCE_1601 = 11_644_473_600_000;
 /** Headers written at once. */
 const BATCH = 1_000;

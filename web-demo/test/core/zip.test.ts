@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { crc32 } from "node:zlib";
@@ -85,6 +85,54 @@ test("a file that was taken back is not in the archive, nor are its bytes", asyn
   await zip.finish();
   expect(read(target).map(([name]) => name)).toEqual(["good"]);
   expect(Buffer.from(target.bytes.subarray(0, target.length)).includes("SECRET")).toBe(false);
+});
+
+const TIMES = `
+import sys, zipfile, json, struct
+def modified(extra):
+    while extra:
+        tag, size = struct.unpack('<HH', extra[:4])
+        field, extra = extra[4:4 + size], extra[4 + size:]
+        if tag == 0x5455: return struct.unpack('<i', field[1:5])[0]
+        if tag == 0x000a: return struct.unpack('<Q', field[8:16])[0] / 10**7 - 11644473600
+with zipfile.ZipFile(sys.argv[1]) as z:
+    print(json.dumps([[i.filename, list(i.date_time)[:3], modified(i.extra)] for i in z.infolist()]))
+`;
+
+async function ofTimes(times: Record<string, number>): Promise<string> {
+  const target = new Memory();
+  const zip = new ZipWriter(target);
+  for (const [path, modified] of Object.entries(times)) {
+    await zip.begin({ path, modified, mode: null }, 0);
+    await zip.end();
+  }
+  await zip.finish();
+  const path = join(folder, "times.zip");
+  writeFileSync(path, target.bytes.subarray(0, target.length));
+  return path;
+}
+
+test("every time is kept to the second in UTC, and the old field has the nearest that it can hold", async () => {
+  const path = await ofTimes({
+    "1850": Date.UTC(1850, 5, 1), "1965": Date.UTC(1965, 5, 1, 12, 0, 1), "1979": Date.UTC(1979, 5, 1),
+    "2024": Date.UTC(2024, 1, 29, 12, 34, 57), "2050": Date.UTC(2050, 5, 1), "2200": Date.UTC(2200, 5, 1),
+  });
+  expect(JSON.parse(execFileSync("python3", ["-c", TIMES, path], { encoding: "utf8" }))).toEqual([
+    ["1850", [1980, 1, 1], Date.UTC(1850, 5, 1) / 1000],
+    ["1965", [1980, 1, 1], Date.UTC(1965, 5, 1, 12, 0, 1) / 1000],
+    ["1979", [1980, 1, 1], Date.UTC(1979, 5, 1) / 1000],
+    ["2024", [2024, 2, 29], Date.UTC(2024, 1, 29, 12, 34, 57) / 1000],
+    ["2050", [2050, 6, 1], Date.UTC(2050, 5, 1) / 1000],
+    ["2200", [2107, 12, 31], Date.UTC(2200, 5, 1) / 1000],
+  ]);
+});
+
+test("a file of before 1980 and one of an odd second are unpacked with their times, in any time zone", async () => {
+  const times = { "1979": Date.UTC(1979, 5, 1), "2024": Date.UTC(2024, 1, 29, 12, 34, 57) };
+  const path = await ofTimes(times);
+  // Of Info-ZIP; apt-get install unzip.
+  execFileSync("unzip", ["-q", path, "-d", folder], { env: { ...process.env, TZ: "Pacific/Auckland" } });
+  expect(Object.keys(times).map((name) => statSync(join(folder, name)).mtimeMs)).toEqual(Object.values(times));
 });
 
 test("a file of another size than was said is a mistake", async () => {
