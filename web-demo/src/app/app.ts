@@ -1,6 +1,6 @@
 /** The page's state: one object that all screens are given. Everything secret stays in the core. */
 
-import { effect, signal, untracked } from "@preact/signals";
+import { computed, effect, signal, untracked } from "@preact/signals";
 import type { Core, Settings, SnapshotList, Status } from "../core/api";
 import { ask, type Asked } from "./asked";
 import { BackingUp } from "./backing";
@@ -11,6 +11,7 @@ import { Listing } from "./listing";
 import { said } from "./parts/say";
 import { Route } from "./route";
 import { Staging } from "./stage";
+import { whenAmong } from "./words";
 
 export class App {
   readonly core: Core;
@@ -22,6 +23,8 @@ export class App {
   readonly comparing: Comparing;
   readonly jobs = new Jobs();
   readonly snapshots = signal<Asked<SnapshotList>>({ at: "asking" });
+  /** Says when a snapshot was made, so that no two of the list read the same. */
+  readonly whenMade = computed(() => whenAmong(this.snapshots.value.at === "here" ? this.snapshots.value.value.snapshots : []));
   readonly status = signal<Asked<Status>>({ at: "asking" });
   readonly settings = signal<Settings | null>(null);
 

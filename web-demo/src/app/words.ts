@@ -81,13 +81,28 @@ export function remaining(ms: number | null): string {
 }
 
 /** "Today, 14:05", "Yesterday, 14:05", "12 Mar, 14:05", and with the year where it is another. */
-export function when(time: number, now: number): string {
+export function when(time: number, now: number, hasSeconds = false): string {
   const date = new Date(time);
-  const clock = `${pad(date.getHours())}:${pad(date.getMinutes())}`;
+  const clock = [date.getHours(), date.getMinutes(), ...(hasSeconds ? [date.getSeconds()] : [])].map(pad).join(":");
   const days = dayNumber(now) - dayNumber(time);
   if (days === 0) return `Today, ${clock}`;
   if (days === 1) return `Yesterday, ${clock}`;
   return `${day(time, now)}, ${clock}`;
+}
+
+/** A snapshot, as far as a list names it. */
+export interface Dated {
+  time: number;
+  source: string;
+  device?: string;
+}
+
+/** Says `when` a snapshot of a list was made. Shows seconds where two snapshots of one source and device would read the same. */
+export function whenAmong(list: readonly Dated[]): (one: Dated, now: number) => string {
+  const reading = ({ time, source, device = "" }: Dated) => JSON.stringify([stamp(time), source, device]);
+  const counts = new Map<string, number>();
+  for (const one of list) counts.set(reading(one), (counts.get(reading(one)) ?? 0) + 1);
+  return (one, now) => when(one.time, now, (counts.get(reading(one)) ?? 0) > 1);
 }
 
 /** "12 Mar", and with the year where it is another. */

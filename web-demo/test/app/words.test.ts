@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { reasonWords } from "../../src/app/plain";
-import { ago, count, countdown, counted, percent, rate, remaining, shown, size, span, when } from "../../src/app/words";
+import { ago, count, countdown, counted, percent, rate, remaining, shown, size, span, when, whenAmong } from "../../src/app/words";
 
 describe("sizes", () => {
   test("have three digits and the units of the command line", () => {
@@ -41,6 +41,17 @@ describe("times", () => {
   test("name today, yesterday, and the year only where it is another", () => {
     const times = [new Date(2026, 10, 20, 0, 1), new Date(2026, 10, 19, 23, 59), new Date(2026, 2, 1, 8, 5), new Date(2024, 1, 29, 8, 5)];
     expect(times.map((time) => when(time.getTime(), now))).toEqual(["Today, 00:01", "Yesterday, 23:59", "1 Mar, 08:05", "29 Feb 2024, 08:05"]);
+  });
+  test("of snapshots that would read the same have seconds, and only those", () => {
+    const at = (hours: number, minutes: number, seconds: number) => new Date(2026, 10, 20, hours, minutes, seconds).getTime();
+    const list = [
+      { time: at(9, 24, 51), source: "Pictures", device: "desk" },
+      { time: at(9, 24, 7), source: "Pictures", device: "desk" },
+      { time: at(9, 24, 7), source: "Pictures", device: "phone" },
+      { time: at(9, 23, 59), source: "Pictures", device: "desk" },
+    ];
+    const made = whenAmong(list);
+    expect(list.map((one) => made(one, now))).toEqual(["Today, 09:24:51", "Today, 09:24:07", "Today, 09:24", "Today, 09:23"]);
   });
   test("that are long ago are told roughly", () => {
     const minute = 60_000;

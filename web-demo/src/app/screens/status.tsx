@@ -6,7 +6,7 @@ import type { App } from "../app";
 import { SizeChart } from "../parts/chart";
 import { Icon } from "../parts/icon";
 import { Badge, Empty, Notice, ProblemNotice } from "../parts/notice";
-import { ago, counted, shown, size, when } from "../words";
+import { ago, counted, shown, size, whenAmong } from "../words";
 
 export function Status({ app, session }: { app: App; session: Session }) {
   const asked = app.status.value;
@@ -115,6 +115,7 @@ function less(before: number, after: number): string {
 
 function Receipts({ status, session }: { status: Facts; session: Session }) {
   const now = Date.now();
+  const made = whenAmong(status.receipts);
   return (
     <section class="card">
       <header><h2>{session.role === "write-only" ? "Backups of this device" : "Backups"}</h2></header>
@@ -127,7 +128,7 @@ function Receipts({ status, session }: { status: Facts; session: Session }) {
               <tbody>
                 {status.receipts.slice(0, RECEIPTS_MAX).map((one) => (
                   <tr key={one.snapshot}>
-                    <td class="nowrap">{when(one.time, now)}</td>
+                    <td class="nowrap">{made(one, now)}</td>
                     <td class="wrap"><bdi>{shown(one.source)}</bdi></td>
                     <td>{one.state === "verified" ? <Badge tone="good" icon="shield">Verified</Badge> : one.state === "waiting" ? <Badge tone="calm" icon="clock">Waiting</Badge> : <Badge tone="bad" icon="warning">Not accepted</Badge>}</td>
                   </tr>

@@ -9,7 +9,7 @@ import { Icon, type IconName } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { viewOf, type Crumb } from "../../route";
-import { count, counted, shown, size, stamp, when } from "../../words";
+import { count, counted, shown, size, stamp } from "../../words";
 import { Preview } from "./preview";
 import { Receipt, Tick } from "./snapshots";
 import { Take } from "./take";
@@ -51,7 +51,7 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
   return (
     <>
       <header class="page-head browse-head">
-        <Crumbs snapshot={snapshot} crumbs={crumbs} go={go} out={() => app.route.go(viewOf("restore"))} />
+        <Crumbs snapshot={snapshot} made={app.whenMade.value(snapshot, Date.now())} crumbs={crumbs} go={go} out={() => app.route.go(viewOf("restore"))} />
       </header>
       <div class="toolbar">
         <div class="with-icon grow search">
@@ -108,7 +108,7 @@ function Measured({ app, snapshot, entries }: { app: App; snapshot: Snapshot; en
   return measure === null ? null : <>: {counted(measure.files, "file")}, {size(measure.bytes)}{measure.damage.length > 0 ? ", and what cannot be read" : ""}</>;
 }
 
-function Crumbs({ snapshot, crumbs, go, out }: { snapshot: Snapshot; crumbs: Crumb[]; go: (to: Crumb[]) => void; out: () => void }) {
+function Crumbs({ snapshot, made, crumbs, go, out }: { snapshot: Snapshot; made: string; crumbs: Crumb[]; go: (to: Crumb[]) => void; out: () => void }) {
   return (
     <>
       <nav aria-label="Where you are" class="crumbs">
@@ -126,7 +126,7 @@ function Crumbs({ snapshot, crumbs, go, out }: { snapshot: Snapshot; crumbs: Cru
       </nav>
       <h1 class="wrap"><bdi>{shown(crumbs[crumbs.length - 1]?.name ?? snapshot.source)}</bdi></h1>
       <p class="soft small row tight-row">
-        <span>As it was {lower(when(snapshot.time, Date.now()))} on <bdi>{shown(snapshot.device)}</bdi>{snapshot.fromBrowser ? ", saved by a browser" : ""}: {counted(snapshot.files, "file")}, {size(snapshot.bytes)}</span>
+        <span>As it was {lower(made)} on <bdi>{shown(snapshot.device)}</bdi>{snapshot.fromBrowser ? ", saved by a browser" : ""}: {counted(snapshot.files, "file")}, {size(snapshot.bytes)}</span>
         <Receipt snapshot={snapshot} />
       </p>
     </>

@@ -10,7 +10,7 @@ import { Icon, type IconName } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { viewOf } from "../../route";
-import { count, counted, shown, size, when } from "../../words";
+import { count, counted, shown, size } from "../../words";
 
 const SIGNS: Record<Change["kind"], IconName> = { added: "plus", removed: "close", changed: "compare", metadata: "info" };
 
@@ -31,7 +31,7 @@ export function Compare({ app, before, after }: { app: App; before: Snapshot; af
           <span class="crumb here" aria-current="page">Compare</span>
         </nav>
         <h1>What changed</h1>
-        <p class="soft"><bdi>{shown(before.source)}</bdi>, {when(before.time, Date.now())} → {other && <><bdi>{shown(after.source)}</bdi>, </>}{when(after.time, Date.now())}</p>
+        <p class="soft"><bdi>{shown(before.source)}</bdi>, {app.whenMade.value(before, Date.now())} → {other && <><bdi>{shown(after.source)}</bdi>, </>}{app.whenMade.value(after, Date.now())}</p>
       </header>
       {problem && <ProblemNotice problem={problem} retry={load} />}
       {(loading || changes.length > 0) && <div class="toolbar">

@@ -7,7 +7,7 @@ import type { App } from "../../app";
 import { Icon } from "../../parts/icon";
 import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
-import { counted, shown, size, when } from "../../words";
+import { counted, shown, size } from "../../words";
 
 export function Snapshots({ app }: { app: App }) {
   const asked = app.snapshots.value;
@@ -56,7 +56,7 @@ export function Snapshots({ app }: { app: App }) {
             ) : <p class="soft small">{counted(snapshots.length, "snapshot")}</p>}
             <button type="button" class="button" disabled={pair.length !== 2} onClick={compare} title="Tick two snapshots to compare them"><Icon name="compare" size={18} />Compare{pair.length === 1 ? " (tick one more)" : ""}</button>
           </div>
-          <Rows<Snapshot> label="Snapshots" rows={rows} rowHeight={68} look="snapshots" columns={4} keyOf={(snapshot) => snapshot.id} cells={(snapshot) => <Cells snapshot={snapshot} ticked={selected.value.includes(snapshot.id)} />}
+          <Rows<Snapshot> label="Snapshots" rows={rows} rowHeight={68} look="snapshots" columns={4} keyOf={(snapshot) => snapshot.id} cells={(snapshot) => <Cells snapshot={snapshot} made={app.whenMade.value(snapshot, Date.now())} ticked={selected.value.includes(snapshot.id)} />}
             open={(snapshot) => app.route.go({ screen: "restore", snapshot, crumbs: [] })} isSelected={(snapshot) => selected.value.includes(snapshot.id)} toggle={toggle} />
         </>
       )}
@@ -73,12 +73,12 @@ function Head() {
   );
 }
 
-function Cells({ snapshot, ticked }: { snapshot: Snapshot; ticked: boolean }) {
+function Cells({ snapshot, made, ticked }: { snapshot: Snapshot; made: string; ticked: boolean }) {
   return (
     <>
       <div role="gridcell" class="tick-cell" data-tick><Tick on={ticked} /></div>
       <div role="gridcell" class="two">
-        <span class="strong clip">{when(snapshot.time, Date.now())}</span>
+        <span class="strong clip">{made}</span>
         <span class="small soft clip">{snapshot.pinned && <span class="pinned" title="Pinned: it is kept whatever the policy says"><Icon name="pin" size={14} /><span class="unseen">Pinned. </span></span>}<bdi>{shown(snapshot.source)}</bdi> · <bdi>{shown(snapshot.device)}</bdi>{snapshot.tags.map((tag) => <span key={tag} class="tag">{shown(tag)}</span>)}</span>
       </div>
       <div role="gridcell" class="two facts">
