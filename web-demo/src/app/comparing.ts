@@ -10,15 +10,20 @@ export interface Compared {
   problem: Problem | null;
 }
 
-export type Shown = "all" | Change["kind"];
+/** "folders": those of which only details differ. They may be many and say little, so the other choices leave them out. */
+export type Shown = "all" | "folders" | Change["kind"];
 
 export class Comparing {
   readonly compared = signal<Compared>({ changes: [], loading: false, problem: null });
   readonly shown = signal<Shown>("all");
-  readonly counts = computed(() => countOf(this.compared.value.changes));
+  /** Differences but for those of `folders`. */
+  readonly changes = computed(() => this.compared.value.changes.filter((change) => !isFolderDetail(change)));
+  readonly folders = computed(() => this.compared.value.changes.filter(isFolderDetail));
+  readonly counts = computed(() => countOf(this.changes.value));
   readonly rows = computed(() => {
-    const { changes } = this.compared.value;
-    return this.shown.value === "all" ? changes : changes.filter((change) => change.kind === this.shown.value);
+    const shown = this.shown.value;
+    if (shown === "folders") return this.folders.value;
+    return shown === "all" ? this.changes.value : this.changes.value.filter((change) => change.kind === shown);
   });
   readonly #core: Core;
   #opening = 0;
@@ -55,6 +60,10 @@ export class Comparing {
     this.#opening += 1;
     this.compared.value = { changes: [], loading: false, problem: null };
   }
+}
+
+function isFolderDetail({ kind, before, after }: Change): boolean {
+  return kind === "metadata" && before?.kind === "directory" && after?.kind === "directory";
 }
 
 export function countOf(changes: readonly Change[]): Record<Change["kind"], number> {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { Finding } from "../../src/app/finding";
 import { Listing, sorted } from "../../src/app/listing";
 import { Comparing } from "../../src/app/comparing";
-import type { DirectoryPage, Entry } from "../../src/core/api";
+import type { Change, DirectoryPage, Entry } from "../../src/core/api";
 import { entries, failure, manyEntries, never, scripted, scriptedRun } from "./harness/scripted";
 
 const names = (rows: readonly Entry[]) => rows.map((entry) => entry.name);
@@ -105,9 +105,24 @@ describe("a search", () => {
 test("a comparison counts what it shows", async () => {
   const comparing = new Comparing(scripted());
   await comparing.open("a", "b");
-  expect(comparing.counts.value).toEqual({ added: 15, changed: 30, removed: 15, metadata: 1 });
+  expect(comparing.counts.value).toEqual({ added: 15, changed: 30, removed: 15, metadata: 0 });
   comparing.shown.value = "removed";
   expect(comparing.rows.value.length).toBe(15);
+});
+
+test("a comparison shows folders of which only details differ on demand, and files of which only details differ at once", async () => {
+  const [folder, file] = [entries().find((one) => one.kind === "directory")!, entries().find((one) => one.kind === "file")!];
+  const changes = [
+    ...Array.from({ length: 500 }, (_, i): Change => ({ path: `d${i}`, kind: "metadata", before: folder, after: { ...folder, modified: 0 } })),
+    { path: "f", kind: "metadata", before: file, after: { ...file, modified: 0 } } as const,
+    { path: "new", kind: "added", before: null, after: folder } as const,
+  ];
+  const comparing = new Comparing(scripted({ compare: async () => ({ changes, next: null }) }));
+  await comparing.open("a", "b");
+  expect(comparing.rows.value.map(({ path }) => path)).toEqual(["f", "new"]);
+  expect(comparing.counts.value).toEqual({ added: 1, changed: 0, removed: 0, metadata: 1 });
+  comparing.shown.value = "folders";
+  expect(comparing.rows.value.length).toBe(500);
 });
 
 function page(all: Entry[], after: string | null, limit: number): DirectoryPage {

@@ -124,6 +124,11 @@ export const SCENES: Scene[] = [
     await page.locator("[data-row='3'] [data-tick]").click();
     await page.getByRole("button", { name: "Compare" }).click();
   }, shows: "Nothing differs" },
+  { name: "compare-folders", core: "compare-folders", screen: "restore", steps: async (page) => {
+    await page.locator("[data-row='0'] [data-tick]").click();
+    await page.locator("[data-row='3'] [data-tick]").click();
+    await page.getByRole("button", { name: "Compare" }).click();
+  }, shows: "6,240 folders differ in details only (times)" },
   { name: "downloading", core: "downloading", screen: "restore", steps: async (page) => {
     await openFirst(page);
     await click("Download zip of this folder")(page);

@@ -1,6 +1,6 @@
 /** The scenes' cores: one for each state that a person may see. */
 
-import type { BackupProgress, BackupResult, Core, CoreEvent, Environment, Problem, RestoreProgress, RestoreResult } from "../../../src/core/api";
+import type { BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Problem, RestoreProgress, RestoreResult } from "../../../src/core/api";
 import { problem } from "../../../src/core/problem";
 import {
   DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SETTINGS, STATUS, WRITE_ONLY,
@@ -51,6 +51,10 @@ const DAMAGED: RestoreResult = {
   damaged: [{ path: "Lisbon/raw/DSC_04417.NEF", problem: { code: "damaged", title: "a block of pack 9f3c11… is altered", advice: "", subject: null, canRetry: false } }],
   skipped: [{ path: "latest", why: "link" }, { path: "README.txt", why: "exists" }],
 };
+
+function folder(number: number, age: number): Entry {
+  return { id: `d-${number}`, name: `${number}`, path: `2026/${number}`, kind: "directory", size: 0, modified: NOW - age, target: null, mode: "rwxr-xr-x" };
+}
 
 /** A one-pixel picture would show nothing: this draws one. */
 async function picture(): Promise<Uint8Array> {
@@ -121,6 +125,7 @@ export const CORES: Record<string, () => Core> = {
   "preview-image": () => scripted({ preview: async () => { const bytes = await picture(); return { bytes, total: bytes.length, kind: "image", mediaType: "image/png" }; } }),
   "preview-binary": () => scripted({ preview: async () => ({ bytes: new Uint8Array(64), total: 612 * MIB, kind: "binary", mediaType: null }) }),
   "preview-damaged": () => scripted({ preview: async () => { throw failure({ code: "damaged", title: "This file is damaged", advice: "A block of it is altered, and nothing of it is shown. An earlier snapshot may have it whole.", subject: "README.txt" }); } }),
+  "compare-folders": () => scripted({ compare: async () => ({ changes: Array.from({ length: 6_240 }, (_, i) => ({ path: `2026/${i}`, kind: "metadata" as const, before: folder(i, DAY), after: folder(i, 0) })), next: null }) }),
   "compare-same": () => scripted({ compare: async () => ({ changes: [], next: null }) }),
   downloading: () => scripted(),
   damaged: () => scripted({ download: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, DAMAGED) }),

@@ -3,7 +3,7 @@
 import { useEffect } from "preact/hooks";
 import type { Change, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
-import type { Shown } from "../../comparing";
+import type { Comparing, Shown } from "../../comparing";
 import { CHANGES } from "../../plain";
 import { Choice } from "../../parts/choice";
 import { Icon, type IconName } from "../../parts/icon";
@@ -18,7 +18,9 @@ export function Compare({ app, before, after }: { app: App; before: Snapshot; af
   const { comparing } = app;
   const load = () => void comparing.open(before.id, after.id);
   useEffect(load, [before.id, after.id]);
-  const { changes, loading, problem } = comparing.compared.value;
+  const { loading, problem } = comparing.compared.value;
+  const changes = comparing.changes.value;
+  const isSame = !loading && changes.length === 0 && !problem;
   const counts = comparing.counts.value;
   const kinds = (["added", "removed", "changed", "metadata"] as const).filter((kind) => counts[kind] > 0);
   const other = before.series !== after.series;
@@ -39,10 +41,25 @@ export function Compare({ app, before, after }: { app: App; before: Snapshot; af
           options={[{ value: "all", words: <>All <small class="soft">{count(changes.length)}</small></> }, ...kinds.map((kind) => ({ value: kind, words: <>{CHANGES[kind]} <small class="soft">{count(counts[kind])}</small></> }))]} />
         <p class="small soft" role="status">{loading ? `${counted(changes.length, "difference")} so far…` : ""}</p>
       </div>}
-      {!loading && changes.length === 0 && !problem
+      <Folders comparing={comparing} />
+      {isSame && comparing.shown.value !== "folders"
         ? <Empty icon="check" title="Nothing differs"><p>The two snapshots hold the same files.</p></Empty>
         : <Rows<Change> key={comparing.shown.value} label="Differences" rows={comparing.rows.value} rowHeight={46} look="changes" columns={3} keyOf={(change) => `${change.kind}:${change.path}`} cells={(change) => <Cells change={change} />} />}
     </>
+  );
+}
+
+/** Folders of which only details differ: how many, and a button that shows them. */
+function Folders({ comparing }: { comparing: Comparing }) {
+  const folders = comparing.folders.value;
+  const isShown = comparing.shown.value === "folders";
+  if (folders.length === 0) return null;
+  const details = folders.some(({ before, after }) => before?.mode !== after?.mode) ? "times, permissions" : "times";
+  return (
+    <p class="small soft row">
+      <span>{counted(folders.length, "folder")} {folders.length === 1 ? "differs" : "differ"} in details only ({details}).</span>
+      <button type="button" class="button small plain" onClick={() => { comparing.shown.value = isShown ? "all" : "folders"; }}>{isShown ? "Hide them" : "Show them"}</button>
+    </p>
   );
 }
 
