@@ -262,6 +262,8 @@ export interface Status {
   history: { time: number; storedBytes: number; sourceBytes: number | null }[];
   /** Unfinished work of this device that the next backup will go on from. */
   resumable: { label: string; time: number; bytes: number }[];
+  /** Manifests of a running or interrupted backup of this device that wait to be verified. They are no backups. */
+  unfinishedSteps: number;
 }
 
 export interface Settings {

@@ -140,6 +140,8 @@ export const SCENES: Scene[] = [
   { name: "status", core: "status", screen: "status", shows: "All backups are verified" },
   { name: "status-table", core: "status", screen: "status", steps: async (page) => page.getByText("As a table").click(), shows: "As a table" },
   { name: "status-waiting", core: "status-waiting", screen: "status", shows: "1 backup waits" },
+  { name: "status-unfinished", core: "status-unfinished", screen: "status", shows: "3 steps of it are being verified" },
+  { name: "status-unfinished-first", core: "status-unfinished-first", screen: "status", shows: "No backup has finished yet" },
   { name: "status-damage", core: "status-damage", screen: "status", shows: "found damage" },
   { name: "status-none", core: "status-none", screen: "status", shows: "Nothing is backed up yet" },
   { name: "status-asking", core: "status-asking", screen: "status", shows: "Status" },

@@ -158,6 +158,27 @@ test("the status tells what is verified, what a check has found, what is saved, 
   expect(status.resumable).toEqual([]);
 });
 
+test("a backup that was stopped is an unfinished one in the status, and its steps that wait to be verified are no backups", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 60, large: 160 << 20 });
+  await unlock(tab);
+  const first = await backUp(tab, machine.path("Pictures/many"), "small");
+  // The service has not answered yet.
+  await tab.context.route(/\/v1\/receipts\//, (route) => route.fulfill({ status: 404, headers: { "copal-problem": "not-found" } }));
+  await tab.page.setInputFiles("#folder", folder);
+  await tab.page.evaluate(async () => {
+    const folder = await window.core.folderFromInput((document.getElementById("folder") as HTMLInputElement).files!);
+    const run = await window.core.startBackup({ folder: folder.id, label: "photos", excludes: [], remember: false });
+    run.onProgress((progress) => progress.storedBytes > 0 && run.cancel());
+    await run.done.catch(() => {});
+  });
+  // Nor does the state tell of them.
+  const root = await tab.page.evaluate(() => window.core.status());
+  expect(root.receipts.map(({ snapshot, state }) => `${snapshot} ${state}`)).toEqual([`${first.snapshot} verified`]);
+  expect(root.unfinishedSteps).toBeGreaterThan(0);
+  expect(root.resumable).toMatchObject([{ label: "photos" }]);
+});
+
 test("what a person clears in the browser under an open page, the page does without", async () => {
   const folder = machine.path("Letters");
   generate(folder, { files: 20, large: 1 << 20 });

@@ -16,21 +16,17 @@ export function Status({ app, session }: { app: App; session: Session }) {
       <header class="page-head"><h1>Status</h1></header>
       {asked.at === "asking" && <div class="stack" role="status"><span class="unseen">Reading the status</span><div class="bone verdict-bone" /><div class="bone chart-bone" /><div class="bone chart-bone" /></div>}
       {asked.at === "failed" && <ProblemNotice problem={asked.problem} retry={() => void app.loadStatus()} />}
-      {asked.at === "here" && <Shown status={asked.value} session={session} />}
+      {asked.at === "here" && <Shown app={app} status={asked.value} session={session} />}
     </div>
   );
 }
 
-function Shown({ status, session }: { status: Facts; session: Session }) {
+function Shown({ app, status, session }: { app: App; status: Facts; session: Session }) {
   const { space, history } = status;
   return (
     <>
       <Verdict status={status} />
-      {status.resumable.length > 0 && (
-        <Notice title={`${counted(status.resumable.length, "backup")} did not finish`}>
-          {status.resumable.map((one) => <p key={one.label} class="soft"><bdi>{shown(one.label)}</bdi>, {ago(one.time, Date.now())}: {size(one.bytes)} are kept. Back it up again, and it goes on from there.</p>)}
-        </Notice>
-      )}
+      <Unfinished app={app} status={status} />
       {space && space.sourceBytes > 0 && <Space space={space} />}
       {history.length > 1 && (
         <section class="card padded stack">
@@ -41,6 +37,26 @@ function Shown({ status, session }: { status: Facts; session: Session }) {
       <Receipts status={status} session={session} />
     </>
   );
+}
+
+/** Backups that are under way or were interrupted. Their steps are verified too, but are no backups yet. */
+function Unfinished({ app, status }: { app: App; status: Facts }) {
+  const { resumable, unfinishedSteps: steps } = status;
+  const backing = app.backing.state.value;
+  const running = backing.at === "running" ? backing.options.label : null;
+  if (!isUnfinished(status)) return null;
+  return (
+    <Notice title={resumable.length < 2 ? "An unfinished backup" : `${counted(resumable.length, "backup")} are unfinished`}>
+      {resumable.map((one) => (
+        <p key={one.label} class="soft"><bdi>{shown(one.label)}</bdi>, {one.label === running ? "running now" : ago(one.time, Date.now())}: {size(one.bytes)} are kept.{one.label !== running && " Back it up again, and it goes on from there."}</p>
+      ))}
+      {steps > 0 && <p class="soft">{counted(steps, "step")} of it {steps === 1 ? "is" : "are"} being verified.</p>}
+    </Notice>
+  );
+}
+
+function isUnfinished({ resumable, unfinishedSteps }: Facts): boolean {
+  return resumable.length > 0 || unfinishedSteps > 0;
 }
 
 /** One sentence that says whether one may sleep. */
@@ -54,7 +70,7 @@ function Verdict({ status }: { status: Facts }) {
   const tone = damage || rejected.length > 0 ? "bad" : newest ? (waiting.length > 0 ? "calm" : "good") : "calm";
   const title = damage ? "The last check found damage"
     : rejected.length > 0 ? `${counted(rejected.length, "backup")} ${rejected.length === 1 ? "was" : "were"} not accepted`
-    : !newest ? "Nothing is backed up yet"
+    : !newest ? (isUnfinished(status) ? "No backup has finished yet" : "Nothing is backed up yet")
     : waiting.length > 0 ? `${counted(waiting.length, "backup")} ${waiting.length === 1 ? "waits" : "wait"} to be verified`
     : "All backups are verified";
   return (

@@ -2,6 +2,7 @@
 
 import type { Status } from "../api";
 import { brief } from "../gateway/client";
+import { claimsSnapshot } from "../claim";
 import { problem } from "../problem";
 import { receipt as readReceipt } from "../engine";
 import type { Books } from "../restore/books";
@@ -10,7 +11,8 @@ import type { Opened } from "./opened";
 /** The state as the service sees it. */
 export async function readStatus(opened: Opened, books: Books | null, resumable: Status["resumable"]): Promise<Status> {
   const view = await opened.openView();
-  const states = view.snapshots().filter((state) => !state.partial && state.state === "kept");
+  const decided = view.snapshots();
+  const states = decided.filter((state) => !state.partial && state.state === "kept");
   const statistics = view.statistics();
   view.free();
   const named = books ? new Map((await books.snapshots()).snapshots.map((snapshot) => [snapshot.id, snapshot])) : null;
@@ -22,7 +24,8 @@ export async function readStatus(opened: Opened, books: Books | null, resumable:
     state: "verified",
     problem: null,
   }));
-  if (own) receipts.unshift(...(await undecided(opened, own, states)));
+  const latest = own ? await undecided(opened, own, decided) : { receipts: [], steps: 0 };
+  receipts.unshift(...latest.receipts);
   receipts.sort((a, b) => b.time - a.time);
   const storedBytes = statistics.dataBytes + statistics.treeBytes;
   const snapshots = named ? [...named.values()] : [];
@@ -42,25 +45,32 @@ export async function readStatus(opened: Opened, books: Books | null, resumable:
     space: named ? { sourceBytes: sum(snapshots.map(({ bytes }) => bytes)), newestBytes: sum(newest.values()), storedBytes } : null,
     history: named ? history : [],
     resumable,
+    unfinishedSteps: latest.steps,
   };
 }
 
-/** Manifests of this device behind those that the state has decided. */
-async function undecided(opened: Opened, client: string, states: { client: string; number: number }[]): Promise<Status["receipts"]> {
+/** Backups of this device that the state has not decided, and the steps of an unfinished one that wait to be verified. */
+async function undecided(opened: Opened, client: string, states: { client: string; number: number }[]): Promise<{ receipts: Status["receipts"]; steps: number }> {
   const decided = Math.max(0, ...states.filter((state) => state.client === client).map(({ number }) => number));
   const after = decided > 0 ? `manifests/${client}/${String(decided).padStart(20, "0")}` : null;
   const listed = await opened.gateway.list(brief(), `manifests/${client}/`, after);
-  const found: Status["receipts"] = [];
+  const receipts: Status["receipts"] = [];
+  let steps = 0;
   for (const { key, created } of listed.slice(-RECEIPTS)) {
     const number = Number(key.slice(key.lastIndexOf("/") + 1));
     const bytes = await opened.gateway.receipt(brief(), client, number);
     const facts = bytes && readReceipt(client, number, bytes);
-    // What was accepted and is no snapshot was a step on the way to one.
-    if (facts?.outcome === "accepted") continue;
+    const manifest = await opened.gateway.read(brief(), key);
+    const isBackup = manifest !== null && claimsSnapshot(manifest);
+    // A step that was rejected is no backup that failed: the run begins anew, or the next one goes on.
+    if (!isBackup) steps += facts ? 0 : 1;
+    // The steps before this one belong to it. What was accepted the next state lists.
+    else steps = 0;
+    if (!isBackup || facts?.outcome === "accepted") continue;
     const state = facts ? "rejected" : "waiting";
-    found.push({ snapshot: key, time: created, source: "", state, problem: facts ? problem("manifest-rejected", String(number)) : null });
+    receipts.push({ snapshot: key, time: created, source: "", state, problem: facts ? problem("manifest-rejected", String(number)) : null });
   }
-  return found;
+  return { receipts, steps };
 }
 
 /** What the newest report of a check says. */

@@ -132,8 +132,10 @@ export const CORES: Record<string, () => Core> = {
 
   status: () => scripted(),
   "status-waiting": () => scripted({ status: async () => ({ ...STATUS, receipts: STATUS.receipts.map((one, i) => (i === 0 ? { ...one, state: "waiting" } : one)), resumable: [{ label: "Pictures", time: NOW - 90 * MINUTE, bytes: 1.7 * GIB }] }) }),
+  "status-unfinished": () => scripted({ status: async () => ({ ...STATUS, resumable: [{ label: "Pictures", time: NOW - 9 * MINUTE, bytes: 1.7 * GIB }], unfinishedSteps: 3 }) }),
+  "status-unfinished-first": () => scripted({ status: async () => ({ ...STATUS, receipts: [], history: [], space: null, unfinishedSteps: 1 }) }),
   "status-damage": () => scripted({ status: async () => ({ ...STATUS, lastCheck: { time: NOW - DAY, outcome: "damage", readBytes: 38 * GIB, findings: ["pack 9f3c11… is altered: 2 snapshots of Pictures lose 3 files"] }, receipts: STATUS.receipts.map((one, i) => (i === 1 ? { ...one, state: "rejected", problem: { code: "manifest-rejected", title: "The service did not accept the backup of desk", advice: "A pack it names had not arrived. Back up again: what is there is not uploaded twice.", subject: null, canRetry: false } } : one)) }) }),
-  "status-none": () => scripted({ status: async () => ({ receipts: [], lastCheck: null, space: null, history: [], resumable: [] }) }),
+  "status-none": () => scripted({ status: async () => ({ receipts: [], lastCheck: null, space: null, history: [], resumable: [], unfinishedSteps: 0 }) }),
   "status-asking": () => scripted({ status: () => never() }),
   settings: () => scripted({}, { ...FULL, warnings: [{ code: "internal", title: "This browser keeps the signing key in its private storage", advice: "Its key store does not take keys of this kind. A newer version does.", subject: null, canRetry: false }] }),
   "settings-dark": () => scripted({ settings: async () => ({ ...SETTINGS, theme: "dark" }) }),

@@ -128,6 +128,7 @@ export const STATUS: Status = {
   space: { sourceBytes: 812 * GIB, newestBytes: 42.7 * GIB, storedBytes: 38.4 * GIB },
   history: Array.from({ length: 90 }, (_, i) => ({ time: NOW - (90 - i) * DAY, storedBytes: (24 + i * 0.16 + (i > 40 ? 3.2 : 0) - (i > 66 ? 3.9 : 0)) * GIB, sourceBytes: null })),
   resumable: [],
+  unfinishedSteps: 0,
 };
 
 /** Everything answers as it would on a good day; `other` is what this scene does otherwise. */
