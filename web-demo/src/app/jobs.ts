@@ -17,6 +17,8 @@ export interface Job {
 
 export class Jobs {
   readonly jobs = signal<readonly Job[]>([]);
+  /** Those that the person has seen to be done, and that leave after a while. */
+  readonly #leaving = new Set<number>();
   readonly #runs = new Map<number, Run<RestoreProgress, RestoreResult>>();
   #last = 0;
 
@@ -65,6 +67,19 @@ export class Jobs {
     this.jobs.value = this.jobs.value.filter((job) => job.id !== id || job.end === null);
   }
 
+  /** Takes away what has ended without trouble. */
+  clear(): void {
+    this.jobs.value = this.jobs.value.filter((job) => !isQuiet(job));
+  }
+
+  /** The person has the jobs before their eyes: what has ended without trouble leaves after a while. */
+  see(): void {
+    for (const { id } of this.jobs.value.filter((job) => isQuiet(job) && !this.#leaving.has(job.id))) {
+      this.#leaving.add(id);
+      setTimeout(() => this.dismiss(id), LEAVES_AFTER);
+    }
+  }
+
   forget(): void {
     this.jobs.value = [];
   }
@@ -73,3 +88,12 @@ export class Jobs {
     this.jobs.value = this.jobs.value.map((job) => (job.id === id ? { ...job, ...change } : job));
   }
 }
+
+/** Whether a job has ended without trouble: nothing is damaged or left unwritten, or the person stopped it. */
+export function isQuiet({ end }: Job): boolean {
+  if (end === null) return false;
+  return end.at === "done" ? end.result.damaged.length + end.result.skipped.length === 0 : end.problem.code === "cancelled";
+}
+
+/** Milliseconds that a job stays which the person has seen to be done. */
+const LEAVES_AFTER = 60_000;

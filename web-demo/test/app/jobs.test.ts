@@ -1,11 +1,49 @@
-import { describe, expect, test } from "vitest";
+import { afterEach, describe, expect, test, vi } from "vitest";
 import { Jobs } from "../../src/app/jobs";
 import { leftOutWords, listed } from "../../src/app/plain";
+import { problem } from "../../src/core/problem";
 import type { RestoreProgress, RestoreResult } from "../../src/core/api";
 import { failure, NOTHING_LEFT_OUT, RESTORED, RESTORING, scriptedRun } from "./harness/scripted";
 
 const run = (end: RestoreResult | Error | null) => Promise.resolve(scriptedRun<RestoreProgress, RestoreResult>(RESTORING, end));
 const settled = () => new Promise((done) => setTimeout(done));
+
+afterEach(() => { vi.useRealTimers(); });
+
+const DAMAGED: RestoreResult = { ...RESTORED, damaged: [{ path: "a", problem: problem("damaged", "a") }] };
+const titles = (jobs: Jobs) => jobs.jobs.value.map(({ title }) => title);
+
+/** One that is done, one that was stopped, one with damage, one that failed, and one that runs. */
+async function various(): Promise<Jobs> {
+  const jobs = new Jobs();
+  await jobs.add("done", "download", run(RESTORED));
+  await jobs.add("stopped", "download", run(failure({ code: "cancelled", title: "Cancelled" })));
+  await jobs.add("damaged", "download", run(DAMAGED));
+  await jobs.add("not all written", "into", run({ ...RESTORED, skipped: [{ path: "a", why: "exists" }] }));
+  await jobs.add("failed", "download", run(failure({ code: "browser-full", title: "no" })));
+  void jobs.add("running", "download", run(null));
+  await Promise.resolve();
+  return jobs;
+}
+
+describe("jobs", () => {
+  test("that ended without trouble are cleared at once, and only those", async () => {
+    const jobs = await various();
+    jobs.clear();
+    expect(titles(jobs)).toEqual(["damaged", "not all written", "failed", "running"]);
+  });
+  test("that ended without trouble leave by themselves once they were seen, and only those", async () => {
+    vi.useFakeTimers();
+    const jobs = await various();
+    vi.advanceTimersByTime(3_600_000);
+    expect(titles(jobs).length).toBe(6);
+    jobs.see();
+    vi.advanceTimersByTime(59_000);
+    expect(titles(jobs).length).toBe(6);
+    vi.advanceTimersByTime(1_000);
+    expect(titles(jobs)).toEqual(["damaged", "not all written", "failed", "running"]);
+  });
+});
 
 describe("a download", () => {
   test("is shown from its start to its end, and until it is dismissed", async () => {

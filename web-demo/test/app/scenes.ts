@@ -17,6 +17,12 @@ const backUp = click("Back up now Pictures");
 const pick = click("Choose a folder");
 const start = async (page: Page) => { await pick(page); await click("Start backup")(page); };
 const openFirst = async (page: Page) => page.getByRole("row").filter({ hasText: "Pictures" }).first().locator(".two").first().click();
+/** A phone shows the tray as one line until it is opened. */
+const openTray = async (page: Page) => {
+  await page.locator(".tray").waitFor();
+  const line = page.locator(".tray-line");
+  if (await line.isVisible()) await line.click();
+};
 const type = (words: string) => async (page: Page) => page.locator("#secret").fill(words);
 
 export const SCENES: Scene[] = [
@@ -133,8 +139,10 @@ export const SCENES: Scene[] = [
     await openFirst(page);
     await click("Download zip of this folder")(page);
     await click("Restore to… a folder of this computer: this folder")(page);
+    await openTray(page);
   }, shows: "212 of 640 files" },
-  { name: "download-damaged", core: "damaged", screen: "restore", steps: async (page) => { await openFirst(page); await click("Download zip of this folder")(page); }, shows: "not handed over" },
+  { name: "download-damaged", core: "damaged", screen: "restore", steps: async (page) => { await openFirst(page); await click("Download zip of this folder")(page); await openTray(page); }, shows: "not handed over" },
+  { name: "tray-closed", core: "damaged", screen: "restore", steps: async (page) => { await openFirst(page); await click("Download zip of this folder")(page); await click("Restore to… a folder of this computer: this folder")(page); }, shows: "panorama.png" },
   { name: "write-only-restore", core: "write-only", screen: "restore", shows: "but not read them" },
 
   { name: "status", core: "status", screen: "status", shows: "All backups are verified" },

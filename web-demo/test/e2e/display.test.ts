@@ -142,6 +142,34 @@ describe("nothing jumps", () => {
   });
 });
 
+describe("the tray of downloads", () => {
+  const heightOf = (page: Page) => page.locator(".tray").evaluate((tray) => tray.getBoundingClientRect().height);
+  const download = async (page: Page) => page.getByRole("button", { name: "Download zip" }).click();
+  test("takes a fifth of the height at most, however much runs and is damaged", async () => {
+    for (const name of ["downloading", "download-damaged"]) {
+      const { page } = await enter(set, scene(name));
+      for (let i = 0; i < 5; i++) await download(page);
+      expect(await heightOf(page)).toBeLessThanOrEqual(820 / 5);
+    }
+  });
+  test("is one line on a phone until it is opened", async () => {
+    const { page } = await enter(set, scene("tray-closed"), { viewport: PHONE });
+    await page.getByText("1 with trouble · 1 finished").waitFor();
+    expect(await heightOf(page)).toBeLessThan(52);
+    await page.getByText("1 with trouble").click();
+    await page.getByText("not handed over").waitFor();
+  });
+  test("folds what has finished into one line, which one button clears", async () => {
+    const { page } = await enter(set, scene("downloading"));
+    for (let i = 0; i < 4; i++) await page.getByRole("button", { name: "Restore to…" }).click();
+    await expect.poll(() => page.locator(".job.finished").textContent()).toContain("3,200 files");
+    expect(await page.locator(".job").count()).toBe(2);
+    await page.getByRole("button", { name: "Clear what has finished" }).click();
+    await page.locator(".job.finished").waitFor({ state: "detached" });
+    expect(await page.locator(".job").count()).toBe(1);
+  });
+});
+
 describe("what is dropped on the page", () => {
   test("becomes a backup to be started, from any screen", async () => {
     const { page } = await enter(set, scene("status"));

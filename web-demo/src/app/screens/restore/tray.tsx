@@ -1,37 +1,98 @@
 /** The tray: downloads and restores on their way, and how they ended. */
 
+import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { RestoreResult } from "../../../core/api";
+import type { RestoreProgress, RestoreResult } from "../../../core/api";
 import type { App } from "../../app";
-import type { Job } from "../../jobs";
+import { isQuiet, type Job } from "../../jobs";
 import { SKIPPED } from "../../plain";
 import { Icon } from "../../parts/icon";
 import { Progress } from "../../parts/progress";
 import { say } from "../../parts/say";
-import { count, counted, rate, remaining, shown, size, span } from "../../words";
+import { count, counted, percent, rate, remaining, shown, size, span } from "../../words";
 
 export function Tray({ app }: { app: App }) {
   const jobs = app.jobs.jobs.value;
+  const quiet = jobs.filter(isQuiet);
+  const others = jobs.filter((job) => !isQuiet(job));
+  const isOpen = useSignal(false);
+  useEffect(() => {
+    const look = () => { if (document.visibilityState === "visible") app.jobs.see(); };
+    look();
+    document.addEventListener("visibilitychange", look);
+    return () => document.removeEventListener("visibilitychange", look);
+  }, [app, jobs]);
   if (jobs.length === 0) return null;
   return (
-    <section class="tray card" aria-label="Downloads and restores">
-      <ul>{jobs.map((job) => <Item key={job.id} app={app} job={job} />)}</ul>
+    <section class={isOpen.value ? "tray card open" : "tray card"} aria-label="Downloads and restores">
+      {jobs.map((job) => <Spoken key={job.id} job={job} />)}
+      <button type="button" class="tray-line" aria-expanded={isOpen.value} onClick={() => { isOpen.value = !isOpen.value; }}>
+        <Icon name={others.some(isBad) ? "warning" : "download"} size={18} />
+        <span class="clip">{summary(jobs)}</span>
+        <Icon name={isOpen.value ? "down" : "up"} size={18} />
+      </button>
+      <ul>
+        {others.map((job) => <Item key={job.id} app={app} job={job} />)}
+        {quiet.length > 0 && <Finished app={app} jobs={quiet} />}
+      </ul>
     </section>
   );
 }
 
+/** Says to a screen reader how a job has ended. */
+function Spoken({ job: { end, title } }: { job: Job }) {
+  useEffect(() => {
+    if (end) say(end.at === "done" ? `${title}: done` : `${title}: ${end.problem.title}`);
+  }, [end, title]);
+  return null;
+}
+
+/** The jobs in a few words: all that a phone shows of them until the tray is opened. */
+function summary(jobs: readonly Job[]): string {
+  const running = jobs.filter((job) => job.end === null);
+  const bad = jobs.filter(isBad).length;
+  const ended = jobs.length - running.length - bad;
+  const [total, done] = [sum(running, (bytes) => bytes.total), sum(running, (bytes) => bytes.done)];
+  return [
+    running.length > 0 ? `${running.length} running${total > 0 ? `, ${percent(done, total)}` : ""}` : "",
+    bad > 0 ? `${bad} with trouble` : "",
+    ended > 0 ? `${ended} finished` : "",
+  ].filter(Boolean).join(" · ");
+}
+
+function sum(jobs: readonly Job[], of: (bytes: RestoreProgress["bytes"]) => number): number {
+  return jobs.reduce((all, { progress }) => all + (progress ? of(progress.bytes) : 0), 0);
+}
+
+/** All that ended without trouble, in one line. */
+function Finished({ app, jobs }: { app: App; jobs: readonly Job[] }) {
+  const done = jobs.flatMap(({ end }) => (end?.at === "done" ? end.result : []));
+  const files = done.reduce((all, result) => all + result.files, 0);
+  const bytes = done.reduce((all, result) => all + result.bytes, 0);
+  const facts = done.length === 0 ? "Stopped." : `${counted(files, "file")}, ${size(bytes)}. Every byte was verified.`;
+  return (
+    <li class="job finished">
+      <span class={done.length > 0 ? "job-icon good" : "job-icon"}><Icon name={done.length > 0 ? "check" : "close"} /></span>
+      <p class="grow clip"><span class="strong">{jobs.map((job, i) => <span key={job.id}>{i > 0 && ", "}<bdi>{shown(job.title)}</bdi></span>)}</span> <span class="small soft">{facts}</span></p>
+      <button type="button" class="button small" onClick={() => app.jobs.clear()}>Clear<span class="unseen"> what has finished</span></button>
+    </li>
+  );
+}
+
+function isBad({ end }: Job): boolean {
+  return end !== null && (end.at === "ended" ? end.problem.code !== "cancelled" : end.result.damaged.length > 0);
+}
+
+/** A job that runs, or that ended with something to be read. */
 function Item({ app, job }: { app: App; job: Job }) {
   const { end } = job;
-  const bad = end !== null && (end.at === "ended" ? end.problem.code !== "cancelled" : end.result.damaged.length > 0);
-  useEffect(() => {
-    if (end) say(end.at === "done" ? `${job.title}: done` : `${job.title}: ${end.problem.title}`);
-  }, [end, job.title]);
+  const bad = isBad(job);
   return (
     <li class="job">
-      <span class={bad ? "job-icon bad" : end?.at === "done" ? "job-icon good" : "job-icon"}><Icon name={bad ? "warning" : end?.at === "done" ? "check" : job.kind === "into" ? "into" : "download"} /></span>
+      <span class={bad ? "job-icon bad" : end ? "job-icon good" : "job-icon"}><Icon name={bad ? "warning" : end ? "check" : job.kind === "into" ? "into" : "download"} /></span>
       <div class="grow">
         <p class="strong clip"><bdi>{shown(job.title)}</bdi></p>
-        {end === null ? <Going job={job} /> : end.at === "done" ? <Result result={end.result} /> : <p class="small soft">{end.problem.code === "cancelled" ? "Stopped." : `${end.problem.title}. ${end.problem.advice}`}</p>}
+        {end === null ? <Going job={job} /> : end.at === "done" ? <Result result={end.result} /> : <p class="small soft">{end.problem.title}. {end.problem.advice}</p>}
       </div>
       <div class="row firm">
         {end === null ? (
