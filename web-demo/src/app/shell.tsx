@@ -4,6 +4,7 @@ import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import type { Session } from "../core/api";
 import type { App } from "./app";
+import { keepFocus, land } from "./focus";
 import { Dialog } from "./parts/dialog";
 import { Icon, Mark, type IconName } from "./parts/icon";
 import { Notice, ProblemNotice } from "./parts/notice";
@@ -31,6 +32,7 @@ export function Shell({ app }: { app: App }) {
     if (theme === "system") delete document.documentElement.dataset["theme"];
     else document.documentElement.dataset["theme"] = theme;
   });
+  useEffect(() => keepFocus(document.body), []);
   const stage = app.staging.stage.value;
   return (
     <>
@@ -56,7 +58,7 @@ function Open({ app, session }: { app: App; session: Session }) {
   });
   useEffect(() => {
     // Whoever reads with the ears hears where they are; at the very first nothing is taken from them.
-    if (!first.current) content.current?.focus();
+    if (!first.current) land(document);
     first.current = false;
     window.scrollTo(0, 0);
   }, [view]);

@@ -80,6 +80,29 @@ describe("with the keyboard alone", () => {
     await page.getByText("Still there?").waitFor({ state: "detached" });
     await page.getByRole("heading", { name: "Back up" }).waitFor();
   });
+  const focused = (page: Page) => page.evaluate(() => `${document.activeElement?.tagName} ${document.activeElement?.textContent}`);
+  test("the start and the end of a backup leave the focus on the heading", async () => {
+    for (const [name, heading] of [["running", "Backing up Pictures"], ["done", "Pictures is backed up"], ["ended-full", "The backup did not finish"], ["stopped", "Stopped"], ["ready", "Back up"]] as const) {
+      const { page } = await enter(set, scene(name));
+      await expect.poll(() => focused(page)).toBe(`H1 ${heading}`);
+      await page.context().close();
+    }
+  });
+  test("a backup that ends takes the focus from nobody who types", async () => {
+    const { page } = await enter(set, { name: "typing", core: "done-later", steps: scene("running").steps!, shows: "41 %" });
+    await page.getByRole("link", { name: "Restore" }).click();
+    await page.getByRole("row").filter({ hasText: "Pictures" }).first().locator(".two").first().click();
+    await page.getByRole("searchbox").fill("a");
+    await page.getByText("8 names found").waitFor();
+    await page.locator(".tab-note").waitFor({ state: "detached" });
+    expect(await page.evaluate(() => document.activeElement?.getAttribute("type"))).toBe("search");
+  });
+  test("a dialog that closes gives the focus to what goes on", async () => {
+    const { page } = await enter(set, scene("settings-forget"));
+    await page.keyboard.press("Escape");
+    await page.getByText("Forget the cache?").waitFor({ state: "detached" });
+    await expect.poll(() => focused(page)).toBe("BUTTON Forget the cache");
+  });
   test("the content is reached without passing the menu", async () => {
     const { page } = await enter(set, scene("choose"));
     await page.keyboard.press("Tab");

@@ -20,6 +20,10 @@ export interface RowsProps<Row> {
   toggle?: (row: Row) => void;
   toggleAll?: () => void;
   up?: () => void;
+  /** The list gets the focus when its screen is opened. */
+  isLanding?: boolean;
+  /** The key of the row to begin at, once it is there. Without one it is the first. */
+  beginAt?: string | null;
 }
 
 export function Rows<Row>(props: RowsProps<Row>) {
@@ -28,6 +32,7 @@ export function Rows<Row>(props: RowsProps<Row>) {
   const [scroll, setScroll] = useState(0);
   const [height, setHeight] = useState(640);
   const [active, setActive] = useState(0);
+  const hasBegun = useRef(false);
   const name = useId();
   const shown = Math.min(rows.length, ROWS_MAX);
   const headHeight = props.head ? HEAD : 0;
@@ -48,9 +53,18 @@ export function Rows<Row>(props: RowsProps<Row>) {
     if (element) element.scrollTop = scrollTo(to, element.scrollTop, height - headHeight, rowHeight);
   };
 
+  useEffect(() => {
+    if (hasBegun.current || !props.beginAt) return;
+    const at = rows.findIndex((row) => props.keyOf(row) === props.beginAt);
+    if (at < 0 || at >= shown) return;
+    hasBegun.current = true;
+    move(at);
+  }, [rows]);
+
   const pressed = (event: KeyboardEvent) => {
     // The head has buttons of its own.
     if (event.target !== box.current) return;
+    hasBegun.current = true;
     const to = step(event.key, active, shown, Math.max(1, Math.floor(height / rowHeight) - 1));
     const row = rows[active];
     if (to !== null) move(to);
@@ -74,7 +88,7 @@ export function Rows<Row>(props: RowsProps<Row>) {
   };
 
   return (
-    <div ref={box} class={`rows ${props.look}`} role="grid" tabIndex={0} aria-label={props.label} aria-rowcount={rows.length + (props.head ? 1 : 0)}
+    <div ref={box} class={`rows ${props.look}`} role="grid" tabIndex={0} data-landing={props.isLanding || undefined} aria-label={props.label} aria-rowcount={rows.length + (props.head ? 1 : 0)}
       aria-colcount={props.columns} aria-multiselectable={props.toggle ? true : undefined}
       aria-activedescendant={active >= first && active < end ? `${name}-${active}` : undefined}
       onScroll={(event) => setScroll(event.currentTarget.scrollTop)} onKeyDown={pressed} onClick={clicked}>

@@ -102,6 +102,7 @@ export const CORES: Record<string, () => Core> = {
   troubled: () => running({ leftOut: TROUBLED }),
   verifying: () => running({ phase: "verifying", bytes: { done: 4.6 * GIB, total: 4.6 * GIB }, files: { done: 21_760, total: 21_760, unchanged: 21_392 }, rate: 0, eta: null, currentFile: null, waitingBytes: 0, securedBytes: 4.6 * GIB }),
   done: () => ended(RESULT),
+  "done-later": () => scripted({ startBackup: async () => ({ ...scriptedRun<BackupProgress, BackupResult>(PROGRESS, null), done: new Promise((done) => setTimeout(() => done(RESULT), 2_500)) }) }),
   "done-waiting": () => ended({ ...RESULT, receipt: "waiting", resumed: true }),
   "done-troubled": () => ended({ ...RESULT, leftOut: TROUBLED }),
   "ended-full": () => ended(failure({ code: "server-full", title: "The server's disk is full", advice: "Whoever runs the server has to make room. Then try again.", canRetry: true })),

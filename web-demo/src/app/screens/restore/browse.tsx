@@ -17,6 +17,7 @@ import { Take } from "./take";
 export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot; crumbs: Crumb[] }) {
   const { listing, finding } = app;
   const here: EntryId = crumbs[crumbs.length - 1]?.id ?? "";
+  const from = useCameFrom(crumbs);
   const previewed = useSignal<Entry | null>(null);
   const search = useRef<HTMLInputElement>(null);
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -83,11 +84,20 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
           head={<Head app={app} sortable={!found} all={rows.length > 0 && listing.selected.value.size === rows.length} />}
           keyOf={(entry) => entry.id} cells={(entry) => <Cells entry={entry} ticked={listing.selected.value.has(entry.id)} found={found !== null} />} open={open}
           isSelected={(entry) => listing.selected.value.has(entry.id)} toggle={(entry) => listing.toggle(entry.id)} {...(found ? {} : { toggleAll: () => listing.toggleAll() })}
+          isLanding beginAt={found ? null : from}
           up={() => { if (crumbs.length > 0) go(crumbs.slice(0, -1)); }} />
       )}
       {previewed.value && <Preview app={app} snapshot={snapshot} entry={previewed.value} close={() => { previewed.value = null; }} />}
     </>
   );
+}
+
+/** On the way up: the folder that one came from. */
+function useCameFrom(crumbs: Crumb[]): EntryId | null {
+  const now = useRef({ crumbs, from: null as EntryId | null });
+  const before = now.current.crumbs;
+  if (before !== crumbs) now.current = { crumbs, from: crumbs.every(({ id }, at) => before[at]?.id === id) ? before[crumbs.length]?.id ?? null : null };
+  return now.current.from;
 }
 
 /** What is selected holds in all: folders are counted to their ground, which takes a moment. */
