@@ -1,16 +1,17 @@
 /** The page's state: one object that all screens are given. Everything secret stays in the core. */
 
 import { computed, effect, signal, untracked } from "@preact/signals";
-import type { Core, Settings, SnapshotList, Status } from "../core/api";
+import type { Core, CoreEvent, Settings, SnapshotList, Status } from "../core/api";
 import { ask, type Asked } from "./asked";
 import { BackingUp } from "./backing";
 import { Comparing } from "./comparing";
 import { Finding } from "./finding";
 import { Jobs } from "./jobs";
+import { Leaving } from "./leaving";
 import { Listing } from "./listing";
 import { said } from "./parts/say";
 import { Route } from "./route";
-import { Staging } from "./stage";
+import { Staging, type LockedBecause } from "./stage";
 import { whenAmong } from "./words";
 
 export class App {
@@ -28,9 +29,12 @@ export class App {
   readonly status = signal<Asked<Status>>({ at: "asking" });
   readonly settings = signal<Settings | null>(null);
 
-  constructor(core: Core) {
+  readonly #leaving: Leaving;
+
+  constructor(core: Core, leaving: Leaving = new Leaving()) {
     this.core = core;
-    this.staging = new Staging(core);
+    this.#leaving = leaving;
+    this.staging = new Staging(core, leaving.why());
     this.backing = new BackingUp(core);
     this.listing = new Listing(core);
     this.finding = new Finding(core);
@@ -38,11 +42,7 @@ export class App {
   }
 
   async start(): Promise<void> {
-    this.core.subscribe((event) => {
-      this.staging.hear(event);
-      if (event.type === "locked") this.#forget();
-      if (event.type === "changed") void this.#refresh(event.what);
-    });
+    this.core.subscribe((event) => this.hear(event));
     // Once the core has answered: it takes an enrollment link out of the address before the route looks at it.
     let begun = false;
     effect(() => {
@@ -53,9 +53,15 @@ export class App {
     await Promise.all([this.staging.start(), this.loadSettings()]);
   }
 
+  hear(event: CoreEvent): void {
+    this.staging.hear(event);
+    if (event.type === "locked") this.#locked(event.reason);
+    if (event.type === "changed") void this.#refresh(event.what);
+  }
+
   async lock(): Promise<void> {
     await this.staging.lock();
-    this.#forget();
+    this.#locked("asked");
   }
 
   async loadSettings(): Promise<void> {
@@ -89,6 +95,12 @@ export class App {
     if (what === "remembered") await this.backing.loadRemembered();
     if (what === "status") await Promise.all([this.loadStatus(), this.backing.lookForReceipt()]);
     if (what === "snapshots" && stage.session.role === "full") await this.loadSnapshots();
+  }
+
+  #locked(why: Exclude<LockedBecause, "fresh">): void {
+    this.#forget();
+    // What failed is said on this page.
+    if (why !== "failed") void this.#leaving.leave(why, () => this.staging.locked);
   }
 
   /** Names of files are as secret as files: what was shown goes with the keys. */

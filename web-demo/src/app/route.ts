@@ -52,7 +52,8 @@ export class Route {
   readonly follow = (event: PopStateEvent): void => {
     const step: unknown = (event.state as { step?: unknown } | null)?.step;
     const known = typeof step === "number" ? this.#steps[step] : undefined;
-    if (known && typeof step === "number") {
+    // A page that was loaded anew does not know the steps of before.
+    if (known && typeof step === "number" && location.hash === `#${known.screen}`) {
       this.#at = step;
       this.view.value = known;
       return;

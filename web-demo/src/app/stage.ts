@@ -11,7 +11,7 @@ export type Stage =
   | { at: "locked"; environment: Environment; why: LockedBecause; opening: boolean; problem: Problem | null }
   | { at: "open"; environment: Environment; session: Session };
 
-/** "fresh": the page was just opened. */
+/** "fresh": the page was just opened, and not loaded anew after a lock. */
 export type LockedBecause = "fresh" | "asked" | "idle" | "failed";
 
 export class Staging {
@@ -22,9 +22,19 @@ export class Staging {
   /** Another tab holds the repository. */
   readonly elsewhere = signal(false);
   readonly #core: Core;
+  readonly #why: LockedBecause;
 
-  constructor(core: Core) {
+  /** `why`: the reason for which the page was locked before it was loaded anew. */
+  constructor(core: Core, why: LockedBecause = "fresh") {
     this.#core = core;
+    this.#why = why;
+  }
+
+  /** Whether the page may be loaded anew. An enrollment that waits is in this page's memory only: it keeps the page. */
+  get locked(): "yes" | "opening" | "no" {
+    const stage = this.stage.value;
+    if (stage.at !== "locked" || stage.environment.hasEnrollmentLink) return "no";
+    return stage.opening ? "opening" : "yes";
   }
 
   /** Asks what there is, and opens by itself where nothing secret has to be typed. */
@@ -46,8 +56,8 @@ export class Staging {
         this.stage.value = { at: "unreachable", problem: environment.server.problem, asking: false };
         return;
       }
-      this.stage.value = { at: "locked", environment, why: "fresh", opening: false, problem: null };
-      if (opensItself(environment)) await this.unlock({ by: "device" });
+      this.stage.value = { at: "locked", environment, why: this.#why, opening: false, problem: null };
+      if (this.#why === "fresh" && opensItself(environment)) await this.unlock({ by: "device" });
     } catch (thrown) {
       this.stage.value = { at: "unreachable", problem: problemOf(thrown), asking: false };
     }

@@ -1,10 +1,42 @@
 import { describe, expect, test } from "vitest";
 import { App } from "../../src/app/app";
+import { Leaving } from "../../src/app/leaving";
 import { said, say } from "../../src/app/parts/say";
 import { Staging } from "../../src/app/stage";
+import { problem } from "../../src/core/problem";
 import { ENVIRONMENT, failure, FULL, scripted, WRITE_ONLY } from "./harness/scripted";
 
 const locked = (other = {}) => scripted(other, null);
+
+const settled = () => new Promise((done) => setTimeout(done));
+
+/** A browser that counts how often it loads the page anew, and waits until it is told to. */
+function browser(state: { isServed?: boolean; isTyping?: boolean } = {}) {
+  const notes = new Map<string, string>();
+  let go: () => void = () => undefined;
+  const told = {
+    state: { isServed: true, isTyping: false, ...state },
+    reloads: 0,
+    pass: async () => { go(); await settled(); },
+    surroundings: {
+      notes: { getItem: (key: string) => notes.get(key) ?? null, setItem: (key: string, value: string) => void notes.set(key, value), removeItem: (key: string) => void notes.delete(key) },
+      reload: () => { told.reloads += 1; },
+      isServed: async () => told.state.isServed,
+      isTyping: () => told.state.isTyping,
+      wait: () => new Promise<void>((pass) => { go = pass; }),
+    },
+  };
+  return told;
+}
+
+/** An open page in such a browser. */
+async function opened(state: { isServed?: boolean } = {}) {
+  const [core, told] = [scripted(), browser(state)];
+  const app = new App(core, new Leaving(told.surroundings));
+  core.subscribe((event) => { app.hear(event); });
+  await app.staging.start();
+  return { app, core, told };
+}
 
 describe("the page", () => {
   test("says what the browser lacks before it asks for anything", async () => {
@@ -93,9 +125,56 @@ describe("the page", () => {
     expect(staging.lockSoon.value).toBeNull();
     expect(staging.stage.value).toMatchObject({ at: "locked", why: "idle" });
   });
+  test("says after it was loaded anew why it was locked, and does not open by itself", async () => {
+    const staging = new Staging(locked({ environment: async () => ({ ...ENVIRONMENT, device: { role: "write-only", name: "Camera" } }) }), "asked");
+    await staging.start();
+    expect(staging.stage.value).toMatchObject({ at: "locked", why: "asked", opening: false });
+  });
+  test.each(["asked", "idle"] as const)("is loaded anew after a lock (%s), and knows why", async (reason) => {
+    const { app, core, told } = await opened();
+    core.tell({ type: "locked", reason });
+    await settled();
+    expect(told.reloads).toBe(1);
+    expect([new Leaving(told.surroundings).why(), new Leaving(told.surroundings).why()]).toEqual([reason, "fresh"]);
+    expect(app.staging.stage.value.at).toBe("locked");
+  });
+  test("is not loaded anew after a failure, and shows what it was", async () => {
+    const { app, core, told } = await opened();
+    core.tell({ type: "locked", reason: "failed", problem: problem("internal") });
+    await settled();
+    expect(told.reloads).toBe(0);
+    expect(app.staging.stage.value).toMatchObject({ at: "locked", why: "failed", problem: { code: "internal" } });
+  });
+  test("is not loaded anew while an enrollment waits in it", async () => {
+    const { core, told } = await opened();
+    core.tell({ type: "enrollment", enrollsAs: "full" });
+    core.tell({ type: "locked", reason: "asked" });
+    await settled();
+    expect(told.reloads).toBe(0);
+  });
+  test("is loaded anew once its server is back and nobody types", async () => {
+    const { core, told } = await opened({ isServed: false });
+    core.tell({ type: "locked", reason: "idle" });
+    await settled();
+    expect(told.reloads).toBe(0);
+    told.state = { isServed: true, isTyping: true };
+    await told.pass();
+    expect(told.reloads).toBe(0);
+    told.state = { isServed: true, isTyping: false };
+    await told.pass();
+    expect(told.reloads).toBe(1);
+  });
+  test("that was opened again is not loaded anew", async () => {
+    const { app, core, told } = await opened({ isServed: false });
+    core.tell({ type: "locked", reason: "idle" });
+    await settled();
+    await app.staging.unlock({ by: "passphrase", passphrase: "right" });
+    told.state = { isServed: true, isTyping: false };
+    await told.pass();
+    expect(told.reloads).toBe(0);
+  });
   test("lets go of every name it showed when it locks", async () => {
-    const core = scripted();
-    const app = new App(core);
+    const app = new App(scripted(), new Leaving(browser().surroundings));
     await app.staging.start();
     await app.loadSnapshots();
     await app.loadStatus();

@@ -37,7 +37,7 @@ const engine = new Starting(async () => {
   if (!response?.ok) throw failure("server-gone");
   const module = await WebAssembly.compileStreaming(response);
   initSync({ module });
-  await staging.sweep();
+  await staging.start();
   return module;
 });
 let known: Known | null = null;

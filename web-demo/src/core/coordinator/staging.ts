@@ -30,6 +30,12 @@ export class Staging {
     return { place: () => stagedPlace(files, staged), finish };
   }
 
+  /** The page was loaded: what an earlier one has left is removed, now or once the browser has copied it. */
+  async start(): Promise<void> {
+    this.clock.later(() => void this.sweep(), STAGED_FOR);
+    await this.sweep();
+  }
+
   /** The page locks: who was handed something has it by now. */
   lock(): Promise<void> {
     return this.sweep(LOCKED_AFTER);

@@ -7,4 +7,6 @@ const name = new URLSearchParams(location.search).get("scene") ?? "";
 const core = CORES[name];
 const root = document.getElementById("app");
 if (!core || !root) throw new Error(`no scene ${name}`);
-mount(root, core());
+// What was locked stays locked when the page is loaded anew.
+const isLocked = sessionStorage.getItem("copal-locked") !== null;
+mount(root, isLocked ? { ...core(), session: async () => null } : core());

@@ -56,7 +56,7 @@ function Folders({ comparing }: { comparing: Comparing }) {
   if (folders.length === 0) return null;
   const details = folders.some(({ before, after }) => before?.mode !== after?.mode) ? "times, permissions" : "times";
   return (
-    <p class="small soft row">
+    <p class="small soft row firm">
       <span>{counted(folders.length, "folder")} {folders.length === 1 ? "differs" : "differ"} in details only ({details}).</span>
       <button type="button" class="button small plain" onClick={() => { comparing.shown.value = isShown ? "all" : "folders"; }}>{isShown ? "Hide them" : "Show them"}</button>
     </p>
