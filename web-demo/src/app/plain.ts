@@ -14,6 +14,7 @@ export const MISSING: Record<MissingFeature, string> = {
 
 export const BLIND: Record<Folder["blindTo"][number], string> = {
   "odd-names": "unusual names",
+  "names-not-text": "names that are not text",
   "empty-folders": "empty folders",
   links: "links",
   permissions: "permissions",
@@ -64,7 +65,8 @@ const REASONS = new Map([
   ["NotFoundError", "it is not there any more"],
   ["NotReadableError", "it was changed after it was chosen, or something holds it; choose the folder again to save it"],
   ["NotAllowedError", "the browser may not open it"],
-  ["TypeMismatchError", "it is neither a file nor a folder, or its name is no text"],
+  ["TypeMismatchError", "it is neither a file nor a folder"],
+  ["NameIsNotText", "a file or folder in here has a name that is not text (UTF-8). This browser does not hand it out; the copal command saves it"],
 ]);
 
 /** What was not saved although it should have been: what was left out on purpose is not among it. */

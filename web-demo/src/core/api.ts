@@ -157,8 +157,9 @@ export interface Folder {
   /** Known at once for input; null while nobody has walked it. */
   files: number | null;
   bytes: number | null;
-  /** What this way of choosing cannot see, to be said before the start. "odd-names": such as `a?b`, which Chromium hides. */
-  blindTo: ("odd-names" | "empty-folders" | "links" | "permissions")[];
+  /** What this way of choosing cannot see, to be said before the start. "odd-names": such as `a?b`, which Chromium hides.
+   * "names-not-text": names that are not UTF-8. */
+  blindTo: ("odd-names" | "names-not-text" | "empty-folders" | "links" | "permissions")[];
 }
 
 export interface RememberedFolder {

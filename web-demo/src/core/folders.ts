@@ -4,7 +4,7 @@ import type { Folder } from "./api";
 import { failure } from "./problem";
 import { type Files, type Listed, columnsOf, filesOf, filesOfInput, handOut } from "./source/list";
 import { childrenOf, isShownWhole } from "./source/shown";
-import type { Origin, Unreadable } from "./source/tree";
+import { NOT_TEXT, type Origin, type Unreadable } from "./source/tree";
 
 /** What was chosen, under the number by which the display names it. */
 export interface Chosen {
@@ -35,7 +35,11 @@ export async function pick(): Promise<Chosen | null> {
 
 /** From a directory input, or one for files. */
 export function ofInput(files: FileList): Chosen {
-  return ofList(filesOfInput(files), "input");
+  const chosen = ofList(filesOfInput(files), "input");
+  const isFolder = files[0]!.webkitRelativePath !== "";
+  // A list of a folder does not have such files, and nothing tells that there are some.
+  if (isFolder && NAMES_ARE_BYTES.test(navigator.userAgent)) chosen.folder.blindTo.unshift("names-not-text");
+  return chosen;
 }
 
 /** From a drop. Everything is asked for before the first wait, since the browser empties the event afterwards. */
@@ -95,6 +99,11 @@ function ofList(files: Files, via: Folder["via"], unreadable: Unreadable[] = [])
 /** Everything below a dropped entry. What the browser does not hand out is named, and the rest is taken. */
 async function gather(entry: FileSystemEntry, listed: Listed[], unreadable: Unreadable[]): Promise<void> {
   const path = entry.fullPath.replace(/^\//, "");
+  if (entry.name === "") {
+    // As a folder it would list the folder around it, again and again.
+    unreadable.push({ path, reason: NOT_TEXT });
+    return;
+  }
   const failed = (error: unknown) => void unreadable.push({ path, reason: error instanceof Error ? error.name : "unknown" });
   if (entry.isFile) {
     await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject)).then((file) => listed.push({ path, file }), failed);
@@ -110,6 +119,8 @@ async function gather(entry: FileSystemEntry, listed: Listed[], unreadable: Unre
 
 /** Files asked for at once. */
 const AT_ONCE = 64;
+/** Systems on which a name is bytes, and need not be text. */
+const NAMES_ARE_BYTES = /Linux|Android|CrOS/;
 /** What a handle does not show, or may not. */
 export const BLIND_HANDLE: Folder["blindTo"] = ["odd-names", "links", "permissions"];
 

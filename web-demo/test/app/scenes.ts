@@ -71,6 +71,10 @@ export const SCENES: Scene[] = [
     await page.getByRole("button", { name: "*.tmp" }).click();
   }, shows: "2 patterns" },
 
+  { name: "ready-list", core: "input-only", steps: async (page) => {
+    await page.getByTestId("files-input").setInputFiles({ name: "x", mimeType: "text/plain", buffer: Buffer.from("x") });
+  }, shows: "does not say which" },
+
   { name: "running-preparing", core: "preparing", steps: start, shows: "Comparing with what is stored" },
   { name: "running-scanning", core: "scanning", steps: start, shows: "Looking through the folder" },
   { name: "running", core: "running", steps: start, shows: "41 %" },

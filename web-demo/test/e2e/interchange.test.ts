@@ -82,7 +82,7 @@ test("a dropped folder is backed up with the names that the browser hides from w
     mkdirSync(dirname(join(folder, name)), { recursive: true });
     writeFileSync(join(folder, name), name);
   }
-  writeFileSync(Buffer.concat([Buffer.from(`${folder}/`), Buffer.of(0xff)]), "its name is no text");
+  namesThatAreNotText(folder);
   await unlock(tab);
   await drop(folder);
   const { result, incomplete } = await tab.page.evaluate(async () => {
@@ -92,10 +92,37 @@ test("a dropped folder is backed up with the names that the browser hides from w
     return { result, incomplete: (await window.core.snapshots()).snapshots[0]!.incomplete };
   });
   // What the browser does not hand out is told, as well as it names it, and the snapshot says that it is not whole.
-  expect(result.leftOut.examples).toEqual([{ path: "Trip/", why: "unreadable", detail: "TypeMismatchError" }]);
+  expect(result.leftOut.examples).toEqual([NOT_TEXT, NOT_TEXT]);
   expect(incomplete).toBe(true);
   const expected = names.map((name) => [`Trip/${name}`, createHash("sha256").update(name).digest("hex")]);
   expect(restored(result.snapshot)).toEqual(Object.fromEntries(expected));
+});
+
+test("of a folder that is opened by a handle, names that are not text are told as left out", async () => {
+  const folder = machine.path("Trip");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "plain.txt"), "plain");
+  namesThatAreNotText(folder);
+  await unlock(tab);
+  await drop(folder);
+  const { dropped, result } = await tab.page.evaluate(async () => {
+    while (!window.dropped) await new Promise((resolve) => setTimeout(resolve, 20));
+    const dropped = await window.dropped;
+    const run = await window.core.startBackup({ folder: dropped.id, label: "Trip", excludes: [], remember: false });
+    return { dropped, result: await run.done };
+  });
+  expect(dropped.canRemember, "it is a handle").toBe(true);
+  expect(result).toMatchObject({ files: 1, leftOut: { unreadable: 2, examples: [NOT_TEXT, NOT_TEXT] } });
+});
+
+test("of a folder that is chosen as a list, names that are not text are nowhere, which is said before the start", async () => {
+  const folder = machine.path("Trip");
+  mkdirSync(folder);
+  writeFileSync(join(folder, "plain.txt"), "plain");
+  namesThatAreNotText(folder);
+  await tab.page.setInputFiles("#folder", folder);
+  const chosen = await tab.page.evaluate(() => window.core.folderFromInput((document.getElementById("folder") as HTMLInputElement).files!));
+  expect(chosen).toMatchObject({ files: 1, blindTo: ["names-not-text", "empty-folders", "links", "permissions"] });
 });
 
 test("what the command has backed up is browsed, searched, previewed and downloaded in the tab bit for bit", async () => {
@@ -268,6 +295,16 @@ test("what is restored into a picked folder is there bit for bit, and what was t
   expect(folders).toContain("Papers/nothing in it");
   expect(result.damaged).toEqual([]);
 });
+
+const NOT_TEXT = { path: "Trip/", why: "unreadable", detail: "NameIsNotText" };
+
+/** A file, and a folder with a file in it. */
+function namesThatAreNotText(folder: string): void {
+  const name = (...bytes: number[]) => Buffer.concat([Buffer.from(`${folder}/`), Buffer.from(bytes)]);
+  writeFileSync(name(0xff), "its name is no text");
+  mkdirSync(name(0xfe));
+  writeFileSync(name(0xfe, 0x2f, 0x61), "its folder's name is no text");
+}
 
 /** Drops something of the disk on the page. */
 async function drop(path: string): Promise<void> {

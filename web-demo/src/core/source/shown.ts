@@ -11,6 +11,8 @@ export async function isShownWhole(handle: FileSystemDirectoryHandle, entry: Fil
       // What cannot be read the backup names.
       if (shown === null) continue;
       for (const child of listed) {
+        // A name that is not text: both ways give it an empty name and no content, and the backup says so.
+        if (child.name === "") continue;
         const same = shown.get(child.name);
         if (!same) hidden = true;
         else if (same.kind === "directory" && child.isDirectory) waiting.push([same as FileSystemDirectoryHandle, child as FileSystemDirectoryEntry]);

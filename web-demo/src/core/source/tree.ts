@@ -105,7 +105,9 @@ async function* walk(path: string, handle: FileSystemDirectoryHandle, excludes: 
   children.sort(([a], [b]) => compareNames(a, b));
   for (const [name, child] of children) {
     const childPath = `${path}/${name}`;
-    if (!isGoodName(name)) {
+    if (name === "") {
+      yield { kind: "left-out", path: childPath, why: "unreadable", detail: NOT_TEXT };
+    } else if (!isGoodName(name)) {
       yield { kind: "left-out", path: childPath, why: "bad-name", detail: null };
     } else if (excludes(below(childPath), child.kind === "directory")) {
       yield { kind: "left-out", path: childPath, why: "excluded", detail: null };
@@ -163,6 +165,8 @@ function reason(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }
 
+/** Why Chromium hands out nothing of a file or folder whose name is not UTF-8: it gives it an empty name. */
+export const NOT_TEXT = "NameIsNotText";
 /** What is wrong with a name that another file has. */
 const TWICE = "another file of this name was chosen too";
 /** Files looked at ahead. */

@@ -148,7 +148,7 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     lock: async () => { open = null; },
     touch: () => undefined,
     pickFolder: async () => ({ id: "folder", name: "Pictures", via: "picker", canRemember: true, files: null, bytes: null, blindTo: ["odd-names", "links", "permissions"] }),
-    folderFromInput: async (files) => ({ id: "folder", name: "Pictures", via: "input", canRemember: false, files: files.length, bytes: 12 * MIB, blindTo: ["empty-folders", "links", "permissions"] }),
+    folderFromInput: async (files) => ({ id: "folder", name: "Pictures", via: "input", canRemember: false, files: files.length, bytes: 12 * MIB, blindTo: ["names-not-text", "empty-folders", "links", "permissions"] }),
     folderFromDrop: async () => ({ id: "folder", name: "Pictures", via: "drop", canRemember: true, files: null, bytes: null, blindTo: ["links", "permissions"] }),
     remembered: async () => [],
     openRemembered: async () => ({ id: "folder", name: "Pictures", via: "picker", canRemember: true, files: null, bytes: null, blindTo: [] }),

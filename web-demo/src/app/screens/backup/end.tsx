@@ -91,7 +91,7 @@ function NotSaved({ leftOut }: { leftOut: LeftOut }) {
         <details>
           <summary><Icon name="forward" size={16} />Which ones</summary>
           <ul class="inside stack tight named" tabIndex={0} aria-label="What was not saved">
-            {bad.map((one) => <li key={one.path}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="small soft">{LEFT_OUT[one.why]}{one.detail ? `: ${reasonWords(one.detail)}` : ""}</span></li>)}
+            {bad.map((one, i) => <li key={i}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="small soft">{LEFT_OUT[one.why]}{one.detail ? `: ${reasonWords(one.detail)}` : ""}</span></li>)}
             {more > 0 && <li class="small soft">and {counted(more, "other")}</li>}
           </ul>
         </details>
