@@ -10,7 +10,7 @@ export interface Compared {
   problem: Problem | null;
 }
 
-/** "folders": those of which only details differ. They may be many and say little, so the other choices leave them out. */
+/** "folders": those that differ in details only. They may be many and say little, so the other choices leave them out. */
 export type Shown = "all" | "folders" | Change["kind"];
 
 export class Comparing {

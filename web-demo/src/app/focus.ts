@@ -1,20 +1,20 @@
-/** Focus: when a change of the page takes away what has the focus, the focus goes to the list or the heading that stands there now. */
+/** Focus: when the page removes the element that has the focus, the focus goes to the list or the heading that stands there now. */
 
 /** Keeps the focus below `root` until the function that it returns is called. */
 export function keepFocus(root: HTMLElement): () => void {
-  /** What had the focus last, unless the person has left it for nothing. */
+  /** The element that had the focus last. Null if the person clicked beside everything. */
   let last: HTMLElement | null = null;
   const settle = () => {
     // Somebody who types, or has the focus anywhere else, is left alone.
     if (last === null || (document.activeElement !== null && document.activeElement !== document.body)) return;
     if (!last.isConnected) land(root);
-    // A button that waits for its own work gets the focus back with its end.
+    // A button that was disabled while its work ran gets the focus back.
     else if (!last.matches(":disabled")) last.focus({ preventScroll: true });
   };
   const entered = ({ target }: FocusEvent) => { last = target as HTMLElement; };
   const left = ({ target, relatedTarget }: FocusEvent) => {
     if (relatedTarget !== null) return;
-    // A click beside everything leaves it; what was taken away or is disabled has lost it.
+    // An element that is there and enabled was left by a click beside everything. Others have lost the focus.
     queueMicrotask(() => {
       if (target === last && last?.isConnected && !last.matches(":disabled")) last = null;
     });

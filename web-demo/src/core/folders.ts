@@ -37,7 +37,7 @@ export async function pick(): Promise<Chosen | null> {
 export function ofInput(files: FileList): Chosen {
   const chosen = ofList(filesOfInput(files), "input");
   const isFolder = files[0]!.webkitRelativePath !== "";
-  // A list of a folder does not have such files, and nothing tells that there are some.
+  // Chromium leaves files with such names out of the list, and does not say so.
   if (isFolder && NAMES_ARE_BYTES.test(navigator.userAgent)) chosen.folder.blindTo.unshift("names-not-text");
   return chosen;
 }
@@ -100,7 +100,7 @@ function ofList(files: Files, via: Folder["via"], unreadable: Unreadable[] = [])
 async function gather(entry: FileSystemEntry, listed: Listed[], unreadable: Unreadable[]): Promise<void> {
   const path = entry.fullPath.replace(/^\//, "");
   if (entry.name === "") {
-    // As a folder it would list the folder around it, again and again.
+    // Chromium lists the folder around it as the content of such a folder: a walk would never end.
     unreadable.push({ path, reason: NOT_TEXT });
     return;
   }

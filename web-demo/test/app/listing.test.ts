@@ -110,7 +110,7 @@ test("a comparison counts what it shows", async () => {
   expect(comparing.rows.value.length).toBe(15);
 });
 
-test("a comparison shows folders of which only details differ on demand, and files of which only details differ at once", async () => {
+test("a comparison shows files that differ in details only at once, and folders on demand", async () => {
   const [folder, file] = [entries().find((one) => one.kind === "directory")!, entries().find((one) => one.kind === "file")!];
   const changes = [
     ...Array.from({ length: 500 }, (_, i): Change => ({ path: `d${i}`, kind: "metadata", before: folder, after: { ...folder, modified: 0 } })),

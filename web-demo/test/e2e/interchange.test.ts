@@ -98,7 +98,7 @@ test("a dropped folder is backed up with the names that the browser hides from w
   expect(restored(result.snapshot)).toEqual(Object.fromEntries(expected));
 });
 
-test("of a folder that is opened by a handle, names that are not text are told as left out", async () => {
+test("a backup through a handle names where it left out names that are not text", async () => {
   const folder = machine.path("Trip");
   mkdirSync(folder);
   writeFileSync(join(folder, "plain.txt"), "plain");
@@ -115,7 +115,7 @@ test("of a folder that is opened by a handle, names that are not text are told a
   expect(result).toMatchObject({ files: 1, leftOut: { unreadable: 2, examples: [NOT_TEXT, NOT_TEXT] } });
 });
 
-test("of a folder that is chosen as a list, names that are not text are nowhere, which is said before the start", async () => {
+test("a list of a folder lacks names that are not text, and says so before the start", async () => {
   const folder = machine.path("Trip");
   mkdirSync(folder);
   writeFileSync(join(folder, "plain.txt"), "plain");

@@ -64,7 +64,7 @@ async function undecided(opened: Opened, client: string, states: { client: strin
     const isBackup = manifest !== null && claimsSnapshot(manifest);
     // A step that was rejected is no backup that failed: the run begins anew, or the next one goes on.
     if (!isBackup) steps += facts ? 0 : 1;
-    // The steps before this one belong to it. What was accepted the next state lists.
+    // The steps before a backup belong to it. The next state lists a backup that was accepted.
     else steps = 0;
     if (!isBackup || facts?.outcome === "accepted") continue;
     const state = facts ? "rejected" : "waiting";

@@ -165,7 +165,7 @@ function reason(error: unknown): string {
   return error instanceof Error ? error.name : "unknown";
 }
 
-/** Why Chromium hands out nothing of a file or folder whose name is not UTF-8: it gives it an empty name. */
+/** The reason for a file or folder whose name is not UTF-8: Chromium gives it an empty name, and no content. */
 export const NOT_TEXT = "NameIsNotText";
 /** What is wrong with a name that another file has. */
 const TWICE = "another file of this name was chosen too";

@@ -68,7 +68,7 @@ export function Ready({ app, state }: { app: App; state: Extract<Backing, { at: 
         </div>
       </div>
       {folder.blindTo.length > 0 && (
-        <Notice tone={hides || folder.blindTo.includes("names-not-text") ? "warn" : "calm"} title={`Not in this backup: ${blindness(folder.blindTo)}`}>
+        <Notice tone={hides ? "warn" : "calm"} title={`Not in this backup: ${blindness(folder.blindTo)}`}>
           <p class="soft">Browsers do not show them to a page. The <code>copal</code> command saves them too.</p>
           {folder.blindTo.includes("names-not-text") && (
             <p class="small soft">On this system a name may be bytes that are not text (UTF-8). The browser leaves such files and folders out of a list, and does not say which. Drop the folder on the page instead: then the end of the backup says where they are.</p>

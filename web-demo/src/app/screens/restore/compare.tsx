@@ -49,7 +49,7 @@ export function Compare({ app, before, after }: { app: App; before: Snapshot; af
   );
 }
 
-/** Folders of which only details differ: how many, and a button that shows them. */
+/** Folders that differ in details only: how many, and a button that shows them. */
 function Folders({ comparing }: { comparing: Comparing }) {
   const folders = comparing.folders.value;
   const isShown = comparing.shown.value === "folders";
