@@ -99,6 +99,7 @@ export const SCENES: Scene[] = [
     await page.locator("[data-row='3'] [data-tick]").click();
   }, shows: "Compare" },
   { name: "snapshots-long", core: "snapshots-long", screen: "restore", shows: "before-move" },
+  { name: "snapshots-twice", core: "snapshots-twice", screen: "restore", shows: "Today, 19:53:20" },
   { name: "snapshots-none", core: "snapshots-none", screen: "restore", shows: "No snapshots yet" },
   { name: "snapshots-asking", core: "snapshots-asking", screen: "restore", shows: "Choose a snapshot" },
   { name: "snapshots-failed", core: "snapshots-failed", screen: "restore", shows: "does not answer" },

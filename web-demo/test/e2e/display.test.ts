@@ -165,6 +165,21 @@ describe("nothing jumps", () => {
   });
 });
 
+describe("two snapshots of one minute", () => {
+  test("show seconds in the list, when they are opened, and when they are compared", async () => {
+    const { page } = await enter(set, scene("snapshots-twice"));
+    await page.getByText("Today, 19:53:00").waitFor();
+    await page.getByText("Today, 10:02", { exact: true }).waitFor();
+    await page.locator("[data-row='0'] [data-tick]").click();
+    await page.locator("[data-row='1'] [data-tick]").click();
+    await page.getByRole("button", { name: "Compare" }).click();
+    await page.getByText("Today, 19:53:00 → Today, 19:53:20").waitFor();
+    await page.goBack();
+    await page.locator("[data-row='1'] .two").first().click();
+    await page.getByText("As it was today, 19:53:00").waitFor();
+  });
+});
+
 describe("the tray of downloads", () => {
   const heightOf = (page: Page) => page.locator(".tray").evaluate((tray) => tray.getBoundingClientRect().height);
   const download = async (page: Page) => page.getByRole("button", { name: "Download zip" }).click();

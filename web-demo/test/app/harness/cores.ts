@@ -109,6 +109,10 @@ export const CORES: Record<string, () => Core> = {
   "ended-revoked": () => ended(REVOKED),
 
   snapshots: () => scripted(),
+  "snapshots-twice": () => scripted({ snapshots: async () => {
+    const [first, ...others] = (await scripted().snapshots()).snapshots;
+    return { snapshots: [{ ...first!, id: "again", time: first!.time + 20_000 }, first!, ...others], damage: [] };
+  } }),
   "snapshots-none": () => scripted({ snapshots: async () => ({ snapshots: [], damage: [] }) }),
   "snapshots-long": () => scripted({ snapshots: async () => ({ snapshots: (await scripted().snapshots()).snapshots.map((one) => ({ ...one, source: `${one.source} ${"Kapitänsmützenabzeichenverordnung".repeat(6)}` })), damage: [] }) }),
   "snapshots-asking": () => scripted({ snapshots: () => never() }),
