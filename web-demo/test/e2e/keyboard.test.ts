@@ -28,8 +28,10 @@ beforeEach(async () => {
   // Nobody can answer the browser's own dialogs: a folder is given, and a download goes where downloads go.
   await page.addInitScript(() => {
     Object.assign(window, {
-      showDirectoryPicker: async () => {
-        const diary = await (await navigator.storage.getDirectory()).getDirectoryHandle("Diary", { create: true });
+      showDirectoryPicker: async ({ id }: { id: string }) => {
+        const root = await navigator.storage.getDirectory();
+        if (id === "copal-restore") return root.getDirectoryHandle("Restored", { create: true });
+        const diary = await root.getDirectoryHandle("Diary", { create: true });
         for (const year of ["2024", "2025", "2026"]) {
           const folder = await diary.getDirectoryHandle(year, { create: true });
           const file = await (await folder.getFileHandle("day.txt", { create: true })).createWritable();
@@ -64,6 +66,18 @@ async function tabTo(what: string, most: number): Promise<void> {
   expect(await focus()).toBe(what);
 }
 
+const restoredDay = () => page.evaluate(async () => {
+  const root = await (await navigator.storage.getDirectory()).getDirectoryHandle("Restored");
+  const walk = async (folder: FileSystemDirectoryHandle): Promise<string> => {
+    for await (const child of folder.values()) {
+      const text = child.kind === "file" ? await (await (child as FileSystemFileHandle).getFile()).text() : await walk(child as FileSystemDirectoryHandle);
+      if (text !== "") return text;
+    }
+    return "";
+  };
+  return walk(root);
+});
+
 async function backUpByKeys(): Promise<void> {
   await hasFocus("input: secret");
   await page.keyboard.type(PASSPHRASE);
@@ -80,11 +94,12 @@ async function backUpByKeys(): Promise<void> {
   await hasFocus("h1: Diary is backed up");
 }
 
-test("a backup, looking into it, and a download of one file take keys alone", async () => {
+test("a backup, looking into it, a download of one file and a restore take keys alone", async () => {
   await backUpByKeys();
   await tabTo("button: See all snapshots", 4);
   await press("Enter");
   await hasFocus("h1: Restore");
+  await page.getByRole("grid", { name: "Snapshots" }).waitFor();
   await tabTo("grid: Snapshots", 3);
   await press("Enter");
   await hasFocus("grid: Folder");
@@ -105,6 +120,14 @@ test("a backup, looking into it, and a download of one file take keys alone", as
   expect(readFileSync(await download.path(), "utf8")).toBe("the days of 2026\n");
   await hasFocus("button: Download");
   await press("Escape");
+  await hasFocus("grid: Folder");
+  await press("Shift+Tab");
+  await hasFocus("button: Restore to… a folder of this computer: this folder");
+  await press("Enter");
+  await page.locator(".job.finished").getByText("2 files").waitFor();
+  await hasFocus("button: Restore to… a folder of this computer: this folder");
+  expect(await restoredDay()).toBe("the days of 2026\n");
+  await press("Tab");
   await hasFocus("grid: Folder");
   await press("Backspace");
   await page.getByRole("heading", { name: "Diary" }).waitFor();

@@ -67,7 +67,7 @@ async function unlock(page: Page, passphrase = PASSPHRASE): Promise<void> {
 async function backUp(page: Page, folder: string, label: string): Promise<void> {
   await page.getByTestId("folder-input").setInputFiles(folder);
   await page.getByRole("textbox", { name: "Name of the backup" }).fill(label);
-  await page.getByText("Not in this backup: empty folders, links and permissions").waitFor();
+  await page.getByText("Not in this backup: names that are not text, empty folders, links and permissions").waitFor();
   await page.getByRole("button", { name: "Start backup" }).click();
   await page.getByText(`${label} is backed up`).waitFor({ timeout: 150_000 });
   await page.getByText("Verified by the service", { exact: true }).waitFor();
