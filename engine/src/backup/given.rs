@@ -36,6 +36,8 @@ struct Listed {
     /// `None` until the host has named the pack.
     id: Option<PackId>,
     length: u64,
+    /// Whether the host has said that the pack is stored.
+    is_stored: bool,
 }
 
 impl Given {
@@ -51,14 +53,14 @@ impl Given {
             Some(unnamed) => {
                 let (bytes, table) = writer.close();
                 let length = bytes.len() as u64;
-                self.listed.push(Listed { kind: table.kind, number, id: None, length });
+                self.listed.push(Listed { kind: table.kind, number, id: None, length, is_stored: false });
                 unnamed.push_back(UnnamedPack { number, bytes });
                 (length, None)
             }
             None => {
                 let pack = writer.finish();
                 let length = pack.bytes.len() as u64;
-                self.listed.push(Listed { kind: pack.table.kind, number, id: Some(pack.id), length });
+                self.listed.push(Listed { kind: pack.table.kind, number, id: Some(pack.id), length, is_stored: false });
                 (length, Some(pack))
             }
         }
@@ -77,17 +79,32 @@ impl Given {
         self.listed.iter().all(|pack| pack.id.is_some())
     }
 
+    /// Notes that a pack is stored; false if no named pack that waits for a claim has this number.
+    pub(super) fn stored(&mut self, number: u64) -> bool {
+        let found = self.listed.iter_mut().find(|pack| pack.number == number && pack.id.is_some());
+        found.map(|pack| pack.is_stored = true).is_some()
+    }
+
     pub(super) fn len(&self) -> usize {
         self.listed.len()
     }
 
     pub(super) fn take(&mut self) -> Listing {
-        let mut listed = std::mem::take(&mut self.listed);
-        // Data packs come first: a tree pack may be full before the data block that its pages refer to.
-        listed.sort_by_key(|pack| pack.kind);
-        let named = |pack: Listed| (pack.id.expect("a pack is named before it is stored"), pack.length);
-        Listing { packs: listed.into_iter().map(named).collect() }
+        listing(std::mem::take(&mut self.listed))
     }
+
+    /// Takes the data packs that are stored. Tree packs stay, because their pages may refer to chunks that are not stored.
+    pub(super) fn take_stored(&mut self) -> Listing {
+        let is_ready = |pack: &mut Listed| pack.is_stored && pack.kind == PackKind::Data;
+        listing(self.listed.extract_if(.., is_ready).collect())
+    }
+}
+
+fn listing(mut listed: Vec<Listed>) -> Listing {
+    // Data packs come first: a tree pack may be full before the data block that its pages refer to.
+    listed.sort_by_key(|pack| pack.kind);
+    let named = |pack: Listed| (pack.id.expect("a pack is named before it is stored"), pack.length);
+    Listing { packs: listed.into_iter().map(named).collect() }
 }
 
 #[cfg(test)]
@@ -127,6 +144,18 @@ mod tests {
         assert!(given.name(0, PackId([1; 32])));
         assert!(!given.name(0, PackId([2; 32])));
         assert_eq!(given.take().packs[0].0, PackId([1; 32]));
+    }
+
+    #[test]
+    fn a_claim_without_a_tree_takes_the_data_packs_that_are_stored_and_leaves_the_others() {
+        let mut given = Given::default();
+        let tree = PackWriter::new(PackKind::Tree, DomainId([1; 16]), [9; 16], vec![vec![2; 9]]).unwrap();
+        let ids: Vec<_> = [pack(0), pack(1), tree].map(|writer| given.add(writer).1.unwrap().id).into();
+        assert!(given.stored(1) && given.stored(2));
+        assert!(!given.stored(3), "there is no such pack");
+        assert_eq!(given.take_stored().packs.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [ids[1]]);
+        assert_eq!(given.take_stored().packs, []);
+        assert_eq!(given.take().packs.iter().map(|(id, _)| *id).collect::<Vec<_>>(), [ids[0], ids[2]]);
     }
 
     #[test]

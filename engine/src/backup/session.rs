@@ -105,6 +105,17 @@ impl Session {
         self.given.is_named()
     }
 
+    /// Notes that a pack is stored, for [`Session::take_stored`]; false if no named pack that waits for a claim has this
+    /// number.
+    pub fn stored(&mut self, number: u64) -> bool {
+        self.given.stored(number)
+    }
+
+    /// Sets the target size of data packs in bytes, for a line that has become slower or faster.
+    pub fn aim(&mut self, pack_target: u32) {
+        self.data.aim(pack_target);
+    }
+
     /// Adds a chunk, unless it was added before. `is_known` says whether the repository has a copy to refer to.
     pub fn add_chunk(
         &mut self,
@@ -253,6 +264,11 @@ impl Session {
     /// If a pack has no name yet.
     pub fn take_listing(&mut self) -> Listing {
         self.given.take()
+    }
+
+    /// Takes the data packs that the host has called stored, for a manifest without a tree. The others stay listed.
+    pub fn take_stored(&mut self) -> Listing {
+        self.given.take_stored()
     }
 
     /// The number of packs that no manifest has claimed.

@@ -26,6 +26,11 @@ impl Stream {
         }
     }
 
+    /// Sets the size at which packs are full from now on.
+    pub(super) fn aim(&mut self, pack_target: u32) {
+        self.pack_target = pack_target as usize;
+    }
+
     /// Adds a block to the open pack; false if no pack is open, or it has no room.
     pub(super) fn add(&mut self, block: &SealedBlock) -> Result<bool, PackLimit> {
         match &mut self.pack {

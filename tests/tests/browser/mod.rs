@@ -86,6 +86,21 @@ fn of_a_file_that_a_run_broke_off_within_nothing_is_stored_again_but_all_of_it_i
 }
 
 #[test]
+fn what_a_lost_run_had_stored_is_claimed_without_a_tree_and_not_stored_again() {
+    let browser = Browser::new();
+    let mut content = vec![0; 3_000_000];
+    Random::new(12).fill(&mut content);
+    let files = Tree::from([(path("huge"), content)]);
+    let (path, content) = files.first_key_value().unwrap();
+    let claimed = browser.lose(LATER, path, content);
+    assert!(claimed > 1_000_000, "{claimed}");
+    let next = browser.back_up(LATER + 1, &files, &[], usize::MAX);
+    let stored = 3_000_000 - claimed + 300_000;
+    assert!(next.tally.bytes_new < stored, "{:?}", next.tally);
+    assert_eq!(browser.restore(next.snapshot, &unaltered), (files, Vec::new()));
+}
+
+#[test]
 fn claims_tell_about_how_large_a_snapshot_is_and_how_much_was_stored_for_it() {
     let browser = Browser::new();
     let mut files = files(10, 150, 4_000);

@@ -130,6 +130,26 @@ impl Browser {
         self.claim(backup)
     }
 
+    /// A run that is lost within its only file; only the data packs stored by then are claimed. Returns their bytes.
+    pub(crate) fn lose(&self, now: i64, path: &TreePath, content: &[u8]) -> u64 {
+        let mut backup = self.begin(now, &[]);
+        backup.compare(&facts(path, content)).unwrap();
+        backup.begin_file().unwrap();
+        for piece in content.chunks(100_000) {
+            self.take_chunks(&mut backup, &self.chunker(), piece);
+            self.act(&mut backup);
+        }
+        let bytes = backup.claim_stored().unwrap();
+        assert_eq!(backup.claim_stored().unwrap(), 0, "each pack is claimed once");
+        while let Some(claim) = backup.next_claim().unwrap() {
+            let claimed = backup.claimed(None).unwrap();
+            assert_eq!((claimed.snapshot, claim.number), (None, claimed.number));
+            self.world.put(&claimed.key, claimed.bytes);
+        }
+        self.world.ingest().unwrap();
+        bytes
+    }
+
     /// A run that comes to an end within its only file.
     pub(crate) fn break_off(&self, now: i64, path: &TreePath, content: &[u8], within: usize) -> Ran {
         let mut backup = self.begin(now, &[]);
@@ -185,6 +205,7 @@ impl Browser {
                 Action::Store(pack) => {
                     let name = backup.named(pack.number, &ObjectHash::of(&pack.bytes).0).unwrap();
                     self.world.put(&name, pack.bytes);
+                    backup.stored(pack.number).unwrap();
                 }
                 Action::Seal { block, mut raw } => {
                     if !block.is_tree {

@@ -85,6 +85,20 @@ impl Backup {
         self.begin_claim(true)
     }
 
+    /// Claims the data packs that are stored, without a tree and without waiting for packs under way; returns their bytes.
+    /// Whatever becomes of this run, the next one need not upload them again.
+    pub fn claim_stored(&mut self) -> Result<u64, Fault> {
+        if !self.is_end_found {
+            return Err(Fault::misuse("the end of the chain of manifests is to be found first"));
+        }
+        let packs = self.session.take_stored().packs;
+        let bytes = packs.iter().map(|(_, length)| length).sum();
+        if !packs.is_empty() {
+            self.list(packs);
+        }
+        Ok(bytes)
+    }
+
     pub(super) fn is_claiming(&self) -> bool {
         matches!(self.stage, Stage::Claiming { .. })
     }
@@ -108,9 +122,12 @@ impl Backup {
         Ok(())
     }
 
-    /// The next manifest to write; `None` once everything is claimed. All packs that were given out must be stored.
+    /// The next manifest to write; `None` once everything is claimed. All packs that it names must be stored: after
+    /// [`Backup::checkpoint`] and [`Backup::finish`] all that were given out.
     pub fn next_claim(&mut self) -> Result<Option<Claim>, Fault> {
-        if let Stage::Claiming { tree, is_final } = self.stage {
+        if let Stage::Claiming { tree, is_final } = self.stage
+            && self.claims.is_empty()
+        {
             if !self.is_idle() {
                 return Err(Fault::misuse("blocks are still being sealed"));
             }
@@ -159,22 +176,28 @@ impl Backup {
     }
 
     fn draft(&mut self, tree: Option<FinishedTree>, is_final: bool) -> Result<(), Fault> {
-        let mut packs = self.session.take_listing().packs;
+        let packs = self.session.take_listing().packs;
         if packs.is_empty() && !is_final {
             return Ok(());
         }
+        self.list(packs);
+        let snapshot = tree.map(|tree| self.snapshot_claim(&tree, !is_final)).transpose()?;
+        self.claims.back_mut().expect("it was just added").snapshot = snapshot;
+        if let Some(tree) = tree {
+            self.kept.end(KeptSnapshot { id: None, root: tree.root, begun: self.now, bytes: tree.bytes })?;
+        }
+        Ok(())
+    }
+
+    /// Adds manifests for these packs.
+    fn list(&mut self, mut packs: Vec<(PackId, u64)>) {
         self.claimed_bytes += packs.iter().map(|(_, length)| length).sum::<u64>();
         while packs.len() > MANIFEST_PACKS {
             let rest = packs.split_off(MANIFEST_PACKS);
             self.claims.push_back(Draft { packs, snapshot: None });
             packs = rest;
         }
-        let snapshot = tree.map(|tree| self.snapshot_claim(&tree, !is_final)).transpose()?;
-        self.claims.push_back(Draft { packs, snapshot });
-        if let Some(tree) = tree {
-            self.kept.end(KeptSnapshot { id: None, root: tree.root, begun: self.now, bytes: tree.bytes })?;
-        }
-        Ok(())
+        self.claims.push_back(Draft { packs, snapshot: None });
     }
 
     fn snapshot_claim(&mut self, tree: &FinishedTree, partial: bool) -> Result<SnapshotClaim, Fault> {

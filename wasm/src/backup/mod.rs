@@ -215,6 +215,11 @@ impl Backup {
         true
     }
 
+    /// The size of all files at the end of the newest kept tree: an estimate of how much there is; zero without one.
+    pub fn expected_bytes(&self) -> u64 {
+        self.kept_before.first().map_or(0, |tree| tree.snapshot.bytes)
+    }
+
     /// The key of the session's blocks, for a cipher of the host.
     pub fn block_key(&self) -> Secret {
         self.key.block_key()

@@ -49,6 +49,19 @@ impl Backup {
         Ok(layout::pack(layout::Place::Packs, id))
     }
 
+    /// Notes that a pack is stored, so that [`Backup::claim_stored`] may claim it.
+    pub fn stored(&mut self, number: u64) -> Result<(), Fault> {
+        if !self.session.stored(number) {
+            return Err(Fault::misuse("no such pack waits to be claimed"));
+        }
+        Ok(())
+    }
+
+    /// Sets the target size of data packs from now on: on a slow line, small packs are safe sooner.
+    pub fn aim(&mut self, pack_target: u32) {
+        self.session.aim(pack_target.max(PACK_LEAST).min(self.parameters.pack_target));
+    }
+
     /// Whether no block is being sealed and every pack was given out and named, after a checkpoint or the end.
     pub fn is_idle(&mut self) -> bool {
         self.is_claiming() && self.pending.is_empty() && self.session.close_packs_if_idle() && self.session.is_named()
@@ -66,3 +79,6 @@ impl Backup {
         Ok(())
     }
 }
+
+/// The least target size of packs: each takes a request, and a row in the index.
+const PACK_LEAST: u32 = 256 << 10;

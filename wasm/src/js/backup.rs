@@ -82,6 +82,11 @@ impl Backup {
         self.0.parent(kept)
     }
 
+    #[wasm_bindgen(getter, js_name = expectedBytes)]
+    pub fn expected_bytes(&self) -> f64 {
+        count(self.0.expected_bytes())
+    }
+
     #[wasm_bindgen(js_name = takeBlockKey, unchecked_return_type = "Uint8Array<ArrayBuffer>")]
     pub fn take_block_key(&self) -> Uint8Array {
         Uint8Array::from(self.0.block_key().expose().as_slice())
@@ -182,6 +187,14 @@ impl Backup {
         Ok(self.0.named(number as u64, &exact(sha256, "sha256")?)?)
     }
 
+    pub fn stored(&mut self, number: f64) -> Thrown<()> {
+        Ok(self.0.stored(number as u64)?)
+    }
+
+    pub fn aim(&mut self, pack_target: u32) {
+        self.0.aim(pack_target);
+    }
+
     #[wasm_bindgen(getter)]
     pub fn unlisted(&self) -> f64 {
         count(self.0.unlisted() as u64)
@@ -194,6 +207,11 @@ impl Backup {
 
     pub fn checkpoint(&mut self) -> Thrown<()> {
         Ok(self.0.checkpoint()?)
+    }
+
+    #[wasm_bindgen(js_name = claimStored)]
+    pub fn claim_stored(&mut self) -> Thrown<f64> {
+        Ok(count(self.0.claim_stored()?))
     }
 
     pub fn finish(&mut self) -> Thrown<()> {

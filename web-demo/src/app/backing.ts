@@ -1,7 +1,7 @@
 /** Backing up, as the page sees it: choosing, ready, running, and how it ended. */
 
 import { signal } from "@preact/signals";
-import type { BackupOptions, BackupProgress, BackupResult, Core, Folder, Problem, RememberedFolder, Run } from "../core/api";
+import type { BackupOptions, BackupProgress, BackupResult, Core, Folder, Problem, RememberedFolder, Run, UnfinishedBackup } from "../core/api";
 import { problemOf } from "../core/problem";
 
 export type Backing =
@@ -15,6 +15,7 @@ export type Backing =
 export class BackingUp {
   readonly state = signal<Backing>(CHOOSING);
   readonly remembered = signal<RememberedFolder[] | null>(null);
+  readonly unfinished = signal<UnfinishedBackup[]>([]);
   readonly #core: Core;
   #run: Run<BackupProgress, BackupResult> | null = null;
   /** What cannot be seen of the folders that were chosen, by their number. */
@@ -28,15 +29,17 @@ export class BackingUp {
 
   async loadRemembered(): Promise<void> {
     try {
+      this.unfinished.value = await this.#core.unfinished();
       this.remembered.value = await this.#core.remembered();
     } catch {
       // Only a convenience: without it a folder is chosen by hand.
-      this.remembered.value = [];
+      [this.unfinished.value, this.remembered.value] = [[], []];
     }
   }
 
-  /** Takes a folder that is being chosen; null means that the person changed their mind. */
-  async take(choosing: Promise<Folder | null>): Promise<void> {
+  /** Takes a folder that is being chosen, to go on with an unfinished backup or anew; null means that the person changed their
+   * mind. */
+  async take(choosing: Promise<Folder | null>, unfinished: UnfinishedBackup | null = null): Promise<void> {
     this.state.value = { at: "choosing", opening: true, problem: null };
     const turn = this.#turn;
     try {
@@ -44,7 +47,7 @@ export class BackingUp {
       if (turn !== this.#turn) return;
       if (folder) this.#blindTo.set(folder.id, folder.blindTo);
       this.state.value = folder
-        ? { at: "ready", folder, label: folder.name, excludes: "", remember: folder.canRemember }
+        ? { at: "ready", folder, label: unfinished?.label ?? folder.name, excludes: unfinished?.excludes.join("\n") ?? "", remember: folder.canRemember }
         : CHOOSING;
     } catch (thrown) {
       if (turn === this.#turn) this.state.value = { at: "choosing", opening: false, problem: problemOf(thrown) };
@@ -68,7 +71,7 @@ export class BackingUp {
   }
 
   /** One click for a folder of before. */
-  async startRemembered(folder: RememberedFolder): Promise<void> {
+  async startRemembered(folder: Pick<RememberedFolder, "id" | "label" | "excludes">): Promise<void> {
     this.state.value = { at: "choosing", opening: true, problem: null };
     const turn = this.#turn;
     try {
@@ -83,6 +86,11 @@ export class BackingUp {
 
   async forgetRemembered(id: string): Promise<void> {
     await this.#core.forgetRemembered(id);
+    await this.loadRemembered();
+  }
+
+  async forgetUnfinished(id: string): Promise<void> {
+    await this.#core.forgetUnfinished(id);
     await this.loadRemembered();
   }
 
@@ -171,15 +179,18 @@ export function toggled(text: string, pattern: string): string {
   return (without.length === lines.length ? [...lines, pattern] : without).join("\n");
 }
 
-/** How much of it is done, 0 to 1, or null while the whole is not known. */
+/** How much of it is done, 0 to 1, or null while nobody can say. */
 export function partOf(progress: BackupProgress | null): number | null {
   if (!progress) return null;
   if (progress.phase === "verifying") return 1;
-  const { done, total } = progress.bytes;
-  if (total === null) return null;
-  if (total > 0) return Math.min(1, done / total);
-  const files = progress.files;
-  return files.total ? Math.min(1, files.done / files.total) : null;
+  const { bytes, files } = progress;
+  if (bytes.total) return Math.min(1, bytes.done / bytes.total);
+  if (bytes.total === 0) return files.total ? Math.min(1, files.done / files.total) : null;
+  // About so much: it may be more, so it is never said to be all.
+  if (bytes.expected) return Math.min(ALMOST, bytes.done / bytes.expected);
+  return files.expected ? Math.min(ALMOST, files.done / files.expected) : null;
 }
+
+const ALMOST = 0.99;
 
 const CHOOSING: Backing = { at: "choosing", opening: false, problem: null };

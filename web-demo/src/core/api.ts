@@ -41,6 +41,10 @@ export interface Core {
   /** Opens one again; the browser may ask for permission, so in a gesture. */
   openRemembered(id: string): Promise<Folder>;
   forgetRemembered(id: string): Promise<void>;
+  /** Backups of this browser that did not come to their end, the newest first. */
+  unfinished(): Promise<UnfinishedBackup[]>;
+  /** Does not offer it any more; what is safe of it stays so. */
+  forgetUnfinished(id: string): Promise<void>;
 
   // ---- backing up: one run at a time
   startBackup(options: BackupOptions): Promise<Run<BackupProgress, BackupResult>>;
@@ -174,6 +178,20 @@ export interface RememberedFolder {
   permission: "granted" | "ask";
 }
 
+/** A backup that was closed, stopped or crashed: the next one of this folder and label goes on from it. */
+export interface UnfinishedBackup {
+  id: string;
+  /** The folder's name. */
+  name: string;
+  label: string;
+  excludes: string[];
+  time: number;
+  /** Bytes of the folder that are not sent again. */
+  safeBytes: number;
+  /** The remembered folder; null if it must be chosen again. */
+  folder: string | null;
+}
+
 // ---- backup
 
 export interface BackupOptions {
@@ -198,8 +216,10 @@ export interface BackupProgress {
   /** Why it is offline or retrying, and when it tries again. */
   problem: Problem | null;
   retryAt: number | null;
-  files: { done: number; total: number | null; unchanged: number };
-  bytes: { done: number; total: number | null };
+  /** `expected`: about how much there is, where that can be told before `total` is known. */
+  files: { done: number; total: number | null; expected: number | null; unchanged: number };
+  /** `read`: taken from the folder; `done`: of these, what is unchanged, stored already, or gone to the server. */
+  bytes: { done: number; read: number; total: number | null; expected: number | null };
   /** Of the bytes done: in unchanged files; in chunks that were there already; new, before compression. */
   unchangedBytes: number;
   knownBytes: number;

@@ -3,7 +3,7 @@
 
 import type {
   BackupOptions, BackupProgress, BackupResult, Core, CoreEvent, DownloadOptions, EntryId, Environment, Folder, MissingFeature,
-  RememberedFolder, RestoreProgress, RestoreResult, Run, Session, Settings, Unlock,
+  RememberedFolder, RestoreProgress, RestoreResult, Run, Session, Settings, UnfinishedBackup, Unlock,
 } from "./api";
 import coordinatorUrl from "./coordinator/coordinator.ts?worker&url";
 import { lineIn, takeLink } from "./enrollment";
@@ -151,6 +151,20 @@ class PageCore implements Core {
     this.#tell({ type: "changed", what: "remembered" });
   }
 
+  async unfinished(): Promise<UnfinishedBackup[]> {
+    const [rows, folders] = [await this.#database.all("unfinished"), await this.#database.all("folders")];
+    const own = rows.filter(({ repository }) => repository === this.#repository).sort((a, b) => b.time - a.time);
+    return own.map(({ id, name, label, excludes, time, bytes, repository }) => {
+      const folder = folders.find((one) => one.repository === repository && one.label === label && one.name === name);
+      return { id, name, label, excludes, time, safeBytes: bytes, folder: folder?.id ?? null };
+    });
+  }
+
+  async forgetUnfinished(id: string): Promise<void> {
+    await this.#database.remove("unfinished", id);
+    this.#tell({ type: "changed", what: "remembered" });
+  }
+
   async startBackup(options: BackupOptions): Promise<Run<BackupProgress, BackupResult>> {
     const chosen = this.#chosen.get(options.folder);
     if (!chosen) throw failure("folder-gone");
@@ -159,6 +173,8 @@ class PageCore implements Core {
     const { origin, handed, end } = await sendable(chosen);
     try {
       const run = await this.#line.begin<BackupProgress, BackupResult>("startBackup", handed, asked, origin, deviceName());
+      // At once: after a crash the folder is there to go on with.
+      if (options.remember) await this.#remember(chosen, asked, null);
       void run.done.then((result) => (options.remember ? this.#remember(chosen, asked, result) : undefined)).catch(() => {}).finally(end);
       return run;
     } catch (error) {
@@ -241,15 +257,18 @@ class PageCore implements Core {
     return chosen.folder;
   }
 
-  async #remember({ folder, origin }: Chosen, options: BackupOptions, result: BackupResult): Promise<void> {
+  async #remember({ folder, origin }: Chosen, options: BackupOptions, result: BackupResult | null): Promise<void> {
     if (origin.via !== "handle" || this.#repository === null) return;
+    let last: Pick<RememberedFolder, "lastBackup" | "files" | "bytes"> = { lastBackup: null, files: null, bytes: null };
     for (const row of await this.#database.all("folders")) {
       const isSame = row.label === options.label && (await row.handle.isSameEntry(origin.handle));
-      if (isSame && row.repository === this.#repository) await this.#database.remove("folders", row.id);
+      if (!isSame || row.repository !== this.#repository) continue;
+      last = row;
+      await this.#database.remove("folders", row.id);
     }
     await this.#database.put("folders", {
       id: folder.id, repository: this.#repository, name: folder.name, label: options.label, excludes: options.excludes,
-      handle: origin.handle, lastBackup: result.time, files: result.files, bytes: result.bytes,
+      handle: origin.handle, lastBackup: result?.time ?? last.lastBackup, files: result?.files ?? last.files, bytes: result?.bytes ?? last.bytes,
     });
     this.#tell({ type: "changed", what: "remembered" });
   }

@@ -121,12 +121,19 @@ describe("a backup, as the page sees it", () => {
 });
 
 describe("the part that is done", () => {
-  test("is unknown while the whole is", () => expect([partOf(null), partOf({ ...PROGRESS, bytes: { done: 5, total: null } })]).toEqual([null, null]));
+  test("is unknown while the whole is", () => expect([partOf(null), partOf({ ...PROGRESS, bytes: { done: 5, read: 5, total: null, expected: null } })]).toEqual([null, null]));
   test("is of bytes, or of files where all are empty", () => {
-    expect(partOf({ ...PROGRESS, bytes: { done: 5, total: 10 } })).toBe(0.5);
-    expect(partOf({ ...PROGRESS, bytes: { done: 0, total: 0 }, files: { done: 1, total: 4, unchanged: 0 } })).toBe(0.25);
+    expect(partOf({ ...PROGRESS, bytes: { done: 5, read: 5, total: 10, expected: null } })).toBe(0.5);
+    expect(partOf({ ...PROGRESS, bytes: { done: 0, read: 0, total: 0, expected: null }, files: { done: 1, total: 4, expected: null, unchanged: 0 } })).toBe(0.25);
   });
-  test("is never more than all, also of a folder that grew meanwhile", () => expect(partOf({ ...PROGRESS, bytes: { done: 12, total: 10 } })).toBe(1));
+  test("is an estimate that is never all while only about the whole is known", () => {
+    const bytes = (done: number, expected: number | null) => ({ done, read: done, total: null, expected });
+    const files = (done: number, expected: number | null) => ({ done, total: null, expected, unchanged: 0 });
+    expect(partOf({ ...PROGRESS, bytes: bytes(5, 10), files: files(1, null) })).toBe(0.5);
+    expect(partOf({ ...PROGRESS, bytes: bytes(50, 10), files: files(1, null) })).toBe(0.99);
+    expect(partOf({ ...PROGRESS, bytes: bytes(5, null), files: files(1, 4) })).toBe(0.25);
+  });
+  test("is never more than all, also of a folder that grew meanwhile", () => expect(partOf({ ...PROGRESS, bytes: { done: 12, read: 12, total: 10, expected: null } })).toBe(1));
 });
 
 describe("patterns", () => {

@@ -82,12 +82,13 @@ async function measure(order: Order, origin: Origin, maker: MessagePort): Promis
   const nothing = { read: async () => null, write: async () => {}, remove: async () => {}, list: async () => [], create: () => Promise.reject(new Error("not here")), file: () => Promise.reject(new Error("not here")) };
   const site = {
     client, descriptor, gateway, labour, kept: nothing, sign: null, now: () => Date.now(),
+    secured: async () => {},
     openView: async () => new View(null, [client.facts.domain]),
     random: (length: number) => crypto.getRandomValues(new Uint8Array(length)),
   } as unknown as Site;
   const { source } = order;
   const scan = () => (source === "folder" ? scanned(origin, () => false) : made(source, maker));
-  const run = new BackupRun(site, { host: "measured", label: "", paths: ["made"], program: "measured", scan }, control);
+  const run = new BackupRun(site, { host: "measured", label: "", paths: ["made"], program: "measured", bytes: null, scan }, control);
   const begun = performance.now();
   await run.run().catch((error: unknown) => {
     if (ended === 0) throw error;

@@ -37,8 +37,16 @@ beforeEach(() => {
   [world, asked, answers] = [new World(), [], []];
 });
 
+let uploaded: string[] = [];
+
 function gateway(): Gateway {
+  uploaded = [];
   const made = new Gateway({
+    upload: async (url, init, sent) => {
+      sent(3);
+      uploaded.push(`${init.method} ${url}`);
+      return answers.shift() as Response;
+    },
     origin: ORIGIN,
     surroundings: world,
     digest,
@@ -60,6 +68,15 @@ function gateway(): Gateway {
 
 const patience = (tries = 3) => ({ tries, signal: new AbortController().signal });
 const lost = () => new TypeError("fetch failed");
+
+test("what may take its time on the way tells how much has gone, in each try anew", async () => {
+  answers = [refusal("busy", 429), json({}, 201)];
+  const gone: number[] = [];
+  expect(await gateway().create({ tries: 2, signal: new AbortController().signal }, "packs/a", Uint8Array.of(1, 2, 3), null, (bytes) => gone.push(bytes))).toBe(true);
+  expect(uploaded).toEqual([`PUT ${ORIGIN}/v1/objects/packs/a`, `PUT ${ORIGIN}/v1/objects/packs/a`]);
+  expect(gone).toEqual([3, 3]);
+  expect(asked).toEqual([]);
+});
 
 describe("gateway", () => {
   test("a pack is sent as a Blob, which the tab does not hold, and once more if it does not arrive", async () => {

@@ -4,7 +4,7 @@ import { Control } from "../../src/core/coordinator/control";
 import type { Scanned } from "../../src/core/source/tree";
 import type { Block, Read } from "../../src/core/work/protocol";
 
-const said = vi.hoisted(() => ({ missed: 0, same: 0, begun: 0, isFinished: false, actions: [] as unknown[], unlisted: 0, due: Infinity, excludes: [] as string[] }));
+const said = vi.hoisted(() => ({ missed: 0, same: 0, begun: 0, isFinished: false, actions: [] as unknown[], unlisted: 0, due: Infinity, stored: [] as number[], excludes: [] as string[] }));
 
 vi.mock("../../src/core/engine", () => ({
   inColumns: (files: unknown[]) => files,
@@ -33,6 +33,7 @@ vi.mock("../../src/core/engine", () => ({
     actions = () => said.actions.splice(0);
     sealerKey = () => new Uint8Array(64);
     sealed = () => {};
+    named = (number: number) => `packs/${number}`;
     free = () => {};
     begin = () => {};
     chunks = (_ids: Uint8Array, lengths: Uint32Array) => {
@@ -49,23 +50,31 @@ vi.mock("../../src/core/engine", () => ({
     };
     checkpoint = () => void (said.due = 1);
     takeKept = () => null;
-    nextClaim = () => (said.due-- > 0 ? { message: null } : null);
+    expectedBytes = 0;
+    aim = () => {};
+    stored = (number: number) => void said.stored.push(number);
+    claimStored = () => {
+      const claimed = said.stored.splice(0).length;
+      said.due += claimed;
+      return claimed;
+    };
+    nextClaim = () => (said.due-- > 0 ? { message: null, isLast: said.due === 0 } : null);
     claimed = () => ({ key: "manifests/c/1", bytes: Uint8Array.of(1), sha256: new Uint8Array(32), number: 1, partial: false, snapshot: "s" });
   },
 }));
 
 const { BackupRun } = await import("../../src/core/backup/run");
 
-beforeEach(() => Object.assign(said, { missed: 0, same: 0, begun: 0, isFinished: false, actions: [], unlisted: 0, due: Infinity }));
+beforeEach(() => Object.assign(said, { missed: 0, same: 0, begun: 0, isFinished: false, actions: [], unlisted: 0, due: Infinity, stored: [] }));
 
 /** A run up to the end of the scan, or of what follows it. */
 async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}, gateway: object = {}, ending = "enough") {
   const kept = { read: async () => null, write: async () => {}, remove: async () => {}, list: async () => [], create: () => Promise.reject(new Error("full")), file: () => Promise.reject(new Error("full")) };
   const site = {
     client: { facts: { client: "c" } }, descriptor: {}, gateway: { time: async () => 1_000_000n, ...gateway }, labour: { workers: 1, begin: () => {}, ...labour }, kept, sign: null,
-    openView: async () => ({ free: () => {} }), random: (length: number) => new Uint8Array(length), now: () => 1,
+    openView: async () => ({ free: () => {} }), random: (length: number) => new Uint8Array(length), now: () => 1, secured: async () => {},
   };
-  const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", excludes: ["*.o"], scan }, new Control());
+  const run = new BackupRun(site as unknown as ConstructorParameters<typeof BackupRun>[0], { host: "h", label: "", paths: ["P"], program: "p", excludes: ["*.o"], bytes: null, scan }, new Control());
   await expect(run.run()).rejects.toThrow(ending);
   return run;
 }
@@ -208,4 +217,25 @@ test("a run that fails ends, however many files wait for room to be read ahead",
     throw new Error("the server is full");
   };
   await run(scan, { stream }, {}, "the server is full");
+});
+
+test("of a run that fails, what is stored by then is claimed, and what is on its way is not", async () => {
+  const created: string[] = [];
+  const scan = async function* (): AsyncGenerator<Scanned> {
+    for (const name of ["a", "b", "c"]) yield { kind: "file", path: `P/${name}`, size: 5 << 20, modified: 1, open: async () => new File([], name) };
+  };
+  const stream = async function* (file: File) {
+    if (file.name === "c") throw new Error("the disk is full");
+    const number = file.name === "a" ? 1 : 2;
+    said.actions.push({ type: "store", number, bytes: new Uint8Array(9) });
+    yield chunk(new TextEncoder().encode("content"));
+  };
+  said.due = 0;
+  const create = async (_patience: unknown, key: string) => {
+    created.push(key);
+    return key === "packs/2" ? new Promise<boolean>((resolve) => setTimeout(() => resolve(true), 50)) : true;
+  };
+  const { ledger } = await run(scan, { seal: sealing([]), stream }, { create }, "the disk is full");
+  expect(created.sort()).toEqual(["manifests/c/1", "packs/1", "packs/2"]);
+  expect(ledger).toMatchObject({ claimedBytes: 1, storedBytes: 18 });
 });

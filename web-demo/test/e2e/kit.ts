@@ -3,7 +3,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, lstatSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { createHash } from "node:crypto";
-import { createServer } from "node:net";
+import { type Server, type Socket, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
 import { type Browser, type BrowserContext, type Page, chromium } from "playwright-core";
@@ -120,6 +120,59 @@ export class Bucket {
     const ended = new Promise((resolve) => this.#child.once("exit", resolve));
     this.#child.kill("SIGKILL");
     await ended;
+  }
+}
+
+/** A line between a browser and a server that takes so many bytes a second towards the server. */
+export class SlowLine {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  /** Bytes that have gone towards the server. */
+  sent = 0;
+  /** When the line is free again. */
+  #free = 0;
+
+  private constructor(
+    private readonly to: URL,
+    private readonly rate: number,
+  ) {
+    this.#server = createServer((here) => this.#join(here));
+  }
+
+  static async open(to: string, rate: number): Promise<SlowLine> {
+    const line = new SlowLine(new URL(to), rate);
+    await new Promise<void>((resolve) => line.#server.listen(0, "127.0.0.1", resolve));
+    return line;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.#server.address() as { port: number }).port}/`;
+  }
+
+  /** Lets no more through, and breaks what is under way. */
+  cut(): void {
+    for (const socket of this.#sockets) socket.destroy();
+    this.#server.close();
+  }
+
+  #join(here: Socket): void {
+    const there = connect(Number(this.to.port), this.to.hostname);
+    for (const socket of [here, there]) {
+      this.#sockets.add(socket);
+      socket.on("error", () => {});
+      socket.on("close", () => this.#sockets.delete(socket));
+    }
+    there.pipe(here);
+    here.on("end", () => there.end());
+    here.on("data", (bytes: Buffer) => {
+      here.pause();
+      this.#free = Math.max(this.#free, Date.now()) + (bytes.length * 1000) / this.rate;
+      setTimeout(() => {
+        this.sent += bytes.length;
+        there.write(bytes);
+        here.resume();
+      }, this.#free - Date.now());
+    });
   }
 }
 

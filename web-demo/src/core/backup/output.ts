@@ -2,22 +2,26 @@
 
 import { release } from "../buffers";
 import type { Backup } from "../engine";
+import { Pace } from "../gateway/pace";
 import { type Patience } from "../gateway/retry";
 import { Uploads } from "../gateway/uploads";
 import { failure } from "../problem";
 import type { Control } from "../coordinator/control";
 import type { Block } from "../work/protocol";
 import { Held } from "./held";
-import { type Ledger, UPLOADS } from "./progress";
+import type { Ledger } from "./progress";
 import type { Site } from "./site";
 
 /** What one session gives out. */
 export class Output {
   /** Packs that were stored. */
   packs = 0;
+  #pace = new Pace();
+  /** Bytes gone of each pack that is on its way. */
+  #gone = new Map<number, number>();
   #held = new Held();
   #seals: Uploads;
-  #uploads = new Uploads(UPLOADS);
+  #uploads: Uploads;
 
   constructor(
     private readonly backup: Backup,
@@ -28,6 +32,9 @@ export class Output {
   ) {
     // So many blocks are with workers that none waits for the other, and no more.
     this.#seals = new Uploads(2 * site.labour.workers + 1);
+    const { uploads, pack } = this.#pace.load;
+    this.#uploads = new Uploads(uploads);
+    backup.aim(pack);
   }
 
   /** Takes the next chunks of a file; what is new of them is kept until its block is sealed. */
@@ -52,6 +59,13 @@ export class Output {
         await this.#uploads.add(() => this.#store(action.number, action.bytes as Uint8Array<ArrayBuffer>));
       }
     }
+  }
+
+  /** Whether what is packed takes so long on its way that nothing should wait for it. */
+  get isSlow(): boolean {
+    const { packedBytes, storedBytes } = this.ledger;
+    const { rate } = this.#pace;
+    return rate !== null && (packedBytes - storedBytes) / rate > SOON;
   }
 
   /** Ends once everything is sealed, packed and stored. */
@@ -91,11 +105,34 @@ export class Output {
     const patience = this.patience();
     await this.control.gate();
     const begun = performance.now();
-    const isNew = await gateway.create(patience, key, bytes, sha256);
-    // The name is the bytes' hash, so an answer was lost; what is there must be whole.
-    if (!isNew && (await gateway.length(patience, key)) !== bytes.length) throw failure("damaged", key);
+    let arrived = 0;
+    this.#pace.begin();
+    try {
+      const isNew = await gateway.create(patience, key, bytes, sha256, (gone) => this.#sent(number, gone));
+      // The name is the bytes' hash, so an answer was lost; what is there must be whole.
+      if (!isNew && (await gateway.length(patience, key)) !== bytes.length) throw failure("damaged", key);
+      arrived = bytes.length;
+    } finally {
+      this.#pace.end(arrived);
+    }
+    const { uploads, pack } = this.#pace.load;
+    this.#uploads.most = uploads;
+    this.backup.aim(pack);
+    this.backup.stored(number);
     this.ledger.uploadMs += performance.now() - begun;
     this.ledger.storedBytes += bytes.length;
+    this.#sent(number, 0);
+    this.#gone.delete(number);
     this.packs += 1;
   }
+
+  #sent(number: number, gone: number): void {
+    this.#gone.set(number, gone);
+    let onWay = 0;
+    for (const bytes of this.#gone.values()) onWay += bytes;
+    this.ledger.sentBytes = Math.min(this.ledger.storedBytes + onWay, this.ledger.packedBytes);
+  }
 }
+
+/** Seconds that a claim waits for what is on its way. */
+const SOON = 5;

@@ -4,6 +4,7 @@ import type { BackupProgress, LeftOut } from "../api";
 import type { Labour } from "../work/pool";
 import type { Waiting } from "../coordinator/runs";
 import { Rate, eta } from "../coordinator/control";
+import { MOST_UPLOADS } from "../gateway/pace";
 import type { Found } from "./reading";
 
 /** What a run counts. */
@@ -17,7 +18,13 @@ export class Ledger {
   newBytes = 0;
   packedBytes = 0;
   storedBytes = 0;
+  /** Of the packs: stored, or on the way. */
+  sentBytes = 0;
+  /** Bytes of packs that manifests name. */
+  claimedBytes = 0;
   securedBytes = 0;
+  /** About how much there is to take, while the scan goes on; null while nobody can say. */
+  expected: { files: number | null; bytes: number | null } = { files: null, bytes: null };
   currentFile: string | null = null;
   sealedBytes = 0;
   uploadMs = 0;
@@ -26,10 +33,12 @@ export class Ledger {
   leftOut: LeftOut = noneLeftOut();
   readonly begun = performance.now();
   #rate = new Rate();
+  /** What is left is told from a longer look back. */
+  #steady = new Rate(STEADY);
 
   /** Goes through the folder, once more if what it was compared with has changed; what was uploaded stays so. */
   begin(): void {
-    Object.assign(this, { phase: "preparing", filesDone: 0, bytesDone: 0, unchangedFiles: 0, unchangedBytes: 0, readBytes: 0, newBytes: 0, leftOut: noneLeftOut() });
+    Object.assign(this, { phase: "preparing", filesDone: 0, bytesDone: 0, securedBytes: 0, unchangedFiles: 0, unchangedBytes: 0, readBytes: 0, newBytes: 0, claimedBytes: 0, leftOut: noneLeftOut() });
   }
 
   /** Notes something that is not, or not as it should be, in the snapshot. */
@@ -40,11 +49,32 @@ export class Ledger {
     if (this.leftOut[counter[why]] <= EXAMPLES) this.leftOut.examples.push({ path, why, detail });
   }
 
+  /** Bytes of the files of which a number of packed bytes was made. */
+  #unpacked(packed: number): number {
+    return this.sealedBytes > 0 ? (packed * this.rawBytes) / this.sealedBytes : 0;
+  }
+
+  /** Notes what manifests cover: all that was taken, or of what is new only packs of so many bytes more. */
+  secure(packs: number | "all"): void {
+    if (packs !== "all") this.claimedBytes += packs;
+    const claimed = packs === "all" ? this.newBytes : Math.min(this.newBytes, this.#unpacked(this.claimedBytes));
+    this.securedBytes = Math.max(this.securedBytes, Math.floor(this.bytesDone - this.newBytes + claimed));
+  }
+
+  /** Bytes that were read and, where they are new, are among so many bytes of packs. */
+  #doneWith(packs: number): number {
+    return Math.floor(this.bytesDone - Math.max(0, this.newBytes - this.#unpacked(packs)));
+  }
+
   /** The whole state. */
   tell(found: Found, labour: Labour | null, isPaused: boolean): BackupProgress {
     const now = performance.now();
     const total = found.isComplete ? found : null;
-    const rate = isPaused ? 0 : this.#rate.at(now, this.bytesDone);
+    const done = this.#doneWith(this.sentBytes);
+    // What has gone may wait on the way, in the system's buffers.
+    const arrived = this.#doneWith(this.storedBytes);
+    const rate = isPaused ? 0 : this.#rate.at(now, done);
+    const steady = isPaused ? 0 : this.#steady.at(now, arrived);
     const elapsed = Math.max(now - this.begun, 1);
     const spent = labour?.spent ?? { read: 0, hash: 0, compress: 0, seal: 0 };
     const hands = labour?.workers ?? 1;
@@ -58,8 +88,8 @@ export class Ledger {
       state: isPaused ? "paused" : waiting === null ? "running" : waiting.problem.code === "offline" ? "offline" : "retrying",
       problem: waiting?.problem ?? null,
       retryAt: waiting?.until ?? null,
-      files: { done: this.filesDone, total: total?.files ?? null, unchanged: this.unchangedFiles },
-      bytes: { done: this.bytesDone, total: total?.bytes ?? null },
+      files: { done: this.filesDone, total: total?.files ?? null, expected: this.expected.files, unchanged: this.unchangedFiles },
+      bytes: { done, read: this.bytesDone, total: total?.bytes ?? null, expected: this.expected.bytes },
       unchangedBytes: this.unchangedBytes,
       knownBytes: Math.max(0, this.readBytes - this.newBytes),
       newBytes: this.newBytes,
@@ -67,14 +97,14 @@ export class Ledger {
       waitingBytes: Math.max(0, this.packedBytes - this.storedBytes),
       securedBytes: this.securedBytes,
       rate,
-      eta: eta(rate, this.bytesDone, total?.bytes ?? null),
+      eta: elapsed < FIRST_LOOK ? null : eta(steady, arrived, total?.bytes ?? this.expected.bytes),
       currentFile: this.currentFile,
       stages: {
         read: stage(this.readBytes, spent.read, hands),
         hash: stage(this.readBytes, spent.hash, hands),
         compress: stage(this.rawBytes, spent.compress, hands),
         seal: stage(this.sealedBytes, spent.seal, hands),
-        upload: stage(this.storedBytes, this.uploadMs, UPLOADS),
+        upload: stage(this.storedBytes, this.uploadMs, MOST_UPLOADS),
       },
       workers: hands,
       leftOut: { ...this.leftOut, examples: [...this.leftOut.examples] },
@@ -86,7 +116,8 @@ function noneLeftOut(): LeftOut {
   return { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
 }
 
-/** Packs on their way at once. */
-export const UPLOADS = 3;
+/** Seconds over which the rate forgets that tells what is left, and milliseconds before anything is told. */
+const STEADY = 20;
+const FIRST_LOOK = 3_000;
 /** Of each reason so many are named. */
 const EXAMPLES = 100;

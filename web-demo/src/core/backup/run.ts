@@ -6,6 +6,7 @@ import type { BackupResult } from "../api";
 import { release } from "../buffers";
 import type { Backup, FileFacts } from "../engine";
 import { Backup as BackupClass } from "../engine";
+import { brief } from "../gateway/client";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { failure } from "../problem";
 import type { Content } from "../source/list";
@@ -56,6 +57,7 @@ class Attempt {
   #claimed: number[] = [];
   #snapshot: string | null = null;
   #listed = performance.now();
+  #checked = performance.now();
   #begun: number;
 
   constructor(
@@ -79,9 +81,11 @@ class Attempt {
       ledger.phase = "scanning";
       reader = new Reader(this.#backup, this.site.labour, control);
       this.announce(reader);
+      this.#expect();
       reading = reader.run(this.task.scan());
       await this.#take(reader);
       if (control.isCancelled) {
+        await this.#secureStored();
         await this.#secure();
         throw failure("cancelled");
       }
@@ -93,6 +97,10 @@ class Attempt {
       await this.#output.settle();
       await this.#claim();
       return await this.#finish();
+    } catch (error) {
+      // Whatever went wrong: what is stored by now is not sent again.
+      if (this.#isOpen && !(error instanceof Overtaken)) await this.#secureStored(brief(control.signal)).catch(() => {});
+      throw error;
     } finally {
       reader?.end(failure("cancelled"));
       await reading?.catch(() => {});
@@ -101,6 +109,14 @@ class Attempt {
       await this.#copies.close();
       this.#free();
     }
+  }
+
+  /** Finds out about how much there is, for whoever watches: the last backup tells, or the list, or a count of the names. */
+  #expect(): void {
+    const { ledger, task } = this;
+    ledger.expected = { files: null, bytes: this.#backup.expectedBytes || task.bytes };
+    if (ledger.expected.bytes !== null) return;
+    void task.count?.(() => !this.#isOpen).then((files) => (ledger.expected.files = files));
   }
 
   #free(): void {
@@ -268,8 +284,22 @@ class Attempt {
 
   async #secureIfDue(): Promise<void> {
     const { unlisted } = this.#backup;
+    const now = performance.now();
     const every = this.#claimed.length > 0 ? MANIFEST_EVERY : FIRST_MANIFEST;
-    if (unlisted >= MANIFEST_PACKS || (unlisted > 0 && performance.now() - this.#listed >= every)) await this.#secure();
+    const isDue = unlisted >= MANIFEST_PACKS || (unlisted > 0 && now - this.#listed >= every);
+    if (!isDue) return;
+    // A checkpoint waits for what is on its way. Only what a tree refers to does a prune keep for long.
+    if (this.#output.isSlow && now - this.#checked < CHECKPOINT_EVERY) await this.#secureStored();
+    else await this.#secure();
+  }
+
+  /** Claims the packs that are stored, and waits for none that is on its way. */
+  async #secureStored(patience = this.#patience()): Promise<void> {
+    const bytes = this.#backup.claimStored();
+    if (bytes === 0) return;
+    await this.#create(patience);
+    this.ledger.secure(bytes);
+    await this.site.secured(this.ledger.securedBytes);
   }
 
   /** Claims what is stored so far, so that it is not lost if the tab is closed now. */
@@ -278,13 +308,24 @@ class Attempt {
     this.#backup.checkpoint();
     await this.#output.settle();
     await this.#claim();
+    this.#checked = performance.now();
+  }
+
+  /** Claims all that was taken. */
+  async #claim(): Promise<void> {
+    await this.#create(this.#patience());
+    this.ledger.secure("all");
+    await this.site.secured(this.ledger.securedBytes);
+    await this.#copies.add(() => this.#backup.takeKept());
   }
 
   /** Creates the manifests that are due, one after another. */
-  async #claim(): Promise<void> {
+  async #create(patience: Patience): Promise<void> {
     const { site } = this;
-    const patience = this.#patience();
-    for (let claim = this.#backup.nextClaim(); claim; claim = this.#backup.nextClaim()) {
+    for (let isLast = false; !isLast; ) {
+      const claim = this.#backup.nextClaim();
+      if (!claim) break;
+      isLast = claim.isLast;
       const signature = claim.message ? await this.#sign(claim.message as Uint8Array<ArrayBuffer>) : null;
       const made = this.#backup.claimed(signature);
       const bytes = made.bytes as Uint8Array<ArrayBuffer>;
@@ -296,8 +337,6 @@ class Attempt {
       if (made.snapshot !== null && !made.partial) this.#snapshot = made.snapshot;
     }
     this.#listed = performance.now();
-    this.ledger.securedBytes = this.ledger.bytesDone;
-    await this.#copies.add(() => this.#backup.takeKept());
   }
 
   async #sign(message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
@@ -362,6 +401,8 @@ const MANIFEST_EVERY = 120_000;
 const FIRST_MANIFEST = 15_000;
 /** Milliseconds between the clocks beyond which nothing is dated. */
 const CLOCKS_APART = 3_600_000;
+/** On a slow line, milliseconds between two checkpoints. */
+const CHECKPOINT_EVERY = 600_000;
 /** How long the service's answers are waited for: to this backup, and to what earlier ones have left. */
 const RECEIPT_WAIT = 60_000;
 const EARLIER_WAIT = 20_000;

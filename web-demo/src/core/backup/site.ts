@@ -19,6 +19,8 @@ export interface Site {
   openView(patience: Patience): Promise<View>;
   /** Signs with the manifest key, where WebCrypto holds it. */
   sign: ((message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>) | null;
+  /** Notes how many bytes of what is backed up are safe by now. */
+  secured(bytes: number): Promise<void>;
   random(length: number): Uint8Array<ArrayBuffer>;
   now(): number;
 }
@@ -31,5 +33,9 @@ export interface Task {
   program: string;
   /** Patterns of what `scan` leaves out, which the snapshot records. */
   excludes?: string[];
+  /** How many bytes there are, excluded ones too, where that is known. */
+  bytes: number | null;
+  /** Counts the files ahead of the scan; null if it is over before that. */
+  count?: (isOver: () => boolean) => Promise<number | null>;
   scan: () => AsyncIterable<Scanned>;
 }

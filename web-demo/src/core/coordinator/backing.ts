@@ -6,8 +6,9 @@ import { BackupRun } from "../backup/run";
 import type { Parameters } from "../engine";
 import { readSettings } from "../keep/database";
 import type { Private } from "../keep/private";
-import { readExcludes } from "../source/excludes";
-import { type Origin, scan } from "../source/tree";
+import type { Task } from "../backup/site";
+import { type Excludes, readExcludes } from "../source/excludes";
+import { type Origin, countFiles, scan } from "../source/tree";
 import type { Labour } from "../work/pool";
 import type { Control } from "./control";
 import type { Opened } from "./opened";
@@ -44,9 +45,14 @@ export class Backing {
     const paths = origin.via === "handle" ? [origin.name] : [...origin.tops].sort();
     const repository = site.known.facts.id;
     const id = JSON.stringify([repository, options.label, paths]);
-    const isResumed = (await database.get("unfinished", id)) !== null;
+    const earlier = await database.get("unfinished", id);
     const excludes = readExcludes(options.excludes);
     const key = () => client.chunkerKey() as Uint8Array<ArrayBuffer>;
+    // A convenience, for which the browser may have no room: a backup does not fail of it.
+    const note = async (bytes: number) => {
+      const safe = Math.max(bytes, earlier?.bytes ?? 0);
+      await database.put("unfinished", { id, repository, label: options.label, name: origin.name, excludes: options.excludes, time: Date.now(), bytes: safe }).catch(() => {});
+    };
     this.#labour = await this.hire(await readSettings(database), key, site.known.descriptor.facts.parameters);
     try {
       this.#run = new BackupRun(
@@ -60,22 +66,15 @@ export class Backing {
           openView: (patience) => site.openView(patience),
           random: (length) => crypto.getRandomValues(new Uint8Array(length)),
           now: () => Date.now(),
+          secured: note,
         },
-        { host: site.device?.name ?? this.deviceName, label: options.label, paths, program: PROGRAM, excludes: options.excludes, scan: () => scan(origin, excludes) },
+        { host: site.device?.name ?? this.deviceName, label: options.label, paths, program: PROGRAM, excludes: options.excludes, bytes: bytesOf(origin), scan: () => scan(origin, excludes), ...countOf(origin, excludes) },
         control,
       );
-      const { ledger } = this.#run;
-      // A convenience, for which the browser may have no room: a backup does not fail of it.
-      const note = () => database.put("unfinished", { id, repository, label: options.label, time: Date.now(), bytes: ledger.securedBytes }).catch(() => {});
-      await note();
-      const noting = setInterval(() => void note(), NOTE_EVERY);
-      try {
-        const result = await this.#run.run();
-        await database.remove("unfinished", id).catch(() => {});
-        return { ...result, resumed: isResumed };
-      } finally {
-        clearInterval(noting);
-      }
+      await note(0);
+      const result = await this.#run.run();
+      await database.remove("unfinished", id).catch(() => {});
+      return { ...result, resumed: earlier !== null };
     } finally {
       this.#labour.end();
     }
@@ -84,5 +83,13 @@ export class Backing {
 
 /** What snapshots say of who made them. */
 const PROGRAM = "copal web 0.1";
-/** Milliseconds between notes of how far it is. */
-const NOTE_EVERY = 15_000;
+
+/** How the files of a folder that is walked are counted. */
+function countOf(origin: Origin, excludes: Excludes): Pick<Task, "count"> {
+  return origin.via === "handle" ? { count: (isOver) => countFiles(origin.handle, excludes, isOver) } : {};
+}
+
+/** Bytes of all files of a list; null of a folder that is walked. */
+function bytesOf(origin: Origin): number | null {
+  return origin.via === "list" ? origin.columns.sizes.reduce((sum, size) => sum + size, 0) : null;
+}

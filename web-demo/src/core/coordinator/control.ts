@@ -48,30 +48,37 @@ export class Control {
   }
 }
 
-/** Bytes a second, smoothed over some seconds. */
+/** Bytes a second over the last seconds: what was longer ago counts less. */
 export class Rate {
   #last: { time: number; bytes: number } | null = null;
-  #rate = 0;
+  #bytes = 0;
+  #seconds = 0;
+
+  /** `memory`: seconds over which it forgets. */
+  constructor(private readonly memory = MEMORY) {}
 
   /** Takes the bytes done so far at this time in milliseconds. */
   at(time: number, bytes: number): number {
     const last = (this.#last ??= { time, bytes });
     const seconds = (time - last.time) / 1000;
     if (seconds >= STEP) {
-      const now = Math.max(0, bytes - last.bytes) / seconds;
-      const weight = this.#rate === 0 ? 1 : 1 - Math.exp(-seconds / MEMORY);
-      this.#rate += weight * (now - this.#rate);
+      const stays = Math.exp(-seconds / this.memory);
+      this.#bytes = this.#bytes * stays + Math.max(0, bytes - last.bytes);
+      this.#seconds = this.#seconds * stays + seconds;
       this.#last = { time, bytes };
     }
-    return this.#rate;
+    return this.#seconds > 0 ? this.#bytes / this.#seconds : 0;
   }
 }
 
 /** Seconds left, or null while nobody can say. */
 export function eta(rate: number, done: number, total: number | null): number | null {
-  return total === null || rate <= 0 ? null : Math.max(0, total - done) / rate;
+  const left = total === null ? Number.NaN : Math.max(0, total - done) / rate;
+  return left <= FORESEEABLE ? left : null;
 }
 
+/** More seconds than this are a guess. */
+const FORESEEABLE = 30 * 86_400;
 /** Seconds between looks, and over which the rate forgets. */
 const STEP = 0.25;
 const MEMORY = 4;

@@ -8,6 +8,7 @@ import { Backing } from "./backing";
 import type { Control } from "./control";
 import { Gateway } from "../gateway/client";
 import { browser } from "../gateway/retry";
+import { upload } from "../gateway/upload";
 import { Database, changeSettings, readSettings } from "../keep/database";
 import { type Private, openPrivate } from "../keep/private";
 import { failure, problemOf } from "../problem";
@@ -29,7 +30,7 @@ import { meet, roleOf, unlock } from "./unlock";
 
 const database = new Database();
 const digest = async (bytes: Uint8Array<ArrayBuffer>) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
-const gateway = new Gateway({ origin: location.origin, fetch: fetch.bind(globalThis), surroundings: browser, digest });
+const gateway = new Gateway({ origin: location.origin, fetch: fetch.bind(globalThis), upload, surroundings: browser, digest });
 const runs = new Runs(post);
 const staging = new Staging(() => openPrivate("downloads"));
 const engine = new Starting(async () => {

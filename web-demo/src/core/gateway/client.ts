@@ -4,6 +4,7 @@ import { failure, problem } from "../problem";
 import { type Answerer, clockAhead, isAbsence, isLost, isOfGateway, refused } from "./refusal";
 import { BRIEF, Passing, type Patience, type Surroundings, retried } from "./retry";
 import { isPlain, newestBelieved } from "./roots";
+import type { Upload } from "./upload";
 
 /** Signs requests: gives the headers that a request has to carry. */
 export interface Signer {
@@ -35,6 +36,8 @@ export interface Options {
   /** Such as `https://backup.example`; signed as part of every address. */
   origin: string;
   fetch: typeof fetch;
+  /** For what may take its time on the way. */
+  upload: Upload;
   surroundings: Surroundings;
   digest: (bytes: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>;
 }
@@ -142,11 +145,12 @@ export class Gateway {
     });
   }
 
-  /** Creates an object. False if one of that name was there: what it holds is for the caller to find out. */
-  async create(patience: Patience, key: string, bytes: Uint8Array<ArrayBuffer>, sha256: Uint8Array | null = null): Promise<boolean> {
+  /** Creates an object. False if one of that name was there: what it holds is for the caller to find out. `sent` is told how much
+   * is on its way; each try begins anew. */
+  async create(patience: Patience, key: string, bytes: Uint8Array<ArrayBuffer>, sha256: Uint8Array | null = null, sent: Sent | null = null): Promise<boolean> {
     const digest = sha256 ?? (await this.options.digest(bytes));
     return retried(this.options.surroundings, patience, async () => {
-      const [response, from] = await this.#put(patience, key, bytes, digest);
+      const [response, from] = await this.#put(patience, key, { bytes, digest, sent });
       if (response.ok) return true;
       // A store behind presigned addresses answers 412 itself, and 409 while two are at it.
       if (response.status === 412) return false;
@@ -154,14 +158,15 @@ export class Gateway {
     });
   }
 
-  async #put(patience: Patience, key: string, bytes: Uint8Array<ArrayBuffer>, digest: Uint8Array): Promise<[Response, Answerer]> {
+  async #put(patience: Patience, key: string, body: Body): Promise<[Response, Answerer]> {
+    const { bytes, digest } = body;
     if (this.#transfers === "direct") {
-      return [await this.#send("PUT", `/v1/objects/${key}`, { bytes, digest }, true, patience, { "if-none-match": "*" }), "gateway"];
+      return [await this.#send("PUT", `/v1/objects/${key}`, body, true, patience, { "if-none-match": "*" }), "gateway"];
     }
     const wanted = JSON.stringify({ objects: [{ key, length: bytes.length, sha256: toHex(digest) }] });
     const answer = await this.#once(patience, "POST", "/v1/uploads", await this.#body(wanted), true);
     const handed = handedIn(answer);
-    return [await this.#follow(handed, { bytes, digest }, patience), answererOf(handed)];
+    return [await this.#follow(handed, body, patience), answererOf(handed)];
   }
 
   async #get(patience: Patience, key: string, range: Range | null): Promise<Response | null> {
@@ -190,10 +195,8 @@ export class Gateway {
     // These two the browser sends by itself, and lets nobody else do.
     const headers = Object.fromEntries(Object.entries(one.headers).filter(([name]) => name !== "content-length" && name !== "host"));
     if (one.signed) return this.#sendTo(one.method, one.url, body, true, patience, headers);
-    const { fetch } = this.options;
     const init: RequestInit = { method: one.method, headers, signal: patience.signal, credentials: "omit", referrerPolicy: "no-referrer", cache: "no-store" };
-    if (body) init.body = sendable(body.bytes);
-    return reached(fetch(one.url, init), patience.signal);
+    return reached(this.#given(one.url, init, body), patience.signal);
   }
 
   async #json(patience: Patience, method: string, path: string, payload: string | null = null, isSigned = true): Promise<Record<string, unknown>> {
@@ -224,7 +227,7 @@ export class Gateway {
     patience: Patience,
     headers: Record<string, string> = {},
   ): Promise<Response> {
-    const { fetch, surroundings } = this.options;
+    const { surroundings } = this.options;
     for (let isFirst = true; ; isFirst = false) {
       const all = { ...headers };
       if (isSigned) {
@@ -233,8 +236,7 @@ export class Gateway {
         Object.assign(all, await this.#signer.headers({ method, uri, digest: body?.digest ?? EMPTY, seconds }));
       }
       const init: RequestInit = { method, headers: all, signal: patience.signal, credentials: "omit", cache: "no-store", redirect: "error" };
-      if (body) init.body = sendable(body.bytes);
-      const response = await reached(fetch(uri, init), patience.signal);
+      const response = await reached(this.#given(uri, init, body), patience.signal);
       if (response.ok && !isOfGateway(method, response)) throw new Passing(problem("server-gone"));
       const ahead = isSigned && isFirst && response.status === 401 ? await clockAhead(response.clone()) : null;
       if (ahead === null) return response;
@@ -242,11 +244,21 @@ export class Gateway {
       this.#skew -= ahead;
     }
   }
+
+  #given(url: string, init: RequestInit, body: Body | null): Promise<Response> {
+    const { fetch, upload } = this.options;
+    const whole: RequestInit = body ? { ...init, body: sendable(body.bytes) } : init;
+    return body?.sent ? upload(url, whole, body.sent) : fetch(url, whole);
+  }
 }
+
+/** Told how many bytes of a body have gone. */
+export type Sent = (bytes: number) => void;
 
 interface Body {
   bytes: Uint8Array<ArrayBuffer>;
   digest: Uint8Array;
+  sent?: Sent | null;
 }
 
 interface Handed {

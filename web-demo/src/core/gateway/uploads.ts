@@ -5,7 +5,7 @@ export class Uploads {
   #running = new Set<Promise<void>>();
   #failure: { error: unknown } | null = null;
 
-  constructor(private readonly most: number) {}
+  constructor(public most: number) {}
 
   /** Starts a task once there is room. Throws what an earlier one failed with. */
   async add(task: () => Promise<void>): Promise<void> {

@@ -62,7 +62,11 @@ export interface Unfinished {
   id: string;
   repository: string;
   label: string;
+  /** Of the folder. */
+  name: string;
+  excludes: string[];
   time: number;
+  /** So many are safe. */
   bytes: number;
 }
 

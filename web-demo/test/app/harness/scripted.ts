@@ -69,8 +69,8 @@ export const NOTHING_LEFT_OUT = { excluded: 0, unreadable: 0, changing: 0, badNa
 
 export const PROGRESS: BackupProgress = {
   phase: "uploading", state: "running", problem: null, retryAt: null,
-  files: { done: 8_412, total: 21_760, unchanged: 6_120 },
-  bytes: { done: 1.9 * GIB, total: 4.6 * GIB },
+  files: { done: 8_412, total: 21_760, expected: null, unchanged: 6_120 },
+  bytes: { done: 1.9 * GIB, read: 1.9 * GIB, total: 4.6 * GIB, expected: null },
   unchangedBytes: 0.9 * GIB, knownBytes: 212 * MIB, newBytes: 810 * MIB, storedBytes: 388 * MIB, waitingBytes: 32 * MIB, securedBytes: 1.7 * GIB,
   rate: 41.5 * MIB, eta: 68, currentFile: "Pictures/2026/Lisbon/raw/DSC_04417.NEF",
   stages: { read: { rate: 620 * MIB, busy: 0.12 }, hash: { rate: 310 * MIB, busy: 0.34 }, compress: { rate: 94 * MIB, busy: 0.71 }, seal: { rate: 840 * MIB, busy: 0.06 }, upload: { rate: 38 * MIB, busy: 0.88 } },
@@ -151,6 +151,8 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     folderFromInput: async (files) => ({ id: "folder", name: "Pictures", via: "input", canRemember: false, files: files.length, bytes: 12 * MIB, blindTo: ["names-not-text", "empty-folders", "links", "permissions"] }),
     folderFromDrop: async () => ({ id: "folder", name: "Pictures", via: "drop", canRemember: true, files: null, bytes: null, blindTo: ["links", "permissions"] }),
     remembered: async () => [],
+    unfinished: async () => [],
+    forgetUnfinished: async () => {},
     openRemembered: async () => ({ id: "folder", name: "Pictures", via: "picker", canRemember: true, files: null, bytes: null, blindTo: [] }),
     forgetRemembered: async () => undefined,
     startBackup: async () => scriptedRun<BackupProgress, BackupResult>(PROGRESS, null),

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import type { RememberedFolder } from "../../../core/api";
+import type { RememberedFolder, UnfinishedBackup } from "../../../core/api";
 import type { App } from "../../app";
 import type { Backing } from "../../backing";
 import { Icon } from "../../parts/icon";
@@ -17,15 +17,17 @@ export function Choose({ app, state }: { app: App; state: Extract<Backing, { at:
   const canInput = stage.at === "open" && stage.environment.canInputFolder;
   const folders = useRef<HTMLInputElement>(null);
   const files = useRef<HTMLInputElement>(null);
+  /** The unfinished backup that the folder is chosen for. */
+  const goingOn = useRef<UnfinishedBackup | null>(null);
   const { backing, core } = app;
 
   const pick = () => {
-    if (canPick) void backing.take(core.pickFolder());
+    if (canPick) void backing.take(core.pickFolder(), goingOn.current);
     else folders.current?.click();
   };
   const chosen = (input: HTMLInputElement) => {
     const list = input.files;
-    if (list && list.length > 0) void backing.take(core.folderFromInput(list));
+    if (list && list.length > 0) void backing.take(core.folderFromInput(list), goingOn.current);
   };
 
   return (
@@ -35,11 +37,12 @@ export function Choose({ app, state }: { app: App; state: Extract<Backing, { at:
         <p class="soft">Everything is encrypted in this browser before it leaves it. What is stored already is not uploaded again.</p>
       </header>
       {state.problem && <ProblemNotice problem={state.problem} />}
+      <Unfinished app={app} busy={state.opening} choose={(one) => { goingOn.current = one; pick(); }} />
       <Remembered app={app} busy={state.opening} />
       <div class="drop card">
         <Icon name="folder" size={40} />
         <div class="row center-row">
-          <button type="button" class="button main large" disabled={state.opening || (!canPick && !canInput)} onClick={pick}>
+          <button type="button" class="button main large" disabled={state.opening || (!canPick && !canInput)} onClick={() => { goingOn.current = null; pick(); }}>
             {state.opening ? <Spinner label="Opening…" /> : "Choose a folder"}
           </button>
           <button type="button" class="button large" disabled={state.opening} onClick={() => files.current?.click()}>Choose files</button>
@@ -63,9 +66,40 @@ export function Choose({ app, state }: { app: App; state: Extract<Backing, { at:
   );
 }
 
+/** Backups that did not come to their end. */
+function Unfinished({ app, busy, choose }: { app: App; busy: boolean; choose: (one: UnfinishedBackup) => void }) {
+  const backups = app.backing.unfinished.value;
+  if (backups.length === 0) return null;
+  return (
+    <section class="stack tight" aria-labelledby="unfinished">
+      <h2 id="unfinished">Unfinished</h2>
+      <ul class="card list">
+        {backups.map((one) => (
+          <li key={one.id} class="folder">
+            <span class="folder-icon"><Icon name="clock" /></span>
+            <div class="grow">
+              <p class="strong clip"><bdi>{shown(one.label)}</bdi></p>
+              <p class="small soft">{ago(one.time, Date.now())} · {one.safeBytes > 0 ? `${size(one.safeBytes)} are safe and are not sent again` : "nothing of it is safe yet"}</p>
+            </div>
+            <div class="row firm">
+              <button type="button" class="button plain icon small" aria-label={`Do not go on with ${one.label}`} title="Take it off this list: what is stored stays" onClick={() => void app.backing.forgetUnfinished(one.id)}>
+                <Icon name="close" size={16} />
+              </button>
+              <button type="button" class="button main small" disabled={busy} onClick={() => (one.folder === null ? choose(one) : void app.backing.startRemembered({ ...one, id: one.folder }))}>
+                {one.folder === null ? "Choose it again" : "Go on"}<span class="unseen"> {one.label}</span>
+              </button>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
 function Remembered({ app, busy }: { app: App; busy: boolean }) {
-  const folders = app.backing.remembered.value;
-  if (folders === null || folders.length === 0) return null;
+  const unfinished = new Set(app.backing.unfinished.value.map(({ folder }) => folder));
+  const folders = (app.backing.remembered.value ?? []).filter(({ id }) => !unfinished.has(id));
+  if (folders.length === 0) return null;
   return (
     <section class="stack tight" aria-labelledby="remembered">
       <h2 id="remembered">Folders you backed up before</h2>

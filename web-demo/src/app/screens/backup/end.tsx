@@ -59,7 +59,7 @@ export function Ended({ app, state }: { app: App; state: Extract<Backing, { at: 
   const cancelled = problem.code === "cancelled";
   const goesOn = cancelled || problem.canRetry;
   const secured = progress?.securedBytes ?? 0;
-  const kept = `${secured > 0 ? `${size(secured)} of this backup are safe` : "What was uploaded is kept"}${goesOn ? ": the next backup of this folder goes on from there" : ""}. Earlier backups are not affected.`;
+  const kept = secured > 0 ? `${size(secured)} of this backup are safe. The next backup of this folder does not send them again.` : "Nothing of this backup is safe yet.";
   useEffect(() => say(cancelled ? "The backup was stopped." : `The backup stopped. ${problem.title}`), [cancelled, problem.title]);
   return (
     <div class="page stack wide">
@@ -68,9 +68,9 @@ export function Ended({ app, state }: { app: App; state: Extract<Backing, { at: 
         <p class="soft"><bdi>{shown(options.label)}</bdi></p>
       </header>
       {cancelled
-        ? <Notice title="You stopped this backup"><p class="soft">{kept}</p></Notice>
+        ? <Notice title="You stopped this backup"><p class="soft">{kept} Earlier backups are not affected.</p></Notice>
         : <ProblemNotice problem={{ ...problem, canRetry: false }} />}
-      {!cancelled && <p class="soft">{kept}</p>}
+      {!cancelled && <p class="soft">{kept} Earlier backups are not affected.</p>}
       {progress && <NotSaved leftOut={progress.leftOut} />}
       <div class="row">
         {goesOn && <button type="button" class="button main" onClick={() => void app.backing.again()}>{cancelled ? "Go on" : "Try again"}</button>}

@@ -9,7 +9,7 @@ import { Icon } from "../../parts/icon";
 import { Badge } from "../../parts/notice";
 import { Progress } from "../../parts/progress";
 import { say } from "../../parts/say";
-import { count, percent, rate, remaining, shown, size } from "../../words";
+import { count, counted, percent, rate, remaining, shown, size } from "../../words";
 import { Halt } from "./halt";
 
 type State = Extract<Backing, { at: "running" }>;
@@ -67,7 +67,7 @@ function Now({ progress, paused }: { progress: BackupProgress | null; paused: bo
 
 function nowWords({ phase, files, eta }: BackupProgress): string {
   if (phase === "preparing") return "Reading what is known of the last backup";
-  if (phase === "scanning") return `${count(files.done)} files so far`;
+  if (phase === "scanning" && eta === null) return `${counted(files.done, "file")} so far`;
   if (phase === "verifying") return "All is uploaded. The service looks at it, which takes seconds.";
   return remaining(eta === null ? null : eta * 1000);
 }
@@ -77,7 +77,7 @@ function Figures({ progress }: { progress: BackupProgress | null }) {
   const bytes = progress?.bytes;
   return (
     <dl class="figures">
-      <div><dt>Read</dt><dd>{size(bytes?.done ?? 0)} <small>{bytes?.total ? `of ${size(bytes.total)}` : ""}</small></dd></div>
+      <div><dt>Read</dt><dd>{size(bytes?.read ?? 0)} <small>{bytes?.total ? `of ${size(bytes.total)}` : ""}</small></dd></div>
       <div><dt>Files</dt><dd>{count(files?.done ?? 0)} <small>{files?.total ? `of ${count(files.total)}` : ""}</small></dd></div>
       <div><dt>Unchanged files</dt><dd>{count(files?.unchanged ?? 0)}</dd></div>
       <div><dt>Stored already</dt><dd>{size((progress?.knownBytes ?? 0) + (progress?.unchangedBytes ?? 0))}</dd></div>
