@@ -111,6 +111,7 @@ fn listing(mut listed: Vec<Listed>) -> Listing {
 mod tests {
     use super::*;
     use copal_format::id::{ChunkId, DomainId, ObjectHash};
+    use copal_format::pack::PageView;
 
     fn pack(byte: u8) -> PackWriter {
         let mut writer = PackWriter::new(PackKind::Data, DomainId([1; 16]), [byte; 16], vec![vec![2; 9]]).unwrap();
@@ -149,7 +150,9 @@ mod tests {
     #[test]
     fn a_claim_without_a_tree_takes_the_data_packs_that_are_stored_and_leaves_the_others() {
         let mut given = Given::default();
-        let tree = PackWriter::new(PackKind::Tree, DomainId([1; 16]), [9; 16], vec![vec![2; 9]]).unwrap();
+        let mut tree = PackWriter::new(PackKind::Tree, DomainId([1; 16]), [9; 16], vec![vec![2; 9]]).unwrap();
+        let page = PageView { replaces: None, height: 1, references: &[ChunkId([8; 24])] };
+        tree.add_block(&[9; 40], 0, 7, [ChunkId([9; 24])], [page]).unwrap();
         let ids: Vec<_> = [pack(0), pack(1), tree].map(|writer| given.add(writer).1.unwrap().id).into();
         assert!(given.stored(1) && given.stored(2));
         assert!(!given.stored(3), "there is no such pack");

@@ -95,8 +95,8 @@ fn what_a_lost_run_had_stored_is_claimed_without_a_tree_and_not_stored_again() {
     let claimed = browser.lose(LATER, path, content);
     assert!(claimed > 1_000_000, "{claimed}");
     let next = browser.back_up(LATER + 1, &files, &[], usize::MAX);
-    let stored = 3_000_000 - claimed + 300_000;
-    assert!(next.tally.bytes_new < stored, "{:?}", next.tally);
+    // Cuts differ a little, because the lost run took the file piece by piece.
+    assert!(next.tally.bytes_new < 1_000_000, "{:?}", next.tally);
     assert_eq!(browser.restore(next.snapshot, &unaltered), (files, Vec::new()));
 }
 

@@ -147,6 +147,7 @@ impl Browser {
             self.world.put(&claimed.key, claimed.bytes);
         }
         self.world.ingest().unwrap();
+        self.held.borrow_mut().clear();
         bytes
     }
 

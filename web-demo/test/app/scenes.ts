@@ -51,6 +51,7 @@ export const SCENES: Scene[] = [
   { name: "choose", core: "choose", shows: "Choose a folder" },
   { name: "choose-hidden", core: "choose", steps: async (page) => page.getByText("Unusual names are hidden from a page").click(), shows: "Choose a folder as a list" },
   { name: "choose-remembered", core: "remembered", shows: "backed up before" },
+  { name: "choose-unfinished", core: "unfinished", shows: "are safe and are not sent again" },
   { name: "choose-input-only", core: "input-only", shows: "empty folders and links are not in it" },
   { name: "choose-folder-gone", core: "folder-gone", steps: backUp, shows: "not where it was" },
   { name: "choose-forget", core: "remembered", steps: click("Forget Pictures"), shows: "Forget it" },

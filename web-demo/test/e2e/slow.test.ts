@@ -1,12 +1,12 @@
-//! Slow: a line of 2 Mbit/s, and what is safe of a backup that breaks off.
+//! Slow: a line of 2 Mbit/s, and what is safe of a backup that does not come to its end.
 
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, expect, test } from "vitest";
 
-import type { BackupProgress } from "../../src/core/api";
+import type { BackupProgress, BackupResult } from "../../src/core/api";
 import { SlowLine, type Tab, generate, listing, open, unlock } from "./kit";
-import { browser, machine, setting } from "./setting";
+import { browser, machine, setting, tab, web } from "./setting";
 
 // What breaks off is said on the console, and so is a server that is away.
 setting((stray) => stray.startsWith("error: "));
@@ -38,6 +38,10 @@ async function told({ page }: Tab): Promise<{ ms: number; progress: BackupProgre
   return page.evaluate(() => (window as unknown as { told: { ms: number; progress: BackupProgress }[] }).told);
 }
 
+function ended({ page }: Tab): Promise<{ result: BackupResult | null; code: string | null }> {
+  return page.evaluate(() => (window as unknown as { ended: Promise<{ result: BackupResult | null; code: string | null }> }).ended);
+}
+
 async function until(tab: Tab, holds: (progress: BackupProgress) => boolean): Promise<BackupProgress> {
   for (const deadline = Date.now() + 240_000; ; ) {
     const newest = (await told(tab)).at(-1)?.progress;
@@ -47,7 +51,7 @@ async function until(tab: Tab, holds: (progress: BackupProgress) => boolean): Pr
   }
 }
 
-test("over a line of 2 Mbit/s the page says what has gone and what is left, most of it is safe within half a minute, and what is safe is not sent again", async () => {
+test("over a line of 2 Mbit/s the page says what has gone and what is left, the first of it is safe within 40 seconds, and what is safe is not sent again", async () => {
   const folder = machine.path("Pictures");
   generate(folder, { files: 40, large: 24 << 20 });
   line = await SlowLine.open(machine.url, 250_000);
@@ -77,9 +81,72 @@ test("over a line of 2 Mbit/s the page says what has gone and what is left, most
   slow = fast;
   await unlock(fast);
   await begin(fast, folder);
-  const ended = await fast.page.evaluate(() => (window as unknown as { ended: Promise<{ result: { bytes: number; newBytes: number; snapshot: string } }> }).ended);
-  expect(ended.result.bytes).toBeGreaterThan(size);
-  expect(ended.result.bytes - ended.result.newBytes).toBeGreaterThanOrEqual(safe.securedBytes);
-  machine.copal(["restore", ended.result.snapshot, "--target", "out"]);
+  const { result } = await ended(fast);
+  expect(result!.bytes).toBeGreaterThan(size);
+  expect(result!.bytes - result!.newBytes).toBeGreaterThanOrEqual(safe.securedBytes);
+  machine.copal(["restore", result!.snapshot, "--target", "out"]);
   expect(listing(machine.path("out/Pictures"))).toEqual(listing(folder));
 }, 300_000);
+
+test("what is safe when the server has no more room is noted, offered after a reload, and not sent again", async () => {
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 40, large: 60 << 20 });
+  await machine.kill();
+  await machine.serve(web, ["--quota", "24MiB"]);
+  await unlock(tab);
+  await begin(tab, folder);
+  expect((await ended(tab)).code).toBe("quota");
+  const { securedBytes } = (await told(tab)).at(-1)!.progress;
+  expect(securedBytes).toBeGreaterThan(12 << 20);
+  const page = await tab.context.newPage();
+  await tab.page.close();
+  tab.page = page;
+  await page.goto(machine.url);
+  await page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+  await unlock(tab);
+  const noted = await page.evaluate(() => window.core.unfinished());
+  expect(noted).toMatchObject([{ name: "Pictures", label: "photos", safeBytes: securedBytes, folder: null }]);
+
+  await machine.kill();
+  await machine.serve(web);
+  await begin(tab, folder);
+  const { result } = await ended(tab);
+  expect(result!.bytes - result!.newBytes).toBeGreaterThanOrEqual(securedBytes);
+  expect(result).toMatchObject({ resumed: true });
+  expect(await page.evaluate(() => window.core.unfinished())).toEqual([]);
+  machine.copal(["restore", result!.snapshot, "--target", "out"]);
+  expect(listing(machine.path("out/Pictures"))).toEqual(listing(folder));
+}, 300_000);
+
+test("a folder whose backup has crashed is offered with one click, and goes on", async () => {
+  await unlock(tab);
+  await tab.page.evaluate(async () => {
+    const picked = await (await navigator.storage.getDirectory()).getDirectoryHandle("Diary", { create: true });
+    for (let at = 0; at < 30; at++) {
+      const file = await (await picked.getFileHandle(`${at}.bin`, { create: true })).createWritable();
+      for (let part = 0; part < 32; part++) await file.write(crypto.getRandomValues(new Uint8Array(1 << 16)));
+      await file.close();
+    }
+    Object.assign(window, { showDirectoryPicker: async () => picked });
+    const folder = (await window.core.pickFolder())!;
+    const run = await window.core.startBackup({ folder: folder.id, label: "Diary", excludes: ["*.tmp"], remember: true });
+    run.done.catch(() => {});
+    await new Promise<void>((resolve) => run.onProgress(({ storedBytes }) => storedBytes > 0 && resolve()));
+  });
+  const page = await tab.context.newPage();
+  await tab.page.close();
+  tab.page = page;
+  await page.goto(machine.url);
+  await page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+  await unlock(tab);
+  const { offered, result, left } = await page.evaluate(async () => {
+    const offered = (await window.core.unfinished())[0]!;
+    const folder = await window.core.openRemembered(offered.folder!);
+    const { label, excludes } = offered;
+    const result = await (await window.core.startBackup({ folder: folder.id, label, excludes, remember: true })).done;
+    return { offered, result, left: await window.core.unfinished() };
+  });
+  expect(offered).toMatchObject({ name: "Diary", label: "Diary", excludes: ["*.tmp"] });
+  expect(result).toMatchObject({ files: 30, receipt: "verified", resumed: true });
+  expect(left).toEqual([]);
+});

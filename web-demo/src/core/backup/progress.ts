@@ -54,10 +54,11 @@ export class Ledger {
     return this.sealedBytes > 0 ? (packed * this.rawBytes) / this.sealedBytes : 0;
   }
 
-  /** Notes what manifests cover: all that was taken, or of what is new only packs of so many bytes more. */
+  /** Notes what manifests cover: all that was taken, or of what is new only packs of so many bytes more. These hold at least about
+   * as many bytes of files. */
   secure(packs: number | "all"): void {
     if (packs !== "all") this.claimedBytes += packs;
-    const claimed = packs === "all" ? this.newBytes : Math.min(this.newBytes, this.#unpacked(this.claimedBytes));
+    const claimed = packs === "all" ? this.newBytes : Math.min(this.newBytes, this.claimedBytes * CONTENT);
     this.securedBytes = Math.max(this.securedBytes, Math.floor(this.bytesDone - this.newBytes + claimed));
   }
 
@@ -116,6 +117,8 @@ function noneLeftOut(): LeftOut {
   return { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
 }
 
+/** The part of a pack that is content of files, where nothing of it could be compressed. */
+const CONTENT = 0.99;
 /** Seconds over which the rate forgets that tells what is left, and milliseconds before anything is told. */
 const STEADY = 20;
 const FIRST_LOOK = 3_000;

@@ -12,6 +12,7 @@ import { failure } from "../problem";
 import type { Content } from "../source/list";
 import type { Control } from "../coordinator/control";
 import { answerTo } from "./answer";
+import { Claims, Overtaken } from "./claims";
 import { Copies } from "./copies";
 import { Output } from "./output";
 import { Ledger } from "./progress";
@@ -20,9 +21,6 @@ import { type Begun, type Item, type Opened, Reader, begin, readAll } from "./re
 
 /** What came of it; whether it went on from an earlier run, others know. */
 export type Outcome = Omit<BackupResult, "resumed">;
-
-/** The state has changed under the run, or another tab was faster: it begins anew and stores only what is missing. */
-class Overtaken extends Error {}
 
 /** One backup. */
 export class BackupRun {
@@ -54,9 +52,7 @@ class Attempt {
   #isOpen = false;
   #output!: Output;
   #copies: Copies;
-  #claimed: number[] = [];
-  #snapshot: string | null = null;
-  #listed = performance.now();
+  #claims!: Claims;
   #checked = performance.now();
   #begun: number;
 
@@ -99,7 +95,7 @@ class Attempt {
       return await this.#finish();
     } catch (error) {
       // Whatever went wrong: what is stored by now is not sent again.
-      if (this.#isOpen && !(error instanceof Overtaken)) await this.#secureStored(brief(control.signal)).catch(() => {});
+      if (this.#isOpen && !(error instanceof Overtaken)) await this.#rescue().catch(() => {});
       throw error;
     } finally {
       reader?.end(failure("cancelled"));
@@ -137,6 +133,7 @@ class Attempt {
       try {
         this.#backup = new BackupClass(site.client, site.descriptor, view, start);
         this.#isOpen = true;
+        this.#claims = new Claims(this.#backup, site);
         this.#output = new Output(this.#backup, site, this.control, this.ledger, () => this.#patience());
       } finally {
         random.fill(0);
@@ -285,19 +282,25 @@ class Attempt {
   async #secureIfDue(): Promise<void> {
     const { unlisted } = this.#backup;
     const now = performance.now();
-    const every = this.#claimed.length > 0 ? MANIFEST_EVERY : FIRST_MANIFEST;
-    const isDue = unlisted >= MANIFEST_PACKS || (unlisted > 0 && now - this.#listed >= every);
+    const every = this.#claims.numbers.length > 0 ? MANIFEST_EVERY : FIRST_MANIFEST;
+    const isDue = unlisted >= MANIFEST_PACKS || (unlisted > 0 && now - this.#claims.made >= every);
     if (!isDue) return;
     // A checkpoint waits for what is on its way. Only what a tree refers to does a prune keep for long.
     if (this.#output.isSlow && now - this.#checked < CHECKPOINT_EVERY) await this.#secureStored();
     else await this.#secure();
   }
 
+  /** Claims what is stored at a failure; what is on its way may arrive for some seconds. */
+  async #rescue(): Promise<void> {
+    await Promise.race([this.#output.end(), new Promise((resolve) => setTimeout(resolve, ARRIVING))]);
+    await this.#secureStored(brief(this.control.signal));
+  }
+
   /** Claims the packs that are stored, and waits for none that is on its way. */
   async #secureStored(patience = this.#patience()): Promise<void> {
     const bytes = this.#backup.claimStored();
     if (bytes === 0) return;
-    await this.#create(patience);
+    await this.#claims.create(patience);
     this.ledger.secure(bytes);
     await this.site.secured(this.ledger.securedBytes);
   }
@@ -313,35 +316,10 @@ class Attempt {
 
   /** Claims all that was taken. */
   async #claim(): Promise<void> {
-    await this.#create(this.#patience());
+    await this.#claims.create(this.#patience());
     this.ledger.secure("all");
     await this.site.secured(this.ledger.securedBytes);
     await this.#copies.add(() => this.#backup.takeKept());
-  }
-
-  /** Creates the manifests that are due, one after another. */
-  async #create(patience: Patience): Promise<void> {
-    const { site } = this;
-    for (let isLast = false; !isLast; ) {
-      const claim = this.#backup.nextClaim();
-      if (!claim) break;
-      isLast = claim.isLast;
-      const signature = claim.message ? await this.#sign(claim.message as Uint8Array<ArrayBuffer>) : null;
-      const made = this.#backup.claimed(signature);
-      const bytes = made.bytes as Uint8Array<ArrayBuffer>;
-      if (!(await site.gateway.create(patience, made.key, bytes, made.sha256))) {
-        const there = await site.gateway.read(patience, made.key);
-        if (!there || !isEqual(there, bytes)) throw new Overtaken();
-      }
-      this.#claimed.push(made.number);
-      if (made.snapshot !== null && !made.partial) this.#snapshot = made.snapshot;
-    }
-    this.#listed = performance.now();
-  }
-
-  async #sign(message: Uint8Array<ArrayBuffer>): Promise<Uint8Array> {
-    if (!this.site.sign) throw failure("internal", "sign");
-    return this.site.sign(message);
   }
 
   /** Waits for the answers, and puts the new copy in the place of the older ones. */
@@ -349,7 +327,7 @@ class Attempt {
     const { ledger } = this;
     ledger.phase = "verifying";
     let isVerified = true;
-    for (const number of this.#claimed) {
+    for (const number of this.#claims.numbers) {
       const answer = await this.#receipt(number, RECEIPT_WAIT);
       if (answer === "rejected") throw new Overtaken();
       isVerified = answer === "accepted";
@@ -357,9 +335,10 @@ class Attempt {
     }
     await this.#copies.replace();
     const { tally } = this.#backup;
-    if (this.#snapshot === null) throw failure("internal", "snapshot");
+    const { snapshot } = this.#claims;
+    if (snapshot === null) throw failure("internal", "snapshot");
     return {
-      snapshot: this.#snapshot,
+      snapshot,
       time: this.#begun,
       seconds: (performance.now() - ledger.begun) / 1000,
       files: tally.files,
@@ -386,10 +365,6 @@ class Attempt {
   }
 }
 
-function isEqual(a: Uint8Array, b: Uint8Array): boolean {
-  return a.length === b.length && a.every((byte, at) => byte === b[at]);
-}
-
 /** A rejection means that the state has changed meanwhile: more often than this in a row is a fault. */
 const ATTEMPTS = 4;
 /** A file that changes while it is read is read so often. */
@@ -401,6 +376,8 @@ const MANIFEST_EVERY = 120_000;
 const FIRST_MANIFEST = 15_000;
 /** Milliseconds between the clocks beyond which nothing is dated. */
 const CLOCKS_APART = 3_600_000;
+/** Milliseconds that packs on their way have after a failure. */
+const ARRIVING = 10_000;
 /** On a slow line, milliseconds between two checkpoints. */
 const CHECKPOINT_EVERY = 600_000;
 /** How long the service's answers are waited for: to this backup, and to what earlier ones have left. */

@@ -1,6 +1,6 @@
 /** The scenes' cores: one for each state that a person may see. */
 
-import type { BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Problem, RestoreProgress, RestoreResult } from "../../../src/core/api";
+import type { BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Problem, RestoreProgress, RestoreResult, UnfinishedBackup } from "../../../src/core/api";
 import { problem } from "../../../src/core/problem";
 import {
   DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SETTINGS, STATUS, WRITE_ONLY,
@@ -36,6 +36,11 @@ const REMEMBERED: Partial<Core> = {
     { id: "r2", name: "Accounts", label: "Accounts of the studio, with receipts", lastBackup: NOW - 6 * DAY, files: 611, bytes: 84 * MIB, excludes: ["*.tmp"], permission: "ask" },
   ],
 };
+
+const UNFINISHED: UnfinishedBackup[] = [
+  { id: "u1", name: "Pictures", label: "Pictures", excludes: [], time: NOW - 0.1 * DAY, safeBytes: 362 * MIB, folder: "r1" },
+  { id: "u2", name: "Mail", label: "Mail", excludes: ["*.tmp"], time: NOW - 2 * DAY, safeBytes: 0, folder: null },
+];
 
 const TROUBLED = {
   excluded: 1_204, unreadable: 3, changing: 1, badNames: 0,
@@ -91,6 +96,7 @@ export const CORES: Record<string, () => Core> = {
 
   choose: () => scripted(),
   remembered: () => scripted(REMEMBERED),
+  unfinished: () => scripted({ ...REMEMBERED, unfinished: async () => UNFINISHED }),
   "input-only": () => scripted({ environment: async () => ({ ...ENVIRONMENT, canPickFolder: false, canAskWhere: false }) }),
   "folder-gone": () => scripted({ ...REMEMBERED, openRemembered: async () => { throw failure({ code: "folder-gone", title: "The folder is not where it was", advice: "It was moved, renamed or deleted. Choose it again.", subject: "Pictures" }); } }),
 
