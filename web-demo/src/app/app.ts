@@ -89,9 +89,10 @@ export class App {
     return this.backing.state.value.at === "running" || this.jobs.jobs.value.some((job) => job.end === null);
   }
 
-  async #refresh(what: "snapshots" | "status" | "remembered"): Promise<void> {
+  async #refresh(what: "snapshots" | "status" | "remembered" | "session"): Promise<void> {
     const stage = this.staging.stage.value;
     if (stage.at !== "open") return;
+    if (what === "session") await this.staging.loadSession();
     if (what === "remembered") await this.backing.loadRemembered();
     if (what === "status") await Promise.all([this.loadStatus(), this.backing.lookForReceipt()]);
     if (what === "snapshots" && stage.session.role === "full") await this.loadSnapshots();

@@ -6,7 +6,8 @@ import { problemOf } from "../core/problem";
 
 export type Backing =
   | { at: "choosing"; opening: boolean; problem: Problem | null }
-  | { at: "ready"; folder: Folder; label: string; excludes: string; remember: boolean }
+  /** `device`: the name that this browser is to have, where it is no device yet. */
+  | { at: "ready"; folder: Folder; label: string; excludes: string; remember: boolean; device?: string }
   | { at: "running"; options: BackupOptions; progress: BackupProgress | null; asked: "go" | "pause" | "cancel" }
   | { at: "done"; options: BackupOptions; result: BackupResult; blindTo: Folder["blindTo"] }
   /** Also when it was cancelled: `problem.code` says so. */
@@ -54,7 +55,7 @@ export class BackingUp {
     }
   }
 
-  edit(change: Partial<{ label: string; excludes: string; remember: boolean }>): void {
+  edit(change: Partial<{ label: string; excludes: string; remember: boolean; device: string }>): void {
     const state = this.state.value;
     if (state.at === "ready") this.state.value = { ...state, ...change };
   }
@@ -67,6 +68,7 @@ export class BackingUp {
       label: state.label.trim() || state.folder.name,
       excludes: patterns(state.excludes),
       remember: state.remember && state.folder.canRemember,
+      ...(state.device ? { device: state.device } : {}),
     });
   }
 

@@ -84,6 +84,13 @@ export class Staging {
     }
   }
 
+  /** What this browser is to the repository has changed. */
+  async loadSession(): Promise<void> {
+    const session = await this.#core.session();
+    const stage = this.stage.value;
+    if (session && stage.at === "open") this.stage.value = { ...stage, session };
+  }
+
   async lock(): Promise<void> {
     await this.#core.lock();
     this.#locked("asked", null);

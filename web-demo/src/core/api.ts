@@ -90,6 +90,8 @@ export interface Environment {
   server: { state: "ready"; repository: RepositoryFacts } | { state: "unreachable" | "empty"; problem: Problem };
   /** What this browser already is to this repository. "full" still needs the passphrase; "write-only" needs nothing. */
   device: { role: "none" | "full" | "write-only"; name: string | null };
+  /** What this browser may be called where nobody has given it a name, such as "Firefox on Windows". */
+  suggestedName: string;
   /** The page was opened by an enrollment link. It was taken out of the address and waits: `unlock({by: "link"})`. */
   hasEnrollmentLink: boolean;
   /** What the waiting enrollment makes of this browser; null where none waits, or it cannot be read. A full device needs the
@@ -135,7 +137,7 @@ export type CoreEvent =
   | { type: "enrollment"; enrollsAs: Environment["enrollsAs"] }
   | { type: "network"; online: boolean }
   /** Receipts, checks or snapshots may have changed: ask again for what is shown. */
-  | { type: "changed"; what: "snapshots" | "status" | "remembered" }
+  | { type: "changed"; what: "snapshots" | "status" | "remembered" | "session" }
   /** Another tab of this browser holds the repository's session. */
   | { type: "elsewhere"; held: boolean };
 
@@ -201,6 +203,9 @@ export interface BackupOptions {
   /** As in .gitignore: `*.tmp`, `node_modules/`, `/build`, `!keep.tmp`. */
   excludes: string[];
   remember: boolean;
+  /** What this browser is called from now on, where it is no device yet. Fails with "name-taken" if another device that has saved
+   * something is called so. */
+  device?: string;
 }
 
 export type BackupPhase =
@@ -319,7 +324,7 @@ export type ProblemCode =
   | "no-repository" | "slots-closed" | "slots-costly" | "other-owner" | "repository-damaged" | "repository-newer"
   | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-unknown" | "enrollment-elsewhere"
-  | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
+  | "name-taken" | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
   | "manifest-rejected" | "damaged" | "snapshot-gone" | "entry-gone"

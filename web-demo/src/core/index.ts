@@ -56,6 +56,7 @@ class PageCore implements Core {
       canPickFolder: "showDirectoryPicker" in globalThis,
       canAskWhere: "showSaveFilePicker" in globalThis,
       canInputFolder: "webkitdirectory" in HTMLInputElement.prototype,
+      suggestedName: deviceName(),
       hasEnrollmentLink: this.#link !== null,
       enrollsAs: null,
     };
@@ -172,7 +173,7 @@ class PageCore implements Core {
     const asked = { ...options, label };
     const { origin, handed, end } = await sendable(chosen);
     try {
-      const run = await this.#line.begin<BackupProgress, BackupResult>("startBackup", handed, asked, origin, deviceName());
+      const run = await this.#line.begin<BackupProgress, BackupResult>("startBackup", handed, asked, origin, options.device?.trim() || deviceName());
       // At once: after a crash the folder is there to go on with.
       if (options.remember) await this.#remember(chosen, asked, null);
       void run.done.then((result) => (options.remember ? this.#remember(chosen, asked, result) : undefined)).catch(() => {}).finally(end);

@@ -98,6 +98,7 @@ const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boole
   "enrollment-unknown": ["The repository knows no such enrollment", "Ask the owner for a new one.", false],
   "enrollment-elsewhere": ["This enrollment is for another repository", "Open it at the address that the owner named.", false],
   "enrollment-unfinished": ["Joining was interrupted before it was done", "Use the enrollment line or link once more: this browser goes on with it.", false],
+  "name-taken": ["Another device has this name", "Give this browser a name of its own, so that you can tell their backups apart.", true],
   "device-revoked": ["The owner has revoked this device", "Ask the owner for a new enrollment if that was a mistake.", false],
   "device-unknown": ["The repository does not know this device any more", "Ask the owner for a new enrollment, or unlock with the passphrase.", false],
   "not-permitted": ["The server does not permit that to this device", "Ask whoever runs the server.", false],

@@ -46,6 +46,7 @@ export const SCENES: Scene[] = [
   { name: "join-full", core: "join-full", shows: "full device" },
   { name: "join-full-wrong", core: "join-full", steps: async (page) => { await type("correct horse")(page); await click("Join")(page); }, shows: "opens no key slot" },
   { name: "device-revoked", core: "device-revoked", shows: "revoked" },
+  { name: "full-revoked", core: "full-revoked", steps: async (page) => { await type("correct horse")(page); await click("Unlock")(page); }, shows: "Forget this device" },
   { name: "device-otherwise", core: "device-revoked", steps: async (page) => { await page.getByText("Ask again").waitFor(); await click("Unlock in another way")(page); }, shows: "Unlock your backups" },
 
   { name: "choose", core: "choose", shows: "Choose a folder" },
@@ -65,6 +66,7 @@ export const SCENES: Scene[] = [
   }, shows: "Drop to back up" },
   { name: "write-only-choose", core: "write-only", shows: "Folders you backed up before" },
   { name: "ready", core: "choose", steps: pick, shows: "Start backup" },
+  { name: "ready-name", core: "not-registered", steps: pick, shows: "Name of this device" },
   { name: "ready-excludes", core: "choose", steps: async (page) => {
     await pick(page);
     await page.getByText("Leave things out").click();

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import type { Ref, RefObject } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../core/api";
+import { problemOf } from "../../core/problem";
 import type { App } from "../app";
 import { Choice } from "../parts/choice";
 import { Icon } from "../parts/icon";
@@ -101,7 +102,7 @@ function Enter({ app, stage }: { app: App; stage: Locked }) {
         )}
         <div id="secret-problem">
           {missing.value && <p class="field-problem" role="alert">{way.value === "passphrase" ? "Enter the passphrase." : way.value === "recovery-code" ? "Enter the recovery code." : "Paste the enrollment line or link."}</p>}
-          {stage.problem && !missing.value && <UnlockProblem problem={stage.problem} />}
+          {stage.problem && !missing.value && <UnlockProblem app={app} problem={stage.problem} />}
         </div>
         <button type="submit" class="button main large full" disabled={stage.opening}>
           {stage.opening ? <Spinner label={way.value === "enrollment" ? "Joining…" : "Unlocking…"} /> : way.value === "enrollment" ? "Join" : "Unlock"}
@@ -153,7 +154,7 @@ function Join({ app, stage }: { app: App; stage: Locked }) {
         <DeviceName input={name} disabled={stage.opening} />
         <div id="secret-problem">
           {missing.value && <p class="field-problem" role="alert">Enter the passphrase.</p>}
-          {stage.problem && !missing.value && <UnlockProblem problem={stage.problem} />}
+          {stage.problem && !missing.value && <UnlockProblem app={app} problem={stage.problem} />}
         </div>
         <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label="Joining…" /> : "Join"}</button>
         <button type="button" class="button plain full" disabled={stage.opening} onClick={() => app.staging.dismissLink()}>Unlock in another way</button>
@@ -186,7 +187,7 @@ function Reopen({ app, stage, elsewise }: { app: App; stage: Locked; elsewise: (
     <>
       <GateHead title={stage.environment.device.name ?? "This device"}><Why stage={stage} /></GateHead>
       <div class="stack">
-        {stage.problem && <UnlockProblem problem={stage.problem} />}
+        {stage.problem && <UnlockProblem app={app} problem={stage.problem} />}
         {!isNone && <p class="soft center">This browser may add backups, and needs no passphrase for that.</p>}
         <button type="button" class={isNone ? "button large full" : "button main large full"} disabled={stage.opening} onClick={() => void app.staging.unlock({ by: "device" })}>
           {stage.opening ? <Spinner label="Opening…" /> : isNone ? "Ask again" : "Open"}
@@ -214,6 +215,28 @@ function Why({ stage }: { stage: Locked }) {
   return null;
 }
 
-function UnlockProblem({ problem }: { problem: Problem }) {
-  return <ProblemNotice problem={problem} />;
+function UnlockProblem({ app, problem }: { app: App; problem: Problem }) {
+  const failed = useSignal<Problem | null>(null);
+  const forget = async () => {
+    try {
+      await app.core.forgetDevice();
+      location.reload();
+    } catch (thrown) {
+      failed.value = problemOf(thrown);
+    }
+  };
+  return (
+    <div class="stack tight">
+      <ProblemNotice problem={failed.value ?? problem} />
+      {GONE.has(problem.code) && (
+        <>
+          <p class="soft">If this browser forgets that it was this device, it can be unlocked like one that was never here. No backup is lost.</p>
+          <button type="button" class="button full" onClick={() => void forget()}>Forget this device</button>
+        </>
+      )}
+    </div>
+  );
 }
+
+/** What is said of a device that opens nothing any more. */
+const GONE: ReadonlySet<Problem["code"]> = new Set(["device-revoked", "device-unknown"]);

@@ -148,6 +148,7 @@ async function backup(site: Opened, options: BackupOptions, origin: Origin, devi
     const backing = new Backing(site, options, origin, deviceName, kept, workers);
     const work = async (control: Control) => {
       try {
+        if (!site.client) await register(site, deviceName);
         return await backing.run(control);
       } finally {
         release();
@@ -160,6 +161,15 @@ async function backup(site: Opened, options: BackupOptions, origin: Origin, devi
     release();
     throw error;
   }
+}
+
+/** Makes this browser a device, by a name that no other device has which has saved something. */
+async function register(site: Opened, name: string): Promise<void> {
+  const { snapshots } = await library().snapshots();
+  const plain = (device: string) => device.replace(/ \(write-only\)$/, "").toLocaleLowerCase();
+  if (snapshots.some(({ device }) => plain(device) === plain(name))) throw failure("name-taken", name);
+  await site.asClient(name);
+  post({ type: "event", event: { type: "changed", what: "session" } });
 }
 
 async function restore(shelf: Books, snapshot: string, entries: EntryId[], place: FileSystemHandle | null, isZip: boolean, name: string): Promise<Run> {

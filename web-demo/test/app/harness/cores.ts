@@ -91,6 +91,8 @@ export const CORES: Record<string, () => Core> = {
   "join-used": () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => { throw failure({ code: "enrollment-used", title: "Somebody has used this enrollment already", advice: "It works once. If it was not you, tell the owner: whoever used it can be revoked. Ask for a new one." }); }),
   "join-full": () => locked({ hasEnrollmentLink: true, enrollsAs: "full" }, async () => { throw WRONG; }),
   "device-revoked": () => locked({ device: { role: "write-only", name: "Studio camera" } }, async () => { throw REVOKED; }),
+  "full-revoked": () => locked({ device: { role: "full", name: "Chrome on the laptop" } }, async () => { throw failure(problem("device-revoked")); }),
+  "not-registered": () => { const core = scripted(); return { ...core, session: async () => ({ ...(await core.session())!, client: null, deviceName: null }) }; },
   "write-only": () => ({ ...scripted(REMEMBERED, null), environment: async () => ({ ...ENVIRONMENT, device: { role: "write-only", name: "Studio camera" } }), unlock: async () => WRITE_ONLY, status: async () => ({ ...STATUS, space: null, history: [], receipts: STATUS.receipts.filter((one) => one.source === "Accounts") }) }),
   idle: () => saying({ type: "locked", reason: "idle" }),
 

@@ -57,6 +57,7 @@ export const ENVIRONMENT: Environment = {
   canInputFolder: true,
   server: { state: "ready", repository: FACTS },
   device: { role: "none", name: null },
+  suggestedName: "Firefox on Linux",
   hasEnrollmentLink: false,
   enrollsAs: null,
 };

@@ -14,7 +14,7 @@ export function Backup({ app, session }: { app: App; session: Session }) {
 
   switch (state.at) {
     case "choosing": return <Choose app={app} state={state} />;
-    case "ready": return <Ready app={app} state={state} />;
+    case "ready": return <Ready app={app} state={state} session={session} />;
     case "running": return <Running app={app} state={state} />;
     case "done": return <Done app={app} state={state} session={session} />;
     case "ended": return <Ended app={app} state={state} />;

@@ -1,6 +1,7 @@
 /** Ready: a folder is chosen; what it is called, what stays out, and what this way of choosing cannot see. */
 
-import { useId } from "preact/hooks";
+import { useEffect, useId } from "preact/hooks";
+import type { Session } from "../../../core/api";
 import type { App } from "../../app";
 import { patterns, toggled, type Backing } from "../../backing";
 import { blindness } from "../../plain";
@@ -12,7 +13,7 @@ import { Hidden } from "./hidden";
 /** What many people do not want to keep. */
 const USUAL = ["node_modules/", ".git/", "target/", "*.tmp", ".DS_Store", "Thumbs.db"];
 
-export function Ready({ app, state }: { app: App; state: Extract<Backing, { at: "ready" }> }) {
+export function Ready({ app, state, session }: { app: App; state: Extract<Backing, { at: "ready" }>; session: Session }) {
   const { folder } = state;
   const name = useId();
   const lines = patterns(state.excludes);
@@ -42,6 +43,7 @@ export function Ready({ app, state }: { app: App; state: Extract<Backing, { at: 
               onInput={(event) => app.backing.edit({ label: event.currentTarget.value })} />
             <p class="hint" id={`${name}-hint`}>Backups of one name belong together: each is compared with the one before.</p>
           </div>
+          {session.client === null && <DeviceName app={app} id={`${name}-device`} />}
           <details>
             <summary><Icon name="forward" size={16} />Leave things out{lines.length > 0 && <span class="badge">{counted(lines.length, "pattern")}</span>}</summary>
             <div class="inside stack tight">
@@ -81,5 +83,20 @@ export function Ready({ app, state }: { app: App; state: Extract<Backing, { at: 
         <button type="button" class="button large plain" onClick={() => app.backing.choose()}>Cancel</button>
       </div>
     </form>
+  );
+}
+
+/** Asked once, with the first backup: devices and their backups are told apart by it. */
+function DeviceName({ app, id }: { app: App; id: string }) {
+  const stage = app.staging.stage.value;
+  const suggested = stage.at === "open" ? stage.environment.suggestedName : "";
+  useEffect(() => app.backing.edit({ device: suggested }), []);
+  return (
+    <div class="field">
+      <label for={id}>Name of this device</label>
+      <input id={id} class="input" type="text" required maxLength={80} autocomplete="off" defaultValue={suggested} aria-describedby={`${id}-hint`}
+        onInput={(event) => app.backing.edit({ device: event.currentTarget.value })} />
+      <p class="hint" id={`${id}-hint`}>So that you can tell its backups from those of your other devices, such as "Anna's laptop". It stays.</p>
+    </div>
   );
 }
