@@ -80,7 +80,10 @@ function Finished({ app, jobs }: { app: App; jobs: readonly Job[] }) {
 }
 
 function isBad({ end }: Job): boolean {
-  return end !== null && (end.at === "ended" ? end.problem.code !== "cancelled" : end.result.damaged.length > 0);
+  if (end === null) return false;
+  if (end.at === "ended") return end.problem.code !== "cancelled";
+  const { damaged, files, skipped } = end.result;
+  return damaged.length > 0 || (files === 0 && skipped.length > 0);
 }
 
 /** A job that runs, or that ended with something to be read. */
@@ -129,9 +132,11 @@ function Going({ job }: { job: Job }) {
 }
 
 function Result({ result }: { result: RestoreResult }) {
+  const kept = result.skipped.filter(({ why }) => why === "exists").length;
   return (
     <div class="stack tight">
-      <p class="small soft">{counted(result.files, "file")}, {size(result.bytes)}, in {span(result.seconds * 1000)}. Every byte was verified.</p>
+      <p class="small soft">{result.files === 0 && kept > 0 ? "Nothing was written." : `${counted(result.files, "file")}, ${size(result.bytes)}, in ${span(result.seconds * 1000)}. Every byte was verified.`}</p>
+      {kept > 0 && <p class="small">{kept === 1 ? "1 file or folder of that name was there already, and stays as it was." : `${count(kept)} files or folders of that name were there already, and stay as they were.`} Restore into an empty folder to get all of them.</p>}
       {result.damaged.length > 0 && (
         <details open>
           <summary class="bad-words"><Icon name="forward" size={16} />{counted(result.damaged.length, "file")} damaged, and not handed over</summary>
