@@ -23,6 +23,7 @@ const openTray = async (page: Page) => {
   const line = page.locator(".tray-line");
   if (await line.isVisible()) await line.click();
 };
+const loadedAnew = async (page: Page) => page.locator("[data-loaded=anew]").waitFor({ state: "attached" });
 const type = (words: string) => async (page: Page) => page.locator("#secret").fill(words);
 
 export const SCENES: Scene[] = [
@@ -40,7 +41,7 @@ export const SCENES: Scene[] = [
   { name: "unlock-recovery", core: "unlock", steps: async (page) => page.getByRole("radio", { name: "Recovery code" }).check(), shows: "shown once" },
   { name: "unlock-enrollment", core: "unlock", steps: async (page) => page.getByRole("radio", { name: "Enrollment" }).check(), shows: "copal client add" },
   { name: "unlock-closed", core: "unlock-closed", steps: async (page) => page.getByRole("radio", { name: "Passphrase" }).check(), shows: "key slots closed" },
-  { name: "locked-idle", core: "idle", shows: "nobody was here" },
+  { name: "locked-idle", core: "idle", steps: loadedAnew, shows: "nobody was here" },
   { name: "join", core: "join", shows: "Back up from this browser" },
   { name: "join-used", core: "join-used", steps: click("Join"), shows: "used this enrollment already" },
   { name: "join-full", core: "join-full", shows: "full device" },

@@ -51,7 +51,7 @@ test("what a browser that remembers nothing backs up again is known, and not upl
   await backUp(tab, folder);
   const other = await open(browser, machine.url);
   await unlock(other);
-  const again = await backUp(other, folder);
+  const again = await backUp(other, folder, "photos", [], "Another browser");
   expect(again.newBytes).toBe(0);
   expect(again.knownBytes).toBeGreaterThan(12 << 20);
   expect(other.strays).toEqual([]);

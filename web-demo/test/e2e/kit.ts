@@ -253,21 +253,21 @@ export async function unlock({ page }: Tab, passphrase = PASSPHRASE): Promise<vo
 }
 
 /** Backs a folder up through the directory input. */
-export async function backUp(tab: Tab, folder: string, label = "photos", excludes: string[] = []) {
+export async function backUp(tab: Tab, folder: string, label = "photos", excludes: string[] = [], device?: string) {
   await tab.page.setInputFiles("#folder", folder);
-  return backUpChosen(tab, label, excludes);
+  return backUpChosen(tab, label, excludes, device);
 }
 
 /** Backs up what the directory input has. */
-export async function backUpChosen({ page }: Tab, label = "photos", excludes: string[] = []) {
+export async function backUpChosen({ page }: Tab, label = "photos", excludes: string[] = [], device?: string) {
   return page.evaluate(
-    async ({ label, excludes }) => {
+    async ({ label, excludes, device }) => {
       const files = (document.getElementById("folder") as HTMLInputElement).files!;
       const folder = await window.core.folderFromInput(files);
-      const run = await window.core.startBackup({ folder: folder.id, label, excludes, remember: false });
+      const run = await window.core.startBackup({ folder: folder.id, label, excludes, remember: false, device });
       return run.done.catch((error: { problem?: unknown }) => Promise.reject(new Error(JSON.stringify(error.problem))));
     },
-    { label, excludes },
+    { label, excludes, device },
   );
 }
 

@@ -9,4 +9,5 @@ const root = document.getElementById("app");
 if (!core || !root) throw new Error(`no scene ${name}`);
 // What was locked stays locked when the page is loaded anew.
 const isLocked = sessionStorage.getItem("copal-locked") !== null;
-mount(root, isLocked ? { ...core(), session: async () => null } : core());
+if (isLocked) document.documentElement.dataset["loaded"] = "anew";
+mount(root, (isLocked ? CORES["unlock"]! : core)());
