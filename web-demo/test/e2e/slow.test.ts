@@ -97,7 +97,8 @@ test("what is safe when the server has no more room is noted, offered after a re
   await begin(tab, folder);
   expect((await ended(tab)).code).toBe("quota");
   const { securedBytes } = (await told(tab)).at(-1)!.progress;
-  expect(securedBytes).toBeGreaterThan(12 << 20);
+  // Packs grow with the line's speed up to 16 MiB, and the last may find no room.
+  expect(securedBytes).toBeGreaterThan(4 << 20);
   const page = await tab.context.newPage();
   await tab.page.close();
   tab.page = page;
