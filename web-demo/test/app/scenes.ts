@@ -23,7 +23,8 @@ const openTray = async (page: Page) => {
   const line = page.locator(".tray-line");
   if (await line.isVisible()) await line.click();
 };
-const loadedAnew = async (page: Page) => page.locator("[data-loaded=anew]").waitFor({ state: "attached" });
+/** Ends once the page, which was locked, was loaded anew. */
+export const loadedAnew = async (page: Page) => page.locator("[data-loaded=anew]").waitFor({ state: "attached" });
 const type = (words: string) => async (page: Page) => page.locator("#secret").fill(words);
 
 export const SCENES: Scene[] = [

@@ -2,7 +2,7 @@
 
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test, vi } from "vitest";
-import { SCENES, type Scene } from "../app/scenes";
+import { SCENES, type Scene, loadedAnew } from "../app/scenes";
 import { enter, PHONE, stageSet, type StageSet } from "../app/stage-set";
 
 vi.setConfig({ testTimeout: 300_000 });
@@ -45,8 +45,13 @@ describe("a secret", () => {
 describe("a locked page", () => {
   test("shows no name of what was looked at", async () => {
     const { page } = await enter(set, scene("browse"));
+    // Without its server the page stays, and is loaded anew once the server is back.
+    await page.context().setOffline(true);
     await page.getByRole("button", { name: "Lock", exact: true }).click();
     await page.getByText("The keys are gone from this page").waitFor();
+    expect(await everything(page)).not.toContain("panorama");
+    await page.context().setOffline(false);
+    await loadedAnew(page);
     expect(await everything(page)).not.toContain("panorama");
     await page.goBack();
     expect(await everything(page)).not.toContain("panorama");

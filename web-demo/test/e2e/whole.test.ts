@@ -198,7 +198,7 @@ test("the link of a full device asks for the passphrase too, and opens what keep
   const clients = JSON.parse(machine.copal(["client", "list", "--json"])) as { name: string; role: string; joined: boolean }[];
   expect(clients.filter(({ joined }) => joined).map(({ name, role }) => `${name} ${role}`)).toContain("phone full");
 
-  await stranger.getByRole("button", { name: "Lock", exact: true }).click();
+  await Promise.all([stranger.waitForEvent("load"), stranger.getByRole("button", { name: "Lock", exact: true }).click()]);
   await unlock(stranger);
   await stranger.getByRole("link", { name: "Restore" }).click();
   await stranger.getByRole("row").filter({ hasText: "Desk" }).waitFor();
