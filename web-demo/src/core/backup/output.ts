@@ -47,8 +47,8 @@ export class Output {
     this.#held.keep();
   }
 
-  /** Does what the session has asked for, as far as there is room. */
-  async pump(): Promise<void> {
+  /** Does what the session has asked for, as far as there is room; `between` after each pack, which may have waited long. */
+  async pump(between: () => Promise<void> = async () => {}): Promise<void> {
     for (const action of this.backup.actions()) {
       if (action.type === "seal") {
         const { counter, kind, ids, lengths } = action;
@@ -57,6 +57,7 @@ export class Output {
       } else {
         this.ledger.packedBytes += action.bytes.length;
         await this.#uploads.add(() => this.#store(action.number, action.bytes as Uint8Array<ArrayBuffer>));
+        await between();
       }
     }
   }

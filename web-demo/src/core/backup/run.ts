@@ -193,7 +193,7 @@ class Attempt {
         try {
           const opened = await item.result;
           await this.#file(item.facts, item.open, opened);
-          await this.#output.pump();
+          await this.#pump();
           if (opened.spent) this.#release(opened.spent);
         } finally {
           reader.taken(item);
@@ -203,7 +203,7 @@ class Attempt {
         ledger.currentFile = item.facts.path;
         try {
           await this.#large(item.facts, item.open, item.begun);
-          await this.#output.pump();
+          await this.#pump();
         } finally {
           reader.taken(item);
         }
@@ -260,7 +260,7 @@ class Attempt {
           ledger.readBytes += bytes.length;
           ledger.bytesDone += bytes.length;
           ledger.newBytes = this.#backup.tally.newBytes;
-          await this.#output.pump();
+          await this.#pump();
           this.#release(bytes.buffer);
           await this.#secureIfDue();
         }
@@ -280,14 +280,28 @@ class Attempt {
   }
 
   async #secureIfDue(): Promise<void> {
-    const { unlisted } = this.#backup;
-    const now = performance.now();
-    const every = this.#claims.numbers.length > 0 ? MANIFEST_EVERY : FIRST_MANIFEST;
-    const isDue = unlisted >= MANIFEST_PACKS || (unlisted > 0 && now - this.#claims.made >= every);
-    if (!isDue) return;
-    // A checkpoint waits for what is on its way. Only what a tree refers to does a prune keep for long.
-    if (this.#output.isSlow && now - this.#checked < CHECKPOINT_EVERY) await this.#secureStored();
+    if (!this.#isDue) return;
+    if (this.#takesStoredOnly) await this.#secureStored();
     else await this.#secure();
+  }
+
+  /** Gives out what there is. A window of a file is several packs: on a slow line what is stored is claimed before the rest has gone. */
+  async #pump(): Promise<void> {
+    await this.#output.pump(async () => {
+      if (this.#isDue && this.#takesStoredOnly) await this.#secureStored();
+    });
+  }
+
+  get #isDue(): boolean {
+    const { unlisted } = this.#backup;
+    const every = this.#claims.numbers.length > 0 ? MANIFEST_EVERY : FIRST_MANIFEST;
+    return unlisted >= MANIFEST_PACKS || (unlisted > 0 && performance.now() - this.#claims.made >= every);
+  }
+
+  /** Whether a claim takes only what is stored. A checkpoint waits for what is on its way, but only what a tree refers to does a
+   * prune keep for long. */
+  get #takesStoredOnly(): boolean {
+    return this.#output.isSlow && performance.now() - this.#checked < CHECKPOINT_EVERY;
   }
 
   /** Claims what is stored at a failure; what is on its way may arrive for some seconds. */
