@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { EntryFacts } from "../../src/core/engine";
-import { DirectoryTarget, type Place, SingleTarget, type Target, ZipTarget, asFileName } from "../../src/core/restore/targets";
+import { DirectoryTarget, type Existing, type Place, SingleTarget, type Target, ZipTarget, anotherName, asFileName } from "../../src/core/restore/targets";
 
 /** What a hostile client may have put into a snapshot of its own, were the engine not to refuse most of it. */
 const HOSTILE = ["..", "../up.txt", "a/../../up.txt", "/etc/passwd", "a//b", "a/./b", ".", "a/\0b", "\ud800lone"];
@@ -122,7 +122,9 @@ describe("a directory that a person has picked", () => {
       if (!child && !create) throw new DOMException("none", "NotFoundError");
       const file = child ?? { content: 0 };
       this.children.set(name, file);
-      return { createWritable: async () => ({ write: async (data: Uint8Array) => void (file.content += data.length), close: async () => {}, abort: async () => {} }) };
+      // As a browser does: what is written takes the file's place when it is closed.
+      let written = 0;
+      return { createWritable: async () => ({ write: async (data: Uint8Array) => void (written += data.length), close: async () => void (file.content = written), abort: async () => {} }) };
     }
     async removeEntry(name: string): Promise<void> {
       this.children.delete(name);
@@ -133,7 +135,7 @@ describe("a directory that a person has picked", () => {
     }
   }
   const root = () => new Folder();
-  const target = (at: Folder, base = "") => new DirectoryTarget(at as unknown as FileSystemDirectoryHandle, base);
+  const target = (at: Folder, base = "", existing: Existing = "leave") => new DirectoryTarget(at as unknown as FileSystemDirectoryHandle, base, existing);
 
   test("is never left, and what does not fit in is named", async () => {
     const at = root();
@@ -154,6 +156,45 @@ describe("a directory that a person has picked", () => {
     expect(at.children.get("old.txt")).toEqual({ content: 9 });
     expect(at.children.get("new.txt")).toEqual({ content: 1 });
     expect(at.children.get("folder")).toBeInstanceOf(Folder);
+  });
+
+  test("keeps both where the person wants that, each under a name of its own", async () => {
+    const at = root();
+    for (const name of ["a.txt", "a (restored).txt", ".profile"]) at.children.set(name, { content: 9 });
+    expect(await put(target(at, "", "both"), [entry("a.txt"), entry(".profile"), entry("new.txt")])).toEqual({});
+    expect(Object.fromEntries(at.children)).toEqual({
+      "a.txt": { content: 9 }, "a (restored).txt": { content: 9 }, "a (restored 2).txt": { content: 1 },
+      ".profile": { content: 9 }, ".profile (restored)": { content: 1 }, "new.txt": { content: 1 },
+    });
+  });
+
+  test("has a file replaced where the person wants that, and never a folder, nor what was restored a moment ago", async () => {
+    const at = root();
+    at.children.set("old.txt", { content: 9 });
+    at.children.set("A.txt", { content: 9 });
+    at.children.set("a.txt", { content: 9 });
+    at.children.set("folder", new Folder());
+    expect(await put(target(at, "", "replace"), [entry("A.txt"), entry("a.txt"), entry("folder"), entry("old.txt")])).toEqual({ "a.txt": "exists", folder: "exists" });
+    expect(at.children.get("a.txt")).toEqual({ content: 9 });
+    expect(at.children.get("old.txt")).toEqual({ content: 1 });
+    expect(at.children.get("folder")).toBeInstanceOf(Folder);
+  });
+
+  test("keeps what is to be replaced if the new file is damaged", async () => {
+    const at = root();
+    at.children.set("old.txt", { content: 9 });
+    const into = target(at, "", "replace");
+    expect(await into.begin(entry("old.txt"))).toBeNull();
+    await into.data(Uint8Array.from([120]));
+    await into.abort();
+    expect(at.children.get("old.txt")).toEqual({ content: 9 });
+  });
+});
+
+describe("a name beside one that is taken", () => {
+  test("keeps the ending", () => {
+    expect(["report.pdf", "a.tar.gz", "plain", ".profile"].map((name) => anotherName(name, 1))).toEqual(["report (restored).pdf", "a.tar (restored).gz", "plain (restored)", ".profile (restored)"]);
+    expect(anotherName("report.pdf", 3)).toBe("report (restored 3).pdf");
   });
 });
 

@@ -164,14 +164,21 @@ export class ZipTarget implements Target {
   }
 }
 
-/** A directory that a person has picked. Nothing that is there is written over. */
+/** What becomes of a file whose name something has that is there: it is left out, gets a name of its own, or takes the place. */
+export type Existing = "leave" | "both" | "replace";
+
+/** A directory that a person has picked. What is there is written over only if the person said so, and never before the new
+ * file is whole; folders are never replaced. */
 export class DirectoryTarget implements Target {
   #folders = new Map<string, FileSystemDirectoryHandle>();
   #open: FileSystemWritableFileStream | null = null;
+  /** What was written, as a file system sees it that ignores case: it is not replaced by what looks alike. */
+  #written = new Set<string>();
 
   constructor(
     root: FileSystemDirectoryHandle,
     private readonly base: string,
+    private readonly existing: Existing = "leave",
   ) {
     this.#folders.set("", root);
   }
@@ -189,22 +196,36 @@ export class DirectoryTarget implements Target {
       }
       const slash = path.lastIndexOf("/");
       const folder = await this.#folder(slash < 0 ? "" : path.slice(0, slash));
-      const name = path.slice(slash + 1);
-      if (await isThere(folder, name)) return "exists";
+      const name = await this.#name(folder, path.slice(slash + 1), path);
+      if (name === null) return "exists";
+      const isNew = !(await isThere(folder, name));
       const handle = await folder.getFileHandle(name, { create: true });
+      this.#undo = async () => (isNew ? folder.removeEntry(name).catch(() => {}) : undefined);
       try {
         this.#open = await handle.createWritable();
       } catch (error) {
-        await folder.removeEntry(name).catch(() => {});
+        await this.#undo();
         throw error;
       }
-      this.#undo = () => folder.removeEntry(name).catch(() => {});
+      if (this.existing === "replace") this.#written.add(folded(path));
       return null;
     } catch (error) {
       if (error instanceof TypeError) return "bad-name";
       if (error instanceof DOMException && error.name === "TypeMismatchError") return "exists";
       throw error;
     }
+  }
+
+  /** The name under which a file is written; null if it is not. */
+  async #name(folder: FileSystemDirectoryHandle, name: string, path: string): Promise<string | null> {
+    if (!(await isThere(folder, name))) return name;
+    if (this.existing === "replace") return this.#written.has(folded(path)) ? null : name;
+    if (this.existing === "leave") return null;
+    for (let copy = 1; copy <= COPIES; copy++) {
+      const other = anotherName(name, copy);
+      if (!(await isThere(folder, other))) return other;
+    }
+    return null;
   }
 
   #undo: () => Promise<void> = async () => {};
@@ -222,7 +243,7 @@ export class DirectoryTarget implements Target {
   async abort(): Promise<void> {
     await this.#open?.abort();
     this.#open = null;
-    // Only the empty file that was made for it is there.
+    // Only the empty file that was made for it is there, or what was there before.
     await this.#undo();
   }
 
@@ -252,6 +273,18 @@ async function isThere(folder: FileSystemDirectoryHandle, name: string): Promise
     if (error instanceof DOMException && error.name === "TypeMismatchError") return true;
     throw error;
   }
+}
+
+/** A name beside one that is taken: "report (restored).pdf", "report (restored 2).pdf". */
+export function anotherName(name: string, copy: number): string {
+  const dot = name.lastIndexOf(".");
+  const [stem, ending] = dot > 0 ? [name.slice(0, dot), name.slice(dot)] : [name, ""];
+  return `${stem} (restored${copy === 1 ? "" : ` ${copy}`})${ending}`;
+}
+
+/** A path as a file system sees it that ignores case and spellings of accents; some see less alike than this. */
+function folded(path: string): string {
+  return path.normalize("NFKC").toUpperCase().toLowerCase();
 }
 
 /** Whether a path stays below the folder that an archive is unpacked into, also where `\` parts names and letters name
@@ -286,5 +319,7 @@ export function commonParent(paths: string[]): string {
   return first.slice(0, shared).join("/");
 }
 
+/** Names that are tried for a file whose own is taken. */
+const COPIES = 1_000;
 /** Bytes of a name that a zip can hold. */
 const ZIP_NAME = 0xffff;
