@@ -1,7 +1,7 @@
 /** Jobs: downloads and restores that run while one goes on looking around. */
 
 import { signal } from "@preact/signals";
-import type { Problem, RestoreProgress, RestoreResult, Run } from "../core/api";
+import type { Found, OntoExisting, Problem, RestoreProgress, RestoreResult, Run } from "../core/api";
 import { problemOf } from "../core/problem";
 
 export interface Job {
@@ -15,8 +15,15 @@ export interface Job {
   end: { at: "done"; result: RestoreResult } | { at: "ended"; problem: Problem } | null;
 }
 
+/** A restore waits for the person to say what becomes of what is there. */
+export interface Question {
+  found: Found;
+  answer: (choice: OntoExisting | null) => void;
+}
+
 export class Jobs {
   readonly jobs = signal<readonly Job[]>([]);
+  readonly question = signal<Question | null>(null);
   /** Those that the person has seen to be done, and that leave after a while. */
   readonly #leaving = new Set<number>();
   readonly #runs = new Map<number, Run<RestoreProgress, RestoreResult>>();
@@ -53,6 +60,17 @@ export class Jobs {
     }
   }
 
+  /** Asks the person; null: they changed their mind. */
+  readonly decide = (found: Found): Promise<OntoExisting | null> =>
+    new Promise((resolve) => {
+      const answer = (choice: OntoExisting | null) => {
+        this.question.value = null;
+        resolve(choice);
+      };
+      this.question.value?.answer(null);
+      this.question.value = { found, answer };
+    });
+
   ask(id: number, what: Job["asked"]): void {
     const run = this.#runs.get(id);
     if (!run) return;
@@ -81,6 +99,7 @@ export class Jobs {
   }
 
   forget(): void {
+    this.question.value?.answer(null);
     this.jobs.value = [];
   }
 

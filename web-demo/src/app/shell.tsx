@@ -12,6 +12,7 @@ import { said } from "./parts/say";
 import { partOf } from "./backing";
 import { viewOf, type Screen } from "./route";
 import { Backup } from "./screens/backup/backup";
+import { Onto } from "./screens/restore/onto";
 import { Restore } from "./screens/restore/restore";
 import { Settings } from "./screens/settings";
 import { Starting, Unreachable, Unsupported } from "./screens/start";
@@ -103,6 +104,7 @@ function Open({ app, session }: { app: App; session: Session }) {
       </main>
       <DropAnywhere app={app} />
       <LockSoon app={app} />
+      {app.jobs.question.value && <Onto question={app.jobs.question.value} />}
       {leaving.value && (
         <Dialog title="Lock while something runs?" close={() => { leaving.value = false; }}
           footer={<>

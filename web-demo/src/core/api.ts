@@ -6,8 +6,8 @@
 // repository is shown with U+FFFD and identified by `id`, so hand `id` back, never the shown path.
 
 import type {
-  ComparePage, DirectoryPage, DownloadOptions, EntryId, Measure, Preview, RestoreProgress, RestoreResult, SearchProgress, SearchResult,
-  SnapshotList,
+  ComparePage, DirectoryPage, DownloadOptions, EntryId, Found, Measure, OntoExisting, Preview, RestoreProgress, RestoreResult,
+  SearchProgress, SearchResult, SnapshotList,
 } from "./snapshots";
 
 export type * from "./snapshots";
@@ -64,8 +64,9 @@ export interface Core {
   measure(snapshot: string, entries: EntryId[]): Promise<Measure>;
   /** One file as itself, anything else as a zip. Call in a gesture: with `askWhere` the browser's save dialog comes. */
   download(snapshot: string, entries: EntryId[], options: DownloadOptions): Promise<Run<RestoreProgress, RestoreResult>>;
-  /** Asks for a directory and writes into it. Existing files are never overwritten: they are named in the result. */
-  restoreInto(snapshot: string, entries: EntryId[]): Promise<Run<RestoreProgress, RestoreResult> | null>;
+  /** Asks for a directory and writes into it. If something of what is restored is there already, `decide` says what is done;
+   * null: nothing. What is left out because of it is named in the result. */
+  restoreInto(snapshot: string, entries: EntryId[], decide: Decide): Promise<Run<RestoreProgress, RestoreResult> | null>;
 
   // ---- status and settings
   status(): Promise<Status>;
@@ -76,6 +77,9 @@ export interface Core {
   /** Deletes the device's keys too: this browser is no client any more (the owner still lists it until it is revoked). */
   forgetDevice(): Promise<void>;
 }
+
+/** Asks the person what is to become of what is there. */
+export type Decide = (found: Found) => Promise<OntoExisting | null>;
 
 export interface Environment {
   /** What is missing for the page to work at all; empty is good. */

@@ -2,7 +2,7 @@
 //! of a download, idle time; all else is the coordinator's.
 
 import type {
-  BackupOptions, BackupProgress, BackupResult, Core, CoreEvent, DownloadOptions, EntryId, Environment, Folder, MissingFeature,
+  BackupOptions, BackupProgress, BackupResult, Core, CoreEvent, Decide, DownloadOptions, EntryId, Environment, Folder, MissingFeature,
   RememberedFolder, RestoreProgress, RestoreResult, Run, Session, Settings, UnfinishedBackup, Unlock,
 } from "./api";
 import coordinatorUrl from "./coordinator/coordinator.ts?worker&url";
@@ -12,6 +12,7 @@ import { Idle, wallClock } from "./idle";
 import { DEFAULTS, Database } from "./keep/database";
 import { type CoordinatorLike, Line } from "./line";
 import { failure, problemOf } from "./problem";
+import { alreadyIn, freeFolder, pickTarget } from "./restore/onto";
 import { ownScript } from "./trusted";
 
 /** Makes the core. One for the page's life. */
@@ -203,15 +204,14 @@ class PageCore implements Core {
     return handedOver(run);
   }
 
-  async restoreInto(snapshot: string, entries: EntryId[]): Promise<Run<RestoreProgress, RestoreResult> | null> {
-    let place: FileSystemDirectoryHandle;
-    try {
-      place = await showDirectoryPicker({ id: "copal-restore", mode: "readwrite" });
-    } catch (error) {
-      if (error instanceof DOMException && error.name === "AbortError") return null;
-      throw failure("target-failed");
-    }
-    return handedOver(await this.#line.begin<RestoreProgress, Restored>("restore", [], snapshot, entries, place, false, ""));
+  async restoreInto(snapshot: string, entries: EntryId[], decide: Decide): Promise<Run<RestoreProgress, RestoreResult> | null> {
+    const picked = await pickTarget();
+    if (picked === null) return null;
+    const names = await alreadyIn(picked, await this.#line.ask<string[]>("tops", snapshot, entries));
+    const choice = names.length === 0 ? "leave" : await decide({ folder: picked.name, names });
+    if (choice === null) return null;
+    const place = choice === "subfolder" ? await freeFolder(picked, new Date()) : picked;
+    return this.#line.begin<RestoreProgress, RestoreResult>("restoreInto", [], snapshot, entries, place, choice === "subfolder" ? "leave" : choice);
   }
 
   status: Core["status"] = () => this.#line.ask("status");

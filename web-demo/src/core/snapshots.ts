@@ -87,6 +87,18 @@ export interface DownloadOptions {
   askWhere: boolean;
 }
 
+/** What a restore into a folder does where something of a name is there already: everything goes into a folder of its own
+ * ("subfolder"), files get names beside those that are there ("both"), take their places ("replace"), or are left out ("leave"). */
+export type OntoExisting = "subfolder" | "both" | "replace" | "leave";
+
+/** What a picked folder has of what is to be restored into it. */
+export interface Found {
+  /** The folder's name. */
+  folder: string;
+  /** What is at the top of what is restored, and there already. */
+  names: string[];
+}
+
 export interface RestoreProgress {
   state: "running" | "paused" | "offline" | "retrying";
   problem: Problem | null;

@@ -96,3 +96,23 @@ describe("plain words", () => {
     expect(leftOutWords({ ...NOTHING_LEFT_OUT, unreadable: 1, changing: 2, excluded: 1200 })).toBe("1 file could not be read, 2 files kept changing and were saved as last read and 1,200 left out by your patterns.");
   });
 });
+
+describe("a restore into a folder that has some of it", () => {
+  const found = { folder: "Documents", names: ["a"] };
+  test("waits for what the person says", async () => {
+    const jobs = new Jobs();
+    const decided = jobs.decide(found);
+    expect(jobs.question.value?.found).toEqual(found);
+    jobs.question.value?.answer("both");
+    expect(await decided).toBe("both");
+    expect(jobs.question.value).toBeNull();
+  });
+  test("does not begin if the page is locked or another restore asks", async () => {
+    const jobs = new Jobs();
+    const [first, second] = [jobs.decide(found), jobs.decide({ ...found, names: ["b"] })];
+    expect(await first).toBeNull();
+    jobs.forget();
+    expect(await second).toBeNull();
+    expect(jobs.question.value).toBeNull();
+  });
+});

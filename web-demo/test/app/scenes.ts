@@ -151,6 +151,7 @@ export const SCENES: Scene[] = [
     await click("Restore to… a folder of this computer: this folder")(page);
     await openTray(page);
   }, shows: "212 of 640 files" },
+  { name: "restore-some-there", core: "some-there", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByRole("button", { name: /^Restore to…/ }).click(); }, shows: "Documents already has Lisbon and 2 more of what you restore." },
   { name: "restore-all-there", core: "all-there", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByRole("button", { name: /^Restore to…/ }).click(); await openTray(page); }, shows: "Nothing was written" },
   { name: "download-damaged", core: "damaged", screen: "restore", steps: async (page) => { await openFirst(page); await click("Download zip of this folder")(page); await openTray(page); }, shows: "not handed over" },
   { name: "tray-closed", core: "damaged", screen: "restore", steps: async (page) => { await openFirst(page); await click("Download zip of this folder")(page); await click("Restore to… a folder of this computer: this folder")(page); }, shows: "panorama.png" },

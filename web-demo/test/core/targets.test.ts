@@ -124,7 +124,9 @@ describe("a directory that a person has picked", () => {
       this.children.set(name, file);
       // As a browser does: what is written takes the file's place when it is closed.
       let written = 0;
-      return { createWritable: async () => ({ write: async (data: Uint8Array) => void (written += data.length), close: async () => void (file.content = written), abort: async () => {} }) };
+      const bytes = () => new Uint8Array(file.content);
+      const getFile = async () => ({ size: file.content, slice: (from: number, to: number) => ({ arrayBuffer: async () => bytes().slice(from, to).buffer }) });
+      return { getFile, createWritable: async () => ({ write: async (data: Uint8Array) => void (written += data.length), close: async () => void (file.content = written), abort: async () => {} }) };
     }
     async removeEntry(name: string): Promise<void> {
       this.children.delete(name);
@@ -160,11 +162,13 @@ describe("a directory that a person has picked", () => {
 
   test("keeps both where the person wants that, each under a name of its own", async () => {
     const at = root();
+    at.children.set("same.txt", { content: 1 });
     for (const name of ["a.txt", "a (restored).txt", ".profile"]) at.children.set(name, { content: 9 });
-    expect(await put(target(at, "", "both"), [entry("a.txt"), entry(".profile"), entry("new.txt")])).toEqual({});
+    expect(await put(target(at, "", "both"), [entry("a.txt"), entry(".profile"), entry("new.txt"), entry("same.txt")])).toEqual({});
+    // What is the same needs no second name.
     expect(Object.fromEntries(at.children)).toEqual({
       "a.txt": { content: 9 }, "a (restored).txt": { content: 9 }, "a (restored 2).txt": { content: 1 },
-      ".profile": { content: 9 }, ".profile (restored)": { content: 1 }, "new.txt": { content: 1 },
+      ".profile": { content: 9 }, ".profile (restored)": { content: 1 }, "new.txt": { content: 1 }, "same.txt": { content: 1 },
     });
   });
 

@@ -266,7 +266,7 @@ test("what is restored into a picked folder is there bit for bit, and what was t
     Object.assign(window, { showDirectoryPicker: async () => picked });
     const { snapshots } = await window.core.snapshots();
     const hit = (await (await window.core.search(snapshots[0]!.id, "", top)).done).hits.find(({ kind }) => kind === "directory")!;
-    const run = (await window.core.restoreInto(snapshots[0]!.id, [hit.id]))!;
+    const run = (await window.core.restoreInto(snapshots[0]!.id, [hit.id], async () => "leave"))!;
     const result = await run.done.catch((error: { problem?: unknown }) => Promise.reject(new Error(JSON.stringify(error.problem))));
     const [written, folders] = [{} as Record<string, string>, [] as string[]];
     const visit = async (at: FileSystemDirectoryHandle, path: string): Promise<void> => {
@@ -294,6 +294,60 @@ test("what is restored into a picked folder is there bit for bit, and what was t
   expect(written).toEqual({ ...want, "Papers/text.log": mine });
   expect(folders).toContain("Papers/nothing in it");
   expect(result.damaged).toEqual([]);
+});
+
+test("what is there already is asked about, and what the person says is done", async () => {
+  const folder = machine.path("Papers");
+  mkdirSync(folder);
+  for (const name of ["same.txt", "changed.txt", "missing.txt"]) writeFileSync(join(folder, name), name);
+  await unlock(tab);
+  await backUp(tab, folder);
+  const given = await tab.page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory();
+    const id = (await window.core.snapshots()).snapshots[0]!.id;
+    const put = async (at: FileSystemDirectoryHandle, name: string, text: string) => {
+      const file = await (await at.getFileHandle(name, { create: true })).createWritable();
+      await file.write(text);
+      await file.close();
+    };
+    const read = async (at: FileSystemDirectoryHandle, path: string): Promise<string[]> => {
+      const lines: string[] = [];
+      for await (const [name, handle] of (at as unknown as { entries(): AsyncIterable<[string, FileSystemHandle]> }).entries()) {
+        if (handle.kind === "directory") lines.push(...(await read(handle as FileSystemDirectoryHandle, `${path}${name.replace(/[0-9]/g, "0")}/`)));
+        else lines.push(`${path}${name}: ${await (await (handle as FileSystemFileHandle).getFile()).text()}`);
+      }
+      return lines.sort();
+    };
+    const restored = async (choice: "subfolder" | "both" | "replace" | "leave" | null) => {
+      const picked = await root.getDirectoryHandle(`into ${choice}`, { create: true });
+      const papers = await picked.getDirectoryHandle("Papers", { create: true });
+      await put(papers, "same.txt", "same.txt");
+      await put(papers, "changed.txt", "mine");
+      Object.assign(window, { showDirectoryPicker: async () => picked });
+      let asked: unknown = null;
+      const run = await window.core.restoreInto(id, ["Papers"], async (found) => ((asked = found), choice));
+      const skipped = (await run?.done)?.skipped.map(({ path }) => path).sort() ?? null;
+      return { asked, skipped, there: await read(picked, "") };
+    };
+    const empty = await root.getDirectoryHandle("empty", { create: true });
+    Object.assign(window, { showDirectoryPicker: async () => empty });
+    let isAsked = false;
+    await (await window.core.restoreInto(id, ["Papers"], async () => ((isAsked = true), null)))!.done;
+    return {
+      isAsked, empty: await read(empty, ""), subfolder: await restored("subfolder"), both: await restored("both"), replace: await restored("replace"),
+      leave: await restored("leave"), none: await restored(null),
+    };
+  });
+  const mine = ["Papers/changed.txt: mine", "Papers/same.txt: same.txt"];
+  const whole = ["Papers/changed.txt: changed.txt", "Papers/missing.txt: missing.txt", "Papers/same.txt: same.txt"];
+  expect(given.isAsked).toBe(false);
+  expect(given.empty).toEqual(whole);
+  expect(given.subfolder.asked).toEqual({ folder: "into subfolder", names: ["Papers"] });
+  expect(given.subfolder.there).toEqual([...mine, ...whole.map((line) => `Restored 0000-00-00 00.00/${line}`)]);
+  expect(given.both.there).toEqual(["Papers/changed (restored).txt: changed.txt", "Papers/changed.txt: mine", "Papers/missing.txt: missing.txt", "Papers/same.txt: same.txt"]);
+  expect(given.replace.there).toEqual(whole);
+  expect(given.leave).toMatchObject({ skipped: ["Papers/changed.txt", "Papers/same.txt"], there: [mine[0], whole[1], mine[1]] });
+  expect(given.none).toMatchObject({ skipped: null, there: mine });
 });
 
 const NOT_TEXT = { path: "Trip/", why: "unreadable", detail: "NameIsNotText" };

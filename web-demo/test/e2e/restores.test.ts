@@ -61,7 +61,7 @@ test("every content is restored by the page as it was saved", async () => {
     const picked = await (await navigator.storage.getDirectory()).getDirectoryHandle("picked", { create: true });
     // Nobody is there to answer the browser's dialog.
     Object.assign(window, { showDirectoryPicker: async () => picked });
-    const run = (await window.core.restoreInto(snapshot, [top]))!;
+    const run = (await window.core.restoreInto(snapshot, [top], async () => "leave"))!;
     await run.done;
     const written: Record<string, string> = {};
     const folder = (await picked.getDirectoryHandle("All")) as unknown as { entries(): AsyncIterable<[string, FileSystemFileHandle]> };

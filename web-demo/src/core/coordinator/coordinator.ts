@@ -14,7 +14,7 @@ import { type Private, openPrivate } from "../keep/private";
 import { failure, problemOf } from "../problem";
 import { Books } from "../restore/books";
 import { RestoreRun } from "../restore/run";
-import { DirectoryTarget, SingleTarget, type Target, ZipTarget, pickedPlace } from "../restore/targets";
+import { DirectoryTarget, type Existing, SingleTarget, type Target, ZipTarget, pickedPlace } from "../restore/targets";
 import type { FromCoordinator, ToCoordinator } from "../rpc";
 import type { Origin } from "../source/tree";
 import { ownScript } from "../trusted";
@@ -105,9 +105,18 @@ const calls = {
   /** What a download is called, and whether it is one file as itself. */
   naming: async (snapshot: string, entries: EntryId[]) => library().naming(snapshot, entries),
 
+  tops: async (snapshot: string, entries: EntryId[]) => library().tops(snapshot, entries),
+
   /** `place`: what the person has picked; null: the browser's downloads. */
-  async restore(snapshot: string, entries: EntryId[], place: FileSystemFileHandle | FileSystemDirectoryHandle | null, isZip: boolean, name: string) {
+  async restore(snapshot: string, entries: EntryId[], place: FileSystemFileHandle | null, isZip: boolean, name: string) {
     return restore(library(), snapshot, entries, place, isZip, name);
+  },
+
+  async restoreInto(snapshot: string, entries: EntryId[], place: FileSystemDirectoryHandle, existing: Existing) {
+    const shelf = library();
+    const going = new RestoreRun(shelf, snapshot, entries);
+    const target = async () => new DirectoryTarget(place, await shelf.base(snapshot, entries), existing);
+    return run({ progress: () => going.progress(), work: (steering) => going.run(steering, target) });
   },
 
   async status() {
@@ -172,13 +181,12 @@ async function register(site: Opened, name: string): Promise<void> {
   post({ type: "event", event: { type: "changed", what: "session" } });
 }
 
-async function restore(shelf: Books, snapshot: string, entries: EntryId[], place: FileSystemHandle | null, isZip: boolean, name: string): Promise<Run> {
+async function restore(shelf: Books, snapshot: string, entries: EntryId[], place: FileSystemFileHandle | null, isZip: boolean, name: string): Promise<Run> {
   const going = new RestoreRun(shelf, snapshot, entries);
   const staged = place ? null : await staging.begin(name);
   const target = async (): Promise<Target> => {
     const base = await shelf.base(snapshot, entries);
-    if (place?.kind === "directory") return new DirectoryTarget(place as FileSystemDirectoryHandle, base);
-    const file = place ? await pickedPlace(place as FileSystemFileHandle) : await staged!.place();
+    const file = place ? await pickedPlace(place) : await staged!.place();
     return isZip ? new ZipTarget(file, base, true) : new SingleTarget(file);
   };
   return run({

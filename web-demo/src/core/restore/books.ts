@@ -8,7 +8,7 @@ import { failure, problem } from "../problem";
 import { type Opened, fetchAll, records } from "../coordinator/opened";
 import type { Control } from "../coordinator/control";
 import { Opener } from "./opener";
-import { asFileName, commonParent } from "./targets";
+import { asFileName, below, commonParent } from "./targets";
 
 /** What can be looked at. One at a time: the engine answers one question after another. */
 export class Books {
@@ -179,6 +179,21 @@ export class Books {
         paths.push(found?.path ?? "");
       }
       return paths.includes("") ? "" : commonParent(paths);
+    });
+  }
+
+  /** The names at the top of what a restore of some entries writes. */
+  async tops(snapshot: string, entries: EntryId[]): Promise<string[]> {
+    if (entries.includes("")) return (await this.directory(snapshot, "", null, PAGE)).entries.map(({ name }) => name);
+    const base = await this.base(snapshot, entries);
+    return this.#inTurn(async () => {
+      const tree = await this.#tree(snapshot);
+      const names = new Set<string>();
+      for (const id of entries) {
+        const found = (await this.#answer(() => tree.entry(id), brief())).entries[0];
+        names.add(below(base, found?.path ?? base).split("/")[0]!);
+      }
+      return [...names].filter((name) => name !== "");
     });
   }
 

@@ -1,7 +1,7 @@
 //! Targets: where restored files go: one file, a zip, or a directory that a person has picked. What is not whole is never
 //! left there.
 
-import type { RestoreResult } from "../api";
+import type { OntoExisting, RestoreResult } from "../api";
 import type { EntryFacts } from "../engine";
 import type { Private } from "../keep/private";
 import { failure } from "../problem";
@@ -164,8 +164,8 @@ export class ZipTarget implements Target {
   }
 }
 
-/** What becomes of a file whose name something has that is there: it is left out, gets a name of its own, or takes the place. */
-export type Existing = "leave" | "both" | "replace";
+/** What becomes of a file whose name something has that is there. */
+export type Existing = Exclude<OntoExisting, "subfolder">;
 
 /** A directory that a person has picked. What is there is written over only if the person said so, and never before the new
  * file is whole; folders are never replaced. */
@@ -200,6 +200,8 @@ export class DirectoryTarget implements Target {
       if (name === null) return "exists";
       const isNew = !(await isThere(folder, name));
       const handle = await folder.getFileHandle(name, { create: true });
+      const before = path.slice(slash + 1);
+      this.#copy = name === before ? null : { folder, name, before };
       this.#undo = async () => (isNew ? folder.removeEntry(name).catch(() => {}) : undefined);
       try {
         this.#open = await handle.createWritable();
@@ -229,6 +231,7 @@ export class DirectoryTarget implements Target {
   }
 
   #undo: () => Promise<void> = async () => {};
+  #copy: Copy | null = null;
 
   async data(bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     await this.#open!.write(bytes);
@@ -238,6 +241,14 @@ export class DirectoryTarget implements Target {
     // What was written is in place from here on.
     await this.#open!.close();
     this.#open = null;
+    // Two files that are the same need no second name.
+    if (this.#copy) await this.#withoutTwin(this.#copy);
+  }
+
+  async #withoutTwin({ folder, name, before }: Copy): Promise<void> {
+    if ((await kindOf(folder, before)) !== "file") return;
+    const [made, there] = await Promise.all([name, before].map(async (one) => (await folder.getFileHandle(one)).getFile()));
+    if (await isSame(made!, there!)) await folder.removeEntry(name);
   }
 
   async abort(): Promise<void> {
@@ -264,15 +275,38 @@ export class DirectoryTarget implements Target {
   }
 }
 
-async function isThere(folder: FileSystemDirectoryHandle, name: string): Promise<boolean> {
+/** Whether a folder has something of a name; throws TypeError for what is no name. */
+export async function isThere(folder: FileSystemDirectoryHandle, name: string): Promise<boolean> {
+  return (await kindOf(folder, name)) !== null;
+}
+
+/** What has a name in a folder. */
+async function kindOf(folder: FileSystemDirectoryHandle, name: string): Promise<"file" | "directory" | null> {
   try {
     await folder.getFileHandle(name);
-    return true;
+    return "file";
   } catch (error) {
-    if (error instanceof DOMException && error.name === "NotFoundError") return false;
-    if (error instanceof DOMException && error.name === "TypeMismatchError") return true;
+    if (error instanceof DOMException && error.name === "NotFoundError") return null;
+    if (error instanceof DOMException && error.name === "TypeMismatchError") return "directory";
     throw error;
   }
+}
+
+/** A file that was written beside the one that has its name. */
+interface Copy {
+  folder: FileSystemDirectoryHandle;
+  name: string;
+  before: string;
+}
+
+/** Whether two files hold the same bytes. */
+async function isSame(one: File, other: File): Promise<boolean> {
+  if (one.size !== other.size) return false;
+  for (let at = 0; at < one.size; at += COMPARED) {
+    const [first, second] = await Promise.all([one, other].map(async (file) => new Uint8Array(await file.slice(at, at + COMPARED).arrayBuffer())));
+    if (first!.length !== second!.length || first!.some((byte, i) => byte !== second![i])) return false;
+  }
+  return true;
 }
 
 /** A name beside one that is taken: "report (restored).pdf", "report (restored 2).pdf". */
@@ -321,5 +355,7 @@ export function commonParent(paths: string[]): string {
 
 /** Names that are tried for a file whose own is taken. */
 const COPIES = 1_000;
+/** Bytes of two files that are compared at once. */
+const COMPARED = 1 << 20;
 /** Bytes of a name that a zip can hold. */
 const ZIP_NAME = 0xffff;

@@ -92,6 +92,7 @@ export const CORES: Record<string, () => Core> = {
   "join-full": () => locked({ hasEnrollmentLink: true, enrollsAs: "full" }, async () => { throw WRONG; }),
   "device-revoked": () => locked({ device: { role: "write-only", name: "Studio camera" } }, async () => { throw REVOKED; }),
   "full-revoked": () => locked({ device: { role: "full", name: "Chrome on the laptop" } }, async () => { throw failure(problem("device-revoked")); }),
+  "some-there": () => scripted({ restoreInto: async (_snapshot, _entries, decide) => ((await decide({ folder: "Documents", names: ["Lisbon", "Porto", "notes.txt"] })) ? scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null) : null) }),
   "all-there": () => scripted({ restoreInto: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, { ...RESTORED, files: 0, bytes: 0, skipped: ["a.NEF", "b.NEF"].map((path) => ({ path, why: "exists" as const })) }) }),
   "not-registered": () => { const core = scripted(); return { ...core, session: async () => ({ ...(await core.session())!, client: null, deviceName: null }) }; },
   "write-only": () => ({ ...scripted(REMEMBERED, null), environment: async () => ({ ...ENVIRONMENT, device: { role: "write-only", name: "Studio camera" } }), unlock: async () => WRITE_ONLY, status: async () => ({ ...STATUS, space: null, history: [], receipts: STATUS.receipts.filter((one) => one.source === "Accounts") }) }),

@@ -18,7 +18,7 @@ export function Take({ app, snapshot, here, hereName, selected }: { app: App; sn
         <Icon name="download" size={18} /><span>{isFile ? "Download" : "Download zip"}<span class="unseen"> of {what}</span></span>
       </button>
       {environment?.canPickFolder && (
-        <button type="button" class="button main" onClick={() => void app.jobs.add(title, "into", app.core.restoreInto(snapshot.id, ids))}>
+        <button type="button" class="button main" onClick={() => void app.jobs.add(title, "into", app.core.restoreInto(snapshot.id, ids, app.jobs.decide))}>
           <Icon name="into" size={18} /><span>Restore to…<span class="unseen"> a folder of this computer: {what}</span></span>
         </button>
       )}

@@ -136,7 +136,7 @@ function Result({ result }: { result: RestoreResult }) {
   return (
     <div class="stack tight">
       <p class="small soft">{result.files === 0 && kept > 0 ? "Nothing was written." : `${counted(result.files, "file")}, ${size(result.bytes)}, in ${span(result.seconds * 1000)}. Every byte was verified.`}</p>
-      {kept > 0 && <p class="small">{kept === 1 ? "1 file or folder of that name was there already, and stays as it was." : `${count(kept)} files or folders of that name were there already, and stay as they were.`} Restore into an empty folder to get all of them.</p>}
+      {kept > 0 && <p class="small">{kept === 1 ? "1 file or folder of that name was there already, and stays as it was." : `${count(kept)} files or folders of that name were there already, and stay as they were.`} Restore again to keep both, or to replace them.</p>}
       {result.damaged.length > 0 && (
         <details open>
           <summary class="bad-words"><Icon name="forward" size={16} />{counted(result.damaged.length, "file")} damaged, and not handed over</summary>
