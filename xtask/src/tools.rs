@@ -135,6 +135,9 @@ fn tools() -> Vec<Tool> {
         tool("node", VERSION, "nodejs"),
         tool("npm", VERSION, "npm"),
         tool(&named("CHROMIUM", "chromium"), VERSION, "chromium"),
+        tool(&named("COPAL_FIREFOX", "firefox-esr"), VERSION, "firefox-esr"),
+        tool("WebKitWebDriver", &["--help"], "webkit2gtk-driver"),
+        tool("Xvfb", &["-help"], "xvfb"),
         tool("unzip", &["-v"], "unzip"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
     ]
