@@ -23,6 +23,8 @@ export class Staging {
   readonly elsewhere = signal(false);
   readonly #core: Core;
   readonly #why: LockedBecause;
+  /** The answer of the server, which unlocking waits for. */
+  #asked: Promise<void> = Promise.resolve();
 
   /** `why`: the reason for which the page was locked before it was loaded anew. */
   constructor(core: Core, why: LockedBecause = "fresh") {
@@ -41,33 +43,44 @@ export class Staging {
   async start(): Promise<void> {
     const before = this.stage.value;
     if (before.at === "unreachable") this.stage.value = { ...before, asking: true };
+    this.#asked = this.#ask();
+    await this.#asked;
+    const stage = this.stage.value;
+    if (stage.at === "locked" && this.#why === "fresh" && opensItself(stage.environment)) await this.unlock({ by: "device" });
+  }
+
+  async #ask(): Promise<void> {
     try {
-      const environment = await this.#core.environment();
+      const environment = await this.#core.environment((early) => {
+        if (this.stage.value.at === "starting") this.#askSecret(early);
+      });
       if (environment.missing.length > 0) {
         this.stage.value = { at: "unsupported", missing: environment.missing };
         return;
       }
       const session = await this.#core.session();
-      if (session) {
-        this.stage.value = { at: "open", environment, session };
-        return;
-      }
-      if (environment.server.state !== "ready") {
-        this.stage.value = { at: "unreachable", problem: environment.server.problem, asking: false };
-        return;
-      }
-      this.stage.value = { at: "locked", environment, why: this.#why, opening: false, problem: null };
-      if (this.#why === "fresh" && opensItself(environment)) await this.unlock({ by: "device" });
+      if (session) this.stage.value = { at: "open", environment, session };
+      else if (environment.server.state === "ready") this.#askSecret(environment);
+      else if (environment.server.state !== "asking") this.stage.value = { at: "unreachable", problem: environment.server.problem, asking: false };
     } catch (thrown) {
       this.stage.value = { at: "unreachable", problem: problemOf(thrown), asking: false };
     }
   }
 
+  /** What is typed already stays. */
+  #askSecret(environment: Environment): void {
+    const stage = this.stage.value;
+    this.stage.value = stage.at === "locked" ? { ...stage, environment } : { at: "locked", environment, why: this.#why, opening: false, problem: null };
+  }
+
   /** Opens; the caller has let go of what was typed. */
   async unlock(secret: Unlock): Promise<void> {
+    const asked = this.stage.value;
+    if (asked.at !== "locked" || asked.opening) return;
+    this.stage.value = { ...asked, opening: true, problem: null };
+    await this.#asked;
     const before = this.stage.value;
-    if (before.at !== "locked" || before.opening) return;
-    this.stage.value = { ...before, opening: true, problem: null };
+    if (before.at !== "locked") return;
     try {
       const session = await this.#core.unlock(secret);
       const joined = secret.by === "link" || secret.by === "enrollment";

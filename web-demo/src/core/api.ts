@@ -14,8 +14,9 @@ export type * from "./snapshots";
 
 /** Everything the display may ask of the core. One object for the page's life: `const core = await connect()`. */
 export interface Core {
-  /** What this browser can do and what the server says; asked once at start and again by `retry`. No secret needed. */
-  environment(): Promise<Environment>;
+  /** What this browser can do and what the server says; asked once at start and again by `retry`. No secret needed. `early`
+   * hears what this browser knows by itself, if a passphrase is what it will be opened with. */
+  environment(early?: (environment: Environment) => void): Promise<Environment>;
   /** Calls `listener` for everything that happens by itself; returns the function that ends it. */
   subscribe(listener: (event: CoreEvent) => void): () => void;
 
@@ -90,8 +91,8 @@ export interface Environment {
   canAskWhere: boolean;
   /** Whether <input webkitdirectory> works. */
   canInputFolder: boolean;
-  /** What the gateway says, or why it does not. */
-  server: { state: "ready"; repository: RepositoryFacts } | { state: "unreachable" | "empty"; problem: Problem };
+  /** What the gateway says, or why it does not; "asking" until it has answered. */
+  server: { state: "ready"; repository: RepositoryFacts } | { state: "unreachable" | "empty"; problem: Problem } | { state: "asking" };
   /** What this browser already is to this repository. "full" still needs the passphrase; "write-only" needs nothing. */
   device: { role: "none" | "full" | "write-only"; name: string | null };
   /** What this browser may be called where nobody has given it a name, such as "Firefox on Windows". */

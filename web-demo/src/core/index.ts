@@ -50,7 +50,7 @@ class PageCore implements Core {
     });
   }
 
-  async environment(): Promise<Environment> {
+  async environment(early?: (environment: Environment) => void): Promise<Environment> {
     const missing = missingFeatures();
     const base = {
       missing,
@@ -66,6 +66,8 @@ class PageCore implements Core {
       return { ...base, server: { state: "unreachable", problem: failure("unsupported").problem }, device: nobody };
     }
     this.#settings = await this.settings();
+    // The engine is most of the page: a passphrase can be typed while it comes.
+    if (early && this.#link === null && !(await this.#opensItself())) early({ ...base, server: { state: "asking" }, device: nobody });
     try {
       const { repository, device } = await this.#line.ask<Pick<Environment, "device"> & { repository: Session["repository"] }>("environment");
       this.#repository = repository.id;
@@ -75,6 +77,12 @@ class PageCore implements Core {
       const problem = problemOf(error);
       return { ...base, server: { state: problem.code === "no-repository" ? "empty" : "unreachable", problem }, device: nobody };
     }
+  }
+
+  /** Whether this browser may be a device that needs no passphrase. */
+  async #opensItself(): Promise<boolean> {
+    const devices = await this.#database.all("devices").catch(() => []);
+    return devices.some(({ role }) => role === "write-only");
   }
 
   subscribe(listener: (event: CoreEvent) => void): () => void {

@@ -3,6 +3,7 @@ import { App } from "../../src/app/app";
 import { Leaving } from "../../src/app/leaving";
 import { said, say } from "../../src/app/parts/say";
 import { Staging } from "../../src/app/stage";
+import type { Environment } from "../../src/core/api";
 import { problem } from "../../src/core/problem";
 import { ENVIRONMENT, failure, FULL, scripted, WRITE_ONLY } from "./harness/scripted";
 
@@ -64,6 +65,34 @@ describe("the page", () => {
     expect(staging.stage.value).toMatchObject({ at: "locked", opening: false, problem: { code: "passphrase-wrong" } });
     await staging.unlock({ by: "passphrase", passphrase: "right" });
     expect(staging.stage.value).toMatchObject({ at: "open", session: FULL });
+  });
+  test("takes a passphrase before the server has answered, and opens with it afterwards", async () => {
+    let answer = (_: Environment): void => undefined;
+    const given: unknown[] = [];
+    const staging = new Staging(locked({
+      environment: (early: (environment: Environment) => void) => (early({ ...ENVIRONMENT, server: { state: "asking" } }), new Promise<Environment>((resolve) => { answer = resolve; })),
+      unlock: async (secret: unknown) => (given.push(secret), FULL),
+    }));
+    const started = staging.start();
+    expect(staging.stage.value).toMatchObject({ at: "locked", opening: false });
+    const opening = staging.unlock({ by: "passphrase", passphrase: "right" });
+    await settled();
+    expect(staging.stage.value).toMatchObject({ at: "locked", opening: true });
+    expect(given).toEqual([]);
+    answer(ENVIRONMENT);
+    await Promise.all([started, opening]);
+    expect(staging.stage.value).toMatchObject({ at: "open", environment: ENVIRONMENT, session: FULL });
+  });
+  test("gives a passphrase to nobody if the server is away after all", async () => {
+    const problem = { code: "offline" as const, title: "away", advice: "", subject: null, canRetry: true };
+    const given: unknown[] = [];
+    const staging = new Staging(locked({
+      environment: async (early: (environment: Environment) => void) => (early({ ...ENVIRONMENT, server: { state: "asking" } }), await settled(), { ...ENVIRONMENT, server: { state: "unreachable", problem } }),
+      unlock: async (secret: unknown) => (given.push(secret), FULL),
+    }));
+    await Promise.all([staging.start(), staging.unlock({ by: "passphrase", passphrase: "right" })]);
+    expect(staging.stage.value).toMatchObject({ at: "unreachable", problem });
+    expect(given).toEqual([]);
   });
   test("keeps nothing of what was typed", async () => {
     const staging = new Staging(locked({ unlock: async () => { throw failure({ code: "passphrase-wrong", title: "wrong" }); } }));

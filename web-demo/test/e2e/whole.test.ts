@@ -142,6 +142,18 @@ test("with the passphrase a folder is backed up, browsed, searched, looked at, a
   expect(listing(machine.path("unzipped"))).toEqual(under("Pictures", expected));
 });
 
+test("a passphrase is typed while the engine is still on its way", async () => {
+  const page = await context.newPage();
+  let go = (): void => undefined;
+  const typed = new Promise<void>((resolve) => { go = resolve; });
+  await context.route("**/*.wasm", async (route) => { await typed; await route.continue(); });
+  await page.goto(machine.url);
+  await unlock(page);
+  await page.getByRole("button", { name: "Unlocking…" }).waitFor();
+  go();
+  await page.getByRole("heading", { name: "Back up" }).waitFor();
+});
+
 test("a link that is opened where the page is already is taken as well, and does not stay in the address", async () => {
   const page = await open();
   await page.getByRole("textbox", { name: "Passphrase" }).waitFor();
