@@ -12,6 +12,7 @@ import { Listing } from "./listing";
 import { said } from "./parts/say";
 import { Route } from "./route";
 import { Staging, type LockedBecause } from "./stage";
+import { Telling } from "./telling";
 import { whenAmong } from "./words";
 
 export class App {
@@ -30,10 +31,12 @@ export class App {
   readonly settings = signal<Settings | null>(null);
 
   readonly #leaving: Leaving;
+  readonly #telling: Telling;
 
-  constructor(core: Core, leaving: Leaving = new Leaving()) {
+  constructor(core: Core, leaving: Leaving = new Leaving(), telling: Telling = new Telling()) {
     this.core = core;
     this.#leaving = leaving;
+    this.#telling = telling;
     this.staging = new Staging(core, leaving.why());
     this.backing = new BackingUp(core);
     this.listing = new Listing(core);
@@ -49,6 +52,16 @@ export class App {
       if (begun || this.staging.stage.value.at === "starting") return;
       begun = true;
       untracked(() => this.route.begin());
+    });
+    let wasOpen = false;
+    effect(() => {
+      const isOpen = this.staging.stage.value.at === "open";
+      if (isOpen && !wasOpen) untracked(() => void this.backing.startDue());
+      wasOpen = isOpen;
+    });
+    effect(() => {
+      const state = this.backing.state.value;
+      untracked(() => this.#telling.hear(state, this.settings.value?.notify ?? false));
     });
     await Promise.all([this.staging.start(), this.loadSettings()]);
   }

@@ -86,6 +86,27 @@ export class BackingUp {
     }
   }
 
+  /** Backs up what the person wants backed up whenever the page is opened, one after another. Whoever does something else
+   * meanwhile, or a backup that fails, ends it. */
+  async startDue(now = Date.now()): Promise<void> {
+    await this.loadRemembered();
+    for (const folder of due(this.remembered.value ?? [], now)) {
+      if (!this.#isFree) return;
+      await this.startRemembered(folder);
+      if (this.state.value.at !== "done") return;
+    }
+  }
+
+  get #isFree(): boolean {
+    const state = this.state.value;
+    return state.at === "done" || (state.at === "choosing" && !state.opening && state.problem === null);
+  }
+
+  async setAutomatic(id: string, automatic: boolean): Promise<void> {
+    await this.#core.setAutomatic(id, automatic);
+    await this.loadRemembered();
+  }
+
   async forgetRemembered(id: string): Promise<void> {
     await this.#core.forgetRemembered(id);
     await this.loadRemembered();
@@ -181,6 +202,11 @@ export function toggled(text: string, pattern: string): string {
   return (without.length === lines.length ? [...lines, pattern] : without).join("\n");
 }
 
+/** Folders that are to be backed up by themselves by now, and open without a question. */
+export function due(folders: RememberedFolder[], now: number): RememberedFolder[] {
+  return folders.filter(({ automatic, permission, lastBackup }) => automatic && permission === "granted" && now - (lastBackup ?? 0) >= AGAIN_AFTER);
+}
+
 /** How much of it is done, 0 to 1, or null while nobody can say. */
 export function partOf(progress: BackupProgress | null): number | null {
   if (!progress) return null;
@@ -194,5 +220,7 @@ export function partOf(progress: BackupProgress | null): number | null {
 }
 
 const ALMOST = 0.99;
+/** Opening the page twice a day backs up once. */
+const AGAIN_AFTER = 12 * 60 * 60_000;
 
 const CHOOSING: Backing = { at: "choosing", opening: false, problem: null };

@@ -42,6 +42,8 @@ export interface Core {
   /** Opens one again; the browser may ask for permission, so in a gesture. */
   openRemembered(id: string): Promise<Folder>;
   forgetRemembered(id: string): Promise<void>;
+  /** Whether the display is to back it up by itself when the page is opened. */
+  setAutomatic(id: string, automatic: boolean): Promise<void>;
   /** Backups of this browser that did not come to their end, the newest first. */
   unfinished(): Promise<UnfinishedBackup[]>;
   /** Does not offer it any more; what is safe of it stays so. */
@@ -181,6 +183,8 @@ export interface RememberedFolder {
   files: number | null;
   bytes: number | null;
   excludes: string[];
+  /** The person wants it backed up whenever the page is opened. */
+  automatic: boolean;
   /** Whether the browser will open it without asking. */
   permission: "granted" | "ask";
 }
@@ -306,6 +310,8 @@ export interface Settings {
   workers: number;
   compression: "fast" | "balanced";
   theme: "system" | "light" | "dark";
+  /** Whether the system shows a notification when a backup ends and nobody looks at the page. */
+  notify: boolean;
 }
 
 // ---- errors

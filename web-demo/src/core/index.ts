@@ -143,7 +143,7 @@ class PageCore implements Core {
     return Promise.all(
       rows.map(async ({ handle, repository: _, ...row }) => {
         const permission = await handle.queryPermission?.({ mode: "read" });
-        return { ...row, permission: permission === "granted" ? ("granted" as const) : ("ask" as const) };
+        return { ...row, automatic: row.automatic ?? false, permission: permission === "granted" ? ("granted" as const) : ("ask" as const) };
       }),
     );
   }
@@ -158,6 +158,13 @@ class PageCore implements Core {
 
   async forgetRemembered(id: string): Promise<void> {
     await this.#database.remove("folders", id);
+    this.#tell({ type: "changed", what: "remembered" });
+  }
+
+  async setAutomatic(id: string, automatic: boolean): Promise<void> {
+    const row = await this.#database.get("folders", id);
+    if (!row) throw failure("folder-gone");
+    await this.#database.put("folders", { ...row, automatic });
     this.#tell({ type: "changed", what: "remembered" });
   }
 
@@ -268,7 +275,7 @@ class PageCore implements Core {
 
   async #remember({ folder, origin }: Chosen, options: BackupOptions, result: BackupResult | null): Promise<void> {
     if (origin.via !== "handle" || this.#repository === null) return;
-    let last: Pick<RememberedFolder, "lastBackup" | "files" | "bytes"> = { lastBackup: null, files: null, bytes: null };
+    let last: Pick<RememberedFolder, "lastBackup" | "files" | "bytes"> & { automatic?: boolean } = { lastBackup: null, files: null, bytes: null };
     for (const row of await this.#database.all("folders")) {
       const isSame = row.label === options.label && (await row.handle.isSameEntry(origin.handle));
       if (!isSame || row.repository !== this.#repository) continue;
@@ -277,7 +284,7 @@ class PageCore implements Core {
     }
     await this.#database.put("folders", {
       id: folder.id, repository: this.#repository, name: folder.name, label: options.label, excludes: options.excludes,
-      handle: origin.handle, lastBackup: result?.time ?? last.lastBackup, files: result?.files ?? last.files, bytes: result?.bytes ?? last.bytes,
+      handle: origin.handle, lastBackup: result?.time ?? last.lastBackup, files: result?.files ?? last.files, bytes: result?.bytes ?? last.bytes, automatic: last.automatic ?? false,
     });
     this.#tell({ type: "changed", what: "remembered" });
   }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import { BackingUp, partOf, patterns, toggled } from "../../src/app/backing";
+import { BackingUp, due, partOf, patterns, toggled } from "../../src/app/backing";
 import type { BackupProgress, BackupResult, BackupOptions, RememberedFolder } from "../../src/core/api";
-import { failure, never, PROGRESS, RESULT, scripted, scriptedRun, STATUS } from "./harness/scripted";
+import { failure, never, NOW, PROGRESS, RESULT, scripted, scriptedRun, STATUS } from "./harness/scripted";
 
 const OPTIONS: BackupOptions = { folder: "folder", label: "Pictures", excludes: [], remember: false };
 const settled = () => new Promise((done) => setTimeout(done));
@@ -117,6 +117,42 @@ describe("a backup, as the page sees it", () => {
     await backing.start(OPTIONS);
     await backing.lookForReceipt();
     expect(backing.state.value).toMatchObject({ at: "ended", problem });
+  });
+});
+
+describe("folders that are backed up when the page is opened", () => {
+  const HOUR = 3_600_000;
+  const remembered = (id: string, other: Partial<RememberedFolder> = {}): RememberedFolder =>
+    ({ id, name: id, label: id, lastBackup: NOW - 24 * HOUR, files: 1, bytes: 1, excludes: [], automatic: true, permission: "granted", ...other });
+
+  test("are those that the person has chosen, that open without a question, and whose last backup is half a day old", () => {
+    const folders = [
+      remembered("due"), remembered("new", { lastBackup: null }), remembered("by hand", { automatic: false }),
+      remembered("asks", { permission: "ask" }), remembered("fresh", { lastBackup: NOW - 11 * HOUR }),
+    ];
+    expect(due(folders, NOW).map(({ id }) => id)).toEqual(["due", "new"]);
+  });
+  /** Opens the page with these folders; gives the labels of what was backed up. */
+  const opened = async (folders: RememberedFolder[], end: BackupResult | Error) => {
+    const started: string[] = [];
+    const backing = new BackingUp(scripted({
+      remembered: async () => folders,
+      startBackup: async ({ label }) => (started.push(label), scriptedRun<BackupProgress, BackupResult>(PROGRESS, end)),
+    }));
+    await backing.startDue(NOW);
+    return started;
+  };
+  test("are backed up one after another, each once", async () => {
+    expect(await opened([remembered("a"), remembered("b")], RESULT)).toEqual(["a", "b"]);
+  });
+  test("wait if one fails", async () => {
+    expect(await opened([remembered("a"), remembered("b")], failure({ code: "offline", title: "away" }))).toEqual(["a"]);
+  });
+  test("wait if the person does something else", async () => {
+    const backing = new BackingUp(scripted({ remembered: async () => [remembered("a")], startBackup: () => Promise.reject(new Error("nobody asked for it")) }));
+    await backing.take(folder());
+    await backing.startDue(NOW);
+    expect(backing.state.value.at).toBe("ready");
   });
 });
 

@@ -154,6 +154,68 @@ test("a passphrase is typed while the engine is still on its way", async () => {
   await page.getByRole("heading", { name: "Back up" }).waitFor();
 });
 
+test("a folder is backed up by itself when the page is opened, and the system tells its end to whoever looks elsewhere", async () => {
+  await context.addInitScript(() => {
+    const told: string[] = [];
+    // Nobody is there to answer the browser's dialogs.
+    const Notification = class { static permission = "granted"; static requestPermission = async () => "granted"; constructor(title: string) { told.push(title); } };
+    const showDirectoryPicker = async () => {
+      const folder = await (await navigator.storage.getDirectory()).getDirectoryHandle("Diary", { create: true });
+      const file = await (await folder.getFileHandle("today.txt", { create: true })).createWritable();
+      await file.write("today");
+      await file.close();
+      return folder;
+    };
+    document.hasFocus = () => false;
+    Object.assign(window, { told, Notification, showDirectoryPicker });
+  });
+  const page = await open();
+  await unlock(page);
+  await page.getByRole("link", { name: "Settings" }).click();
+  await page.getByRole("radiogroup", { name: "Notification when a backup ends" }).getByRole("radio", { name: "On" }).check();
+  await page.getByRole("link", { name: "Back up" }).click();
+  await page.getByRole("button", { name: "Choose a folder" }).click();
+  await page.getByRole("button", { name: "Start backup" }).click();
+  await page.getByText("Diary is backed up").waitFor();
+  expect(await page.evaluate(() => (window as unknown as { told: string[] }).told)).toEqual(["Diary is backed up"]);
+  await page.getByRole("button", { name: "Back up something else" }).click();
+  await page.getByRole("checkbox", { name: "Back up when this page is opened" }).check();
+
+  // Not again so soon; half a day later it is.
+  await page.reload();
+  await unlock(page);
+  await page.getByRole("checkbox", { name: "Back up when this page is opened" }).waitFor();
+  await page.evaluate(async () => {
+    const database = await new Promise<IDBDatabase>((resolve) => {
+      const request = indexedDB.open("copal");
+      request.onsuccess = () => resolve(request.result);
+    });
+    const folders = database.transaction("folders", "readwrite").objectStore("folders");
+    await new Promise<void>((resolve) => {
+      const rows = folders.getAll();
+      rows.onsuccess = () => { folders.put({ ...rows.result[0], lastBackup: rows.result[0].lastBackup - 13 * 3_600_000 }).onsuccess = () => resolve(); };
+    });
+  });
+  expect((JSON.parse(machine.copal(["snapshots", "--json"])) as unknown[]).length).toBe(1);
+  await page.reload();
+  await unlock(page);
+  await page.getByText("Diary is backed up").waitFor();
+  expect((JSON.parse(machine.copal(["snapshots", "--json"])) as unknown[]).length).toBe(2);
+});
+
+test("the page can be installed: its manifest has no mistake, and its icons are as large as it says", async () => {
+  const page = await open();
+  const devtools = await context.newCDPSession(page);
+  const { data, errors } = await devtools.send("Page.getAppManifest");
+  expect(errors).toEqual([]);
+  const { icons } = JSON.parse(data!) as { icons: { src: string; sizes: string }[] };
+  const sizes = await page.evaluate((icons) => Promise.all(icons.map(async ({ src }) => {
+    const icon = await createImageBitmap(await (await fetch(src)).blob()).catch(() => null);
+    return icon ? `${icon.width}x${icon.height}` : "any";
+  })), icons);
+  expect(sizes).toEqual(icons.map(({ sizes }) => sizes));
+});
+
 test("a link that is opened where the page is already is taken as well, and does not stay in the address", async () => {
   const page = await open();
   await page.getByRole("textbox", { name: "Passphrase" }).waitFor();

@@ -9,6 +9,7 @@ import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { Notice, ProblemNotice } from "../parts/notice";
 import { say } from "../parts/say";
+import { askToNotify, canNotify } from "../telling";
 
 export function Settings({ app, session }: { app: App; session: Session }) {
   const settings = app.settings.value;
@@ -18,6 +19,7 @@ export function Settings({ app, session }: { app: App; session: Session }) {
       {settings && <Look app={app} settings={settings} />}
       {settings && <Locking app={app} settings={settings} />}
       {settings && <Speed app={app} settings={settings} />}
+      {settings && canNotify() && <Notifying app={app} settings={settings} />}
       <Device session={session} />
       <Forgetting app={app} session={session} />
     </div>
@@ -73,6 +75,26 @@ function Speed({ app, settings }: { app: App; settings: Choices }) {
       </div>
       <Choice<Choices["compression"]> label="Compression" value={settings.compression} change={(compression) => void app.changeSettings({ compression })}
         options={[{ value: "fast", words: "Fast" }, { value: "balanced", words: "Balanced" }]} />
+    </section>
+  );
+}
+
+function Notifying({ app, settings }: { app: App; settings: Choices }) {
+  const isForbidden = useSignal(false);
+  const change = async (choice: "on" | "off") => {
+    const notify = choice === "on" && (await askToNotify());
+    isForbidden.value = choice === "on" && !notify;
+    await app.changeSettings({ notify });
+  };
+  return (
+    <section class="card padded setting">
+      <div>
+        <h2>Notification when a backup ends</h2>
+        <p class="small soft">If you look at something else then. The system shows the backup's name, and why it failed if it did.</p>
+        {isForbidden.value && <p class="small field-problem" role="alert">This browser forbids it. Allow notifications for this page in the browser's settings first.</p>}
+      </div>
+      <Choice<"on" | "off"> label="Notification when a backup ends" value={settings.notify ? "on" : "off"} change={(choice) => void change(choice)}
+        options={[{ value: "on", words: "On" }, { value: "off", words: "Off" }]} />
     </section>
   );
 }

@@ -55,6 +55,8 @@ export interface Remembered {
   lastBackup: number | null;
   files: number | null;
   bytes: number | null;
+  /** Absent in rows of earlier versions. */
+  automatic?: boolean;
 }
 
 /** A run that has not come to its end. */
@@ -139,7 +141,7 @@ function open(name: string): Promise<IDBDatabase> {
 }
 
 /** What holds until somebody says otherwise. */
-export const DEFAULTS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system" };
+export const DEFAULTS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false };
 
 /** The settings as they are. */
 export async function readSettings(database: Database): Promise<Settings> {

@@ -32,8 +32,8 @@ function saying(event: CoreEvent, other: Partial<Core> = {}): Core {
 
 const REMEMBERED: Partial<Core> = {
   remembered: async () => [
-    { id: "r1", name: "Pictures", label: "Pictures", lastBackup: NOW - 0.9 * DAY, files: 21_420, bytes: 4.5 * GIB, excludes: [], permission: "granted" },
-    { id: "r2", name: "Accounts", label: "Accounts of the studio, with receipts", lastBackup: NOW - 6 * DAY, files: 611, bytes: 84 * MIB, excludes: ["*.tmp"], permission: "ask" },
+    { id: "r1", name: "Pictures", label: "Pictures", lastBackup: NOW - 0.9 * DAY, files: 21_420, bytes: 4.5 * GIB, excludes: [], automatic: false, permission: "granted" },
+    { id: "r2", name: "Accounts", label: "Accounts of the studio, with receipts", lastBackup: NOW - 6 * DAY, files: 611, bytes: 84 * MIB, excludes: ["*.tmp"], automatic: true, permission: "ask" },
   ],
 };
 

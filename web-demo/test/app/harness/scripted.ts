@@ -64,7 +64,7 @@ export const ENVIRONMENT: Environment = {
 
 export const FULL: Session = { role: "full", repository: FACTS, client: "2b9e61f07c3d4a85b1e2f3a4b5c6d7e8", deviceName: "Firefox on the laptop", keyInBrowserVault: true, warnings: [] };
 export const WRITE_ONLY: Session = { ...FULL, role: "write-only", deviceName: "Studio camera" };
-export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system" };
+export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false };
 
 export const NOTHING_LEFT_OUT = { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
 
@@ -156,6 +156,7 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     forgetUnfinished: async () => {},
     openRemembered: async () => ({ id: "folder", name: "Pictures", via: "picker", canRemember: true, files: null, bytes: null, blindTo: [] }),
     forgetRemembered: async () => undefined,
+    setAutomatic: async () => undefined,
     startBackup: async () => scriptedRun<BackupProgress, BackupResult>(PROGRESS, null),
     snapshots: async () => ({ snapshots: snapshots(), damage: [] }),
     directory: async () => ({ entries: entries(), next: null, total: entries().length, damage: [] }),

@@ -123,6 +123,10 @@ function Folder({ app, folder, busy }: { app: App; folder: RememberedFolder; bus
       <div class="grow">
         <p class="strong clip"><bdi>{shown(folder.label)}</bdi></p>
         <p class="small soft">{facts.join(" · ")}</p>
+        <label class="tick small">
+          <input type="checkbox" checked={folder.automatic} onChange={(event) => void app.backing.setAutomatic(folder.id, event.currentTarget.checked)} />
+          <span>Back up when this page is opened<span class="unseen">: {folder.label}</span>{folder.automatic && folder.permission === "ask" && ". The browser asks for this folder: allow it on every visit"}</span>
+        </label>
       </div>
       {asking.value ? (
         <div class="row firm">

@@ -1,0 +1,49 @@
+/** Telling: the system's notifications, when a backup ends and nobody looks at the page. */
+
+import type { Backing } from "./backing";
+import { shown } from "./words";
+
+/** What the browser lets a page do; tests bring their own. */
+export interface Notifier {
+  isLookedAt(): boolean;
+  isAllowed(): boolean;
+  show(title: string, body: string): void;
+}
+
+export class Telling {
+  #last: Backing | null = null;
+
+  constructor(private readonly notifier: Notifier = BROWSER) {}
+
+  /** The state of backing up has changed. */
+  hear(state: Backing, isWanted: boolean): void {
+    const hasEnded = this.#last?.at === "running" && (state.at === "done" || (state.at === "ended" && state.problem.code !== "cancelled"));
+    this.#last = state;
+    if (!hasEnded || !isWanted || this.notifier.isLookedAt() || !this.notifier.isAllowed()) return;
+    const label = shown(state.options.label);
+    if (state.at === "done") this.notifier.show(`${label} is backed up`, "");
+    else this.notifier.show(`${label} is not backed up`, state.problem.title);
+  }
+}
+
+/** Whether this browser shows notifications of a page at all. */
+export function canNotify(): boolean {
+  return typeof Notification === "function";
+}
+
+/** Asks the person, in a gesture; false if they or the browser forbid it. */
+export async function askToNotify(): Promise<boolean> {
+  return canNotify() && (await Notification.requestPermission()) === "granted";
+}
+
+const BROWSER: Notifier = {
+  isLookedAt: () => document.visibilityState === "visible" && document.hasFocus(),
+  isAllowed: () => canNotify() && Notification.permission === "granted",
+  show: (title, body) => {
+    try {
+      new Notification(title, { body, tag: "copal-backup" });
+    } catch {
+      // Some systems let only an installed page's service worker notify.
+    }
+  },
+};
