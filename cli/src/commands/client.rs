@@ -1,13 +1,13 @@
 //! `client`: manages the clients of the repository.
 
+mod join;
+
 use std::ffi::OsStr;
-use std::io::{IsTerminal, Read};
 
 use bytes::Bytes;
-use copal_client::backend::Backend;
 use copal_client::entropy::{random, secret};
-use copal_client::location::{BadLocation, Location};
-use copal_client::repository::{ClientError, Repository, join};
+use copal_client::location::Location;
+use copal_client::repository::{ClientError, Repository};
 use copal_client::wait::wait;
 use copal_format::client::{ClientRecord, Role, SignedBy};
 use copal_format::enrollment::Enrollment;
@@ -20,23 +20,22 @@ use copal_format::time::Time;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;
 use copal_jobs::{clients, objects};
-use copal_store::{Store, StoreError};
+use copal_store::Store;
 use qrcode::render::unicode::Dense1x2;
 use qrcode::{EcLevel, QrCode};
 use zeroize::Zeroizing;
 
 use super::context::Context;
-use crate::args::client::{Add, Client, Dedup, Join, Revoke, Role as RoleNamed};
+use crate::args::client::{Add, Client, Dedup, Revoke, Role as RoleNamed};
 use crate::exit::Exit;
-use crate::report::clients::{ClientRow, EnrollmentSummary, JoinSummary, RevokeSummary};
+use crate::report::clients::{ClientRow, EnrollmentSummary, RevokeSummary};
 use crate::report::field::Stamp;
 use crate::report::{Failure, human};
-use crate::secrets::{Person, Terminal};
 
 pub(super) fn run(context: &Context<'_>, options: &Client) -> Result<Exit, Failure> {
     match options {
         Client::Add(options) => add(context, options),
-        Client::Join(options) => join_here(context, options),
+        Client::Join(options) => join::run(context, options),
         Client::List => list(context),
         Client::Revoke(options) => revoke(context, options),
     }
@@ -141,81 +140,6 @@ fn show_code(context: &Context<'_>, line: &str) {
         let drawn = code.render::<Dense1x2>().dark_color(Dense1x2::Light).light_color(Dense1x2::Dark).build();
         context.report.picture(&Zeroizing::new(drawn));
     }
-}
-
-fn join_here(context: &Context<'_>, options: &Join) -> Result<Exit, Failure> {
-    let line = line(options)?;
-    // In a link the line follows `LINK`.
-    let bare = line.split_once(LINK).map_or(line.as_str(), |(_, bare)| bare);
-    let enrollment = Enrollment::decode(bare).map_err(|error| Failure::Enrollment(error.into()))?;
-    drop(line);
-    let location = match context.global.repository.as_deref().filter(|given| !given.is_empty()) {
-        Some(given) => Location::parse(Some(given))?,
-        None if enrollment.address.is_empty() => return Err(BadLocation::Missing.into()),
-        None => Location::parse(Some(enrollment.address.as_ref()))?,
-    };
-    // On the first attempt the gateway knows only the enrollment key. If this machine has joined before, the gateway
-    // refuses that key and knows only the client's own: try again with it.
-    let record = join_at(context, &location, &enrollment, true).or_else(|refused| match (&refused, &location) {
-        (Failure::Store(StoreError::Denied { .. }), Location::Https(_) | Location::Ssh(_)) => {
-            let again = join_at(context, &location, &enrollment, false);
-            again.map_err(|_| Failure::Enrollment(refused.into()))
-        }
-        _ => Err(refused),
-    })?;
-    context.report.answer(&JoinSummary {
-        client: record.client,
-        role: record.role,
-        repository_id: enrollment.repository,
-        repository: location.to_string(),
-    })?;
-    Ok(Exit::Done)
-}
-
-fn join_at(
-    context: &Context<'_>,
-    location: &Location,
-    enrollment: &Enrollment,
-    is_first: bool,
-) -> Result<ClientRecord, Failure> {
-    let backend = Backend::open(location, &context.backend_options())?;
-    context.introduce(&backend)?;
-    if is_first {
-        backend.join_as(enrollment.client, enrollment.key());
-    }
-    if !Repository::is_at(&backend)? {
-        return Err(Failure::NoRepository { location: backend.location().to_string() });
-    }
-    if enrollment.role() == Role::Full {
-        // A machine that joins as a full client must know the passphrase.
-        let repository = context.open_with(&backend, &context.credential()?)?;
-        if repository.owner.fingerprint() != enrollment.owner {
-            return Err(Failure::Enrollment("the enrollment is for another repository".into()));
-        }
-    }
-    let state_dir = context.places()?.state_of(enrollment.repository);
-    join(&backend, enrollment, &backend.address(), &state_dir).map_err(Failure::from)
-}
-
-/// Reads the enrollment line from a file, from standard input or from the terminal.
-fn line(options: &Join) -> Result<Zeroizing<String>, Failure> {
-    let mut text = Zeroizing::new(String::with_capacity(2 * LINE_MOST as usize));
-    let is_stdin = match &options.file {
-        Some(path) if path.as_os_str() != "-" => {
-            let read = std::fs::File::open(path).and_then(|file| file.take(LINE_MOST).read_to_string(&mut text));
-            read.map_err(|error| Failure::io("read", path, error))?;
-            return Ok(text);
-        }
-        Some(_) => true,
-        None => !std::io::stdin().is_terminal(),
-    };
-    if is_stdin {
-        let read = std::io::stdin().lock().take(LINE_MOST).read_to_string(&mut text);
-        read.map_err(|error| Failure::io("read", "standard input", error))?;
-        return Ok(text);
-    }
-    let asked = Terminal.ask("Line from \"copal client add\": ").map_err(crate::secrets::SecretError::Terminal)?;
-    asked.ok_or_else(|| Failure::Usage("the line that \"copal client add\" printed is needed".into()))
 }
 
 fn list(context: &Context<'_>) -> Result<Exit, Failure> {
@@ -384,7 +308,5 @@ fn now(repository: &Repository) -> Result<Time, Failure> {
     Ok(Time(wait(repository.store().now())?.0))
 }
 
-/// Most bytes that are read of an enrollment line.
-const LINE_MOST: u64 = 8 << 10;
 /// Precedes the line in a link. Browsers do not send this part to a server, and the page removes it first of all.
 const LINK: &str = "#join=";
