@@ -16,6 +16,10 @@ fn over_tls_a_gateway_is_trusted_by_its_certificate() {
     fs::write(machine.path("key.pem"), made.signing_key.serialize_pem()).unwrap();
     let server = Server::start(&machine, &["--tls-cert", "cert.pem", "--tls-key", "key.pem"]);
     assert!(server.url.starts_with("https://"));
+    let mut by_name = Secured::connect(&machine, &server.url, "cert.pem").unwrap();
+    let mut is_strict = |host: &str| by_name.health(host).unwrap().contains("strict-transport-security: max-age=");
+    // A browser would ask for TLS of every other program on this machine too.
+    assert!(is_strict("127.0.0.1") && !is_strict("localhost"));
     let started = Instant::now();
     let refused = machine.at(&server.url, &["snapshots"]);
     assert!(refused.code != 0 && refused.err.contains("certificate"), "{refused}");

@@ -30,9 +30,15 @@ impl Secured {
 
     /// Whether the server answers one more request.
     pub(crate) fn is_healthy(&mut self) -> bool {
+        self.health("127.0.0.1").is_ok_and(|answer| answer.starts_with("HTTP/1.1 200"))
+    }
+
+    /// The answer to one more request, which names this host.
+    pub(crate) fn health(&mut self, host: &str) -> io::Result<String> {
         let mut answer = [0; 4_096];
-        let asked = self.0.write_all(b"GET /v1/health HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n");
-        let read = asked.and_then(|()| self.0.flush()).and_then(|()| self.0.read(&mut answer));
-        read.is_ok_and(|length| answer[..length].starts_with(b"HTTP/1.1 200"))
+        self.0.write_all(format!("GET /v1/health HTTP/1.1\r\nhost: {host}\r\n\r\n").as_bytes())?;
+        self.0.flush()?;
+        let length = self.0.read(&mut answer)?;
+        Ok(String::from_utf8_lossy(&answer[..length]).into_owned())
     }
 }

@@ -81,3 +81,27 @@ fn who_asks_by_a_name_that_leads_elsewhere_is_refused_on_every_path() {
         }
     }
 }
+
+#[test]
+fn whoever_answers_says_what_a_browser_must_not_do_and_asks_for_tls_only_where_it_is() {
+    let machine = machine();
+    machine.backup(&[]);
+    std::fs::create_dir(machine.path("web")).unwrap();
+    std::fs::write(machine.path("web/index.html"), "a page").unwrap();
+    for (options, is_tls) in [(&[][..], false), (&["--public-url", "https://backup.example"], true)] {
+        let server = Server::start(&machine, &[&["--web", "web"], options].concat());
+        // The page, the gateway, a refusal of the gateway, one of what stands before it, and what is not there.
+        for (host, path) in [
+            ("127.0.0.1", "/"),
+            ("127.0.0.1", "/v1/repository"),
+            ("127.0.0.1", "/v1/index"),
+            ("evil", "/"),
+            ("127.0.0.1", "/x"),
+        ] {
+            let told = send(&server.url, format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n"));
+            assert_eq!(told.matches("x-content-type-options: nosniff\r\n").count(), 1, "{told}");
+            let strict = told.matches("strict-transport-security: max-age=31536000\r\n").count();
+            assert_eq!(strict, usize::from(is_tls), "{told}");
+        }
+    }
+}

@@ -5,6 +5,7 @@ mod bodies;
 mod call;
 mod cors;
 mod facts;
+pub(crate) mod headers;
 mod holdings;
 mod jobs;
 mod ledger;
@@ -73,6 +74,13 @@ pub struct Settings {
     pub jobs: Option<Arc<dyn Fn() -> Vec<JobHealth> + Send + Sync>>,
     /// Runs jobs that callers order. Without it nobody may order jobs.
     pub runner: Option<Arc<dyn JobRunner>>,
+}
+
+impl Settings {
+    /// Whether clients reach the gateway by https, its own or a proxy's.
+    pub(crate) fn is_tls(&self) -> bool {
+        self.scheme == "https" || self.origin.as_ref().is_some_and(|origin| origin.starts_with("https://"))
+    }
 }
 
 /// The health of a job that runs beside the gateway.
@@ -148,7 +156,8 @@ impl Gateway {
     /// The routes.
     pub fn router(self) -> Router {
         let gateway = Arc::new(self);
-        Router::new()
+        let is_tls = gateway.settings.is_tls();
+        let router = Router::new()
             .route("/v1/health", get(state::health))
             .route("/v1/repository", get(state::repository))
             .route("/v1/time", get(state::time))
@@ -168,7 +177,8 @@ impl Gateway {
             })
             .fallback(async || Problem::new("not-found", StatusCode::NOT_FOUND, "there is nothing at this address"))
             .layer(middleware::from_fn_with_state(gateway.clone(), cors::answer))
-            .with_state(gateway)
+            .with_state(gateway);
+        headers::on(router, is_tls)
     }
 
     /// Tells the host that ingest may have work.

@@ -239,7 +239,6 @@ fn octets() -> HeaderMap {
     HeaderMap::from_iter([
         (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream")),
         (header::CACHE_CONTROL, HeaderValue::from_static("no-store")),
-        (header::X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff")),
     ])
 }
 

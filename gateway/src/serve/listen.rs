@@ -23,6 +23,7 @@ use super::page::Page;
 use super::tls::Tls;
 use super::{JobNote, ServeError, Socket};
 use crate::protocol::{CONNECTION_WINDOW, STREAM_WINDOW};
+use crate::router::headers;
 
 /// The addresses that are served.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub struct Listening {
 
 /// Serves until SIGTERM or SIGINT; then requests under way may end.
 pub(super) fn serve(
-    router: Router,
+    (router, is_tls): (Router, bool),
     page: Option<Page>,
     options: &Socket,
     metrics: Arc<Metrics>,
@@ -53,6 +54,7 @@ pub(super) fn serve(
     };
     let hosts = Arc::new(Hosts::new(&options.host_names, options.public_url.as_deref()));
     let router = router.layer(middleware::from_fn_with_state(hosts.clone(), hosts::check));
+    let router = headers::on(router, is_tls);
     let router = router.layer(middleware::from_fn_with_state(metrics.clone(), count));
     let served = runtime.block_on(async {
         let tls = match &options.tls {

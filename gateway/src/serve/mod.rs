@@ -185,12 +185,13 @@ pub fn serve(service: Service<'_>) -> Result<(), ServeError> {
         jobs: Some(Arc::new(move || watch.health())),
         runner,
     };
+    let is_https = settings.is_tls();
     // A pipe has one client and a process of its own, so nobody else can replay a request.
     let memory = if is_pipe { Memory::default() } else { Memory::since(clock()) };
     let router = Gateway::new(settings, Some(memory)).router();
     let served = match options.door {
         Door::Pipe { .. } => stdio::serve(router),
-        Door::Socket(socket) => listen::serve(router, page, &socket, metrics, listening, note),
+        Door::Socket(socket) => listen::serve((router, is_https), page, &socket, metrics, listening, note),
     };
     jobs.finish();
     served

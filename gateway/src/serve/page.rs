@@ -162,9 +162,8 @@ fn takes_brotli(headers: &HeaderMap) -> bool {
     offered.split(',').any(|coding| coding.trim() == "br")
 }
 
-/// Headers of every answer.
-const HEADERS: [(HeaderName, &str); 6] = [
-    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+/// Headers of every answer, besides those of the gateway's.
+const HEADERS: [(HeaderName, &str); 5] = [
     (header::REFERRER_POLICY, "no-referrer"),
     (HeaderName::from_static("cross-origin-opener-policy"), "same-origin"),
     (HeaderName::from_static("cross-origin-embedder-policy"), "require-corp"),
@@ -215,7 +214,6 @@ mod tests {
             assert!(policy.starts_with("default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"), "{policy}");
             assert!(policy.contains("connect-src 'self' https://bucket.example;"), "{policy}");
             assert!(!policy.contains("unsafe-inline") && !policy.contains("'unsafe-eval'"), "{policy}");
-            assert_eq!(text(&response, header::X_CONTENT_TYPE_OPTIONS), "nosniff");
         }
     }
 

@@ -78,7 +78,9 @@ fn cloudfront_sends_with_the_page_what_copal_serve_sends() {
     }
     let referrer = security["referrer_policy"][0]["referrer_policy"].as_str();
     assert!(items.len() == 4 && referrer == Some("no-referrer") && serve.contains("REFERRER_POLICY, \"no-referrer\""));
-    assert!(serve.contains("nosniff") && security["content_type_options"][0]["override"] == true);
+    let gateway = include_str!("../../../gateway/src/router/headers.rs");
+    assert!(gateway.contains("nosniff") && security["content_type_options"][0]["override"] == true);
+    assert!(gateway.contains("max-age=") && security["strict_transport_security"][0]["override"] == true);
 }
 
 #[test]

@@ -19,7 +19,7 @@ use copal_store::{Key, Op, Store, StoreError};
 use serde_json::{Value, json};
 
 use super::kit::*;
-use crate::router::{Arrival, Presigned, Presigner};
+use crate::router::{Arrival, Presigned, Presigner, Settings};
 
 const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
@@ -48,6 +48,46 @@ fn an_address_is_shown_without_what_makes_it_count() {
 
 fn keys(answer: &Value, field: &str) -> Vec<String> {
     answer[field].as_array().unwrap().iter().map(|of| of["key"].as_str().unwrap().to_owned()).collect()
+}
+
+#[tokio::test]
+async fn every_answer_forbids_guessing_at_types_and_over_tls_asks_for_tls_from_then_on() {
+    let asked = [
+        ("GET", "/v1/repository", 200),
+        ("GET", "/v1/index", 401),
+        ("DELETE", "/v1/health", 405),
+        ("OPTIONS", "/v1/health", 204),
+        ("GET", "/nothing", 404),
+    ];
+    type Change = fn(&mut Settings);
+    let behind = |settings: &mut Settings| settings.scheme = "http";
+    let plain = |settings: &mut Settings| (settings.origin, settings.scheme) = (None, "http");
+    let own = |settings: &mut Settings| settings.origin = None;
+    for (change, host, is_strict) in [
+        (behind as Change, "backup.example", true),
+        (own, "backup.example:8321", true),
+        (own, "localhost:8321", false),
+        (own, "LOCALHOST.", false),
+        (plain, "backup.example", false),
+        (plain, "localhost:8321", false),
+    ] {
+        let page = "https://page.example";
+        let world = World::with(IngestBy::Service, |settings| {
+            settings.cors = Some(page.to_owned());
+            change(settings);
+        });
+        let world = world.await;
+        for (method, path, status) in asked {
+            let request = HttpRequest::builder().method(method).uri(path).header("host", host).header("origin", page);
+            let answer = world.send(request.body(Body::empty()).unwrap()).await;
+            assert_eq!(
+                (answer.status.as_u16(), &answer.headers["x-content-type-options"]),
+                (status, &"nosniff".parse().unwrap())
+            );
+            let told = answer.headers.get("strict-transport-security").map(|value| value.to_str().unwrap());
+            assert_eq!(told, is_strict.then_some("max-age=31536000"), "{method} {path} of {host}");
+        }
+    }
 }
 
 #[tokio::test]
