@@ -40,9 +40,8 @@ pub struct ClientRecord {
     pub revoked: Option<(u64, ObjectHash)>,
     /// The number and hash of the last change up to which a revoked client's changes count; none if none counts.
     pub last_change: Option<(u64, ObjectHash)>,
-    /// The public key of the enrollment, only until the client joins.
-    #[serde(serialize_with = "shown::hex_if_any")]
-    pub enrollment: Option<[u8; 32]>,
+    /// The enrollment, only until the client joins.
+    pub enrollment: Option<EnrollmentPublic>,
     /// Who signed this version.
     pub signed_by: SignedBy,
 }
@@ -75,6 +74,23 @@ pub struct ClientPublic {
     /// Verifies requests to the gateway.
     #[serde(serialize_with = "shown::hex")]
     pub request: [u8; 32],
+}
+
+/// What a client's record tells of its enrollment.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct EnrollmentPublic {
+    /// Verifies the record that joins the client, and requests to the gateway until then.
+    #[serde(serialize_with = "shown::hex")]
+    pub key: [u8; 32],
+    /// Until when the client may join, by the store's clock. Records of the first programs have no end.
+    pub expires: Option<Time>,
+}
+
+impl EnrollmentPublic {
+    /// Whether the enrollment has ended by then.
+    pub fn is_over(&self, now: Time) -> bool {
+        self.expires.is_some_and(|expires| now > expires)
+    }
 }
 
 /// Who signed a client record.
@@ -147,7 +163,7 @@ impl ClientRecord {
         let optional = 2 * u64::from(self.keys.is_some())
             + u64::from(self.revoked.is_some())
             + u64::from(self.last_change.is_some())
-            + u64::from(self.enrollment.is_some());
+            + self.enrollment.map_or(0, |enrollment| 1 + u64::from(enrollment.expires.is_some()));
         let mut writer = Writer::new();
         writer.map(7 + optional).key(0).bytes(self.client.as_bytes()).key(1).uint(self.version);
         writer.key(2).bytes(&self.sealed_name).key(3).uint(self.role as u64).key(4).bytes(self.domain.as_bytes());
@@ -158,12 +174,15 @@ impl ClientRecord {
         if let Some((number, hash)) = &self.revoked {
             writer.key(8).array(2).uint(*number).bytes(hash.as_bytes());
         }
-        if let Some(key) = &self.enrollment {
-            writer.key(9).bytes(key);
+        if let Some(enrollment) = &self.enrollment {
+            writer.key(9).bytes(&enrollment.key);
         }
         writer.key(10).uint(self.signed_by as u64);
         if let Some((number, hash)) = &self.last_change {
             writer.key(11).array(2).uint(*number).bytes(hash.as_bytes());
+        }
+        if let Some(expires) = self.enrollment.and_then(|enrollment| enrollment.expires) {
+            writer.key(12).time(expires);
         }
         writer.finish()
     }
@@ -171,7 +190,7 @@ impl ClientRecord {
     fn read(body: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(body)?;
         let mut fields = reader.map()?;
-        let record = Self {
+        let mut record = Self {
             client: ClientId(fields.required(0)?.fixed()?),
             version: fields.required(1)?.uint()?,
             sealed_name: fields.required(2)?.bytes(SEALED_TEXT_BYTES)?.to_vec(),
@@ -183,11 +202,17 @@ impl ClientRecord {
             },
             created: fields.required(7)?.time()?,
             revoked: fields.optional(8)?.map(read_revocation).transpose()?,
-            enrollment: fields.optional(9)?.map(Reader::fixed).transpose()?,
+            enrollment: fields.optional(9)?.map(read_enrollment).transpose()?,
             signed_by: SignedBy::read(fields.required(10)?)?,
             last_change: fields.optional(11)?.map(read_last_change).transpose()?,
         };
+        let expires = fields.optional(12)?.map(Reader::time).transpose()?;
         fields.end()?;
+        match &mut record.enrollment {
+            Some(enrollment) => enrollment.expires = expires,
+            None if expires.is_some() => return Err(DecodeError::new(0, "the end of no enrollment")),
+            None => {}
+        }
         if record.keys.is_some() == record.enrollment.is_some() {
             return Err(DecodeError::new(0, "a client has either keys or an enrollment key"));
         }
@@ -199,7 +224,7 @@ impl ClientRecord {
 
     /// The key that may sign version 2, if this version still waits for the client to join.
     fn joinable(&self) -> Option<[u8; 32]> {
-        self.enrollment.filter(|_| self.revoked.is_none())
+        self.enrollment.filter(|_| self.revoked.is_none()).map(|enrollment| enrollment.key)
     }
 
     /// Whether this version only adds keys to `enrollment` and keeps what the owner decided.
@@ -241,6 +266,11 @@ impl SignedBy {
             _ => Err(unknown),
         }
     }
+}
+
+/// Its end follows in a later field.
+fn read_enrollment(reader: &mut Reader<'_>) -> Result<EnrollmentPublic, DecodeError> {
+    Ok(EnrollmentPublic { key: reader.fixed()?, expires: None })
 }
 
 fn read_revocation(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {

@@ -10,6 +10,7 @@ use crate::keys::domain::DomainKey;
 use crate::keys::secret::Secret;
 use crate::keys::text::{ALPHABET, five_bits};
 use crate::limits::ADDRESS_BYTES;
+use crate::time::Time;
 use crate::wire::record::label;
 
 /// What a device needs to become a client. Whoever uses it first joins; it works once.
@@ -25,6 +26,8 @@ pub struct Enrollment {
     pub owner: OwnerFingerprint,
     /// The seed of the key that signs the client's second record.
     pub seed: Secret,
+    /// Until when it may be used, by the store's clock; as in the client's first record.
+    pub expires: Time,
     /// The domain's key, for a write-only client. A full client derives it from the owner secret.
     pub domain_key: Option<DomainKey>,
     /// The repository's address, as the owner reaches it; at most [`ADDRESS_BYTES`].
@@ -81,6 +84,7 @@ impl Enrollment {
         bytes.extend_from_slice(self.domain.as_bytes());
         bytes.extend_from_slice(self.owner.as_bytes());
         bytes.extend_from_slice(self.seed.expose());
+        bytes.extend_from_slice(&self.expires.0.to_le_bytes());
         if let Some(key) = &self.domain_key {
             bytes.extend_from_slice(key.expose().expose());
         }
@@ -122,6 +126,7 @@ impl Enrollment {
         let (domain, rest) = rest.split_at_checked(DomainId::LEN)?;
         let (owner, rest) = rest.split_at_checked(OwnerFingerprint::LEN)?;
         let (seed, rest) = rest.split_first_chunk()?;
+        let (expires, rest) = rest.split_first_chunk()?;
         let (domain_key, address) = match *role {
             role if role == Role::Full as u8 => (None, rest),
             role if role == Role::WriteOnly as u8 => {
@@ -139,6 +144,7 @@ impl Enrollment {
             domain: DomainId::from_slice(domain)?,
             owner: OwnerFingerprint::from_slice(owner)?,
             seed: Secret::new(*seed),
+            expires: Time(i64::from_le_bytes(*expires)),
             domain_key,
             address: core::str::from_utf8(address).ok()?.to_owned(),
         })
@@ -188,7 +194,7 @@ const PREFIX: &str = "COPAL-JOIN-1-";
 const VERSION: u32 = 1;
 const CHECKSUM: usize = 8;
 /// The bytes before the domain key or the address.
-const FIXED: usize = 1 + 3 * 16 + 32 + 32;
+const FIXED: usize = 1 + 3 * 16 + 32 + 32 + 8;
 /// The longest line to decode.
 const LINE_BYTES: usize = 4 << 10;
 
@@ -204,6 +210,7 @@ mod tests {
             domain: DomainId([3; 16]),
             owner: OwnerFingerprint([4; 32]),
             seed: Secret::new([5; 32]),
+            expires: Time(0x0707_0707_0707_0707),
             domain_key: (role == Role::WriteOnly).then(|| DomainKey::from_secret(Secret::new([6; 32]))),
             address: "s3://bucket/prefix".into(),
         }
@@ -213,8 +220,8 @@ mod tests {
     fn the_line_of_a_write_only_client_never_changes() {
         let line = "COPAL-JOIN-1-\
             040G2081040G2081040G2081040G40G2081040G2081040G2081040R30C1G60R30C1G60R30C1G60R40G2081040G2081040G20\
-            81040G2081040G2081040G2081040G2GA1850M2GA1850M2GA1850M2GA1850M2GA1850M2GA1850M2GA1G60R30C1G60R30C1G6\
-            0R30C1G60R30C1G60R30C1G60R30C1G6ECSKMBSFC9TP6TV5EGQQ0WK5CSMQHQDYB0NBYY3S50";
+            81040G2081040G2081040G2081040G2GA1850M2GA1850M2GA1850M2GA1850M2GA1850M2GA1850M2GA1R70W3GE1R70W30C1G6\
+            0R30C1G60R30C1G60R30C1G60R30C1G60R30C1G60R30CWSK78QJYRKNCDNPAX1FE1S6ASK9F015HBA0RMK0PDG";
         assert_eq!(*enrollment(Role::WriteOnly).encode(), line);
         assert_eq!(Enrollment::decode(line), Ok(enrollment(Role::WriteOnly)));
     }
@@ -259,9 +266,9 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_enrollment_reads_back(seed: [u8; 32], key in prop::option::of(any::<[u8; 32]>()), address in "\\PC{0,200}") {
+        fn every_enrollment_reads_back(seed: [u8; 32], expires: i64, key in prop::option::of(any::<[u8; 32]>()), address in "\\PC{0,200}") {
             let domain_key = key.map(|key| DomainKey::from_secret(Secret::new(key)));
-            let enrollment = Enrollment { seed: Secret::new(seed), domain_key, address, ..enrollment(Role::Full) };
+            let enrollment = Enrollment { seed: Secret::new(seed), expires: Time(expires), domain_key, address, ..enrollment(Role::Full) };
             prop_assert_eq!(Enrollment::decode(&enrollment.encode()), Ok(enrollment));
         }
 

@@ -57,10 +57,6 @@ pub(crate) fn hex<S: Serializer>(bytes: &impl AsRef<[u8]>, to: S) -> Result<S::O
     to.serialize_str(&digits(bytes.as_ref()))
 }
 
-pub(crate) fn hex_if_any<S: Serializer>(bytes: &Option<[u8; 32]>, to: S) -> Result<S::Ok, S::Error> {
-    bytes.map(|bytes| digits(&bytes)).serialize(to)
-}
-
 pub(crate) fn name<S: Serializer>(name: &[u8], to: S) -> Result<S::Ok, S::Error> {
     to.serialize_str(&path(name))
 }

@@ -16,7 +16,7 @@ fn descriptor_is_as_it_always_was() {
 fn client_records_are_as_they_always_were() {
     assert_eq!(
         hash(&enrolled().sign(REPOSITORY, &owner())),
-        "dcc1556f9d43e30dafa462cfb4862c0d36dd00b08b15fbd98438be9105632ca1"
+        "cdbd5d53b2c0c2ccf035dad5374f5ae4aca0172321483f273b83093bb8b2fedb"
     );
     assert_eq!(
         hash(&joined().sign(REPOSITORY, &enrollment())),

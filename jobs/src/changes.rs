@@ -31,7 +31,7 @@ pub(crate) async fn signed_change(
     bytes: &[u8],
 ) -> Result<Option<(VerifiedChange, bool)>, JobError> {
     let Ok(client) = Change::claimed_client(bytes) else { return Ok(None) };
-    let Some(record) = clients::read(job, client).await? else { return Ok(None) };
+    let Some(record) = clients::admitted(job, client).await? else { return Ok(None) };
     let counts = record.accepts_change(number, ObjectHash::of(bytes));
     let Some(keys) = record.keys.filter(|_| record.role == Role::Full) else { return Ok(None) };
     let Ok(verified) = Change::verify(job.repository, &keys.manifest, client, number, bytes) else { return Ok(None) };

@@ -1,5 +1,7 @@
 //! Clients: their records in the store, each of which is stored twice.
 
+mod late;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
@@ -9,30 +11,42 @@ use copal_format::layout;
 use copal_format::limits::CHAIN_LEAP;
 use copal_format::number::reached;
 use copal_format::state::ClientHead;
+use copal_format::time::Time;
 use copal_store::{Store, StoreError};
 
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
 use crate::objects::{self, Call};
+use late::Records;
 
 /// The newest record of a client; none if it has no record. An unsound record might be the one that revokes the client,
 /// so if both copies of a version are unsound, this fails.
 pub async fn read(job: &JobContext<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
-    let mut record = know(job, client).await?.record;
-    if is_planted(Mistake::RevocationForgets) {
-        record.iter_mut().for_each(|record| record.revoked = None);
-    }
-    Ok(record)
+    Ok(know(job, client).await?.record.map(forget_revocation))
+}
+
+/// Like [`read`], but none for a client that joined after its enrollment had ended: nothing that it signs may count.
+pub async fn admitted(job: &JobContext<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
+    let known = know(job, client).await?;
+    Ok(known.record.filter(|_| !known.is_late).map(forget_revocation))
+}
+
+/// Only if that fault is planted.
+fn forget_revocation(mut record: ClientRecord) -> ClientRecord {
+    record.revoked = record.revoked.filter(|_| !is_planted(Mistake::RevocationForgets));
+    record
 }
 
 /// What is known of a client.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Known {
+pub struct Known {
     /// The newest record.
-    pub(crate) record: Option<ClientRecord>,
+    pub record: Option<ClientRecord>,
+    /// Whether the client joined after its enrollment had ended, and nothing of it was accepted yet.
+    pub is_late: bool,
     /// Copies of its record versions that are missing.
-    pub(crate) missing: Vec<Copy>,
+    pub missing: Vec<Copy>,
 }
 
 /// A missing copy of a client record, and the bytes it should hold.
@@ -44,26 +58,28 @@ pub struct Copy {
     pub bytes: Bytes,
 }
 
-/// Like [`read`], and also finds missing copies. Reads second copies only if first ones are unsound.
-pub(crate) async fn know(job: &JobContext<'_>, client: ClientId) -> Result<Known, JobError> {
+/// What is known of a client. Reads second copies only if first ones are unsound, or if the client looks late.
+pub async fn know(job: &JobContext<'_>, client: ClientId) -> Result<Known, JobError> {
     let names = names(job, client).await?;
     if names.is_empty() {
         return Ok(Known::default());
     }
-    let firsts = fetch(job, names.iter().filter(|(version, name)| *name == layout::client(client, *version))).await?;
-    let versions: BTreeSet<u64> = names.iter().map(|(version, _)| *version).collect();
+    let records = Records { job, client, times: &names };
+    let firsts = fetch(job, names.keys().filter(|(version, name)| *name == layout::client(client, *version))).await?;
+    let versions: BTreeSet<u64> = names.keys().map(|(version, _)| *version).collect();
     if firsts.len() == versions.len()
         && let Ok(record) = read_chain(job.repository, &job.owner_key, client, &versions_of(&firsts))
     {
+        let is_late = records.are_late(Some(&firsts)).await?;
         let copies =
             firsts.into_iter().map(|((version, _), bytes)| (version, layout::client_copy(client, version), bytes));
-        let missing = copies.filter(|(version, name, _)| !names.contains(&(*version, name.clone())));
+        let missing = copies.filter(|(version, name, _)| !names.contains_key(&(*version, name.clone())));
         let missing = missing.map(|(_, name, bytes)| Copy { name, bytes: bytes.into() }).collect();
-        return Ok(Known { record: Some(record), missing });
+        return Ok(Known { record: Some(record), is_late, missing });
     }
     let Survey { record, missing, .. } = survey(job, client).await?;
     let record = record.transpose().map_err(|error| JobError::damaged(format!("clients/{client}"), error))?;
-    Ok(Known { record, missing })
+    Ok(Known { record, is_late: records.are_late(None).await?, missing })
 }
 
 /// All copies of a client's records.
@@ -79,7 +95,7 @@ pub struct Survey {
 
 /// Reads all copies of a client's records.
 pub async fn survey(job: &JobContext<'_>, client: ClientId) -> Result<Survey, JobError> {
-    let found = fetch(job, names(job, client).await?.iter()).await?;
+    let found = fetch(job, names(job, client).await?.keys()).await?;
     if found.is_empty() {
         return Ok(Survey::default());
     }
@@ -127,15 +143,18 @@ pub(crate) async fn complete(store: &dyn Store, copies: &[Copy]) -> Result<(), S
     Ok(())
 }
 
-/// The versions and names of a client's records, first and second copies.
-async fn names(job: &JobContext<'_>, client: ClientId) -> Result<BTreeSet<Named>, JobError> {
-    let listed = objects::list(job.store, &format!("clients/{client}/")).await?;
-    let named =
-        listed.into_iter().filter_map(|listed| Some((layout::client_version(listed.key.as_str())?, listed.key)));
-    let named: BTreeSet<Named> = named.map(|(version, key)| (version, key.as_str().to_owned())).collect();
+/// The versions and names of a client's records, first and second copies, with the store's time of each.
+async fn names(job: &JobContext<'_>, client: ClientId) -> Result<BTreeMap<Named, Time>, JobError> {
+    let mut named = BTreeMap::new();
+    for listed in objects::list(job.store, &format!("clients/{client}/")).await? {
+        let name = listed.key.as_str();
+        let version = layout::client_version(name);
+        named.extend(version.map(|version| ((version, name.to_owned()), Time(listed.stat.created.0))));
+    }
     // Numbers grow by one, so a version far above all others is false.
-    let last = reached(0, CHAIN_LEAP, named.iter().map(|(version, _)| *version));
-    Ok(named.into_iter().filter(|(version, _)| *version <= last).collect())
+    let last = reached(0, CHAIN_LEAP, named.keys().map(|(version, _)| *version));
+    named.retain(|(version, _), _| *version <= last);
+    Ok(named)
 }
 
 /// Reads records; leaves out those that do not exist.

@@ -1,6 +1,6 @@
 //! Enrollment: the line with which an owner lets this browser join as a client.
 
-use copal_format::client::{ClientPublic, ClientRecord, Role, read_chain};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, read_chain};
 use copal_format::enrollment::Enrollment as Line;
 use copal_format::keys::secret::Secret;
 use copal_format::layout;
@@ -103,7 +103,8 @@ impl Enrollment {
             return Err(Fault::new(Code::EnrollmentUsed, "somebody has joined with this enrollment already"));
         }
         let is_told = (record.role, record.domain) == (line.role(), line.domain);
-        if !is_told || record.enrollment != Some(line.key().verifying_key().to_bytes()) {
+        let enrollment = EnrollmentPublic { key: line.key().verifying_key().to_bytes(), expires: Some(line.expires) };
+        if !is_told || record.enrollment != Some(enrollment) {
             return Err(Fault::new(Code::ClientDamaged, "the repository's record does not agree with the enrollment"));
         }
         Ok(record)

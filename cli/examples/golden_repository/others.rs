@@ -1,6 +1,7 @@
 //! Others: clients besides the first one, and records that a backup of it does not write.
 
 use std::path::Path;
+use std::time::Duration;
 
 use bytes::Bytes;
 use copal_client::changes;
@@ -9,7 +10,7 @@ use copal_client::repository::LocalClient;
 use copal_client::wait::wait;
 use copal_format::block::{BlockBuilder, SealTools};
 use copal_format::change::Operation;
-use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, SignedBy};
 use copal_format::compress::Parameters;
 use copal_format::id::{ClientId, DomainId, ObjectHash, PackId, SnapshotId};
 use copal_format::keys::client::ClientKeys;
@@ -32,11 +33,13 @@ pub(crate) fn sender(golden: &Golden<'_>) -> SnapshotId {
     let (id, domain, enrollment) = (ClientId(random()), DomainId(random()), secret());
     let enrollment = ClientKeys::new(enrollment, secret()).manifest_key();
     let keys = ClientKeys::new(secret(), secret());
+    let first = record(golden, id, &keys, domain, "sender");
+    let expires = Some(first.created + Duration::from_secs(7 * 86_400));
     let waiting = ClientRecord {
         role: Role::WriteOnly,
         keys: None,
-        enrollment: Some(enrollment.verifying_key().to_bytes()),
-        ..record(golden, id, &keys, domain, "sender")
+        enrollment: Some(EnrollmentPublic { key: enrollment.verifying_key().to_bytes(), expires }),
+        ..first
     };
     golden.sign(&waiting);
     let joined = ClientRecord {

@@ -2,8 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
+
+use super::values::{BadValue, Span};
 
 /// What to do with the repository's clients.
 #[derive(Subcommand, Debug)]
@@ -39,9 +42,21 @@ pub struct Add {
     /// Whether it shares data with the full clients; a write-only client has data of its own [default: shared for full clients].
     #[arg(long, value_name = "HOW", value_enum)]
     pub dedup: Option<Dedup>,
+    /// How long the line or link may be used, at most 90d.
+    ///
+    /// A client that joins later is accepted by nobody: neither the gateway nor an ingest believes it.
+    #[arg(long, value_name = "DURATION", default_value = "7d", value_parser = open)]
+    pub expires: Span,
     /// Print a link instead of the line: it opens the web app that the gateway at this address serves, and joins there [default address: that of the repository, if it is a gateway].
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "")]
     pub page: Option<OsString>,
+}
+
+/// How long an enrollment is open: at most 90 days.
+fn open(text: &str) -> Result<Span, String> {
+    let span: Span = text.parse().map_err(|error: BadValue| error.to_string())?;
+    let is_possible = !span.0.is_zero() && span.0 <= Duration::from_secs(90 * 86_400);
+    if is_possible { Ok(span) } else { Err("an enrollment is open for 90d at most, and not for 0s".into()) }
 }
 
 /// What a client may do.

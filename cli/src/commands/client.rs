@@ -9,7 +9,7 @@ use copal_client::entropy::{random, secret};
 use copal_client::location::Location;
 use copal_client::repository::{ClientError, Repository};
 use copal_client::wait::wait;
-use copal_format::client::{ClientRecord, Role, SignedBy};
+use copal_format::client::{ClientRecord, EnrollmentPublic, Role, SignedBy};
 use copal_format::enrollment::Enrollment;
 use copal_format::id::{ClientId, DomainId, ObjectHash};
 use copal_format::keys::owner::TextPurpose;
@@ -65,7 +65,8 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         (Role::Full, None | Some(Dedup::Shared)) => descriptor.shared_domain,
         (Role::WriteOnly, _) | (Role::Full, Some(Dedup::Isolated)) => DomainId(random()),
     };
-    let is_taken = |known: &Known| known.name == options.name && !known.is_revoked();
+    let created = now(&repository)?;
+    let is_taken = |known: &Known| known.name == options.name && !known.is_over(created);
     if known(&repository)?.iter().any(is_taken) {
         return Err(Failure::Usage(format!("there is a client called \"{}\" already", options.name)));
     }
@@ -75,6 +76,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         domain,
         owner: repository.owner.fingerprint(),
         seed: secret(),
+        expires: created + options.expires.0,
         domain_key: (role == Role::WriteOnly).then(|| repository.owner.domain_key(domain)),
         address: repository.backend().address(),
     };
@@ -86,10 +88,13 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
         role,
         domain,
         keys: None,
-        created: now(&repository)?,
+        created,
         revoked: None,
         last_change: None,
-        enrollment: Some(enrollment.key().verifying_key().to_bytes()),
+        enrollment: Some(EnrollmentPublic {
+            key: enrollment.key().verifying_key().to_bytes(),
+            expires: Some(enrollment.expires),
+        }),
         signed_by: SignedBy::Owner,
     };
     if !create(context, &repository, &record)? {
@@ -98,19 +103,21 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     let line = enrollment.encode();
     let link = page.map(|page| Zeroizing::new(format!("{page}/{LINK}{}", line.as_str())));
     show_code(context, link.as_ref().unwrap_or(&line));
-    context.report.note(match (&link, repository.backend().location()) {
-        (Some(_), _) => "opened in a browser, this link joins it to the repository; it can be used once:",
+    let how = match (&link, repository.backend().location()) {
+        (Some(_), _) => "opened in a browser, this link joins it to the repository",
         (None, Location::Https(_)) => {
             "on the other machine, \"copal client join\" asks for this line, and in a browser the page of the gateway \
-             does (\"--page\" prints a link to it); it can be used once:"
+             does (\"--page\" prints a link to it)"
         }
-        _ => "on the other machine, \"copal client join\" asks for this line; it can be used once:",
-    });
+        _ => "on the other machine, \"copal client join\" asks for this line",
+    };
+    context.report.note(&format!("{how}; it can be used once, until {}:", human::time(enrollment.expires)));
     context.report.answer(&EnrollmentSummary {
         client: id,
         name: &options.name,
         role,
         domain,
+        expires: Stamp(enrollment.expires),
         line: &line,
         link: link.as_ref().map(|link| link.as_str()),
     })?;
@@ -145,11 +152,13 @@ fn show_code(context: &Context<'_>, line: &str) {
 fn list(context: &Context<'_>) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let view = context.view(&repository)?;
+    let now = now(&repository)?;
     let shared = repository.descriptor.as_ref().map(|descriptor| descriptor.shared_domain);
     let mut rows = Vec::new();
     for known in known(&repository)? {
         let accepted = last_accepted(repository.store().as_ref(), &view, known.id)?;
         let record = known.record.as_ref().ok();
+        let expires = record.and_then(|record| record.enrollment).and_then(|enrollment| enrollment.expires);
         rows.push(ClientRow {
             id: known.id,
             name: known.name,
@@ -157,6 +166,9 @@ fn list(context: &Context<'_>) -> Result<Exit, Failure> {
             domain: record.map(|record| record.domain),
             shared: record.map(|record| Some(record.domain) == shared),
             joined: record.map(|record| record.keys.is_some()),
+            expires: expires.map(Stamp),
+            left: expires.filter(|expires| *expires >= now).map(|expires| expires.since(now)),
+            joined_late: known.is_late,
             created: record.map(|record| Stamp(record.created)),
             last_manifest: accepted.map(|accepted| accepted.number),
             last_time: accepted.map(|accepted| Stamp(accepted.time)),
@@ -172,7 +184,7 @@ fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
     let repository = context.open()?;
     // First ingest waiting manifests, because a revocation names the last manifest that counts.
     context.ingest(&repository)?;
-    let id = meant(known(&repository)?, &options.client)?;
+    let id = meant(known(&repository)?, &options.client, now(&repository)?)?;
     loop {
         let view = context.view(&repository)?;
         let record = wait(clients::read(&repository.job(), id))?;
@@ -217,11 +229,19 @@ struct Known {
     /// Empty if it cannot be opened.
     name: String,
     record: Result<ClientRecord, String>,
+    /// Whether it joined after its enrollment had ended.
+    is_late: bool,
 }
 
 impl Known {
-    fn is_revoked(&self) -> bool {
-        self.record.as_ref().is_ok_and(|record| record.revoked.is_some())
+    /// Whether nothing more comes from it: it was revoked, or its enrollment has ended.
+    fn is_over(&self, now: Time) -> bool {
+        let is_over = |enrollment: EnrollmentPublic| enrollment.is_over(now);
+        self.is_late
+            || self
+                .record
+                .as_ref()
+                .is_ok_and(|record| record.revoked.is_some() || record.enrollment.is_some_and(is_over))
     }
 }
 
@@ -229,23 +249,23 @@ impl Known {
 fn known(repository: &Repository) -> Result<Vec<Known>, Failure> {
     let mut all = Vec::new();
     for id in wait(clients::below(repository.store().as_ref(), "clients/"))? {
-        let record = match wait(clients::read(&repository.job(), id)) {
-            Ok(Some(record)) => Ok(record),
-            Ok(None) => continue,
-            Err(JobError::Damaged { why, .. }) => Err(why),
+        let (record, is_late) = match wait(clients::know(&repository.job(), id)) {
+            Ok(clients::Known { record: Some(record), is_late, .. }) => (Ok(record), is_late),
+            Ok(_) => continue,
+            Err(JobError::Damaged { why, .. }) => (Err(why), false),
             Err(error) => return Err(Failure::from(error)),
         };
         let name = record.as_ref().ok().and_then(|record| record.name(&repository.owner));
-        all.push(Known { id, name: name.unwrap_or_default(), record });
+        all.push(Known { id, name: name.unwrap_or_default(), record, is_late });
     }
     all.sort_by_key(|known| (known.record.as_ref().map_or(Time(0), |record| record.created), known.id));
     Ok(all)
 }
 
-/// The client with this name or with an id that begins so. If several share the name, the one that is not revoked.
-fn meant(all: Vec<Known>, wanted: &str) -> Result<ClientId, Failure> {
+/// The client with this name or with an id that begins so. If several share the name, the one that may still save.
+fn meant(all: Vec<Known>, wanted: &str, now: Time) -> Result<ClientId, Failure> {
     let named: Vec<&Known> = all.iter().filter(|known| known.name == wanted).collect();
-    let current: Vec<&Known> = named.iter().copied().filter(|known| !known.is_revoked()).collect();
+    let current: Vec<&Known> = named.iter().copied().filter(|known| !known.is_over(now)).collect();
     let digits = wanted.to_ascii_lowercase();
     let by_id = || all.iter().filter(|known| !digits.is_empty() && known.id.to_string().starts_with(&digits)).collect();
     let fitting: Vec<&Known> = match (current.is_empty(), named.is_empty()) {

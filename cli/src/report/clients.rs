@@ -1,6 +1,7 @@
 //! Clients: the results of `client`. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use copal_client::history::Snapshot;
 use copal_format::client::Role;
@@ -54,6 +55,8 @@ pub struct EnrollmentSummary<'a> {
     pub name: &'a str,
     pub role: Role,
     pub domain: DomainId,
+    /// Until when it may be used.
+    pub expires: Stamp,
     /// The line for `client join`.
     pub line: &'a str,
     /// The link for a browser, if it was asked for.
@@ -94,6 +97,13 @@ pub struct ClientRow {
     /// Whether that is the domain that full clients share.
     pub shared: Option<bool>,
     pub joined: Option<bool>,
+    /// Until when it may join; none once it has.
+    pub expires: Option<Stamp>,
+    /// How long that is from now; none if it may not join any more.
+    #[serde(skip)]
+    pub left: Option<Duration>,
+    /// Whether it joined after its enrollment had expired, so that nothing of it counts.
+    pub joined_late: bool,
     /// When this version of its record was made.
     pub created: Option<Stamp>,
     /// The number of the last of its manifests that was accepted.
@@ -106,6 +116,18 @@ pub struct ClientRow {
     pub problem: Option<String>,
 }
 
+impl ClientRow {
+    fn invited(&self) -> String {
+        match (self.expires, self.left.map(|left| left.as_secs().div_ceil(3_600))) {
+            (None, _) => "invited".to_owned(),
+            (Some(_), None) => "invited, expired".to_owned(),
+            (Some(_), Some(hours)) if hours > 48 => format!("invited, ends in {} days", hours / 24),
+            (Some(_), Some(hours)) if hours > 1 => format!("invited, ends in {hours} hours"),
+            (Some(_), Some(_)) => "invited, ends within an hour".to_owned(),
+        }
+    }
+}
+
 impl List for ClientRow {
     fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new(&["ID", "Name", "Role", "Data", "State", "Last accepted"]);
@@ -114,7 +136,8 @@ impl List for ClientRow {
                 (Some(problem), ..) => format!("damaged: {}", human::text(problem)),
                 (None, Some(0), _) => "revoked".to_owned(),
                 (None, Some(number), _) => format!("revoked after manifest {number}"),
-                (None, None, Some(false)) => "waits to join".to_owned(),
+                (None, None, Some(false)) => row.invited(),
+                (None, None, _) if row.joined_late => "joined too late: nothing of it counts".to_owned(),
                 (None, None, _) => String::new(),
             };
             let data = row.shared.map_or("", |shared| if shared { "shared" } else { "its own" });

@@ -1,6 +1,10 @@
 //! Enrolling, joining, listing and revoking.
 
 use std::os::unix::fs::PermissionsExt;
+use std::time::{Duration, SystemTime};
+
+use copal_format::enrollment::Enrollment;
+use copal_format::time::Time;
 
 use super::world::{enroll, join, joined, managed, other, upload};
 use crate::kit::{Machine, PASSPHRASE, Run, text};
@@ -124,6 +128,68 @@ fn a_join_that_was_interrupted_is_finished_by_the_next() {
     join(&machine, &line).ran().ok();
     assert_eq!(row(&owner, "camera")["joined"], true);
     assert_eq!(std::fs::read(&joined).unwrap().len(), before.len());
+}
+
+#[test]
+fn an_enrollment_that_has_expired_joins_nobody_and_its_name_is_free_again() {
+    let owner = managed();
+    let add = ["client", "add", "--name", "camera", "--json", "--expires"];
+    for (role, key) in [("write-only", None), ("full", Some(owner.path("key")))] {
+        let told = owner.run(&[&add[..], &["1s", "--role", role]].concat()).ok().json();
+        let id = text(&told["client"]);
+        std::thread::sleep(Duration::from_millis(1_100));
+        let machine = other(&owner);
+        let mut join = join(&machine, &text(&told["line"]));
+        join.envs(key.map(|key| ("COPAL_KEY_FILE", key)));
+        let refused = join.ran().exits(1);
+        assert!(refused.kind() == "enrollment" && refused.err.contains("has expired"), "{refused}");
+        assert!(refused.err.contains("the owner makes a new one"), "{refused}");
+        assert!(!owner.object(&format!("clients/{id}/{:020}", 2)).exists());
+        let row = rows(&owner).into_iter().find(|row| text(&row["id"]) == id).unwrap();
+        assert_eq!((&row["joined"], &row["expires"]), (&false.into(), &told["expires"]));
+        assert!(owner.ok(&["client", "list"]).contains("invited, expired"));
+    }
+    assert!(owner.run(&[&add[..], &["91d", "--role", "full"]].concat()).exits(2).err.contains("90d at most"));
+    owner.run(&[&add[..], &["0s", "--role", "full"]].concat()).exits(2);
+    let machine = joined(&owner, "camera", "write-only");
+    assert!(owner.ok(&["client", "list"]).lines().filter(|line| line.contains("camera")).count() == 3);
+    owner.ok(&["client", "revoke", "camera"]);
+    machine.write("file", "text");
+    assert!(
+        upload(&machine, &[]).exits(1).err.contains("was revoked"),
+        "of one name the client that may save is meant"
+    );
+}
+
+#[test]
+fn a_line_whose_end_was_moved_is_not_what_the_owner_has_signed() {
+    let owner = managed();
+    let line = enroll(&owner, "camera", "write-only");
+    let told = Enrollment::decode(&line).unwrap();
+    let later = Enrollment { expires: Time(told.expires.0 + 1), ..told };
+    let refused = join(&other(&owner), &later.encode()).ran().exits(1);
+    assert!(refused.kind() == "enrollment" && refused.err.contains("does not agree"), "{refused}");
+    join(&other(&owner), &line).ran().ok();
+}
+
+#[test]
+fn who_has_joined_late_by_writing_to_the_store_is_listed_so_and_saves_nothing_that_counts() {
+    let owner = managed();
+    let machine = joined(&owner, "camera", "write-only");
+    let id = text(&row(&owner, "camera")["id"]);
+    // As if it had been invited for a week, a month ago.
+    for copy in ["", ".b"] {
+        let file = std::fs::File::open(owner.object(&format!("clients/{id}/{:020}{copy}", 1))).unwrap();
+        file.set_modified(SystemTime::now() - Duration::from_secs(30 * 86_400)).unwrap();
+    }
+    machine.write("file", "text");
+    upload(&machine, &[]).ok();
+    let told = owner.run(&["ingest", "--json"]).exits(5);
+    assert!(told.err.contains("joined after its enrollment had ended"), "{told}");
+    assert!(owner.snapshots().is_empty());
+    assert!(owner.ok(&["client", "list"]).contains("joined too late: nothing of it counts"));
+    assert_eq!(row(&owner, "camera")["joined_late"], true);
+    owner.ok(&["client", "revoke", "camera"]);
 }
 
 #[test]

@@ -100,6 +100,20 @@ fn an_enrollment_is_used_once_through_a_gateway_too() {
 }
 
 #[test]
+fn an_enrollment_that_has_expired_joins_nobody_through_a_gateway_either() {
+    let owner = managed();
+    let server = Server::start(&owner);
+    for role in ["write-only", "full"] {
+        let add = ["client", "add", "--name", role, "--role", role, "--expires", "1s"];
+        let line = owner.ok(&add);
+        std::thread::sleep(std::time::Duration::from_millis(2_100));
+        let refused = server.join(&Machine::bare(), &line).exits(1);
+        assert!(refused.kind() == "enrollment" && refused.err.contains("has expired"), "{refused}");
+        assert!(refused.err.contains("the owner makes a new one"), "{refused}");
+    }
+}
+
+#[test]
 fn a_full_machine_joins_through_a_gateway_with_the_passphrase() {
     let owner = managed();
     let server = Server::start(&owner);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use copal_format::client::{ClientPublic, ClientRecord, Role};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role};
 use copal_format::enrollment::Enrollment;
 use copal_format::id::ClientId;
 use copal_format::keys::client::ClientKeys;
@@ -45,6 +45,9 @@ pub enum JoinError {
     /// The owner has revoked the client.
     #[error("the enrollment of client {0} was revoked")]
     Revoked(ClientId),
+    /// The enrollment has ended, by the store's clock.
+    #[error("the enrollment of client {0} has expired")]
+    Expired(ClientId),
     /// The client's record contradicts the enrollment.
     #[error("the repository's record of client {0} does not agree with the enrollment")]
     Record(ClientId),
@@ -87,17 +90,26 @@ pub fn join(
         return Ok(done);
     }
     let key = enrollment.key();
+    let told = EnrollmentPublic { key: key.verifying_key().to_bytes(), expires: Some(enrollment.expires) };
     let is_told = (record.role, record.domain) == (enrollment.role(), enrollment.domain);
-    if !is_told || record.enrollment != Some(key.verifying_key().to_bytes()) {
+    if !is_told || record.enrollment != Some(told) {
         return Err(JoinError::Record(id));
     }
     let is_new = kept.is_none();
+    let now = Time(wait(store.now())?.0);
+    if told.is_over(now) {
+        // Nobody has joined in time, so no record names the keys of an earlier run.
+        if !is_new {
+            discard(enrollment.role(), state_dir)?;
+        }
+        return Err(JoinError::Expired(id));
+    }
     let keys = match kept {
         Some(keys) => keys,
         None => keep(enrollment, address, state_dir)?,
     };
     let public = ClientPublic { manifest: keys.manifest_public(), request: keys.request_public() };
-    let joined = record.joined(public, Time(wait(store.now())?.0));
+    let joined = record.joined(public, now);
     let bytes = Bytes::from(joined.sign(repository, &key));
     if wait(store.create(&objects::key(layout::client(id, joined.version)), bytes))? == Created::New {
         return Ok(joined);

@@ -32,7 +32,11 @@ fn registered() -> ClientRecord {
 }
 
 fn enrollment() -> ClientRecord {
-    ClientRecord { keys: None, enrollment: Some(public(4)), ..registered() }
+    ClientRecord { keys: None, enrollment: enrolled_by(4), ..registered() }
+}
+
+fn enrolled_by(seed: u8) -> Option<EnrollmentPublic> {
+    Some(EnrollmentPublic { key: public(seed), expires: Some(Time(9)) })
 }
 
 fn joined() -> ClientRecord {
@@ -151,7 +155,7 @@ fn joining_cannot_change_role_domain_or_name_nor_revoke_nor_leave_out_the_keys()
         ClientRecord { domain: DomainId([3; 16]), ..joined() },
         ClientRecord { sealed_name: b"other".to_vec(), ..joined() },
         ClientRecord { revoked: Some((7, ObjectHash([7; 32]))), ..joined() },
-        ClientRecord { keys: None, enrollment: Some(public(8)), ..joined() },
+        ClientRecord { keys: None, enrollment: enrolled_by(8), ..joined() },
     ] {
         let versions = [(&enrollment(), owner()), (&altered, key(4))];
         assert_eq!(read_signed(&versions), Err(ClientError::Altered { client: CLIENT, version: 2 }), "{altered:?}");
@@ -186,7 +190,7 @@ fn joining_adds_keys_and_leaves_what_the_owner_decided_and_a_revocation_leaves_t
 #[test]
 fn keys_and_enrollment_key_exclude_each_other() {
     for bad in [
-        ClientRecord { enrollment: Some(public(4)), ..registered() },
+        ClientRecord { enrollment: enrolled_by(4), ..registered() },
         ClientRecord { keys: None, ..registered() },
         ClientRecord { revoked: Some((0, ObjectHash([1; 32]))), ..registered() },
         ClientRecord { revoked: Some((1, ObjectHash::NONE)), ..registered() },
@@ -196,6 +200,22 @@ fn keys_and_enrollment_key_exclude_each_other() {
         let source = read_signed(&[(&bad, owner())]).unwrap_err();
         assert!(matches!(source, ClientError::Record { source: RecordError::Malformed { .. }, .. }), "{bad:?}");
     }
+}
+
+#[test]
+fn an_enrollment_has_an_end_unless_one_of_the_first_programs_made_it() {
+    let endless = ClientRecord { enrollment: Some(EnrollmentPublic { key: public(4), expires: None }), ..enrollment() };
+    assert_eq!(read_signed(&[(&endless, owner())]), Ok(endless.clone()));
+    let withdrawn = enrollment().revoked((0, ObjectHash::NONE), None, Time(7));
+    assert_eq!(read_signed(&[(&enrollment(), owner()), (&withdrawn, owner())]), Ok(withdrawn));
+    let ends = |record: &ClientRecord, at| record.enrollment.is_some_and(|enrollment| enrollment.is_over(Time(at)));
+    assert!(!ends(&enrollment(), 9) && ends(&enrollment(), 10) && !ends(&endless, i64::MAX));
+    // The end of no enrollment.
+    let mut body = registered().body();
+    body[0] += 1;
+    body.extend([12, 9]);
+    let source = read(&[(1, record::sign(Kind::Client, REPOSITORY, &body, &owner()))]).unwrap_err();
+    assert!(matches!(source, ClientError::Record { source: RecordError::Malformed { .. }, .. }), "{source:?}");
 }
 
 #[test]

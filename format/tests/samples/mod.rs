@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use copal_format::change::{Change, Operation, OwnerSignature};
-use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, SignedBy};
 use copal_format::exclusions::{Exclusions, Pattern};
 use copal_format::expiry::Expiry;
 use copal_format::extent::Extent;
@@ -21,6 +21,8 @@ use ed25519_dalek::SigningKey;
 pub(crate) const REPOSITORY: RepositoryId = RepositoryId([0x10; 16]);
 pub(crate) const CLIENT: ClientId = ClientId([0x11; 16]);
 const TIME: Time = Time(1_700_000_000_123_456_789);
+/// Seven days later.
+const ENDS: Time = Time(1_700_604_800_123_456_789);
 
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -81,7 +83,7 @@ pub(crate) fn enrolled() -> ClientRecord {
         created: TIME,
         revoked: None,
         last_change: None,
-        enrollment: Some(public(&enrollment())),
+        enrollment: Some(EnrollmentPublic { key: public(&enrollment()), expires: Some(ENDS) }),
         signed_by: SignedBy::Owner,
     }
 }

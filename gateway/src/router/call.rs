@@ -10,6 +10,7 @@ use bytes::Bytes;
 use copal_format::client::{ClientError, ClientRecord, read_chain};
 use copal_format::layout;
 use copal_format::request::{RequestError, Signatory, Unverified};
+use copal_format::time::Time;
 use serde_json::json;
 
 use super::Gateway;
@@ -182,13 +183,14 @@ async fn known_caller(
     let job = job(gateway.settings.store.as_ref(), gateway.settings.entropy.as_ref(), facts);
     let verify = |record: &ClientRecord| {
         // A record has either keys or an enrollment key.
-        let key = record.keys.as_ref().map(|keys| keys.request).or(record.enrollment);
+        let enrollment = record.enrollment.map(|enrollment| enrollment.key);
+        let key = record.keys.as_ref().map(|keys| keys.request).or(enrollment);
         signed.verify(method, target, &key.ok_or(RequestError::Signature)?)
     };
     if let Some(record) = gateway.known.acquaintance(&job, id, now).await?
         && verify(&record).is_ok()
     {
-        return caller_of(&record);
+        return caller_of(&record, now);
     }
     // Anybody can name a client. Until its signature is verified, such a request counts as unsigned.
     count_unsigned(gateway, now)?;
@@ -206,14 +208,19 @@ async fn known_caller(
     if let Some(memory) = &gateway.memory {
         memory.signed();
     }
-    caller_of(&record)
+    caller_of(&record, now)
 }
 
-fn caller_of(record: &ClientRecord) -> Result<Caller, Problem> {
+fn caller_of(record: &ClientRecord, now: u64) -> Result<Caller, Problem> {
     let (id, role, domain) = (record.client, record.role, record.domain);
     if record.revoked.is_some() {
         let detail = format!("the owner has revoked client {id}");
         return Err(Problem::new("client-revoked", StatusCode::FORBIDDEN, detail));
+    }
+    let now = Time::from_unix(i64::try_from(now).unwrap_or(i64::MAX), 0);
+    if record.enrollment.is_some_and(|enrollment| enrollment.is_over(now)) {
+        let detail = format!("the enrollment of client {id} has expired");
+        return Err(Problem::new("enrollment-expired", StatusCode::FORBIDDEN, detail));
     }
     Ok(if record.keys.is_some() { Caller::Client { id, role, domain } } else { Caller::Joining { id, role } })
 }
@@ -245,8 +252,8 @@ async fn was_enrolled_by(
             first = read_chain(job.repository, &job.owner_key, record.client, &versions);
         }
     }
-    let key = first.ok().and_then(|first| first.enrollment);
-    Ok(key.is_some_and(|key| signed.verify(method, target, &key).is_ok()))
+    let enrollment = first.ok().and_then(|first| first.enrollment);
+    Ok(enrollment.is_some_and(|enrollment| signed.verify(method, target, &enrollment.key).is_ok()))
 }
 
 fn remember(gateway: &Gateway, signed: &Unverified, now: u64) -> Result<(), Problem> {

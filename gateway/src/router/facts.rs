@@ -141,7 +141,7 @@ impl Known {
         id: ClientId,
         now: u64,
     ) -> Result<Option<Arc<ClientRecord>>, Problem> {
-        let record = match clients::read(job, id).await {
+        let record = match clients::admitted(job, id).await {
             Ok(record) => record.map(Arc::new),
             // The unreadable record might be the client's revocation.
             Err(JobError::Damaged { .. }) => {

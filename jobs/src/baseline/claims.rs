@@ -100,7 +100,7 @@ struct Chain<'a> {
 impl Chain<'_> {
     /// Reads and verifies the manifests. Without a client record no manifest was accepted.
     async fn claims(&self) -> Result<Vec<(u64, Claim)>, JobError> {
-        let record = match clients::read(self.job, self.client).await {
+        let record = match clients::admitted(self.job, self.client).await {
             Ok(Some(record)) => record,
             Ok(None) => return Ok(Vec::new()),
             Err(error) => return error.blame().map(|_| Vec::new()),

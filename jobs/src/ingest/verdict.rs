@@ -33,7 +33,10 @@ impl Pass<'_> {
     ) -> Result<Judged, JobError> {
         let rejected = |reason, text: &str| Ok(Judged::Decided(Verdict::rejected(reason, text)));
         let Some(record) = record else {
-            return rejected(Reason::UnknownClient, "no sound record of the client");
+            return rejected(
+                Reason::UnknownClient,
+                "the client is not registered, or joined after its enrollment had ended",
+            );
         };
         let Some(keys) = &record.keys else {
             return rejected(Reason::UnknownClient, "the client has not joined");

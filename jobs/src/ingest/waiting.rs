@@ -61,7 +61,7 @@ impl Pass<'_> {
             match clients::know(self.job, client).await {
                 Err(error @ JobError::Store(_)) => Err(error),
                 Err(error) => Ok((Err(error), Vec::new())),
-                Ok(known) => Ok((Ok(known.record), known.missing)),
+                Ok(known) => Ok((Ok(known.record.filter(|_| !known.is_late)), known.missing)),
             }
         };
         let answered = self.is_answered(client, number);

@@ -92,7 +92,8 @@ pub(super) async fn read_chain(
     numbers: &mut Numbers,
     report: &mut Report,
 ) -> Result<Chain, JobError> {
-    let Known { record, missing } = clients::know(job, client).await?;
+    let Known { record, is_late, missing } = clients::know(job, client).await?;
+    let record = record.filter(|_| !is_late);
     let is_full = record.as_ref().is_some_and(|record| record.role == Role::Full);
     let domain = record.as_ref().filter(|record| record.role == Role::WriteOnly).map(|record| record.domain);
     let mut chain = Chain {
@@ -219,7 +220,10 @@ fn judge(
         None => Standing::Refused(reason, why),
     };
     let Some((record, keys)) = record.and_then(|record| Some((record, record.keys?))) else {
-        return refuse(Reason::UnknownClient, "no sound record of the client is there".into());
+        return refuse(
+            Reason::UnknownClient,
+            "the client is not registered, or joined after its enrollment had ended".into(),
+        );
     };
     let verified = match Manifest::verify(job.repository, &keys.manifest, client, number, bytes) {
         Ok(verified) => Box::new(verified),

@@ -18,6 +18,7 @@ from .vectors import literals, octets
 FILE, PACKS, STATE = "golden_records.rs", "golden_packs.rs", "golden_state.rs"
 REPOSITORY, CLIENT = b"\x10" * 16, b"\x11" * 16
 TIME = 1_700_000_000_123_456_789
+ENDS = TIME + 7 * 86_400 * 10**9
 NOW = 1_790_000_000_000_000_000
 OWNER, DEVICE, ENROLLMENT = (Ed25519PrivateKey.from_private_bytes(bytes([i]) * 32) for i in (1, 2, 3))
 
@@ -61,9 +62,9 @@ class Records(unittest.TestCase):
 
     def test_client_records(self):
         hashes = literals(FILE, "client_records_are_as_they_always_were")
-        body = {0: CLIENT, 1: 1, 2: b"sealed name", 3: 1, 4: b"\x14" * 16, 7: TIME, 9: public(ENROLLMENT), 10: 0}
+        body = {0: CLIENT, 1: 1, 2: b"sealed name", 3: 1, 4: b"\x14" * 16, 7: TIME, 9: public(ENROLLMENT), 10: 0, 12: ENDS}
         self.check(signed(2, "client", body, OWNER), name("clients", CLIENT, 1), hashes[0], OWNER)
-        del body[9]
+        del body[9], body[12]
         body |= {1: 2, 5: public(DEVICE), 6: b"\x15" * 32, 10: 1}
         self.check(signed(2, "client", body, ENROLLMENT), name("clients", CLIENT, 2), hashes[1], ENROLLMENT)
         body |= {1: 3, 8: [7, b"\x16" * 32], 10: 0, 11: [12, b"\x17" * 32]}

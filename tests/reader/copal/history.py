@@ -98,6 +98,7 @@ class History:
             joined = record.get("manifest_key") is not None
             refuse((record.get("request_key") is not None) != joined, f"{record.name}: only one of the two keys")
             refuse((record.get("enrollment_key") is not None) == joined, f"{record.name}: enrollment key and keys do not agree")
+            refuse(joined and record.get("expires") is not None, f"{record.name}: the end of no enrollment")
             if record["signed_by"] == "enrollment":
                 self._check_joining(record, before)
             else:

@@ -140,6 +140,7 @@ CLIENT = fields(
         9: ("enrollment_key", HASH, True),
         10: ("signed_by", choice(owner=0, enrollment=1)),
         11: ("last_change", _NUMBERED_HASH, True),
+        12: ("expires", TIME, True),
     }
 )
 

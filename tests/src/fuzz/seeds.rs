@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use copal_format::block::SealTools;
-use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, SignedBy};
 use copal_format::compress::Parameters;
 use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, TagId};
 use copal_format::keys::secret::Secret;
@@ -151,7 +151,7 @@ fn client_bodies() -> [Vec<u8>; 2] {
         created: Time(1),
         revoked: None,
         last_change: None,
-        enrollment: Some(*VERIFYING),
+        enrollment: Some(EnrollmentPublic { key: *VERIFYING, expires: Some(Time(9)) }),
         signed_by: SignedBy::Owner,
     };
     let keys = ClientPublic { manifest: [6; 32], request: [7; 32] };

@@ -1,7 +1,9 @@
 //! Repository: an owner with fixed keys, sizes so small that a few files make several packs, and registered clients.
 
+use std::time::Duration;
+
 use bytes::Bytes;
-use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, SignedBy};
 use copal_format::id::{ClientId, DomainId, ObjectHash, RepositoryId, SlotId};
 use copal_format::keys::client::ClientKeys;
 use copal_format::keys::owner::{OwnerSecret, TextPurpose};
@@ -13,6 +15,7 @@ use copal_format::room::Memory;
 use copal_format::time::Time;
 use copal_jobs::context::{Entropy, JobContext};
 use copal_store::{Key, Store, StoreError};
+use ed25519_dalek::SigningKey;
 
 use super::client::Client;
 
@@ -83,6 +86,30 @@ impl Repository {
         Ok(client)
     }
 
+    /// Invites a client to join within some time from now.
+    pub async fn invite(
+        &self,
+        store: &dyn Store,
+        number: u8,
+        role: Role,
+        open: Duration,
+    ) -> Result<Client, StoreError> {
+        let client = self.client(number, role);
+        let now = Time(store.now().await?.0);
+        let key = enrollment_key(&client).verifying_key().to_bytes();
+        let enrollment = Some(EnrollmentPublic { key, expires: Some(now + open) });
+        let record = ClientRecord { keys: None, enrollment, created: now, ..client.record(&self.owner, 1, None) };
+        put(store, layout::client(client.id, 1), self.sign(&record)).await?;
+        Ok(client)
+    }
+
+    /// Version 2 of the record of a client that was invited: it joins, and says that it did so at this time.
+    pub fn joined(&self, client: &Client, says: Time) -> Vec<u8> {
+        let record = client.record(&self.owner, 2, None);
+        let record = ClientRecord { created: says, signed_by: SignedBy::Enrollment, ..record };
+        record.sign(self.owner.repository(), &enrollment_key(client))
+    }
+
     /// Revokes a client from behind the manifest of this number and hash, and from behind this change.
     pub async fn revoke(
         &self,
@@ -129,6 +156,11 @@ impl Client {
             signed_by: SignedBy::Owner,
         }
     }
+}
+
+/// The key in a client's enrollment line.
+fn enrollment_key(client: &Client) -> SigningKey {
+    SigningKey::from_bytes(&[client.id.0[0] ^ 0x55; 32])
 }
 
 /// Creates an object; one of that name must hold the same bytes already.

@@ -268,6 +268,7 @@ fn an_enrolled_browser_joins_once_and_what_it_backs_up_restores() {
         domain,
         owner: owner.fingerprint(),
         seed: copal_format::keys::secret::Secret::new([5; 32]),
+        expires: Time(9),
         domain_key: Some(owner.domain_key(domain)),
         address: "https://backup.example".to_owned(),
     };
@@ -281,7 +282,10 @@ fn an_enrolled_browser_joins_once_and_what_it_backs_up_restores() {
         created: Time(1),
         revoked: None,
         last_change: None,
-        enrollment: Some(line.key().verifying_key().to_bytes()),
+        enrollment: Some(copal_format::client::EnrollmentPublic {
+            key: line.key().verifying_key().to_bytes(),
+            expires: Some(line.expires),
+        }),
         signed_by: copal_format::client::SignedBy::Owner,
     };
     browser.world.put(&layout::client(id, 1), first.sign(owner.repository(), &owner.signing_key()));

@@ -159,6 +159,7 @@ impl Enrollment {
             "role": role(line.role()),
             "address": line.address.as_str(),
             "owner": hex(line.owner),
+            "expires": milliseconds(line.expires),
         }
     }
 

@@ -29,7 +29,9 @@ export interface RequestToSign {
 export interface SignedHeaders { "content-digest": string; "signature-input": string; signature: string }
 /** For keys in WebCrypto: sign `message` (Ed25519), then `signature: "copal=:" + base64(64 bytes) + ":"`. */
 export interface UnsignedHeaders { "content-digest": string; "signature-input": string; message: Uint8Array<ArrayBuffer> }
-export interface EnrollmentFacts { repository: string; client: string; role: "full" | "write-only"; address: string; owner: string }
+export interface EnrollmentFacts {
+  repository: string; client: string; role: "full" | "write-only"; address: string; owner: string; /** Milliseconds, by the store's clock. */ expires: number;
+}
 export interface ClientFacts {
   repository: string; client: string; domain: string; role: "full" | "write-only"; address: string | null; owner: string | null;
   /** Whether WebCrypto holds the key. */ hostSigns: { manifests: boolean; requests: boolean };

@@ -4,10 +4,12 @@ use std::io::{IsTerminal, Read};
 
 use copal_client::backend::Backend;
 use copal_client::location::{BadLocation, Location};
-use copal_client::repository::{Repository, join};
+use copal_client::repository::{JoinError, LocalClient, Repository, join};
+use copal_client::wait::wait;
 use copal_format::client::{ClientRecord, Role};
 use copal_format::enrollment::Enrollment;
-use copal_store::StoreError;
+use copal_format::time::Time;
+use copal_store::{Store, StoreError};
 use zeroize::Zeroizing;
 
 use super::super::context::Context;
@@ -33,8 +35,11 @@ pub(super) fn run(context: &Context<'_>, options: &Join) -> Result<Exit, Failure
     // refuses that key and knows only the client's own: try again with it.
     let record = join_at(context, &location, &enrollment, true).or_else(|refused| match (&refused, &location) {
         (Failure::Store(StoreError::Denied { .. }), Location::Https(_) | Location::Ssh(_)) => {
-            let again = join_at(context, &location, &enrollment, false);
-            again.map_err(|_| Failure::Enrollment(refused.into()))
+            let again = match has_keys(context, &enrollment)? {
+                true => join_at(context, &location, &enrollment, false).ok(),
+                false => None,
+            };
+            again.ok_or_else(|| Failure::Enrollment(refused.into()))
         }
         _ => Err(refused),
     })?;
@@ -45,6 +50,12 @@ pub(super) fn run(context: &Context<'_>, options: &Join) -> Result<Exit, Failure
         repository: location.to_string(),
     })?;
     Ok(Exit::Done)
+}
+
+/// Whether this machine has kept keys for that client.
+fn has_keys(context: &Context<'_>, enrollment: &Enrollment) -> Result<bool, Failure> {
+    let state_dir = context.places()?.state_of(enrollment.repository);
+    Ok(LocalClient::id_in(&state_dir) == Some(enrollment.client))
 }
 
 fn join_at(
@@ -62,6 +73,11 @@ fn join_at(
         return Err(Failure::NoRepository { location: backend.location().to_string() });
     }
     if enrollment.role() == Role::Full {
+        // Says so before anybody types a passphrase for nothing.
+        let is_over = Time(wait(backend.store().now())?.0) > enrollment.expires;
+        if is_over && !has_keys(context, enrollment)? {
+            return Err(JoinError::Expired(enrollment.client).into());
+        }
         // A machine that joins as a full client must know the passphrase.
         let repository = context.open_with(&backend, &context.credential()?)?;
         if repository.owner.fingerprint() != enrollment.owner {

@@ -16,7 +16,8 @@ const CLIENT: ClientId = ClientId([0xc1; 16]);
 
 fn enrollment() -> EnrollmentSummary<'static> {
     let (role, domain) = (Role::WriteOnly, DomainId([4; 16]));
-    EnrollmentSummary { client: CLIENT, name: "camera", role, domain, line: "COPAL-JOIN-1-ABC", link: None }
+    let expires = Stamp(Time(0));
+    EnrollmentSummary { client: CLIENT, name: "camera", role, domain, expires, line: "COPAL-JOIN-1-ABC", link: None }
 }
 
 fn joined() -> JoinSummary {
@@ -32,6 +33,9 @@ fn row() -> ClientRow {
         domain: Some(DomainId([4; 16])),
         shared: Some(false),
         joined: Some(true),
+        expires: None,
+        left: None,
+        joined_late: false,
         created: Some(Stamp(Time(0))),
         last_manifest: Some(7),
         last_time: Some(Stamp(Time(0))),
@@ -131,12 +135,20 @@ fn an_enrollment_is_the_line_or_the_link_and_nothing_else() {
 
 #[test]
 fn a_list_of_clients_says_what_each_may_do_and_what_became_of_it() {
-    let waits = ClientRow { joined: Some(false), revoked: None, last_time: None, ..row() };
+    let open = ClientRow { joined: Some(false), revoked: None, last_time: None, ..row() };
+    let ends = |hours: Option<u64>| ClientRow {
+        expires: Some(Stamp(Time(0))),
+        left: hours.map(|hours| Duration::from_secs(3_600 * hours)),
+        ..open.clone()
+    };
+    let late = ClientRow { joined_late: true, revoked: None, ..row() };
     let damaged = ClientRow { role: None, shared: None, problem: Some("forged".into()), ..row() };
     let mut out = Vec::new();
-    List::human(&[row(), waits, damaged], &mut out).unwrap();
+    let rows = [row(), ends(Some(7 * 24)), ends(Some(5)), ends(Some(1)), ends(None), late, damaged, open];
+    List::human(&rows, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
-    says(&text, "write-only|its own|revoked after manifest 7|waits to join|never|damaged: forged");
+    says(&text, "write-only|its own|revoked after manifest 7|invited, ends in 7 days|ends in 5 hours|never");
+    says(&text, "ends within an hour|invited, expired|joined too late: nothing of it counts|damaged: forged");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use axum::body::Body;
 use axum::http::{HeaderMap, Request as HttpRequest, StatusCode};
 use axum::response::Response;
 use bytes::Bytes;
-use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, SignedBy};
 use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId};
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
@@ -106,6 +106,13 @@ pub(super) fn record(client: ClientId, role: Role, version: u64) -> ClientRecord
     }
 }
 
+/// The record of a client that may join until now.
+pub(super) fn waiting() -> ClientRecord {
+    let expires = Some(Time::from_unix(NOW as i64, 0));
+    let enrollment = Some(EnrollmentPublic { key: enrollment_key().verifying_key().to_bytes(), expires });
+    ClientRecord { keys: None, enrollment, ..record(JOINING, Role::WriteOnly, 1) }
+}
+
 impl World {
     /// A repository whose clients' uploads a service decides about.
     pub(super) async fn new() -> Self {
@@ -121,9 +128,7 @@ impl World {
         world.put(layout::client(REVOKED, 1), sign(record(REVOKED, Role::Full, 1))).await;
         let revoked = ClientRecord { revoked: Some((0, ObjectHash::NONE)), ..record(REVOKED, Role::Full, 2) };
         world.put(layout::client(REVOKED, 2), sign(revoked)).await;
-        let enrollment = Some(enrollment_key().verifying_key().to_bytes());
-        let waiting = ClientRecord { keys: None, enrollment, ..record(JOINING, Role::WriteOnly, 1) };
-        world.put(layout::client(JOINING, 1), sign(waiting)).await;
+        world.put(layout::client(JOINING, 1), sign(waiting())).await;
         world.put("keys/00000000000000000000000000000007/a".into(), b"slot".to_vec()).await;
         world
     }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use axum::body::Body;
 use axum::http::Request as HttpRequest;
+use copal_format::client::{ClientRecord, Role, SignedBy};
 use copal_format::id::ObjectHash;
 use copal_format::layout;
 use copal_format::receipt::IngestBy;
@@ -307,7 +308,6 @@ async fn pages_of_one_origin_may_use_the_gateway() {
 
 #[tokio::test]
 async fn a_client_that_has_just_joined_is_known_at_once() {
-    use copal_format::client::{ClientRecord, Role, SignedBy};
     let world = World::new().await;
     let joins = Signatory::Client(JOINING);
     let joined = ClientRecord { signed_by: SignedBy::Enrollment, ..record(JOINING, Role::WriteOnly, 2) };
@@ -318,4 +318,36 @@ async fn a_client_that_has_just_joined_is_known_at_once() {
     assert_eq!(world.send(request).await.status, 200);
     let again = world.signed(joins, "PUT", &path, &bytes).await;
     assert_eq!(again.problem(), (403, "enrollment-used".into()));
+}
+
+#[tokio::test]
+async fn an_enrollment_that_has_expired_by_the_gateways_clock_joins_nobody_and_reads_nothing() {
+    let joins = Signatory::Client(JOINING);
+    let expired = problem(403, "enrollment-expired");
+    let world = World::with(IngestBy::Service, |settings| settings.clock = || NOW + 1).await;
+    let (record, second) = (layout::client(JOINING, 1), layout::client(JOINING, 2));
+    let uploads = json!({ "objects": [{ "key": second, "length": 6, "sha256": "07".repeat(32) }] }).to_string();
+    let asked =
+        [("PUT", format!("/v1/objects/{second}"), &b"joined"[..]), ("POST", "/v1/uploads".into(), uploads.as_bytes())];
+    for (method, path, body) in asked {
+        assert_eq!(world.signed(joins, method, &path, body).await.problem(), expired, "{method} {path}");
+    }
+    for path in [format!("/v1/objects/{record}"), "/v1/objects?prefix=clients/".into(), "/v1/time".into()] {
+        assert_eq!(world.signed(joins, "GET", &path, b"").await.problem(), expired, "{path}");
+    }
+    assert_eq!(world.store.stat(&Key::new(second).unwrap()).await.unwrap(), None);
+    // A full client's line reads key slots as long as it is open, and then no more.
+    let full = ClientRecord { role: Role::Full, ..waiting() };
+    let sign = |record: &ClientRecord| record.sign(owner().repository(), &owner().signing_key());
+    let slot = "/v1/objects/keys/00000000000000000000000000000007/a";
+    for (clock, told) in [((|| NOW) as fn() -> u64, Ok("slot")), (|| NOW + 1, Err(expired))] {
+        let world = World::bare(|settings| settings.clock = clock);
+        world.put(layout::descriptor(1), descriptor(1, IngestBy::Service)).await;
+        world.put(layout::client(JOINING, 1), sign(&full)).await;
+        world.put("keys/00000000000000000000000000000007/a".into(), b"slot".to_vec()).await;
+        let answer = world.signed(joins, "GET", slot, b"").await;
+        let read =
+            if answer.status == 200 { Ok(str::from_utf8(&answer.bytes).unwrap()) } else { Err(answer.problem()) };
+        assert_eq!(read, told);
+    }
 }
