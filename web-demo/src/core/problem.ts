@@ -95,6 +95,7 @@ const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boole
   "code-malformed": ["That is not a whole recovery code", "Compare it with the paper, group by group.", false],
   "enrollment-malformed": ["That is not a whole enrollment", "Copy the link or line again, from its beginning to its end.", false],
   "enrollment-used": ["Somebody has joined with this enrollment already", "If that was not you, tell the owner to revoke it. Either way, ask for a new one.", false],
+  "enrollment-expired": ["This enrollment has expired", "It can be used for a limited time only. Ask the owner for a new one.", false],
   "enrollment-unknown": ["The repository knows no such enrollment", "Ask the owner for a new one.", false],
   "enrollment-elsewhere": ["This enrollment is for another repository", "Open it at the address that the owner named.", false],
   "enrollment-unfinished": ["Joining was interrupted before it was done", "Use the enrollment line or link once more: this browser goes on with it.", false],

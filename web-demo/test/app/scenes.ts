@@ -45,6 +45,7 @@ export const SCENES: Scene[] = [
   { name: "locked-idle", core: "idle", steps: loadedAnew, shows: "nobody was here" },
   { name: "join", core: "join", shows: "Back up from this browser" },
   { name: "join-used", core: "join-used", steps: click("Join"), shows: "used this enrollment already" },
+  { name: "join-expired", core: "join-expired", steps: click("Join"), shows: "This enrollment has expired" },
   { name: "join-full", core: "join-full", shows: "full device" },
   { name: "join-full-wrong", core: "join-full", steps: async (page) => { await type("correct horse")(page); await click("Join")(page); }, shows: "opens no key slot" },
   { name: "device-revoked", core: "device-revoked", shows: "revoked" },

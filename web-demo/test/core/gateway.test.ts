@@ -150,7 +150,7 @@ describe("gateway", () => {
   });
 
   test("of a pack of a bucket that is too short nothing is to be had", async () => {
-    const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", transfers: "presigned", slots: "open" };
+    const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", transfers: "presigned", slots: "open", time: 0 };
     const handed = { key: "packs/ab/abc", method: "GET", url: "https://s3.example/k", headers: { range: "bytes=2-4" }, signed: false };
     const word = new Response("<Error><Code>InvalidRange</Code></Error>", { status: 416 });
     answers = [json(greeting), json({ objects: [handed] }), word];
@@ -201,7 +201,7 @@ describe("gateway", () => {
   });
 
   test("of a bucket only its word for a missing object is one", async () => {
-    const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", transfers: "presigned", slots: "open" };
+    const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", transfers: "presigned", slots: "open", time: 0 };
     const handed = { key: "k", method: "GET", url: "https://s3.example/k", headers: {}, signed: false };
     const told = (status: number, code: string) => new Response(`<?xml version="1.0"?><Error><Code>${code}</Code><Message>why</Message></Error>`, { status });
     answers = [json(greeting)];
@@ -223,7 +223,7 @@ describe("gateway", () => {
   });
 
   test("presigned addresses get what they ask for and no signature", async () => {
-    const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", transfers: "presigned", slots: "open" };
+    const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", transfers: "presigned", slots: "open", time: 0 };
     const headers = { "content-length": "3", host: "s3", "if-none-match": "*", "x-amz-checksum-sha256": "c" };
     const handed = { key: "k", method: "PUT", url: "https://s3.example/k?X-Amz-Signature=1", headers, signed: false };
     answers = [json(greeting), json({ objects: [handed] }), new Response(null, { status: 200 })];
@@ -236,7 +236,7 @@ describe("gateway", () => {
   });
 
   test("what is presigned is read without following the gateway anywhere", async () => {
-    const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", transfers: "presigned", slots: "open" };
+    const greeting = { repository: "r", owner: "o", version: 1, descriptor: "AAAA", transfers: "presigned", slots: "open", time: 0 };
     const handed = { key: "k", method: "GET", url: "https://s3.example/k", headers: { range: "bytes=0-1" }, signed: false };
     answers = [json(greeting), json({ objects: [handed] }), new Response("ab", { status: 206 })];
     const site = gateway();

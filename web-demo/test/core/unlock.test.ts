@@ -6,11 +6,13 @@ import type { Known } from "../../src/core/coordinator/opened";
 import { failure } from "../../src/core/problem";
 
 const RECORD = "clients/c/2";
+/** As the enrollment below says. */
+const EXPIRES = 1_000;
 
 vi.mock("../../src/core/engine", () => {
   const facts = { client: "c", domain: "d", hostSigns: { requests: false } };
   const client = { facts, check: () => {}, signRequest: () => ({}), unsignedRequest: () => ({}), free: () => {} };
-  const enrollment = { facts: { repository: "r", owner: "o", client: "c", role: "write-only" }, signRequest: () => ({}), free: () => {} };
+  const enrollment = { facts: { repository: "r", owner: "o", client: "c", role: "write-only", expires: 1_000 }, signRequest: () => ({}), free: () => {} };
   const owner = { check: () => {}, signRequest: () => ({}), free: () => {} };
   const wrong = Object.assign(new Error("wrong"), { code: "wrong-passphrase" });
   const openStretched = (slot: Uint8Array, key: Uint8Array) => {
@@ -32,7 +34,7 @@ const nobody = () => {
 const { unlock } = await import("../../src/core/coordinator/unlock");
 
 /** A device whose keys are kept and whose record was not written yet, and a server that knows who has joined. */
-async function interrupted(joined: "nobody" | "somebody else") {
+async function interrupted(joined: "nobody" | "somebody else" | "nobody in time") {
   const vault = await crypto.subtle.generateKey({ name: "AES-GCM", length: 256 }, false, ["encrypt", "decrypt"]);
   const iv = new Uint8Array(12);
   const kept = new Uint8Array(await crypto.subtle.encrypt({ name: "AES-GCM", iv }, vault, new Uint8Array(3)));
@@ -45,9 +47,11 @@ async function interrupted(joined: "nobody" | "somebody else") {
     get isSigning() {
       return isSigning;
     },
+    now: () => EXPIRES + 1,
     signWith: (signer: unknown) => void (isSigning = signer !== null),
     create: async () => {
       if (record) throw failure("enrollment-used");
+      if (joined === "nobody in time") throw failure("enrollment-expired");
       record = "ours";
       return true;
     },
@@ -81,6 +85,19 @@ describe("an enrollment that was interrupted before its record was written", () 
     await expect(open({ by: "enrollment", line: "line" })).rejects.toMatchObject({ problem: { code: "enrollment-used" } });
     expect(devices.size).toBe(0);
   });
+
+  test("is over when it has expired, and a new one can be used", async () => {
+    const { open, devices } = await interrupted("nobody in time");
+    await expect(open({ by: "enrollment", line: "line" })).rejects.toMatchObject({ problem: { code: "enrollment-expired" } });
+    expect(devices.size).toBe(0);
+  });
+});
+
+test("an enrollment that has expired by the server's clock asks for nothing and keeps nothing", async () => {
+  const { open, devices } = await interrupted("nobody");
+  devices.clear();
+  await expect(open({ by: "enrollment", line: "line", passphrase: "p" })).rejects.toMatchObject({ problem: { code: "enrollment-expired" } });
+  expect(devices.size).toBe(0);
 });
 
 describe("a passphrase", () => {

@@ -216,6 +216,23 @@ test("a device that was enrolled by a link backs up and compares, cannot restore
   await thief.context.close();
 });
 
+test("an enrollment that has expired is told as such, whatever it was for, and the browser keeps nothing of it", async () => {
+  for (const role of ["write-only", "full"]) {
+    const added = machine.copal(["client", "add", "--name", role, "--role", role, "--expires", "1s", "--json"]);
+    const { line, client } = JSON.parse(added) as { line: string; client: string };
+    await tab.page.waitForTimeout(2_500);
+    const stranger = await open(browser, machine.url);
+    const told = await stranger.page.evaluate(async (line) => {
+      const code = await window.core.unlock({ by: "enrollment", line, passphrase: "x" }).then(() => "joined", (error: { problem: { code: string } }) => error.problem.code);
+      return [code, (await window.core.environment()).device.role];
+    }, line);
+    expect(told).toEqual(["enrollment-expired", "none"]);
+    const row = (JSON.parse(machine.copal(["client", "list", "--json"])) as { id: string; joined: boolean }[]).find(({ id }) => id === client);
+    expect(row).toMatchObject({ joined: false });
+    await stranger.context.close();
+  }
+});
+
 test("a disk that becomes full is told as such, and there is no damage", async () => {
   const folder = machine.path("Pictures");
   generate(folder, { files: 50, large: 40 << 20 });

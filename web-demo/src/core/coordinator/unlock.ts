@@ -141,20 +141,22 @@ async function byEnrollment(
 ): Promise<Opened> {
   const enrollment = Enrollment.parse(line);
   try {
-    const { repository, owner, client: id, role } = enrollment.facts;
+    const { repository, owner, client: id, role, expires } = enrollment.facts;
     if (repository !== known.facts.id || owner !== known.facts.owner) throw failure("enrollment-elsewhere");
+    const before = await database.get("devices", repository);
+    // Who has joined with it may open it again. The gateway refuses everybody else too.
+    if (before?.client !== id && expires < gateway.now()) throw failure("enrollment-expired");
     if (role === "full") {
       if (passphrase === "") throw failure("passphrase-needed");
       return await byPassphrase(passphrase, stretcher, (open) => joinFull(enrollment, open, name, known, gateway, database, cache));
     }
-    const before = await database.get("devices", repository);
     gateway.signWith(engineSigner((request) => enrollment.signRequest(request)));
     if (before?.role === "write-only" && before.client === id) {
       return await joined(known, gateway, database, cache, await resumed(before), before);
     }
     const keys = await makeKeys();
     const random = crypto.getRandomValues(new Uint8Array(96));
-    const { client, record } = enrollment.join(known.descriptor, await records(gateway, id), Date.now(), random, keys?.public ?? null);
+    const { client, record } = enrollment.join(known.descriptor, await records(gateway, id), gateway.now(), random, keys?.public ?? null);
     random.fill(0);
     const { kept, iv, vault } = await sealed(client);
     const bytes = record.bytes as Uint8Array<ArrayBuffer>;
@@ -187,7 +189,7 @@ async function joinFull(enrollment: Enrollment, open: OpenSlot, name: string, kn
     if (before?.role !== "full" || before.client !== id || !isKnown(owner, before.kept, known, await records(gateway, id))) {
       const random = crypto.getRandomValues(new Uint8Array(64));
       const keys = await makeKeys();
-      const { client, record } = enrollment.joinFull(owner, known.descriptor, await records(gateway, id), Date.now(), random, keys?.public ?? null);
+      const { client, record } = enrollment.joinFull(owner, known.descriptor, await records(gateway, id), gateway.now(), random, keys?.public ?? null);
       random.fill(0);
       const kept = client.keep(crypto.getRandomValues(new Uint8Array(16)));
       client.free();
@@ -264,6 +266,8 @@ async function joined(known: Known, gateway: Gateway, database: Database, cache:
       await database.remove("devices", device.repository);
       throw failure("enrollment-used");
     }
+    // The record was not written in time, so what is kept here opens nothing.
+    if (pending && problemOf(error).code === "enrollment-expired") await database.remove("devices", device.repository);
     throw error;
   }
   if (pending) {

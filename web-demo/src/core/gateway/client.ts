@@ -48,6 +48,8 @@ export class Gateway {
   #transfers: "direct" | "presigned" = "direct";
   /** Seconds that the server's clock is ahead of this one, where that is so much that signatures would not count. */
   #skew = 0;
+  /** Milliseconds that the server's clock is ahead of this one, as its greeting told. */
+  #ahead = 0;
 
   constructor(private readonly options: Options) {}
 
@@ -73,7 +75,13 @@ export class Gateway {
       slots: body["slots"] === "open" ? "open" : "signed",
     };
     this.#transfers = greeting.transfers;
+    this.#ahead = 1000 * integer(body["time"]) - this.options.surroundings.now();
     return greeting;
+  }
+
+  /** Milliseconds since 1970 by the server's clock, to about a second. */
+  now(): number {
+    return this.options.surroundings.now() + this.#ahead;
   }
 
   /** Nanoseconds by the clock that dates the objects. */

@@ -121,6 +121,7 @@ const REFUSALS: Record<string, ProblemCode> = {
   "client-revoked": "device-revoked",
   "client-unsound": "device-unknown",
   "enrollment-used": "enrollment-used",
+  "enrollment-expired": "enrollment-expired",
   "not-permitted": "not-permitted",
   quota: "quota",
   "no-repository": "no-repository",

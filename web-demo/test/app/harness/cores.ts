@@ -89,6 +89,7 @@ export const CORES: Record<string, () => Core> = {
   "unlock-offline": () => locked({}, async () => { throw failure(GONE); }),
   join: () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => WRITE_ONLY),
   "join-used": () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => { throw failure({ code: "enrollment-used", title: "Somebody has used this enrollment already", advice: "It works once. If it was not you, tell the owner: whoever used it can be revoked. Ask for a new one." }); }),
+  "join-expired": () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => { throw failure(problem("enrollment-expired")); }),
   "join-full": () => locked({ hasEnrollmentLink: true, enrollsAs: "full" }, async () => { throw WRONG; }),
   "device-revoked": () => locked({ device: { role: "write-only", name: "Studio camera" } }, async () => { throw REVOKED; }),
   "full-revoked": () => locked({ device: { role: "full", name: "Chrome on the laptop" } }, async () => { throw failure(problem("device-revoked")); }),
