@@ -140,6 +140,16 @@ fn a_file_that_grows_while_it_is_read_is_counted_and_saved_and_no_error() {
     assert!(text(&note["path"]).ends_with("/log") && text(&note["note"]).contains("read last"), "{ran}");
     assert!(told.text().contains("1 file changed while being read") && told.err.contains("/log: it changed"), "{told}");
     assert_eq!(quiet.err, "");
+    // The snapshot names it for whoever restores.
+    let id = text(&summary["snapshot_id"]).to_owned();
+    let troubles = &machine.run(&["cat", &id]).ok().json()["snapshot"]["info"]["troubles"];
+    let named =
+        (troubles["unreadable_paths"].as_array().unwrap().len(), troubles["changing_paths"].as_array().unwrap());
+    assert!(troubles["changing"] == 1 && named.0 == 0 && text(&named.1[0]).ends_with("/log"), "{troubles}");
+    let listed = machine.run(&["ls", &id]).ok();
+    assert!(listed.err.contains("/log changed each time it was read, and is as it was read last"), "{listed}");
+    let again = machine.run(&["restore", &id, "--target", "again"]).ok();
+    assert!(again.err.contains("/log changed each time"), "{again}");
     // It is saved up to where it ended when it was opened.
     machine.restore(&[]).ok();
     let (whole, saved) = (fs::read(machine.source("log")).unwrap(), fs::read(machine.path("out/log")).unwrap());
@@ -153,6 +163,8 @@ fn what_cannot_be_read_is_still_an_error_beside_a_file_that_grows() {
     machine.write("vanishes", "2");
     let outcome = meanwhile(&machine, || machine.remove("vanishes"));
     assert_eq!((outcome.errors(), outcome.changing()), (1, 0));
+    let listed = machine.run(&["ls", "latest"]).ok();
+    assert!(listed.err.contains("/vanishes could not be read when this snapshot was made"), "{listed}");
 }
 
 #[test]

@@ -49,6 +49,7 @@ pub mod policy;
 pub mod root;
 pub mod tree;
 pub mod exclusions;
+pub mod troubles;
 pub mod snapshot;
 pub mod repository;
 pub mod client;

@@ -78,6 +78,10 @@ pub(crate) const EXCLUSIONS_BYTES: usize = IGNORED_BYTES / 2;
 pub(crate) const EXCLUSION_PATTERNS: usize = 4_096;
 /// Markers of a snapshot's exclusions.
 pub(crate) const EXCLUSION_MARKERS: usize = 1_024;
+/// Bytes of a snapshot's troubles: with its exclusions less than what a reader passes over.
+pub(crate) const TROUBLES_BYTES: usize = IGNORED_BYTES / 4;
+/// Names of each kind in a snapshot's troubles.
+pub(crate) const TROUBLE_NAMES: usize = 128;
 /// Bytes of a snapshot's sealed info.
 pub(crate) const SEALED_INFO_BYTES: usize = 2 << 20;
 /// Operations of one change.

@@ -3,9 +3,12 @@
 use serde::Serialize;
 
 use crate::exclusions::Exclusions;
-use crate::limits::{EXCLUSIONS_BYTES, PATH_BYTES, SNAPSHOT_INFO_BYTES, SNAPSHOT_PATHS, SNAPSHOT_TAGS, TEXT_BYTES};
+use crate::limits::{
+    EXCLUSIONS_BYTES, PATH_BYTES, SNAPSHOT_INFO_BYTES, SNAPSHOT_PATHS, SNAPSHOT_TAGS, TEXT_BYTES, TROUBLES_BYTES,
+};
 use crate::shown;
 use crate::time::Time;
+use crate::troubles::Troubles;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
@@ -35,6 +38,8 @@ pub struct SnapshotInfo {
     pub user: String,
     /// The options of the run that left something out; none if there were none.
     pub exclusions: Option<Exclusions>,
+    /// What could not be read, and what was written to meanwhile.
+    pub troubles: Troubles,
 }
 
 /// The number of entries by type, and their size.
@@ -125,14 +130,19 @@ impl SnapshotInfo {
         if self.exclusions.as_ref().is_some_and(|exclusions| !exclusions.is_within_limits()) {
             return Err(OversizeInfo::Field { what: "list of exclusions", most: EXCLUSIONS_BYTES });
         }
-        let bytes = self.encode().len();
+        // A run checks this when it begins, and does not know its troubles yet: it leaves room for them.
+        let troubles = if self.troubles.is_empty() { TROUBLES_BYTES } else { 0 };
+        let bytes = self.encode().len() + troubles;
         if bytes > SNAPSHOT_INFO_BYTES { Err(OversizeInfo::Total { bytes }) } else { Ok(()) }
     }
 
     /// Encodes the plaintext of the info block. Sorts and deduplicates paths and tags.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer.map(10 + u64::from(self.exclusions.is_some())).key(0).text(&self.host);
+        writer
+            .map(10 + u64::from(self.exclusions.is_some()) + u64::from(!self.troubles.is_empty()))
+            .key(0)
+            .text(&self.host);
         let paths = ascending(&self.paths);
         writer.key(1).array(paths.len());
         for path in paths {
@@ -152,6 +162,9 @@ impl SnapshotInfo {
         writer.key(7).uint(self.metadata.0.into()).key(8).text(&self.program).key(9).text(&self.user);
         if let Some(exclusions) = &self.exclusions {
             exclusions.encode(writer.key(EXCLUSIONS));
+        }
+        if !self.troubles.is_empty() {
+            self.troubles.encode(writer.key(TROUBLES));
         }
         writer.finish()
     }
@@ -182,6 +195,7 @@ impl SnapshotInfo {
             program: text(fields.required(8)?)?,
             user: text(fields.required(9)?)?,
             exclusions: fields.optional(EXCLUSIONS)?.map(Exclusions::decode).transpose()?,
+            troubles: fields.optional(TROUBLES)?.map(Troubles::decode).transpose()?.unwrap_or_default(),
         };
         fields.end()?;
         Ok(info)
@@ -213,6 +227,8 @@ fn four(reader: &mut Reader<'_>) -> Result<[u64; 4], DecodeError> {
 
 /// Key of the exclusions. Readers may ignore it: they restore the same without it.
 const EXCLUSIONS: u64 = 64;
+/// Key of the troubles. Readers may ignore it, too.
+const TROUBLES: u64 = 65;
 
 #[cfg(test)]
 mod tests {
@@ -231,6 +247,7 @@ mod tests {
             program: "copal 0.1.0".into(),
             user: "mira".into(),
             exclusions: None,
+            troubles: Troubles::default(),
         }
     }
 

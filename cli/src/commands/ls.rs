@@ -7,7 +7,7 @@ use super::place::place;
 use crate::args::look::Ls;
 use crate::exit::Exit;
 use crate::look::listing::{Depth, Listing};
-use crate::look::{hidden, row};
+use crate::look::{hidden, row, troubles};
 use crate::report::rows::{LongLsRow, LsRow};
 use crate::report::{Failure, Lines};
 
@@ -31,6 +31,7 @@ pub(super) fn run(context: &Context<'_>, options: &Ls) -> Result<Exit, Failure> 
         write(&mut lines, row(&entry), options.long)?;
     }
     lines.finish()?;
+    troubles(&snapshot.info).iter().for_each(|trouble| context.report.note(trouble));
     for (range, why) in listing.lost() {
         context.report.warn(&hidden(range, why));
     }

@@ -22,6 +22,7 @@ use super::place::place;
 use super::signals::{asks, is_yes, watch_signals};
 use crate::args::restore::{Overwrite as When, Restore};
 use crate::exit::Exit;
+use crate::look::troubles;
 use crate::report::clients::SignerField;
 use crate::report::field::{self, PathField};
 use crate::report::summary::RestoreSummary;
@@ -68,6 +69,7 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     let outcome = restore(&request, &progress, &|event| tell(context, event, options), &interrupted);
     drop(watch);
     let outcome = outcome.map_err(|error| of_restore(error, &request.target))?;
+    troubles(&snapshot.info).iter().for_each(|trouble| context.report.note(trouble));
     tell_shortfalls(context, &outcome.shortfalls);
     if outcome.shortfalls.left_out() > 0 {
         let why = if options.no_owner { "owners are not set" } else { "a write-only client has saved them" };

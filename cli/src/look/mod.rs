@@ -9,9 +9,11 @@ pub mod listing;
 pub mod search;
 
 use copal_client::reader::ReadError;
+use copal_format::snapshot::SnapshotInfo;
 use copal_format::tree::{Entry, EntryKind, LostRange};
 
 use crate::report::field::{self, PathField, Stamp, TargetField};
+use crate::report::human;
 use crate::report::rows::LsRow;
 
 /// An entry as a row of a list.
@@ -35,6 +37,47 @@ pub fn hidden(range: &LostRange, why: &ReadError) -> String {
     format!("{} cannot be listed: {why}", field::entries(range))
 }
 
+/// Texts for the user: what a snapshot lacks of what was backed up, and what may be a mixture of old and new in it.
+pub fn troubles(info: &SnapshotInfo) -> Vec<String> {
+    let recorded = &info.troubles;
+    let kinds = [
+        (info.summary.errors, &recorded.unreadable_paths, "could not be read when this snapshot was made"),
+        (recorded.changing, &recorded.changing_paths, "changed each time it was read, and is as it was read last"),
+    ];
+    let told = kinds.into_iter().filter_map(|(count, paths, what)| {
+        let first = human::path(paths.first()?);
+        let others = match count.saturating_sub(1) {
+            0 => String::new(),
+            more => format!(
+                ", and the same holds for {} (\"copal cat\" names them)",
+                human::things(more, "other", "others")
+            ),
+        };
+        Some(format!("{first} {what}{others}"))
+    });
+    told.collect()
+}
+
 fn is_directory(entry: &Entry) -> bool {
     entry.kind() == EntryKind::Directory
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_snapshot_lacks_is_told_by_name() {
+        let mut info = SnapshotInfo::default();
+        assert_eq!(troubles(&info), Vec::<String>::new());
+        info.summary.errors = 3;
+        info.troubles.unreadable(b"home/\x1b.key");
+        info.troubles.changing(b"var/log");
+        let told = [
+            "home/\\x1b.key could not be read when this snapshot was made, and the same holds for 2 others (\"copal cat\" names \
+             them)",
+            "var/log changed each time it was read, and is as it was read last",
+        ];
+        assert_eq!(troubles(&info), told);
+    }
 }

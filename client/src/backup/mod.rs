@@ -20,6 +20,7 @@ mod rewrite;
 
 use std::collections::{HashSet, VecDeque};
 use std::io::Read;
+use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -34,6 +35,7 @@ use copal_format::pack::PackKind;
 use copal_format::receipt::IngestBy;
 use copal_format::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
 use copal_format::time::Time;
+use copal_format::troubles::Troubles;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts};
@@ -357,7 +359,23 @@ impl Outcome {
             program: concat!("copal ", env!("CARGO_PKG_VERSION")).to_owned(),
             user: options.user.clone(),
             exclusions: options.exclusions.clone(),
+            troubles: self.recorded_troubles(),
         }
+    }
+
+    /// The troubles as the snapshot records them: paths of the tree, which are those of the system without the root.
+    fn recorded_troubles(&self) -> Troubles {
+        let mut recorded = Troubles::default();
+        for trouble in &self.troubles {
+            let path = trouble.path.as_os_str().as_bytes();
+            let path = path.strip_prefix(b"/").unwrap_or(path);
+            match trouble.kind {
+                TroubleKind::Unreadable => recorded.unreadable(path),
+                TroubleKind::Changing => recorded.changing(path),
+                TroubleKind::Skipped(_) => {}
+            }
+        }
+        recorded
     }
 }
 

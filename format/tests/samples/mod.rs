@@ -16,6 +16,7 @@ use copal_format::receipt::{IngestBy, Outcome, Reason, Receipt};
 use copal_format::repository::{Descriptor, KEM_PUBLIC_BYTES, Parameters};
 use copal_format::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
 use copal_format::time::Time;
+use copal_format::troubles::Troubles;
 use ed25519_dalek::SigningKey;
 
 pub(crate) const REPOSITORY: RepositoryId = RepositoryId([0x10; 16]);
@@ -213,6 +214,7 @@ pub(crate) fn info() -> SnapshotInfo {
         program: "copal 0.1.0".into(),
         user: "mira".into(),
         exclusions: None,
+        troubles: Troubles::default(),
     }
 }
 
@@ -226,6 +228,13 @@ pub(crate) fn info_with_exclusions() -> SnapshotInfo {
         is_cut: false,
     };
     SnapshotInfo { exclusions: Some(exclusions), ..info() }
+}
+
+pub(crate) fn info_with_troubles() -> SnapshotInfo {
+    let mut troubles = Troubles::default();
+    troubles.unreadable(b"etc/shadow");
+    troubles.changing(b"home/\xff/mail.log");
+    SnapshotInfo { summary: Summary { errors: 1, ..info().summary }, troubles, ..info_with_exclusions() }
 }
 
 /// The owner's secret of [`owner`]'s signing key.

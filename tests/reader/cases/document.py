@@ -168,6 +168,7 @@ class Tables(unittest.TestCase):
             "#### Snapshot of a manifest": records.SNAPSHOT,
             "#### Description of a snapshot": records.INFO,
             "#### Exclusions of a snapshot": records.EXCLUSIONS,
+            "#### Troubles of a snapshot": records.TROUBLES,
             "### 5.4 Change": records.CHANGE,
             "### 5.5 Policy": records.POLICY,
             "### 6.1 Receipt": records.RECEIPT,

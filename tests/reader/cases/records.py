@@ -158,6 +158,12 @@ class Records(unittest.TestCase):
         rest = [exclusions[name] for name in ("larger_than", "one_file_system", "is_cut")]
         self.assertEqual(rest, [2 << 30, True, False])
 
+    def test_snapshot_description_with_troubles(self):
+        described = octets(FILE, "snapshot_description_with_troubles_is_as_it_always_was")
+        troubles = INFO(decode_cbor(described, "info"), "info")["troubles"]
+        named = {"unreadable_paths": [b"etc/shadow"], "changing_paths": [b"home/\xff/mail.log"]}
+        self.assertEqual(troubles, {"changing": 1, **named})
+
     def test_roots(self):
         first, lingers, second = (bytes.fromhex(one) for one in literals(STATE, "roots_are_as_they_always_were"))
         root = Record(first, name("roots", MAX_NUMBER - 7))

@@ -181,6 +181,14 @@ EXCLUSIONS = fields(
     }
 )
 
+TROUBLES = fields(
+    {
+        0: ("changing", U64),
+        1: ("unreadable_paths", array(data(0, limits.TEXT), limits.TROUBLE_NAMES)),
+        2: ("changing_paths", array(data(0, limits.TEXT), limits.TROUBLE_NAMES)),
+    }
+)
+
 INFO = fields(
     {
         0: ("host", _TEXT),
@@ -194,6 +202,7 @@ INFO = fields(
         8: ("program", _TEXT),
         9: ("user", _TEXT),
         64: ("exclusions", EXCLUSIONS, True),
+        65: ("troubles", TROUBLES, True),
     }
 )
 
