@@ -120,16 +120,24 @@ impl Backup {
 
     /// Skips the next file, or the one being added, because it could not be read.
     pub fn fail(&mut self) -> Result<(), Fault> {
-        if self.open.take().is_none() {
-            self.next_file()?;
+        if self.open.is_none() {
+            self.begin_file()?;
         }
-        self.tally.summary.errors += 1;
+        if let Some(open) = self.open.take() {
+            self.miss(open.path.as_bytes());
+        }
         Ok(())
     }
 
-    /// Counts a file that is missing from the snapshot: it could not be listed, or no restore could use its name.
-    pub fn miss(&mut self) {
+    /// Notes an entry that is missing from the snapshot: it could not be listed, or no restore could use its name.
+    pub fn miss(&mut self, path: &[u8]) {
         self.tally.summary.errors += 1;
+        self.info.troubles.unreadable(path);
+    }
+
+    /// Notes that the file which is taken next, or is being taken, was written to each time it was read.
+    pub fn changing(&mut self, path: &[u8]) {
+        self.info.troubles.changing(path);
     }
 
     fn end_with(&mut self, file: &FileFacts, content: Content) -> Result<(), Fault> {

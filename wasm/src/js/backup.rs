@@ -144,8 +144,12 @@ impl Backup {
         Ok(self.0.fail()?)
     }
 
-    pub fn miss(&mut self) {
-        self.0.miss();
+    pub fn miss(&mut self, path: &str) {
+        self.0.miss(path.as_bytes());
+    }
+
+    pub fn changing(&mut self, path: &str) {
+        self.0.changing(path.as_bytes());
     }
 
     #[wasm_bindgen(unchecked_return_type = "Action[]")]

@@ -281,7 +281,7 @@ fn snapshot(snapshot: &Snapshot) -> Object {
         "accepted": milliseconds(snapshot.record.accepted),
         "host": snapshot.machine(),
         "claimedHost": info.host.as_str(),
-        "paths": list(info.paths.iter().map(|path| String::from_utf8_lossy(path).into_owned())),
+        "paths": texts(&info.paths),
         "label": info.label.as_str(),
         "tags": list(info.tags.iter().map(String::as_str)),
         "files": count(info.counts.files),
@@ -291,9 +291,16 @@ fn snapshot(snapshot: &Snapshot) -> Object {
         "newEntries": count(info.summary.new),
         "changedEntries": count(info.summary.changed),
         "errors": count(info.summary.errors),
+        "changing": count(info.troubles.changing),
+        "unreadablePaths": texts(&info.troubles.unreadable_paths),
+        "changingPaths": texts(&info.troubles.changing_paths),
         "pinned": snapshot.record.pinned,
         "program": info.program.as_str(),
         "user": info.user.as_str(),
         "hasModes": info.metadata.contains(MetadataSeen::MODES),
     }
+}
+
+fn texts(paths: &[Vec<u8>]) -> Array {
+    list(paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()))
 }

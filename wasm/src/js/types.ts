@@ -82,7 +82,7 @@ export interface Tally {
 export interface SnapshotFacts {
   id: string; client: string; clientName: string | null; role: "full" | "write-only"; number: number; domain: string; source: string; time: number; started: number; accepted: number;
   /** The machine it stands for: of a write-only client its registered name, whatever it claims. */ host: string; claimedHost: string; paths: string[]; label: string; tags: string[]; files: number; directories: number; others: number; bytes: number;
-  newEntries: number; changedEntries: number; errors: number; pinned: boolean; program: string; user: string; hasModes: boolean;
+  newEntries: number; changedEntries: number; errors: number; changing: number; /** The first of these. */ unreadablePaths: string[]; changingPaths: string[]; pinned: boolean; program: string; user: string; hasModes: boolean;
 }
 /** Either `needs` is not empty (supply, call again), or the answer is there. */
 export interface Listing { needs: Read[]; entries: EntryFacts[]; /** For the next call; null at the end. */ next: string | null; damaged: string[] }

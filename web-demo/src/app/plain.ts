@@ -1,6 +1,6 @@
 /** Plain words for what the core names with a code. */
 
-import type { BackupProgress, Change, Folder, LeftOut, MissingFeature, RestoreResult } from "../core/api";
+import type { BackupProgress, Change, Folder, LeftOut, MissingFeature, RestoreResult, Troubles } from "../core/api";
 import { count, counted } from "./words";
 
 export const MISSING: Record<MissingFeature, string> = {
@@ -81,6 +81,14 @@ export function leftOutWords(leftOut: LeftOut): string {
   if (leftOut.badNames > 0) parts.push(`${counted(leftOut.badNames, "name")} cannot be restored anywhere`);
   if (leftOut.excluded > 0) parts.push(`${count(leftOut.excluded)} left out by your patterns`);
   return parts.length === 0 ? "" : `${listed(parts)}.`;
+}
+
+/** What a snapshot lacks, and what is not of one moment in it. */
+export function troubleWords({ unreadable, changing }: Troubles): string {
+  const parts: string[] = [];
+  if (unreadable > 0) parts.push(`${counted(unreadable, "file")} could not be read for this backup`);
+  if (changing > 0) parts.push(`${counted(changing, "file")} kept changing and ${changing === 1 ? "was" : "were"} saved as last read`);
+  return parts.join("; ");
 }
 
 export const SKIPPED: Record<RestoreResult["skipped"][number]["why"], string> = {

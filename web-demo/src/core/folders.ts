@@ -2,7 +2,7 @@
 
 import type { Folder } from "./api";
 import { failure } from "./problem";
-import { type Files, type Listed, columnsOf, filesOf, filesOfInput, handOut } from "./source/list";
+import { type Files, type Listed, columnsOf, fileOf, filesOf, filesOfInput, handOut } from "./source/list";
 import { childrenOf, isShownWhole } from "./source/shown";
 import { NOT_TEXT, type Origin, type Unreadable } from "./source/tree";
 
@@ -106,7 +106,8 @@ async function gather(entry: FileSystemEntry, listed: Listed[], unreadable: Unre
   }
   const failed = (error: unknown) => void unreadable.push({ path, reason: error instanceof Error ? error.name : "unknown" });
   if (entry.isFile) {
-    await new Promise<File>((resolve, reject) => (entry as FileSystemFileEntry).file(resolve, reject)).then((file) => listed.push({ path, file }), failed);
+    const leaf = entry as FileSystemFileEntry;
+    await fileOf(leaf).then((file) => listed.push({ path, file, entry: leaf }), failed);
     return;
   }
   const children = await childrenOf(entry as FileSystemDirectoryEntry).catch(failed);

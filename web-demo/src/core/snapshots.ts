@@ -31,8 +31,16 @@ export interface Snapshot {
   pinned: boolean;
   /** What its host could see: a browser sees neither modes nor links. */
   fromBrowser: boolean;
-  /** Some files could not be read when it was made. */
-  incomplete: boolean;
+  troubles: Troubles;
+}
+
+/** What could not be read when a snapshot was made, and may be missing; what changed each time it was read, and is as it was read
+ * last. */
+export interface Troubles {
+  unreadable: number;
+  changing: number;
+  /** The first of them. */
+  names: { path: string; why: "unreadable" | "changing" }[];
 }
 
 export interface DirectoryPage {

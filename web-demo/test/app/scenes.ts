@@ -111,6 +111,10 @@ export const SCENES: Scene[] = [
   { name: "snapshots-failed", core: "snapshots-failed", screen: "restore", shows: "does not answer" },
   { name: "snapshots-damage", core: "snapshots-damage", screen: "restore", shows: "1 snapshot cannot be read" },
   { name: "browse", core: "snapshots", screen: "restore", steps: openFirst, shows: "panorama.png" },
+  { name: "browse-lacking", core: "snapshots", screen: "restore", steps: async (page) => {
+    await page.getByText("Some files missing").first().click();
+    await page.getByText("Which ones").click();
+  }, shows: "inbox.mbox" },
   { name: "browse-selected", core: "snapshots", screen: "restore", steps: async (page) => {
     await openFirst(page);
     await page.getByText("panorama.png").waitFor();

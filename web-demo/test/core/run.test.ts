@@ -4,7 +4,7 @@ import { Control } from "../../src/core/coordinator/control";
 import type { Scanned } from "../../src/core/source/tree";
 import type { Block, Read } from "../../src/core/work/protocol";
 
-const said = vi.hoisted(() => ({ missed: 0, same: 0, begun: 0, isFinished: false, actions: [] as unknown[], unlisted: 0, due: Infinity, stored: [] as number[], excludes: [] as string[] }));
+const said = vi.hoisted(() => ({ missed: [] as string[], changing: [] as string[], again: 0, failed: 0, ended: [] as object[], same: 0, begun: 0, isFinished: false, actions: [] as unknown[], unlisted: 0, due: Infinity, stored: [] as number[], excludes: [] as string[] }));
 
 vi.mock("../../src/core/engine", () => ({
   inColumns: (files: unknown[]) => files,
@@ -40,11 +40,15 @@ vi.mock("../../src/core/engine", () => ({
       this.#lengths.push(...lengths);
       return new Uint8Array(lengths.length).fill(1);
     };
-    end = () => {
+    end = (file: object) => {
+      said.ended.push(file);
       if (++this.#ends % 2 === 1) return;
       said.actions.push({ type: "seal", counter: this.#ends, kind: "data", ids: new Uint8Array(0), lengths: Uint32Array.from(this.#lengths.splice(0)), raw: null });
     };
-    miss = () => void (said.missed += 1);
+    miss = (path: string) => void said.missed.push(path);
+    changing = (path: string) => void said.changing.push(path);
+    again = () => void (said.again += 1);
+    fail = () => void (said.failed += 1);
     finish = () => {
       if (!said.isFinished) throw new Error("enough");
     };
@@ -65,7 +69,7 @@ vi.mock("../../src/core/engine", () => ({
 
 const { BackupRun } = await import("../../src/core/backup/run");
 
-beforeEach(() => Object.assign(said, { missed: 0, same: 0, begun: 0, isFinished: false, actions: [], unlisted: 0, due: Infinity, stored: [] }));
+beforeEach(() => Object.assign(said, { missed: [], changing: [], again: 0, failed: 0, ended: [], same: 0, begun: 0, isFinished: false, actions: [], unlisted: 0, due: Infinity, stored: [] }));
 
 /** A run up to the end of the scan, or of what follows it. */
 async function run(scan: () => AsyncGenerator<Scanned>, labour: object = {}, gateway: object = {}, ending = "enough") {
@@ -87,6 +91,9 @@ function sealing(blocks: string[]) {
   };
 }
 
+/** A file of which so many bytes are read. */
+const file = (name: string, size: number) => Object.defineProperty(new File([], name, { lastModified: 1 }), "size", { value: size });
+
 const chunk = (bytes: Uint8Array<ArrayBuffer>) => ({ ids: new Uint8Array(24), lengths: Uint32Array.of(bytes.length), bytes });
 
 test("what could not be saved makes the snapshot incomplete, what was left out on purpose does not", async () => {
@@ -96,7 +103,7 @@ test("what could not be saved makes the snapshot incomplete, what was left out o
     yield { kind: "left-out", path: "P/c", why: "bad-name", detail: null };
     yield { kind: "file", path: "P/d", size: 1, modified: 1, open: async () => new File(["x"], "d") };
   });
-  expect(said.missed).toBe(2);
+  expect(said.missed).toEqual(["P/b", "P/c"]);
   expect(said.excludes).toEqual(["*.o"]);
   expect(ledger.leftOut).toMatchObject({ excluded: 1, unreadable: 1, badNames: 1 });
 });
@@ -136,16 +143,15 @@ test("what small files came in is given back with the last of them, and blocks h
         yield { kind: "file", path: `P/${at}`, size: bytes.length, modified: 1, open: () => Promise.reject(), read: async () => ({ bytes, modified: 1 }) };
       }
       // Fills the second block.
-      const last = async () => ({ bytes: new TextEncoder().encode("four"), modified: 1 });
-      yield { kind: "file", path: "P/4", size: 5 << 20, modified: 1, open: last as never };
+      yield { kind: "file", path: "P/4", size: 5 << 20, modified: 1, open: async () => file("P/4", 4) };
     },
     {
       read,
       seal: sealing(blocks),
-      stream: async function* (file: { bytes: Uint8Array<ArrayBuffer> }) {
+      stream: async function* () {
         // Is asked for when all of the others were taken.
         lengths.push(shared.buffer.byteLength);
-        yield chunk(file.bytes);
+        yield chunk(new TextEncoder().encode("four"));
       },
     },
   );
@@ -159,7 +165,7 @@ test("windows of a large file are given back one by one, and blocks have their b
   const left: number[] = [];
   await run(
     async function* () {
-      for (const name of ["a", "b"]) yield { kind: "file", path: `P/${name}`, size: 5 << 20, modified: 1, open: async () => new File([name], name) };
+      for (const name of ["a", "b"]) yield { kind: "file", path: `P/${name}`, size: 5 << 20, modified: 1, open: async () => file(name, name === "a" ? 18 : 0) };
     },
     {
       seal: sealing(blocks),
@@ -183,7 +189,7 @@ test("what is stored is claimed soon for the first time, and every two minutes t
   try {
     await run(
       async function* () {
-        for (let at = 0; at < 50; at++) yield { kind: "file", path: `P/${String(at).padStart(2, "0")}`, size: 5 << 20, modified: 1, open: async () => new File([], "f") };
+        for (let at = 0; at < 50; at++) yield { kind: "file", path: `P/${String(at).padStart(2, "0")}`, size: 5 << 20, modified: 1, open: async () => file("f", 7) };
       },
       {
         seal: sealing([]),
@@ -222,7 +228,7 @@ test("a run that fails ends, however many files wait for room to be read ahead",
 test("of a run that fails, what is stored by then or soon after is claimed, and what does not arrive is not", async () => {
   const created: string[] = [];
   const scan = async function* (): AsyncGenerator<Scanned> {
-    for (const name of ["a", "b"]) yield { kind: "file", path: `P/${name}`, size: 5 << 20, modified: 1, open: async () => new File([], name) };
+    for (const name of ["a", "b"]) yield { kind: "file", path: `P/${name}`, size: 5 << 20, modified: 1, open: async () => file(name, 7) };
   };
   const stream = async function* (file: File) {
     const number = file.name === "a" ? 1 : 2;
@@ -238,4 +244,23 @@ test("of a run that fails, what is stored by then or soon after is claimed, and 
   const { ledger } = await run(scan, { seal: sealing([]), stream }, { create });
   expect(created.sort()).toEqual(["manifests/c/1", "packs/1", "packs/2"]);
   expect(ledger).toMatchObject({ claimedBytes: 1, storedBytes: 9 });
+});
+
+test("a large file that changes is read three times, the last time from what it is then, and is saved as one that was changing", async () => {
+  let written = 0;
+  const streamed: string[] = [];
+  const scan = async function* (): AsyncGenerator<Scanned> {
+    yield { kind: "file", path: "P/log", size: 5 << 20, modified: 1, open: async () => Object.defineProperty(new File([], "log", { lastModified: ++written }), "size", { value: 7 }) };
+  };
+  const stream = async function* (of: File | { size: number }) {
+    streamed.push(of instanceof File ? "file" : "slices");
+    yield chunk(new TextEncoder().encode("content"));
+  };
+  const { ledger } = await run(scan, { seal: sealing([]), stream });
+  expect(streamed).toEqual(["file", "file", "slices"]);
+  // The time is that of before the last reading: the next backup reads it again.
+  expect(said.ended).toEqual([{ path: "P/log", size: 7, modified: 5 }]);
+  expect([said.again, said.failed, said.changing]).toEqual([2, 0, ["P/log"]]);
+  expect(ledger.leftOut).toMatchObject({ unreadable: 0, changing: 1, examples: [{ path: "P/log", why: "changing" }] });
+  expect(ledger).toMatchObject({ filesDone: 1, bytesDone: 7 });
 });

@@ -39,6 +39,11 @@ describe("files that are read together", () => {
     expect(texts(await readTogether([file("a"), file("b")]))).toEqual(["a", "b"]);
   });
 
+  test("do not come at all if one that was empty cannot be read any more", async () => {
+    const changed = Object.assign(file(""), { arrayBuffer: () => Promise.reject(new DOMException("", "NotReadableError")) });
+    expect(await readTogether([file("a"), changed])).toBeNull();
+  });
+
   test("are asked for a few groups at a time, and all come", async () => {
     const { arrayBuffer } = Blob.prototype;
     let [running, most] = [0, 0];

@@ -6,7 +6,7 @@ import { cpSync, mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
 
-import { backUp, generate, listing, open, unlock } from "./kit";
+import { backUp, drop, generate, listing, open, unlock } from "./kit";
 import { browser, machine, setting, tab } from "./setting";
 
 setting();
@@ -62,7 +62,7 @@ test("a folder that is dropped on the page is backed up whole", async () => {
   const folder = machine.path("Dropped");
   generate(folder, { files: 250, large: 5 << 20 });
   await unlock(tab);
-  await drop(folder);
+  await drop(tab, folder);
   const result = await tab.page.evaluate(async () => {
     while (!window.dropped) await new Promise((resolve) => setTimeout(resolve, 20));
     const folder = await window.dropped;
@@ -84,12 +84,12 @@ test("a dropped folder is backed up with the names that the browser hides from w
   }
   namesThatAreNotText(folder);
   await unlock(tab);
-  await drop(folder);
+  await drop(tab, folder);
   const { result, incomplete } = await tab.page.evaluate(async () => {
     while (!window.dropped) await new Promise((resolve) => setTimeout(resolve, 20));
     const run = await window.core.startBackup({ folder: (await window.dropped).id, label: "Trip", excludes: [], remember: false });
     const result = await run.done;
-    return { result, incomplete: (await window.core.snapshots()).snapshots[0]!.incomplete };
+    return { result, incomplete: (await window.core.snapshots()).snapshots[0]!.troubles.unreadable > 0 };
   });
   // What the browser does not hand out is told, as well as it names it, and the snapshot says that it is not whole.
   expect(result.leftOut.examples).toEqual([NOT_TEXT, NOT_TEXT]);
@@ -104,7 +104,7 @@ test("a backup through a handle names where it left out names that are not text"
   writeFileSync(join(folder, "plain.txt"), "plain");
   namesThatAreNotText(folder);
   await unlock(tab);
-  await drop(folder);
+  await drop(tab, folder);
   const { dropped, result } = await tab.page.evaluate(async () => {
     while (!window.dropped) await new Promise((resolve) => setTimeout(resolve, 20));
     const dropped = await window.dropped;
@@ -358,14 +358,4 @@ function namesThatAreNotText(folder: string): void {
   writeFileSync(name(0xff), "its name is no text");
   mkdirSync(name(0xfe));
   writeFileSync(name(0xfe, 0x2f, 0x61), "its folder's name is no text");
-}
-
-/** Drops something of the disk on the page. */
-async function drop(path: string): Promise<void> {
-  const box = (await tab.page.locator("#drop").boundingBox())!;
-  const devtools = await tab.context.newCDPSession(tab.page);
-  const data = { items: [], files: [path], dragOperationsMask: 1 };
-  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
-    await devtools.send("Input.dispatchDragEvent", { type, x: box.x + 5, y: box.y + 5, data });
-  }
 }

@@ -271,6 +271,16 @@ export async function backUpChosen({ page }: Tab, label = "photos", excludes: st
   );
 }
 
+/** Drops something of the disk on the page. */
+export async function drop({ page, context }: Tab, ...paths: string[]): Promise<void> {
+  const box = (await page.locator("#drop").boundingBox())!;
+  const devtools = await context.newCDPSession(page);
+  const data = { items: [], files: paths, dragOperationsMask: 1 };
+  for (const type of ["dragEnter", "dragOver", "drop"] as const) {
+    await devtools.send("Input.dispatchDragEvent", { type, x: box.x + 5, y: box.y + 5, data });
+  }
+}
+
 /** A folder of many kinds of files; the same for the same seed. */
 export function generate(root: string, options: { files?: number; seed?: number; large?: number } = {}): void {
   const random = generator(options.seed ?? 1);

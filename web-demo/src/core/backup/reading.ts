@@ -13,7 +13,7 @@ import type { Control } from "../coordinator/control";
  * other. */
 export type Item =
   | Same
-  | { kind: "read"; facts: FileFacts; open: () => Promise<File | Content>; result: Promise<Opened>; cost: number }
+  | { kind: "read"; facts: FileFacts; open: () => Promise<File>; result: Promise<Opened>; cost: number }
   | { kind: "stream"; facts: FileFacts; open: () => Promise<File>; begun: Promise<Begun>; cost: number }
   | { kind: "left-out"; found: Extract<Scanned, { kind: "left-out" }> };
 
@@ -133,10 +133,9 @@ export class Reader {
     const result = new Promise<Opened>((resolve) => this.#group.results.push(resolve));
     // If nobody comes to take it, its failure is nobody's.
     result.catch(() => {});
-    const open = found.read ?? found.open;
-    this.#group.files.push(open);
+    this.#group.files.push(found.read ?? found.open);
     this.#group.bytes += found.size;
-    return { kind: "read", facts, open, result, cost };
+    return { kind: "read", facts, open: found.open, result, cost };
   }
 
   /** Begins to read a large file before it is its turn, so that workers do not wait for its first bytes then. */

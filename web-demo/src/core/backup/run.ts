@@ -9,15 +9,16 @@ import { Backup as BackupClass } from "../engine";
 import { brief } from "../gateway/client";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { failure } from "../problem";
-import type { Content } from "../source/list";
 import type { Control } from "../coordinator/control";
 import { answerTo } from "./answer";
+import { READINGS, beginChanging, isAsRead, settled } from "./changing";
 import { Claims, Overtaken } from "./claims";
+import { compareClocks } from "./clock";
 import { Copies } from "./copies";
 import { Output } from "./output";
 import { Ledger } from "./progress";
 import type { Site, Task } from "./site";
-import { type Begun, type Item, type Opened, Reader, begin, readAll } from "./reading";
+import { type Begun, type Item, type Opened, Reader, begin } from "./reading";
 
 /** What came of it; whether it went on from an earlier run, others know. */
 export type Outcome = Omit<BackupResult, "resumed">;
@@ -125,7 +126,7 @@ class Attempt {
     const { site } = this;
     const patience = this.#patience();
     for (let hasWaited = false; ; hasWaited = true) {
-      await this.#compareClocks(patience);
+      await compareClocks(site.gateway, site.now(), patience);
       const view = await site.openView(patience);
       const random = site.random(128);
       const { host, label, paths, program, excludes = [] } = this.task;
@@ -157,12 +158,6 @@ class Attempt {
     site.labour.begin({ cipher, key: () => this.#backup.sealerKey() as Uint8Array<ArrayBuffer> });
   }
 
-  /** A snapshot bears this device's time, by which rules forget it: a year too early is a year too soon. */
-  async #compareClocks(patience: Patience): Promise<void> {
-    const there = Number((await this.site.gateway.time(patience)) / 1_000_000n);
-    if (Math.abs(there - this.site.now()) > CLOCKS_APART) throw failure("clock-wrong");
-  }
-
   /** Takes what was read, in order. */
   async #take(reader: Reader): Promise<void> {
     for await (const item of reader.items) {
@@ -178,7 +173,7 @@ class Attempt {
     switch (item.kind) {
       case "left-out":
         // What is left out on purpose does not make the snapshot an incomplete one.
-        if (item.found.why !== "excluded") this.#backup.miss();
+        if (item.found.why !== "excluded") this.#backup.miss(item.found.path);
         ledger.leave(item.found.path, item.found.why, item.found.detail);
         return;
       case "same":
@@ -219,12 +214,9 @@ class Attempt {
     release(buffer);
   }
 
-  /** Takes a file that was read whole. One that could not be is opened anew: it may have been changed a moment ago. */
-  async #file(facts: FileFacts, open: () => Promise<File | Content>, opened: Opened): Promise<void> {
-    let found = opened;
-    for (let left = READINGS; found.read.kind === "failed" && left > 1; left--) {
-      found = (await readAll([open], this.site.labour))[0]!;
-    }
+  /** Takes a file that was read whole. */
+  async #file(facts: FileFacts, open: () => Promise<File>, opened: Opened): Promise<void> {
+    const { found, isChanging } = await settled(opened, open, this.site.labour, this.site.now());
     const { read } = found;
     if (read.kind === "failed") {
       this.#backup.fail();
@@ -241,22 +233,30 @@ class Attempt {
       this.#output.take(read.ids, read.lengths, read.bytes);
       this.#backup.end(now);
     }
+    if (isChanging) this.#changing(facts.path);
     this.ledger.newBytes = this.#backup.tally.newBytes;
   }
 
-  /** Takes a large file, window by window. One that could not be read is opened anew. */
+  #changing(path: string): void {
+    this.#backup.changing(path);
+    this.ledger.leave(path, "changing");
+  }
+
+  /** Takes a large file, window by window. One that changes meanwhile is read anew; at last as it comes. */
   async #large(facts: FileFacts, open: () => Promise<File>, ahead: Promise<Begun>): Promise<void> {
     const { ledger } = this;
     this.#backup.begin();
-    for (let left = READINGS, begun = ahead; ; left--, begun = begin(open, this.site.labour)) {
+    for (let left = READINGS, begun = ahead; ; begun = (--left > 1 ? begin : beginChanging)(open, this.site.labour)) {
       const before = ledger.bytesDone;
       try {
-        const { size, modified, windows } = await begun;
+        const { modified, windows } = await begun;
+        let size = 0;
         for await (const { ids, lengths, bytes } of windows) {
           await this.control.gate();
           // What has come of it is claimed with the rest.
           if (this.control.isCancelled) return;
           this.#output.take(ids, lengths, bytes);
+          size += bytes.length;
           ledger.readBytes += bytes.length;
           ledger.bytesDone += bytes.length;
           ledger.newBytes = this.#backup.tally.newBytes;
@@ -264,7 +264,10 @@ class Attempt {
           this.#release(bytes.buffer);
           await this.#secureIfDue();
         }
+        const isChanging = !(await isAsRead(open, { size, modified }));
+        if (isChanging && left > 1) throw new DOMException("changed", "NotReadableError");
         this.#backup.end({ path: facts.path, size, modified });
+        if (isChanging) this.#changing(facts.path);
         return;
       } catch (error) {
         if (!(error instanceof DOMException) || error.name === "AbortError") throw error;
@@ -381,15 +384,11 @@ class Attempt {
 
 /** A rejection means that the state has changed meanwhile: more often than this in a row is a fault. */
 const ATTEMPTS = 4;
-/** A file that changes while it is read is read so often. */
-const READINGS = 3;
 /** What a manifest lists, and how long what is stored waits for one. */
 const MANIFEST_PACKS = 64;
 const MANIFEST_EVERY = 120_000;
 /** The first one comes sooner: tabs are closed soon, if at all. */
 const FIRST_MANIFEST = 15_000;
-/** Milliseconds between the clocks beyond which nothing is dated. */
-const CLOCKS_APART = 3_600_000;
 /** Milliseconds that packs on their way have after a failure. */
 const ARRIVING = 10_000;
 /** On a slow line, milliseconds between two checkpoints. */

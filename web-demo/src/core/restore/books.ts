@@ -306,7 +306,11 @@ function snapshotOf(facts: SnapshotFacts): Snapshot {
     device: facts.role === "full" ? device : `${device} (write-only)`,
     files: facts.files, directories: facts.directories, bytes: facts.bytes, newBytes: null, storedBytes: null,
     // Only what was accepted is in the state, and the state is what the library lists.
-    receipt: "verified", verifiedBy: null, pinned: facts.pinned, fromBrowser: !facts.hasModes, incomplete: facts.errors > 0,
+    receipt: "verified", verifiedBy: null, pinned: facts.pinned, fromBrowser: !facts.hasModes,
+    troubles: {
+      unreadable: facts.errors, changing: facts.changing,
+      names: [...facts.unreadablePaths.map((path) => ({ path, why: "unreadable" as const })), ...facts.changingPaths.map((path) => ({ path, why: "changing" as const }))],
+    },
   };
 }
 

@@ -9,6 +9,9 @@ import { readTogether } from "./together";
 export interface Listed {
   path: string;
   file: File;
+  /** Gives the file as it is now, where the browser can; in Chromium `file` is as it was when it was chosen, and cannot be read any
+   * more once it has changed. */
+  entry?: FileSystemFileEntry;
 }
 
 /** Files as the page holds them. */
@@ -113,25 +116,32 @@ export function handOut(files: Files, port: MessagePort): void {
 
 /** What was wished for at once; what is to be read of it is read together, if that can be. */
 async function give(files: Files, wishes: Wish[]): Promise<Given[]> {
-  const found = wishes.map(({ id, number, how }) => {
-    const { file } = files.at(number);
+  const found = await Promise.all(wishes.map(async ({ id, number, how }) => {
+    const { entry, ...listed } = files.at(number);
+    // Of a file that was empty Chromium reads nothing, and so does not see that it is not empty any more.
+    const file = entry && listed.file.size === 0 ? await fileOf(entry).catch(() => listed.file) : listed.file;
     // Not later than its bytes, also of those that are read together: a file that is written meanwhile is seen to be another
     // one the next time.
-    return { id, how, file, modified: file.lastModified };
-  });
+    return { id, how, file, entry, modified: file.lastModified };
+  }));
   const read = found.filter(({ how }) => how === "read");
   const contents = read.length > 1 ? await readTogether(read.map(({ file }) => file)) : null;
   const together = new Map(contents?.map((bytes, at) => [read[at]!.id, bytes]));
   return Promise.all(
-    found.map(async ({ id, how, file, modified }) => {
-      if (how === "open") return { id, file };
+    found.map(async ({ id, how, file, entry, modified }) => {
       try {
+        if (how === "open") return { id, file: entry ? await fileOf(entry) : file };
         return { id, content: { bytes: together.get(id) ?? new Uint8Array(await file.arrayBuffer()), modified } };
       } catch (error) {
         return { id, reason: error instanceof Error ? error.name : "unknown" };
       }
     }),
   );
+}
+
+/** The file of a dropped entry, as it is now. */
+export function fileOf(entry: FileSystemFileEntry): Promise<File> {
+  return new Promise((resolve, reject) => entry.file(resolve, reject));
 }
 
 /** Asks the other end of a port for files. What is asked for at once goes in one message, and comes back in one. */

@@ -9,8 +9,10 @@ export async function readTogether(files: File[]): Promise<Uint8Array<ArrayBuffe
   try {
     const mark = crypto.getRandomValues(new Uint8Array(MARK));
     const sizes = files.map(({ size }) => size);
-    const bytes = new Uint8Array(await new Blob(files.flatMap((file) => [file, mark])).arrayBuffer());
-    return parted(bytes, sizes, mark);
+    // Of an empty one nothing is read here, and so it is not seen that it is not empty any more.
+    const empty = files.filter(({ size }) => size === 0).map((file) => file.arrayBuffer());
+    const [bytes] = await Promise.all([new Blob(files.flatMap((file) => [file, mark])).arrayBuffer(), ...empty]);
+    return parted(new Uint8Array(bytes), sizes, mark);
   } catch {
     return null;
   } finally {

@@ -2,7 +2,7 @@
 
 import { buffersOf } from "../buffers";
 import type { Parameters } from "../engine";
-import type { Block, FromWorker, Read, Sealed, Spent, ToWorker } from "./protocol";
+import type { Block, FromWorker, Read, Sealed, Slices, Spent, ToWorker } from "./protocol";
 import { Stream, type Window } from "./stream";
 
 /** What blocks of a session are sealed with. */
@@ -18,7 +18,7 @@ export interface Labour {
   /** Reads small files, where they were not read yet, and cuts them. */
   read(files: (File | Uint8Array<ArrayBuffer>)[]): Promise<Read[]>;
   /** Begins to read a large file; what comes of it is to be taken to its end, or given up by `return`. */
-  stream(file: File): AsyncIterableIterator<Window>;
+  stream(file: File | Slices): AsyncIterableIterator<Window>;
   /** What comes after this is sealed for another session. */
   begin(session: Sealing): void;
   /** Compresses and seals a block, and reads it back. */
@@ -78,7 +78,7 @@ class Pool implements Labour {
     return answer.results;
   }
 
-  stream(file: File): AsyncIterableIterator<Window> {
+  stream(file: File | Slices): AsyncIterableIterator<Window> {
     return this.#least().stream(file);
   }
 
@@ -155,7 +155,7 @@ class Hand {
     if (!this.#isEnded) this.worker.postMessage(message, transfer);
   }
 
-  stream(file: File): Stream {
+  stream(file: File | Slices): Stream {
     const job = this.#next++;
     // A window at a time is under way, however long the file is.
     this.load += STREAMING;
@@ -171,9 +171,18 @@ class Hand {
       stream.take({ type: "failed", job, reason: "AbortError" });
       return stream;
     }
-    this.#jobs.set(job, (answer) => stream.take(answer));
-    this.worker.postMessage({ type: "stream", job, file }, []);
+    this.#jobs.set(job, (answer) => {
+      if (answer.type === "want") void this.#slice(file as Slices, answer);
+      else stream.take(answer);
+    });
+    this.worker.postMessage({ type: "stream", job, file: file instanceof File ? file : file.size }, []);
     return stream;
+  }
+
+  /** Reads a part of a file that its worker wants. */
+  async #slice(file: Slices, { job, start, end }: Extract<FromWorker, { type: "want" }>): Promise<void> {
+    const slice = await file.read(start, end).catch((error: unknown) => (error instanceof Error ? error.name : "unknown"));
+    this.tell({ type: "slice", job, slice }, typeof slice === "string" ? [] : [slice.buffer]);
   }
 
   take(answer: FromWorker): void {

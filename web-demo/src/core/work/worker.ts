@@ -11,8 +11,8 @@ let sealer: Sealer | null = null;
 let cipherKey: CryptoKey;
 let inlineMax = 0;
 let level = 0;
-/** Who waits to go on with a large file; null: it was dropped. */
-const streams = new Map<number, { credit: number; wake: (() => void) | null; dropped: boolean }>();
+/** Who waits to go on with a large file, for room or for a part of it. */
+const streams = new Map<number, { credit: number; wake: (() => void) | null; dropped: boolean; slice: Uint8Array<ArrayBuffer> | string | null }>();
 
 self.onmessage = async ({ data }: MessageEvent<ToWorker>) => {
   try {
@@ -47,13 +47,15 @@ async function take(message: ToWorker): Promise<void> {
       return tell({ type: "read", job: message.job, results, spent }, buffersOf(results.flatMap((read) => (read.kind === "failed" ? [] : read.bytes))));
     }
     case "stream":
-      streams.set(message.job, { credit: WINDOWS_AHEAD, wake: null, dropped: false });
+      streams.set(message.job, { credit: WINDOWS_AHEAD, wake: null, dropped: false, slice: null });
       return stream(message.job, message.file);
+    case "slice":
     case "more":
     case "drop": {
       const found = streams.get(message.job);
       if (!found) return;
-      found.credit += 1;
+      if (message.type === "slice") found.slice = message.slice;
+      else found.credit += 1;
       found.dropped ||= message.type === "drop";
       found.wake?.();
       return;
@@ -122,28 +124,44 @@ async function whole(file: File | Uint8Array<ArrayBuffer>, spent: Spent): Promis
 }
 
 /** Reads a large file; what is behind the last certain cut comes again at the front of the next window. */
-async function stream(job: number, file: File): Promise<void> {
+async function stream(job: number, file: File | number): Promise<void> {
   const state = streams.get(job)!;
   let left = new Uint8Array(0);
   let at = 0;
+  let size = typeof file === "number" ? file : file.size;
+  const until = async (holds: () => boolean) => {
+    while (!holds() && !state.dropped) await new Promise<void>((resolve) => (state.wake = resolve));
+    state.wake = null;
+  };
+  const wanted = async (start: number, end: number) => {
+    state.slice = null;
+    tell({ type: "want", job, start, end });
+    await until(() => state.slice !== null);
+    if (typeof state.slice === "string") throw new DOMException("reading failed", state.slice);
+    return state.slice ?? new Uint8Array(0);
+  };
   try {
-    while (at < file.size || left.length > 0) {
-      while (state.credit === 0) await new Promise<void>((resolve) => (state.wake = resolve));
-      state.wake = null;
+    while (at < size || left.length > 0) {
+      await until(() => state.credit > 0);
       if (state.dropped) return;
       const begun = performance.now();
-      const end = Math.min(at + SLICE, file.size);
-      const slice = new Uint8Array(await file.slice(at, end).arrayBuffer());
-      // A file that is shorter now is another one: whoever asked opens it anew.
-      if (slice.length !== end - at) throw new DOMException("changed", "NotReadableError");
-      at = end;
+      const end = Math.min(at + SLICE, size);
+      const slice = typeof file === "number" ? await wanted(at, end) : new Uint8Array(await file.slice(at, end).arrayBuffer());
+      if (state.dropped) return;
+      if (slice.length !== end - at) {
+        // A file that is shorter now is another one: whoever asked opens it anew, or takes it as it comes.
+        if (typeof file !== "number") throw new DOMException("changed", "NotReadableError");
+        size = at + slice.length;
+      }
+      at += slice.length;
+      if (slice.length + left.length === 0) break;
       const window = new Uint8Array(left.length + slice.length);
       window.set(left);
       window.set(slice, left.length);
       release(left.buffer);
       release(slice.buffer);
       const read = performance.now();
-      const { ids, lengths, consumed } = chunker.cut(window, at === file.size);
+      const { ids, lengths, consumed } = chunker.cut(window, at === size);
       const spent = { ...nothing(), read: read - begun, hash: performance.now() - read };
       left = window.slice(consumed);
       state.credit -= 1;
@@ -151,7 +169,7 @@ async function stream(job: number, file: File): Promise<void> {
       const bytes = window.subarray(0, consumed);
       tell({ type: "window", job, ids, lengths, bytes, spent }, [window.buffer]);
     }
-    tell({ type: "end", job, size: file.size, reason: null });
+    tell({ type: "end", job, size, reason: null });
   } catch (error) {
     tell({ type: "end", job, size: at, reason: reason(error) });
   } finally {

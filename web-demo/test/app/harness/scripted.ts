@@ -88,6 +88,11 @@ export const RESTORING: RestoreProgress = {
 };
 export const RESTORED: RestoreResult = { files: 640, bytes: 1.1 * GIB, seconds: 22, damaged: [], skipped: [] };
 
+const TROUBLES: Snapshot["troubles"] = {
+  unreadable: 2, changing: 1,
+  names: [{ path: "Pictures/2026/locked.NEF", why: "unreadable" }, { path: "Pictures/.~catalogue.lock", why: "unreadable" }, { path: "Pictures/Mail/inbox.mbox", why: "changing" }],
+};
+
 export function snapshots(): Snapshot[] {
   const made: Snapshot[] = [];
   const sources = [
@@ -100,7 +105,7 @@ export function snapshots(): Snapshot[] {
     made.push({
       id: `snapshot-${i}`, time: NOW - i * 0.41 * DAY - 7 * MINUTE, source: from.source, series: from.series, device: from.device, tags: i % 9 === 4 ? ["before-move"] : [],
       files: from.files - i * 17, directories: 900, bytes: from.bytes - i * 3 * MIB, newBytes: 40 * MIB, storedBytes: 18 * MIB,
-      receipt: i === 0 ? "waiting" : "verified", verifiedBy: i === 0 ? null : from.browser ? "service" : "client", pinned: i === 4, fromBrowser: from.browser, incomplete: i === 6,
+      receipt: i === 0 ? "waiting" : "verified", verifiedBy: i === 0 ? null : from.browser ? "service" : "client", pinned: i === 4, fromBrowser: from.browser, troubles: i === 6 ? TROUBLES : { unreadable: 0, changing: 0, names: [] },
     });
   }
   return made;

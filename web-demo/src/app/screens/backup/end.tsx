@@ -14,15 +14,16 @@ import { count, counted, shown, size, span } from "../../words";
 export function Done({ app, state, session }: { app: App; state: Extract<Backing, { at: "done" }>; session: Session }) {
   const { result, options } = state;
   const verified = result.receipt === "verified";
-  useEffect(() => say(verified ? "The backup is done, and verified by the service." : "The backup is stored."), [verified]);
+  const isWhole = troubles(result.leftOut) === 0;
+  useEffect(() => say(`${verified ? "The backup is done, and verified by the service." : "The backup is stored."}${isWhole ? "" : " Not everything was saved as it is."}`), [verified, isWhole]);
   const saved = result.bytes > 0 ? 1 - result.storedBytes / result.bytes : 0;
   return (
     <div class="page stack wide">
       <div class="card padded stack">
         <div class="verdict">
-          <span class="verdict-icon good"><Icon name="check" size={28} /></span>
+          <span class={`verdict-icon ${isWhole ? "good" : "warn"}`}><Icon name={isWhole ? "check" : "warning"} size={28} /></span>
           <div class="grow">
-            <h1 class="wrap"><bdi>{shown(options.label)}</bdi> is backed up</h1>
+            <h1 class="wrap"><bdi>{shown(options.label)}</bdi> is backed up{isWhole ? "" : ", with exceptions"}</h1>
             <p class="soft">{counted(result.files, "file")}, {size(result.bytes)}, in {span(result.seconds * 1000)}{result.resumed ? ", going on from an earlier run" : ""}.</p>
           </div>
         </div>
@@ -87,6 +88,7 @@ function NotSaved({ leftOut }: { leftOut: LeftOut }) {
   return (
     <Notice tone={troubles(leftOut) > 0 ? "warn" : "calm"} title={troubles(leftOut) > 0 ? "Not everything was saved as it is" : "Left out"}>
       <p class="soft">{leftOutWords(leftOut)}</p>
+      {leftOut.changing > 0 && <p class="soft">A growing log is saved up to that moment. Any other file may be a mixture of old and new: close the program that writes to it, and back up again.</p>}
       {bad.length > 0 && (
         <details>
           <summary><Icon name="forward" size={16} />Which ones</summary>

@@ -6,8 +6,9 @@ import type { Entry, EntryId, Measure, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
 import type { SortBy } from "../../listing";
 import { Icon, type IconName } from "../../parts/icon";
-import { Empty, ProblemNotice } from "../../parts/notice";
+import { Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
+import { LEFT_OUT, troubleWords } from "../../plain";
 import { viewOf, type Crumb } from "../../route";
 import { count, counted, shown, size, stamp } from "../../words";
 import { Preview } from "./preview";
@@ -54,6 +55,7 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
       <header class="page-head browse-head">
         <Crumbs snapshot={snapshot} made={app.whenMade.value(snapshot, Date.now())} crumbs={crumbs} go={go} out={() => app.route.go(viewOf("restore"))} />
       </header>
+      {crumbs.length === 0 && <Lacks snapshot={snapshot} />}
       <div class="toolbar">
         <div class="with-icon grow search">
           <Icon name="search" size={18} />
@@ -140,6 +142,26 @@ function Crumbs({ snapshot, made, crumbs, go, out }: { snapshot: Snapshot; made:
         <Receipt snapshot={snapshot} />
       </p>
     </>
+  );
+}
+
+/** What is not in it, or not as it was at one moment. */
+function Lacks({ snapshot: { troubles } }: { snapshot: Snapshot }) {
+  const all = troubles.unreadable + troubles.changing;
+  if (all === 0) return null;
+  const more = all - troubles.names.length;
+  return (
+    <Notice tone="warn" title={troubleWords(troubles)}>
+      {troubles.names.length > 0 && (
+        <details>
+          <summary><Icon name="forward" size={16} />Which ones</summary>
+          <ul class="inside stack tight named" tabIndex={0} aria-label="What is missing or was changing">
+            {troubles.names.map(({ path, why }, at) => <li key={at}><span class="code"><bdi>{shown(path)}</bdi></span> <span class="small soft">{LEFT_OUT[why]}</span></li>)}
+            {more > 0 && <li class="small soft">and {counted(more, "other")}</li>}
+          </ul>
+        </details>
+      )}
+    </Notice>
   );
 }
 

@@ -87,7 +87,8 @@ function Cells({ snapshot, made, ticked }: { snapshot: Snapshot; made: string; t
       </div>
       <div role="gridcell" class="state">
         <Receipt snapshot={snapshot} />
-        {snapshot.incomplete && <Badge tone="warn" icon="warning">Some files missing</Badge>}
+        {snapshot.troubles.unreadable > 0 ? <Badge tone="warn" icon="warning">Some files missing</Badge>
+          : snapshot.troubles.changing > 0 && <Badge tone="warn" icon="warning">Some files were changing</Badge>}
       </div>
     </>
   );

@@ -1,0 +1,74 @@
+//! Changing: files that somebody writes to while they are read. A browser reads nothing more of a file that is not as it was
+//! when it was opened. So such a file is opened anew, and read at once; a large one anew for each of its windows. What was read
+//! last is kept, and said to be of a file that was changing.
+
+import type { Content } from "../source/list";
+import type { Labour } from "../work/pool";
+import type { Slices } from "../work/protocol";
+import { type Begun, type Opened, readAll } from "./reading";
+
+/** What of a file has to stay as it is while it is read. */
+interface State {
+  size: number;
+  modified: number;
+}
+
+type Open = () => Promise<File>;
+
+/** A small file as it was read, if it was left alone meanwhile. Else it is read anew, and once more; the last reading counts. */
+export async function settled(first: Opened, open: Open, labour: Labour, now: number): Promise<{ found: Opened; isChanging: boolean }> {
+  let found = first;
+  for (let left = READINGS; ; left--) {
+    const isRead = found.read.kind !== "failed";
+    // Whoever wrote to it long ago would have been noticed: the browser compares the times.
+    if (isRead && (found.modified < now - RECENT || (await isAsRead(open, found)))) return { found, isChanging: false };
+    if (left <= 1) return { found, isChanging: isRead };
+    const [next] = await readAll([() => whole(open)], labour);
+    if (next!.read.kind !== "failed" || !isRead) found = next!;
+  }
+}
+
+/** Whether a file is still what was read. If it has gone meanwhile, nothing else can be read. */
+export async function isAsRead(open: Open, { size, modified }: State): Promise<boolean> {
+  const now = await open().catch(() => null);
+  return now === null || (now.size === size && now.lastModified === modified);
+}
+
+/** Begins to read a large file that does not stay as it is. It ends where it ended when it was opened, or before that if it has
+ * become shorter. */
+export async function beginChanging(open: Open, labour: Labour): Promise<Begun> {
+  const { size, lastModified: modified } = await open();
+  const slices: Slices = {
+    size,
+    read: (start, end) => atOnce(open, async (file) => new Uint8Array(await file.slice(start, end).arrayBuffer())),
+  };
+  return { size, modified, windows: labour.stream(slices) };
+}
+
+function whole(open: Open): Promise<Content> {
+  return atOnce(open, async (file) => ({ modified: file.lastModified, bytes: new Uint8Array(await file.slice(0, GROWN).arrayBuffer()) }));
+}
+
+/** Does something with a file before anybody has written to it again, which may take several tries. */
+async function atOnce<T>(open: Open, work: (file: File) => Promise<T>): Promise<T> {
+  let file = await open();
+  for (let left = TRIES; ; left--) {
+    try {
+      return await work(file);
+    } catch (error) {
+      const failed = { size: file.size, modified: file.lastModified };
+      file = await open();
+      // A file that cannot be read for another reason is not tried again.
+      if (left <= 1 || (file.size === failed.size && file.lastModified === failed.modified)) throw error;
+    }
+  }
+}
+
+/** A file that changes while it is read is read so often. */
+export const READINGS = 3;
+/** Between opening and reading a file of a log that is written every few milliseconds, one of ten tries fails. */
+const TRIES = 20;
+/** Milliseconds. Browsers compare the times of files to the second. */
+const RECENT = 3_000;
+/** What is read of a small file that has become a large one. */
+const GROWN = 16 << 20;
