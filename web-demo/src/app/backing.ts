@@ -48,7 +48,7 @@ export class BackingUp {
       if (turn !== this.#turn) return;
       if (folder) this.#blindTo.set(folder.id, folder.blindTo);
       this.state.value = folder
-        ? { at: "ready", folder, label: unfinished?.label ?? folder.name, excludes: unfinished?.excludes.join("\n") ?? "", remember: folder.canRemember }
+        ? { at: "ready", folder, label: unfinished?.label ?? folder.label, excludes: unfinished?.excludes.join("\n") ?? "", remember: folder.canRemember }
         : CHOOSING;
     } catch (thrown) {
       if (turn === this.#turn) this.state.value = { at: "choosing", opening: false, problem: problemOf(thrown) };
@@ -65,7 +65,7 @@ export class BackingUp {
     if (state.at !== "ready") return;
     await this.start({
       folder: state.folder.id,
-      label: state.label.trim() || state.folder.name,
+      label: state.label.trim() || state.folder.label,
       excludes: patterns(state.excludes),
       remember: state.remember && state.folder.canRemember,
       ...(state.device ? { device: state.device } : {}),

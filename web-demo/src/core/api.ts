@@ -164,6 +164,11 @@ export interface Run<Progress, Result> {
 export interface Folder {
   id: string;
   name: string;
+  /** What a backup of it is called unless the person says otherwise: files that were chosen one by one have one name, whichever
+   * they are. */
+  label: string;
+  /** Files that were chosen one by one: the next backup of the name holds others. */
+  isFiles?: boolean;
   via: "picker" | "input" | "drop";
   /** The folder can be opened again without choosing it (picker; dropped directories in Chromium). */
   canRemember: boolean;
@@ -207,7 +212,7 @@ export interface UnfinishedBackup {
 
 export interface BackupOptions {
   folder: string;
-  /** Names the source: backups with one label are one series. Default: the folder's name. */
+  /** Names the source: backups with one label are one series. Default: the folder's label. */
   label: string;
   /** As in .gitignore: `*.tmp`, `node_modules/`, `/build`, `!keep.tmp`. */
   excludes: string[];

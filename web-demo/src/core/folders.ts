@@ -74,7 +74,7 @@ async function take(handles: (Promise<FileSystemHandle | null> | null)[], entrie
 function ofHandle(handle: FileSystemDirectoryHandle, via: Folder["via"], blindTo = BLIND_HANDLE): Chosen {
   const id = crypto.randomUUID();
   return {
-    folder: { id, name: handle.name, via, canRemember: true, files: null, bytes: null, blindTo },
+    folder: { id, name: handle.name, label: handle.name, via, canRemember: true, files: null, bytes: null, blindTo },
     origin: { via: "handle", name: handle.name, handle },
   };
 }
@@ -83,16 +83,20 @@ function ofList(files: Files, via: Folder["via"], unreadable: Unreadable[] = [])
   if (files.length === 0) throw failure("nothing-to-back-up");
   const names = new Set<string>();
   let bytes = 0;
+  let isOfFolders = true;
   for (let number = 0; number < files.length; number++) {
     const { path, file } = files.at(number);
     names.add(path.split("/", 1)[0]!);
+    isOfFolders &&= path.includes("/");
     bytes += file.size;
   }
   const tops = [...names];
   const name = tops.length === 1 ? tops[0]! : `${tops[0]} and ${tops.length - 1} more`;
+  const label = isOfFolders ? name : CHOSEN_FILES;
   return {
-    folder: { id: crypto.randomUUID(), name, via, canRemember: false, files: files.length, bytes, blindTo: ["empty-folders", "links", "permissions"] },
-    origin: { via: "list", name, tops, files, unreadable },
+    folder: { id: crypto.randomUUID(), name, label, isFiles: !isOfFolders, via, canRemember: false, files: files.length, bytes, blindTo: ["empty-folders", "links", "permissions"] },
+    // Which files it was this time does not tell one series from another: next time it is others.
+    origin: { via: "list", name, tops: isOfFolders ? tops : [], files, unreadable },
   };
 }
 
@@ -118,6 +122,8 @@ async function gather(entry: FileSystemEntry, listed: Listed[], unreadable: Unre
   for (const child of others) await gather(child, listed, unreadable);
 }
 
+/** What backups of files are called that were chosen one by one. */
+const CHOSEN_FILES = "Chosen files";
 /** Files asked for at once. */
 const AT_ONCE = 64;
 /** Systems on which a name is bytes, and need not be text. */

@@ -152,7 +152,7 @@ class PageCore implements Core {
     const row = await this.#database.get("folders", id);
     if (!row) throw failure("folder-gone");
     if ((await row.handle.requestPermission({ mode: "read" })) !== "granted") throw failure("folder-permission");
-    const folder: Folder = { id, name: row.name, via: "picker", canRemember: true, files: row.files, bytes: row.bytes, blindTo: BLIND_HANDLE };
+    const folder: Folder = { id, name: row.name, label: row.label, via: "picker", canRemember: true, files: row.files, bytes: row.bytes, blindTo: BLIND_HANDLE };
     return this.#choose({ folder, origin: { via: "handle", name: row.name, handle: row.handle } });
   }
 
@@ -185,7 +185,7 @@ class PageCore implements Core {
   async startBackup(options: BackupOptions): Promise<Run<BackupProgress, BackupResult>> {
     const chosen = this.#chosen.get(options.folder);
     if (!chosen) throw failure("folder-gone");
-    const label = options.label.trim() || chosen.folder.name;
+    const label = options.label.trim() || chosen.folder.label;
     const asked = { ...options, label };
     const { origin, handed, end } = await sendable(chosen);
     try {

@@ -181,5 +181,5 @@ describe("patterns", () => {
 });
 
 function folder() {
-  return Promise.resolve({ id: "f", name: "Pictures", via: "picker" as const, canRemember: true, files: null, bytes: null, blindTo: [] });
+  return Promise.resolve({ id: "f", name: "Pictures", label: "Pictures", via: "picker" as const, canRemember: true, files: null, bytes: null, blindTo: [] });
 }

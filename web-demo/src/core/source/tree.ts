@@ -14,7 +14,7 @@ export type Scanned =
 /** What a folder is, in a form that can be sent to a worker. */
 export type Origin =
   | { via: "handle"; name: string; handle: FileSystemDirectoryHandle }
-  /** `tops`: the first names of the paths; `port`: who hands out the files; `unreadable`: what it has no files of. */
+  /** `tops`: the chosen folders, none of files that were chosen one by one; `port`: who hands out the files; `unreadable`: what it has no files of. */
   | { via: "list"; name: string; tops: string[]; columns: Columns; port: MessagePort; unreadable: Unreadable[] };
 
 /** What the browser has named and not handed out. */

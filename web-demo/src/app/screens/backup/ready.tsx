@@ -41,7 +41,7 @@ export function Ready({ app, state, session }: { app: App; state: Extract<Backin
             <label for={`${name}-label`}>Name of the backup</label>
             <input id={`${name}-label`} class="input" type="text" maxLength={200} value={state.label} autocomplete="off" aria-describedby={`${name}-hint`}
               onInput={(event) => app.backing.edit({ label: event.currentTarget.value })} />
-            <p class="hint" id={`${name}-hint`}>Backups of one name belong together: each is compared with the one before.</p>
+            <p class="hint" id={`${name}-hint`}>Backups of one name belong together: each is compared with the one before.{folder.isFiles && " Each holds only the files that are chosen for it. If old backups are forgotten by a rule, so are files in them that you do not choose again: a name of its own keeps them apart."}</p>
           </div>
           {session.client === null && <DeviceName app={app} id={`${name}-device`} />}
           <details>

@@ -1,0 +1,85 @@
+//! Series: what a phone does, files chosen one by one, on the page as people have it.
+
+import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+
+import { Machine, PASSPHRASE, launch, listing, product } from "./kit";
+
+let browser: Browser;
+let web: string;
+let machine: Machine;
+let context: BrowserContext;
+
+beforeAll(async () => {
+  [web, browser] = [await product(), await launch()];
+});
+afterAll(async () => {
+  await browser?.close();
+  if (web) rmSync(web, { recursive: true });
+});
+beforeEach(async () => {
+  machine = new Machine();
+  machine.init();
+  await machine.serve(web);
+  context = await browser.newContext();
+  context.setDefaultTimeout(60_000);
+});
+afterEach(async () => {
+  await context.close();
+  await machine.end();
+});
+
+async function open(): Promise<Page> {
+  const page = await context.newPage();
+  await page.goto(machine.url);
+  await unlock(page);
+  return page;
+}
+
+async function unlock(page: Page): Promise<void> {
+  await page.getByRole("textbox", { name: "Passphrase" }).fill(PASSPHRASE);
+  await page.keyboard.press("Enter");
+  await page.getByRole("button", { name: "Lock" }).waitFor();
+}
+
+/** Files that were written long ago. */
+function photos(...names: string[]): string[] {
+  const folder = machine.path("Camera");
+  mkdirSync(folder, { recursive: true });
+  return names.map((name) => {
+    const path = join(folder, name);
+    writeFileSync(path, `${name} `.repeat(9_000));
+    utimesSync(path, 1_700_000_000, 1_700_000_000);
+    return path;
+  });
+}
+
+/** Backs up chosen files under the name that the page proposes, and gives how many were unchanged. */
+async function backUp(page: Page, files: string[]): Promise<string> {
+  await page.getByTestId("files-input").setInputFiles(files);
+  await page.getByText("Each holds only the files that are chosen for it").waitFor();
+  await page.getByRole("button", { name: "Start backup" }).click();
+  await page.getByText("Verified by the service", { exact: true }).waitFor();
+  return page.locator(".figures div").filter({ hasText: "Unchanged files" }).locator("dd").innerText();
+}
+
+test("files that are chosen one by one are one series, whichever they are, and those of the last time are found again", async () => {
+  const page = await open();
+  await backUp(page, photos(...Array.from({ length: 41 }, (_, at) => `IMG_${at}.jpg`)));
+  await page.getByRole("button", { name: "Back up something else" }).click();
+  const [b, c, d] = photos("IMG_1.jpg", "IMG_2.jpg", "new.jpg");
+  expect(await backUp(page, [b!, c!, d!])).toBe("2");
+  await page.getByRole("button", { name: "Back up something else" }).click();
+  // One alone is of the series too, and goes under no name of its own.
+  expect(await backUp(page, [d!])).toBe("1");
+
+  const snapshots = JSON.parse(machine.copal(["snapshots", "--json"])) as { id: string; label: string; paths: string[] }[];
+  expect(snapshots.map(({ label, paths }) => ({ label, paths }))).toEqual(Array(3).fill({ label: "Chosen files", paths: [] }));
+  machine.copal(["restore", snapshots.at(-1)!.id, "--target", "last"]);
+  expect(Object.keys(listing(machine.path("last")))).toEqual(["new.jpg"]);
+  // With several series the page would ask which of them to list.
+  await page.getByRole("link", { name: "Restore" }).click();
+  await page.getByText("3 snapshots", { exact: true }).waitFor();
+});
