@@ -140,17 +140,19 @@ function Tab({ app, screen, current }: { app: App; screen: Screen; current: bool
 
 function Banners({ app, session }: { app: App; session: Session }) {
   const offline = useComputed(() => !app.staging.online.value);
-  const read = useSignal(false);
-  if (session.warnings.length > 0 && !read.value && app.route.view.value.screen !== "settings") {
-    return (
-      <div class="banner stack tight">
-        {session.warnings.map((problem) => <ProblemNotice key={problem.code} problem={problem} tone="warn" urgent={false} />)}
-        <div><button type="button" class="button small" onClick={() => { read.value = true; }}>I have read it</button></div>
-      </div>
-    );
-  }
+  const settings = app.settings.value;
   if (app.staging.elsewhere.value) {
     return <div class="banner"><Notice tone="warn" title="Copal is open in another tab"><p class="soft">Only one tab can back up at a time. Go on there, or close it.</p></Notice></div>;
+  }
+  const unread = settings === null ? [] : session.warnings.filter(({ code }) => !settings.readWarnings.includes(code));
+  if (settings !== null && unread.length > 0 && app.route.view.value.screen !== "settings") {
+    const read = () => void app.changeSettings({ readWarnings: [...settings.readWarnings, ...unread.map(({ code }) => code)] });
+    return (
+      <div class="banner stack tight">
+        {unread.map((problem) => <ProblemNotice key={problem.code} problem={problem} tone="warn" urgent={false} />)}
+        <div><button type="button" class="button small" onClick={read}>I have read it</button></div>
+      </div>
+    );
   }
   if (offline.value && app.backing.state.value.at !== "running") {
     return <div class="banner"><Notice tone="warn" icon="offline" title="There is no network"><p class="soft">What needs the server waits until it is back.</p></Notice></div>;

@@ -145,7 +145,7 @@ export type CoreEvent =
   | { type: "network"; online: boolean }
   /** Receipts, checks or snapshots may have changed: ask again for what is shown. */
   | { type: "changed"; what: "snapshots" | "status" | "remembered" | "session" }
-  /** Another tab of this browser holds the repository's session. */
+  /** Another tab of this browser has the repository open: only one of them can back up at a time. */
   | { type: "elsewhere"; held: boolean };
 
 /** Something that takes time. `done` settles exactly once; after cancel it rejects with code "cancelled". */
@@ -317,6 +317,8 @@ export interface Settings {
   theme: "system" | "light" | "dark";
   /** Whether the system shows a notification when a backup ends and nobody looks at the page. */
   notify: boolean;
+  /** Warnings of the session that the person has read: they stand in the settings only from then on. */
+  readWarnings: ProblemCode[];
 }
 
 // ---- errors
@@ -344,6 +346,6 @@ export type ProblemCode =
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
   | "manifest-rejected" | "damaged" | "snapshot-gone" | "entry-gone"
-  | "target-failed" | "cancelled" | "locked" | "elsewhere" | "internal";
+  | "target-failed" | "cancelled" | "locked" | "elsewhere" | "storage-short-lived" | "internal";
 
 export interface CopalError extends Error { readonly problem: Problem }

@@ -13,6 +13,7 @@ import { DEFAULTS, Database } from "./keep/database";
 import { type CoordinatorLike, Line } from "./line";
 import { failure, problemOf } from "./problem";
 import { alreadyIn, freeFolder, pickTarget } from "./restore/onto";
+import { Tabs } from "./tabs";
 import { ownScript } from "./trusted";
 
 /** Makes the core. One for the page's life. */
@@ -30,6 +31,9 @@ class PageCore implements Core {
   #link: string | null;
   #repository: string | null = null;
   #touched = 0;
+  /** Whether the browser has promised to keep what is stored here. */
+  #isKept = true;
+  #tabs = new Tabs(navigator.locks, (held) => this.#tell({ type: "elsewhere", held }));
 
   constructor(spawn: () => CoordinatorLike) {
     this.#link = takeLink(location, history);
@@ -98,20 +102,21 @@ class PageCore implements Core {
     } else if (by.by === "enrollment") {
       asked = { ...by, line: lineIn(by.line), name: by.name ?? deviceName() };
     }
-    const session = await this.#line.ask<Session>("unlock", asked).catch((error: unknown) => {
+    const session = await this.#line.ask<Unwarned>("unlock", asked).catch((error: unknown) => {
       if (asked.by === "enrollment" && problemOf(error).code === "passphrase-needed") this.#link = asked.line;
       throw error;
     });
     if (asked.by === "enrollment") this.#link = null;
     this.#repository = session.repository.id;
     this.#idle.start();
-    // Without this the browser may clear what a device needs to stay a device.
-    void navigator.storage?.persist?.().catch(() => false);
-    return session;
+    this.#tabs.join(this.#repository);
+    await this.#askToKeep();
+    return this.#warned(session);
   }
 
-  session(): Promise<Session | null> {
-    return this.#line.ask("session");
+  async session(): Promise<Session | null> {
+    const session = await this.#line.ask<Unwarned | null>("session");
+    return session && this.#warned(session);
   }
 
   lock(): Promise<void> {
@@ -248,8 +253,28 @@ class PageCore implements Core {
     await this.#lock("asked");
   }
 
+  /** Without the browser's promise it may clear what a device needs to stay a device. It may ask the person first. */
+  async #askToKeep(): Promise<void> {
+    const { storage } = navigator;
+    if (!storage?.persist) return;
+    this.#isKept = await storage.persisted().catch(() => true);
+    if (this.#isKept) return;
+    void storage.persist().then(
+      (isKept) => {
+        this.#isKept = isKept;
+        if (isKept) this.#tell({ type: "changed", what: "session" });
+      },
+      () => {},
+    );
+  }
+
+  #warned(session: Unwarned): Session {
+    return { ...session, warnings: session.client !== null && !this.#isKept ? [failure("storage-short-lived").problem] : [] };
+  }
+
   async #lock(reason: "asked" | "idle"): Promise<void> {
     this.#idle.stop();
+    this.#tabs.leave();
     this.#chosen.clear();
     // It wipes what it can; whatever became of that, the worker's memory goes with it.
     await Promise.race([this.#line.ask("lock").catch(() => {}), new Promise((resolve) => setTimeout(resolve, 1_000))]);
@@ -290,10 +315,16 @@ class PageCore implements Core {
   }
 
   #tell(event: CoreEvent): void {
-    if (event.type === "locked") this.#idle.stop();
+    if (event.type === "locked") {
+      this.#idle.stop();
+      this.#tabs.leave();
+    }
     for (const listener of this.#listeners) listener(event);
   }
 }
+
+/** A session as the coordinator knows it. */
+type Unwarned = Omit<Session, "warnings">;
 
 /** What a restore comes to; a file that the browser is to download. */
 interface Restored {

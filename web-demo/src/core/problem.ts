@@ -117,6 +117,7 @@ const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boole
   "target-failed": ["The browser could not write there", "Choose another place with enough room.", true],
   cancelled: ["It was cancelled", "", false],
   locked: ["The repository is locked", "Unlock it again.", false],
+  "storage-short-lived": ["This browser may forget that it is a device", "It has not promised to keep what this page stores. If its disk fills up, or nobody opens the page for long, it may delete this device's keys and the folders it remembers. The repository keeps every backup; you would unlock or enroll this browser again.", false],
   elsewhere: ["Another tab is at work with this repository", "Go on there, or close it.", true],
   internal: ["Something went wrong that should not", "Reload the page and try again; nothing that was stored is lost.", true],
 };

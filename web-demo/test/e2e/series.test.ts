@@ -1,4 +1,4 @@
-//! Series: what a phone does, files chosen one by one, on the page as people have it.
+//! Series: what a phone does, files chosen one by one, and what the page warns of, on the page as people have it.
 
 import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -65,6 +65,8 @@ async function backUp(page: Page, files: string[]): Promise<string> {
   return page.locator(".figures div").filter({ hasText: "Unchanged files" }).locator("dd").innerText();
 }
 
+const FORGETS = "This browser may forget that it is a device";
+
 test("files that are chosen one by one are one series, whichever they are, and those of the last time are found again", async () => {
   const page = await open();
   await backUp(page, photos(...Array.from({ length: 41 }, (_, at) => `IMG_${at}.jpg`)));
@@ -82,4 +84,60 @@ test("files that are chosen one by one are one series, whichever they are, and t
   // With several series the page would ask which of them to list.
   await page.getByRole("link", { name: "Restore" }).click();
   await page.getByText("3 snapshots", { exact: true }).waitFor();
+});
+
+test("a second tab says that only one can back up, and what to do, until the first is closed", async () => {
+  const first = await open();
+  const second = await open();
+  const told = second.getByText("Only one tab can back up at a time. Go on there, or close it.");
+  await told.waitFor();
+  expect(await first.getByText("Copal is open in another tab").count()).toBe(0);
+  await first.close();
+  await told.waitFor({ state: "hidden" });
+  // The next one is the second then.
+  const third = await open();
+  await third.getByText("Copal is open in another tab").waitFor();
+  await second.getByRole("button", { name: "Lock" }).click();
+  await third.getByText("Copal is open in another tab").waitFor({ state: "hidden" });
+});
+
+test("a device whose browser does not promise to keep its keys is warned of it once, and reads it in the settings", async () => {
+  const page = await open();
+  expect(await page.evaluate(() => navigator.storage.persisted()), "this browser promises nothing").toBe(false);
+  // There is nothing to forget yet.
+  expect(await page.getByText(FORGETS).count()).toBe(0);
+  await page.getByRole("link", { name: "Settings" }).click();
+  await page.getByText("registers with its first backup").waitFor();
+  expect(await page.getByText(FORGETS).count()).toBe(0);
+  expect(await page.getByRole("button", { name: "Forget this device" }).count()).toBe(0);
+
+  await page.getByRole("link", { name: "Back up" }).click();
+  await backUp(page, photos("a.jpg"));
+  await page.getByText(FORGETS).waitFor();
+  await page.getByText("The repository keeps every backup").waitFor();
+  await page.getByRole("button", { name: "I have read it" }).click();
+  await page.getByText(FORGETS).waitFor({ state: "hidden" });
+  // The settings know of the device from its first backup on.
+  await page.getByRole("link", { name: "Settings" }).click();
+  await page.getByText(FORGETS).waitFor();
+  await page.getByRole("button", { name: "Forget this device" }).waitFor();
+  expect(await page.getByText("registers with its first backup").count()).toBe(0);
+
+  await page.reload();
+  await unlock(page);
+  await page.getByRole("link", { name: "Status" }).click();
+  await page.getByText("All backups are verified").waitFor();
+  expect(await page.getByText(FORGETS).count()).toBe(0);
+});
+
+test("a device whose browser promises to keep its keys is warned of nothing", async () => {
+  await context.addInitScript(() => {
+    StorageManager.prototype.persisted = async () => false;
+    StorageManager.prototype.persist = async () => true;
+  });
+  const page = await open();
+  await backUp(page, photos("a.jpg"));
+  await page.getByRole("link", { name: "Settings" }).click();
+  await page.getByRole("button", { name: "Forget this device" }).waitFor();
+  expect(await page.getByText(FORGETS).count()).toBe(0);
 });

@@ -59,14 +59,13 @@ export class Opened {
     return opened;
   }
 
-  get session(): Session {
+  get session(): Omit<Session, "warnings"> {
     return {
       role: this.owner ? "full" : "write-only",
       repository: this.known.facts,
       client: this.client?.facts.client ?? null,
       deviceName: this.device?.name ?? null,
       keyInBrowserVault: this.client?.facts.hostSigns.requests ?? false,
-      warnings: [],
     };
   }
 

@@ -153,7 +153,7 @@ export const CORES: Record<string, () => Core> = {
   "status-damage": () => scripted({ status: async () => ({ ...STATUS, lastCheck: { time: NOW - DAY, outcome: "damage", readBytes: 38 * GIB, findings: ["pack 9f3c11… is altered: 2 snapshots of Pictures lose 3 files"] }, receipts: STATUS.receipts.map((one, i) => (i === 1 ? { ...one, state: "rejected", problem: { code: "manifest-rejected", title: "The service did not accept the backup of desk", advice: "A pack it names had not arrived. Back up again: what is there is not uploaded twice.", subject: null, canRetry: false } } : one)) }) }),
   "status-none": () => scripted({ status: async () => ({ receipts: [], lastCheck: null, space: null, history: [], resumable: [], unfinishedSteps: 0 }) }),
   "status-asking": () => scripted({ status: () => never() }),
-  settings: () => scripted({}, { ...FULL, warnings: [{ code: "internal", title: "This browser keeps the signing key in its private storage", advice: "Its key store does not take keys of this kind. A newer version does.", subject: null, canRetry: false }] }),
+  settings: () => scripted({}, { ...FULL, warnings: [problem("storage-short-lived")] }),
   "settings-dark": () => scripted({ settings: async () => ({ ...SETTINGS, theme: "dark" }) }),
   "lock-soon": () => saying({ type: "lock-soon", secondsLeft: 42 }),
   "no-network": () => saying({ type: "network", online: false }),
