@@ -1,6 +1,7 @@
 /** Telling: the system's notifications, when a backup ends and nobody looks at the page. */
 
 import type { Backing } from "./backing";
+import { leftOutWords, troubles } from "./plain";
 import { shown } from "./words";
 
 /** What the browser lets a page do; tests bring their own. */
@@ -21,7 +22,8 @@ export class Telling {
     this.#last = state;
     if (!hasEnded || !isWanted || this.notifier.isLookedAt() || !this.notifier.isAllowed()) return;
     const label = shown(state.options.label);
-    if (state.at === "done") this.notifier.show(`${label} is backed up`, "");
+    // The counts alone: a notification may stand on a locked screen.
+    if (state.at === "done") this.notifier.show(`${label} is backed up`, troubles(state.result.leftOut) > 0 ? leftOutWords(state.result.leftOut) : "");
     else this.notifier.show(`${label} is not backed up`, state.problem.title);
   }
 }

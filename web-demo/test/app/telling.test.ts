@@ -24,6 +24,11 @@ test("the end of a backup is told once, and why it failed, with nothing in a nam
   expect(told([RUNNING, FAILED])[0]).toBe(`${told([RUNNING, DONE])[0]!.split(" is ")[0]} is not backed up|${problem("offline").title}`);
 });
 
+test("what was not saved as it is is told in numbers, without a name", () => {
+  const leftOut = { ...RESULT.leftOut, unreadable: 1, changing: 2, examples: [{ path: "secret.txt", why: "unreadable" as const, detail: null }] };
+  expect(told([RUNNING, { ...DONE, result: { ...RESULT, leftOut } }])[0]).toMatch(/backed up\|1 file could not be read and 2 files kept changing and were saved as last read\.$/);
+});
+
 test("nothing is told of what the person sees, has stopped, did not ask for, or the browser forbids", () => {
   expect(told([RUNNING, DONE], { isLookedAt: true })).toEqual([]);
   expect(told([RUNNING, DONE], { isWanted: false })).toEqual([]);
