@@ -259,24 +259,6 @@ impl View {
         self.index(domain).map_or(Status::Absent, |index| index.status(id))
     }
 
-    /// The status of many ids, in any order.
-    pub fn statuses(&self, domain: DomainId, ids: &[ChunkId]) -> Vec<Status> {
-        let Some(index) = self.index(domain) else { return vec![Status::Absent; ids.len()] };
-        let mut order: Vec<u32> = (0..ids.len() as u32).collect();
-        order.sort_unstable_by_key(|&at| ids[at as usize]);
-        let sorted: Vec<ChunkId> = order.iter().map(|&at| ids[at as usize]).collect();
-        let mut statuses = vec![Status::Absent; ids.len()];
-        for (at, status) in order.into_iter().zip(index.statuses(&sorted)) {
-            statuses[at as usize] = status;
-        }
-        statuses
-    }
-
-    /// Bytes of segments in memory.
-    pub fn index_bytes(&self) -> u64 {
-        self.segments.values().map(|segment| segment.bytes().len() as u64).sum()
-    }
-
     /// Numbers about packs and index, from the state.
     pub fn statistics(&self) -> Statistics {
         let Some(state) = &self.state else { return Statistics::default() };

@@ -84,10 +84,6 @@ impl Library {
     pub fn take_key(&self, session: u32) -> JsValue {
         optional(self.0.take_key(session).map(|key| Uint8Array::from(key.expose().as_slice())))
     }
-
-    pub fn forgive(&self) {
-        self.0.forgive();
-    }
 }
 
 #[wasm_bindgen]

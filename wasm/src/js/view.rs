@@ -4,13 +4,12 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use copal_format::id::DomainId;
-use copal_format::index::Status;
 use copal_format::state::SnapshotState;
-use js_sys::{Array, Object, Uint8Array};
+use js_sys::{Array, Object};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::convert::{Thrown, count, hex, ids, list, milliseconds, object, optional, reads};
+use super::convert::{Thrown, count, hex, list, milliseconds, object, optional, reads};
 use crate::fault::Fault;
 use crate::view;
 
@@ -67,26 +66,6 @@ impl View {
     pub fn root(&self) -> JsValue {
         let view = self.0.borrow();
         optional(view.root().map(|root| object! { "number": count(root.number), "time": milliseconds(root.time) }))
-    }
-
-    #[wasm_bindgen(js_name = lookUp)]
-    pub fn look_up(&self, domain: &str, chunks: &[u8]) -> Thrown<Uint8Array> {
-        let domain = DomainId::from_hex(domain).map_err(Fault::from)?;
-        let statuses = self.0.borrow().statuses(domain, &ids(chunks)?);
-        let code = |status: &Status| match status {
-            Status::Present => 0u8,
-            Status::Wanted => 1,
-            Status::Flagged => 2,
-            Status::Lost => 3,
-            Status::Absent => 4,
-        };
-        let codes: Vec<u8> = statuses.iter().map(code).collect();
-        Ok(Uint8Array::from(codes.as_slice()))
-    }
-
-    #[wasm_bindgen(getter, js_name = indexBytes)]
-    pub fn index_bytes(&self) -> f64 {
-        count(self.0.borrow().index_bytes())
     }
 
     #[wasm_bindgen(unchecked_return_type = "Statistics")]

@@ -283,11 +283,6 @@ impl Blocks {
     fn spoil(&mut self, pack: PackAt, block: Option<u32>, why: &str) {
         self.bad.insert((pack, block), format!("{}: {why}", layout::pack(pack.0, pack.1)));
     }
-
-    /// Forgets what was found bad: the host may have been wrong about missing bytes.
-    pub(super) fn forgive(&mut self) {
-        self.bad.clear();
-    }
 }
 
 /// The copies of a chunk or page in the order in which to try them.

@@ -182,11 +182,6 @@ impl Library {
         self.blocks.borrow_mut().take_key(session)
     }
 
-    /// Forgets what was found damaged or missing, so that it is tried again.
-    pub fn forgive(&self) {
-        self.blocks.borrow_mut().forgive();
-    }
-
     fn listed(&self) -> Vec<((ClientId, u64), SnapshotRecord)> {
         let view = self.view.borrow();
         let Some(state) = view.state() else { return Vec::new() };
