@@ -40,6 +40,8 @@ enum Wanted {
     Head(PackAt),
     /// A block with pages.
     Block(PackAt, u32),
+    /// All of a small pack of pages. With its length.
+    Whole(PackAt, u64),
 }
 
 /// The supplied parts of a pack whose table is not known yet.
@@ -90,7 +92,9 @@ impl Blocks {
     pub(super) fn supply(&mut self, read: &Read, bytes: Option<Vec<u8>>) {
         let Some(wanted) = self.wanted.remove(read) else { return };
         match (wanted, bytes) {
-            (Wanted::Tail(pack, _) | Wanted::Head(pack), None) => self.spoil(pack, None, "it is not there"),
+            (Wanted::Tail(pack, _) | Wanted::Head(pack) | Wanted::Whole(pack, _), None) => {
+                self.spoil(pack, None, "it is not there")
+            }
             (Wanted::Block(pack, offset), None) => self.spoil(pack, Some(offset), "it is not there"),
             (Wanted::Tail(pack, length), Some(bytes)) => {
                 self.parts.entry(pack).or_default().tail = Some(bytes);
@@ -100,13 +104,25 @@ impl Blocks {
                 let parts = self.parts.entry(pack).or_default();
                 parts.head = Some(bytes);
             }
-            (Wanted::Block(pack, offset), Some(bytes)) => {
-                if let Err(why) = self.open(pack, offset, BlockKind::Tree, &bytes).map(|block| {
-                    self.blocks.put((pack, offset), block);
-                }) {
-                    self.spoil(pack, Some(offset), &why);
+            (Wanted::Block(pack, offset), Some(bytes)) => self.put_block(pack, offset, &bytes),
+            (Wanted::Whole(pack, length), Some(bytes)) => {
+                self.parts.insert(pack, Parts { tail: Some(bytes.clone()), head: Some(bytes.clone()) });
+                self.join(pack, length);
+                let Some(table) = self.tables.get(&pack).cloned() else { return };
+                for row in &table.blocks {
+                    let start = row.offset as usize;
+                    if let Some(block) = bytes.get(start..).and_then(|rest| rest.get(..row.length as usize)) {
+                        self.put_block(pack, row.offset, block);
+                    }
                 }
             }
+        }
+    }
+
+    fn put_block(&mut self, pack: PackAt, offset: u32, stored: &[u8]) {
+        match self.open(pack, offset, BlockKind::Tree, stored) {
+            Ok(block) => drop(self.blocks.put((pack, offset), block)),
+            Err(why) => self.spoil(pack, Some(offset), &why),
         }
     }
 
@@ -139,7 +155,11 @@ impl Blocks {
         id: &ChunkId,
         location: &Location,
     ) -> Result<Result<VerifiedPage, String>, Obstacle> {
-        let pack = (location.place, location.pack);
+        let (pack, length) = ((location.place, location.pack), location.pack_length);
+        let is_new = self.tables.get(&pack).is_none() && !self.bad.contains_key(&(pack, None));
+        if is_new && length <= WHOLE && !self.parts.contains_key(&pack) {
+            return Err(Obstacle::Needs(vec![self.want(pack, 0..length, Wanted::Whole(pack, length))]));
+        }
         let (table, block) = match self.table(location)? {
             Err(why) => return Ok(Err(why)),
             Ok(table) => match self.block(location)? {
@@ -325,6 +345,8 @@ impl<K: Clone + Eq + core::hash::Hash, V> Recent<K, V> {
 
 /// Bytes read at the beginning of a pack before its trailer tells the header's length.
 const HEAD_GUESS: u64 = 4 << 10;
+/// A pack of pages is read at once, not in three parts, up to this length: a backup of little that is new makes such packs.
+const WHOLE: u64 = 64 << 10;
 const TABLES: usize = 256;
 /// A block with pages has about 256 KiB.
 const BLOCKS: usize = 96;
