@@ -4,8 +4,8 @@ use copal_format::client::Role;
 use copal_format::id::{ClientId, SnapshotId};
 use copal_format::path::TreePath;
 use copal_format::snapshot::MetadataSeen;
-use copal_format::tree::{Change, Entry};
-use js_sys::{Array, JsString, Object, Uint8Array};
+use copal_format::tree::Change;
+use js_sys::{Array, Function, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -15,7 +15,7 @@ use super::convert::{
 };
 use super::view::View;
 use crate::fault::Fault;
-use crate::look::{self, Listing, Opened, Piece, Snapshot, id_of, path_of};
+use crate::look::{self, History, Listing, Opened, Piece, Range, Snapshot, id_of, is_same_content, path_of};
 
 #[wasm_bindgen]
 pub struct Library(look::Library);
@@ -112,19 +112,6 @@ impl Tree {
         Ok(listing(&self.0.entry(&path_of(id)?)))
     }
 
-    #[wasm_bindgen(unchecked_return_type = "Listing")]
-    pub fn search(
-        &self,
-        directory: &str,
-        text: &str,
-        #[wasm_bindgen(unchecked_param_type = "string | null")] after: Option<String>,
-        limit: u32,
-    ) -> Thrown<Object> {
-        let after = place(after)?;
-        let lower = |text: &str| String::from(JsString::from(text).to_lower_case());
-        Ok(listing(&self.0.search(&path_of(directory)?, text, after.as_ref(), limit as usize, &lower)))
-    }
-
     #[wasm_bindgen(js_name = compareWith)]
     pub fn compare_with(&self, before: &Tree) -> Comparison {
         Comparison(look::Comparison::new(&before.0, &self.0))
@@ -152,6 +139,59 @@ impl Comparison {
             "needs": reads(&found.needs),
             "changes": list(found.changes.iter().map(change)),
             "isDone": found.is_done,
+        })
+    }
+}
+
+#[wasm_bindgen]
+pub struct Sweep {
+    sweep: look::Sweep,
+    history: History,
+}
+
+#[wasm_bindgen]
+impl Sweep {
+    pub fn below(directory: &str) -> Thrown<Sweep> {
+        Ok(Self { sweep: look::Sweep::new(Range::Below(path_of(directory)?)), history: History::default() })
+    }
+
+    pub fn at(id: &str) -> Thrown<Sweep> {
+        Ok(Self { sweep: look::Sweep::new(Range::At(path_of(id)?)), history: History::default() })
+    }
+
+    pub fn add(&mut self, tree: &Tree) {
+        self.sweep.add(&tree.0);
+    }
+
+    #[wasm_bindgen(unchecked_return_type = "Swept")]
+    pub fn next(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "Wants | null")] wants: Option<Function>,
+    ) -> Thrown<Object> {
+        let mut thrown = None;
+        let part = self.sweep.next(&mut |entry| {
+            let Some(wants) = &wants else { return Some(self.history.number(entry)) };
+            let (id, mode) = (id_of(&entry.path).into(), entry.mode.bits().into());
+            let (size, modified) = (count(entry.size).into(), milliseconds(entry.mtime).into());
+            let number = wants.call4(&JsValue::UNDEFINED, &id, &mode, &size, &modified);
+            number.map_err(|error| thrown = Some(error)).ok()?.as_f64().map(|number| number as u32)
+        });
+        if let Some(error) = thrown {
+            return Err(error);
+        }
+        let found = part.found.iter().map(|(number, found)| {
+            let object = entry(found);
+            set(&object, "number", *number);
+            set(&object, "content", optional(self.history.content(found)));
+            object
+        });
+        Ok(object! {
+            "tree": part.tree as u32,
+            "needs": reads(&part.needs),
+            "found": list(found),
+            "again": list(part.again),
+            "damaged": list(part.damaged),
+            "isDone": part.is_done,
         })
     }
 }
@@ -249,11 +289,7 @@ fn listing(listing: &Listing) -> Object {
 }
 
 fn change(change: &Change) -> Object {
-    let content = |entry: &Entry| (entry.kind(), entry.size, entry.content.clone(), entry.extras.link_target.clone());
-    let is_metadata = match (&change.before, &change.after) {
-        (Some(before), Some(after)) => content(before) == content(after),
-        _ => false,
-    };
+    let is_metadata = change.before.as_ref().zip(change.after.as_ref()).is_some_and(|(a, b)| is_same_content(a, b));
     object! {
         "path": change.path.to_string(),
         "before": optional(change.before.as_ref().map(entry)),

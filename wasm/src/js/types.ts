@@ -90,6 +90,15 @@ export interface EntryFacts {
   id: string; path: string; name: string; kind: "file" | "directory" | "symlink" | "other"; size: number; modified: number; target: string | null;
   /** st_mode's twelve bits. */ mode: number; uid: number; gid: number;
 }
+/** Numbers an entry that is wanted, always with the same number for one id; null: it is not wanted. `mode` is st_mode. */
+export type Wants = (id: string, mode: number, size: number, modified: number) => number | null;
+/** A part of what a sweep finds in tree number `tree`. Without `wants`, each version of the entries has a number, and `content` is
+ * the number of the first version with the same content. `again`: numbers of entries that are in this tree too, in a page that was
+ * opened before. Supply `needs`, if there are any, before the next call. */
+export interface Swept {
+  tree: number; needs: Read[]; found: (EntryFacts & { number: number; content: number | null })[]; again: number[]; damaged: string[];
+  isDone: boolean;
+}
 export interface ChangeFacts { path: string; before: EntryFacts | null; after: EntryFacts | null; /** Only metadata differs. */ isMetadata: boolean }
 export interface Window {
   needs: Read[];

@@ -6,9 +6,11 @@
 
 mod blocks;
 mod comparison;
+mod history;
 mod library;
 mod restore;
 mod sessions;
+mod sweep;
 mod tree;
 
 use copal_format::id::ChunkId;
@@ -17,8 +19,10 @@ use crate::view::Read;
 
 pub use blocks::Opened;
 pub use comparison::{Changes, Comparison};
+pub use history::{History, is_same_content};
 pub use library::{Library, Snapshot};
 pub use restore::{Damage, Piece, Restore, SealedBlock, Started, Window};
+pub use sweep::{Range, Sweep, Swept};
 pub use tree::{Listing, Tree, id_of, path_of};
 
 /// Why a page or block is not available.

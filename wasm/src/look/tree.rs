@@ -5,7 +5,7 @@ use std::rc::Rc;
 
 use copal_format::id::{ChunkId, DomainId};
 use copal_format::path::TreePath;
-use copal_format::tree::{Entry, EntryKind, Step, TreeWalk, VerifiedPage};
+use copal_format::tree::{Entry, EntryKind, LostRange, Step, TreeWalk, VerifiedPage};
 
 use super::Obstacle;
 use super::blocks::Blocks;
@@ -98,48 +98,6 @@ impl Tree {
         listing
     }
 
-    /// The entries below a directory, after a path, whose names contain a text. Examines a bounded number of entries.
-    /// The host's `lower` makes non-ASCII text lower case, because browsers have the tables.
-    pub fn search(
-        &self,
-        directory: &TreePath,
-        text: &str,
-        after: Option<&TreePath>,
-        limit: usize,
-        lower: &dyn Fn(&str) -> String,
-    ) -> Listing {
-        let lower = |text: &str| if text.is_ascii() { text.to_ascii_lowercase() } else { lower(text) };
-        let text = lower(text);
-        let mut walk = TreeWalk::new(self.root);
-        walk.seek(directory.clone());
-        after.into_iter().for_each(|after| walk.seek(after.clone()));
-        let (mut listing, mut looked) = (Listing::default(), 0);
-        let mut last: Option<TreePath> = None;
-        loop {
-            let entry = match self.turn(&mut walk, &mut listing.damaged) {
-                Turn::Entry(entry) => entry,
-                // Return what was found; the next part begins after it.
-                Turn::Needs(needs) if looked == 0 => return Listing { needs, ..Listing::default() },
-                Turn::Needs(_) => return Listing { next: last, ..listing },
-                Turn::Done => return listing,
-            };
-            if !entry.path.is_within(directory) {
-                return listing;
-            }
-            if after == Some(&entry.path) || entry.path == *directory {
-                continue;
-            }
-            looked += 1;
-            last = Some(entry.path.clone());
-            if lower(&String::from_utf8_lossy(entry.path.name())).contains(&text) {
-                listing.entries.push(entry);
-            }
-            if looked >= LOOKED || listing.entries.len() >= limit.max(1) {
-                return Listing { next: last, ..listing };
-            }
-        }
-    }
-
     /// The next entry of a walk. Skips and records what cannot be read.
     pub(super) fn turn(&self, walk: &mut TreeWalk, damaged: &mut Vec<String>) -> Turn {
         loop {
@@ -160,7 +118,7 @@ impl Tree {
                         Err(Obstacle::Lost { why, .. }) => why,
                     };
                     match walk.skip(id) {
-                        Some(lost) => damaged.push(lost_words(lost.after.as_ref(), lost.through.as_ref(), &why)),
+                        Some(lost) => damaged.push(lost_words(&lost, &why)),
                         None => return Turn::Done,
                     }
                 }
@@ -209,8 +167,8 @@ pub fn path_of(id: &str) -> Result<TreePath, Fault> {
     Ok(TreePath::new(bytes.collect::<Option<Vec<u8>>>().ok_or_else(bad)?)?)
 }
 
-fn lost_words(after: Option<&TreePath>, through: Option<&TreePath>, why: &str) -> String {
-    match (after, through) {
+pub(super) fn lost_words(lost: &LostRange, why: &str) -> String {
+    match (&lost.after, &lost.through) {
         (Some(after), Some(through)) => format!("behind {after}, up to {through}: {why}"),
         (Some(after), None) => format!("behind {after}: {why}"),
         (None, Some(through)) => format!("up to {through}: {why}"),
@@ -218,7 +176,5 @@ fn lost_words(after: Option<&TreePath>, through: Option<&TreePath>, why: &str) -
     }
 }
 
-/// Most entries that one search examines.
-const LOOKED: usize = 5_000;
 /// Pages read ahead.
-const AHEAD: usize = 16;
+pub(super) const AHEAD: usize = 16;

@@ -2,7 +2,7 @@ import { describe, expect, test, vi } from "vitest";
 
 import { Control } from "../../src/core/coordinator/control";
 import type { Opened } from "../../src/core/coordinator/opened";
-import type { Listing } from "../../src/core/engine";
+import type { Listing, Wants } from "../../src/core/engine";
 
 const LOST = "behind a/b, up to a/f: its bytes do not have its id";
 const trees = vi.hoisted(() => ({ tree: null as unknown }));
@@ -15,7 +15,26 @@ vi.mock("../../src/core/engine", () => ({
     tree = () => trees.tree;
     free = () => {};
   },
+  // Finds a file in each of two parts, and between them what is lost; at a path nothing.
+  Sweep: {
+    below: () => sweep(["a/b", "a/g"]),
+    at: () => sweep([]),
+  },
 }));
+
+function sweep(paths: string[]) {
+  const left = [...paths];
+  return {
+    add: () => {},
+    free: () => {},
+    next: (wants: Wants) => {
+      const path = left.shift();
+      const number = path === undefined ? null : wants(path, 0o100644, 5, 0);
+      const found = number === null ? [] : [{ id: path, path, name: path, kind: "file", size: 5, modified: 0, target: null, mode: 0o644, number, content: null }];
+      return { tree: 0, needs: [], found, again: [], damaged: [LOST], isDone: left.length === 0 };
+    },
+  };
+}
 
 const { Books } = await import("../../src/core/restore/books");
 
@@ -25,7 +44,6 @@ function damaged() {
   const answer = (paths: string[], next: string | null): Listing => ({ needs: [], entries: paths.map(entry), next, damaged: [LOST] }) as unknown as Listing;
   trees.tree = {
     list: (_: string, after: string | null) => answer(after ? ["a/g"] : ["a/b"], after ? null : "a/b"),
-    search: (_: string, __: string, after: string | null) => answer(after ? ["a/g"] : ["a/b"], after ? null : "a/b"),
     entry: () => answer([], null),
     free: () => {},
   };

@@ -1,12 +1,13 @@
 //! Books: the library of an unlocked repository: snapshots, and what is in them.
 
 import type { ComparePage, DirectoryPage, Entry, EntryId, Measure, Preview, Problem, SearchProgress, SearchResult, Snapshot, SnapshotList } from "../api";
-import { type Comparison, type EntryFacts, Library, type Listing, type Piece, type Read, type Restore, type SnapshotFacts, type Tree, type View } from "../engine";
+import { type Comparison, type EntryFacts, Library, type Piece, type Read, type Restore, type SnapshotFacts, Sweep, type Swept, type Tree, type View, type Wants } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
 import { type Opened, fetchAll, records } from "../coordinator/opened";
-import type { Control } from "../coordinator/control";
+import { Control } from "../coordinator/control";
+import { kindOf, namedLike, nameIn } from "./names";
 import { Opener } from "./opener";
 import { asFileName, below, commonParent } from "./targets";
 
@@ -44,26 +45,60 @@ export class Books {
     });
   }
 
-  /** Looks through a tree; other questions are answered in between. */
+  /** Looks through a tree below a directory. */
   async search(snapshot: string, directory: EntryId, text: string, control: Control, tell: (progress: SearchProgress) => void): Promise<SearchResult> {
     const hits: Entry[] = [];
     const damaged = new Set<string>();
+    const isNamed = namedLike(text);
     let looked = 0;
-    let next: string | null = null;
-    do {
-      await control.gate();
-      if (control.isCancelled) throw failure("cancelled");
-      const page: Listing = await this.#inTurn(async () => {
-        const tree = await this.#tree(snapshot);
-        return this.#answer(() => tree.search(directory, text, next, HITS - hits.length), brief(control.signal));
-      });
-      hits.push(...page.entries.map(entryOf));
-      page.damaged.forEach((what) => damaged.add(what));
-      looked += SEARCHED;
-      next = page.next ?? null;
+    let more = false;
+    const wants: Wants = (id) => {
+      looked += 1;
+      return isNamed(nameIn(id)) ? 0 : null;
+    };
+    await this.sweep([snapshot], () => Sweep.below(directory), wants, control, (part) => {
+      hits.push(...part.found.map(entryOf));
+      part.damaged.forEach((what) => damaged.add(what));
+      more = hits.length > HITS;
+      hits.length = Math.min(hits.length, HITS);
       tell({ hits: [...hits], looked });
-    } while (next !== null && hits.length < HITS);
-    return { hits, looked, more: next !== null, damage: damageOf(damaged) };
+      return !more;
+    });
+    return { hits, looked, more, damage: damageOf(damaged) };
+  }
+
+  /** Goes through the trees of snapshots, part by part, for as long as `take` says so; other questions are answered in between. */
+  async sweep(snapshots: string[], begin: () => Sweep, wants: Wants | null, control: Control, take: (part: Swept) => boolean): Promise<void> {
+    this.#users += 1;
+    let sweep: Sweep | null = null;
+    const next = () => this.#inTurn(async () => {
+      if (!sweep) {
+        sweep = begin();
+        for (const snapshot of snapshots) sweep.add(await this.#tree(snapshot));
+      }
+      const part = sweep.next(wants);
+      if (part.needs.length > 0) await this.supply(part.needs, brief(control.signal));
+      return part;
+    });
+    try {
+      for (let goesOn = true; goesOn; ) {
+        await control.gate();
+        if (control.isCancelled) throw failure("cancelled");
+        const part = await next();
+        goesOn = take(part) && !part.isDone;
+      }
+    } finally {
+      this.#users -= 1;
+      (sweep as Sweep | null)?.free();
+    }
+  }
+
+  /** The snapshots of the last list, newest first. */
+  known(): Promise<Snapshot[]> {
+    return this.#inTurn(async () => {
+      await this.#open();
+      return this.#listed().map(snapshotOf);
+    });
   }
 
   preview(snapshot: string, file: EntryId, limit: number): Promise<Preview> {
@@ -123,35 +158,28 @@ export class Books {
   }
 
   /** Counts what is below some entries. */
-  measure(snapshot: string, entries: EntryId[], control?: Control): Promise<Measure> {
-    return this.#inTurn(() => this.#measure(snapshot, entries, control));
-  }
-
-  async #measure(snapshot: string, entries: EntryId[], control?: Control): Promise<Measure> {
-    const tree = await this.#tree(snapshot);
+  async measure(snapshot: string, entries: EntryId[], control = new Control()): Promise<Measure> {
     const sum = { files: 0, directories: 0, bytes: 0, leftOut: 0 };
     const damaged = new Set<string>();
-    const patience = brief(control?.signal);
-    const count = (facts: EntryFacts) => {
-      if (facts.kind === "file") [sum.files, sum.bytes] = [sum.files + 1, sum.bytes + facts.size];
-      else if (facts.kind === "directory") sum.directories += 1;
-      else if (facts.kind === "other") sum.leftOut += 1;
+    const count: Wants = (_id, mode, size) => {
+      const kind = kindOf(mode);
+      if (kind === "file") [sum.files, sum.bytes] = [sum.files + 1, sum.bytes + size];
+      else if (kind === "directory") sum.directories += 1;
+      else if (kind === "other") sum.leftOut += 1;
+      return null;
     };
     for (const id of entries) {
-      const one = id === "" ? null : await this.#answer(() => tree.entry(id), patience);
-      one?.damaged.forEach((what) => damaged.add(what));
-      const found = one?.entries[0];
-      if (found) count(found);
-      if (id !== "" && found?.kind !== "directory") continue;
-      let next: string | null = null;
-      do {
-        control?.signal.throwIfAborted();
-        // An empty text is in every name.
-        const page: Listing = await this.#answer(() => tree.search(id, "", next, SEARCHED), patience);
-        page.entries.forEach(count);
-        page.damaged.forEach((what) => damaged.add(what));
-        next = page.next ?? null;
-      } while (next !== null);
+      const take = (part: Swept) => {
+        part.damaged.forEach((what) => damaged.add(what));
+        return true;
+      };
+      let isFolder = id === "";
+      const itself: Wants = (one, mode, size, modified) => {
+        isFolder = kindOf(mode) === "directory";
+        return count(one, mode, size, modified);
+      };
+      if (id !== "") await this.sweep([snapshot], () => Sweep.at(id), itself, control, take);
+      if (isFolder) await this.sweep([snapshot], () => Sweep.below(id), count, control, take);
     }
     return { ...sum, damage: damageOf(damaged) };
   }
@@ -262,7 +290,7 @@ export class Books {
 
   async #tree(snapshot: string): Promise<Tree> {
     const library = await this.#open();
-    if (this.#states.size === 0) this.#states = new Map(library.snapshots().map((facts) => [facts.id, facts]));
+    this.#listed();
     const open = this.#trees.get(snapshot);
     if (open) return open;
     const facts = this.#states.get(snapshot);
@@ -273,6 +301,11 @@ export class Books {
     const tree = library.tree(snapshot);
     this.#trees.set(snapshot, tree);
     return tree;
+  }
+
+  #listed(): SnapshotFacts[] {
+    if (this.#states.size === 0) this.#states = new Map(this.#library!.snapshots().map((facts) => [facts.id, facts]));
+    return [...this.#states.values()];
   }
 
   #forget(): void {
@@ -315,7 +348,7 @@ function snapshotOf(facts: SnapshotFacts): Snapshot {
 }
 
 /** Parts of a tree that cannot be read, each once. */
-function damageOf(what: Iterable<string>): Problem[] {
+export function damageOf(what: Iterable<string>): Problem[] {
   return [...new Set(what)].map((part) => problem("damaged", part));
 }
 
@@ -351,8 +384,7 @@ export function isText(bytes: Uint8Array, isPart: boolean): boolean {
   }
 }
 
-/** Entries of a page, hits of a search, entries that one call looks at. */
+/** Entries of a page, hits of a search. */
 const PAGE = 2_000;
 const HITS = 1_000;
-const SEARCHED = 5_000;
 const PREVIEW = 16 << 20;
