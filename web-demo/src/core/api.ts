@@ -7,7 +7,7 @@
 
 import type {
   ComparePage, DirectoryPage, DownloadOptions, EntryId, Found, Measure, OntoExisting, Preview, RestoreProgress, RestoreResult,
-  SearchProgress, SearchResult, SnapshotList,
+  SearchProgress, SearchResult, Seek, SeekProgress, SeekResult, SnapshotList, Versions,
 } from "./snapshots";
 
 export type * from "./snapshots";
@@ -57,8 +57,13 @@ export interface Core {
   snapshots(): Promise<SnapshotList>;
   /** A page of a directory, in the order of the tree, which is by the names' UTF-8 bytes. `limit` up to 2,000. */
   directory(snapshot: string, directory: EntryId, after: string | null, limit: number): Promise<DirectoryPage>;
-  /** Names that contain `text` (case-insensitive), anywhere below `directory`. Hits come as they are found. */
+  /** Names that contain `text` or are like it (`*` and `?`), case-insensitive, anywhere below `directory`. Hits come as they are
+   * found. */
   search(snapshot: string, directory: EntryId, text: string): Promise<Run<SearchProgress, SearchResult>>;
+  /** The same in all snapshots of a series, or in all there are, and by more than the name. */
+  seek(asked: Seek): Promise<Run<SeekProgress, SeekResult>>;
+  /** What stands at an entry's path in the snapshots of this one's series; with `isWide` in those of all series. */
+  versions(snapshot: string, entry: EntryId, isWide: boolean): Promise<Run<Versions, Versions>>;
   /** The first `limit` bytes of a file (at most 16 MiB), verified. */
   preview(snapshot: string, file: EntryId, limit: number): Promise<Preview>;
   /** What differs from `before` to `after`, page by page (`cursor` from the page before, null first). */

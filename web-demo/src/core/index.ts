@@ -208,6 +208,8 @@ class PageCore implements Core {
   snapshots: Core["snapshots"] = () => this.#line.ask("snapshots");
   directory: Core["directory"] = (...args) => this.#line.ask("directory", ...args);
   search: Core["search"] = (...args) => this.#line.begin("search", [], ...args);
+  seek: Core["seek"] = (...args) => this.#line.begin("seek", [], ...args);
+  versions: Core["versions"] = (...args) => this.#line.begin("versions", [], ...args);
   preview: Core["preview"] = (...args) => this.#line.ask("preview", ...args);
   compare: Core["compare"] = (...args) => this.#line.ask("compare", ...args);
   measure: Core["measure"] = (...args) => this.#line.ask("measure", ...args);

@@ -70,6 +70,57 @@ export interface SearchProgress { hits: Entry[]; looked: number }
 /** `damage`: parts of the tree that could not be looked through. */
 export interface SearchResult { hits: Entry[]; looked: number; more: boolean; damage: Problem[] }
 
+/** The history of an entry: its versions, newest first. Of `total` snapshots `looked` were looked into so far. */
+export interface Versions { versions: Version[]; looked: number; total: number }
+
+/** An entry as it was in some snapshots of one series that follow each other. */
+export interface Version {
+  series: string;
+  /** As the newest of them has it; null if it was not there, or if nobody can say. */
+  entry: Entry | null;
+  /** Versions with the same number have the same content. */
+  content: number | null;
+  /** The newest and the oldest of the snapshots, and how many there are. */
+  newest: string;
+  oldest: string;
+  count: number;
+  /** When one of them was made, some files could not be read. */
+  incomplete: boolean;
+  /** Why nobody can say what was there. */
+  problem: Problem | null;
+}
+
+export type FileKind = "folder" | "picture" | "document" | "video" | "audio" | "archive" | "other";
+
+/** What is searched for in many snapshots. */
+export interface Seek {
+  /** A part of the name, or a pattern with * and ?; "" is every name. */
+  name: string;
+  /** By the name's ending. */
+  kind: FileKind | null;
+  /** The last change of the entry. Both ends count. */
+  modifiedFrom: number | null;
+  modifiedTo: number | null;
+  /** Bytes at least. */
+  sizeFrom: number | null;
+  /** The snapshots of this series; null: of all. */
+  series: string | null;
+}
+
+/** A path that is found in snapshots of one series. */
+export interface Hit {
+  /** As the newest of them has it. */
+  entry: Entry;
+  newest: string;
+  oldest: string;
+  count: number;
+}
+
+/** Of `total` snapshots `looked` were looked through so far. */
+export interface SeekProgress { hits: Hit[]; looked: number; total: number }
+/** `more`: there are hits beyond those told. `damage`: parts of the trees that could not be looked through. */
+export interface SeekResult extends SeekProgress { more: boolean; damage: Problem[] }
+
 export interface Preview {
   bytes: Uint8Array;
   total: number;

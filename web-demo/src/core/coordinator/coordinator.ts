@@ -1,7 +1,7 @@
 //! Coordinator: the worker that owns the session. It alone talks to the server and holds what opens the repository; when
 //! it ends, everything secret ends with it.
 
-import type { BackupOptions, Entry, EntryId, Settings, Unlock } from "../api";
+import type { BackupOptions, Entry, EntryId, Seek, SeekProgress, Settings, Unlock, Versions } from "../api";
 import { type Parameters, initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import { Backing } from "./backing";
@@ -13,7 +13,9 @@ import { Database, changeSettings, readSettings } from "../keep/database";
 import { type Private, openPrivate } from "../keep/private";
 import { failure, problemOf } from "../problem";
 import { Books } from "../restore/books";
+import { history } from "../restore/history";
 import { RestoreRun } from "../restore/run";
+import { seek } from "../restore/seek";
 import { DirectoryTarget, type Existing, SingleTarget, type Target, ZipTarget, pickedPlace } from "../restore/targets";
 import type { FromCoordinator, ToCoordinator } from "../rpc";
 import type { Origin } from "../source/tree";
@@ -99,6 +101,24 @@ const calls = {
     return run({
       progress: () => found,
       work: (control) => shelf.search(snapshot, directory, text, control, (progress) => (found = progress)),
+    });
+  },
+
+  async seek(asked: Seek) {
+    const shelf = library();
+    let found: SeekProgress = { hits: [], looked: 0, total: 0 };
+    return run({
+      progress: () => found,
+      work: (control) => seek(shelf, asked, control, (progress) => (found = progress)),
+    });
+  },
+
+  async versions(snapshot: string, entry: EntryId, isWide: boolean) {
+    const shelf = library();
+    let found: Versions = { versions: [], looked: 0, total: 0 };
+    return run({
+      progress: () => found,
+      work: (control) => history(shelf, snapshot, entry, isWide, control, (progress) => (found = progress)),
     });
   },
 

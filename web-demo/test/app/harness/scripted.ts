@@ -1,7 +1,8 @@
 /** A scripted core: answers as it is told, keeps nothing, seals nothing. */
 
 import type {
-  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, Session, Settings, Snapshot, Status,
+  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Hit, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
+  Settings, Snapshot, Status, Version, Versions,
 } from "../../../src/core/api";
 import { CopalError } from "../../../src/core/problem";
 
@@ -21,7 +22,7 @@ export function never<Value>(): Promise<Value> {
 }
 
 /** A run that tells its progress and then ends, fails, or goes on for ever; it obeys pause, resume and cancel. */
-export function scriptedRun<Progress extends { state: string }, Result>(progress: Progress | null, end: Result | Error | null): Run<Progress, Result> {
+export function scriptedRun<Progress extends object, Result>(progress: Progress | null, end: Result | Error | null): Run<Progress, Result> {
   const listeners = new Set<(progress: Progress) => void>();
   let state = progress;
   let cancel: (reason: Error) => void = () => undefined;
@@ -43,7 +44,7 @@ export function scriptedRun<Progress extends { state: string }, Result>(progress
     },
     done,
     pause: () => tell("paused"),
-    resume: () => { if (state?.state === "paused") tell("running"); },
+    resume: () => { if (state && "state" in state && state.state === "paused") tell("running"); },
     cancel: () => cancel(failure({ code: "cancelled", title: "Cancelled" })),
   };
 }
@@ -128,6 +129,29 @@ export function manyEntries(number: number): Entry[] {
   }));
 }
 
+/** A file that changed, changed back, vanished and came back, in the series of the first snapshot. */
+export function versions(): Versions {
+  const made = snapshots().filter(({ series }) => series === "s1");
+  const file = entries().find(({ name }) => name === "README.txt")!;
+  const version = (from: number, count: number, other: Partial<Version>): Version => ({
+    series: "s1", entry: null, content: null, newest: made[from]!.id, oldest: made[from + count - 1]!.id, count, incomplete: false, problem: null, ...other,
+  });
+  const as = (bytes: number, age: number, content: number): Partial<Version> => ({ entry: { ...file, size: bytes, modified: NOW - age * DAY }, content });
+  return {
+    versions: [
+      version(0, 2, as(2_318, 0.4, 0)), version(2, 1, as(2_318, 2.2, 0)), version(3, 2, { incomplete: true }), version(5, 4, as(1_904, 7, 2)),
+      version(9, 1, as(2_604, 10.5, 3)), version(10, 1, as(1_904, 12, 2)), version(11, 2, as(2_604, 14, 5)),
+    ],
+    looked: 14, total: 14,
+  };
+}
+
+export function hits(): Hit[] {
+  const [made, other] = [snapshots().filter(({ series }) => series === "s1"), snapshots().filter(({ series }) => series === "s2")];
+  const own = entries().filter(({ kind }) => kind !== "other").map((entry, i): Hit => ({ entry: { ...entry, path: i % 3 === 0 ? entry.name : `2026/Lisbon/part ${i}/${entry.name}` }, newest: made[i % 3]!.id, oldest: made[i % 3 + i]!.id, count: i + 1 }));
+  return [...own, { ...own[4]!, entry: { ...own[4]!.entry, id: "home/mara/README.txt", path: "home/mara/README.txt" }, newest: other[0]!.id, oldest: other[5]!.id, count: 6 }];
+}
+
 export const STATUS: Status = {
   receipts: snapshots().slice(0, 24).map((snapshot) => ({ snapshot: snapshot.id, time: snapshot.time, source: snapshot.source, state: "verified" as const, problem: null })),
   lastCheck: { time: NOW - 0.3 * DAY, outcome: "sound", readBytes: 3.1 * GIB, findings: [] },
@@ -164,8 +188,14 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     setAutomatic: async () => undefined,
     startBackup: async () => scriptedRun<BackupProgress, BackupResult>(PROGRESS, null),
     snapshots: async () => ({ snapshots: snapshots(), damage: [] }),
-    directory: async () => ({ entries: entries(), next: null, total: entries().length, damage: [] }),
+    directory: async (_snapshot, directory) => {
+      // Below a folder that a search has found, ids are paths.
+      const here = directory.includes("/") ? entries().map((entry) => ({ ...entry, id: `${directory}/${entry.name}`, path: `${directory}/${entry.name}` })) : entries();
+      return { entries: here, next: null, total: here.length, damage: [] };
+    },
     search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: entries().filter((entry) => entry.kind === "file").map((entry, i) => ({ ...entry, path: `2026/Lisbon/part ${i}/${entry.name}` })), looked: 21_760, more: false, damage: [] }),
+    seek: async () => scriptedRun<SeekProgress, SeekResult>({ hits: [], looked: 0, total: 40 }, { hits: hits(), looked: 40, total: 40, more: false, damage: [] }),
+    versions: async () => scriptedRun<Versions, Versions>({ versions: [], looked: 0, total: 14 }, versions()),
     preview: async () => ({ bytes: new TextEncoder().encode("Pictures of 2026\n\nLisbon, in March: the raw files lie beside the albums.\n".repeat(30)), total: 2_318, kind: "text", mediaType: null }),
     compare: async () => ({
       changes: [
