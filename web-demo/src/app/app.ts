@@ -11,8 +11,10 @@ import { Leaving } from "./leaving";
 import { Listing } from "./listing";
 import { said } from "./parts/say";
 import { Route } from "./route";
+import { Seeking } from "./seeking";
 import { Staging, type LockedBecause } from "./stage";
 import { Telling } from "./telling";
+import { Tracing } from "./tracing";
 import { whenAmong } from "./words";
 
 export class App {
@@ -23,6 +25,8 @@ export class App {
   readonly listing: Listing;
   readonly finding: Finding;
   readonly comparing: Comparing;
+  readonly tracing: Tracing;
+  readonly seeking: Seeking;
   readonly jobs = new Jobs();
   readonly snapshots = signal<Asked<SnapshotList>>({ at: "asking" });
   /** Says when a snapshot was made, so that no two of the list read the same. */
@@ -42,6 +46,8 @@ export class App {
     this.listing = new Listing(core);
     this.finding = new Finding(core);
     this.comparing = new Comparing(core);
+    this.tracing = new Tracing(core);
+    this.seeking = new Seeking(core);
   }
 
   async start(): Promise<void> {
@@ -122,6 +128,8 @@ export class App {
     this.finding.stop();
     this.listing.forget();
     this.comparing.forget();
+    this.tracing.forget();
+    this.seeking.forget();
     this.jobs.forget();
     this.route.forget();
     this.snapshots.value = { at: "asking" };

@@ -1,8 +1,8 @@
 /** Finding: names that contain a text, as they are found. The newest search counts, earlier ones are cancelled. */
 
 import { signal } from "@preact/signals";
-import type { Core, Entry, EntryId, Problem, Run, SearchProgress, SearchResult } from "../core/api";
-import { problemOf } from "../core/problem";
+import type { Core, Entry, EntryId, Problem, SearchProgress, SearchResult } from "../core/api";
+import { Following } from "./following";
 
 export interface Found {
   text: string;
@@ -17,8 +17,7 @@ export interface Found {
 export class Finding {
   readonly found = signal<Found | null>(null);
   readonly #core: Core;
-  #search = 0;
-  #run: Run<SearchProgress, SearchResult> | null = null;
+  readonly #following = new Following<SearchProgress, SearchResult>();
 
   constructor(core: Core) {
     this.#core = core;
@@ -26,32 +25,18 @@ export class Finding {
 
   async find(snapshot: string, directory: EntryId, text: string): Promise<void> {
     this.stop();
-    const search = this.#search;
     if (text.trim() === "") return;
     const start: Found = { text, hits: [], looked: 0, running: true, more: false, problem: null };
     this.found.value = start;
-    try {
-      const run = await this.#core.search(snapshot, directory, text.trim());
-      if (search !== this.#search) {
-        run.done.catch(() => undefined);
-        run.cancel();
-        return;
-      }
-      this.#run = run;
-      run.onProgress((progress) => {
-        if (search === this.#search) this.found.value = { ...start, ...progress };
-      });
-      const { damage, ...result } = await run.done;
-      if (search === this.#search) this.found.value = { ...start, ...result, running: false, problem: damage[0] ?? null };
-    } catch (thrown) {
-      if (search === this.#search) this.found.value = { ...(this.found.value ?? start), running: false, problem: problemOf(thrown) };
-    }
+    await this.#following.follow(() => this.#core.search(snapshot, directory, text.trim()), {
+      progress: (progress) => { this.found.value = { ...start, ...progress }; },
+      done: ({ damage, ...result }) => { this.found.value = { ...start, ...result, running: false, problem: damage[0] ?? null }; },
+      failed: (problem) => { this.found.value = { ...(this.found.value ?? start), running: false, problem }; },
+    });
   }
 
   stop(): void {
-    this.#search += 1;
-    this.#run?.cancel();
-    this.#run = null;
+    this.#following.stop();
     this.found.value = null;
   }
 }

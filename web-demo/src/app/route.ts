@@ -1,7 +1,7 @@
 /** Routes: which screen is shown, with the browser's back and forward. Only the screen's name stands in the address: names of files are nobody else's business, and the history is kept on disk. */
 
 import { signal } from "@preact/signals";
-import type { Snapshot } from "../core/api";
+import type { Entry, EntryId, Snapshot } from "../core/api";
 
 export const SCREENS = ["backup", "restore", "status", "settings"] as const;
 export type Screen = (typeof SCREENS)[number];
@@ -15,7 +15,10 @@ export interface Crumb {
 export type View =
   | { screen: "backup" | "status" | "settings" }
   | { screen: "restore"; snapshot: null }
-  | { screen: "restore"; snapshot: Snapshot; crumbs: Crumb[] }
+  /** `at`: the entry to begin at. */
+  | { screen: "restore"; snapshot: Snapshot; crumbs: Crumb[]; at?: EntryId }
+  | { screen: "restore"; versions: { snapshot: Snapshot; entry: Entry } }
+  | { screen: "restore"; seek: true }
   | { screen: "restore"; compare: { before: Snapshot; after: Snapshot } };
 
 export class Route {

@@ -90,6 +90,11 @@ export function when(time: number, now: number, hasSeconds = false): string {
   return `${day(time, now)}, ${clock}`;
 }
 
+/** What `when` says, inside a sentence. */
+export function within(words: string): string {
+  return words.replace(/^(Today|Yesterday)/, (word) => word.toLowerCase());
+}
+
 /** A snapshot, as far as a list names it. */
 export interface Dated {
   time: number;

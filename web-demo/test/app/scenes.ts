@@ -17,6 +17,13 @@ const backUp = click("Back up now Pictures");
 const pick = click("Choose a folder");
 const start = async (page: Page) => { await pick(page); await click("Start backup")(page); };
 const openFirst = async (page: Page) => page.getByRole("row").filter({ hasText: "Pictures" }).first().locator(".two").first().click();
+const openVersions = async (page: Page) => {
+  await openFirst(page);
+  await page.getByText("README.txt").waitFor();
+  await page.getByRole("row").filter({ hasText: "README.txt" }).locator("[data-tick]").click();
+  await click("Versions")(page);
+};
+const openSearch = click("Search all snapshots");
 /** A phone shows the tray as one line until it is opened. */
 const openTray = async (page: Page) => {
   await page.locator(".tray").waitFor();
@@ -121,6 +128,11 @@ export const SCENES: Scene[] = [
     await page.locator("[data-row='2'] [data-tick]").click();
     await page.locator("[data-row='5'] [data-tick]").click();
   }, shows: "2 selected" },
+  { name: "browse-selected-file", core: "snapshots", screen: "restore", steps: async (page) => {
+    await openFirst(page);
+    await page.getByText("README.txt").waitFor();
+    await page.getByRole("row").filter({ hasText: "README.txt" }).locator("[data-tick]").click();
+  }, shows: "Versions" },
   { name: "browse-many", core: "browse-many", screen: "restore", steps: async (page) => {
     await openFirst(page);
     await page.getByText("10,000 entries").waitFor();
@@ -135,6 +147,26 @@ export const SCENES: Scene[] = [
   { name: "preview-image", core: "preview-image", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("panorama.png").click(); await page.locator("img.picture").waitFor(); }, shows: "Download" },
   { name: "preview-binary", core: "preview-binary", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("catalogue.sqlite").click(); }, shows: "no preview" },
   { name: "preview-damaged", core: "preview-damaged", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("README.txt").click(); }, shows: "This file is damaged" },
+  { name: "preview-versions", core: "snapshots", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("README.txt").click(); await page.getByText("Lisbon, in March").waitFor(); }, shows: "Versions" },
+  { name: "versions", core: "snapshots", screen: "restore", steps: openVersions, shows: "6 versions in 14 snapshots" },
+  { name: "versions-long", core: "versions-long", screen: "restore", steps: openVersions, shows: "3 done" },
+  { name: "versions-all", core: "versions-all", screen: "restore", steps: async (page) => { await openVersions(page); await page.getByRole("radio", { name: "All backups and devices" }).check(); }, shows: "in 40 snapshots" },
+  { name: "versions-damage", core: "versions-damage", screen: "restore", steps: openVersions, shows: "Cannot be read" },
+  { name: "versions-failed", core: "versions-failed", screen: "restore", steps: openVersions, shows: "does not answer" },
+  { name: "versions-ticked", core: "snapshots", screen: "restore", steps: async (page) => {
+    await openVersions(page);
+    await page.locator("[data-row='0'] [data-tick]").click();
+    await page.locator("[data-row='4'] [data-tick]").click();
+  }, shows: "6 versions in 14 snapshots" },
+  { name: "version-lines", core: "versions-text", screen: "restore", steps: async (page) => { await openVersions(page); await page.locator("[data-row='0'] .two").click(); }, shows: "lines removed" },
+  { name: "version-pictures", core: "versions-pictures", screen: "restore", steps: async (page) => { await openVersions(page); await page.locator("[data-row='0'] .two").click(); await page.locator("img.picture").nth(1).waitFor(); }, shows: "This version" },
+  { name: "version-binary", core: "preview-binary", screen: "restore", steps: async (page) => { await openVersions(page); await page.locator("[data-row='0'] .two").click(); }, shows: "no preview" },
+  { name: "version-damaged", core: "preview-damaged", screen: "restore", steps: async (page) => { await openVersions(page); await page.locator("[data-row='0'] .two").click(); }, shows: "This file is damaged" },
+  { name: "seek", core: "snapshots", screen: "restore", steps: openSearch, shows: "What are you looking for?" },
+  { name: "seek-hits", core: "snapshots", screen: "restore", steps: async (page) => { await openSearch(page); await page.getByRole("searchbox").fill("a"); }, shows: "hits in 40 snapshots" },
+  { name: "seek-running", core: "seek-running", screen: "restore", steps: async (page) => { await openSearch(page); await page.getByRole("combobox", { name: "Kind" }).selectOption("Pictures"); }, shows: "12 of 40 snapshots" },
+  { name: "seek-none", core: "seek-none", screen: "restore", steps: async (page) => { await openSearch(page); await page.getByRole("searchbox").fill("zebra"); }, shows: "No snapshot has such a file" },
+  { name: "seek-damage", core: "seek-damage", screen: "restore", steps: async (page) => { await openSearch(page); await page.getByRole("searchbox").fill("a"); }, shows: "and more: search for something longer" },
   { name: "compare", core: "snapshots", screen: "restore", steps: async (page) => {
     await page.locator("[data-row='0'] [data-tick]").click();
     await page.locator("[data-row='3'] [data-tick]").click();

@@ -116,6 +116,64 @@ describe("with the keyboard alone", () => {
   });
 });
 
+describe("the versions of a file", () => {
+  test("are walked through with the keyboard, and a look at one gives the focus back", async () => {
+    const { page } = await enter(set, scene("version-lines"));
+    await page.keyboard.press("Escape");
+    await page.getByText("lines removed").waitFor({ state: "detached" });
+    const grid = page.getByRole("grid", { name: "Versions" });
+    await expect.poll(() => grid.evaluate((element) => document.activeElement === element)).toBe(true);
+    const active = () => grid.evaluate((element) => document.getElementById(element.getAttribute("aria-activedescendant") ?? "")?.textContent ?? "");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await expect.poll(active).toContain("Not in 2 snapshots");
+    // Where it was not there, nothing is to be seen.
+    await page.keyboard.press("Enter");
+    await page.keyboard.press(" ");
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    await page.keyboard.press("End");
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByText("This version").waitFor();
+    await page.keyboard.press("Escape");
+    await expect.poll(() => grid.evaluate((element) => document.activeElement === element)).toBe(true);
+    await page.goBack();
+    await page.getByRole("grid", { name: "Folder" }).waitFor();
+  });
+  test("two that are ticked are compared, and lines that are the same are shown on demand", async () => {
+    const { page } = await enter(set, { ...scene("versions-ticked"), core: "versions-text" });
+    await page.getByRole("button", { name: "Compare" }).click();
+    const table = page.getByRole("region", { name: "What differs" });
+    await table.getByText("Porto, in April.").waitFor();
+    await page.getByText("2 lines removed, 3 lines added").waitFor();
+    // It was the older of the two that was ticked last.
+    await table.getByText("changed 2026-11-10 08:00").waitFor();
+    expect(await table.getByText("50. The raw files").count()).toBe(0);
+    await page.getByRole("button", { name: "Show all lines" }).click();
+    expect(await table.getByText("50. The raw files").count()).toBe(2);
+  });
+  test("lead to the preview's file and back", async () => {
+    const { page } = await enter(set, scene("preview-versions"));
+    await page.getByRole("dialog").getByRole("button", { name: "Versions" }).click();
+    await page.getByRole("heading", { name: "Versions of README.txt" }).waitFor();
+    await expect.poll(() => page.evaluate(() => document.activeElement?.getAttribute("aria-label"))).toBe("Versions");
+  });
+});
+
+describe("a search in all snapshots", () => {
+  test("opens a hit where it is, and is there again on the way back", async () => {
+    const { page } = await enter(set, scene("seek-hits"));
+    await page.getByRole("grid", { name: "Hits" }).focus();
+    await page.keyboard.press("End");
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "home/mara" }).waitFor();
+    const grid = page.getByRole("grid", { name: "Folder" });
+    await expect.poll(() => grid.evaluate((element) => document.getElementById(element.getAttribute("aria-activedescendant") ?? "")?.textContent ?? "")).toContain("README.txt");
+    await page.goBack();
+    await page.getByText("14 hits in 40 snapshots").waitFor();
+    expect(await page.getByRole("searchbox").inputValue()).toBe("a");
+  });
+});
+
 describe("the address", () => {
   test("names the screen and never a file, and back leads back", async () => {
     const { page } = await enter(set, scene("browse"));

@@ -1,7 +1,7 @@
 //! The page as people have it, on the command as it is: everything is done by hand, in the display.
 
 import { execFileSync } from "node:child_process";
-import { mkdirSync, rmSync, utimesSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
@@ -301,3 +301,35 @@ async function keys(page: Page): Promise<string[]> {
     return rows.flatMap(({ signing }) => Object.values(signing ?? {}).map((key) => `${key.algorithm.name} ${key.extractable}`));
   });
 }
+
+test("an older version of a file is found, compared with the one before, and taken out", async () => {
+  const folder = machine.path("Notes");
+  mkdirSync(folder);
+  const write = (content: string, day: number) => {
+    writeFileSync(join(folder, "plan.txt"), content);
+    utimesSync(join(folder, "plan.txt"), new Date(2026, 0, day), new Date(2026, 0, day));
+  };
+  const page = await open();
+  await unlock(page);
+  for (const [day, content] of [[1, "one\ntwo\nthree\n"], [2, "one\n2\nthree\n"], [3, "one\n2\nthree\nfour\n"]] as const) {
+    write(content, day);
+    await backUp(page, folder, "notes");
+    if (day < 3) await page.getByRole("button", { name: "Back up something else" }).click();
+  }
+  await page.getByRole("link", { name: "Restore" }).click();
+  await page.getByRole("button", { name: "Search all snapshots" }).click();
+  await page.getByRole("searchbox", { name: "Name" }).fill("pl*.TXT");
+  await page.getByText("1 hit in 3 snapshots").waitFor();
+  await page.getByText("In 3 snapshots, from").click();
+  await page.getByRole("heading", { name: "Notes" }).waitFor();
+  await page.getByRole("row").filter({ hasText: "plan.txt" }).locator("[data-tick]").click();
+  await page.getByRole("button", { name: "Versions" }).click();
+  await page.getByText("3 versions in 3 snapshots").waitFor();
+  await page.getByRole("row").filter({ hasText: "Shrank by 2 B" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("1 line removed, 1 line added").waitFor();
+  expect(await dialog.locator("td.removed .words").textContent()).toBe("two");
+  expect(await dialog.locator("td.added .words").textContent()).toBe("2");
+  const [download] = await Promise.all([page.waitForEvent("download"), dialog.getByRole("button", { name: /^Download/ }).click()]);
+  expect(readFileSync(await download.path(), "utf8")).toBe("one\n2\nthree\n");
+});

@@ -4,12 +4,14 @@ import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { Icon } from "./icon";
 
-export function Dialog({ title, children, footer, close, broad = false, firm = false }: {
+export function Dialog({ title, children, footer, close, broad = false, wide = false, firm = false }: {
   title: string;
   children: ComponentChildren;
   footer?: ComponentChildren;
   close: () => void;
   broad?: boolean;
+  /** As wide as the window lets it be. */
+  wide?: boolean;
   /** Has no cross and does not close on a click beside it. */
   firm?: boolean;
 }) {
@@ -27,7 +29,7 @@ export function Dialog({ title, children, footer, close, broad = false, firm = f
     };
   }, []);
   return (
-    <dialog ref={element} class={broad ? "sheet broad" : "sheet"} aria-labelledby={name}
+    <dialog ref={element} class={wide ? "sheet wide" : broad ? "sheet broad" : "sheet"} aria-labelledby={name}
       onCancel={(event) => { event.preventDefault(); close(); }}
       onClick={(event) => { if (!firm && event.target === element.current) close(); }}>
       <header>

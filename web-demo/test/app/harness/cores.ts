@@ -1,9 +1,11 @@
 /** The scenes' cores: one for each state that a person may see. */
 
-import type { BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Problem, RestoreProgress, RestoreResult, UnfinishedBackup } from "../../../src/core/api";
+import type {
+  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Preview, Problem, RestoreProgress, RestoreResult, SeekProgress, SeekResult, UnfinishedBackup, Version, Versions,
+} from "../../../src/core/api";
 import { problem } from "../../../src/core/problem";
 import {
-  DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SETTINGS, STATUS, WRITE_ONLY,
+  DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SETTINGS, snapshots, STATUS, versions, WRITE_ONLY,
 } from "./scripted";
 
 const GONE: Problem = { code: "server-gone", title: "The server at backup.example does not answer", advice: "Check that you are online and that the server runs.", subject: null, canRetry: true };
@@ -61,14 +63,32 @@ function folder(number: number, age: number): Entry {
   return { id: `d-${number}`, name: `${number}`, path: `2026/${number}`, kind: "directory", size: 0, modified: NOW - age, target: null, mode: "rwxr-xr-x" };
 }
 
+/** A version of a text: some lines are another in each. */
+function text(snapshot: string): Preview {
+  const lines = Array.from({ length: 60 }, (_, i) => `${i + 1}. The raw files of day ${i + 1} lie beside the albums, in the order in which they were taken.`);
+  if (snapshot === "snapshot-0") {
+    lines.splice(7, 2, "8. The raw files of day 8 are on the black disk.");
+    lines.splice(30, 0, "Lisbon, in March: three days were cloudy.", "Porto, in April.");
+  }
+  const bytes = new TextEncoder().encode(`${lines.join("\n")}\n`);
+  return { bytes, total: bytes.length, kind: "text", mediaType: null };
+}
+
+/** The same path on another device. */
+function other(): Version {
+  const made = snapshots().filter(({ series }) => series === "s2");
+  const { entry } = versions().versions[0]!;
+  return { series: "s2", entry: { ...entry!, size: 2_700, modified: NOW - 3 * DAY }, content: 9, newest: made[0]!.id, oldest: made[12]!.id, count: 13, incomplete: false, problem: null };
+}
+
 /** A one-pixel picture would show nothing: this draws one. */
-async function picture(): Promise<Uint8Array> {
+async function picture(middle = "#d98e4a"): Promise<Uint8Array> {
   const canvas = new OffscreenCanvas(720, 420);
   const brush = canvas.getContext("2d");
   if (!brush) throw new Error("no canvas");
   const sky = brush.createLinearGradient(0, 0, 0, 420);
   sky.addColorStop(0, "#23395b");
-  sky.addColorStop(0.6, "#d98e4a");
+  sky.addColorStop(0.6, middle);
   sky.addColorStop(1, "#5b3a1e");
   brush.fillStyle = sky;
   brush.fillRect(0, 0, 720, 420);
@@ -141,6 +161,15 @@ export const CORES: Record<string, () => Core> = {
   "preview-image": () => scripted({ preview: async () => { const bytes = await picture(); return { bytes, total: bytes.length, kind: "image", mediaType: "image/png" }; } }),
   "preview-binary": () => scripted({ preview: async () => ({ bytes: new Uint8Array(64), total: 612 * MIB, kind: "binary", mediaType: null }) }),
   "preview-damaged": () => scripted({ preview: async () => { throw failure({ code: "damaged", title: "This file is damaged", advice: "A block of it is altered, and nothing of it is shown. An earlier snapshot may have it whole.", subject: "README.txt" }); } }),
+  "versions-text": () => scripted({ preview: async (snapshot) => text(snapshot) }),
+  "versions-pictures": () => scripted({ preview: async (snapshot) => { const bytes = await picture(snapshot === "snapshot-0" ? "#2f6b57" : "#d98e4a"); return { bytes, total: bytes.length, kind: "image", mediaType: "image/png" }; } }),
+  "versions-long": () => scripted({ versions: async () => scriptedRun<Versions, Versions>({ ...versions(), versions: versions().versions.slice(0, 2), looked: 3 }, null) }),
+  "versions-all": () => scripted({ versions: async (_snapshot, _entry, isWide) => scriptedRun<Versions, Versions>(null, isWide ? { ...versions(), versions: [...versions().versions, other()], total: 40 } : versions()) }),
+  "versions-damage": () => scripted({ versions: async () => scriptedRun<Versions, Versions>(null, { ...versions(), versions: versions().versions.map((one, i) => (i === 2 ? { ...one, problem: problem("damaged", "behind 2026, up to README.txt: it is not there") } : one)) }) }),
+  "versions-failed": () => scripted({ versions: async () => { throw failure(GONE); } }),
+  "seek-running": () => scripted({ seek: async () => scriptedRun<SeekProgress, SeekResult>({ hits: [], looked: 12, total: 40 }, null) }),
+  "seek-none": () => scripted({ seek: async () => scriptedRun<SeekProgress, SeekResult>(null, { hits: [], looked: 40, total: 40, more: false, damage: [] }) }),
+  "seek-damage": () => { const core = scripted(); return { ...core, seek: async (asked) => { const { done, ...run } = await core.seek(asked); return { ...run, done: done.then((result) => ({ ...result, more: true, damage: [problem("damaged", "behind 2026, up to 2026/Lisbon: it is not there")] })) }; } }; },
   "compare-folders": () => scripted({ compare: async () => ({ changes: Array.from({ length: 6_240 }, (_, i) => ({ path: `2026/${i}`, kind: "metadata" as const, before: folder(i, DAY), after: folder(i, 0) })), next: null }) }),
   "compare-same": () => scripted({ compare: async () => ({ changes: [], next: null }) }),
   downloading: () => scripted(),

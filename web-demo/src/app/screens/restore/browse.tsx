@@ -10,15 +10,16 @@ import { Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { LEFT_OUT, troubleWords } from "../../plain";
 import { viewOf, type Crumb } from "../../route";
-import { count, counted, shown, size, stamp } from "../../words";
+import { count, counted, shown, size, stamp, within } from "../../words";
 import { Preview } from "./preview";
 import { Receipt, Tick } from "./snapshots";
 import { Take } from "./take";
+import { VersionsButton } from "./versions-button";
 
-export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot; crumbs: Crumb[] }) {
+export function Browse({ app, snapshot, crumbs, at }: { app: App; snapshot: Snapshot; crumbs: Crumb[]; at: EntryId | null }) {
   const { listing, finding } = app;
   const here: EntryId = crumbs[crumbs.length - 1]?.id ?? "";
-  const from = useCameFrom(crumbs);
+  const from = useCameFrom(crumbs) ?? at;
   const previewed = useSignal<Entry | null>(null);
   const search = useRef<HTMLInputElement>(null);
   const pause = useRef<ReturnType<typeof setTimeout>>(undefined);
@@ -66,7 +67,9 @@ export function Browse({ app, snapshot, crumbs }: { app: App; snapshot: Snapshot
               pause.current = setTimeout(() => typed(search.current?.value ?? ""), 180);
             }} />
         </div>
-        <Take app={app} snapshot={snapshot} here={here} hereName={crumbs[crumbs.length - 1]?.name ?? snapshot.source} selected={selected.value} />
+        <Take app={app} snapshot={snapshot} here={here} hereName={crumbs[crumbs.length - 1]?.name ?? snapshot.source} selected={selected.value}>
+          {selected.value.length === 1 && selected.value[0]?.kind === "file" && <VersionsButton app={app} snapshot={snapshot} entry={selected.value[0]} />}
+        </Take>
       </div>
       {(found?.problem ?? listed.problem) && (
         <ProblemNotice problem={(found?.problem ?? listed.problem)!} retry={() => (found ? typed(found.text) : void listing.open(snapshot.id, here))} />
@@ -138,7 +141,7 @@ function Crumbs({ snapshot, made, crumbs, go, out }: { snapshot: Snapshot; made:
       </nav>
       <h1 class="wrap"><bdi>{shown(crumbs[crumbs.length - 1]?.name ?? snapshot.source)}</bdi></h1>
       <p class="soft small row tight-row">
-        <span>As it was {lower(made)} on <bdi>{shown(snapshot.device)}</bdi>{snapshot.fromBrowser ? ", saved by a browser" : ""}: {counted(snapshot.files, "file")}, {size(snapshot.bytes)}</span>
+        <span>As it was {within(made)} on <bdi>{shown(snapshot.device)}</bdi>{snapshot.fromBrowser ? ", saved by a browser" : ""}: {counted(snapshot.files, "file")}, {size(snapshot.bytes)}</span>
         <Receipt snapshot={snapshot} />
       </p>
     </>
@@ -187,7 +190,7 @@ function Head({ app, sortable, all }: { app: App; sortable: boolean; all: boolea
   );
 }
 
-const KINDS: Record<Entry["kind"], { icon: IconName; words: string }> = {
+export const KINDS: Record<Entry["kind"], { icon: IconName; words: string }> = {
   directory: { icon: "folder", words: "Folder" },
   file: { icon: "file", words: "File" },
   symlink: { icon: "link", words: "Link" },
@@ -215,8 +218,4 @@ function Cells({ entry, ticked, found }: { entry: Entry; ticked: boolean; found:
 
 function rowsSelected(ids: ReadonlySet<EntryId>, entries: readonly Entry[]): Entry[] {
   return ids.size === 0 ? [] : entries.filter((entry) => ids.has(entry.id));
-}
-
-function lower(words: string): string {
-  return words.replace(/^(Today|Yesterday)/, (word) => word.toLowerCase());
 }

@@ -10,6 +10,7 @@ import { Icon } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
 import { shown, size, stamp } from "../../words";
+import { VersionsButton } from "./versions-button";
 
 export function Preview({ app, snapshot, entry, close }: { app: App; snapshot: Snapshot; entry: Entry; close: () => void }) {
   const asked = useSignal<Asked<Previewed>>({ at: "asking" });
@@ -22,7 +23,7 @@ export function Preview({ app, snapshot, entry, close }: { app: App; snapshot: S
   const download = () => void app.jobs.add(entry.name, "download", app.core.download(snapshot.id, [entry.id], { askWhere: canAskWhere }));
   return (
     <Dialog title={shown(entry.name)} close={close} broad
-      footer={<><button type="button" class="button" onClick={close}>Close</button><button type="button" class="button main" onClick={download}><Icon name="download" size={18} />Download</button></>}>
+      footer={<><button type="button" class="button" onClick={close}>Close</button><VersionsButton app={app} snapshot={snapshot} entry={entry} /><button type="button" class="button main" onClick={download}><Icon name="download" size={18} />Download</button></>}>
       <p class="soft small preview-facts">{size(entry.size)}{entry.modified === null ? "" : ` · changed ${stamp(entry.modified)}`}{entry.mode === null || snapshot.fromBrowser ? "" : <> · <span class="code">{entry.mode}</span></>}</p>
       <div class="preview">
         {asked.value.at === "asking" && <div class="preview-wait"><Spinner label="Fetching and verifying…" /></div>}
@@ -33,7 +34,7 @@ export function Preview({ app, snapshot, entry, close }: { app: App; snapshot: S
   );
 }
 
-function Content({ preview, name }: { preview: Previewed; name: string }) {
+export function Content({ preview, name }: { preview: Previewed; name: string }) {
   if (preview.total === 0) return <Empty icon="file" title="This file is empty" />;
   if (preview.kind === "image" && preview.mediaType && SAFE_IMAGES.has(preview.mediaType)) {
     if (preview.bytes.length < preview.total) return <Empty icon="image" title="This picture is too large to show"><p>Download it to see it.</p></Empty>;

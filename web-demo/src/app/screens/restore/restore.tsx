@@ -1,4 +1,4 @@
-/** Restoring: the list of snapshots, one of them, or what differs between two. */
+/** Restoring: the list of snapshots, one of them, what differs between two, a file's versions, or a search in all. */
 
 import type { Session } from "../../../core/api";
 import type { App } from "../../app";
@@ -6,8 +6,10 @@ import { Notice } from "../../parts/notice";
 import { viewOf, type View } from "../../route";
 import { Browse } from "./browse";
 import { Compare } from "./compare";
+import { Seek } from "./seek";
 import { Snapshots } from "./snapshots";
 import { Tray } from "./tray";
+import { Versions } from "./versions";
 
 export function Restore({ app, session, view }: { app: App; session: Session; view: Extract<View, { screen: "restore" }> }) {
   if (session.role === "write-only") return <WriteOnly app={app} />;
@@ -15,7 +17,9 @@ export function Restore({ app, session, view }: { app: App; session: Session; vi
     <div class="page fill">
       {"compare" in view
         ? <Compare app={app} before={view.compare.before} after={view.compare.after} />
-        : view.snapshot === null ? <Snapshots app={app} /> : <Browse app={app} snapshot={view.snapshot} crumbs={view.crumbs} />}
+        : "versions" in view ? <Versions app={app} snapshot={view.versions.snapshot} entry={view.versions.entry} />
+        : "seek" in view ? <Seek app={app} />
+        : view.snapshot === null ? <Snapshots app={app} /> : <Browse app={app} snapshot={view.snapshot} crumbs={view.crumbs} at={view.at ?? null} />}
       <Tray app={app} />
     </div>
   );

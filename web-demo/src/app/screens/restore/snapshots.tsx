@@ -54,7 +54,8 @@ export function Snapshots({ app }: { app: App }) {
                 </select>
               </label>
             ) : <p class="soft small">{counted(snapshots.length, "snapshot")}</p>}
-            <button type="button" class="button" disabled={pair.length !== 2} onClick={compare} title="Tick two snapshots to compare them"><Icon name="compare" size={18} />Compare{pair.length === 1 ? " (tick one more)" : ""}</button>
+            <div class="row firm"><button type="button" class="button" onClick={() => app.route.go({ screen: "restore", seek: true })}><Icon name="search" size={18} />Search<span class="unseen"> all snapshots</span></button>
+            <button type="button" class="button" disabled={pair.length !== 2} onClick={compare} title="Tick two snapshots to compare them"><Icon name="compare" size={18} />Compare{pair.length === 1 ? " (tick one more)" : ""}</button></div>
           </div>
           <Rows<Snapshot> label="Snapshots" rows={rows} rowHeight={68} look="snapshots" columns={4} keyOf={(snapshot) => snapshot.id} cells={(snapshot) => <Cells snapshot={snapshot} made={app.whenMade.value(snapshot, Date.now())} ticked={selected.value.includes(snapshot.id)} />}
             open={(snapshot) => app.route.go({ screen: "restore", snapshot, crumbs: [] })} isSelected={(snapshot) => selected.value.includes(snapshot.id)} toggle={toggle} />

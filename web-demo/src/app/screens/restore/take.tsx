@@ -1,11 +1,12 @@
 /** Taking out: what is selected, or else the whole folder, as a download or into a directory of this computer. */
 
+import type { ComponentChildren } from "preact";
 import type { Entry, EntryId, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
 import { Icon } from "../../parts/icon";
 import { count } from "../../words";
 
-export function Take({ app, snapshot, here, hereName, selected }: { app: App; snapshot: Snapshot; here: EntryId; hereName: string; selected: readonly Entry[] }) {
+export function Take({ app, snapshot, here, hereName, selected, children }: { app: App; snapshot: Snapshot; here: EntryId; hereName: string; selected: readonly Entry[]; children?: ComponentChildren }) {
   const stage = app.staging.stage.value;
   const environment = stage.at === "open" ? stage.environment : null;
   const ids = selected.length > 0 ? selected.map((entry) => entry.id) : [here];
@@ -14,6 +15,7 @@ export function Take({ app, snapshot, here, hereName, selected }: { app: App; sn
   const what = selected.length === 0 ? "this folder" : "what is selected";
   return (
     <div class="row firm takes">
+      {children}
       <button type="button" class="button" onClick={() => void app.jobs.add(isFile ? title : `${title}.zip`, "download", app.core.download(snapshot.id, ids, { askWhere: environment?.canAskWhere ?? false }))}>
         <Icon name="download" size={18} /><span>{isFile ? "Download" : "Download zip"}<span class="unseen"> of {what}</span></span>
       </button>
