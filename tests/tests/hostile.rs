@@ -263,7 +263,7 @@ impl<'a> Readers<'a> {
     /// All that a restore of a whole snapshot is told.
     fn page_restores(&self, snapshot: SnapshotId) -> Window {
         let library = self.library();
-        let mut restore = library.tree(snapshot).unwrap().restore(vec![TreePath::TOP], None);
+        let mut restore = library.tree(snapshot).unwrap().restore(vec![TreePath::TOP], 0..u64::MAX);
         let mut all = Window::default();
         while !all.is_done {
             let window = restore.advance().unwrap();

@@ -90,7 +90,7 @@ export class Directory {
 
   /** Restores entries: every entry, with the bytes of files; and what is damaged. With `crypto`, its cipher opens the blocks. */
   async restore(library, tree, ids, crypto = null) {
-    const restore = tree.restore(ids, null);
+    const restore = tree.restore(ids, 0, null);
     const [entries, whole, damaged] = [[], new Set(), []];
     for (;;) {
       const window = this.ask(library, () => restore.next());

@@ -106,7 +106,7 @@ fn a_sessions_key_is_given_once_and_a_block_taken_once() {
     let files = files(11, 20, 5_000);
     let ran = browser.back_up(LATER, &files, &[], usize::MAX);
     let library = browser.library();
-    let mut restore = library.tree(ran.snapshot).unwrap().restore(vec![copal_format::path::TreePath::TOP], None);
+    let mut restore = library.tree(ran.snapshot).unwrap().restore(vec![copal_format::path::TreePath::TOP], 0..u64::MAX);
     let window = loop {
         let window = restore.advance().unwrap();
         if window.needs.is_empty() {

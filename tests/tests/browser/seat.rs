@@ -257,7 +257,7 @@ impl Browser {
         cipher: Option<&HostCipher>,
     ) -> (Tree, Vec<Damage>) {
         let library = self.library();
-        let mut restore = library.tree(snapshot).unwrap().restore(vec![TreePath::TOP], None);
+        let mut restore = library.tree(snapshot).unwrap().restore(vec![TreePath::TOP], 0..u64::MAX);
         let mut files: BTreeMap<u32, (TreePath, Vec<u8>)> = BTreeMap::new();
         let (mut whole, mut damaged) = (Tree::new(), Vec::new());
         let mut keys = BTreeMap::new();

@@ -1,5 +1,6 @@
 //! The engine as the page restores with it: the order of its calls is that of `web-demo/src/core/restore/`.
 
+use core::ops::Range;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
@@ -18,7 +19,7 @@ use copal_wasm::view::{Read, View};
 
 use super::Place;
 
-/// Restores everything, and the first bytes of each file as a preview does.
+/// Restores everything, and parts of each file as a preview does.
 pub(crate) fn restore(place: &Place, restores: &mut Restores) {
     let library = library(place);
     let snapshots = library.snapshots();
@@ -27,7 +28,7 @@ pub(crate) fn restore(place: &Place, restores: &mut Restores) {
     let folder = place.path("page");
     fs::create_dir(&folder).expect("a directory of ours");
 
-    let (entries, files) = run(place, &library, &tree, TreePath::TOP, None);
+    let (entries, files) = run(place, &library, &tree, TreePath::TOP, 0..u64::MAX);
     let mut paths = BTreeMap::new();
     for (number, entry) in &entries {
         let name = String::from_utf8(entry.path.name().to_vec()).expect("names of ours");
@@ -41,8 +42,8 @@ pub(crate) fn restore(place: &Place, restores: &mut Restores) {
     }
     restores.compare("engine of the page", &place.source(), &folder);
     for name in restores.names() {
-        let given = first_bytes(place, &library, &tree, &paths[&name], &place.source().join(&name));
-        restores.note("engine of the page, first bytes", &name, given);
+        let given = some_bytes(place, &library, &tree, &paths[&name], &place.source().join(&name));
+        restores.note("engine of the page, parts", &name, given);
     }
     assert!(same(&folder.join("inline"), &folder.join("empty")).is_err(), "the comparison tells files apart");
 }
@@ -66,32 +67,40 @@ fn assert_content(name: &str, entry: &Entry) {
     assert_eq!(!entry.extras.holes.is_empty(), is_sparse, "{name}: {:?}", entry.extras.holes);
 }
 
-/// Whether the first bytes are the file's: of as many as end before, in and behind its first hole.
-fn first_bytes(place: &Place, library: &Library, tree: &Tree, path: &TreePath, saved: &Path) -> Result<(), String> {
-    for limit in [1, 5, 4096, 70_000, 1_100_000] {
-        let (entries, files) = run(place, library, tree, path.clone(), Some(limit));
+/// Whether parts are the file's: from its beginning and from its middle, which end before, in and behind its first hole.
+fn some_bytes(place: &Place, library: &Library, tree: &Tree, path: &TreePath, saved: &Path) -> Result<(), String> {
+    for part in PARTS {
+        let (entries, files) = run(place, library, tree, path.clone(), part.clone());
         let (number, entry) = entries.first_key_value().ok_or("nothing is restored")?;
-        let mut found = vec![0; entry.size.min(limit) as usize];
-        for piece in files[number].iter().filter(|piece| piece.offset < limit) {
-            let start = piece.offset as usize;
-            let end = found.len().min(start + piece.bytes.len());
-            found[start..end].copy_from_slice(&piece.bytes[..end - start]);
+        let part = part.start.min(entry.size)..part.end.min(entry.size);
+        let mut found = vec![0; (part.end - part.start) as usize];
+        for piece in &files[number] {
+            // What is inline comes whole.
+            let piece_end = piece.offset + piece.bytes.len() as u64;
+            let given = piece.offset.max(part.start)..piece_end.min(part.end);
+            if given.start < given.end {
+                let of = |range: Range<u64>, start: u64| (range.start - start) as usize..(range.end - start) as usize;
+                found[of(given.clone(), part.start)].copy_from_slice(&piece.bytes[of(given, piece.offset)]);
+            }
         }
         let mut expected = vec![0; found.len()];
         let file = fs::File::open(saved).map_err(|error| error.to_string())?;
-        file.read_exact_at(&mut expected, 0).map_err(|error| error.to_string())?;
+        file.read_exact_at(&mut expected, part.start).map_err(|error| error.to_string())?;
         if found != expected {
-            return Err(format!("the first {limit} bytes differ"));
+            return Err(format!("bytes {part:?} differ"));
         }
     }
     Ok(())
 }
 
+const PARTS: [Range<u64>; 9] =
+    [0..1, 0..5, 0..4096, 0..70_000, 0..1_100_000, 3..5, 3..70_000, 65_000..1_100_001, 1_000_000..u64::MAX];
+
 type Files = (BTreeMap<u32, Entry>, BTreeMap<u32, Vec<Piece>>);
 
 /// Regular files, by their numbers, and the pieces of each.
-fn run(place: &Place, library: &Library, tree: &Tree, path: TreePath, limit: Option<u64>) -> Files {
-    let mut restore = tree.restore(vec![path], limit);
+fn run(place: &Place, library: &Library, tree: &Tree, path: TreePath, part: Range<u64>) -> Files {
+    let mut restore = tree.restore(vec![path], part);
     let (mut entries, mut files): Files = Default::default();
     let mut ended = 0;
     loop {

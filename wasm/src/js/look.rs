@@ -120,10 +120,11 @@ impl Tree {
     pub fn restore(
         &self,
         ids: Vec<String>,
-        #[wasm_bindgen(unchecked_param_type = "number | null")] limit: Option<f64>,
+        start: f64,
+        #[wasm_bindgen(unchecked_param_type = "number | null")] end: Option<f64>,
     ) -> Thrown<Restore> {
         let paths = ids.iter().map(|id| path_of(id)).collect::<Result<Vec<TreePath>, Fault>>()?;
-        Ok(Restore(self.0.restore(paths, limit.map(|limit| limit as u64))))
+        Ok(Restore(self.0.restore(paths, start as u64..end.map_or(u64::MAX, |end| end as u64))))
     }
 }
 

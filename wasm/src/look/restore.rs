@@ -4,6 +4,7 @@
 mod gather;
 mod take;
 
+use core::ops::Range;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
@@ -68,7 +69,8 @@ pub struct Window {
 pub struct Restore {
     tree: Tree,
     targets: VecDeque<TreePath>,
-    limit: u64,
+    /// The part of each file that is wanted.
+    part: Range<u64>,
     walk: Option<(TreePath, TreeWalk)>,
     leaves: Leaves,
     files: u32,
@@ -93,8 +95,8 @@ struct Current {
     pieces: Pieces,
     /// Bytes of content before the next piece.
     offset: u64,
-    /// Where gathering ends.
-    end: u64,
+    /// Only pieces with bytes of it are gathered.
+    wanted: Range<u64>,
 }
 
 enum Pieces {
@@ -105,7 +107,8 @@ enum Pieces {
 struct OpenFile {
     path: TreePath,
     extents: Extents,
-    limit: u64,
+    /// The wanted part of its content.
+    wanted: Range<u64>,
     /// Bytes of content that were gathered and not returned yet.
     due: u64,
     is_gathered: bool,
@@ -118,14 +121,14 @@ struct Again {
 }
 
 impl Tree {
-    /// Plans a restore of these entries and their content; of each file at most `limit` bytes.
-    pub fn restore(&self, paths: Vec<TreePath>, limit: Option<u64>) -> Restore {
-        Restore::new(self.clone(), paths, limit)
+    /// Plans a restore of these entries and their content; of each file only `part`.
+    pub fn restore(&self, paths: Vec<TreePath>, part: Range<u64>) -> Restore {
+        Restore::new(self.clone(), paths, part)
     }
 }
 
 impl Restore {
-    pub(super) fn new(tree: Tree, mut paths: Vec<TreePath>, limit: Option<u64>) -> Self {
+    pub(super) fn new(tree: Tree, mut paths: Vec<TreePath>, part: Range<u64>) -> Self {
         paths.sort();
         // A path below another one is included in it.
         let mut targets: VecDeque<TreePath> = VecDeque::new();
@@ -137,7 +140,7 @@ impl Restore {
         Self {
             tree,
             targets,
-            limit: limit.unwrap_or(u64::MAX),
+            part: part.start..part.end.max(part.start),
             walk: None,
             leaves: Leaves::default(),
             files: 0,

@@ -53,10 +53,14 @@ impl Restore {
         self.files += 1;
         let bytes = entry.content_bytes();
         let extents = Extents::of(&entry);
-        let end = extents.content_before(self.limit);
+        let wanted = extents.content_before(self.part.start)..extents.content_before(self.part.end);
         let pieces = match &entry.content {
             Content::Chunks(pieces) => Some(Pieces::Few(pieces.clone().into_iter())),
-            Content::List { root, height } => Some(Pieces::List(Box::new(ListWalk::new(*root, *height, bytes)))),
+            Content::List { root, height } => {
+                let mut walk = ListWalk::new(*root, *height, bytes);
+                walk.seek(wanted.start);
+                Some(Pieces::List(Box::new(walk)))
+            }
             Content::Inline(content) => {
                 let pieces =
                     extents.inline(content).map(|(offset, bytes)| Piece { file, offset, bytes: bytes.to_vec() });
@@ -66,9 +70,9 @@ impl Restore {
             }
             Content::None => None,
         };
-        let open = OpenFile { path: entry.path.clone(), extents, limit: end, due: 0, is_gathered: pieces.is_none() };
+        let open = OpenFile { path: entry.path.clone(), extents, wanted: wanted.clone(), due: 0, is_gathered: pieces.is_none() };
         self.open.insert(file, open);
-        self.current = pieces.map(|pieces| Current { file, pieces, offset: 0, end });
+        self.current = pieces.map(|pieces| Current { file, pieces, offset: 0, wanted });
         self.built.entries.push(Started { file, entry });
     }
 
@@ -76,14 +80,17 @@ impl Restore {
     fn gather_content(&mut self) -> Option<Vec<Read>> {
         let current = self.current.as_mut()?;
         let file = current.file;
-        if current.offset >= current.end {
+        if current.offset >= current.wanted.end {
             self.end_content(file);
             return Some(Vec::new());
         }
         let next = match &mut current.pieces {
             Pieces::Few(pieces) => pieces.next(),
             Pieces::List(walk) => match walk.step() {
-                ListStep::Piece { piece, .. } => Some(piece),
+                ListStep::Piece { offset, piece } => {
+                    current.offset = offset;
+                    Some(piece)
+                }
                 ListStep::Done => None,
                 ListStep::Need(id) => match self.tree.page(&id) {
                     Ok(page) => match walk.supply(page) {
@@ -105,6 +112,9 @@ impl Restore {
         };
         let target = Target { file, offset: current.offset, length: piece.length };
         current.offset += u64::from(piece.length);
+        if current.offset <= current.wanted.start {
+            return Some(Vec::new());
+        }
         let location = {
             let view = self.tree.view.borrow();
             self.tried.next(view.index(self.tree.domain), &piece.id)

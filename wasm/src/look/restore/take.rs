@@ -131,8 +131,9 @@ impl Restore {
                 continue;
             }
             file.due = file.due.saturating_sub(target.length.into());
-            let wanted = file.limit.saturating_sub(target.offset).min(plain.len() as u64) as usize;
-            let parts = file.extents.parts(target.offset, &plain[..wanted]);
+            let within = |offset: u64| offset.saturating_sub(target.offset).min(plain.len() as u64) as usize;
+            let wanted = within(file.wanted.start)..within(file.wanted.end);
+            let parts = file.extents.parts(target.offset + wanted.start as u64, &plain[wanted]);
             pieces.extend(parts.map(|(offset, bytes)| Piece { file: target.file, offset, bytes: bytes.to_vec() }));
         }
     }

@@ -113,7 +113,7 @@ export class Books {
       const put = (pieces: Piece[]) => {
         for (const piece of pieces) if (piece.offset < bytes.length) bytes.set(piece.bytes.subarray(0, bytes.length - piece.offset), piece.offset);
       };
-      const restore = tree.restore([file], most);
+      const restore = tree.restore([file], 0, most);
       try {
         for (;;) {
           const window = restore.next();

@@ -36,7 +36,7 @@ export class RestoreRun {
     const open = await target();
     try {
       await this.books.withTree(this.snapshot, async (tree) => {
-        const restore = tree.restore(this.ids, null);
+        const restore = tree.restore(this.ids, 0, null);
         try {
           await this.#windows(restore, open, control);
         } finally {
