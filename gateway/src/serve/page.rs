@@ -116,9 +116,9 @@ async fn answer(State(page): State<Arc<Page>>, request: Request) -> Response {
 fn policy(store: Option<&str>) -> Result<HeaderValue, axum::http::header::InvalidHeaderValue> {
     let store = store.map(|origin| format!(" {origin}")).unwrap_or_default();
     HeaderValue::from_str(&format!(
-        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob:; connect-src \
-         'self'{store}; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors \
-         'none'; require-trusted-types-for 'script'; trusted-types copal"
+        "default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src 'self'; img-src 'self' blob:; media-src \
+         'self'; connect-src 'self'{store}; worker-src 'self'; manifest-src 'self'; base-uri 'none'; form-action \
+         'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types copal"
     ))
 }
 
@@ -213,6 +213,8 @@ mod tests {
             let policy = text(&response, header::CONTENT_SECURITY_POLICY);
             assert!(policy.starts_with("default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"), "{policy}");
             assert!(policy.contains("connect-src 'self' https://bucket.example;"), "{policy}");
+            assert!(policy.contains("img-src 'self' blob:; media-src 'self';"), "{policy}");
+            assert!(!policy.contains("frame-src") && !policy.contains("object-src"), "nothing but the default: {policy}");
             assert!(!policy.contains("unsafe-inline") && !policy.contains("'unsafe-eval'"), "{policy}");
         }
     }

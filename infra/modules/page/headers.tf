@@ -6,6 +6,7 @@ locals {
     "script-src 'self' 'wasm-unsafe-eval'",
     "style-src 'self'",
     "img-src 'self' blob:",
+    "media-src 'self'",
     # The gateway is this origin; presigned addresses are the bucket's.
     "connect-src 'self' ${var.bucket_origin}",
     "worker-src 'self'",

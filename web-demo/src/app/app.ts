@@ -14,6 +14,7 @@ import { Route } from "./route";
 import { Seeking } from "./seeking";
 import { Staging, type LockedBecause } from "./stage";
 import { Telling } from "./telling";
+import { Thumbs } from "./thumbs";
 import { Tracing } from "./tracing";
 import { whenAmong } from "./words";
 
@@ -27,6 +28,7 @@ export class App {
   readonly comparing: Comparing;
   readonly tracing: Tracing;
   readonly seeking: Seeking;
+  readonly thumbs: Thumbs;
   readonly jobs = new Jobs();
   readonly snapshots = signal<Asked<SnapshotList>>({ at: "asking" });
   /** Says when a snapshot was made, so that no two of the list read the same. */
@@ -48,6 +50,7 @@ export class App {
     this.comparing = new Comparing(core);
     this.tracing = new Tracing(core);
     this.seeking = new Seeking(core);
+    this.thumbs = new Thumbs(core);
   }
 
   async start(): Promise<void> {
@@ -130,6 +133,7 @@ export class App {
     this.comparing.forget();
     this.tracing.forget();
     this.seeking.forget();
+    this.thumbs.forget();
     this.jobs.forget();
     this.route.forget();
     this.snapshots.value = { at: "asking" };

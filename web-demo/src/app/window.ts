@@ -25,9 +25,14 @@ export function scrollTo(index: number, scroll: number, height: number, row: num
   return scroll;
 }
 
-/** The row that a key leads to from row `from`, or null if the key does not move. */
-export function step(key: string, from: number, rows: number, page: number): number | null {
+/** The row that a key leads to from row `from`, or null if the key does not move. `page` counts lines, in each of which `across`
+ * rows stand side by side. */
+export function step(key: string, from: number, rows: number, page: number, across = 1): number | null {
   if (rows === 0) return null;
-  const to = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: rows - 1 }[key];
-  return to === undefined ? null : Math.min(rows - 1, Math.max(0, to));
+  const aside = across > 1 ? { ArrowRight: from + 1, ArrowLeft: from - 1 }[key] : undefined;
+  const to = aside ?? { ArrowDown: from + across, ArrowUp: from - across, PageDown: from + page * across, PageUp: from - page * across, Home: 0, End: rows - 1 }[key];
+  if (to === undefined) return null;
+  // Above the first line there is nothing.
+  if (to < 0 && key === "ArrowUp" && across > 1) return from;
+  return Math.min(rows - 1, Math.max(0, to));
 }

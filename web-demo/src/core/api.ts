@@ -7,7 +7,7 @@
 
 import type {
   ComparePage, DirectoryPage, DownloadOptions, EntryId, Found, Measure, OntoExisting, Preview, RestoreProgress, RestoreResult,
-  SearchProgress, SearchResult, Seek, SeekProgress, SeekResult, SnapshotList, Versions,
+  SearchProgress, SearchResult, Seek, SeekProgress, SeekResult, SnapshotList, Stream, Thumbnail, Versions,
 } from "./snapshots";
 
 export type * from "./snapshots";
@@ -64,8 +64,14 @@ export interface Core {
   seek(asked: Seek): Promise<Run<SeekProgress, SeekResult>>;
   /** What stands at an entry's path in the snapshots of this one's series; with `isWide` in those of all series. */
   versions(snapshot: string, entry: EntryId, isWide: boolean): Promise<Run<Versions, Versions>>;
-  /** The first `limit` bytes of a file (at most 16 MiB), verified. */
+  /** What is worth showing of a file, verified: of at most `limit` bytes, and at most 16 MiB. */
   preview(snapshot: string, file: EntryId, limit: number): Promise<Preview>;
+  /** Bytes of a file from `start` up to `end`, at most 16 MiB, verified. */
+  part(snapshot: string, file: EntryId, start: number, end: number): Promise<Uint8Array>;
+  /** Small pictures of files, in their order; of the first 16. */
+  thumbnails(snapshot: string, files: EntryId[]): Promise<Thumbnail[]>;
+  /** Lets a player of this page read a file piece by piece. Fails with "unsupported" where the browser cannot do that. */
+  stream(snapshot: string, file: EntryId, mediaType: string): Promise<Stream>;
   /** What differs from `before` to `after`, page by page (`cursor` from the page before, null first). */
   compare(before: string, after: string, cursor: string | null, limit: number): Promise<ComparePage>;
   /** What `download` and `restoreInto` would write. */
@@ -324,6 +330,8 @@ export interface Settings {
   notify: boolean;
   /** Warnings of the session that the person has read: they stand in the settings only from then on. */
   readWarnings: ProblemCode[];
+  /** How folders of a snapshot are shown. */
+  folders: "list" | "gallery";
 }
 
 // ---- errors

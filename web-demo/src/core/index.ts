@@ -11,6 +11,7 @@ import { BLIND_HANDLE, type Chosen, ofDrop, ofInput, pick, sendable } from "./fo
 import { Idle, wallClock } from "./idle";
 import { DEFAULTS, Database } from "./keep/database";
 import { type CoordinatorLike, Line } from "./line";
+import { type ReadPart, Streams } from "./look/streams";
 import { failure, problemOf } from "./problem";
 import { alreadyIn, freeFolder, pickTarget } from "./restore/onto";
 import { Tabs } from "./tabs";
@@ -34,6 +35,8 @@ class PageCore implements Core {
   /** Whether the browser has promised to keep what is stored here. */
   #isKept = true;
   #tabs = new Tabs(navigator.locks, (held) => this.#tell({ type: "elsewhere", held }));
+  #part: ReadPart = (...args) => this.#line.ask("part", ...args);
+  #streams = new Streams((...args) => this.#part(...args));
 
   constructor(spawn: () => CoordinatorLike) {
     this.#link = takeLink(location, history);
@@ -211,6 +214,9 @@ class PageCore implements Core {
   seek: Core["seek"] = (...args) => this.#line.begin("seek", [], ...args);
   versions: Core["versions"] = (...args) => this.#line.begin("versions", [], ...args);
   preview: Core["preview"] = (...args) => this.#line.ask("preview", ...args);
+  part: Core["part"] = (...args) => this.#part(...args).then(({ bytes }) => bytes);
+  thumbnails: Core["thumbnails"] = (...args) => this.#line.ask("thumbnails", ...args);
+  stream: Core["stream"] = (...args) => this.#streams.open(...args);
   compare: Core["compare"] = (...args) => this.#line.ask("compare", ...args);
   measure: Core["measure"] = (...args) => this.#line.ask("measure", ...args);
 
@@ -278,6 +284,7 @@ class PageCore implements Core {
     this.#idle.stop();
     this.#tabs.leave();
     this.#chosen.clear();
+    this.#streams.forget();
     // It wipes what it can; whatever became of that, the worker's memory goes with it.
     await Promise.race([this.#line.ask("lock").catch(() => {}), new Promise((resolve) => setTimeout(resolve, 1_000))]);
     this.#line.restart();
@@ -320,6 +327,7 @@ class PageCore implements Core {
     if (event.type === "locked") {
       this.#idle.stop();
       this.#tabs.leave();
+      this.#streams.forget();
     }
     for (const listener of this.#listeners) listener(event);
   }

@@ -122,12 +122,29 @@ export interface SeekProgress { hits: Hit[]; looked: number; total: number }
 export interface SeekResult extends SeekProgress { more: boolean; damage: Problem[] }
 
 export interface Preview {
+  /** Of a picture all, or none if it is too large to be shown; of anything else the beginning. */
   bytes: Uint8Array;
   total: number;
   /** By the bytes, never by the name. */
-  kind: "text" | "image" | "binary";
-  /** Of an image: a type that is safe in <img> (png, jpeg, gif, webp, avif, bmp); svg is text. */
+  kind: "text" | "image" | "audio" | "video" | "pdf" | "binary";
+  /** Of an image: a type that is safe in <img> (png, jpeg, gif, webp, avif, bmp); svg is text. Of a sound or film: what a player is
+   * told that it is. */
   mediaType: string | null;
+  /** Of an image, where its header says so. */
+  pixels?: { width: number; height: number } | null;
+}
+
+/** A small picture that was drawn anew from a picture, or why there is none. */
+export type Thumbnail = { picture: Blob } | { why: "no-picture" | "too-large" | "damaged" | "broken" };
+
+/** A file that a player of this page may read. */
+export interface Stream {
+  /** For <audio> and <video> of this page; nobody else gets anything under it. */
+  address: string;
+  /** Says why bytes could not be had. Returns what ends it. */
+  onProblem(listener: (problem: Problem) => void): () => void;
+  /** Nothing is read under its address any more. */
+  end(): void;
 }
 
 export interface ComparePage { changes: Change[]; next: string | null }

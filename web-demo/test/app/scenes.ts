@@ -145,6 +145,23 @@ export const SCENES: Scene[] = [
   { name: "search-none", core: "search-none", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByRole("searchbox").fill("zebra"); }, shows: "Nothing of that name" },
   { name: "preview-text", core: "snapshots", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("README.txt").click(); }, shows: "Lisbon, in March" },
   { name: "preview-image", core: "preview-image", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("panorama.png").click(); await page.locator("img.picture").waitFor(); }, shows: "Download" },
+  { name: "preview-large", core: "preview-large", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("panorama.png").click(); }, shows: "too large to show" },
+  { name: "preview-program", core: "preview-program", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("walk.ts").click(); await page.waitForFunction(() => CSS.highlights.size > 0); }, shows: "Walks: how far" },
+  { name: "preview-sound", core: "preview-sound", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("catalogue.sqlite").click(); await page.locator("audio").waitFor(); }, shows: "612 MiB" },
+  { name: "preview-film", core: "preview-film", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("catalogue.sqlite").click(); await page.waitForFunction(() => (document.querySelector("video")?.readyState ?? 0) >= 2); }, shows: "612 MiB" },
+  { name: "preview-film-damaged", core: "preview-film-damaged", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("catalogue.sqlite").click(); }, shows: "damaged" },
+  { name: "preview-film-unsupported", core: "preview-film-unsupported", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("catalogue.sqlite").click(); }, shows: "cannot play from a backup" },
+  { name: "preview-film-strange", core: "preview-film-strange", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("catalogue.sqlite").click(); }, shows: "cannot play this kind of file" },
+  { name: "gallery", core: "gallery", screen: "restore", steps: async (page) => { await openFirst(page); await page.waitForFunction(() => document.querySelectorAll(".tile img").length > 4 && document.querySelectorAll(".tile .bone").length === 0); }, shows: "IMG_4410.jpg" },
+  { name: "gallery-selected", core: "gallery", screen: "restore", steps: async (page) => {
+    await openFirst(page);
+    await page.getByRole("option").filter({ hasText: "IMG_4411.jpg" }).locator("[data-tick]").click();
+    await page.getByRole("listbox").focus();
+    await page.keyboard.press("ArrowRight");
+    await page.waitForFunction(() => document.querySelectorAll(".tile .bone").length === 0);
+  }, shows: "1 selected" },
+  { name: "gallery-asking", core: "gallery-asking", screen: "restore", steps: openFirst, shows: "IMG_4410.jpg" },
+  { name: "gallery-preview", core: "gallery", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("IMG_4412.jpg").click(); await page.locator("img.picture").waitFor(); }, shows: "4,032 × 3,024" },
   { name: "preview-binary", core: "preview-binary", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("catalogue.sqlite").click(); }, shows: "no preview" },
   { name: "preview-damaged", core: "preview-damaged", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("README.txt").click(); }, shows: "This file is damaged" },
   { name: "preview-versions", core: "snapshots", screen: "restore", steps: async (page) => { await openFirst(page); await page.getByText("README.txt").click(); await page.getByText("Lisbon, in March").waitFor(); }, shows: "Versions" },

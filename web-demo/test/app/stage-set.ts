@@ -13,7 +13,7 @@ const CONFIG = fileURLToPath(new URL("./harness/vite.config.ts", import.meta.url
 
 /** As strict as the product's: a style attribute, an inline script, a request elsewhere would be refused and reported. */
 const POLICY = [
-  "default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'", "img-src 'self' blob:", "connect-src 'self'", "worker-src 'self'",
+  "default-src 'none'", "script-src 'self' 'wasm-unsafe-eval'", "style-src 'self'", "img-src 'self' blob:", "media-src 'self'", "connect-src 'self'", "worker-src 'self'",
   "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'", "require-trusted-types-for 'script'", "trusted-types copal",
 ].join("; ");
 

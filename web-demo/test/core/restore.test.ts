@@ -2,7 +2,8 @@ import { describe, expect, test } from "vitest";
 
 import { Control } from "../../src/core/coordinator/control";
 import type { Read, Restore, Window } from "../../src/core/engine";
-import { type Books, imageType, isText } from "../../src/core/restore/books";
+import { imageType, isText } from "../../src/core/look/kinds";
+import type { Books } from "../../src/core/restore/books";
 import { RestoreRun } from "../../src/core/restore/run";
 import { type Target, below, commonParent } from "../../src/core/restore/targets";
 

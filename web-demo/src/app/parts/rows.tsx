@@ -1,4 +1,5 @@
-/** Rows: a list of any length of which only what is in view is made. A grid for screen readers, moved through with the keyboard. */
+/** Rows: a list of any length of which only what is in view is made, moved through with the keyboard. For screen readers it is a
+ * grid; tiles, of which several stand in one line, are options to choose from. */
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
@@ -12,6 +13,8 @@ export interface RowsProps<Row> {
   /** Names the style that says how wide the columns are. */
   look: string;
   columns: number;
+  /** The least width of a tile, in pixels, where rows are tiles. */
+  tile?: number;
   head?: ComponentChildren;
   keyOf: (row: Row) => string;
   cells: (row: Row) => ComponentChildren;
@@ -30,27 +33,32 @@ export function Rows<Row>(props: RowsProps<Row>) {
   const { rows, rowHeight } = props;
   const box = useRef<HTMLDivElement>(null);
   const [scroll, setScroll] = useState(0);
-  const [height, setHeight] = useState(640);
+  const [{ height, width }, setRoom] = useState({ height: 640, width: 0 });
   const [active, setActive] = useState(0);
   const hasBegun = useRef(false);
   const name = useId();
   const shown = Math.min(rows.length, ROWS_MAX);
   const headHeight = props.head ? HEAD : 0;
-  const { first, end, top } = windowOf(scroll, height - headHeight, rowHeight, shown);
+  const isTiled = props.tile !== undefined;
+  const across = props.tile === undefined ? 1 : Math.max(1, Math.floor(width / props.tile));
+  const lines = Math.ceil(shown / across);
+  const view = windowOf(scroll, height - headHeight, rowHeight, lines, isTiled ? 2 : undefined);
+  const [first, end] = [view.first * across, Math.min(shown, view.end * across)];
 
   useEffect(() => {
     const element = box.current;
     if (!element) return;
-    const observer = new ResizeObserver(() => setHeight(element.clientHeight));
+    const measure = () => setRoom({ height: element.clientHeight, width: element.clientWidth });
+    const observer = new ResizeObserver(measure);
     observer.observe(element);
-    setHeight(element.clientHeight);
+    measure();
     return () => observer.disconnect();
   }, []);
 
   const move = (to: number) => {
     setActive(to);
     const element = box.current;
-    if (element) element.scrollTop = scrollTo(to, element.scrollTop, height - headHeight, rowHeight);
+    if (element) element.scrollTop = scrollTo(Math.floor(to / across), element.scrollTop, height - headHeight, rowHeight);
   };
 
   useEffect(() => {
@@ -65,7 +73,7 @@ export function Rows<Row>(props: RowsProps<Row>) {
     // The head has buttons of its own.
     if (event.target !== box.current) return;
     hasBegun.current = true;
-    const to = step(event.key, active, shown, Math.max(1, Math.floor(height / rowHeight) - 1));
+    const to = step(event.key, active, shown, Math.max(1, Math.floor(height / rowHeight) - 1), across);
     const row = rows[active];
     if (to !== null) move(to);
     else if (event.key === "Enter" && row !== undefined && props.open) props.open(row);
@@ -88,19 +96,19 @@ export function Rows<Row>(props: RowsProps<Row>) {
   };
 
   return (
-    <div ref={box} class={`rows ${props.look}`} role="grid" tabIndex={0} data-landing={props.isLanding || undefined} aria-label={props.label} aria-rowcount={rows.length + (props.head ? 1 : 0)}
-      aria-colcount={props.columns} aria-multiselectable={props.toggle ? true : undefined}
+    <div ref={box} class={`rows ${props.look}`} role={isTiled ? "listbox" : "grid"} tabIndex={0} data-landing={props.isLanding || undefined} aria-label={props.label}
+      aria-rowcount={isTiled ? undefined : rows.length + (props.head ? 1 : 0)} aria-colcount={isTiled ? undefined : props.columns} aria-multiselectable={props.toggle ? true : undefined}
       aria-activedescendant={active >= first && active < end ? `${name}-${active}` : undefined}
       onScroll={(event) => setScroll(event.currentTarget.scrollTop)} onKeyDown={pressed} onClick={clicked}>
       {props.head && <div class="line head" role="row" aria-rowindex={1}>{props.head}</div>}
-      <div role="rowgroup" style={{ height: `${shown * rowHeight}px` }}>
-        <div role="presentation" style={{ transform: `translateY(${top}px)` }}>
+      <div role={isTiled ? "presentation" : "rowgroup"} class="window" style={{ height: `${lines * rowHeight}px` }}>
+        <div role="presentation" class={isTiled ? "tiles" : undefined} style={{ transform: `translateY(${view.top}px)`, ...(isTiled ? { gridTemplateColumns: `repeat(${across}, minmax(0, 1fr))`, gridAutoRows: `${rowHeight}px` } : {}) }}>
           {rows.slice(first, end).map((row, i) => {
             const index = first + i;
             const selected = props.isSelected?.(row);
             return (
-              <div key={props.keyOf(row)} id={`${name}-${index}`} class={index === active ? "line active" : "line"} role="row" data-row={index}
-                aria-rowindex={index + 1 + (props.head ? 1 : 0)} aria-selected={props.toggle ? Boolean(selected) : undefined}>
+              <div key={props.keyOf(row)} id={`${name}-${index}`} class={`${isTiled ? "tile" : "line"}${index === active ? " active" : ""}`} role={isTiled ? "option" : "row"} data-row={index}
+                {...(isTiled ? { "aria-posinset": index + 1, "aria-setsize": rows.length } : { "aria-rowindex": index + 1 + (props.head ? 1 : 0) })} aria-selected={props.toggle ? Boolean(selected) : undefined}>
                 {props.cells(row)}
               </div>
             );

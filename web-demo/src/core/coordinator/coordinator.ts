@@ -12,6 +12,7 @@ import { upload } from "../gateway/upload";
 import { Database, changeSettings, readSettings } from "../keep/database";
 import { type Private, openPrivate } from "../keep/private";
 import { failure, problemOf } from "../problem";
+import { thumbnails } from "../look/thumbnails";
 import { Books } from "../restore/books";
 import { history } from "../restore/history";
 import { RestoreRun } from "../restore/run";
@@ -92,6 +93,11 @@ const calls = {
   snapshots: async () => library().snapshots(),
   directory: async (snapshot: string, directory: EntryId, after: string | null, limit: number) => library().directory(snapshot, directory, after, limit),
   preview: async (snapshot: string, file: EntryId, limit: number) => library().preview(snapshot, file, limit),
+  part: async (snapshot: string, file: EntryId, start: number, end: number) => {
+    const { entry, bytes } = await library().part(snapshot, file, start, end);
+    return new Handed({ bytes, total: entry.size }, [bytes.buffer]);
+  },
+  thumbnails: async (snapshot: string, files: EntryId[]) => thumbnails(library(), snapshot, files),
   compare: async (before: string, after: string, cursor: string | null, limit: number) => library().compare(before, after, cursor, limit),
   measure: async (snapshot: string, entries: EntryId[]) => library().measure(snapshot, entries),
 
@@ -279,6 +285,14 @@ const NOTHING_KEPT: Private = {
   file: () => Promise.reject(failure("browser-full")),
 };
 
+/** An answer with buffers that go with it. */
+class Handed {
+  constructor(
+    readonly value: unknown,
+    readonly buffers: Transferable[],
+  ) {}
+}
+
 /** A run that was begun; told apart from an answer. */
 class Run {
   constructor(readonly number: number) {}
@@ -295,6 +309,7 @@ self.onmessage = async ({ data }: MessageEvent<ToCoordinator>) => {
     const call = calls[method as keyof Calls] as (...args: unknown[]) => Promise<unknown>;
     const value = await call(...args);
     if (value instanceof Run) post({ type: "begun", id, run: value.number });
+    else if (value instanceof Handed) post({ type: "answer", id, value: value.value }, value.buffers);
     else post({ type: "answer", id, value });
   } catch (error) {
     post({ type: "refusal", id, problem: problemOf(error) });

@@ -7,7 +7,10 @@ import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
 import { type Opened, fetchAll, records } from "../coordinator/opened";
 import { Control } from "../coordinator/control";
-import { kindOf, namedLike, nameIn } from "./names";
+import { kindOf } from "../look/kinds";
+import { type Part, readParts } from "../look/parts";
+import { isModest, sizeOf } from "../look/pictures";
+import { entryKind, namedLike, nameIn } from "./names";
 import { Opener } from "./opener";
 import { asFileName, below, commonParent } from "./targets";
 
@@ -101,38 +104,40 @@ export class Books {
     });
   }
 
-  preview(snapshot: string, file: EntryId, limit: number): Promise<Preview> {
+  /** What is worth showing of a file, judged by its bytes: a picture whole, of all else the beginning. */
+  async preview(snapshot: string, file: EntryId, limit: number): Promise<Preview> {
+    const most = Math.min(limit, PREVIEW);
+    const head = await this.part(snapshot, file, 0, Math.min(most, HEAD));
+    const { size } = head.entry;
+    const kind = kindOf(head.bytes, head.bytes.length < size);
+    if (kind.kind !== "image") return { ...kind, bytes: head.bytes, total: size };
+    const pixels = sizeOf(head.bytes, kind.mediaType!);
+    // Who cannot or must not be shown it needs none of it.
+    if (!isModest(pixels) || size > most) return { ...kind, bytes: new Uint8Array(0), total: size, pixels };
+    const bytes = head.bytes.length < size ? (await this.part(snapshot, file, 0, size)).bytes : head.bytes;
+    return { ...kind, bytes, total: size, pixels };
+  }
+
+  /** Bytes of a file, verified. */
+  async part(snapshot: string, file: EntryId, start: number, end: number): Promise<Part> {
+    const part = (await this.parts(snapshot, [file], start, end)).get(file);
+    if (!part) throw failure("entry-gone");
+    if (part.isDamaged) throw failure("damaged", part.entry.path);
+    return part;
+  }
+
+  /** Bytes of files, verified but for those that are damaged. */
+  parts(snapshot: string, files: EntryId[], start: number, end: number): Promise<Map<EntryId, Part>> {
     return this.#inTurn(async () => {
+      if (!(start >= 0) || !((end - start) * files.length <= PREVIEW)) throw failure("internal", "part");
       const tree = await this.#tree(snapshot);
-      const most = Math.min(limit, PREVIEW);
-      const { entries, damaged } = await this.#answer(() => tree.entry(file), brief());
-      const found = entries[0];
-      // Where it would be, the tree cannot be read: it may be there all the same.
-      if (!found) throw damaged.length > 0 ? failure("damaged", damaged[0]) : failure("entry-gone");
-      const bytes = new Uint8Array(Math.min(found.size, most));
-      const put = (pieces: Piece[]) => {
-        for (const piece of pieces) if (piece.offset < bytes.length) bytes.set(piece.bytes.subarray(0, bytes.length - piece.offset), piece.offset);
-      };
-      const restore = tree.restore([file], 0, most);
-      try {
-        for (;;) {
-          const window = restore.next();
-          if (window.needs.length > 0) {
-            await this.supply(window.needs, brief());
-            continue;
-          }
-          if (window.damaged.length > 0) throw failure("damaged", found.path);
-          put(window.pieces);
-          await this.read(window.reads, brief(), async (got, at) => {
-            for await (const pieces of this.take(restore, at, got)) put(pieces);
-          });
-          if (window.isDone) break;
-        }
-      } finally {
-        restore.free();
+      for (const file of files) {
+        const { entries, damaged } = await this.#answer(() => tree.entry(file), brief());
+        // Where it would be, the tree cannot be read: it may be there all the same.
+        if (!entries[0]) throw damaged.length > 0 ? failure("damaged", damaged[0]) : failure("entry-gone");
+        if (entries[0].kind !== "file") throw failure("entry-gone");
       }
-      const mediaType = imageType(bytes);
-      return { bytes, total: found.size, kind: mediaType ? "image" : isText(bytes, bytes.length < found.size) ? "text" : "binary", mediaType };
+      return readParts(this, tree, files, start, end, brief());
     });
   }
 
@@ -162,7 +167,7 @@ export class Books {
     const sum = { files: 0, directories: 0, bytes: 0, leftOut: 0 };
     const damaged = new Set<string>();
     const count: Wants = (_id, mode, size) => {
-      const kind = kindOf(mode);
+      const kind = entryKind(mode);
       if (kind === "file") [sum.files, sum.bytes] = [sum.files + 1, sum.bytes + size];
       else if (kind === "directory") sum.directories += 1;
       else if (kind === "other") sum.leftOut += 1;
@@ -175,7 +180,7 @@ export class Books {
       };
       let isFolder = id === "";
       const itself: Wants = (one, mode, size, modified) => {
-        isFolder = kindOf(mode) === "directory";
+        isFolder = entryKind(mode) === "directory";
         return count(one, mode, size, modified);
       };
       if (id !== "") await this.sweep([snapshot], () => Sweep.at(id), itself, control, take);
@@ -362,29 +367,9 @@ function letters(mode: number): string {
   return [6, 3, 0].map((at) => `${mode & (4 << at) ? "r" : "-"}${mode & (2 << at) ? "w" : "-"}${mode & (1 << at) ? "x" : "-"}`).join("");
 }
 
-/** The type of an image that a browser shows safely, by its first bytes. */
-export function imageType(bytes: Uint8Array): string | null {
-  const head = String.fromCharCode(...bytes.subarray(0, 16));
-  if (head.startsWith("\x89PNG\r\n\x1a\n")) return "image/png";
-  if (head.startsWith("\xff\xd8\xff")) return "image/jpeg";
-  if (head.startsWith("GIF87a") || head.startsWith("GIF89a")) return "image/gif";
-  if (head.startsWith("RIFF") && head.slice(8, 12) === "WEBP") return "image/webp";
-  if (head.slice(4, 8) === "ftyp" && /^avi[fs]/.test(head.slice(8))) return "image/avif";
-  if (head.startsWith("BM") && bytes.length > 26) return "image/bmp";
-  return null;
-}
-
-/** Whether bytes are UTF-8 text; at the end of a part a character may be cut. */
-export function isText(bytes: Uint8Array, isPart: boolean): boolean {
-  try {
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes, { stream: isPart });
-    return !/[\0-\x08\x0e-\x1a\x1c-\x1f]/.test(text);
-  } catch {
-    return false;
-  }
-}
-
 /** Entries of a page, hits of a search. */
 const PAGE = 2_000;
 const HITS = 1_000;
+/** Bytes of a picture that is shown, and of all that is asked for at once; and those by which a file is judged. */
 const PREVIEW = 16 << 20;
+const HEAD = 1 << 20;

@@ -37,7 +37,8 @@ export async function history(books: Books, snapshot: string, file: EntryId, isW
  * series begins without the entry, it is not told: it was not deleted then. */
 export function versionsOf(snapshots: readonly Snapshot[], standings: readonly Standing[]): Version[] {
   const bySeries = new Map<string, { number: number | null; isDamaged: boolean; version: Version }[]>();
-  snapshots.forEach(({ id, series, incomplete }, at) => {
+  snapshots.forEach(({ id, series, troubles }, at) => {
+    const incomplete = troubles.unreadable > 0;
     const { number, entry, content, problem } = standings[at]!;
     const runs = bySeries.get(series) ?? [];
     bySeries.set(series, runs);

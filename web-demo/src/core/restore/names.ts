@@ -30,7 +30,7 @@ export function namedLike(text: string): (name: string) => boolean {
 }
 
 /** What st_mode says of an entry. */
-export function kindOf(mode: number): Entry["kind"] {
+export function entryKind(mode: number): Entry["kind"] {
   const kind = mode & 0o170000;
   return kind === 0o100000 ? "file" : kind === 0o040000 ? "directory" : kind === 0o120000 ? "symlink" : "other";
 }

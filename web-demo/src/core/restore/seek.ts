@@ -4,7 +4,7 @@ import type { Entry, FileKind, Hit, Seek, SeekProgress, SeekResult } from "../ap
 import type { Control } from "../coordinator/control";
 import { Sweep, type Wants } from "../engine";
 import { type Books, damageOf, entryOf } from "./books";
-import { kindOf, namedLike, nameIn } from "./names";
+import { entryKind, namedLike, nameIn } from "./names";
 
 /** Looks through the snapshots of a series, or through all, the newest first. */
 export async function seek(books: Books, asked: Seek, control: Control, tell: (progress: SeekProgress) => void): Promise<SeekResult> {
@@ -50,7 +50,7 @@ export function wanting(asked: Seek): (...entry: Parameters<Wants>) => boolean {
   const { kind, modifiedFrom, modifiedTo, sizeFrom } = asked;
   const isNamed = namedLike(asked.name);
   return (id, mode, size, modified) => {
-    const type = kindOf(mode);
+    const type = entryKind(mode);
     if (sizeFrom !== null && (type !== "file" || size < sizeFrom)) return false;
     // Without a time nobody can say that it lies between others.
     if ((modifiedFrom !== null || modifiedTo !== null) && modified === 0) return false;

@@ -95,6 +95,72 @@ async function picture(middle = "#d98e4a"): Promise<Uint8Array> {
   return new Uint8Array(await (await canvas.convertToBlob({ type: "image/png" })).arrayBuffer());
 }
 
+/** A landscape of its own for each number, upright or not. */
+async function landscape(number: number): Promise<Blob> {
+  const [width, height] = number % 3 === 1 ? [300, 400] : [400, 300];
+  const canvas = new OffscreenCanvas(width, height);
+  const brush = canvas.getContext("2d")!;
+  const sky = brush.createLinearGradient(0, 0, 0, height);
+  sky.addColorStop(0, `hsl(${190 + ((number * 37) % 160)} 55% 42%)`);
+  sky.addColorStop(0.7, `hsl(${20 + ((number * 11) % 40)} 75% 68%)`);
+  brush.fillStyle = sky;
+  brush.fillRect(0, 0, width, height);
+  for (let hill = 0; hill < 3; hill++) {
+    brush.fillStyle = `hsl(${150 + ((number * 53) % 80)} 28% ${34 - hill * 9}%)`;
+    brush.beginPath();
+    brush.moveTo(0, height);
+    for (let x = 0; x <= width; x += 10) brush.lineTo(x, height * (0.62 + hill * 0.12) + Math.sin(x / (38 + hill * 21) + number * 1.7 + hill * 2) * (26 - hill * 6));
+    brush.lineTo(width, height);
+    brush.fill();
+  }
+  return canvas.convertToBlob({ type: "image/webp" });
+}
+
+const ALBUM: Entry[] = [
+  folder(1, DAY), folder(2, 3 * DAY),
+  ...Array.from({ length: 34 }, (_, i): Entry => ({ id: `p-${i}`, name: `IMG_${4410 + i}.jpg`, path: `2026/IMG_${4410 + i}.jpg`, kind: "file", size: 3 * MIB + i * 61_000, modified: NOW - i * DAY, target: null, mode: null })),
+  { id: "t", name: "Notes about the journey.txt", path: "t", kind: "file", size: 2_318, modified: NOW, target: null, mode: null },
+];
+
+/** A folder of pictures, shown as a gallery; of some there is none to show. */
+function album(other: Partial<Core> = {}): Core {
+  return scripted({
+    settings: async () => ({ ...SETTINGS, folders: "gallery" }),
+    directory: async () => ({ entries: ALBUM, next: null, total: ALBUM.length, damage: [] }),
+    thumbnails: (_, files) => Promise.all(files.map(async (file) => {
+      const number = Number(file.slice(2));
+      return number === 5 ? { why: "damaged" as const } : number === 8 ? { why: "too-large" as const } : number === 12 ? { why: "broken" as const } : { picture: await landscape(number) };
+    })),
+    preview: async (_, file) => { const bytes = new Uint8Array(await (await landscape(Number(file.slice(2)))).arrayBuffer()); return { bytes, total: bytes.length, kind: "image", mediaType: "image/webp", pixels: { width: 4032, height: 3024 } }; },
+    ...other,
+  });
+}
+
+/** Looks at a file that is played. */
+function playing(kind: "audio" | "video", mediaType: string, other: Partial<Core> = {}): Core {
+  return scripted({ preview: async () => ({ bytes: new Uint8Array(64), total: 612 * MIB, kind, mediaType }), ...other });
+}
+
+const PROGRAM = `//! Walks: how far one has come.
+
+import { open } from "./doors";
+
+/** So many steps a day. */
+const STEPS = 10_000;
+
+export class Walk {
+  #done = 0;
+
+  constructor(private readonly name: string) {}
+
+  go(steps = 1): boolean {
+    this.#done += steps;
+    if (this.#done > STEPS) return open(\`${"${this.name}"} is tired\`);
+    return /home|harbour/.test(this.name);
+  }
+}
+`;
+
 export const CORES: Record<string, () => Core> = {
   starting: () => scripted({ environment: () => never() }, null),
   unsupported: () => scripted({ environment: async () => ({ ...ENVIRONMENT, missing: ["wasm-simd", "private-storage"] }) }, null),
@@ -159,6 +225,18 @@ export const CORES: Record<string, () => Core> = {
   "browse-damaged": () => scripted({ directory: async () => { throw failure({ code: "damaged", title: "A page of this folder is damaged", advice: "Other folders are not affected. An earlier snapshot may have it whole.", subject: "packs/9f/9f3c11a0", canRetry: true }); } }),
   "search-none": () => scripted({ search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: [], looked: 21_760, more: false, damage: [] }) }),
   "preview-image": () => scripted({ preview: async () => { const bytes = await picture(); return { bytes, total: bytes.length, kind: "image", mediaType: "image/png" }; } }),
+  "preview-large": () => scripted({ preview: async () => ({ bytes: new Uint8Array(0), total: 24_118, kind: "image", mediaType: "image/png", pixels: { width: 100_000, height: 100_000 } }) }),
+  "preview-program": () => scripted({
+    directory: async () => ({ entries: [{ ...ALBUM.at(-1)!, name: "walk.ts" }], next: null, total: 1, damage: [] }),
+    preview: async () => { const bytes = new TextEncoder().encode(PROGRAM); return { bytes, total: bytes.length, kind: "text", mediaType: null }; },
+  }),
+  gallery: () => album(),
+  "gallery-asking": () => album({ thumbnails: () => never() }),
+  "preview-sound": () => playing("audio", "audio/wav"),
+  "preview-film": () => playing("video", "video/webm", { stream: async () => ({ address: "/film.webm", onProblem: () => () => undefined, end: () => undefined }) }),
+  "preview-film-damaged": () => playing("video", "video/webm", { stream: async () => ({ address: "/film.webm", onProblem: (tell) => { setTimeout(() => tell(problem("damaged", "2026/Lisbon/film.webm"))); return () => undefined; }, end: () => undefined }) }),
+  "preview-film-unsupported": () => playing("video", "video/webm", { stream: async () => { throw failure({ code: "unsupported", title: "This browser cannot do that" }); } }),
+  "preview-film-strange": () => playing("video", "video/mp4", { stream: async () => ({ address: "/favicon.svg", onProblem: () => () => undefined, end: () => undefined }) }),
   "preview-binary": () => scripted({ preview: async () => ({ bytes: new Uint8Array(64), total: 612 * MIB, kind: "binary", mediaType: null }) }),
   "preview-damaged": () => scripted({ preview: async () => { throw failure({ code: "damaged", title: "This file is damaged", advice: "A block of it is altered, and nothing of it is shown. An earlier snapshot may have it whole.", subject: "README.txt" }); } }),
   "versions-text": () => scripted({ preview: async (snapshot) => text(snapshot) }),

@@ -65,7 +65,7 @@ export const ENVIRONMENT: Environment = {
 
 export const FULL: Session = { role: "full", repository: FACTS, client: "2b9e61f07c3d4a85b1e2f3a4b5c6d7e8", deviceName: "Firefox on the laptop", keyInBrowserVault: true, warnings: [] };
 export const WRITE_ONLY: Session = { ...FULL, role: "write-only", deviceName: "Studio camera" };
-export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [] };
+export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list" };
 
 export const NOTHING_LEFT_OUT = { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
 
@@ -197,6 +197,9 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     seek: async () => scriptedRun<SeekProgress, SeekResult>({ hits: [], looked: 0, total: 40 }, { hits: hits(), looked: 40, total: 40, more: false, damage: [] }),
     versions: async () => scriptedRun<Versions, Versions>({ versions: [], looked: 0, total: 14 }, versions()),
     preview: async () => ({ bytes: new TextEncoder().encode("Pictures of 2026\n\nLisbon, in March: the raw files lie beside the albums.\n".repeat(30)), total: 2_318, kind: "text", mediaType: null }),
+    part: () => never(),
+    thumbnails: async (_, files) => files.map(() => ({ why: "no-picture" })),
+    stream: async () => ({ address: "/tone.wav", onProblem: () => () => undefined, end: () => undefined }),
     compare: async () => ({
       changes: [
         { path: "2026/Lisbon", kind: "metadata", before: entries()[2]!, after: entries()[2]! },

@@ -5,6 +5,7 @@ import { defineConfig } from "vite";
 export default defineConfig({
   root: fileURLToPath(new URL(".", import.meta.url)),
   logLevel: "warn",
+  worker: { format: "es" },
   oxc: { jsx: { runtime: "automatic", importSource: "preact" } },
   build: { emptyOutDir: true, assetsInlineLimit: 0, modulePreload: { polyfill: false } },
 });

@@ -21,11 +21,7 @@ export interface Shown {
 
 export function Beside({ app, before, after, close }: { app: App; before: Shown | null; after: Shown; close: () => void }) {
   const asked = useSignal<Asked<[Previewed | null, Previewed]>>({ at: "asking" });
-  const one = async ({ snapshot, entry }: Shown) => {
-    const first = await app.core.preview(snapshot.id, entry.id, TEXT_MAX);
-    // Of a text the first part is shown, a picture is shown whole.
-    return first.kind === "image" && first.bytes.length < first.total ? app.core.preview(snapshot.id, entry.id, PICTURE_MAX) : first;
-  };
+  const one = ({ snapshot, entry }: Shown) => app.core.preview(snapshot.id, entry.id, PREVIEW_MAX);
   const load = () => {
     asked.value = { at: "asking" };
     const both = async (): Promise<[Previewed | null, Previewed]> => [before?.entry.kind === "file" ? await one(before) : null, await one(after)];
@@ -39,18 +35,18 @@ export function Beside({ app, before, after, close }: { app: App; before: Shown 
     </>}>
       {asked.value.at === "asking" && <div class="preview-wait"><Spinner label="Fetching and verifying…" /></div>}
       {asked.value.at === "failed" && <ProblemNotice problem={asked.value.problem} retry={load} />}
-      {asked.value.at === "here" && <Both before={before} after={after} previews={asked.value.value} />}
+      {asked.value.at === "here" && <Both app={app} before={before} after={after} previews={asked.value.value} />}
     </Dialog>
   );
 }
 
-function Both({ before, after, previews: [older, newer] }: { before: Shown | null; after: Shown; previews: [Previewed | null, Previewed] }) {
-  if (!before || !older) return <div class="preview"><Facts of={after} words="This version" /><Content preview={newer} name={after.entry.name} /></div>;
+function Both({ app, before, after, previews: [older, newer] }: { app: App; before: Shown | null; after: Shown; previews: [Previewed | null, Previewed] }) {
+  if (!before || !older) return <div class="preview"><Facts of={after} words="This version" /><Content app={app} {...after} preview={newer} /></div>;
   if (isText(older) && isText(newer)) return <Lines before={before} after={after} older={older} newer={newer} />;
   return (
     <div class="beside">
-      <section class="preview" aria-label="Before"><Facts of={before} words="Before" /><Content preview={older} name={before.entry.name} /></section>
-      <section class="preview" aria-label="This version"><Facts of={after} words="This version" /><Content preview={newer} name={after.entry.name} /></section>
+      <section class="preview" aria-label="Before"><Facts of={before} words="Before" /><Content app={app} {...before} preview={older} /></section>
+      <section class="preview" aria-label="This version"><Facts of={after} words="This version" /><Content app={app} {...after} preview={newer} /></section>
     </div>
   );
 }
@@ -112,7 +108,7 @@ function textOf(preview: Previewed): string {
   return new TextDecoder().decode(preview.bytes.subarray(0, TEXT_MAX));
 }
 
-const PICTURE_MAX = 16 * 1024 * 1024;
+const PREVIEW_MAX = 16 * 1024 * 1024;
 const TEXT_MAX = 256 * 1024;
 /** Lines that are the same, above and below each change. */
 const AROUND = 3;

@@ -5,9 +5,11 @@ import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Entry, EntryId, Measure, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
 import type { SortBy } from "../../listing";
+import { Choice } from "../../parts/choice";
 import { Icon, type IconName } from "../../parts/icon";
 import { Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
+import { Tile } from "../../parts/thumb";
 import { LEFT_OUT, troubleWords } from "../../plain";
 import { viewOf, type Crumb } from "../../route";
 import { count, counted, shown, size, stamp, within } from "../../words";
@@ -49,6 +51,13 @@ export function Browse({ app, snapshot, crumbs, at }: { app: App; snapshot: Snap
     void finding.find(snapshot.id, here, text);
   };
 
+  const isGallery = app.settings.value?.folders === "gallery";
+  const acts = {
+    keyOf: (entry: Entry) => entry.id, open, isSelected: (entry: Entry) => listing.selected.value.has(entry.id), toggle: (entry: Entry) => listing.toggle(entry.id),
+    ...(found ? {} : { toggleAll: () => listing.toggleAll() }), isLanding: true, beginAt: found ? null : from,
+    up: () => { if (crumbs.length > 0) go(crumbs.slice(0, -1)); },
+  };
+
   // Of what cannot be read at all there is nothing to list.
   const isUnread = found === null && listed.problem !== null && listed.entries.length === 0;
   return (
@@ -74,6 +83,7 @@ export function Browse({ app, snapshot, crumbs, at }: { app: App; snapshot: Snap
       {(found?.problem ?? listed.problem) && (
         <ProblemNotice problem={(found?.problem ?? listed.problem)!} retry={() => (found ? typed(found.text) : void listing.open(snapshot.id, here))} />
       )}
+      <div class="row ends firm">
       <p class="list-status small soft" role="status">
         {isUnread ? "" : found
           ? `${found.running ? "Searching… " : ""}${counted(found.hits.length, "name")} found${found.more ? ", and more: search for something longer" : ""}`
@@ -81,19 +91,39 @@ export function Browse({ app, snapshot, crumbs, at }: { app: App; snapshot: Snap
           : `${counted(listed.total ?? listed.entries.length, "entry", "entries")}${listed.loading ? `, ${count(listed.entries.length)} read…` : ""}${selected.value.length > 0 ? ` · ${count(selected.value.length)} selected` : ""}`}
         {selected.value.length > 0 && <Measured app={app} snapshot={snapshot} entries={selected.value} />}
       </p>
+      <View app={app} isGallery={isGallery} sortable={!found} />
+      </div>
       {isUnread ? null : rows.length === 0 && !listed.loading && !found?.running && !listed.problem ? (
         found ? <Empty icon="search" title="Nothing of that name"><p>Only names are searched, below the folder that is open.</p></Empty>
           : <Empty icon="folder" title="This folder is empty" />
+      ) : isGallery ? (
+        <Rows<Entry> key={`${here}:${found ? "found" : ""}:gallery`} label={found ? "Names found" : "Folder"} rows={rows} rowHeight={206} tile={156} look="gallery" columns={1} {...acts}
+          cells={(entry) => <><span class="tile-tick" data-tick><Tick on={listing.selected.value.has(entry.id)} /></span><Tile thumbs={app.thumbs} snapshot={snapshot.id} entry={entry} icon={KINDS[entry.kind].icon} kind={KINDS[entry.kind].words} /></>} />
       ) : (
         <Rows<Entry> key={`${here}:${found ? "found" : ""}`} label={found ? "Names found" : "Folder"} rows={rows} rowHeight={found ? 56 : 46} look={found ? "entries found" : "entries"} columns={4}
           head={<Head app={app} sortable={!found} all={rows.length > 0 && listing.selected.value.size === rows.length} />}
-          keyOf={(entry) => entry.id} cells={(entry) => <Cells entry={entry} ticked={listing.selected.value.has(entry.id)} found={found !== null} />} open={open}
-          isSelected={(entry) => listing.selected.value.has(entry.id)} toggle={(entry) => listing.toggle(entry.id)} {...(found ? {} : { toggleAll: () => listing.toggleAll() })}
-          isLanding beginAt={found ? null : from}
-          up={() => { if (crumbs.length > 0) go(crumbs.slice(0, -1)); }} />
+          {...acts} cells={(entry) => <Cells entry={entry} ticked={listing.selected.value.has(entry.id)} found={found !== null} />} />
       )}
-      {previewed.value && <Preview app={app} snapshot={snapshot} entry={previewed.value} close={() => { previewed.value = null; }} />}
+      {previewed.value && <Preview app={app} snapshot={snapshot} entry={previewed.value} among={rows} show={(entry) => { previewed.value = entry; }} close={() => { previewed.value = null; }} />}
     </>
+  );
+}
+
+/** As a list or a gallery; and in what order, where no head of a list offers it. */
+function View({ app, isGallery, sortable }: { app: App; isGallery: boolean; sortable: boolean }) {
+  const { by } = app.listing.order.value;
+  return (
+    <div class="row firm">
+      {isGallery && sortable && (
+        <select class="input narrow low" aria-label="Order" value={by} onChange={(event) => app.listing.sortBy(event.currentTarget.value as SortBy)}>
+          <option value="name">By name</option><option value="modified">Newest first</option><option value="size">Largest first</option>
+        </select>
+      )}
+      <Choice<"list" | "gallery"> label="Show as" value={isGallery ? "gallery" : "list"} change={(folders) => void app.changeSettings({ folders })} options={[
+        { value: "list", words: <><Icon name="list" size={16} /><span class="unseen">List</span></> },
+        { value: "gallery", words: <><Icon name="gallery" size={16} /><span class="unseen">Gallery</span></> },
+      ]} />
+    </div>
   );
 }
 

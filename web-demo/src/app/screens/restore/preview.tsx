@@ -1,55 +1,101 @@
-/** A preview: text and pictures as far as they are safe to show, judged by their bytes. Everything shown was verified. */
+/** A preview: text, pictures, sound and film as far as they are safe to show, judged by their bytes. Everything shown was verified. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Preview as Previewed, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
 import { ask, type Asked } from "../../asked";
+import { paint } from "../../colours/colours";
 import { Dialog } from "../../parts/dialog";
 import { Icon } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
-import { shown, size, stamp } from "../../words";
+import { count, shown, size, stamp } from "../../words";
+import { Player } from "./player";
 import { VersionsButton } from "./versions-button";
 
-export function Preview({ app, snapshot, entry, close }: { app: App; snapshot: Snapshot; entry: Entry; close: () => void }) {
+/** `among`: the entries beside it; `show` turns to another one of them. */
+export function Preview({ app, snapshot, entry, among, show, close }: { app: App; snapshot: Snapshot; entry: Entry; among: readonly Entry[]; show: (entry: Entry) => void; close: () => void }) {
   const asked = useSignal<Asked<Previewed>>({ at: "asking" });
+  const newest = useRef(entry.id);
+  newest.current = entry.id;
   const load = () => {
     asked.value = { at: "asking" };
-    void ask(app.core.preview(snapshot.id, entry.id, PREVIEW_MAX), (answer) => { asked.value = answer; });
+    // Whoever leafs on wants no answer of the page before.
+    void ask(app.core.preview(snapshot.id, entry.id, PREVIEW_MAX), (answer) => { if (newest.current === entry.id) asked.value = answer; });
   };
   useEffect(load, [entry.id]);
   const canAskWhere = app.staging.stage.value.at === "open" && app.staging.stage.value.environment.canAskWhere;
   const download = () => void app.jobs.add(entry.name, "download", app.core.download(snapshot.id, [entry.id], { askWhere: canAskWhere }));
+  const files = among.filter(({ kind }) => kind === "file");
+  const at = files.findIndex(({ id }) => id === entry.id);
+  const pixels = asked.value.at === "here" ? asked.value.value.pixels : null;
   return (
     <Dialog title={shown(entry.name)} close={close} broad
-      footer={<><button type="button" class="button" onClick={close}>Close</button><VersionsButton app={app} snapshot={snapshot} entry={entry} /><button type="button" class="button main" onClick={download}><Icon name="download" size={18} />Download</button></>}>
-      <p class="soft small preview-facts">{size(entry.size)}{entry.modified === null ? "" : ` · changed ${stamp(entry.modified)}`}{entry.mode === null || snapshot.fromBrowser ? "" : <> · <span class="code">{entry.mode}</span></>}</p>
+      footer={<>
+        {files.length > 1 && at >= 0 && <Leaf files={files} at={at} show={show} />}
+        <button type="button" class="button" onClick={close}>Close</button>
+        <VersionsButton app={app} snapshot={snapshot} entry={entry} />
+        <button type="button" class="button main" onClick={download}><Icon name="download" size={18} />Download</button>
+      </>}>
+      <p class="soft small preview-facts">{size(entry.size)}{pixels ? ` · ${count(pixels.width)} × ${count(pixels.height)}` : ""}{entry.modified === null ? "" : ` · changed ${stamp(entry.modified)}`}{entry.mode === null || snapshot.fromBrowser ? "" : <> · <span class="code">{entry.mode}</span></>}</p>
       <div class="preview">
         {asked.value.at === "asking" && <div class="preview-wait"><Spinner label="Fetching and verifying…" /></div>}
         {asked.value.at === "failed" && <ProblemNotice problem={asked.value.problem} retry={load} />}
-        {asked.value.at === "here" && <Content preview={asked.value.value} name={entry.name} />}
+        {asked.value.at === "here" && <Content key={entry.id} app={app} snapshot={snapshot} entry={entry} preview={asked.value.value} />}
       </div>
     </Dialog>
   );
 }
 
-export function Content({ preview, name }: { preview: Previewed; name: string }) {
+/** Goes to the file before or after, also by the arrow keys where nothing else takes them. */
+function Leaf({ files, at, show }: { files: readonly Entry[]; at: number; show: (entry: Entry) => void }) {
+  const turn = (by: number) => {
+    const entry = files[at + by];
+    if (entry) show(entry);
+  };
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent) => {
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      if (by === undefined || event.ctrlKey || event.altKey || event.metaKey || (event.target as Element).closest("audio, video, pre")) return;
+      event.preventDefault();
+      turn(by);
+    };
+    addEventListener("keydown", pressed);
+    return () => removeEventListener("keydown", pressed);
+  });
+  return (
+    <div class="row firm leaf">
+      <button type="button" class="button icon" aria-label="The file before" disabled={at === 0} onClick={() => turn(-1)}><Icon name="back" size={18} /></button>
+      <span class="small soft nowrap" role="status">{count(at + 1)} of {count(files.length)}</span>
+      <button type="button" class="button icon" aria-label="The next file" disabled={at === files.length - 1} onClick={() => turn(1)}><Icon name="forward" size={18} /></button>
+    </div>
+  );
+}
+
+/** What a file shows of itself. */
+export function Content({ app, snapshot, entry, preview }: { app: App; snapshot: Snapshot; entry: Entry; preview: Previewed }) {
   if (preview.total === 0) return <Empty icon="file" title="This file is empty" />;
   if (preview.kind === "image" && preview.mediaType && SAFE_IMAGES.has(preview.mediaType)) {
     if (preview.bytes.length < preview.total) return <Empty icon="image" title="This picture is too large to show"><p>Download it to see it.</p></Empty>;
-    return <Picture bytes={preview.bytes} mediaType={preview.mediaType} name={name} />;
+    return <Picture bytes={preview.bytes} mediaType={preview.mediaType} name={entry.name} />;
   }
-  if (preview.kind === "text") return <Text preview={preview} />;
+  if (preview.kind === "audio" || preview.kind === "video") return <Player app={app} snapshot={snapshot} entry={entry} preview={preview} />;
+  if (preview.kind === "text") return <Plain preview={preview} name={entry.name} />;
   return <Empty icon="file" title="There is no preview of this kind of file"><p>Download it to open it with the right program.</p></Empty>;
 }
 
-function Text({ preview }: { preview: Previewed }) {
+function Plain({ preview, name }: { preview: Previewed; name: string }) {
   const part = preview.bytes.subarray(0, TEXT_MAX);
   const text = new TextDecoder().decode(part);
+  const element = useRef<HTMLPreElement>(null);
+  useEffect(() => {
+    const node = element.current?.firstChild;
+    return node instanceof Text ? paint(node, name) : undefined;
+  }, [text, name]);
   return (
     <>
-      <pre class="text" tabIndex={0} aria-label="Content">{text}</pre>
+      <pre ref={element} class="text" tabIndex={0} aria-label="Content">{text}</pre>
       {part.length < preview.total && <p class="small soft">The first {size(part.length)} of {size(preview.total)}.</p>}
     </>
   );
