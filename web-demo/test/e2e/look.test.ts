@@ -7,6 +7,7 @@ import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
 import { watch } from "../memory.mjs";
+import { paper } from "../app/harness/paper";
 import { FRAMES, film } from "./film";
 import { Machine, PASSPHRASE, launch, product } from "./kit";
 
@@ -164,6 +165,7 @@ test("each kind of file is shown as what its bytes are, whatever its name is, an
     "i.mp4": `<html><body onload="${EVIL}"></body></html>`,
     "j.wav": wave(3), "k.webm": clip, "l film.jpg": clip,
     "m truncated.jpg": (await picture("image/jpeg", 900, 900, 20, 4_000)).subarray(0, 90), "n bomb.png": bomb(60_000, 60_000), "o strange.bin": Buffer.from([0, 1, 2, 3]),
+    "q paper.pdf": Buffer.from(paper("The harbour in winter", "app.alert(1)")),
     "p.ts": `export const html = "<img src=x onerror=${EVIL.replaceAll("'", "")}>"; // a comment\n`,
   });
   await look("Mixed");
@@ -190,6 +192,12 @@ test("each kind of file is shown as what its bytes are, whatever its name is, an
     await page.getByRole("dialog").getByText(new RegExp(words)).waitFor();
     await close();
   }
+  await open("q paper.pdf");
+  await page.getByRole("img", { name: "Page 1 of q paper.pdf" }).waitFor();
+  await page.getByRole("button", { name: "Next page" }).click();
+  await page.getByRole("img", { name: "Page 2 of q paper.pdf" }).waitFor();
+  expect(await page.locator(".sheet-of-paper p").textContent()).toContain("The harbour in winter");
+  await close();
   await open("p.ts");
   await page.waitForFunction(() => ["copal-keyword", "copal-string", "copal-comment"].every((kind) => (CSS.highlights.get(kind)?.size ?? 0) > 0));
   expect(await page.locator("pre.text").evaluate((element) => element.children.length)).toBe(0);

@@ -4,6 +4,7 @@ import type {
   BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Preview, Problem, RestoreProgress, RestoreResult, SeekProgress, SeekResult, UnfinishedBackup, Version, Versions,
 } from "../../../src/core/api";
 import { problem } from "../../../src/core/problem";
+import { paper } from "./paper";
 import {
   DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SETTINGS, snapshots, STATUS, versions, WRITE_ONLY,
 } from "./scripted";
@@ -141,6 +142,11 @@ function playing(kind: "audio" | "video", mediaType: string, other: Partial<Core
   return scripted({ preview: async () => ({ bytes: new Uint8Array(64), total: 612 * MIB, kind, mediaType }), ...other });
 }
 
+/** Looks at a PDF. */
+function reading(bytes: Uint8Array): Core {
+  return scripted({ preview: async () => ({ bytes: bytes.slice(0, 64), total: bytes.length, kind: "pdf", mediaType: "application/pdf" }), part: async (_, __, start, end) => bytes.slice(start, end) });
+}
+
 const PROGRAM = `//! Walks: how far one has come.
 
 import { open } from "./doors";
@@ -230,6 +236,8 @@ export const CORES: Record<string, () => Core> = {
     directory: async () => ({ entries: [{ ...ALBUM.at(-1)!, name: "walk.ts" }], next: null, total: 1, damage: [] }),
     preview: async () => { const bytes = new TextEncoder().encode(PROGRAM); return { bytes, total: bytes.length, kind: "text", mediaType: null }; },
   }),
+  "preview-paper": () => reading(paper("The harbour in winter")),
+  "preview-paper-strange": () => reading(new TextEncoder().encode("%PDF-1.7\nnothing that makes sense")),
   gallery: () => album(),
   "gallery-asking": () => album({ thumbnails: () => never() }),
   "preview-sound": () => playing("audio", "audio/wav"),

@@ -1,4 +1,4 @@
-/** A preview: text, pictures, sound and film as far as they are safe to show, judged by their bytes. Everything shown was verified. */
+/** A preview: text, pictures, documents, sound and film as far as they are safe to show, judged by their bytes. Everything shown was verified. */
 
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
@@ -11,6 +11,7 @@ import { Icon } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
 import { count, shown, size, stamp } from "../../words";
+import { Paper } from "./paper";
 import { Player } from "./player";
 import { VersionsButton } from "./versions-button";
 
@@ -81,6 +82,7 @@ export function Content({ app, snapshot, entry, preview }: { app: App; snapshot:
     return <Picture bytes={preview.bytes} mediaType={preview.mediaType} name={entry.name} />;
   }
   if (preview.kind === "audio" || preview.kind === "video") return <Player app={app} snapshot={snapshot} entry={entry} preview={preview} />;
+  if (preview.kind === "pdf") return <Paper app={app} snapshot={snapshot} entry={entry} preview={preview} />;
   if (preview.kind === "text") return <Plain preview={preview} name={entry.name} />;
   return <Empty icon="file" title="There is no preview of this kind of file"><p>Download it to open it with the right program.</p></Empty>;
 }
