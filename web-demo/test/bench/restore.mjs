@@ -3,7 +3,8 @@
 // Prints, as JSON, the fastest round: seconds, processor seconds by thread, and the most memory of the tab.
 import { closeSync, existsSync, openSync, readFileSync, readSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
-import { peak, processes, processors, spent, withTab } from "./tab.mjs";
+import { watch } from "../memory.mjs";
+import { processes, processors, spent, withTab } from "./tab.mjs";
 
 const [repository, passphrase, rounds] = process.argv.slice(2);
 
@@ -33,20 +34,22 @@ function part(path, range) {
   return bytes.subarray(0, length);
 }
 
-/** Of the tab's process, which has more than any other that draws. */
+/** Looks at the processes that draw: the tab's has more than any other. What is called in the end gives the most that it had. */
 async function memory(browser) {
-  return Math.max(...(await processes(browser)).filter(({ type }) => type === "renderer").map(({ id }) => peak(id)));
+  const watches = (await processes(browser)).filter(({ type }) => type === "renderer").map(({ id }) => watch(id));
+  return () => watches.map((end) => end()).sort((one, other) => other.own - one.own)[0];
 }
 
 await withTab(async (browser, page) => {
   await page.evaluate((passphrase) => window.unlock(passphrase), passphrase);
   let best = null;
-  for (let round = 0; round < Number(rounds); round++) {
-    await memory(browser);
+  for (let left = Number(rounds); left > 0; left--) {
+    const most = await memory(browser);
     const before = await processors(browser);
     const restored = await page.evaluate(() => window.restore());
     const threads = spent(before, await processors(browser));
-    if (best === null || restored.seconds < best.seconds) best = { ...restored, threads, most: await memory(browser) };
+    const round = { ...restored, threads, most: most() };
+    if (best === null || round.seconds < best.seconds) best = round;
   }
   console.log(JSON.stringify(best));
 }, stored);

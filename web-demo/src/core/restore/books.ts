@@ -1,6 +1,7 @@
 //! Books: the library of an unlocked repository: snapshots, and what is in them.
 
 import type { ComparePage, DirectoryPage, Entry, EntryId, Measure, Preview, Problem, SearchProgress, SearchResult, Snapshot, SnapshotList } from "../api";
+import { release } from "../buffers";
 import { type Comparison, type EntryFacts, Library, type Piece, type Read, type Restore, type SnapshotFacts, Sweep, type Swept, type Tree, type View, type Wants } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { brief } from "../gateway/client";
@@ -254,6 +255,8 @@ export class Books {
       const bytes = await this.opened.read(patience, reads[at]!);
       isMissing ||= bytes === null;
       await take(bytes, at);
+      // The engine has copied what it needs.
+      if (bytes) release(bytes.buffer);
     });
     if (isMissing && this.#view) await this.opened.follow(this.#view, patience);
   }

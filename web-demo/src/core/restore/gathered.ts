@@ -45,7 +45,8 @@ export class Gathered implements Place {
 
   async #flush(): Promise<void> {
     if (this.#length === 0) return;
-    const [bytes, at] = [this.#kept.slice(0, this.#length), this.#start];
+    // Without a copy: nothing is kept anew before the place has taken it.
+    const [bytes, at] = [this.#kept.subarray(0, this.#length), this.#start];
     [this.#start, this.#length] = [at + bytes.length, 0];
     await this.place.write(bytes, at);
   }

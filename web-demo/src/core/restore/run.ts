@@ -3,6 +3,7 @@
 
 import type { EntryId, RestoreProgress, RestoreResult } from "../api";
 import type { EntryFacts, Piece, Restore } from "../engine";
+import { release } from "../buffers";
 import { failure, problem } from "../problem";
 import { type Control, Rate, eta } from "../coordinator/control";
 import type { Waiting } from "../coordinator/runs";
@@ -129,6 +130,8 @@ export class RestoreRun {
           await target.data(piece.bytes as Uint8Array<ArrayBuffer>);
           file.at += piece.bytes.length;
           this.#bytes.done += piece.bytes.length;
+          // The target has taken it.
+          release(piece.bytes.buffer);
         }
         file.pieces = [];
         if (!file.isWhole) return;
