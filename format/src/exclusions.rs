@@ -4,6 +4,7 @@
 use serde::Serialize;
 
 use crate::limits::{EXCLUSION_MARKERS, EXCLUSION_PATTERNS, EXCLUSIONS_BYTES, TEXT_BYTES};
+use crate::order;
 use crate::shown;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
@@ -36,7 +37,7 @@ pub struct Pattern {
 impl Exclusions {
     /// The exclusions as a snapshot records them: sorted, none if nothing was left out, and cut if they are too large.
     pub fn recorded(mut self) -> Option<Self> {
-        self.markers.sort_unstable();
+        order::sort(&mut self.markers);
         self.markers.dedup();
         match self.is_within_limits() {
             _ if self == Self::default() => None,

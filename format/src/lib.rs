@@ -23,6 +23,7 @@
 // words
 pub mod id;
 pub mod limits;
+pub mod order;
 pub mod number;
 pub mod path;
 pub mod room;

@@ -9,6 +9,7 @@ use crate::extent::Extent;
 use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId, RepositoryId, SnapshotId, SourceId, TagId};
 use crate::keys::owner::OwnerSecret;
 use crate::limits::{MANIFEST_PACKS, SEALED_INFO_BYTES, SESSION_BLOCKS, SESSION_RECORD_BYTES, SNAPSHOT_TAGS};
+use crate::order;
 use crate::proof::Proof;
 use crate::time::Time;
 use crate::wire::DecodeError;
@@ -190,7 +191,7 @@ impl SnapshotClaim {
         writer.key(0).bytes(self.root.as_bytes()).key(1).bool(self.partial).key(2).time(self.client_time);
         writer.key(3).bytes(self.source.as_bytes());
         let mut tags = self.tags.clone();
-        tags.sort_unstable();
+        order::sort(&mut tags);
         tags.dedup();
         writer.key(4).array(tags.len());
         for tag in &tags {
@@ -250,7 +251,7 @@ fn read_packs(reader: &mut Reader<'_>) -> Result<Vec<(PackId, u64)>, DecodeError
         Ok((PackId(pack.fixed()?), pack.uint()?))
     })?;
     let mut ids: Vec<PackId> = packs.iter().map(|(id, _)| *id).collect();
-    ids.sort_unstable();
+    order::sort(&mut ids);
     if ids.is_sorted_by(|a, b| a < b) { Ok(packs) } else { Err(twice) }
 }
 

@@ -2,12 +2,13 @@
 //! nobody, and no count continues from it.
 
 use crate::limits::NUMBER;
+use crate::order;
 
 /// The highest number that can be reached from `from` through the given numbers in steps of at most `leap`. Every
 /// number up to it is believed, and none above.
 pub fn reached(from: u64, leap: u64, numbers: impl IntoIterator<Item = u64>) -> u64 {
     let mut sorted: Vec<u64> = numbers.into_iter().collect();
-    sorted.sort_unstable();
+    order::sort(&mut sorted);
     sorted.into_iter().fold(from, |reached, number| {
         if number <= reached.saturating_add(leap).min(NUMBER) { reached.max(number) } else { reached }
     })

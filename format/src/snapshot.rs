@@ -6,6 +6,7 @@ use crate::exclusions::Exclusions;
 use crate::limits::{
     EXCLUSIONS_BYTES, PATH_BYTES, SNAPSHOT_INFO_BYTES, SNAPSHOT_PATHS, SNAPSHOT_TAGS, TEXT_BYTES, TROUBLES_BYTES,
 };
+use crate::order;
 use crate::shown;
 use crate::time::Time;
 use crate::troubles::Troubles;
@@ -204,7 +205,7 @@ impl SnapshotInfo {
 
 fn ascending<T: Ord>(items: &[T]) -> Vec<&T> {
     let mut items: Vec<&T> = items.iter().collect();
-    items.sort_unstable();
+    order::sort(&mut items);
     items.dedup();
     items
 }

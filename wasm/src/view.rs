@@ -6,6 +6,7 @@ use std::rc::Rc;
 use copal_format::id::{ChunkId, DomainId, ObjectHash};
 use copal_format::index::{Index, Overlay, OverlayRun, Segment, Status};
 use copal_format::layout;
+use copal_format::order;
 use copal_format::pack::PackKind;
 use copal_format::root::Root;
 use copal_format::state::{RunReader, State, StateFold};
@@ -30,7 +31,7 @@ impl Read {
     /// Sorts reads by object and range, and removes duplicates.
     pub(crate) fn tidy(reads: &mut Vec<Read>) {
         let place = |read: &Read| read.range.as_ref().map(|range| (range.start, range.end));
-        reads.sort_by(|a, b| (&a.key, place(a)).cmp(&(&b.key, place(b))));
+        order::sort_by(reads, |a, b| (&a.key, place(a)).cmp(&(&b.key, place(b))));
         reads.dedup();
     }
 }

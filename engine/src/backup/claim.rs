@@ -8,6 +8,7 @@ use copal_format::id::ChunkId;
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::session::SessionRecord;
 use copal_format::manifest::SnapshotClaim;
+use copal_format::order;
 use copal_format::seal::{BlockKind, SessionCipher};
 use copal_format::snapshot::{OversizeInfo, SnapshotInfo};
 use copal_format::time::Time;
@@ -59,7 +60,7 @@ impl Session {
         let job = block.take(counter).expect("it holds the description");
         let sealed = job.run(&mut SealTools::new(parameters), cipher)?;
         let mut tags: Vec<_> = of.info.tags.iter().map(|tag| keys.tag_id(tag)).collect();
-        tags.sort_unstable();
+        order::sort(&mut tags);
         tags.dedup();
         let counts = of.info.counts;
         let entries = counts.files + counts.directories + counts.others;

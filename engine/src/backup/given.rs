@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use copal_format::id::PackId;
+use copal_format::order;
 use copal_format::pack::{Pack, PackKind, PackWriter};
 
 /// Packs that manifests may claim, all of which must be stored by now. No pack refers to a later one, so the list may
@@ -102,7 +103,7 @@ impl Given {
 
 fn listing(mut listed: Vec<Listed>) -> Listing {
     // Data packs come first: a tree pack may be full before the data block that its pages refer to.
-    listed.sort_by_key(|pack| pack.kind);
+    order::sort_by(&mut listed, |a, b| a.kind.cmp(&b.kind));
     let named = |pack: Listed| (pack.id.expect("a pack is named before it is stored"), pack.length);
     Listing { packs: listed.into_iter().map(named).collect() }
 }

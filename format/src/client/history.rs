@@ -2,6 +2,7 @@
 
 use super::{ClientError, ClientRecord, SignedBy};
 use crate::id::{ClientId, RepositoryId};
+use crate::order;
 use crate::wire::record::{Kind, RecordError, Unverified};
 
 /// The newest version of a client, provided that every version up to it exists and verifies in at least one copy. Use
@@ -35,7 +36,7 @@ impl ClientHistory {
     pub fn read(repository: RepositoryId, owner_key: &[u8; 32], client: ClientId, versions: &[(u64, Vec<u8>)]) -> Self {
         let expected = Expected { repository, owner_key, client };
         let mut sorted: Vec<&(u64, Vec<u8>)> = versions.iter().collect();
-        sorted.sort_by_key(|(version, _)| *version);
+        order::sort_by(&mut sorted, |a, b| a.0.cmp(&b.0));
         let mut history = Self { newest: None, refused: Vec::new() };
         let mut first: Option<ClientRecord> = None;
         let mut due = 1;

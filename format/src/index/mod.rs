@@ -23,6 +23,7 @@ pub use sequence::Sequence;
 pub use write::{NewSegment, SegmentLimit, SegmentWriter, merge};
 
 use crate::id::{ChunkId, DomainId, PackTag};
+use crate::order;
 
 /// The index of one domain.
 #[derive(Clone, Debug)]
@@ -106,7 +107,7 @@ impl<B: AsRef<[u8]>> Index<B> {
     /// The copies in the order in which to try them: usable ones first, lost ones last.
     pub fn best_copies(&self, id: &ChunkId) -> Vec<Location> {
         let mut copies: Vec<_> = self.copies(id).collect();
-        copies.sort_by_key(|(_, mark)| Status::of_copy(mark.bits));
+        order::sort_by(&mut copies, |a, b| Status::of_copy(a.1.bits).cmp(&Status::of_copy(b.1.bits)));
         copies.into_iter().map(|(location, _)| location).collect()
     }
 

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 
 use super::slot::{Argon2Params, Slot, SlotKind};
 use crate::id::RepositoryId;
+use crate::order;
 
 /// The slots that an input may open, in the order of attempts.
 #[derive(Clone, Debug)]
@@ -60,7 +61,8 @@ impl Attempts {
             (doubt.filter(|_| cost.is_some()), slot)
         };
         let mut slots: Vec<_> = slots.into_iter().filter(|slot| slot.kind() == kind).map(doubted).collect();
-        slots.sort_by_key(|(doubt, slot)| (*doubt, slot.cost().map_or(0, work), slot.id()));
+        let key = |(doubt, slot): &(Option<Doubt>, Slot)| (*doubt, slot.cost().map_or(0, work), slot.id());
+        order::sort_by(&mut slots, |a, b| key(a).cmp(&key(b)));
         Self { slots: slots.into(), tried: 0, work: 0 }
     }
 

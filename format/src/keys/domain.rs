@@ -3,6 +3,7 @@
 use crate::id::{ChunkId, DomainId, RepositoryId, SourceId, TagId};
 use crate::keys::cuts::CutKeys;
 use crate::keys::secret::Secret;
+use crate::order;
 use crate::wire::cbor::Writer;
 
 /// The secret of a domain. A write-only client knows this key, but not the owner secret above it.
@@ -75,7 +76,7 @@ impl DomainKeys {
     /// The id of a backup's source, which hides host, paths and label. Paths may come in any order.
     pub fn source_id(&self, host: &str, paths: &[Vec<u8>], label: &str) -> SourceId {
         let mut paths: Vec<&[u8]> = paths.iter().map(Vec::as_slice).collect();
-        paths.sort_unstable();
+        order::sort(&mut paths);
         let mut writer = Writer::new();
         writer.array(3).text(host).array(paths.len());
         paths.iter().for_each(|path| {

@@ -8,6 +8,7 @@ use super::{Count, Period, Periods, Policy, Span};
 use crate::guard::{Floor, Guard, Hold, SHARES, floor_of, hold_of, put_floor, put_hold};
 use crate::id::TagId;
 use crate::limits::{POLICY_BYTES, POLICY_SETS, ZONE_BYTES};
+use crate::order;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
 
@@ -50,7 +51,7 @@ impl SignedPolicy {
         let known = zone_of(zone).ok_or_else(|| BadPolicy::Zone(zone.to_owned()))?;
         let mut rules = Policy { zone: known, ..rules };
         rules.tags.iter_mut().for_each(|set| {
-            set.sort_unstable();
+            order::sort(set);
             set.dedup();
         });
         if rules.tags.len() > POLICY_SETS || rules.tags.iter().any(Vec::is_empty) {

@@ -15,6 +15,7 @@ pub use snapshot::{SnapshotRecord, SnapshotState};
 
 use crate::id::{ClientId, DomainId, ObjectHash, PackId};
 use crate::layout::Prunable;
+use crate::order;
 use crate::wire::DecodeError;
 
 /// The state that a root names, without the content of index and overlays.
@@ -86,7 +87,7 @@ impl State {
     pub fn overlays_of(&self, domain: DomainId) -> Vec<(ObjectHash, &OverlayRecord)> {
         let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
         let mut runs: Vec<_> = self.overlays.range(of_domain).map(|((_, hash), record)| (*hash, record)).collect();
-        runs.sort_by_key(|(hash, record)| (core::cmp::Reverse(record.root), *hash));
+        order::sort_by(&mut runs, |a, b| b.1.root.cmp(&a.1.root).then(a.0.cmp(&b.0)));
         runs
     }
 }

@@ -1,5 +1,6 @@
 //! Backup: a client's run, for JavaScript.
 
+use copal_format::order;
 use copal_format::path::TreePath;
 use copal_format::snapshot::SnapshotInfo;
 use js_sys::{Array, Object, Uint8Array, Uint32Array};
@@ -32,7 +33,7 @@ impl Backup {
     ) -> Thrown<Backup> {
         let random = Zeroizing::new(bytes_field(start, "random")?);
         let mut paths: Vec<Vec<u8>> = texts_field(start, "paths")?.into_iter().map(String::into_bytes).collect();
-        paths.sort();
+        order::sort(&mut paths);
         let excludes = field(start, "excludes");
         let exclusions = match excludes.is_undefined() {
             true => None,

@@ -13,6 +13,7 @@ use copal_engine::restore::window::{RangeRead, Target, Window as Gathered};
 use copal_format::id::ChunkId;
 use copal_format::index::{Index, Location};
 use copal_format::layout;
+use copal_format::order;
 use copal_format::pack::PackTable;
 use copal_format::path::TreePath;
 use copal_format::tree::Extents;
@@ -129,7 +130,7 @@ impl Tree {
 
 impl Restore {
     pub(super) fn new(tree: Tree, mut paths: Vec<TreePath>, part: Range<u64>) -> Self {
-        paths.sort();
+        order::sort(&mut paths);
         // A path below another one is included in it.
         let mut targets: VecDeque<TreePath> = VecDeque::new();
         for path in paths {

@@ -7,6 +7,7 @@ use copal_engine::read;
 use copal_engine::restore::window::{BlockRead, ChunkRead, RangeRead};
 use copal_format::block::OpenBlock;
 use copal_format::layout;
+use copal_format::order;
 use copal_format::seal::BlockKind;
 
 use super::super::blocks::{Opened, PackAt};
@@ -94,7 +95,7 @@ impl Restore {
     pub fn unsettled(&self) -> Vec<u32> {
         let targets = self.again.iter().flat_map(|again| &again.targets).map(|target| target.file);
         let mut files: Vec<u32> = targets.filter(|file| self.open.contains_key(file)).collect();
-        files.sort_unstable();
+        order::sort(&mut files);
         files.dedup();
         files
     }
