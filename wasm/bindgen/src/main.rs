@@ -4,6 +4,7 @@
 
 use std::process::ExitCode;
 
+use walrus::{Module, ModuleConfig};
 use wasm_bindgen_cli_support::Bindgen;
 
 fn main() -> ExitCode {
@@ -13,14 +14,9 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let mut bindgen = Bindgen::new();
-    let made = bindgen.web(true).and_then(|bindgen| {
-        bindgen
-            .input_path(module)
-            .out_name("copal")
-            .typescript(true)
-            .remove_producers_section(true)
-            .remove_name_section(true)
-            .generate(folder)
+    let made = without_shims(module).and_then(|input| {
+        let bindgen = bindgen.web(true)?;
+        bindgen.input_module("copal", input).out_name("copal").typescript(true).generate(folder)
     });
     match made {
         Ok(()) => ExitCode::SUCCESS,
@@ -29,4 +25,17 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Reads a module and ends the export of what Zstandard calls within it: an exported function stays, with all that it
+/// calls, even if nothing calls it.
+fn without_shims(module: &str) -> walrus::Result<Module> {
+    let mut config = ModuleConfig::new();
+    config.strict_validate(false).generate_name_section(false).generate_producers_section(false);
+    let mut module = config.parse_file(module)?;
+    let shims = module.exports.iter().filter(|export| export.name.starts_with("rust_zstd_wasm_shim_"));
+    for shim in shims.map(|export| export.id()).collect::<Vec<_>>() {
+        module.exports.delete(shim);
+    }
+    Ok(module)
 }
