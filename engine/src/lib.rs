@@ -25,5 +25,6 @@ pub mod read;
 pub mod restore;
 pub mod ingest;
 pub mod retention;
+pub mod changing;
 pub mod mark;
 pub mod plan;

@@ -9,6 +9,7 @@ use crate::keys::owner::OwnerSecret;
 use crate::limits::{
     CHANGE_OPERATIONS, CHANGE_PACKS, CHANGE_SNAPSHOTS, POLICY_BYTES, SEALED_TEXT_BYTES, SNAPSHOT_TAGS,
 };
+use crate::policy::SignedPolicy;
 use crate::proof::Proof;
 use crate::shown;
 use crate::time::Time;
@@ -106,6 +107,17 @@ impl Change {
     /// Encodes the record, signed with the client's manifest key.
     pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
         record::sign(Kind::Change, repository, &self.body(), key)
+    }
+
+    /// The unsigned record, for a host that holds the client's manifest key itself.
+    pub fn unsigned(&self, repository: RepositoryId) -> record::Unsigned {
+        record::Unsigned::new(Kind::Change, repository, &self.body())
+    }
+
+    /// The last policy that can be read, of those that the owner must have signed.
+    pub fn owner_policy(&self) -> Option<SignedPolicy> {
+        let brought = self.operations.iter().filter_map(Operation::policy).filter(|(_, by_owner)| *by_owner);
+        brought.filter_map(|(bytes, _)| SignedPolicy::decode(bytes).ok()).next_back()
     }
 
     /// Fills in the owner's signatures, which are valid only at this place of the chain.

@@ -24,7 +24,7 @@ pub async fn current(job: &JobContext<'_>, view: &View) -> Result<Option<(u64, S
     let change = Change::vouched(number, hash, &bytes).map_err(|error| JobError::damaged(&name, error))?;
     // A root older than the rule that only the owner signs policies may name another policy, as the golden repository's
     // does. That policy stays in force until the owner sets a new one.
-    let found = of(&change).or_else(|| last(&change, |_| true));
+    let found = change.owner_policy().or_else(|| last(&change));
     let mut policy = found.ok_or_else(|| JobError::damaged(&name, "it holds no policy"))?;
     if is_planted(Mistake::GuardIgnored) {
         policy = policy.with_guard(Floor::default(), None).expect("it is shorter without");
@@ -40,16 +40,11 @@ pub async fn guarding(job: &JobContext<'_>, view: &View, now: Time) -> Result<Op
     Ok(current.map(|(number, policy)| (number, Lingering::join(lingering, policy, now))))
 }
 
-/// The policy that a change brings into force: its last readable one signed by the owner, not only by a client.
-pub(crate) fn of(change: &Change) -> Option<SignedPolicy> {
-    last(change, |by_owner| by_owner)
-}
-
-fn last(change: &Change, counts: impl Fn(bool) -> bool) -> Option<SignedPolicy> {
+/// The last policy of a change that can be read, whoever signed it.
+fn last(change: &Change) -> Option<SignedPolicy> {
     let brought = change.operations.iter().filter_map(|operation| operation.policy());
-    brought.filter(|(_, by_owner)| counts(*by_owner)).filter_map(|(bytes, _)| SignedPolicy::decode(bytes).ok()).last()
+    brought.filter_map(|(bytes, _)| SignedPolicy::decode(bytes).ok()).next_back()
 }
-
 /// The snapshots that the policy in force protects from removal, whoever has forgotten them.
 #[derive(Debug, Default)]
 pub(crate) struct Guarded {

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use copal_client::history::History;
 use copal_client::repository::Repository;
 use copal_client::wait::wait;
-use copal_engine::retention::{Held, Protection, Signed, held, protected};
-use copal_format::id::{ClientId, SnapshotId};
+use copal_engine::retention::{Held, Protection, Signed, held, protected_if};
+use copal_format::id::SnapshotId;
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_jobs::policy;
@@ -18,7 +18,7 @@ use crate::report::guard::{Guarded, HeldField, StaysBy, StaysField};
 
 /// The holds and protected snapshots of a state.
 pub(super) fn guarded(repository: &Repository, view: &View, now: Time) -> Result<Guarded, Failure> {
-    of(repository, view, &view.state.snapshots, now)
+    of(repository, view, |record| record.state == SnapshotState::Forgotten, now)
 }
 
 /// Like [`guarded`], but only for these snapshots, as if all of them were forgotten.
@@ -28,22 +28,24 @@ pub(super) fn guarded_of(
     forgotten: &BTreeSet<SnapshotId>,
     now: Time,
 ) -> Result<Guarded, Failure> {
-    let mut records = view.state.snapshots.clone();
-    for record in records.values_mut().filter(|of| of.state == SnapshotState::Kept && forgotten.contains(&of.id)) {
-        record.state = SnapshotState::Forgotten;
-    }
-    let mut found = of(repository, view, &records, now)?;
-    found.stays.retain(|stays| forgotten.contains(&stays.snapshot));
+    let mut found = of(repository, view, |record| forgotten.contains(&record.id), now)?;
     let is_held = |held: &HeldField| found.stays.iter().any(|of| of.by == StaysBy::Hold && of.is_of(held));
     found.held.retain(is_held);
     Ok(found)
 }
 
-fn of(repository: &Repository, view: &View, records: &Records, now: Time) -> Result<Guarded, Failure> {
+fn of(
+    repository: &Repository,
+    view: &View,
+    is_forgotten: impl Fn(&SnapshotRecord) -> bool,
+    now: Time,
+) -> Result<Guarded, Failure> {
+    let records = &view.state.snapshots;
     let current = wait(policy::guarding(&repository.job(), view, now))?;
     let Some((_, policy)) = current else { return Ok(Guarded::default()) };
     let raised = held(&policy, records, Time(i64::MAX));
-    let kept = protected(&policy, records, now);
+    let kept: BTreeMap<SnapshotId, Protection> =
+        protected_if(&policy, records, now, is_forgotten).into_iter().collect();
     let field = |held: Held| held_field(repository, view, held);
     let stays = |(key, record): Signed<'_>| Some(stays_field(view, (key, record), *kept.get(&record.id)?));
     Ok(Guarded {
@@ -80,6 +82,3 @@ fn stays_field(view: &View, (key, record): Signed<'_>, protection: Protection) -
         view.state.snapshots.get(key).filter(|of| of.state == SnapshotState::Forgotten).map(|of| Stamp(of.state_time));
     StaysField { snapshot: record.id, client: key.0, source: record.source, forgotten, by, until }
 }
-
-/// The snapshots of a state.
-type Records = BTreeMap<(ClientId, u64), SnapshotRecord>;

@@ -1,14 +1,11 @@
 //! `tag`, `pin`, `unpin`, `undelete`: signed changes of snapshots.
 
-use std::collections::BTreeMap;
-
 use copal_client::changes::{self, Written};
 use copal_client::history::{History, Snapshot};
 use copal_client::repository::Repository;
+use copal_engine::changing::{self, Mark, Tagged};
 use copal_format::change::Operation;
-use copal_format::id::{DomainId, SnapshotId, TagId};
-use copal_format::keys::owner::TextPurpose;
-use copal_format::limits::{SNAPSHOT_TAGS, TEXT_BYTES};
+use copal_format::id::SnapshotId;
 use copal_format::state::SnapshotState;
 
 use super::context::Context;
@@ -19,36 +16,19 @@ use crate::pick::{self, Here, Intent, pick};
 use crate::report::Failure;
 use crate::report::upkeep::ChangeSummary;
 
-/// What to do with the chosen snapshots.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Act {
-    Pin,
-    Unpin,
-    Undelete,
-}
-
-pub(super) fn run(context: &Context<'_>, options: &Chosen, act: Act) -> Result<Exit, Failure> {
+pub(super) fn run(context: &Context<'_>, options: &Chosen, mark: Mark) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let history = read(context, &repository)?;
     let here = context.here(&repository);
-    let chosen = match act {
-        Act::Undelete => forgotten(&here, &history, &options.choice)?,
-        Act::Pin | Act::Unpin => kept(&here, &history, &options.choice)?,
+    let chosen = match mark {
+        Mark::Undelete => forgotten(&here, &history, &options.choice)?,
+        Mark::Forget | Mark::Pin | Mark::Unpin => kept(&here, &history, &options.choice)?,
     };
-    let needs_change = |snapshot: &&&Snapshot| match act {
-        Act::Pin => !snapshot.record.pinned,
-        Act::Unpin => snapshot.record.pinned,
-        Act::Undelete => snapshot.record.state != SnapshotState::Kept,
-    };
-    let ids: Vec<SnapshotId> = chosen.iter().filter(needs_change).map(|snapshot| snapshot.id).collect();
-    let operations = match (ids.is_empty(), act) {
-        (true, _) => Vec::new(),
-        (false, Act::Pin) => vec![Operation::Pin(ids)],
-        (false, Act::Unpin) => vec![Operation::Unpin(ids)],
-        (false, Act::Undelete) => vec![Operation::Undelete(ids)],
-    };
+    let needing = chosen.iter().filter(|snapshot| mark.changes(&snapshot.record));
+    let ids: Vec<SnapshotId> = needing.map(|snapshot| snapshot.id).collect();
+    let operations = if ids.is_empty() { Vec::new() } else { vec![mark.operation(ids)] };
     let written = write(context, &repository, operations)?;
-    if act == Act::Undelete {
+    if mark == Mark::Undelete {
         written.as_ref().map_or(Ok(()), |written| all_back(&chosen, written))?;
     }
     answer(context, &chosen, written)?;
@@ -56,44 +36,14 @@ pub(super) fn run(context: &Context<'_>, options: &Chosen, act: Act) -> Result<E
 }
 
 pub(super) fn tag(context: &Context<'_>, options: &Tag) -> Result<Exit, Failure> {
-    if let Some(tag) = options.add.iter().find(|tag| tag.len() > TEXT_BYTES) {
-        return Err(Failure::Usage(format!("a tag of {} bytes is too long", tag.len())));
-    }
-    if let Some(tag) = options.add.iter().find(|tag| options.remove.contains(tag)) {
-        return Err(Failure::Usage(format!("tag \"{tag}\" is both added and removed")));
-    }
     let repository = context.open()?;
     let history = read(context, &repository)?;
     let chosen = kept(&context.here(&repository), &history, &options.choice)?;
-    let mut domains: BTreeMap<DomainId, Vec<SnapshotId>> = BTreeMap::new();
-    for snapshot in &chosen {
-        let adds: Vec<&String> = options.add.iter().filter(|tag| !snapshot.tags.contains(tag)).collect();
-        if snapshot.tags.len() + adds.len() > SNAPSHOT_TAGS {
-            return Err(Failure::Usage(format!("a snapshot has at most {SNAPSHOT_TAGS} tags")));
-        }
-        if !adds.is_empty() || options.remove.iter().any(|tag| snapshot.tags.contains(tag)) {
-            domains.entry(snapshot.domain).or_default().push(snapshot.id);
-        }
-    }
-    let operations = domains.into_iter().map(|(domain, snapshots)| {
-        let (add, remove) = tags(&repository, domain, options);
-        Operation::Tag { snapshots, add, remove }
-    });
-    let written = write(context, &repository, operations.collect())?;
+    let tagged = chosen.iter().map(|of| Tagged { id: of.id, domain: of.domain, tags: &of.tags });
+    let operations = changing::tag(&repository.owner, tagged, &options.add, &options.remove);
+    let written = write(context, &repository, operations.map_err(|error| Failure::Usage(error.to_string()))?)?;
     answer(context, &chosen, written)?;
     Ok(context.exit_of(&history))
-}
-
-type Tags = (Vec<(TagId, Vec<u8>)>, Vec<TagId>);
-
-/// The ids of the tags in a domain; added tags come with their sealed names.
-fn tags(repository: &Repository, domain: DomainId, options: &Tag) -> Tags {
-    let keys = repository.domain_keys(domain);
-    let add = options.add.iter().map(|name| {
-        let id = keys.tag_id(name);
-        (id, repository.owner.seal_text(TextPurpose::TagName, &id.0, name))
-    });
-    (add.collect(), options.remove.iter().map(|name| keys.tag_id(name)).collect())
 }
 
 fn read(context: &Context<'_>, repository: &Repository) -> Result<History, Failure> {

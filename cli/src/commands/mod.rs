@@ -37,6 +37,8 @@ mod status;
 
 use std::ffi::OsString;
 
+use copal_engine::changing::Mark;
+
 use crate::args::{Command, CommandLine};
 use crate::exit::Exit;
 use crate::report::{self, Failure, Printer};
@@ -75,9 +77,9 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Reader(options) => reader::run(context, options),
         Command::Cache(options) => cache::run(context, options),
         Command::Tag(options) => marks::tag(context, options),
-        Command::Pin(options) => marks::run(context, options, marks::Act::Pin),
-        Command::Unpin(options) => marks::run(context, options, marks::Act::Unpin),
-        Command::Undelete(options) => marks::run(context, options, marks::Act::Undelete),
+        Command::Pin(options) => marks::run(context, options, Mark::Pin),
+        Command::Unpin(options) => marks::run(context, options, Mark::Unpin),
+        Command::Undelete(options) => marks::run(context, options, Mark::Undelete),
         Command::Ingest => ingest::run(context),
         Command::Serve(options) => serve::run(context, options),
         Command::Repair => repair::run(context),

@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Series, Signed};
 use copal_format::extent::Extent;
 use copal_format::id::SnapshotId;
+use copal_format::order;
 use copal_format::policy::{Hold, SignedPolicy};
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
@@ -89,7 +90,8 @@ pub fn held<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Signe
 
 /// The kept snapshots that the guard does not let expire at `time`.
 pub(super) fn kept_whatever(policy: &SignedPolicy, snapshots: &[Signed<'_>], time: Time) -> BTreeSet<SnapshotId> {
-    guarded(policy, snapshots, time, time, |record| record.state == SnapshotState::Kept).into_keys().collect()
+    let kept = guarded(policy, snapshots, time, time, |record| record.state == SnapshotState::Kept);
+    kept.into_iter().map(|(record, _)| record.id).collect()
 }
 
 /// Why the guard protects a snapshot.
@@ -113,30 +115,41 @@ pub fn protected<'a>(
     snapshots: impl IntoIterator<Item = Signed<'a>>,
     now: Time,
 ) -> BTreeMap<SnapshotId, Protection> {
+    protected_if(policy, snapshots, now, |record| record.state == SnapshotState::Forgotten).into_iter().collect()
+}
+
+/// Like [`protected`], as if those of the snapshots that are not gone were forgotten of which `is_forgotten` says so.
+pub fn protected_if<'a>(
+    policy: &SignedPolicy,
+    snapshots: impl IntoIterator<Item = Signed<'a>>,
+    now: Time,
+    is_forgotten: impl Fn(&SnapshotRecord) -> bool,
+) -> Vec<(SnapshotId, Protection)> {
     let snapshots: Vec<Signed<'_>> = snapshots.into_iter().collect();
-    let mut all = guarded(policy, &snapshots, now, Time(i64::MAX), |record| record.state != SnapshotState::Gone);
-    let forgotten = snapshots.iter().filter(|(_, record)| record.state == SnapshotState::Forgotten);
-    forgotten.filter_map(|(_, record)| all.remove_entry(&record.id)).collect()
+    // The guard looks at forgotten snapshots as at kept ones.
+    let all = guarded(policy, &snapshots, now, Time(i64::MAX), |record| record.state != SnapshotState::Gone);
+    let forgotten = all.into_iter().filter(|(record, _)| is_forgotten(record));
+    forgotten.map(|(record, protection)| (record.id, protection)).collect()
 }
 
 /// The snapshots that the guard keeps, of those that pass `counts` and were accepted before `before`.
-fn guarded(
+fn guarded<'a>(
     policy: &SignedPolicy,
-    snapshots: &[Signed<'_>],
+    snapshots: &[Signed<'a>],
     now: Time,
     before: Time,
     counts: impl Fn(&SnapshotRecord) -> bool,
-) -> BTreeMap<SnapshotId, Protection> {
-    let held: BTreeSet<Series> =
-        held(policy, snapshots.iter().copied(), before).iter().map(|held| held.series).collect();
+) -> Vec<(&'a SnapshotRecord, Protection)> {
+    // In the order of the series, as `by_series` has them.
+    let held = held(policy, snapshots.iter().copied(), before);
     let floor = policy.floor();
     let counts = |(_, of): &Signed<'_>| !of.partial && of.accepted < before && counts(of);
-    let mut kept = BTreeMap::new();
+    let mut kept = Vec::new();
     for (series, members) in by_series(snapshots.iter().copied().filter(counts)) {
         let newest_first = members.into_iter().rev().enumerate();
         kept.extend(newest_first.filter_map(|(nth, record)| {
             let is_young = now.since(record.accepted) < floor.age;
-            let protection = if held.contains(&series) {
+            let protection = if held.binary_search_by_key(&series, |held| held.series).is_ok() {
                 Protection::Held
             } else if nth < floor.last as usize {
                 Protection::Last
@@ -145,7 +158,7 @@ fn guarded(
             } else {
                 return None;
             };
-            Some((record.id, protection))
+            Some((record, protection))
         }));
     }
     kept
@@ -161,7 +174,8 @@ fn by_series<'a>(
         series.entry(Series::of((key, record))).or_default().push(record);
     }
     series.into_iter().map(|(series, mut members)| {
-        members.sort_by_key(|record| (record.accepted, record.client_time, !record.partial, record.id));
+        let age = |record: &SnapshotRecord| (record.accepted, record.client_time, !record.partial, record.id);
+        order::sort_by(&mut members, |a, b| age(a).cmp(&age(b)));
         (series, members)
     })
 }

@@ -8,7 +8,7 @@ mod expire;
 mod guard;
 
 pub use expire::{expirable, permits};
-pub use guard::{Held, Protection, Suspicion, held, protected};
+pub use guard::{Held, Protection, Suspicion, held, protected, protected_if};
 
 use core::cmp::Reverse;
 use core::fmt;

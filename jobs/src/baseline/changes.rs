@@ -110,7 +110,7 @@ impl Changes {
         let mut lingering = old.and_then(|root| root.lingering);
         let mut in_force: Option<SignedPolicy> = None;
         for Signed { verified, is_certain } in &self.changes {
-            let Some(policy) = policy::of(&verified.change) else { continue };
+            let Some(policy) = verified.change.owner_policy() else { continue };
             if *is_certain {
                 possible.clear();
                 let replaced = match in_force.take() {

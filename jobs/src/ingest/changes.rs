@@ -36,7 +36,7 @@ impl Pass<'_> {
                     self.prove(operation.proven()).await?;
                 }
                 if verified.change.operations.iter().any(|operation| operation.policy().is_some()) {
-                    if let Some(policy) = policy::of(&verified.change) {
+                    if let Some(policy) = verified.change.owner_policy() {
                         self.proposal.policy = Some((number + 1, verified.hash));
                         self.replace(in_force.take(), &policy).await?;
                         in_force = Some(policy);

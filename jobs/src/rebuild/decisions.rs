@@ -23,7 +23,6 @@ use crate::commit::Proposal;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::objects;
-use crate::policy;
 
 /// The numbers of changes whose content is unknown.
 type Unread = BTreeSet<u64>;
@@ -50,7 +49,7 @@ pub(super) async fn fold(
     }
     unread.extend(told.policy_lost.filter(is_near));
     // An unread change may hold a policy that forbids what the last readable policy permits.
-    let policy = changes.iter().rev().find(|(verified, _)| policy::of(&verified.change).is_some());
+    let policy = changes.iter().rev().find(|(verified, _)| verified.change.owner_policy().is_some());
     let policy = policy.map_or(0, |(verified, _)| verified.change.number);
     let in_doubt = unread.last().copied().filter(|number| *number > policy);
     let snapshots = &mut proposal.delta.snapshots;
@@ -248,7 +247,7 @@ impl<'a> Replay<'a> {
             self.apply(operation);
         }
         let number = verified.change.number;
-        if let Some(policy) = policy::of(&verified.change) {
+        if let Some(policy) = verified.change.owner_policy() {
             if let Some(before) = &self.policy {
                 self.lingering = Lingering::after(self.lingering, &before.policy, &policy, *stored);
             }
