@@ -1,5 +1,6 @@
 //! Client: this device as a client of the repository, full or write-only, with its signing keys.
 
+use copal_format::change::Change;
 use copal_format::client::{ClientRecord, Role, read_chain};
 use copal_format::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
 use copal_format::keys::domain::DomainKey;
@@ -9,7 +10,8 @@ use copal_format::manifest::Manifest;
 use copal_format::repository::{Descriptor, DescriptorError};
 use copal_format::request::{Headers, Request, Signatory, Terms, Unsigned};
 use copal_format::wire::cursor::Cursor;
-use ed25519_dalek::SigningKey;
+use copal_format::wire::record;
+use ed25519_dalek::{Signer as _, SigningKey};
 use zeroize::Zeroizing;
 
 use crate::fault::{Code, Fault};
@@ -215,15 +217,29 @@ impl Client {
 
     /// Signs a manifest with the engine's key, or takes the host's signature if the host holds the key.
     pub(crate) fn sign_manifest(&self, manifest: &Manifest, signature: Option<&[u8; 64]>) -> Result<Vec<u8>, Fault> {
-        let bytes = match (self.manifest.key(), signature) {
-            (Some(key), None) => manifest.sign(self.repository, &key),
-            (None, Some(signature)) => manifest.unsigned(self.repository).with(signature),
-            (Some(_), Some(_)) => return Err(Fault::misuse("the engine holds the key that signs manifests")),
-            (None, None) => return Err(Fault::misuse("the host holds the key that signs manifests")),
-        };
+        let bytes = self.sign_record(manifest.unsigned(self.repository), signature)?;
         // Ingest would reject a wrong signature later, where nobody sees why.
         Manifest::verify(self.repository, &self.manifest_public(), self.id, manifest.number, &bytes)?;
         Ok(bytes)
+    }
+
+    /// Signs a change, like [`Client::sign_manifest`].
+    pub(crate) fn sign_change(&self, change: &Change, signature: Option<&[u8; 64]>) -> Result<Vec<u8>, Fault> {
+        let bytes = self.sign_record(change.unsigned(self.repository), signature)?;
+        Change::verify(self.repository, &self.manifest_public(), self.id, change.number, &bytes)?;
+        Ok(bytes)
+    }
+
+    fn sign_record(&self, record: record::Unsigned, signature: Option<&[u8; 64]>) -> Result<Vec<u8>, Fault> {
+        match (self.manifest.key(), signature) {
+            (Some(key), None) => {
+                let signature = key.sign(&record.message).to_bytes();
+                Ok(record.with(&signature))
+            }
+            (None, Some(signature)) => Ok(record.with(signature)),
+            (Some(_), Some(_)) => Err(Fault::misuse("the engine holds the key that signs manifests")),
+            (None, None) => Err(Fault::misuse("the host holds the key that signs manifests")),
+        }
     }
 
     /// The repository's id.

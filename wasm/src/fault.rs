@@ -5,6 +5,7 @@ use core::error::Error;
 use copal_engine::backup::claim::ClaimError;
 use copal_engine::backup::kept::KeptError;
 use copal_engine::backup::session::SessionError;
+use copal_engine::changing::{ChainLost, TagError};
 use copal_format::block::SealFault;
 use copal_format::client::ClientError;
 use copal_format::enrollment::EnrollmentError;
@@ -89,6 +90,10 @@ codes! {
     SessionUsedUp "session-used-up";
     /// A block does not read back as its plaintext.
     SealFailed "seal-failed";
+    /// The chain of changes lacks what was there before.
+    ChainLost "chain-lost";
+    /// Tags that contradict each other, or are too long or too many.
+    BadTags "bad-tags";
     /// The caller broke the rules of a call.
     Misuse "misuse";
 }
@@ -215,4 +220,6 @@ faults! {
     SegmentError => Damaged;
     MixedDomains => Damaged;
     SealFault => SealFailed;
+    ChainLost => ChainLost;
+    TagError => BadTags;
 }

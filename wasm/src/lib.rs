@@ -6,6 +6,7 @@
 #![cfg_attr(not(feature = "js"), forbid(unsafe_code))]
 
 pub mod backup;
+pub mod changes;
 pub mod chunker;
 pub mod client;
 pub mod enrollment;

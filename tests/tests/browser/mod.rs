@@ -16,6 +16,7 @@ use copal_wasm::look::Comparison;
 use copal_wasm::sealer::Sealer;
 use copal_wasm::view::Read;
 
+mod marking;
 mod opening;
 mod seat;
 mod sweep;

@@ -4,6 +4,7 @@
 #![allow(unreachable_pub)] // Reason: wasm-bindgen exports what no Rust reaches.
 
 mod backup;
+mod changes;
 mod clients;
 mod columns;
 mod convert;

@@ -10,6 +10,9 @@ export type ErrorCode =
   | "damaged" | "absent" | "needs-owner" | "bad-path" | "bad-id"
   // backing up
   | "out-of-order" | "bad-entry" | "session-used-up" | "seal-failed"
+  // changing
+  | "chain-lost"         // the chain of changes lacks one that was met
+  | "bad-tags"
   // the caller broke an order of calls told below
   | "misuse";
 export interface Read { key: string; start: number; /** Exclusive; null: the whole object. */ end: number | null }
@@ -60,6 +63,13 @@ export interface BackupStart {
   now: number; host: string; /** What was chosen, such as ["Photos"]: the first name(s) of every path. */ paths: string[]; label: string; tags: string[];
   program: string; user: string; /** Patterns of what the scan left out (source/excludes.ts). */ excludes?: string[]; packTarget?: number /* default 16 MiB */;
 }
+/** Number and hash of a change. */
+export interface Link { number: number; hash: string }
+/** What may be done to snapshots; "forget" leaves pinned ones out. */
+export type Mark = "forget" | "undelete" | "pin" | "unpin";
+/** What the policy says if snapshots are forgotten: how long (seconds; null: no policy) prune leaves what nothing needs, and
+ * which of them stay all the same: held, one of the last of a series, or too young. */
+export interface Guard { grace: number | null; stays: { id: string; by: "hold" | "last" | "young"; until: number | null }[] }
 /** Positions of the copies of key slots to try, one of each slot, the cheapest first. */
 export interface SlotsToTry { tries: number[]; isDamaged: boolean; /** Slots are left out that ask for very much, or are another repository's. */ isCostly: boolean }
 export interface FileFacts { path: string; size: number; /** Milliseconds. */ modified: number; kind?: "file" | "directory" }
@@ -82,7 +92,7 @@ export interface Tally {
 export interface SnapshotFacts {
   id: string; client: string; clientName: string | null; role: "full" | "write-only"; number: number; domain: string; source: string; time: number; started: number; accepted: number;
   /** The machine it stands for: of a write-only client its registered name, whatever it claims. */ host: string; claimedHost: string; paths: string[]; label: string; tags: string[]; files: number; directories: number; others: number; bytes: number;
-  newEntries: number; changedEntries: number; errors: number; changing: number; /** The first of these. */ unreadablePaths: string[]; changingPaths: string[]; pinned: boolean; program: string; user: string; hasModes: boolean;
+  newEntries: number; changedEntries: number; errors: number; changing: number; /** The first of these. */ unreadablePaths: string[]; changingPaths: string[]; pinned: boolean; /** When it was forgotten. */ forgotten: number | null; program: string; user: string; hasModes: boolean;
 }
 /** Either `needs` is not empty (supply, call again), or the answer is there. */
 export interface Listing { needs: Read[]; entries: EntryFacts[]; /** For the next call; null at the end. */ next: string | null; damaged: string[] }

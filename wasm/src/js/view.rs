@@ -4,11 +4,13 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use copal_format::id::DomainId;
+use copal_format::order;
 use copal_format::state::SnapshotState;
 use js_sys::{Array, Object};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
+use super::changes::link;
 use super::convert::{Thrown, count, hex, list, milliseconds, object, optional, reads};
 use crate::fault::Fault;
 use crate::view;
@@ -62,10 +64,13 @@ impl View {
         self.0.borrow().is_complete()
     }
 
-    #[wasm_bindgen(getter, unchecked_return_type = "{ number: number; time: number } | null")]
+    #[wasm_bindgen(getter, unchecked_return_type = "{ number: number; time: number; change: Link | null } | null")]
     pub fn root(&self) -> JsValue {
         let view = self.0.borrow();
-        optional(view.root().map(|root| object! { "number": count(root.number), "time": milliseconds(root.time) }))
+        optional(view.root().map(|root| {
+            let change = optional(root.change_head.map(link));
+            object! { "number": count(root.number), "time": milliseconds(root.time), "change": change }
+        }))
     }
 
     #[wasm_bindgen(unchecked_return_type = "Statistics")]
@@ -95,7 +100,7 @@ impl View {
     pub fn snapshots(&self) -> Array {
         let view = self.0.borrow();
         let mut all: Vec<_> = view.state().into_iter().flat_map(|state| &state.snapshots).collect();
-        all.sort_by_key(|(key, record)| core::cmp::Reverse((record.client_time, **key)));
+        order::sort_by(&mut all, |a, b| (b.1.client_time, b.0).cmp(&(a.1.client_time, a.0)));
         list(all.into_iter().map(|((client, number), record)| {
             let state = match record.state {
                 SnapshotState::Kept => "kept",

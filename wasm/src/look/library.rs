@@ -7,10 +7,11 @@ use std::rc::Rc;
 use copal_engine::read::SignedSnapshot;
 use copal_engine::retention::age;
 use copal_format::client::{ClientHistory, ClientRecord, Role};
-use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId};
+use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId, TagId};
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::layout;
+use copal_format::order;
 use copal_format::repository::Descriptor;
 use copal_format::snapshot::SnapshotInfo;
 use copal_format::state::{SnapshotRecord, SnapshotState};
@@ -41,6 +42,8 @@ pub struct Snapshot {
     pub root: ChunkId,
     /// When it was made, by the client's clock.
     pub time: Time,
+    /// The names of its current tags; the id of a tag whose name is not known.
+    pub tags: Vec<String>,
     /// Its description.
     pub info: SnapshotInfo,
     /// Its record in the state.
@@ -63,12 +66,15 @@ struct Known {
 
 /// Reads snapshots of one repository.
 pub struct Library {
-    owner: OwnerSecret,
-    owner_key: [u8; 32],
-    view: Rc<RefCell<View>>,
+    pub(super) owner: OwnerSecret,
+    pub(super) owner_key: [u8; 32],
+    pub(super) view: Rc<RefCell<View>>,
     blocks: Rc<RefCell<Blocks>>,
     clients: BTreeMap<ClientId, Known>,
     manifests: BTreeMap<(ClientId, u64), Result<Snapshot, String>>,
+    /// Names of tags that changes have added.
+    pub(super) tag_names: Vec<(TagId, String)>,
+    lists_forgotten: bool,
 }
 
 impl Library {
@@ -78,7 +84,13 @@ impl Library {
         let owner = owner.secret().clone();
         let blocks = Rc::new(RefCell::new(Blocks::new(owner.clone())));
         let owner_key = descriptor.owner_key;
-        Ok(Self { owner, owner_key, view, blocks, clients: BTreeMap::new(), manifests: BTreeMap::new() })
+        let (clients, manifests, tag_names) = Default::default();
+        Ok(Self { owner, owner_key, view, blocks, clients, manifests, tag_names, lists_forgotten: false })
+    }
+
+    /// Lists forgotten snapshots too, which can still be undeleted.
+    pub fn list_forgotten(&mut self) {
+        self.lists_forgotten = true;
     }
 
     /// Clients whose records are needed.
@@ -134,21 +146,23 @@ impl Library {
             domain: signed.domain,
             root: signed.claim.root,
             time: signed.claim.client_time,
+            tags: Vec::new(),
             info,
             record,
         })
     }
 
-    /// The kept snapshots that were verified, newest first in the order of retention.
+    /// The listed snapshots that were verified, newest first in the order of retention.
     pub fn snapshots(&self) -> Vec<Snapshot> {
         let listed = self.listed().into_iter();
         let mut snapshots: Vec<Snapshot> = listed
             .filter_map(|(key, record)| {
                 let read = self.manifests.get(&key)?.as_ref().ok()?;
-                Some(Snapshot { record, ..read.clone() })
+                let tags = self.tags(&record, read).0;
+                Some(Snapshot { record, tags, ..read.clone() })
             })
             .collect();
-        snapshots.sort_by_key(|snapshot| core::cmp::Reverse(age(&snapshot.record)));
+        order::sort_by(&mut snapshots, |a, b| age(&b.record).cmp(&age(&a.record)));
         snapshots
     }
 
@@ -182,11 +196,16 @@ impl Library {
         self.blocks.borrow_mut().take_key(session)
     }
 
+    pub(super) fn verified(&self) -> impl Iterator<Item = &Snapshot> {
+        self.manifests.values().flatten()
+    }
+
     fn listed(&self) -> Vec<((ClientId, u64), SnapshotRecord)> {
         let view = self.view.borrow();
         let Some(state) = view.state() else { return Vec::new() };
-        let is_kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
-        let kept = state.snapshots.iter().filter(|(_, record)| is_kept(record));
-        kept.map(|(key, record)| (*key, record.clone())).collect()
+        let is_there =
+            |state| state == SnapshotState::Kept || state == SnapshotState::Forgotten && self.lists_forgotten;
+        let listed = state.snapshots.iter().filter(|(_, record)| is_there(record.state) && !record.partial);
+        listed.map(|(key, record)| (*key, record.clone())).collect()
     }
 }

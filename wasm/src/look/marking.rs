@@ -1,0 +1,150 @@
+//! Marking: changes of snapshots that were verified, the names of their tags, and what the policy keeps of forgotten ones.
+
+use core::time::Duration;
+
+use copal_engine::changing::{Link, Mark, Tagged, tag};
+use copal_engine::retention::{Protection, protected_if};
+use copal_format::change::{Change, Operation};
+use copal_format::id::{ObjectHash, SnapshotId, TagId};
+use copal_format::keys::domain::DomainKeys;
+use copal_format::keys::owner::TextPurpose;
+use copal_format::layout;
+use copal_format::policy::Lingering;
+use copal_format::state::SnapshotRecord;
+use copal_format::time::Time;
+
+use super::library::{Library, Snapshot};
+use crate::changes::Changes;
+use crate::client::Client;
+use crate::fault::{Code, Fault};
+
+/// What the policy in force says about snapshots if they are forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guard {
+    /// How long prune leaves what nothing needs any more; none without a policy.
+    pub grace: Option<Duration>,
+    /// Of the snapshots, those whose data stays all the same.
+    pub stays: Vec<(SnapshotId, Protection)>,
+}
+
+impl Library {
+    /// Whether a listed snapshot has a tag whose name only a change knows, and no such name was supplied.
+    pub fn needs_tags(&self) -> bool {
+        let view = self.view.borrow();
+        let Some(state) = view.state() else { return false };
+        let known = |of: &Snapshot| {
+            let record = state.snapshots.get(&(of.client, of.number));
+            record.is_none_or(|record| self.tags(record, of).1)
+        };
+        !self.verified().all(known)
+    }
+
+    /// Takes a change, of which only names of tags are used: they are sealed by someone with the owner's secret. Returns
+    /// whether it has any.
+    pub fn supply_change(&mut self, key: &str, bytes: &[u8]) -> bool {
+        let number = layout::trailing_number(key).unwrap_or_default();
+        let Ok(change) = Change::vouched(number, ObjectHash::of(bytes), bytes) else { return false };
+        let before = self.tag_names.len();
+        for operation in &change.operations {
+            let Operation::Tag { add, .. } = operation else { continue };
+            for (tag, sealed) in add {
+                if self.tag_name(tag).is_none()
+                    && let Ok(name) = self.owner.open_text(TextPurpose::TagName, &tag.0, sealed)
+                {
+                    self.tag_names.push((*tag, name));
+                }
+            }
+        }
+        self.tag_names.len() > before
+    }
+
+    /// The names of a snapshot's tags, and whether all of them are known.
+    pub(super) fn tags(&self, record: &SnapshotRecord, snapshot: &Snapshot) -> (Vec<String>, bool) {
+        let keys = DomainKeys::new(&self.owner.domain_key(snapshot.domain));
+        let own: Vec<(TagId, &String)> = snapshot.info.tags.iter().map(|name| (keys.tag_id(name), name)).collect();
+        let own_name = |tag: &TagId| own.iter().find(|(id, _)| id == tag).map(|(_, name)| *name);
+        let named = |tag: &TagId| own_name(tag).or_else(|| self.tag_name(tag)).cloned();
+        let is_known = record.tags.iter().all(|tag| named(tag).is_some());
+        (record.tags.iter().map(|tag| named(tag).unwrap_or_else(|| tag.to_string())).collect(), is_known)
+    }
+
+    fn tag_name(&self, tag: &TagId) -> Option<&String> {
+        self.tag_names.iter().find(|(id, _)| id == tag).map(|(_, name)| name)
+    }
+
+    /// Changes that mark snapshots; those that need no change are left out. None if all are.
+    pub fn mark(
+        &self,
+        client: &Client,
+        met: Option<Link>,
+        mark: Mark,
+        ids: &[SnapshotId],
+    ) -> Result<Option<Changes>, Fault> {
+        let needing = self.chosen(ids)?.into_iter().filter(|snapshot| mark.changes(&snapshot.record));
+        let ids: Vec<SnapshotId> = needing.map(|snapshot| snapshot.id).collect();
+        let operations = if ids.is_empty() { Vec::new() } else { vec![mark.operation(ids)] };
+        self.changes(client, met, operations)
+    }
+
+    /// Changes that add and remove tags, like [`Library::mark`].
+    pub fn tag(
+        &self,
+        client: &Client,
+        met: Option<Link>,
+        ids: &[SnapshotId],
+        add: &[String],
+        remove: &[String],
+    ) -> Result<Option<Changes>, Fault> {
+        let chosen = self.chosen(ids)?;
+        let tagged = chosen.iter().map(|of| Tagged { id: of.id, domain: of.domain, tags: &of.tags });
+        let operations = tag(&self.owner, tagged, add, remove)?;
+        self.changes(client, met, operations)
+    }
+
+    fn changes(
+        &self,
+        client: &Client,
+        met: Option<Link>,
+        operations: Vec<Operation>,
+    ) -> Result<Option<Changes>, Fault> {
+        let head = self.view.borrow().root().and_then(|root| root.change_head);
+        let changes = (!operations.is_empty()).then(|| Changes::new(client, head, met, operations));
+        changes.transpose()
+    }
+
+    /// Listed snapshots by their ids, which their signed manifests have as their hash.
+    fn chosen(&self, ids: &[SnapshotId]) -> Result<Vec<Snapshot>, Fault> {
+        let mut chosen = self.snapshots();
+        if let Some(id) = ids.iter().find(|id| chosen.iter().all(|snapshot| snapshot.id != **id)) {
+            return Err(Fault::new(Code::Absent, format!("snapshot {id} is not listed")));
+        }
+        chosen.retain(|snapshot| ids.contains(&snapshot.id));
+        Ok(chosen)
+    }
+
+    /// The name of the change with the policy in force; none without a policy.
+    pub fn policy_name(&self) -> Option<String> {
+        let (number, _) = self.view.borrow().root()?.policy?;
+        Some(layout::change(number))
+    }
+
+    /// What the policy says if these snapshots are forgotten. `change` is the one that [`Library::policy_name`] names: it
+    /// must be the one that the root names, and signed by the owner.
+    pub fn guard(&self, change: Option<&[u8]>, ids: &[SnapshotId], now: Time) -> Result<Guard, Fault> {
+        let view = self.view.borrow();
+        let named = view.root().and_then(|root| Some((root.policy?, root.lingering)));
+        let Some(((number, hash), lingering)) = named else {
+            return Ok(Guard { grace: None, stays: Vec::new() });
+        };
+        let damaged = |why| Fault::new(Code::Damaged, format!("{} {why}", layout::change(number)));
+        let change = Change::vouched(number, hash, change.ok_or_else(|| damaged("is gone"))?)?;
+        if !change.is_signed_by_owner(self.owner.repository(), &self.owner_key) {
+            return Err(damaged("is not signed by the owner"));
+        }
+        let policy = change.owner_policy().ok_or_else(|| damaged("holds no policy"))?;
+        let grace = Some(policy.grace());
+        let policy = Lingering::join(lingering, policy, now);
+        let snapshots = view.state().into_iter().flat_map(|state| &state.snapshots);
+        Ok(Guard { grace, stays: protected_if(&policy, snapshots, now, |record| ids.contains(&record.id)) })
+    }
+}
