@@ -9,6 +9,7 @@ import { Finding } from "./finding";
 import { Jobs } from "./jobs";
 import { Leaving } from "./leaving";
 import { Listing } from "./listing";
+import { Marking } from "./marking";
 import { said } from "./parts/say";
 import { Route } from "./route";
 import { Seeking } from "./seeking";
@@ -29,6 +30,7 @@ export class App {
   readonly tracing: Tracing;
   readonly seeking: Seeking;
   readonly thumbs: Thumbs;
+  readonly marking: Marking;
   readonly jobs = new Jobs();
   readonly snapshots = signal<Asked<SnapshotList>>({ at: "asking" });
   /** Says when a snapshot was made, so that no two of the list read the same. */
@@ -51,6 +53,7 @@ export class App {
     this.tracing = new Tracing(core);
     this.seeking = new Seeking(core);
     this.thumbs = new Thumbs(core);
+    this.marking = new Marking(core);
   }
 
   async start(): Promise<void> {
@@ -134,6 +137,7 @@ export class App {
     this.tracing.forget();
     this.seeking.forget();
     this.thumbs.forget();
+    this.marking.forget();
     this.jobs.forget();
     this.route.forget();
     this.snapshots.value = { at: "asking" };

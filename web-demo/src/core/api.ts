@@ -6,8 +6,8 @@
 // repository is shown with U+FFFD and identified by `id`, so hand `id` back, never the shown path.
 
 import type {
-  ComparePage, DirectoryPage, DownloadOptions, EntryId, Found, Measure, OntoExisting, Preview, RestoreProgress, RestoreResult,
-  SearchProgress, SearchResult, Seek, SeekProgress, SeekResult, SnapshotList, Stream, Thumbnail, Versions,
+  Changed, ComparePage, DirectoryPage, DownloadOptions, EntryId, Found, Guard, Measure, OntoExisting, Preview, RestoreProgress, RestoreResult,
+  SearchProgress, SearchResult, Seek, SeekProgress, SeekResult, SnapshotList, Stream, Thumbnail, Versions, Wish,
 } from "./snapshots";
 
 export type * from "./snapshots";
@@ -81,6 +81,15 @@ export interface Core {
   /** Asks for a directory and writes into it. If something of what is restored is there already, `decide` says what is done;
    * null: nothing. What is left out because of it is named in the result. */
   restoreInto(snapshot: string, entries: EntryId[], decide: Decide): Promise<Run<RestoreProgress, RestoreResult> | null>;
+
+  // ---- changing snapshots: only where session.role is "full"
+  /** Those that were forgotten and whose data is still there, newest first. */
+  forgotten(): Promise<SnapshotList>;
+  /** What the policy says about these snapshots if they are forgotten. */
+  guard(snapshots: string[]): Promise<Guard>;
+  /** Signs and stores it, and waits for the service to take it in. `device`: what this browser is called from now on, where it is no
+   * device yet; fails as a backup does. */
+  changeSnapshots(wish: Wish, device: string | null): Promise<Changed>;
 
   // ---- status and settings
   status(): Promise<Status>;
@@ -358,7 +367,7 @@ export type ProblemCode =
   | "name-taken" | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
-  | "manifest-rejected" | "damaged" | "snapshot-gone" | "entry-gone"
+  | "manifest-rejected" | "state-older" | "tags-malformed" | "damaged" | "snapshot-gone" | "entry-gone"
   | "target-failed" | "cancelled" | "locked" | "elsewhere" | "storage-short-lived" | "internal";
 
 export interface CopalError extends Error { readonly problem: Problem }

@@ -220,6 +220,10 @@ class PageCore implements Core {
   compare: Core["compare"] = (...args) => this.#line.ask("compare", ...args);
   measure: Core["measure"] = (...args) => this.#line.ask("measure", ...args);
 
+  forgotten: Core["forgotten"] = () => this.#line.ask("forgotten");
+  guard: Core["guard"] = (...args) => this.#line.ask("guard", ...args);
+  changeSnapshots: Core["changeSnapshots"] = (...args) => this.#line.ask("changeSnapshots", ...args);
+
   async download(snapshot: string, entries: EntryId[], options: DownloadOptions): Promise<Run<RestoreProgress, RestoreResult>> {
     const asWhat = this.#line.ask<{ name: string; isZip: boolean }>("naming", snapshot, entries);
     let place: FileSystemFileHandle | null = null;

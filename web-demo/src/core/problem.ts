@@ -74,6 +74,8 @@ const OF_ENGINE: Record<string, ProblemCode> = {
   "bad-path": "entry-gone",
   "bad-id": "snapshot-gone",
   rejected: "manifest-rejected",
+  "chain-lost": "state-older",
+  "bad-tags": "tags-malformed",
 };
 
 const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boolean]> = {
@@ -111,6 +113,8 @@ const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boole
   "file-unreadable": ["A file could not be read", "It may be open in another program, moved or deleted.", true],
   "nothing-to-back-up": ["There is no file in it", "Choose another folder, or leave out less.", false],
   "manifest-rejected": ["The service has rejected what was uploaded", "Start the backup again: what is good stays and is not uploaded twice.", true],
+  "state-older": ["The server shows an older state than this browser has seen", "Nothing was signed. Ask whoever runs the server whether it was restored from a copy; \"copal check\" says what is missing.", true],
+  "tags-malformed": ["These tags cannot be set", "A tag has at most 4,096 bytes, and a snapshot at most 1,024 tags.", false],
   damaged: ["Something stored is damaged", "Run \"copal check --read-data\" beside the repository: then the next backup of a folder that still has the data mends it.", false],
   "snapshot-gone": ["That snapshot is not there any more", "It was forgotten or expired meanwhile. Look at the list again.", false],
   "entry-gone": ["The snapshot has no such entry", "Look at the folder again.", false],

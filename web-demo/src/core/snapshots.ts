@@ -29,6 +29,8 @@ export interface Snapshot {
   receipt: "verified" | "waiting";
   verifiedBy: "service" | "client" | null;
   pinned: boolean;
+  /** When somebody, or the policy, has forgotten it; null while it is kept. */
+  forgotten: number | null;
   /** What its host could see: a browser sees neither modes nor links. */
   fromBrowser: boolean;
   troubles: Troubles;
@@ -41,6 +43,28 @@ export interface Troubles {
   changing: number;
   /** The first of them. */
   names: { path: string; why: "unreadable" | "changing" }[];
+}
+
+/** What a person wants to be done to snapshots. It is signed, and counts for every device. */
+export type Wish =
+  /** "forget" leaves pinned ones out. */
+  | { do: "forget" | "undelete" | "pin" | "unpin"; snapshots: string[] }
+  | { do: "tag"; snapshots: string[]; add: string[]; remove: string[] };
+
+/** What became of a wish. */
+export interface Changed {
+  /** "waiting": it is stored and counts, and the service has not taken it in yet. */
+  state: "done" | "waiting";
+  /** Snapshots to which it did not come: pinned by somebody meanwhile, or freed already. */
+  unchanged: string[];
+}
+
+/** What the policy says about snapshots if they are forgotten. */
+export interface Guard {
+  /** Seconds that prune leaves what nothing needs any more; null without a policy. */
+  grace: number | null;
+  /** Their data stays all the same: a hold keeps their series, they are among the last of it, or too young. */
+  stays: { id: string; by: "hold" | "last" | "young"; until: number | null }[];
 }
 
 export interface DirectoryPage {

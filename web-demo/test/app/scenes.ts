@@ -24,6 +24,7 @@ const openVersions = async (page: Page) => {
   await click("Versions")(page);
 };
 const openSearch = click("Search all snapshots");
+const tickSome = async (page: Page) => { for (const row of [0, 1, 4]) await page.locator(`[data-row='${row}'] [data-tick]`).click(); };
 /** A phone shows the tray as one line until it is opened. */
 const openTray = async (page: Page) => {
   await page.locator(".tray").waitFor();
@@ -106,13 +107,22 @@ export const SCENES: Scene[] = [
   { name: "ended-full", core: "ended-full", steps: start, shows: "disk is full" },
   { name: "ended-revoked", core: "ended-revoked", steps: start, shows: "revoked" },
 
-  { name: "snapshots", core: "snapshots", screen: "restore", shows: "before-move" },
+  { name: "snapshots", core: "snapshots", screen: "restore", shows: "Yesterday, 14:21" },
   { name: "snapshots-ticked", core: "snapshots", screen: "restore", steps: async (page) => {
     await page.locator("[data-row='0'] [data-tick]").click();
     await page.locator("[data-row='3'] [data-tick]").click();
   }, shows: "Compare" },
-  { name: "snapshots-long", core: "snapshots-long", screen: "restore", shows: "before-move" },
+  { name: "snapshots-long", core: "snapshots-long", screen: "restore", shows: "Yesterday, 14:21" },
   { name: "snapshots-twice", core: "snapshots-twice", screen: "restore", shows: "Today, 19:53:20" },
+  { name: "snapshots-marks", core: "snapshots", screen: "restore", steps: async (page) => tickSome(page), shows: "3 snapshots ticked" },
+  { name: "snapshots-forget", core: "snapshots", screen: "restore", steps: async (page) => { await tickSome(page); await click("Forget…")(page); }, shows: "It is pinned, and stays" },
+  { name: "snapshots-tags", core: "snapshots", screen: "restore", steps: async (page) => { await tickSome(page); await click("Tags…")(page); await click("before-move")(page); }, shows: "With commas between them" },
+  { name: "snapshots-signing-name", core: "not-registered", screen: "restore", steps: async (page) => { await tickSome(page); await click("Pin…")(page); }, shows: "needs a name for that" },
+  { name: "snapshots-state-older", core: "state-older", screen: "restore", steps: async (page) => { await tickSome(page); await click("Pin…")(page); await click("Sign and pin")(page); }, shows: "Nothing was signed" },
+  { name: "snapshots-changed", core: "snapshots", screen: "restore", steps: async (page) => { await tickSome(page); await click("Forget…")(page); await click("Sign and forget")(page); }, shows: "Forgotten: 2 snapshots" },
+  { name: "snapshots-forgotten", core: "snapshots", screen: "restore", steps: async (page) => { await click("Forgotten")(page); await page.locator("[data-row='1'] [data-tick]").click(); }, shows: "Bring back…" },
+  { name: "snapshots-all-forgotten", core: "snapshots-none", screen: "restore", steps: click("Forgotten snapshots"), shows: "Forgotten 3 hours ago" },
+  { name: "snapshots-nothing-forgotten", core: "nothing-forgotten", screen: "restore", steps: click("Forgotten"), shows: "Nothing is forgotten" },
   { name: "snapshots-none", core: "snapshots-none", screen: "restore", shows: "No snapshots yet" },
   { name: "snapshots-asking", core: "snapshots-asking", screen: "restore", shows: "Choose a snapshot" },
   { name: "snapshots-failed", core: "snapshots-failed", screen: "restore", shows: "does not answer" },

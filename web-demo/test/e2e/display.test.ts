@@ -108,6 +108,27 @@ describe("with the keyboard alone", () => {
     await page.getByText("Forget the cache?").waitFor({ state: "detached" });
     await expect.poll(() => focused(page)).toBe("BUTTON Forget the cache");
   });
+  test("snapshots are ticked and forgotten, and a question that is left signs nothing", async () => {
+    const { page } = await enter(set, scene("snapshots"));
+    await page.getByRole("grid").focus();
+    await page.keyboard.press("Space");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Space");
+    await page.getByText("2 snapshots ticked").waitFor();
+    const forget = page.getByRole("button", { name: "Forget…" });
+    await forget.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog", { name: "Forget 2 snapshots?" }).waitFor();
+    await page.keyboard.press("Escape");
+    await expect.poll(() => forget.evaluate((button) => document.activeElement === button)).toBe(true);
+    await page.keyboard.press("Enter");
+    const sign = page.getByRole("button", { name: "Sign and forget" });
+    await sign.focus();
+    await page.keyboard.press("Enter");
+    await page.getByText("Forgotten: 2 snapshots").first().waitFor();
+    expect(await page.getByRole("dialog").count()).toBe(0);
+    await expect.poll(() => page.evaluate(() => document.activeElement?.tagName)).not.toBe("BODY");
+  });
   test("the content is reached without passing the menu", async () => {
     const { page } = await enter(set, scene("choose"));
     await page.keyboard.press("Tab");

@@ -1,10 +1,11 @@
 //! Coordinator: the worker that owns the session. It alone talks to the server and holds what opens the repository; when
 //! it ends, everything secret ends with it.
 
-import type { BackupOptions, Entry, EntryId, Seek, SeekProgress, Settings, Unlock, Versions } from "../api";
+import type { BackupOptions, Entry, EntryId, Seek, SeekProgress, Settings, Unlock, Versions, Wish } from "../api";
 import { type Parameters, initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import { Backing } from "./backing";
+import { change } from "./changing";
 import type { Control } from "./control";
 import { Gateway } from "../gateway/client";
 import { browser } from "../gateway/retry";
@@ -100,6 +101,17 @@ const calls = {
   thumbnails: async (snapshot: string, files: EntryId[]) => thumbnails(library(), snapshot, files),
   compare: async (before: string, after: string, cursor: string | null, limit: number) => library().compare(before, after, cursor, limit),
   measure: async (snapshot: string, entries: EntryId[]) => library().measure(snapshot, entries),
+
+  forgotten: async () => library().forgotten(),
+  guard: async (snapshots: string[]) => library().guard(snapshots, Date.now()),
+
+  async changeSnapshots(wish: Wish, device: string | null) {
+    const [site, shelf] = [current(), library()];
+    if (!site.client) await register(site, device ?? "");
+    const changed = await change(site, shelf, wish);
+    post({ type: "event", event: { type: "changed", what: "snapshots" } });
+    return changed;
+  },
 
   async search(snapshot: string, directory: EntryId, text: string) {
     const shelf = library();

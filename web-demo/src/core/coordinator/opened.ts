@@ -88,7 +88,12 @@ export class Opened {
     return client;
   }
 
-  /** Signs manifests where WebCrypto holds that key. */
+  /** Whether the repository still knows this client. */
+  async checkClient(client: Client): Promise<void> {
+    client.check(this.known.descriptor, await records(this.gateway, client.facts.client));
+  }
+
+  /** Signs manifests and changes where WebCrypto holds that key. */
   get manifestSigner(): ((message: Uint8Array<ArrayBuffer>) => Promise<Uint8Array>) | null {
     const key = this.device?.signing?.manifest;
     return key ? (message) => signWith(key, message) : null;

@@ -19,7 +19,7 @@ export async function meet(gateway: Gateway, database: Database): Promise<Known>
   if (seen && seen.owner !== owner) throw failure("other-owner");
   if (seen && seen.version > greeting.version) throw failure("repository-damaged");
   // Also where the browser has no room for another word, what is known opens.
-  if (seen?.version !== greeting.version) await database.put("seen", { repository, owner, version: greeting.version });
+  if (seen?.version !== greeting.version) await database.put("seen", { ...seen, repository, owner, version: greeting.version });
   const facts: RepositoryFacts = { id: repository, owner, passphraseOpens: greeting.slots === "open" };
   return { facts, descriptor };
 }

@@ -42,6 +42,8 @@ export interface Seen {
   repository: string;
   owner: string;
   version: number;
+  /** The newest change: nothing is signed on a chain that lacks it. */
+  change?: { number: number; hash: string };
 }
 
 /** A folder that was backed up from here. */

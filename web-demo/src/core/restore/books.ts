@@ -1,16 +1,17 @@
 //! Books: the library of an unlocked repository: snapshots, and what is in them.
 
-import type { ComparePage, DirectoryPage, Entry, EntryId, Measure, Preview, Problem, SearchProgress, SearchResult, Snapshot, SnapshotList } from "../api";
+import type { ComparePage, DirectoryPage, Entry, EntryId, Guard, Measure, Preview, Problem, SearchProgress, SearchResult, Snapshot, SnapshotList, Wish } from "../api";
 import { release } from "../buffers";
-import { type Comparison, type EntryFacts, Library, type Piece, type Read, type Restore, type SnapshotFacts, Sweep, type Swept, type Tree, type View, type Wants } from "../engine";
+import { type Changes, type Client, type Comparison, type EntryFacts, type Library, type Link, type Piece, type Read, type Restore, type SnapshotFacts, Sweep, type Swept, type Tree, type View, type Wants } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
-import { type Opened, fetchAll, records } from "../coordinator/opened";
+import { type Opened, fetchAll } from "../coordinator/opened";
 import { Control } from "../coordinator/control";
 import { kindOf } from "../look/kinds";
 import { type Part, readParts } from "../look/parts";
 import { isModest, sizeOf } from "../look/pictures";
+import { readLibrary } from "./library";
 import { entryKind, namedLike, nameIn } from "./names";
 import { Opener } from "./opener";
 import { asFileName, below, commonParent } from "./targets";
@@ -23,6 +24,8 @@ export class Books {
   #trees = new Map<string, Tree>();
   #comparison: { key: string; comparison: Comparison; cursor: string } | null = null;
   #states = new Map<string, SnapshotFacts>();
+  /** Changes that name tags; of all others nothing is kept. */
+  #changes = new Map<string, Uint8Array>();
   #users = 0;
   #turn: Promise<unknown> = Promise.resolve();
 
@@ -38,6 +41,30 @@ export class Books {
       this.#states = new Map(found.map((facts) => [facts.id, facts]));
       const damage = library.problems().map(({ key }) => problem("damaged", key));
       return { snapshots: found.map(snapshotOf), damage };
+    });
+  }
+
+  /** Forgotten ones that are still there. Read by a library of its own: what is looked at meanwhile stays open. */
+  forgotten(): Promise<SnapshotList> {
+    return this.#apart(true, async (library) => {
+      const found = library.snapshots().filter(({ forgotten }) => forgotten !== null);
+      return { snapshots: found.map(snapshotOf), damage: [] };
+    });
+  }
+
+  /** What the policy says about snapshots if they are forgotten. */
+  guard(snapshots: string[], now: number): Promise<Guard> {
+    return this.#apart(false, async (library) => {
+      const name = library.policyName;
+      return library.guard(name === undefined ? null : await this.opened.gateway.read(brief(), name), snapshots, now);
+    });
+  }
+
+  /** Makes the changes of a wish, of snapshots whose manifests count in the newest state; null if nothing is to be changed. */
+  changes(client: Client, met: Link | null, wish: Wish): Promise<Changes | null> {
+    return this.#apart(wish.do === "undelete", async (library) => {
+      const changes = wish.do === "tag" ? library.tag(client, met, wish.snapshots, wish.add, wish.remove) : library.mark(client, met, wish.do, wish.snapshots);
+      return changes ?? null;
     });
   }
 
@@ -280,20 +307,21 @@ export class Books {
 
   async #open(): Promise<Library> {
     if (this.#library) return this.#library;
-    const { opened } = this;
-    if (!opened.owner) throw failure("not-permitted");
-    const view = await opened.openView();
+    const [library, view] = await readLibrary(this.opened, false, this.#changes);
     this.#view = view;
-    const library = new Library(opened.owner, opened.known.descriptor, view);
-    const patience = brief();
-    for (let clients = library.neededClients(); clients.length > 0; clients = library.neededClients()) {
-      await fetchAll(clients, async (client) => library.supplyClient(client, await records(opened.gateway, client)));
-    }
-    for (let keys = library.neededManifests(); keys.length > 0; keys = library.neededManifests()) {
-      await fetchAll(keys, async (key) => library.supplyManifest(key, (await opened.gateway.read(patience, key))!));
-    }
     this.#opener = new Opener(library);
     return (this.#library = library);
+  }
+
+  /** Works with the newest state, and lets go of it. */
+  async #apart<T>(listsForgotten: boolean, work: (library: Library) => Promise<T>): Promise<T> {
+    const [library, view] = await readLibrary(this.opened, listsForgotten, this.#changes);
+    try {
+      return await work(library);
+    } finally {
+      library.free();
+      view.free();
+    }
   }
 
   async #tree(snapshot: string): Promise<Tree> {
@@ -343,11 +371,11 @@ function snapshotOf(facts: SnapshotFacts): Snapshot {
   const source = facts.label || [facts.host, facts.paths.map((path) => `/${path}`.replace(/^\/+/, "/")).join(", ")].filter(Boolean).join(":");
   const device = facts.clientName ?? facts.client.slice(0, 8);
   return {
-    id: facts.id, time: facts.time, source, series: `${facts.client}/${facts.source}`, tags: facts.tags,
+    id: facts.id, time: facts.time, source, series: `${facts.client}/${facts.source}`, tags: [...facts.tags].sort(),
     device: facts.role === "full" ? device : `${device} (write-only)`,
     files: facts.files, directories: facts.directories, bytes: facts.bytes, newBytes: null, storedBytes: null,
     // Only what was accepted is in the state, and the state is what the library lists.
-    receipt: "verified", verifiedBy: null, pinned: facts.pinned, fromBrowser: !facts.hasModes,
+    receipt: "verified", verifiedBy: null, pinned: facts.pinned, forgotten: facts.forgotten, fromBrowser: !facts.hasModes,
     troubles: {
       unreadable: facts.errors, changing: facts.changing,
       names: [...facts.unreadablePaths.map((path) => ({ path, why: "unreadable" as const })), ...facts.changingPaths.map((path) => ({ path, why: "changing" as const }))],

@@ -216,6 +216,8 @@ export const CORES: Record<string, () => Core> = {
     const [first, ...others] = (await scripted().snapshots()).snapshots;
     return { snapshots: [{ ...first!, id: "again", time: first!.time + 20_000 }, first!, ...others], damage: [] };
   } }),
+  "state-older": () => scripted({ changeSnapshots: async () => { throw failure(problem("state-older")); } }),
+  "nothing-forgotten": () => scripted({ forgotten: async () => ({ snapshots: [], damage: [] }) }),
   "snapshots-none": () => scripted({ snapshots: async () => ({ snapshots: [], damage: [] }) }),
   "snapshots-long": () => scripted({ snapshots: async () => ({ snapshots: (await scripted().snapshots()).snapshots.map((one) => ({ ...one, source: `${one.source} ${"Kapitänsmützenabzeichenverordnung".repeat(6)}` })), damage: [] }) }),
   "snapshots-asking": () => scripted({ snapshots: () => never() }),

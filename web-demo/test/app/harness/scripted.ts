@@ -106,7 +106,7 @@ export function snapshots(): Snapshot[] {
     made.push({
       id: `snapshot-${i}`, time: NOW - i * 0.41 * DAY - 7 * MINUTE, source: from.source, series: from.series, device: from.device, tags: i % 9 === 4 ? ["before-move"] : [],
       files: from.files - i * 17, directories: 900, bytes: from.bytes - i * 3 * MIB, newBytes: 40 * MIB, storedBytes: 18 * MIB,
-      receipt: i === 0 ? "waiting" : "verified", verifiedBy: i === 0 ? null : from.browser ? "service" : "client", pinned: i === 4, fromBrowser: from.browser, troubles: i === 6 ? TROUBLES : { unreadable: 0, changing: 0, names: [] },
+      receipt: i === 0 ? "waiting" : "verified", verifiedBy: i === 0 ? null : from.browser ? "service" : "client", pinned: i === 4, forgotten: null, fromBrowser: from.browser, troubles: i === 6 ? TROUBLES : { unreadable: 0, changing: 0, names: [] },
     });
   }
   return made;
@@ -208,6 +208,9 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
       next: null,
     }),
     measure: async () => ({ files: 640, directories: 12, bytes: 1.1 * GIB, leftOut: 0, damage: [] }),
+    forgotten: async () => ({ snapshots: snapshots().slice(3, 7).map((one) => ({ ...one, forgotten: NOW - 3 * 60 * MINUTE, pinned: false })), damage: [] }),
+    guard: async () => ({ grace: 7 * 86_400, stays: [{ id: "snapshot-0", by: "last", until: null }, { id: "snapshot-1", by: "young", until: NOW + 9 * DAY }] }),
+    changeSnapshots: async () => ({ state: "done", unchanged: [] }),
     download: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null),
     restoreInto: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, RESTORED),
     status: async () => STATUS,

@@ -4,32 +4,39 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Snapshot } from "../../../core/api";
 import type { App } from "../../app";
+import { tagsOf } from "../../marking";
 import { Icon } from "../../parts/icon";
 import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
-import { counted, shown, size } from "../../words";
+import { ago, counted, shown, size } from "../../words";
+import { Marks } from "./marks";
 
 export function Snapshots({ app }: { app: App }) {
-  const asked = app.snapshots.value;
+  const { marking } = app;
+  const isForgotten = marking.forgotten.value !== null;
+  const asked = marking.forgotten.value ?? app.snapshots.value;
   const series = useSignal("");
+  const tag = useSignal("");
   const selected = useSignal<readonly string[]>([]);
-  useEffect(() => { void app.loadSnapshots(); }, [app]);
+  useEffect(() => { void app.loadSnapshots(); return () => marking.forget(); }, [app]);
 
   if (asked.at === "asking") return <><Head /><Bones /></>;
-  if (asked.at === "failed") return <><Head /><ProblemNotice problem={asked.problem} retry={() => void app.loadSnapshots()} /></>;
+  const show = (forgotten: boolean) => { [selected.value, series.value, tag.value] = [[], "", ""]; void marking.showForgotten(forgotten); };
+  if (asked.at === "failed") return <><Head /><ProblemNotice problem={asked.problem} retry={() => (isForgotten ? show(true) : void app.loadSnapshots())} /></>;
   const { snapshots, damage } = asked.value;
   const all = seriesOf(snapshots);
-  const rows = series.value === "" ? snapshots : snapshots.filter((one) => one.series === series.value);
-  const pair = rows.filter((one) => selected.value.includes(one.id));
+  const tags = tagsOf(snapshots);
+  const rows = snapshots.filter((one) => (series.value === "" || one.series === series.value) && (tag.value === "" || one.tags.includes(tag.value)));
+  const ticked = rows.filter((one) => selected.value.includes(one.id));
   const compare = () => {
-    const [after, before] = pair;
+    const [after, before] = ticked;
     if (before && after) app.route.go({ screen: "restore", compare: { before, after } });
   };
-  // Of three the one chosen first gives way.
   const toggle = (snapshot: Snapshot) => {
     const others = selected.value.filter((id) => id !== snapshot.id);
-    selected.value = others.length < selected.value.length ? others : [...others, snapshot.id].slice(-2);
+    selected.value = others.length < selected.value.length ? others : [...others, snapshot.id];
   };
+  const narrow = (by: typeof series) => (event: { currentTarget: HTMLSelectElement }) => { by.value = event.currentTarget.value; selected.value = []; };
 
   return (
     <>
@@ -40,25 +47,41 @@ export function Snapshots({ app }: { app: App }) {
           <ul class="bullets small">{damage.slice(0, 5).map((problem, i) => <li key={i}>{problem.title}{problem.subject && <> <span class="code">{shown(problem.subject)}</span></>}</li>)}</ul>
         </Notice>
       )}
-      {snapshots.length === 0 ? (
-        <Empty icon="restore" title="No snapshots yet"><p>Each backup becomes a snapshot: everything as it was at that time.</p><button type="button" class="button main" onClick={() => app.route.go({ screen: "backup" })}>Back up a folder</button></Empty>
+      {snapshots.length === 0 && !isForgotten ? (
+        <>
+          <Marks app={app} ticked={[]} done={() => {}} />
+          <Empty icon="restore" title="No snapshots yet"><p>Each backup becomes a snapshot: everything as it was at that time.</p><button type="button" class="button main" onClick={() => app.route.go({ screen: "backup" })}>Back up a folder</button><button type="button" class="button plain" onClick={() => show(true)}>Forgotten snapshots</button></Empty>
+        </>
       ) : (
         <>
           <div class="toolbar">
             {all.length > 1 ? (
               <label class="row firm">
                 <span class="unseen">Which backups</span>
-                <select class="input narrow" value={series.value} onChange={(event) => { series.value = event.currentTarget.value; selected.value = []; }}>
+                <select class="input narrow" value={series.value} onChange={narrow(series)}>
                   <option value="">All backups</option>
                   {all.map((one) => <option key={one.series} value={one.series}>{shown(one.source)} · {shown(one.device)} ({one.number})</option>)}
                 </select>
               </label>
             ) : <p class="soft small">{counted(snapshots.length, "snapshot")}</p>}
-            <div class="row firm"><button type="button" class="button" onClick={() => app.route.go({ screen: "restore", seek: true })}><Icon name="search" size={18} />Search<span class="unseen"> all snapshots</span></button>
-            <button type="button" class="button" disabled={pair.length !== 2} onClick={compare} title="Tick two snapshots to compare them"><Icon name="compare" size={18} />Compare{pair.length === 1 ? " (tick one more)" : ""}</button></div>
+            {tags.length > 0 && (
+              <label class="row firm">
+                <span class="unseen">With which tag</span>
+                <select class="input narrow" value={tag.value} onChange={narrow(tag)}>
+                  <option value="">All tags</option>
+                  {tags.map((one) => <option key={one} value={one}>{shown(one)}</option>)}
+                </select>
+              </label>
+            )}
+            <span class="grow" />
+            <button type="button" class="button" onClick={() => app.route.go({ screen: "restore", seek: true })}><Icon name="search" size={18} />Search<span class="unseen"> all snapshots</span></button>
+            <button type="button" class="button" aria-pressed={isForgotten} onClick={() => show(!isForgotten)}><Icon name="trash" size={18} />Forgotten</button>
+            {!isForgotten && <button type="button" class="button" disabled={ticked.length !== 2} onClick={compare} title="Tick two snapshots to compare them"><Icon name="compare" size={18} />Compare{ticked.length === 1 ? " (tick one more)" : ""}</button>}
           </div>
-          <Rows<Snapshot> label="Snapshots" rows={rows} rowHeight={68} look="snapshots" columns={4} keyOf={(snapshot) => snapshot.id} cells={(snapshot) => <Cells snapshot={snapshot} made={app.whenMade.value(snapshot, Date.now())} ticked={selected.value.includes(snapshot.id)} />}
-            open={(snapshot) => app.route.go({ screen: "restore", snapshot, crumbs: [] })} isSelected={(snapshot) => selected.value.includes(snapshot.id)} toggle={toggle} />
+          <Marks app={app} ticked={ticked} done={() => { selected.value = []; }} />
+          {isForgotten && snapshots.length === 0 && <Empty icon="trash" title="Nothing is forgotten"><p>A snapshot that was forgotten stands here until prune frees its data.</p></Empty>}
+          {rows.length > 0 && <Rows<Snapshot> label={isForgotten ? "Forgotten snapshots" : "Snapshots"} rows={rows} rowHeight={68} look="snapshots" columns={4} keyOf={(snapshot) => snapshot.id} cells={(snapshot) => <Cells snapshot={snapshot} made={app.whenMade.value(snapshot, Date.now())} ticked={selected.value.includes(snapshot.id)} />}
+            open={(snapshot) => (isForgotten ? toggle(snapshot) : app.route.go({ screen: "restore", snapshot, crumbs: [] }))} isSelected={(snapshot) => selected.value.includes(snapshot.id)} toggle={toggle} />}
         </>
       )}
     </>
@@ -87,7 +110,7 @@ function Cells({ snapshot, made, ticked }: { snapshot: Snapshot; made: string; t
         <span class="small soft">{counted(snapshot.files, "file")}</span>
       </div>
       <div role="gridcell" class="state">
-        <Receipt snapshot={snapshot} />
+        {snapshot.forgotten === null ? <Receipt snapshot={snapshot} /> : <Badge tone="warn" icon="trash">Forgotten {ago(snapshot.forgotten, Date.now())}</Badge>}
         {snapshot.troubles.unreadable > 0 ? <Badge tone="warn" icon="warning">Some files missing</Badge>
           : snapshot.troubles.changing > 0 && <Badge tone="warn" icon="warning">Some files were changing</Badge>}
       </div>

@@ -1,0 +1,68 @@
+import { expect, test } from "vitest";
+
+import type { Wish } from "../../src/core/api";
+import type { Changes } from "../../src/core/engine";
+import { change } from "../../src/core/coordinator/changing";
+import type { Opened } from "../../src/core/coordinator/opened";
+import type { Books } from "../../src/core/restore/books";
+
+const PIN: Wish = { do: "pin", snapshots: ["s"] };
+
+/** A server with a chain of changes, of which `plays` says what it does when something is created. */
+function site(plays: (key: string, stored: Map<string, Uint8Array>) => boolean, end = 2) {
+  const stored = new Map<string, Uint8Array>();
+  const seen = new Map<string, object>();
+  const opened = {
+    client: { facts: { client: "c" } },
+    checkClient: async () => {},
+    known: { facts: { id: "r", owner: "o" }, descriptor: { facts: { version: 1 } } },
+    database: { get: async (_: string, key: string) => seen.get(key) ?? null, put: async (_: string, row: { repository: string }) => void seen.set(row.repository, row) },
+    gateway: {
+      time: async () => 5_000_000n,
+      read: async (_: unknown, key: string) => stored.get(key) ?? null,
+      create: async (_: unknown, key: string, bytes: Uint8Array) => plays(key, stored) && (stored.set(key, bytes), true),
+    },
+    openView: async () => ({ root: { change: { number: 1_000_000, hash: "h" } }, free: () => {} }),
+  };
+  let unread = 0;
+  let isDone = false;
+  let number = end;
+  const reads: (Uint8Array | null)[] = [];
+  const changes = {
+    get unread() { return unread < 2 ? `changes/${unread + 1}` : undefined; },
+    read: (bytes: Uint8Array | null) => { unread += 1; reads.push(bytes); },
+    next: () => (isDone ? null : { message: null }),
+    signed: () => ({ key: `changes/${number + 1}`, bytes: Uint8Array.of(number) }),
+    stored: (there: Uint8Array) => { isDone = there[0] === number; number += 1; return isDone; },
+    get end() { return { number, hash: "h" }; },
+    free: () => {},
+  };
+  const books = { changes: async () => changes as unknown as Changes, snapshots: async () => ({ snapshots: [{ id: "s", pinned: true, tags: [] }], damage: [] }) };
+  return { opened: opened as unknown as Opened, books: books as unknown as Books, stored, seen };
+}
+
+test("a change is created once, and remembered as the newest that was seen", async () => {
+  const { opened, books, stored, seen } = site(() => true);
+  expect(await change(opened, books, PIN)).toEqual({ state: "done", unchanged: [] });
+  expect([...stored.keys()]).toEqual(["changes/3"]);
+  expect(seen.get("r")).toMatchObject({ owner: "o", change: { number: 3 } });
+});
+
+test("behind another writer's change it is signed anew", async () => {
+  const { opened, books, stored } = site((key, stored) => {
+    if (key === "changes/3") stored.set(key, Uint8Array.of(99));
+    return key !== "changes/3";
+  });
+  await change(opened, books, PIN);
+  expect([...stored].map(([key, [first]]) => `${key} ${first}`)).toEqual(["changes/3 99", "changes/4 3"]);
+});
+
+test("a server that has always another writer's change is given up", async () => {
+  const { opened, books } = site((key, stored) => { stored.set(key, Uint8Array.of(255)); return false; });
+  await expect(change(opened, books, PIN)).rejects.toMatchObject({ problem: { code: "busy" } });
+});
+
+test("a server that refuses a name and has nothing there has failed", async () => {
+  const { opened, books } = site(() => false);
+  await expect(change(opened, books, PIN)).rejects.toMatchObject({ problem: { code: "server-failed" } });
+});
