@@ -9,6 +9,7 @@ pub mod backup;
 pub mod changes;
 pub mod chunker;
 pub mod client;
+pub mod devices;
 pub mod enrollment;
 pub mod fault;
 pub mod look;

@@ -16,6 +16,7 @@ use copal_wasm::look::Comparison;
 use copal_wasm::sealer::Sealer;
 use copal_wasm::view::Read;
 
+mod devices;
 mod marking;
 mod opening;
 mod seat;
@@ -279,6 +280,8 @@ fn an_enrolled_browser_joins_once_and_what_it_backs_up_restores() {
     let records = [(1, browser.world.read(&layout::client(id, 1)))];
     let enrollment = copal_wasm::enrollment::Enrollment::parse(&line.encode()).unwrap();
     let host = copal_wasm::client::HostKeys::default();
+    let renamed = browser.owner.rename(&browser.descriptor, line.client, &records, "another", Time(2));
+    assert_eq!(renamed.unwrap_err().code, Code::Misuse, "a client that has not joined joins with the name it has");
     let joined = enrollment.join(&browser.descriptor, &records, Time(2), &[6; 96], host).unwrap();
     browser.world.put(&joined.key, joined.bytes);
     let records = [records[0].clone(), (2, browser.world.read(&joined.key))];

@@ -341,7 +341,7 @@ fn joined(joined: owner::Joined) -> Object {
     object! { "client": Client(joined.client), "record": record }
 }
 
-fn role(role: Role) -> &'static str {
+pub(super) fn role(role: Role) -> &'static str {
     match role {
         Role::Full => "full",
         Role::WriteOnly => "write-only",

@@ -8,6 +8,7 @@ mod changes;
 mod clients;
 mod columns;
 mod convert;
+mod devices;
 mod look;
 mod view;
 mod workers;

@@ -70,6 +70,13 @@ export type Mark = "forget" | "undelete" | "pin" | "unpin";
 /** What the policy says if snapshots are forgotten: how long (seconds; null: no policy) prune leaves what nothing needs, and
  * which of them stay all the same: held, one of the last of a series, or too young. */
 export interface Guard { grace: number | null; stays: { id: string; by: "hold" | "last" | "young"; until: number | null }[] }
+/** A client of the repository; `since`: when it joined, was invited or was revoked (the number of its last good manifest). */
+export interface DeviceFacts {
+  client: string; name: string | null; role: "full" | "write-only"; since: number; hasJoined: boolean; revoked: number | null;
+  /** Every version of its record can be believed. */ isWhole: boolean;
+}
+/** A version of a client's record, to be created under both names. */
+export interface NextRecord { keys: string[]; bytes: Uint8Array<ArrayBuffer> }
 /** Positions of the copies of key slots to try, one of each slot, the cheapest first. */
 export interface SlotsToTry { tries: number[]; isDamaged: boolean; /** Slots are left out that ask for very much, or are another repository's. */ isCostly: boolean }
 export interface FileFacts { path: string; size: number; /** Milliseconds. */ modified: number; kind?: "file" | "directory" }

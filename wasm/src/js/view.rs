@@ -3,8 +3,9 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use copal_format::id::DomainId;
+use copal_format::id::{ClientId, DomainId};
 use copal_format::order;
+use copal_format::receipt::Outcome;
 use copal_format::state::SnapshotState;
 use js_sys::{Array, Object};
 use wasm_bindgen::JsValue;
@@ -71,6 +72,19 @@ impl View {
             let change = optional(root.change_head.map(link));
             object! { "number": count(root.number), "time": milliseconds(root.time), "change": change }
         }))
+    }
+
+    /// How far a client's manifests are decided, and the last one accepted if the state still tells.
+    #[wasm_bindgen(unchecked_return_type = "{ number: number; time: number; accepted: Link | null } | null")]
+    pub fn head(&self, client: &str) -> Thrown<JsValue> {
+        let client = ClientId::from_hex(client).map_err(Fault::from)?;
+        let view = self.0.borrow();
+        let head = view.state().and_then(|state| state.heads.get(&client));
+        Ok(optional(head.map(|head| {
+            let accepted = head.decisions.iter().rfind(|decision| decision.outcome == Outcome::Accepted);
+            let accepted = optional(accepted.map(|decision| link((decision.number, decision.hash))));
+            object! { "number": count(head.number), "time": milliseconds(head.time), "accepted": accepted }
+        })))
     }
 
     #[wasm_bindgen(unchecked_return_type = "Statistics")]
