@@ -8,14 +8,18 @@ pub fn sort_by<T>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering) {
     if items.len() < 2 {
         return;
     }
-    let order = ordered(items.len(), &|a, b| compare(&items[a], &items[b]));
-    for at in 0..items.len() {
-        // What belongs here may have been moved away by an earlier step: follow it.
-        let mut from = order[at];
-        while from < at {
-            from = order[from];
+    let mut order = ordered(items.len(), &|a, b| compare(&items[a], &items[b]));
+    for start in 0..items.len() {
+        // The items of a cycle move each to its place, and those places are done.
+        let mut at = start;
+        loop {
+            let from = core::mem::replace(&mut order[at], at);
+            if from == start {
+                break;
+            }
+            items.swap(at, from);
+            at = from;
         }
-        items.swap(at, from);
     }
 }
 

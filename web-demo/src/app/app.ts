@@ -5,6 +5,7 @@ import type { Core, CoreEvent, Settings, SnapshotList, Status } from "../core/ap
 import { ask, type Asked } from "./asked";
 import { BackingUp } from "./backing";
 import { Comparing } from "./comparing";
+import { Devices } from "./devices";
 import { Finding } from "./finding";
 import { Jobs } from "./jobs";
 import { Leaving } from "./leaving";
@@ -31,6 +32,7 @@ export class App {
   readonly seeking: Seeking;
   readonly thumbs: Thumbs;
   readonly marking: Marking;
+  readonly devices: Devices;
   readonly jobs = new Jobs();
   readonly snapshots = signal<Asked<SnapshotList>>({ at: "asking" });
   /** Says when a snapshot was made, so that no two of the list read the same. */
@@ -54,6 +56,7 @@ export class App {
     this.seeking = new Seeking(core);
     this.thumbs = new Thumbs(core);
     this.marking = new Marking(core);
+    this.devices = new Devices(core);
   }
 
   async start(): Promise<void> {
@@ -138,6 +141,7 @@ export class App {
     this.seeking.forget();
     this.thumbs.forget();
     this.marking.forget();
+    this.devices.forget();
     this.jobs.forget();
     this.route.forget();
     this.snapshots.value = { at: "asking" };

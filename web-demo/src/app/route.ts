@@ -3,7 +3,7 @@
 import { signal } from "@preact/signals";
 import type { Entry, EntryId, Snapshot } from "../core/api";
 
-export const SCREENS = ["backup", "restore", "status", "settings"] as const;
+export const SCREENS = ["backup", "restore", "status", "devices", "settings"] as const;
 export type Screen = (typeof SCREENS)[number];
 
 /** A directory on the way down, as it is shown and as the core knows it. */
@@ -13,7 +13,7 @@ export interface Crumb {
 }
 
 export type View =
-  | { screen: "backup" | "status" | "settings" }
+  | { screen: "backup" | "status" | "devices" | "settings" }
   | { screen: "restore"; snapshot: null }
   /** `at`: the entry to begin at. */
   | { screen: "restore"; snapshot: Snapshot; crumbs: Crumb[]; at?: EntryId }

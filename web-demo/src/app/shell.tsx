@@ -12,6 +12,7 @@ import { said } from "./parts/say";
 import { partOf } from "./backing";
 import { viewOf, type Screen } from "./route";
 import { Backup } from "./screens/backup/backup";
+import { Devices } from "./screens/devices";
 import { Onto } from "./screens/restore/onto";
 import { Restore } from "./screens/restore/restore";
 import { Settings } from "./screens/settings";
@@ -24,6 +25,7 @@ const NAMES: Record<Screen, { words: string; icon: IconName }> = {
   backup: { words: "Back up", icon: "backup" },
   restore: { words: "Restore", icon: "restore" },
   status: { words: "Status", icon: "status" },
+  devices: { words: "Devices", icon: "device" },
   settings: { words: "Settings", icon: "settings" },
 };
 
@@ -86,7 +88,7 @@ function Open({ app, session }: { app: App; session: Session }) {
         <p class="brand"><Mark /><span>Copal</span></p>
         <nav aria-label="Screens">
           <ul>
-            {(Object.keys(NAMES) as Screen[]).map((screen) => <Tab key={screen} app={app} screen={screen} current={view.screen === screen} />)}
+            {(Object.keys(NAMES) as Screen[]).filter((screen) => screen !== "devices" || session.role === "full").map((screen) => <Tab key={screen} app={app} screen={screen} current={view.screen === screen} />)}
           </ul>
         </nav>
         <div class="side-foot">
@@ -100,6 +102,7 @@ function Open({ app, session }: { app: App; session: Session }) {
         {view.screen === "backup" && <Backup app={app} session={session} />}
         {view.screen === "restore" && <Restore app={app} session={session} view={view} />}
         {view.screen === "status" && <Status app={app} session={session} />}
+        {view.screen === "devices" && <Devices app={app} session={session} />}
         {view.screen === "settings" && <Settings app={app} session={session} />}
       </main>
       <DropAnywhere app={app} />

@@ -91,6 +91,14 @@ export interface Core {
    * device yet; fails as a backup does. */
   changeSnapshots(wish: Wish, device: string | null): Promise<Changed>;
 
+  // ---- devices: only where session.role is "full"
+  devices(): Promise<Device[]>;
+  /** What a revocation of this device would name; null if nothing that it signed was accepted. */
+  lastGood(client: string): Promise<LastGood | null>;
+  renameDevice(client: string, name: string): Promise<void>;
+  /** Nothing counts any more that the device signs behind `good`. */
+  revokeDevice(client: string, good: LastGood | null): Promise<void>;
+
   // ---- status and settings
   status(): Promise<Status>;
   settings(): Promise<Settings>;
@@ -308,6 +316,30 @@ export interface BackupResult {
   receipt: "verified" | "waiting";
   leftOut: LeftOut;
 }
+
+// ---- devices
+
+/** A client of the repository. */
+export interface Device {
+  client: string;
+  /** Null if nobody gave it one, or its record cannot be believed. */
+  name: string | null;
+  role: "full" | "write-only" | null;
+  /** "invited": its enrollment was not used yet. "damaged": its record cannot be believed. */
+  state: "joined" | "invited" | "revoked" | "damaged";
+  /** When this state of it was signed. */
+  since: number | null;
+  /** Its kept snapshots, and the newest of them. */
+  snapshots: number;
+  last: { time: number; source: string } | null;
+  /** This browser. */
+  isThis: boolean;
+  /** Every version of its record can be believed. */
+  isWhole: boolean;
+}
+
+/** The last step of a device's backups that the service has accepted: number and hash of its manifest. */
+export interface LastGood { number: number; hash: string; time: number }
 
 // ---- status
 

@@ -224,6 +224,11 @@ class PageCore implements Core {
   guard: Core["guard"] = (...args) => this.#line.ask("guard", ...args);
   changeSnapshots: Core["changeSnapshots"] = (...args) => this.#line.ask("changeSnapshots", ...args);
 
+  devices: Core["devices"] = () => this.#line.ask("devices");
+  lastGood: Core["lastGood"] = (...args) => this.#line.ask("lastGood", ...args);
+  renameDevice: Core["renameDevice"] = (...args) => this.#line.ask("renameDevice", ...args);
+  revokeDevice: Core["revokeDevice"] = (...args) => this.#line.ask("revokeDevice", ...args);
+
   async download(snapshot: string, entries: EntryId[], options: DownloadOptions): Promise<Run<RestoreProgress, RestoreResult>> {
     const asWhat = this.#line.ask<{ name: string; isZip: boolean }>("naming", snapshot, entries);
     let place: FileSystemFileHandle | null = null;

@@ -6,7 +6,7 @@ export interface Scene {
   name: string;
   core: string;
   /** The screen that the address names. */
-  screen?: "backup" | "restore" | "status" | "settings";
+  screen?: "backup" | "restore" | "status" | "devices" | "settings";
   steps?: (page: Page) => Promise<void>;
   /** What stands on the page once the state is there. */
   shows: string;
@@ -233,6 +233,12 @@ export const SCENES: Scene[] = [
   { name: "status-asking", core: "status-asking", screen: "status", shows: "Status" },
   { name: "status-write-only", core: "write-only", screen: "status", shows: "Backups of this device" },
 
+  { name: "devices", core: "devices", screen: "devices", shows: "Studio camera" },
+  { name: "devices-asking", core: "devices-asking", screen: "devices", shows: "Devices" },
+  { name: "devices-rename", core: "devices", screen: "devices", steps: click("Rename desk"), shows: "New name" },
+  { name: "devices-revoke", core: "devices", screen: "devices", steps: click("Revoke Studio camera"), shows: "Backup step 42" },
+  { name: "devices-revoke-new", core: "devices-never", screen: "devices", steps: click("Revoke Studio camera"), shows: "Nothing that it has saved" },
+  { name: "devices-failed", core: "devices-failed", screen: "devices", steps: async (page) => { await click("Revoke Studio camera")(page); await click("Sign and revoke")(page); }, shows: "Nothing was signed" },
   { name: "settings", core: "settings", screen: "settings", shows: "This device" },
   { name: "settings-forget", core: "settings", screen: "settings", steps: click("Forget the cache"), shows: "Forget the cache?" },
   { name: "warnings", core: "settings", shows: "I have read it" },

@@ -1,12 +1,13 @@
 //! Coordinator: the worker that owns the session. It alone talks to the server and holds what opens the repository; when
 //! it ends, everything secret ends with it.
 
-import type { BackupOptions, Entry, EntryId, Seek, SeekProgress, Settings, Unlock, Versions, Wish } from "../api";
+import type { BackupOptions, Entry, EntryId, LastGood, Seek, SeekProgress, Settings, Unlock, Versions, Wish } from "../api";
 import { type Parameters, initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import { Backing } from "./backing";
 import { change } from "./changing";
 import type { Control } from "./control";
+import { devices, lastGood, rename, revoke } from "./devices";
 import { Gateway } from "../gateway/client";
 import { browser } from "../gateway/retry";
 import { upload } from "../gateway/upload";
@@ -112,6 +113,11 @@ const calls = {
     post({ type: "event", event: { type: "changed", what: "snapshots" } });
     return changed;
   },
+
+  devices: async () => devices(current(), library()),
+  lastGood: async (client: string) => lastGood(current(), client),
+  renameDevice: async (client: string, name: string) => rename(current(), client, name),
+  revokeDevice: async (client: string, good: LastGood | null) => revoke(current(), client, good),
 
   async search(snapshot: string, directory: EntryId, text: string) {
     const shelf = library();

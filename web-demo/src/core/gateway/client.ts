@@ -58,6 +58,13 @@ export class Gateway {
     this.#signer = signer;
   }
 
+  /** The same way with another key. */
+  as(signer: Signer): Gateway {
+    const other = new Gateway(this.options);
+    [other.#signer, other.#transfers, other.#skew] = [signer, this.#transfers, this.#skew];
+    return other;
+  }
+
   /** Whether there is a key to sign with. */
   get isSigning(): boolean {
     return this.#signer !== null;

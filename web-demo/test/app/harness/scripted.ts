@@ -1,7 +1,7 @@
 /** A scripted core: answers as it is told, keeps nothing, seals nothing. */
 
 import type {
-  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Hit, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
+  BackupProgress, BackupResult, Core, CoreEvent, Device, Entry, Environment, Hit, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
   Settings, Snapshot, Status, Version, Versions,
 } from "../../../src/core/api";
 import { CopalError } from "../../../src/core/problem";
@@ -93,6 +93,15 @@ const TROUBLES: Snapshot["troubles"] = {
   unreadable: 2, changing: 1,
   names: [{ path: "Pictures/2026/locked.NEF", why: "unreadable" }, { path: "Pictures/.~catalogue.lock", why: "unreadable" }, { path: "Pictures/Mail/inbox.mbox", why: "changing" }],
 };
+
+export const DEVICES: Device[] = [
+  { client: FULL.client!, name: "Firefox on the laptop", role: "full", state: "joined", since: NOW - 200 * DAY, snapshots: 14, last: { time: NOW - 7 * MINUTE, source: "Pictures" }, isThis: true, isWhole: true },
+  { client: "70".repeat(16), name: "desk", role: "full", state: "joined", since: NOW - 402 * DAY, snapshots: 13, last: { time: NOW - 0.4 * DAY, source: "desk: /home/mara" }, isThis: false, isWhole: true },
+  { client: "71".repeat(16), name: "Studio camera", role: "write-only", state: "joined", since: NOW - 61 * DAY, snapshots: 13, last: { time: NOW - 9 * DAY, source: "Accounts" }, isThis: false, isWhole: true },
+  { client: "72".repeat(16), name: "Ben’s phone", role: "write-only", state: "invited", since: NOW - DAY, snapshots: 0, last: null, isThis: false, isWhole: true },
+  { client: "73".repeat(16), name: "old laptop", role: "full", state: "revoked", since: NOW - 90 * DAY, snapshots: 3, last: { time: NOW - 120 * DAY, source: "Pictures" }, isThis: false, isWhole: true },
+  { client: "74".repeat(16), name: null, role: null, state: "damaged", since: null, snapshots: 0, last: null, isThis: false, isWhole: false },
+];
 
 export function snapshots(): Snapshot[] {
   const made: Snapshot[] = [];
@@ -211,6 +220,10 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     forgotten: async () => ({ snapshots: snapshots().slice(3, 7).map((one) => ({ ...one, forgotten: NOW - 3 * 60 * MINUTE, pinned: false })), damage: [] }),
     guard: async () => ({ grace: 7 * 86_400, stays: [{ id: "snapshot-0", by: "last", until: null }, { id: "snapshot-1", by: "young", until: NOW + 9 * DAY }] }),
     changeSnapshots: async () => ({ state: "done", unchanged: [] }),
+    devices: async () => DEVICES,
+    lastGood: async () => ({ number: 42, hash: "9f3c11a0".repeat(8), time: NOW - 2 * DAY }),
+    renameDevice: async () => undefined,
+    revokeDevice: async () => undefined,
     download: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null),
     restoreInto: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, RESTORED),
     status: async () => STATUS,
