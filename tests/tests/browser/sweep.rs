@@ -161,7 +161,7 @@ fn of_one_content_with_another_time_a_version_of_its_own_is_told() {
     let mut later = entry.clone();
     later.mtime.0 += 1;
     let mut other = later.clone();
-    other.extras.holes = vec![0..1];
+    other.extras.holes = [1].map(|end| 0..end).into();
     let mut history = History::default();
     assert_eq!([&entry, &later, &other, &entry].map(|entry| history.number(entry)), [0, 1, 2, 0]);
     assert_eq!([&entry, &later, &other].map(|entry| history.content(entry)), [Some(0), Some(0), Some(2)]);
