@@ -42,6 +42,14 @@ mod tests {
 
     use super::*;
 
+    /// Each item moves by one place, which is one long cycle.
+    #[test]
+    fn a_list_that_is_turned_by_one_takes_no_longer_than_any_other() {
+        let mut items: Vec<u32> = (1..1 << 20).chain([0]).collect();
+        sort(&mut items);
+        assert!(items.is_sorted());
+    }
+
     proptest! {
         #[test]
         fn it_sorts_as_the_standard_library_does(mut items: Vec<(u8, u16)>) {
