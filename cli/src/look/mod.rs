@@ -49,7 +49,7 @@ pub fn troubles(info: &SnapshotInfo) -> Vec<String> {
         let others = match count.saturating_sub(1) {
             0 => String::new(),
             more => format!(
-                ", and the same holds for {} (\"copal cat\" names them)",
+                ", and the same holds for {} (\"copal cat\" names more)",
                 human::things(more, "other", "others")
             ),
         };
@@ -75,7 +75,7 @@ mod tests {
         info.troubles.changing(b"var/log");
         let told = [
             "home/\\x1b.key could not be read when this snapshot was made, and the same holds for 2 others (\"copal cat\" names \
-             them)",
+             more)",
             "var/log changed each time it was read, and is as it was read last",
         ];
         assert_eq!(troubles(&info), told);
