@@ -45,6 +45,8 @@ export function Player({ app, snapshot, entry, preview }: { app: App; snapshot: 
     {problem && <ProblemNotice problem={problem} />}
     <Kind ref={element} class={preview.kind === "audio" ? "sound" : "film"} src={stream.address} controls preload="metadata" aria-label={`${preview.kind === "audio" ? "Sound" : "Film"} ${shown(entry.name)}`}
       controlsList="nodownload noremoteplayback" disableRemotePlayback playsInline
+      // Bytes came again: whatever kept them back is over, unless it was damage.
+      onProgress={() => setProblem((before) => (before?.code === "damaged" ? before : null))}
       // Who watches is there.
       onTimeUpdate={() => app.core.touch()} onError={() => setSilent(true)} />
     </>
