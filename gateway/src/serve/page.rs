@@ -214,7 +214,10 @@ mod tests {
             assert!(policy.starts_with("default-src 'none'; script-src 'self' 'wasm-unsafe-eval';"), "{policy}");
             assert!(policy.contains("connect-src 'self' https://bucket.example;"), "{policy}");
             assert!(policy.contains("img-src 'self' blob:; media-src 'self';"), "{policy}");
-            assert!(!policy.contains("frame-src") && !policy.contains("object-src"), "nothing but the default: {policy}");
+            assert!(
+                !policy.contains("frame-src") && !policy.contains("object-src"),
+                "nothing but the default: {policy}"
+            );
             assert!(!policy.contains("unsafe-inline") && !policy.contains("'unsafe-eval'"), "{policy}");
         }
     }
