@@ -114,10 +114,21 @@ pub struct History {
 impl History {
     /// Reads all snapshots of a state.
     pub fn read(repository: &Repository, view: &View) -> Result<Self, JobError> {
+        Self::renew(repository, view, &[])
+    }
+
+    /// Like [`History::read`], but reads no manifest of a snapshot that is `known` and whose record has not changed.
+    pub fn renew(repository: &Repository, view: &View, known: &[Snapshot]) -> Result<Self, JobError> {
+        let known: BTreeMap<_, _> = known.iter().map(|snapshot| (snapshot.key, snapshot)).collect();
         let mut history = Self { snapshots: Vec::new(), problems: Vec::new() };
         let mut tag_names = None;
-        let there: Vec<_> =
+        let mut there: Vec<_> =
             view.state.snapshots.iter().filter(|(_, record)| record.state != SnapshotState::Gone).collect();
+        there.retain(|(key, record)| {
+            let same = known.get(key).filter(|snapshot| snapshot.record == **record);
+            history.snapshots.extend(same.map(|snapshot| (*snapshot).clone()));
+            same.is_none()
+        });
         let names: Vec<String> = there.iter().map(|(key, _)| layout::manifest(key.0, key.1)).collect();
         let read = |names: &[String]| wait(objects::read_many(repository.store().as_ref(), names));
         // Batches: a repository may have very many manifests. Client records are read with the first batch.

@@ -55,6 +55,7 @@ pub mod history;
 pub mod backup;
 pub mod restore;
 pub mod dump;
+pub mod browse;
 pub mod met;
 pub mod changes;
 pub mod verify;

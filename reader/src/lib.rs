@@ -38,7 +38,7 @@ use history::{History, Snapshot};
 use report::Report;
 use restore::Restore;
 
-pub use links::Identities;
+pub use links::{Identities, describe};
 
 /// The text next to the reader in a repository: how to use the reader, and how to restore without it. Contains all of
 /// `docs/format.md`.

@@ -16,14 +16,19 @@ impl Identities {
     pub fn of(&self, entry: &Entry) -> Option<(u64, u64)> {
         let group = entry.extras.hardlink?;
         let mut hasher = self.hasher.build_hasher();
-        (entry.mode.bits(), entry.size, entry.mtime.0).hash(&mut hasher);
-        (&entry.extras.link_target, entry.extras.device).hash(&mut hasher);
-        match &entry.content {
-            Content::None => {}
-            Content::Inline(content) => content.hash(&mut hasher),
-            Content::Chunks(pieces) => pieces.hash(&mut hasher),
-            Content::List { root, height } => (root.as_bytes(), height).hash(&mut hasher),
-        }
+        describe(entry, &mut hasher);
         Some((group, hasher.finish()))
+    }
+}
+
+/// Feeds what all names of one file share to a hasher: metadata and content.
+pub fn describe(entry: &Entry, mut hasher: &mut impl Hasher) {
+    (entry.mode.bits(), entry.size, entry.mtime.0).hash(&mut hasher);
+    (&entry.extras.link_target, entry.extras.device).hash(&mut hasher);
+    match &entry.content {
+        Content::None => {}
+        Content::Inline(content) => content.hash(&mut hasher),
+        Content::Chunks(pieces) => pieces.hash(&mut hasher),
+        Content::List { root, height } => (root.as_bytes(), height).hash(&mut hasher),
     }
 }

@@ -239,7 +239,7 @@ fn is_ours(name: &[u8]) -> bool {
 }
 
 /// Whether an attribute grants rights, or is used to decide about them.
-fn is_power(name: &[u8]) -> bool {
+pub fn is_power(name: &[u8]) -> bool {
     name.starts_with(b"security.") || name.starts_with(b"trusted.")
 }
 

@@ -23,7 +23,7 @@ use copal_format::path::TreePath;
 
 pub use file::TargetFile;
 pub use later::DirectoriesLater;
-pub use metadata::Metadata;
+pub use metadata::{Metadata, is_power};
 pub use place::{TargetState, Wanted};
 pub use shortfalls::{Example, Lack, Power, Shortfalls};
 pub use surplus::{Held, Stays, Surplus, SurplusError};

@@ -74,7 +74,7 @@ impl PageReader {
 
     /// Tries the copies of an id, the best first. If none is sound, tries those of a newer index. If the store failed
     /// for a copy but answers now, tries all once more.
-    pub(super) fn try_copies<T>(
+    pub(crate) fn try_copies<T>(
         &self,
         id: &ChunkId,
         mut read: impl FnMut(&Location) -> Result<T, CopyError>,

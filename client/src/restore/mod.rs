@@ -8,7 +8,7 @@ mod file;
 mod gather;
 mod handle;
 mod links;
-mod owners;
+pub(crate) mod owners;
 mod scope;
 mod surplus;
 mod verify;
@@ -77,7 +77,6 @@ impl<'a> Request<'a> {
     /// from this snapshot: metadata that its source did not see, and rights that a write-only client claims, whose
     /// machine may have been taken over.
     pub fn whole(pages: &'a PageReader, snapshot: &Snapshot, target: PathBuf, threads: usize) -> Self {
-        let seen = snapshot.info.metadata;
         Self {
             pages,
             root: snapshot.root,
@@ -85,13 +84,8 @@ impl<'a> Request<'a> {
             sources: snapshot.sources(),
             selection: Selection::default(),
             target,
-            options: TargetOptions {
-                no_owner: !seen.contains(MetadataSeen::OWNERS),
-                no_xattrs: !seen.contains(MetadataSeen::XATTRS),
-                powers: if snapshot.signer.role == Role::WriteOnly { Powers::LeftOut } else { Powers::WithOwners },
-                ..TargetOptions::default()
-            },
-            cut_mode: if seen.contains(MetadataSeen::MODES) { 0 } else { umask() },
+            options: options_for(snapshot),
+            cut_mode: cut_mode_for(snapshot),
             numeric_owner: false,
             deletion: None,
             verifies: false,
@@ -99,6 +93,22 @@ impl<'a> Request<'a> {
             threads,
         }
     }
+}
+
+/// Leaves out metadata that the snapshot's source did not see, and rights that a write-only client claims.
+pub(crate) fn options_for(snapshot: &Snapshot) -> TargetOptions {
+    let seen = snapshot.info.metadata;
+    TargetOptions {
+        no_owner: !seen.contains(MetadataSeen::OWNERS),
+        no_xattrs: !seen.contains(MetadataSeen::XATTRS),
+        powers: if snapshot.signer.role == Role::WriteOnly { Powers::LeftOut } else { Powers::WithOwners },
+        ..TargetOptions::default()
+    }
+}
+
+/// The permissions that entries of the snapshot do not get.
+pub(crate) fn cut_mode_for(snapshot: &Snapshot) -> u16 {
+    if snapshot.info.metadata.contains(MetadataSeen::MODES) { 0 } else { umask() }
 }
 
 /// The permissions that new files do not get. Where Linux does not tell them, the process has none for a moment.

@@ -9,7 +9,7 @@ use nix::unistd::{Group, User};
 
 /// Owners in a snapshot and their numbers on this machine.
 #[derive(Default)]
-pub(super) struct Owners {
+pub(crate) struct Owners {
     are_numeric: bool,
     users: HashMap<Vec<u8>, Option<u32>>,
     groups: HashMap<Vec<u8>, Option<u32>>,
@@ -18,12 +18,12 @@ pub(super) struct Owners {
 }
 
 impl Owners {
-    pub(super) fn new(are_numeric: bool) -> Self {
+    pub(crate) fn new(are_numeric: bool) -> Self {
         Self { are_numeric, ..Self::default() }
     }
 
     /// The owner with the numbers of its names on this machine. If a name is unknown here, its number stays.
-    pub(super) fn here(&mut self, owner: &Arc<Owner>) -> Arc<Owner> {
+    pub(crate) fn here(&mut self, owner: &Arc<Owner>) -> Arc<Owner> {
         if self.are_numeric {
             return owner.clone();
         }

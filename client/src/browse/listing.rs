@@ -1,0 +1,172 @@
+//! Listing: the names in a directory, from any of them on. Only the pages that hold the directory's own entries are read.
+
+use std::sync::Arc;
+
+use copal_format::path::TreePath;
+use copal_format::time::Time;
+use copal_format::tree::EntryKind;
+
+use super::node::{Attributes, Kind, Node};
+use super::tree::{Position, Reached, Sought, Tree};
+use super::{BrowseError, Browser, DIRECTORY_BYTES, NAME_BYTES, Trouble, here};
+
+/// A name in a directory.
+pub struct Listed {
+    /// A listing goes on behind this number, also at another time.
+    pub number: u64,
+    /// The name.
+    pub name: Vec<u8>,
+    /// What it names.
+    pub node: Node,
+    /// What `stat` tells of it.
+    pub attributes: Attributes,
+}
+
+impl Browser {
+    /// Lists a directory behind a number, or from its start, until `take` returns false. Fails at the end if entries
+    /// could not be read or shown.
+    pub fn list(
+        &self,
+        directory: &Node,
+        after: Option<u64>,
+        take: &mut dyn FnMut(Listed) -> bool,
+    ) -> Result<(), BrowseError> {
+        match &directory.0 {
+            Kind::Folder(folder) => {
+                if after.is_none() {
+                    self.renew();
+                }
+                let shelf = self.shelf();
+                for (number, name, node) in shelf.list(folder, after).ok_or(BrowseError::Absent)? {
+                    let attributes = self.attributes(node)?;
+                    if !take(Listed { number, name: name.into(), node: node.clone(), attributes }) {
+                        break;
+                    }
+                }
+                Ok(())
+            }
+            Kind::Entry(tree, path, EntryKind::Directory) => self.list_entries(tree, path, after, take),
+            Kind::Alias(_) | Kind::Entry(..) => Err(BrowseError::Kind),
+        }
+    }
+
+    fn list_entries(
+        &self,
+        tree: &Arc<Tree>,
+        directory: &TreePath,
+        after: Option<u64>,
+        take: &mut dyn FnMut(Listed) -> bool,
+    ) -> Result<(), BrowseError> {
+        let mut is_complete = true;
+        let mut walk = Walk { tree, directory, last: None };
+        let mut reached = walk.start(after)?;
+        loop {
+            let position = match reached {
+                Reached::End => break,
+                Reached::Lost(lost) => {
+                    is_complete = false;
+                    self.tell(Trouble::Entries(tree.snapshot, &lost.range, &lost.error));
+                    let Some(next) = lost.next else { break };
+                    reached = tree.reach(Sought::Number(next))?;
+                    continue;
+                }
+                Reached::Entry(position) => position,
+            };
+            let entry = position.entry();
+            if !entry.path.is_within(directory) {
+                break;
+            }
+            let Some(child) = child_of(directory, &entry.path).filter(|child| !walk.has_passed(child)) else {
+                reached = walk.step(position)?;
+                continue;
+            };
+            let is_own = child == entry.path;
+            let is_shown = !(is_own && tree.leaves_out(entry.kind()));
+            if is_shown && child.name().len() > NAME_BYTES {
+                is_complete = false;
+                self.tell(Trouble::Name(tree.snapshot, &child));
+            } else if is_shown {
+                let attributes = match is_own {
+                    true => self.attributes_at(tree, &position),
+                    false => self.implied(tree, &child, tree.time),
+                };
+                let (number, name) = (position.number, child.name().to_vec());
+                let node = Node(Kind::Entry(tree.clone(), child.clone(), attributes.kind));
+                if !take(Listed { number, name, node, attributes }) {
+                    return Ok(());
+                }
+            }
+            reached = walk.pass(position, child)?;
+        }
+        if is_complete { Ok(()) } else { Err(BrowseError::Incomplete) }
+    }
+
+    /// A directory without an entry of its own.
+    fn implied(&self, tree: &Tree, path: &TreePath, time: Time) -> Attributes {
+        let inode = self.numbers.of_entry(tree, path, None);
+        Attributes::made(inode, EntryKind::Directory, DIRECTORY_BYTES, time, here())
+    }
+}
+
+/// Walks over the entries directly in a directory.
+struct Walk<'t> {
+    tree: &'t Tree,
+    directory: &'t TreePath,
+    /// The child that was listed last.
+    last: Option<TreePath>,
+}
+
+impl Walk<'_> {
+    /// The first entry in the directory, or the first behind the child that the entry of a number belongs to.
+    fn start(&mut self, after: Option<u64>) -> Result<Reached, BrowseError> {
+        let Some(number) = after else {
+            return Ok(self.tree.reach(Sought::Path(self.directory))?);
+        };
+        match self.tree.reach(Sought::Number(number))? {
+            Reached::Entry(position) => match child_of(self.directory, &position.entry().path) {
+                Some(child) => self.pass(position, child),
+                // No listing of this directory gave this number.
+                None => Ok(Reached::End),
+            },
+            other => Ok(other),
+        }
+    }
+
+    /// Goes on behind a child and all below it.
+    fn pass(&mut self, position: Position, child: TreePath) -> Result<Reached, BrowseError> {
+        let behind = child.behind();
+        let number = position.number;
+        let next = position.next().filter(|next| !next.entry().path.is_within(&child));
+        let reached = match (next, behind) {
+            (Some(next), _) => Reached::Entry(next),
+            (None, Some(behind)) => self.tree.reach(Sought::Path(&behind))?,
+            (None, None) => self.tree.reach(Sought::Number(number.saturating_add(1)))?,
+        };
+        self.last = Some(child);
+        Ok(reached)
+    }
+
+    /// Goes on with the next entry.
+    fn step(&self, position: Position) -> Result<Reached, BrowseError> {
+        let number = position.number.saturating_add(1);
+        match position.next() {
+            Some(next) => Ok(Reached::Entry(next)),
+            None => Ok(self.tree.reach(Sought::Number(number))?),
+        }
+    }
+
+    fn has_passed(&self, child: &TreePath) -> bool {
+        self.last.as_ref() == Some(child)
+    }
+}
+
+/// The path directly in a directory that `path` is, or lies below. None for the directory itself.
+fn child_of(directory: &TreePath, path: &TreePath) -> Option<TreePath> {
+    if path == directory || !path.is_within(directory) {
+        return None;
+    }
+    let skip = if directory.is_top() { 0 } else { directory.as_bytes().len() + 1 };
+    let name = path.as_bytes()[skip..].iter().position(|&byte| byte == b'/');
+    let end = name.map_or(path.as_bytes().len(), |name| skip + name);
+    TreePath::new(&path.as_bytes()[..end]).ok()
+}
