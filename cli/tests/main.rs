@@ -13,6 +13,7 @@ mod latest;
 mod library;
 mod look;
 mod managed;
+mod mount;
 mod place;
 mod reader;
 mod refused;

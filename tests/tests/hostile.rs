@@ -1,6 +1,8 @@
 //! What a hostile client has signed leads no reader astray: not the command, not the reader that a repository carries, not
 //! the page.
 
+mod mount;
+
 use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;

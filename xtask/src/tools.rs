@@ -131,6 +131,7 @@ fn tools() -> Vec<Tool> {
         tool("setfacl", VERSION, "acl"),
         tool("getfacl", VERSION, "acl"),
         tool("setfattr", VERSION, "attr"),
+        tool("fusermount3", VERSION, "fuse3"),
         tool("go", &["version"], "golang"),
         tool("node", VERSION, "nodejs"),
         tool("npm", VERSION, "npm"),

@@ -14,6 +14,7 @@ pub mod forget;
 pub mod global;
 pub mod key;
 pub mod look;
+pub mod mount;
 pub mod policy;
 pub mod repository;
 pub mod restore;
@@ -93,6 +94,11 @@ pub enum Command {
     ///
     /// SNAPSHOT:PATH puts PATH's content directly into the target; SNAPSHOT alone recreates the full paths below it.
     Restore(restore::Restore),
+    /// Show snapshots as folders, read-only, until Ctrl-C.
+    ///
+    /// DIR shows snapshots/latest, and each snapshot in by-id, by-host and by-time; new ones appear by themselves. --webdav
+    /// serves the same to programs of this machine over HTTP.
+    Mount(mount::Mount),
     /// Verify the repository.
     ///
     /// Always reads roots, index and tables, and looks at every pack's presence and size. Exits with 4 if it finds damage, and

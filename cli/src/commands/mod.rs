@@ -20,6 +20,7 @@ mod key;
 mod ls;
 mod marks;
 mod met;
+mod mount;
 mod opening;
 mod orders;
 mod place;
@@ -69,6 +70,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Find(options) => find::run(context, options),
         Command::Diff(options) => diff::run(context, options),
         Command::Dump(options) => dump::run(context, options),
+        Command::Mount(options) => mount::run(context, options),
         Command::Check(options) => check::run(context, options),
         Command::Forget(options) => forget::run(context, options),
         Command::Prune(options) => prune::run(context, options),

@@ -64,6 +64,11 @@ pub fn time(time: Time) -> String {
     time_in(time, &TimeZone::system())
 }
 
+/// A time as the name of a file, in this machine's zone: without colons, which some systems refuse.
+pub fn time_name(time: Time) -> String {
+    timestamp(time).to_zoned(TimeZone::system()).strftime("%Y-%m-%dT%H-%M-%S").to_string()
+}
+
 /// A time in RFC 3339 in a zone, with a fraction if it has one.
 pub fn rfc3339_in(time: Time, zone: &TimeZone) -> String {
     timestamp(time).to_zoned(zone.clone()).strftime("%Y-%m-%dT%H:%M:%S%.f%:z").to_string()

@@ -18,6 +18,7 @@ use copal_format::manifest::{Manifest, SnapshotClaim};
 use copal_format::path::TreePath;
 use copal_format::receipt::{Outcome, Receipt};
 use copal_format::repository::{IngestBy, Parameters};
+use copal_format::snapshot::MetadataSeen;
 use copal_format::time::Time;
 use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
@@ -43,6 +44,8 @@ pub struct Client {
     pub source: SourceId,
     /// The host that its snapshots claim.
     pub host: String,
+    /// What of the metadata it says that it saw.
+    pub metadata: MetadataSeen,
     pub(super) repository: RepositoryId,
     pub(super) parameters: Parameters,
     pub(super) domain_keys: DomainKeys,
@@ -132,6 +135,7 @@ impl Client {
             keys,
             source,
             host: "host".to_owned(),
+            metadata: MetadataSeen::default(),
             repository: repository.owner.repository(),
             parameters: repository.parameters.clone(),
             domain_keys,

@@ -140,6 +140,24 @@ impl Run<'_> {
         Ok((self.close(job.store).await?, finished.root))
     }
 
+    /// Takes one chunk, and entries that may refer to it, whatever they say; gives its packs, which are stored, and its
+    /// root page.
+    pub async fn take_entries(
+        &mut self,
+        job: &JobContext<'_>,
+        chunk: &[u8],
+        entries: impl FnOnce(ChunkId) -> Vec<Entry>,
+    ) -> Result<(Vec<(PackId, u64)>, ChunkId), Failure> {
+        let is_good = |_: &ChunkId| false;
+        let id = self.client.domain_keys.chunk_id(chunk);
+        self.session.add_chunk(id, chunk, is_good)?;
+        for entry in entries(id) {
+            self.session.add_entry(&entry, is_good)?;
+        }
+        let finished = self.session.finish_tree(is_good)?;
+        Ok((self.close(job.store).await?, finished.root))
+    }
+
     /// Runs what the session asks for.
     pub(super) async fn work(&mut self, store: &dyn Store) -> Result<(), Failure> {
         while let Some(action) = self.session.poll() {
@@ -175,7 +193,8 @@ impl Run<'_> {
     ) -> Result<SnapshotClaim, Failure> {
         let counter = self.session.take_counter()?;
         let number = counter.get();
-        let info = SnapshotInfo { host: self.client.host.clone(), ..SnapshotInfo::default() }.encode();
+        let Client { host, metadata, .. } = self.client;
+        let info = SnapshotInfo { host: host.clone(), metadata: *metadata, ..SnapshotInfo::default() }.encode();
         let mut block = BlockBuilder::new(BlockKind::Info, 1);
         block.push(self.client.domain_keys.chunk_id(&info), &info, None);
         let sealing = block.take(counter).expect("one chunk was added");

@@ -1,0 +1,135 @@
+//! Door: serves the tree of snapshots over HTTP to this machine, and decides which requests are answered.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::Request;
+use axum::http::header::{CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use copal_client::browse::Browser;
+use copal_client::entropy::random;
+use copal_format::shown::digits;
+use dav_server::{DavHandler, DavMethodSet};
+use tokio::net::TcpListener;
+use tokio::runtime::Builder;
+
+use super::answer::Shown;
+use super::webdav::{READ_BYTES, Snapshots};
+use crate::commands::context::Context;
+use crate::report::Failure;
+
+/// This machine alone, at whatever port is free.
+pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+
+/// Serves the tree until the end.
+pub(super) fn serve(
+    context: &Context<'_>,
+    browser: Arc<Browser>,
+    address: SocketAddr,
+    ending: &Receiver<()>,
+) -> Result<(), Failure> {
+    if !address.ip().is_loopback() {
+        let why = "everything would go in the clear: let ssh forward a port of this machine";
+        return Err(Failure::Usage(format!("--webdav serves this machine only, and {address} is for others ({why})")));
+    }
+    let failed = |error| Failure::io("listen at", address.to_string(), error);
+    let runtime = Builder::new_multi_thread().enable_all().build().map_err(failed)?;
+    let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
+    let at = listener.local_addr().map_err(failed)?;
+    let door = Arc::new(Door::new(browser));
+    let url = format!("http://{at}{}/", door.prefix);
+    let app = Router::new().fallback(move |request: Request| {
+        let door = door.clone();
+        async move { door.answer(request).await }
+    });
+    runtime.spawn(async move { axum::serve(listener, app).await });
+    context.report.answer(&Shown { at: url, how: "serving at", end: "or SIGTERM" })?;
+    // An error would mean that nobody can send a signal any more.
+    let _ = ending.recv();
+    runtime.shutdown_timeout(Duration::from_secs(2));
+    Ok(())
+}
+
+/// Decides which requests are answered. Any user and any web page of this machine can send some.
+struct Door {
+    /// The path that only those know who were told the address.
+    prefix: String,
+    dav: DavHandler,
+}
+
+impl Door {
+    fn new(browser: Arc<Browser>) -> Self {
+        let prefix = format!("/{}", digits(&random::<16>()));
+        let config = DavHandler::builder().filesystem(Box::new(Snapshots { browser }));
+        let config = config.methods(DavMethodSet::WEBDAV_RO).strip_prefix(prefix.clone()).autoindex(true);
+        Self { prefix, dav: config.read_buf_size(READ_BYTES).build_handler() }
+    }
+
+    async fn answer(&self, mut request: Request) -> Response {
+        // A web page that has its own name point to this machine sends its name here.
+        if !request.headers().get(HOST).is_some_and(is_this_machine) {
+            return StatusCode::MISDIRECTED_REQUEST.into_response();
+        }
+        if !self.admits(request.uri().path()) {
+            return StatusCode::NOT_FOUND.into_response();
+        }
+        // With it, the library lists whole snapshots at once.
+        request.headers_mut().remove("x-litmus");
+        let mut response = self.dav.handle(request).await.map(Body::new);
+        // A page that was saved must not read other files when a browser shows it.
+        for (name, value) in [
+            (CONTENT_SECURITY_POLICY, "sandbox; default-src 'none'; style-src 'unsafe-inline'"),
+            (X_CONTENT_TYPE_OPTIONS, "nosniff"),
+            (REFERRER_POLICY, "no-referrer"),
+            (HeaderName::from_static("cross-origin-resource-policy"), "same-origin"),
+        ] {
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+        response
+    }
+
+    /// Whether a path begins with the prefix. Takes the same time wherever it differs.
+    fn admits(&self, path: &str) -> bool {
+        let (prefix, path) = (self.prefix.as_bytes(), path.as_bytes());
+        let Some((begin, rest)) = path.split_at_checked(prefix.len()) else { return false };
+        let differing = begin.iter().zip(prefix).fold(0, |bits, (a, b)| bits | (a ^ b));
+        differing == 0 && (rest.is_empty() || rest[0] == b'/')
+    }
+}
+
+fn is_this_machine(host: &HeaderValue) -> bool {
+    let Ok(host) = host.to_str() else { return false };
+    let is_port = |port: &str| port.parse::<u16>().is_ok();
+    let name = host.rsplit_once(':').filter(|(_, port)| is_port(port)).map_or(host, |(name, _)| name);
+    let number = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    name.eq_ignore_ascii_case("localhost") || number.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_names_of_this_machine_are_answered() {
+        for (host, is_ours) in [
+            ("127.0.0.1:4918", true),
+            ("localhost", true),
+            ("LOCALHOST:80", true),
+            ("[::1]:80", true),
+            ("127.9.9.9", true),
+            ("evil.example", false),
+            ("evil.example:4918", false),
+            ("127.0.0.1.evil.example", false),
+            ("localhost.evil.example:4918", false),
+            ("192.168.0.1", false),
+            ("", false),
+        ] {
+            assert_eq!(is_this_machine(&HeaderValue::from_static(host)), is_ours, "{host}");
+        }
+    }
+}

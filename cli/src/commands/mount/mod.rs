@@ -1,0 +1,205 @@
+//! `mount`: shows the snapshots as folders, by FUSE or by WebDAV, until it is told to end.
+
+mod answer;
+mod door;
+mod fuse;
+mod passage;
+mod webdav;
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use copal_client::browse::{Browser, Terms, Trouble};
+use copal_client::location::Location;
+use rustix::mount::{UnmountFlags, unmount};
+use signal_hook::iterator::Signals;
+
+use super::context::Context;
+use crate::args::mount::Mount;
+use crate::exit::Exit;
+use crate::pick;
+use crate::report::field::{self, PathField};
+use crate::report::{EntryTrouble, Failure, Printer, human};
+use answer::Shown;
+use fuse::Audience;
+use passage::passes_through;
+
+pub(super) fn run(context: &Context<'_>, options: &Mount) -> Result<Exit, Failure> {
+    // From here on signals end the mount, not the process.
+    let ending = ending()?;
+    let directory = options.directory.as_deref().map(|directory| usable(context, directory)).transpose()?;
+    let is_damaged = Arc::new(AtomicBool::new(false));
+    let browser = Arc::new(browser(context, options, is_damaged.clone())?);
+    match (directory, options.webdav) {
+        (Some(directory), _) => show(context, options, browser, &directory, &ending)?,
+        (None, address) => door::serve(context, browser, address.unwrap_or(door::ANY_PORT), &ending)?,
+    }
+    Ok(if is_damaged.load(Ordering::Relaxed) { Exit::Damage } else { Exit::Done })
+}
+
+fn browser(context: &Context<'_>, options: &Mount, is_damaged: Arc<AtomicBool>) -> Result<Browser, Failure> {
+    let repository = context.open()?;
+    let view = context.records(&repository)?;
+    let history = context.history(&repository, &view)?;
+    is_damaged.store(!history.problems.is_empty(), Ordering::Relaxed);
+    let (here, narrow) = (context.here(&repository), options.narrow.clone());
+    let (report, told) = (context.report.clone(), Mutex::new(HashSet::new()));
+    let terms = Terms {
+        cache_bytes: options.cache_memory.0,
+        numeric_owner: options.numeric_owner,
+        shows: Box::new(move |snapshot| pick::fits(snapshot, &narrow)),
+        is_own: Box::new(move |snapshot| here.has_signed(snapshot)),
+        time_name: Box::new(human::time_name),
+        tell: Box::new(move |trouble| {
+            is_damaged.fetch_or(!matches!(trouble, Trouble::Renewal(_)), Ordering::Relaxed);
+            tell(&report, &trouble, &told);
+        }),
+    };
+    Ok(Browser::new(repository, &view, history, terms)?)
+}
+
+/// Reports a trouble, the first time that the entry or directory meets it.
+fn tell(report: &Printer, trouble: &Trouble<'_>, told: &Mutex<HashSet<String>>) {
+    let (entry, what) = match trouble {
+        Trouble::Content(snapshot, path, error) => {
+            (Some(*path), format!("cannot be read in snapshot {}: {error}", snapshot.short()))
+        }
+        Trouble::Entry(snapshot, path, error) => {
+            (Some(*path), format!("cannot be looked up in snapshot {}: {error}", snapshot.short()))
+        }
+        Trouble::Name(snapshot, path) => {
+            (Some(*path), format!("is not shown in snapshot {}: its name is too long", snapshot.short()))
+        }
+        Trouble::Entries(snapshot, range, error) => {
+            (None, format!("{} of snapshot {} cannot be listed: {error}", field::entries(range), snapshot.short()))
+        }
+        Trouble::Renewal(error) => (None, format!("cannot look for new snapshots: {error}")),
+    };
+    let entry = entry.map(PathField::of);
+    // One line for each file, however many of its parts are damaged.
+    let subject = what.split(": ").next().unwrap_or_default();
+    let key = entry.as_ref().map_or_else(|| what.clone(), |path| format!("{} {subject}", path.human()));
+    let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
+    if told.len() < TOLD && told.insert(key) {
+        match entry {
+            Some(path) => report.trouble(&EntryTrouble { path, warning: what }),
+            None => report.warn(&what),
+        }
+    }
+}
+
+/// The absolute path of a directory that can be mounted on.
+fn usable(context: &Context<'_>, directory: &Path) -> Result<PathBuf, Failure> {
+    let at = directory.canonicalize().map_err(|error| Failure::io("mount on", directory, error))?;
+    if !at.is_dir() {
+        return Err(Failure::Usage(format!("{} is not a directory", directory.display())));
+    }
+    let places = context.places()?;
+    let mut needed = vec![("the cache", places.cache().to_owned()), ("this machine's keys", places.state().to_owned())];
+    if let Location::Directory(repository) = context.location()? {
+        needed.push(("the repository", repository));
+    }
+    // A read of the mount would wait for a read of the mount.
+    for (what, path) in needed {
+        if passes_through(&path, &at) {
+            let (path, at) = (path.display(), at.display());
+            return Err(Failure::Usage(format!("{what} ({path}) lies below {at}, and a mount there would hide it")));
+        }
+    }
+    if !Path::new("/dev/fuse").exists() {
+        return Err(Failure::Other(
+            "this system has no /dev/fuse: load the kernel's module with \"modprobe fuse\", or use --webdav".into(),
+        ));
+    }
+    if !rustix::process::geteuid().is_root() && !FUSERMOUNT.iter().any(|name| has_program(name)) {
+        return Err(Failure::Other(
+            "only root may mount without fusermount3: install it (apt-get install fuse3), or use --webdav".into(),
+        ));
+    }
+    Ok(at)
+}
+
+fn has_program(name: &str) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
+}
+
+/// Mounts the tree and waits for the end.
+fn show(
+    context: &Context<'_>,
+    options: &Mount,
+    browser: Arc<Browser>,
+    directory: &Path,
+    ending: &Receiver<()>,
+) -> Result<(), Failure> {
+    let audience = match (options.allow_other, options.no_default_permissions) {
+        (false, _) => Audience::Owner,
+        (true, false) => Audience::Permitted,
+        (true, true) => Audience::All,
+    };
+    // Commas would begin other mount options.
+    let source = context.location()?.to_string().replace(',', "_");
+    let session =
+        fuse::mount(browser, directory, source, audience).map_err(|error| Failure::io("mount on", directory, error))?;
+    context.report.answer(&Shown { at: directory.display().to_string(), how: "mounted on", end: "or \"umount\"" })?;
+    while !session.guard.is_finished() {
+        match ending.recv_timeout(Duration::from_millis(100)) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    let end = std::thread::spawn(move || session.umount_and_join());
+    let started = Instant::now();
+    while !end.is_finished() && started.elapsed() < UNMOUNTS_WITHIN {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let is_over = end.is_finished() && end.join().is_ok_and(|ended| ended.is_ok());
+    if !is_over {
+        context
+            .report
+            .note(&format!("{} is in use: it is detached, and vanishes for those who use it", directory.display()));
+        detach(directory);
+    }
+    Ok(())
+}
+
+/// Takes the mount away from a directory that is in use.
+fn detach(directory: &Path) {
+    if unmount(directory, UnmountFlags::DETACH).is_err() {
+        // Only root may call unmount itself. If this fails too, the mount is dead when the process has ended.
+        for name in FUSERMOUNT {
+            if Command::new(name).args(["-u", "-z", "-q", "--"]).arg(directory).status().is_ok() {
+                return;
+            }
+        }
+    }
+}
+
+/// Gets a message at the first signal to end; the second one ends the process.
+fn ending() -> Result<Receiver<()>, Failure> {
+    let mut signals = Signals::new(SIGNALS).map_err(|error| Failure::io("watch", "signals", error))?;
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        for (at, _) in signals.forever().enumerate() {
+            if at > 0 {
+                std::process::exit(Exit::Interrupted.code().into());
+            }
+            let _ = sender.send(());
+        }
+    });
+    Ok(receiver)
+}
+
+/// The programs that mount for users other than root.
+const FUSERMOUNT: [&str; 2] = ["fusermount3", "fusermount"];
+/// The signals that end a mount, also that of a terminal that is closed.
+const SIGNALS: [i32; 3] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
+/// How long an unmount may take before the mount is detached.
+const UNMOUNTS_WITHIN: Duration = Duration::from_secs(2);
+/// Troubles that are told.
+const TOLD: usize = 10_000;

@@ -1,0 +1,220 @@
+//! Mount: real mounts and real WebDAV requests, compared with restores.
+
+mod counted;
+mod mounted;
+mod webdav;
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use rustix::fs::{CWD, FileType, Mode, mknodat};
+
+use crate::kit::{Harm, Machine, assert_same, image, name, noise, set_xattr};
+use mounted::Mounted;
+
+/// A machine that has saved entries of every kind.
+fn machine() -> Machine {
+    let machine = Machine::new();
+    machine.write("letter", "Dear reader");
+    machine.write("deep/er/noise", noise(1, 3_000_000));
+    machine.write("deep/empty", "");
+    fs::create_dir(machine.source("bare")).unwrap();
+    fs::hard_link(machine.source("letter"), machine.source("deep/again")).unwrap();
+    symlink("../letter", machine.source("deep/link")).unwrap();
+    symlink("/nowhere/at/all", machine.source("dangling")).unwrap();
+    fs::write(machine.source(name(b"not \xff text\n")), "odd").unwrap();
+    fs::write(machine.source("ä".repeat(127)), "long").unwrap();
+    mknodat(CWD, machine.source("pipe"), FileType::Fifo, Mode::RUSR, 0).unwrap();
+    fs::set_permissions(machine.source("letter"), fs::Permissions::from_mode(0o4750)).unwrap();
+    fs::set_permissions(machine.source("bare"), fs::Permissions::from_mode(0o1711)).unwrap();
+    for (attribute, value) in [("user.a", b"1".as_slice()), ("user.long", &[7; 3_000]), ("user.none", b"")] {
+        set_xattr(&machine.source("letter"), attribute, value);
+        set_xattr(&machine.source("deep"), attribute, value);
+    }
+    let sparse = File::create(machine.source("sparse")).unwrap();
+    sparse.set_len(3 << 20).unwrap();
+    sparse.write_all_at(&noise(2, 100_000), 1 << 20).unwrap();
+    let old = File::open(machine.source("letter")).unwrap();
+    old.set_modified(std::time::UNIX_EPOCH - Duration::from_millis(1_500)).unwrap();
+    machine.backup(&[]);
+    machine
+}
+
+/// The source as a mount shows it in a snapshot.
+fn shown(mounted: &Mounted, machine: &Machine, snapshot: &str) -> PathBuf {
+    mounted.path(snapshot).join(machine.path("source").strip_prefix("/").unwrap())
+}
+
+#[test]
+fn a_mount_shows_what_a_restore_brings_back() {
+    let machine = machine();
+    machine.restore(&[]).ok();
+    let mut mounted = Mounted::start(&machine, &[]);
+    let latest = shown(&mounted, &machine, "snapshots/latest");
+    assert_same(&machine.path("out"), &latest);
+    let [letter, again] = ["letter", "deep/again"].map(|name| fs::metadata(latest.join(name)).unwrap());
+    assert_eq!((letter.ino(), letter.nlink()), (again.ino(), 2));
+    assert!(fs::metadata(latest.join("sparse")).unwrap().blocks() < 300, "holes take no room");
+    let inode = |path: &Path| fs::symlink_metadata(path).unwrap().ino();
+    let before: Vec<_> = image(&latest).keys().map(|name| inode(&latest.join(name))).collect();
+    assert_eq!(mounted.end("TERM"), 0);
+
+    let mounted = Mounted::start(&machine, &[]);
+    let latest = shown(&mounted, &machine, "snapshots/latest");
+    let after: Vec<_> = image(&latest).keys().map(|name| inode(&latest.join(name))).collect();
+    assert_eq!(before, after, "inode numbers stay");
+}
+
+#[test]
+fn any_part_of_a_file_is_read_and_nothing_is_written() {
+    let machine = machine();
+    // So many chunks that their list is a tree of its own.
+    machine.write("huge", noise(3, 24 << 20));
+    machine.backup(&["--tag", "huge"]);
+    let mounted = Mounted::start(&machine, &["--cache-memory", "1M"]);
+    let latest = shown(&mounted, &machine, "snapshots/latest");
+    for file in ["huge", "sparse", "deep/er/noise"] {
+        let (expected, open) = (fs::read(machine.source(file)).unwrap(), File::open(latest.join(file)).unwrap());
+        let mut at = 12_345;
+        for length in [1, 4096, 70_000, 1 << 20].into_iter().cycle().take(60) {
+            at = (at * 48_271) % expected.len();
+            let mut bytes = vec![1; length.min(expected.len() - at)];
+            open.read_exact_at(&mut bytes, at as u64).unwrap();
+            assert!(bytes == expected[at..at + bytes.len()], "{file} from {at}");
+        }
+        assert_eq!(open.read_at(&mut [0; 10], expected.len() as u64).unwrap(), 0);
+    }
+    let refused = fs::write(latest.join("new"), "").unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::ReadOnlyFilesystem);
+    assert_eq!(fs::remove_file(latest.join("letter")).unwrap_err().kind(), ErrorKind::ReadOnlyFilesystem);
+}
+
+#[test]
+fn snapshots_are_found_by_id_by_host_and_by_time_and_new_ones_appear() {
+    let machine = Machine::new();
+    machine.write("file", "one");
+    let first = machine.backup(&[]);
+    let mounted = Mounted::start(&machine, &[]);
+    assert_eq!(mounted.names("snapshots"), ["by-host", "by-id", "by-time", "latest"]);
+    assert_eq!(mounted.names("snapshots/by-id"), [&first[..8]]);
+    assert_eq!(mounted.names("snapshots/by-host"), ["laptop"]);
+    let of_host = mounted.names("snapshots/by-host/laptop");
+    assert_eq!((of_host.len(), of_host[1].as_str()), (2, "latest"));
+    let time = &mounted.names("snapshots/by-time")[0];
+    assert_eq!(&of_host[0], time);
+    assert!(time.len() == 19 && time.as_bytes()[10] == b'T' && !time.contains(':'), "{time}");
+    for alias in ["latest", &format!("by-time/{time}"), "by-host/laptop/latest"] {
+        let file = shown(&mounted, &machine, &format!("snapshots/{alias}")).join("file");
+        assert_eq!(fs::read(file).unwrap(), b"one", "{alias}");
+    }
+
+    machine.write("file", "two");
+    let second = machine.backup(&[]);
+    mounted.until(|| mounted.names("snapshots/by-id").len() == 2);
+    let latest = fs::read_link(mounted.path("snapshots/latest")).unwrap();
+    assert_eq!(latest, Path::new("by-id").join(&second[..8]));
+    assert_eq!(fs::read(shown(&mounted, &machine, "snapshots/latest").join("file")).unwrap(), b"two");
+    machine.ok(&["forget", &first]);
+    mounted.until(|| mounted.names("snapshots/by-id") == [&second[..8]]);
+    // Two snapshots of one second have two names.
+    assert_eq!(mounted.names("snapshots/by-time").len(), 1);
+}
+
+#[test]
+fn the_options_choose_which_snapshots_are_shown() {
+    let machine = Machine::new();
+    machine.write("file", "one");
+    machine.backup(&["--tag", "a"]);
+    machine.write("file", "two");
+    let second = machine.backup(&["--tag", "b"]);
+    let mounted = Mounted::start(&machine, &["--tag", "b"]);
+    assert_eq!(mounted.names("snapshots/by-id"), [&second[..8]]);
+}
+
+#[test]
+fn damage_is_an_error_of_the_file_it_hits_and_a_line_that_names_it() {
+    let machine = Machine::new();
+    machine.write("before", noise(1, 100_000));
+    machine.write("hit", noise(2, 5_000_000));
+    machine.write("small", "in the page");
+    machine.write("zero after", noise(3, 100_000));
+    machine.backup(&[]);
+    machine.damage(&machine.packs(0)[0], Harm::Flip);
+    let mut mounted = Mounted::start(&machine, &[]);
+    let latest = shown(&mounted, &machine, "snapshots/latest");
+    let error = fs::read(latest.join("hit")).unwrap_err();
+    assert_eq!(error.raw_os_error(), Some(rustix::io::Errno::IO.raw_os_error()));
+    for whole in ["before", "small", "zero after"] {
+        assert_eq!(fs::read(latest.join(whole)).unwrap(), fs::read(machine.source(whole)).unwrap(), "{whole}");
+    }
+    assert_eq!(mounted.end("INT"), 4);
+    let told: Vec<_> =
+        mounted.told().lines().filter(|line| line.contains("cannot be read")).map(str::to_owned).collect();
+    assert!(told.len() == 1 && told[0].contains("/source/hit"), "{told:?}");
+}
+
+#[test]
+fn a_directory_of_which_not_everything_can_be_listed_ends_with_an_error() {
+    let machine = Machine::new();
+    for number in 0..3000 {
+        machine.write(&format!("d{}/file {number:04}", number / 100), format!("{number}"));
+    }
+    machine.backup(&[]);
+    let before: Vec<_> = machine.packs(1).iter().map(|pack| machine.object(pack)).collect();
+    // This backup needs a few new pages; all others are lost.
+    machine.write("d20/file 2050", "changed");
+    machine.backup(&[]);
+    before.iter().for_each(|pack| fs::remove_file(pack).unwrap());
+    let mut mounted = Mounted::start(&machine, &[]);
+    let latest = shown(&mounted, &machine, "snapshots/latest");
+    assert_eq!(fs::read(latest.join("d20/file 2050")).unwrap(), b"changed");
+    let listed: Vec<_> = fs::read_dir(&latest).unwrap().collect();
+    assert!(listed.iter().filter(|entry| entry.is_ok()).count() > 0);
+    assert!(listed.last().unwrap().is_err(), "an rsync would delete what is missing");
+    assert_eq!(mounted.end("TERM"), 4);
+    assert!(mounted.told().contains("cannot be listed"), "{}", mounted.told());
+}
+
+#[test]
+fn a_mount_that_is_in_use_ends_all_the_same() {
+    let machine = machine();
+    for signal in ["INT", "TERM", "HUP"] {
+        let mut mounted = Mounted::start(&machine, &[]);
+        let open = File::open(shown(&mounted, &machine, "snapshots/latest").join("deep/er/noise")).unwrap();
+        open.read_at(&mut [0; 100], 0).unwrap();
+        let started = Instant::now();
+        assert_eq!(mounted.end(signal), 0);
+        assert!(started.elapsed() < Duration::from_secs(10));
+        assert_eq!(fs::read_dir(mounted.path("")).unwrap().count(), 0, "nothing is mounted");
+    }
+    // Somebody else unmounts it.
+    let mut mounted = Mounted::start(&machine, &[]);
+    assert!(std::process::Command::new("umount").arg(mounted.path("")).status().unwrap().success());
+    assert_eq!(mounted.wait(), 0);
+}
+
+#[test]
+fn no_mount_hides_the_repository_or_the_keys_below_it() {
+    let machine = machine();
+    let top = machine.path("");
+    symlink(machine.path("repository"), machine.path("way")).unwrap();
+    for (repository, directory) in [
+        ("repository", top.as_path()),
+        ("repository", &machine.path("repository")),
+        ("way", &top),
+        ("way", &machine.path("repository")),
+    ] {
+        let mut run = machine.with_key(&["mount", directory.to_str().unwrap()]);
+        let ran = crate::kit::Run::ran(run.env("COPAL_REPOSITORY", machine.path(repository)));
+        assert!(ran.code == 2 && ran.err.contains("lies below"), "{ran}");
+    }
+    fs::create_dir_all(machine.path("home")).unwrap();
+    let ran = machine.run(&["mount", machine.path("home").to_str().unwrap()]).exits(2);
+    assert!(ran.err.contains("lies below"), "{ran}");
+    machine.run(&["mount", "no/such/directory"]).exits(1);
+    machine.run(&["mount", "source/letter"]).exits(2);
+    machine.run(&["mount"]).exits(2);
+}

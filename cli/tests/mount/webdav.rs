@@ -1,0 +1,141 @@
+//! WebDAV: requests by hand to a tree that is served to this machine only.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use super::mounted::Mounted;
+use super::{machine, noise};
+use crate::kit::{Harm, Machine};
+
+/// The status and the whole answer to a request.
+fn ask(address: &str, request: &str) -> (u16, Vec<u8>) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    // A connection that is cut short is an answer too.
+    let _ = stream.read_to_end(&mut answer);
+    let status = answer.get(9..12).map_or(0, |digits| String::from_utf8_lossy(digits).parse().unwrap());
+    (status, answer)
+}
+
+struct Site {
+    mounted: Mounted,
+    address: String,
+    prefix: String,
+    source: String,
+}
+
+impl Site {
+    fn of(machine: &Machine) -> Self {
+        let mounted = Mounted::serve(machine, &[]);
+        let (address, prefix) = mounted.at.strip_prefix("http://").unwrap().split_once('/').unwrap();
+        let (address, prefix) = (address.to_owned(), format!("/{}", prefix.trim_end_matches('/')));
+        let source = format!("{prefix}/snapshots/latest{}", machine.path("source").display());
+        Self { mounted, address, prefix, source }
+    }
+
+    fn send(&self, method: &str, path: &str, more: &str) -> (u16, Vec<u8>) {
+        let Self { address, .. } = self;
+        ask(address, &format!("{method} {path} HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n{more}\r\n"))
+    }
+
+    fn text(&self, method: &str, path: &str, more: &str) -> String {
+        String::from_utf8_lossy(&self.send(method, path, more).1).into_owned()
+    }
+}
+
+fn body(answer: &[u8]) -> &[u8] {
+    let at = answer.windows(4).position(|four| four == b"\r\n\r\n").unwrap();
+    &answer[at + 4..]
+}
+
+#[test]
+fn files_and_parts_of_files_are_read_over_http() {
+    let machine = machine();
+    let site = Site::of(&machine);
+    let file = format!("{}/deep/er/noise", site.source);
+    let (status, whole) = site.send("GET", &file, "");
+    assert_eq!((status, body(&whole)), (200, noise(1, 3_000_000).as_slice()));
+    let (status, part) = site.send("GET", &file, "range: bytes=1000000-1000009\r\n");
+    assert_eq!((status, body(&part)), (206, &noise(1, 3_000_000)[1_000_000..1_000_010]));
+    assert_eq!(site.send("GET", &file, "range: bytes=3000000-\r\n").0, 416);
+    // A letter of 1969: HTTP has no such time.
+    let head = site.text("HEAD", &format!("{}/letter", site.source), "").to_lowercase();
+    assert!(head.contains("content-length: 11") && head.contains("thu, 01 jan 1970"), "{head}");
+    for header in ["content-security-policy: sandbox", "x-content-type-options: nosniff"] {
+        assert!(head.contains(header), "{head}");
+    }
+}
+
+#[test]
+fn a_directory_is_listed_one_level_deep() {
+    let machine = machine();
+    let site = Site::of(&machine);
+    let listed = site.text("PROPFIND", &format!("{}/", site.source), "depth: 1\r\n");
+    assert!(listed.starts_with("HTTP/1.1 207"), "{listed}");
+    for (name, is_there) in [
+        ("letter", true),
+        ("deep/", true),
+        ("not%20%FF%20text%0A", true),
+        ("deep/er", false),
+        ("dangling", false),
+        ("pipe", false),
+    ] {
+        assert_eq!(listed.contains(&format!("/source/{name}<")), is_there, "{name}: {listed}");
+    }
+    let top = site.text("PROPFIND", &format!("{}/snapshots/", site.prefix), "depth: 1\r\n");
+    assert!(top.contains("/snapshots/latest/<"), "a link to a snapshot is a folder here: {top}");
+    for deep in ["depth: infinity\r\n", "depth: infinity\r\nx-litmus: 1\r\n"] {
+        assert_eq!(site.send("PROPFIND", &format!("{}/", site.prefix), deep).0, 501);
+    }
+}
+
+#[test]
+fn nothing_is_changed_over_http() {
+    let machine = machine();
+    let site = Site::of(&machine);
+    let file = format!("{}/letter", site.source);
+    for method in ["PUT", "DELETE", "MKCOL", "COPY", "MOVE", "PROPPATCH", "LOCK", "UNLOCK", "PATCH", "POST"] {
+        let (status, _) = site.send(method, &file, "destination: /x\r\ncontent-length: 0\r\n");
+        assert!([405, 501].contains(&status), "{method}: {status}");
+    }
+}
+
+#[test]
+fn only_those_who_know_the_address_are_answered() {
+    let machine = machine();
+    let site = Site::of(&machine);
+    assert!(site.address.starts_with("127.0.0.1:"), "{}", site.address);
+    let (address, prefix) = (&site.address, &site.prefix);
+    for path in ["/", "/snapshots/", &prefix[..prefix.len() - 1], &format!("{prefix}x/"), "/../../etc/passwd"] {
+        assert_eq!(site.send("GET", path, "").0, 404, "{path}");
+    }
+    // A web page whose name points to this machine.
+    for host in ["evil.example", "127.0.0.1.evil.example"] {
+        let request = format!("GET {prefix}/ HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
+        assert_eq!(ask(address, &request).0, 421, "{host}");
+    }
+    for path in ["/..", "/../..", "/%2e%2e/%2e%2e/etc/passwd", "/snapshots/..%2f..%2f..%2fetc/passwd", "/a%00b"] {
+        let (status, answer) = site.send("GET", &format!("{prefix}{path}"), "");
+        assert!(status >= 400 && body(&answer).is_empty(), "{path}: {status} {}", String::from_utf8_lossy(&answer));
+    }
+    for elsewhere in ["0.0.0.0:0", "192.0.2.1:80", "[::]:0"] {
+        let ran = machine.run(&["mount", "--webdav", elsewhere]).exits(2);
+        assert!(ran.err.contains("this machine only"), "{ran}");
+    }
+}
+
+#[test]
+fn a_damaged_file_is_cut_short_and_named() {
+    let machine = Machine::new();
+    machine.write("hit", noise(2, 5_000_000));
+    machine.write("small", "in the page");
+    machine.backup(&[]);
+    machine.damage(&machine.packs(0)[0], Harm::Flip);
+    let mut site = Site::of(&machine);
+    let (_, answer) = site.send("GET", &format!("{}/hit", site.source), "");
+    assert!(body(&answer).len() < 5_000_000);
+    assert_eq!(body(&site.send("GET", &format!("{}/small", site.source), "").1), b"in the page");
+    assert_eq!(site.mounted.end("TERM"), 4);
+    assert!(site.mounted.told().contains("/source/hit"));
+}
