@@ -8,7 +8,7 @@ use copal_format::path::TreePath;
 use copal_format::snapshot::MetadataSeen;
 use copal_format::state::SnapshotState;
 use copal_format::tree::Change;
-use js_sys::{Array, Function, JsString, Object, Uint8Array};
+use js_sys::{Array, Function, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 

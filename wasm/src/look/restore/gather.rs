@@ -70,7 +70,13 @@ impl Restore {
             }
             Content::None => None,
         };
-        let open = OpenFile { path: entry.path.clone(), extents, wanted: wanted.clone(), due: 0, is_gathered: pieces.is_none() };
+        let open = OpenFile {
+            path: entry.path.clone(),
+            extents,
+            wanted: wanted.clone(),
+            due: 0,
+            is_gathered: pieces.is_none(),
+        };
         self.open.insert(file, open);
         self.current = pieces.map(|pieces| Current { file, pieces, offset: 0, wanted });
         self.built.entries.push(Started { file, entry });
