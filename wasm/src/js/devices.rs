@@ -29,6 +29,7 @@ impl Owner {
             "role": role(record.role),
             "since": milliseconds(device.since),
             "hasJoined": record.keys.is_some(),
+            "expires": optional(record.enrollment.and_then(|enrollment| enrollment.expires).map(milliseconds)),
             "revoked": optional(record.revoked.map(|(number, _)| count(number))),
             "isWhole": device.is_whole,
         })

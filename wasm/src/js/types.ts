@@ -72,7 +72,7 @@ export type Mark = "forget" | "undelete" | "pin" | "unpin";
 export interface Guard { grace: number | null; stays: { id: string; by: "hold" | "last" | "young"; until: number | null }[] }
 /** A client of the repository; `since`: when it joined, was invited or was revoked (the number of its last good manifest). */
 export interface DeviceFacts {
-  client: string; name: string | null; role: "full" | "write-only"; since: number; hasJoined: boolean; revoked: number | null;
+  client: string; name: string | null; role: "full" | "write-only"; since: number; hasJoined: boolean; /** Until when it may join. */ expires: number | null; revoked: number | null;
   /** Every version of its record can be believed. */ isWhole: boolean;
 }
 /** A version of a client's record, to be created under both names. */

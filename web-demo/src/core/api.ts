@@ -329,6 +329,8 @@ export interface Device {
   state: "joined" | "invited" | "revoked" | "damaged";
   /** When this state of it was signed. */
   since: number | null;
+  /** Until when an invited one may join; null if that has no end. */
+  expires: number | null;
   /** Its kept snapshots, and the newest of them. */
   snapshots: number;
   last: { time: number; source: string } | null;

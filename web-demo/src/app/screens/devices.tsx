@@ -8,7 +8,7 @@ import type { Question } from "../devices";
 import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { Badge, Notice, ProblemNotice } from "../parts/notice";
-import { counted, day, shown, when } from "../words";
+import { counted, day, shown, when, within } from "../words";
 
 export function Devices({ app, session }: { app: App; session: Session }) {
   const { devices } = app;
@@ -38,7 +38,7 @@ function One({ app, device }: { app: App; device: Device }) {
           {role === "full" ? "Full: backs up, restores, changes snapshots" : role === "write-only" ? "Write-only: adds backups, reads none" : "Its record cannot be believed: run “copal check”"}
         </p>
         <p class="small soft">
-          {last ? <>Last backup {when(last.time, Date.now()).replace(/^[TY]/, (letter) => letter.toLowerCase())}: <bdi>{shown(last.source)}</bdi> · {counted(snapshots, "snapshot")} kept</> : state === "invited" ? "Its link was not used yet" : "No backup of it is kept"}
+          {last ? <>Last backup {within(when(last.time, Date.now()))}: <bdi>{shown(last.source)}</bdi> · {counted(snapshots, "snapshot")} kept</> : state === "invited" ? linkOf(device, Date.now()) : "No backup of it is kept"}
         </p>
       </div>
       <div class="device-state">
@@ -55,6 +55,12 @@ function One({ app, device }: { app: App; device: Device }) {
       </div>
     </li>
   );
+}
+
+/** What became of the link of a device that has not joined. */
+function linkOf({ expires }: Device, now: number): string {
+  if (expires === null) return "Its link was not used yet";
+  return now > expires ? "Its link has expired: invite it anew" : `Its link was not used yet, and works until ${within(when(expires, now))}`;
 }
 
 function Ask({ app, question }: { app: App; question: Question }) {

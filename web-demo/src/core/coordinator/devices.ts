@@ -19,7 +19,7 @@ export async function devices(site: Opened, books: Books): Promise<Device[]> {
     const last = own[0] ? { time: own[0].time, source: own[0].source } : null;
     const rest = { client, isThis: client === site.client?.facts.client, snapshots: own.length, last };
     const facts = believed(site, client, await records(site.gateway, client));
-    found.push(facts ? { ...rest, name: facts.name ?? null, role: facts.role, state: stateOf(facts), since: facts.since, isWhole: facts.isWhole } : { ...rest, name: null, role: null, state: "damaged", since: null, isWhole: false });
+    found.push(facts ? { ...rest, name: facts.name ?? null, role: facts.role, state: stateOf(facts), since: facts.since, expires: facts.expires, isWhole: facts.isWhole } : { ...rest, name: null, role: null, state: "damaged", since: null, expires: null, isWhole: false });
   });
   const rank = ({ state, last, since }: Device): number => (state === "revoked" ? 0 : 1e15) + (last?.time ?? since ?? 0);
   return found.sort((a, b) => rank(b) - rank(a));

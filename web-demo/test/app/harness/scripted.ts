@@ -95,12 +95,12 @@ const TROUBLES: Snapshot["troubles"] = {
 };
 
 export const DEVICES: Device[] = [
-  { client: FULL.client!, name: "Firefox on the laptop", role: "full", state: "joined", since: NOW - 200 * DAY, snapshots: 14, last: { time: NOW - 7 * MINUTE, source: "Pictures" }, isThis: true, isWhole: true },
-  { client: "70".repeat(16), name: "desk", role: "full", state: "joined", since: NOW - 402 * DAY, snapshots: 13, last: { time: NOW - 0.4 * DAY, source: "desk: /home/mara" }, isThis: false, isWhole: true },
-  { client: "71".repeat(16), name: "Studio camera", role: "write-only", state: "joined", since: NOW - 61 * DAY, snapshots: 13, last: { time: NOW - 9 * DAY, source: "Accounts" }, isThis: false, isWhole: true },
-  { client: "72".repeat(16), name: "Ben’s phone", role: "write-only", state: "invited", since: NOW - DAY, snapshots: 0, last: null, isThis: false, isWhole: true },
-  { client: "73".repeat(16), name: "old laptop", role: "full", state: "revoked", since: NOW - 90 * DAY, snapshots: 3, last: { time: NOW - 120 * DAY, source: "Pictures" }, isThis: false, isWhole: true },
-  { client: "74".repeat(16), name: null, role: null, state: "damaged", since: null, snapshots: 0, last: null, isThis: false, isWhole: false },
+  { client: FULL.client!, name: "Firefox on the laptop", role: "full", state: "joined", since: NOW - 200 * DAY, expires: null, snapshots: 14, last: { time: NOW - 7 * MINUTE, source: "Pictures" }, isThis: true, isWhole: true },
+  { client: "70".repeat(16), name: "desk", role: "full", state: "joined", since: NOW - 402 * DAY, expires: null, snapshots: 13, last: { time: NOW - 0.4 * DAY, source: "desk: /home/mara" }, isThis: false, isWhole: true },
+  { client: "71".repeat(16), name: "Studio camera", role: "write-only", state: "joined", since: NOW - 61 * DAY, expires: null, snapshots: 13, last: { time: NOW - 9 * DAY, source: "Accounts" }, isThis: false, isWhole: true },
+  { client: "72".repeat(16), name: "Ben’s phone", role: "write-only", state: "invited", since: NOW - DAY, expires: NOW + 6 * DAY, snapshots: 0, last: null, isThis: false, isWhole: true },
+  { client: "73".repeat(16), name: "old laptop", role: "full", state: "revoked", since: NOW - 90 * DAY, expires: null, snapshots: 3, last: { time: NOW - 120 * DAY, source: "Pictures" }, isThis: false, isWhole: true },
+  { client: "74".repeat(16), name: null, role: null, state: "damaged", since: null, expires: null, snapshots: 0, last: null, isThis: false, isWhole: false },
 ];
 
 export function snapshots(): Snapshot[] {
