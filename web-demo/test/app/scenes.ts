@@ -119,6 +119,7 @@ export const SCENES: Scene[] = [
   { name: "snapshots-tags", core: "snapshots", screen: "restore", steps: async (page) => { await tickSome(page); await click("Tags…")(page); await click("before-move")(page); }, shows: "With commas between them" },
   { name: "snapshots-signing-name", core: "not-registered", screen: "restore", steps: async (page) => { await tickSome(page); await click("Pin…")(page); }, shows: "needs a name for that" },
   { name: "snapshots-state-older", core: "state-older", screen: "restore", steps: async (page) => { await tickSome(page); await click("Pin…")(page); await click("Sign and pin")(page); }, shows: "Nothing was signed" },
+  { name: "snapshots-signing", core: "signing", screen: "restore", steps: async (page) => { await tickSome(page); await click("Forget…")(page); await click("Sign and forget")(page); }, shows: "Signing…" },
   { name: "snapshots-changed", core: "snapshots", screen: "restore", steps: async (page) => { await tickSome(page); await click("Forget…")(page); await click("Sign and forget")(page); }, shows: "Forgotten: 2 snapshots" },
   { name: "snapshots-forgotten", core: "snapshots", screen: "restore", steps: async (page) => { await click("Forgotten")(page); await page.locator("[data-row='1'] [data-tick]").click(); }, shows: "Bring back…" },
   { name: "snapshots-all-forgotten", core: "snapshots-none", screen: "restore", steps: click("Forgotten snapshots"), shows: "Forgotten 3 hours ago" },

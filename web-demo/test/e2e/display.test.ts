@@ -42,6 +42,18 @@ describe("a secret", () => {
   });
 });
 
+describe("a dialog", () => {
+  test("that has to stay does, however often Escape is pressed, and the focus is in it", async () => {
+    const { page } = await enter(set, scene("snapshots-signing"));
+    for (let i = 0; i < 4; i++) {
+      await page.keyboard.press("Escape");
+      await expect.poll(() => page.locator("dialog[open]").count()).toBe(1);
+      await page.getByRole("dialog").getByText("Signing…").waitFor();
+    }
+    await expect.poll(() => page.evaluate(() => document.activeElement?.closest("dialog") !== null)).toBe(true);
+  });
+});
+
 describe("a locked page", () => {
   test("shows no name of what was looked at", async () => {
     const { page } = await enter(set, scene("browse"));

@@ -2,6 +2,7 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { land } from "../focus";
 import { Icon } from "./icon";
 
 export function Dialog({ title, children, footer, close, broad = false, wide = false, firm = false }: {
@@ -25,12 +26,20 @@ export function Dialog({ title, children, footer, close, broad = false, wide = f
     return () => {
       dialog.close();
       // The browser gives the focus back only to what it finds when the dialog still stands in the document.
-      if (before instanceof HTMLElement && before.isConnected) before.focus({ preventScroll: true });
+      if (before instanceof HTMLElement && before !== document.body && before.isConnected) before.focus({ preventScroll: true });
+      else land(document);
     };
   }, []);
+  // A second Escape closes a dialog whatever the page says of it: one that has to stay is opened again.
+  const reopen = () => {
+    if (element.current === null) return;
+    close();
+    setTimeout(() => { if (element.current?.open === false) element.current.showModal(); });
+  };
   return (
     <dialog ref={element} class={wide ? "sheet wide" : broad ? "sheet broad" : "sheet"} aria-labelledby={name}
       onCancel={(event) => { event.preventDefault(); close(); }}
+      onClose={reopen}
       onClick={(event) => { if (!firm && event.target === element.current) close(); }}>
       <header>
         <h2 id={name}>{title}</h2>

@@ -216,6 +216,7 @@ export const CORES: Record<string, () => Core> = {
     const [first, ...others] = (await scripted().snapshots()).snapshots;
     return { snapshots: [{ ...first!, id: "again", time: first!.time + 20_000 }, first!, ...others], damage: [] };
   } }),
+  signing: () => scripted({ changeSnapshots: () => never() }),
   "state-older": () => scripted({ changeSnapshots: async () => { throw failure(problem("state-older")); } }),
   "nothing-forgotten": () => scripted({ forgotten: async () => ({ snapshots: [], damage: [] }) }),
   "snapshots-none": () => scripted({ snapshots: async () => ({ snapshots: [], damage: [] }) }),
