@@ -89,11 +89,15 @@ export class BackingUp {
   /** Backs up what the person wants backed up whenever the page is opened, one after another. Whoever does something else
    * meanwhile, or a backup that fails, ends it. */
   async startDue(now = Date.now()): Promise<void> {
+    const turn = this.#turn;
     await this.loadRemembered();
     for (const folder of due(this.remembered.value ?? [], now)) {
-      if (!this.#isFree) return;
+      if (turn !== this.#turn || !this.#isFree) return;
       await this.startRemembered(folder);
-      if (this.state.value.at !== "done") return;
+      const state = this.state.value;
+      // Another tab does it, and the page says so.
+      if (state.at === "ended" && state.problem.code === "elsewhere") this.choose();
+      if (state.at !== "done") return;
     }
   }
 

@@ -1,5 +1,6 @@
 /** Telling: the system's notifications, when a backup ends and nobody looks at the page. */
 
+import type { ProblemCode } from "../core/api";
 import type { Backing } from "./backing";
 import { leftOutWords, troubles } from "./plain";
 import { shown } from "./words";
@@ -18,7 +19,7 @@ export class Telling {
 
   /** The state of backing up has changed. */
   hear(state: Backing, isWanted: boolean): void {
-    const hasEnded = this.#last?.at === "running" && (state.at === "done" || (state.at === "ended" && state.problem.code !== "cancelled"));
+    const hasEnded = this.#last?.at === "running" && (state.at === "done" || (state.at === "ended" && !SILENT.has(state.problem.code)));
     this.#last = state;
     if (!hasEnded || !isWanted || this.notifier.isLookedAt() || !this.notifier.isAllowed()) return;
     const label = shown(state.options.label);
@@ -27,6 +28,9 @@ export class Telling {
     else this.notifier.show(`${label} is not backed up`, state.problem.title);
   }
 }
+
+/** What the person has ended, and what another tab backs up. */
+const SILENT = new Set<ProblemCode>(["cancelled", "elsewhere"]);
 
 /** Whether this browser shows notifications of a page at all. */
 export function canNotify(): boolean {

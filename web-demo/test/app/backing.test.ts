@@ -148,6 +148,18 @@ describe("folders that are backed up when the page is opened", () => {
   test("wait if one fails", async () => {
     expect(await opened([remembered("a"), remembered("b")], failure({ code: "offline", title: "away" }))).toEqual(["a"]);
   });
+  test("are left to another tab that backs up, without a word", async () => {
+    const backing = new BackingUp(scripted({ remembered: async () => [remembered("a"), remembered("b")], startBackup: async () => { throw failure({ code: "elsewhere", title: "another tab" }); } }));
+    await backing.startDue(NOW);
+    expect(backing.state.value).toEqual({ at: "choosing", opening: false, problem: null });
+  });
+  test("are not begun on a page that was locked meanwhile", async () => {
+    const backing = new BackingUp(scripted({ remembered: async () => [remembered("a")], openRemembered: () => Promise.reject(new Error("nobody may ask for it")) }));
+    const starting = backing.startDue(NOW);
+    backing.forget();
+    await starting;
+    expect(backing.state.value).toEqual({ at: "choosing", opening: false, problem: null });
+  });
   test("wait if the person does something else", async () => {
     const backing = new BackingUp(scripted({ remembered: async () => [remembered("a")], startBackup: () => Promise.reject(new Error("nobody asked for it")) }));
     await backing.take(folder());

@@ -34,5 +34,6 @@ test("nothing is told of what the person sees, has stopped, did not ask for, or 
   expect(told([RUNNING, DONE], { isWanted: false })).toEqual([]);
   expect(told([RUNNING, DONE], { isAllowed: false })).toEqual([]);
   expect(told([RUNNING, { ...FAILED, problem: problem("cancelled") }])).toEqual([]);
+  expect(told([RUNNING, { ...FAILED, problem: problem("elsewhere") }])).toEqual([]);
   expect(told([{ at: "choosing", opening: false, problem: null }, DONE])).toEqual([]);
 });
