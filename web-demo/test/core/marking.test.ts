@@ -48,6 +48,13 @@ test("a change is created once, and remembered as the newest that was seen", asy
   expect(seen.get("r")).toMatchObject({ owner: "o", change: { number: 3 } });
 });
 
+test("a change that is stored is told as stored, though the server does not answer any more", async () => {
+  const { opened, books, stored } = site(() => true);
+  opened.openView = () => Promise.reject(new Error("gone"));
+  expect(await change(opened, books, PIN)).toEqual({ state: "waiting", unchanged: [] });
+  expect(stored.size).toBe(1);
+});
+
 test("behind another writer's change it is signed anew", async () => {
   const { opened, books, stored } = site((key, stored) => {
     if (key === "changes/3") stored.set(key, Uint8Array.of(99));

@@ -20,8 +20,9 @@ export async function change(site: Opened, books: Pick<Books, "changes" | "snaps
     await follow(site, changes);
     await remember(site, changes);
     await write(site, changes);
-    const isTakenIn = await taken(site, changes.end.number);
-    return { state: isTakenIn ? "done" : "waiting", unchanged: isTakenIn ? await unchanged(books, wish) : [] };
+    // It is stored and counts. A failure now must not read as if nothing had been signed.
+    const seen = await taken(site, changes.end.number).then((isTakenIn) => (isTakenIn ? unchanged(books, wish) : null)).catch(() => null);
+    return seen ? { state: "done", unchanged: seen } : { state: "waiting", unchanged: [] };
   } finally {
     changes.free();
   }
