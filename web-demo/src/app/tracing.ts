@@ -39,14 +39,14 @@ export function versionBefore(version: Version, versions: readonly Version[]): V
   return versions.slice(versions.indexOf(version) + 1).find(({ series, entry }) => series === version.series && entry !== null) ?? null;
 }
 
-/** Says what a version changed. */
-export function changeOf(version: Version, versions: readonly Version[], now: number): string {
+/** Says what a version changed. `isWhole`: all snapshots were looked into, so that nothing older can come. */
+export function changeOf(version: Version, versions: readonly Version[], now: number, isWhole = true): string {
   const { entry, content, series } = version;
   if (version.problem) return "Cannot be read";
   if (!entry) return "Not there";
   const older = versions.slice(versions.indexOf(version) + 1).filter((one) => one.series === series);
   const before = older.find((one) => one.entry !== null);
-  if (!before?.entry) return older.length > 0 ? "Oldest version that can be read" : "First version";
+  if (!before?.entry) return !isWhole ? "" : older.length > 0 ? "Oldest version that can be read" : "First version";
   const back = older[0]?.entry === null && older[0].problem === null ? "Came back: " : "";
   const small = (words: string) => (back === "" ? words : `${back}${words.charAt(0).toLowerCase()}${words.slice(1)}`);
   if (before.entry.kind !== entry.kind) return small(`Became a ${entry.kind === "file" ? "file" : entry.kind === "directory" ? "folder" : entry.kind === "symlink" ? "link" : "special file"}`);

@@ -25,6 +25,10 @@ describe("a version", () => {
     expect(versionBefore(newest!, [newest!, other, lost, file!])).toBe(file);
     expect(versionBefore(newest!, [newest!, other])).toBeNull();
   });
+  test("is not said to be the first one while older snapshots are not looked into", () => {
+    const [newest, older] = versions().versions;
+    expect([newest!, older!].map((one) => changeOf(one, [newest!, older!], NOW, false))).toEqual(["Only its time changed", ""]);
+  });
   test("that is a folder now says so", () => {
     const [newest, older] = versions().versions;
     expect(told([{ ...newest!, entry: { ...newest!.entry!, kind: "directory" } }, older!])[0]).toBe("Became a folder");

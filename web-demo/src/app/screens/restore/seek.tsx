@@ -86,7 +86,7 @@ export function Seek({ app }: { app: App }) {
       </form>
       {sought?.problem && <ProblemNotice problem={sought.problem} retry={() => void seeking.seek()} />}
       <p class="list-status small soft" role="status">
-        {sought && `${sought.running ? `Searching… ${count(sought.looked)} of ${counted(sought.total, "snapshot")}, ` : ""}${counted(sought.hits.length, "hit")}${sought.more ? ", and more: search for something longer" : ""}${sought.running ? "" : ` in ${counted(sought.total, "snapshot")}`}`}
+        {sought && `${sought.running ? `Searching… ${count(sought.looked)} of ${counted(sought.total, "snapshot")}, ` : ""}${counted(sought.hits.length, "hit")}${sought.running ? "" : ` in ${counted(sought.total, "snapshot")}`}${sought.more ? ", and more: search for something longer" : ""}`}
       </p>
       {sought === null ? <Empty icon="search" title="What are you looking for?"><p>Every file of every snapshot is searched, also files that were deleted long ago.</p></Empty>
         : sought.hits.length === 0 && !sought.running ? (sought.problem ? null : <Empty icon="search" title="No snapshot has such a file"><p>Try a part of the name, or fewer conditions.</p></Empty>)

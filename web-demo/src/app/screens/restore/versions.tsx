@@ -72,8 +72,9 @@ export function Versions({ app, snapshot, entry }: { app: App; snapshot: Snapsho
         {running ? `Looking into ${counted(total, "snapshot")}: ${looked} done…` : problem ? "" : `${counted(new Set(present.map(contentOf)).size, "version")} in ${counted(total, "snapshot")}`}
       </p>
       {versions.length === 0 && total > 0 && !running ? <Empty icon="file" title="No snapshot has this file" />
+        : versions.length === 0 && problem ? null
         : <Rows<Version> key={scope.value} label="Versions" rows={versions} rowHeight={68} look="versions" columns={4} keyOf={keyOf} isLanding
-          cells={(version) => <Cells version={version} change={changeOf(version, versions, Date.now())} ticked={ticked.value.includes(keyOf(version))} device={scope.value === "all" ? byId.get(version.newest) ?? null : null} made={made} />}
+          cells={(version) => <Cells version={version} change={changeOf(version, versions, Date.now(), !running && !problem)} ticked={ticked.value.includes(keyOf(version))} device={scope.value === "all" ? byId.get(version.newest) ?? null : null} made={made} />}
           open={(version) => show(version, versionBefore(version, versions))} isSelected={(version) => ticked.value.includes(keyOf(version))} toggle={toggle} />}
       {opened.value && <Beside app={app} before={opened.value.before} after={opened.value.after} close={() => { opened.value = null; }} />}
     </>
