@@ -2,7 +2,7 @@
 
 import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
 
@@ -61,6 +61,18 @@ async function browse(driver: Driver, label: string): Promise<void> {
   await driver.click("[role=row] .two");
 }
 
+/** Waits until Firefox has put a download under its name: it writes beside it, leaves an empty file there meanwhile, and may move
+ * the bytes by copying them. */
+async function whole(file: string): Promise<void> {
+  let before = -1;
+  await expect.poll(() => {
+    const bytes = existsSync(file) && !existsSync(`${file}.part`) ? statSync(file).size : 0;
+    const isSame = bytes > 0 && bytes === before;
+    before = bytes;
+    return isSame;
+  }, { timeout: 60_000, interval: 500 }).toBe(true);
+}
+
 function picture(name: string, png: Buffer): void {
   const folder = process.env["COPAL_SHOTS"];
   if (!folder) return;
@@ -84,7 +96,7 @@ test("Firefox backs a folder up as the command restores it, and downloads it as 
   await driver.press("Download zip");
   await driver.see("Every byte was verified");
   const zip = join(home, "downloads/Photos.zip");
-  await expect.poll(() => existsSync(zip) && !existsSync(`${zip}.part`), { timeout: 30_000 }).toBe(true);
+  await whole(zip);
   execFileSync("unzip", ["-q", zip, "-d", machine.path("unzipped")]);
   expect(listing(machine.path("unzipped/Pictures"))).toEqual(listing(folder));
   picture("firefox-browse", await driver.picture());
