@@ -53,7 +53,7 @@ afterEach(async () => {
 /** What has the focus: its role or kind, and its name. */
 const focus = () => page.evaluate(() => {
   const element = document.activeElement as HTMLElement | null;
-  const name = element?.getAttribute("aria-label") ?? element?.textContent?.trim() ?? "";
+  const name = element?.getAttribute("aria-label") ?? (element?.closest("label") ?? element)?.textContent?.trim() ?? "";
   return `${element?.getAttribute("role") ?? element?.tagName.toLowerCase()}: ${element?.id === "secret" ? "secret" : name}`;
 });
 const hasFocus = (what: string) => expect.poll(focus, { timeout: 60_000 }).toBe(what);
@@ -122,12 +122,14 @@ test("a backup, looking into it, a download of one file and a restore take keys 
   await press("Escape");
   await hasFocus("grid: Folder");
   await press("Shift+Tab");
+  await hasFocus("input: List");
+  await press("Shift+Tab");
   await hasFocus("button: Restore to… a folder of this computer: this folder");
   await press("Enter");
   await page.locator(".job.finished").getByText("2 files").waitFor();
   await hasFocus("button: Restore to… a folder of this computer: this folder");
   expect(await restoredDay()).toBe("the days of 2026\n");
-  await press("Tab");
+  await press("Tab", "Tab");
   await hasFocus("grid: Folder");
   await press("Backspace");
   await page.getByRole("heading", { name: "Diary" }).waitFor();
