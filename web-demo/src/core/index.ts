@@ -79,7 +79,8 @@ class PageCore implements Core {
       const { repository, device } = await this.#line.ask<Pick<Environment, "device"> & { repository: Session["repository"] }>("environment");
       this.#repository = repository.id;
       const enrollsAs = this.#link === null ? null : await this.#line.ask<Environment["enrollsAs"]>("enrollsAs", this.#link);
-      return { ...base, enrollsAs, server: { state: "ready", repository }, device };
+      // A link may have been opened meanwhile.
+      return { ...base, hasEnrollmentLink: this.#link !== null, enrollsAs, server: { state: "ready", repository }, device };
     } catch (error) {
       const problem = problemOf(error);
       return { ...base, server: { state: problem.code === "no-repository" ? "empty" : "unreachable", problem }, device: nobody };

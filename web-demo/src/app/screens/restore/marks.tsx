@@ -105,7 +105,7 @@ function Stays({ guard }: { guard: Question["guard"] }) {
   if (guard?.at === "asking") return <p class="small soft" role="status">Asking what the policy keeps…</p>;
   if (guard?.at !== "here") return <Notice tone="warn" title="What the policy keeps cannot be told"><p class="soft">Its floor and holds count all the same.</p></Notice>;
   const { grace } = guard.value;
-  return <p class="small soft">You can bring them back for at least {span((grace ?? DAY) * 1000)}: that long prune leaves what nothing needs any more. What the policy’s floor or a hold keeps can be brought back as long as they do.</p>;
+  return <p class="small soft">You can bring them back for at least {span((grace ?? DAY) * 1000)}. For that long prune deletes nothing of theirs. What the policy’s floor or a hold protects can be brought back for as long as it is protected.</p>;
 }
 
 function noteOf(act: Act, snapshot: Snapshot, guard: Guard | null): string | null {
