@@ -4,7 +4,7 @@ use bytes::Bytes;
 use copal_format::id::ObjectHash;
 use copal_format::wire::chain::Chain;
 use copal_jobs::objects;
-use copal_store::{Created, Store, StoreError};
+use copal_store::{Created, Op, Store, StoreError};
 
 use crate::wait::wait;
 
@@ -28,19 +28,88 @@ pub(crate) fn append(
     name: impl Fn(u64) -> String,
     mut record: impl FnMut(&Chain) -> Vec<u8>,
 ) -> Result<(), StoreError> {
+    let mut attempts = Attempts::default();
     loop {
-        let (bytes, name) = (record(end), name(end.due()));
-        let hash = ObjectHash::of(&bytes);
-        let is_new = wait(store.create(&objects::key(name.as_str()), Bytes::from(bytes)))? == Created::New;
-        let stored = if is_new { Some(hash) } else { read(store, &name)? };
-        let Some(stored) = stored else { continue };
-        end.advance(stored);
-        if stored == hash {
+        let bytes = Bytes::from(record(end));
+        let there = attempts.put(store, &name(end.due()), &bytes)?;
+        end.advance(ObjectHash::of(&there));
+        if there == bytes {
             return Ok(());
         }
     }
 }
 
+/// Counts the attempts to create one record, so that a store that lets none succeed ends with an error, and gets no more
+/// signatures.
+#[derive(Default)]
+pub(crate) struct Attempts(u32);
+
+impl Attempts {
+    /// Creates an object, or reads what is there already. Returns what is stored under the name.
+    pub(crate) fn put(&mut self, store: &dyn Store, name: &str, bytes: &Bytes) -> Result<Bytes, StoreError> {
+        let key = objects::key(name);
+        while self.0 < ATTEMPTS {
+            self.0 += 1;
+            if wait(store.create(&key, bytes.clone()))? == Created::New {
+                return Ok(bytes.clone());
+            }
+            if let Some(there) = wait(objects::read(store, name))? {
+                return Ok(there);
+            }
+        }
+        let source =
+            format!("after {ATTEMPTS} attempts the store still has another object there, or shows none").into();
+        Err(StoreError::Io { op: Op::Create, key: name.to_owned(), source })
+    }
+}
+
 fn read(store: &dyn Store, name: &str) -> Result<Option<ObjectHash>, StoreError> {
     Ok(wait(objects::read(store, name))?.map(|bytes| ObjectHash::of(&bytes)))
+}
+
+/// Attempts to create one record.
+const ATTEMPTS: u32 = 64;
+
+#[cfg(test)]
+mod tests {
+    use copal_store::Key;
+    use copal_store::fault::{Fate, Fault};
+    use copal_store::memory::MemoryStore;
+
+    use super::*;
+
+    fn append_to(store: &dyn Store) -> (u32, Result<(), StoreError>) {
+        let mut signed = 0;
+        let record = |_: &Chain| {
+            signed += 1;
+            b"ours".to_vec()
+        };
+        let appended = append(store, &mut Chain::new(), |number| format!("changes/{number}"), record);
+        (signed, appended)
+    }
+
+    #[test]
+    fn a_store_that_refuses_a_name_and_shows_nothing_there_ends_with_an_error_that_names_it() {
+        let inner = MemoryStore::default();
+        wait(inner.create(&Key::new("changes/1").unwrap(), Bytes::from_static(b"hidden"))).unwrap();
+        let store = Fault::new(inner, |call| match call.op {
+            Op::Read => Fate::FailBefore(StoreError::NotFound { key: Key::new(call.key).unwrap() }),
+            _ => Fate::Proceed,
+        });
+        let (signed, appended) = append_to(&store);
+        assert!(matches!(&appended, Err(StoreError::Io { key, .. }) if key == "changes/1"), "{appended:?}");
+        assert_eq!(signed, 1);
+    }
+
+    #[test]
+    fn a_store_that_shows_ever_more_records_of_others_gets_a_bounded_number_of_signatures() {
+        let inner = MemoryStore::default();
+        for number in 1..=2 * ATTEMPTS {
+            let key = Key::new(format!("changes/{number}")).unwrap();
+            wait(inner.create(&key, Bytes::from_static(b"another's"))).unwrap();
+        }
+        let (signed, appended) = append_to(&inner);
+        assert!(appended.is_err());
+        assert_eq!(signed, ATTEMPTS + 1);
+    }
 }

@@ -11,8 +11,9 @@ use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts, View};
 use copal_jobs::{clients, objects};
-use copal_store::{Created, StoreError};
+use copal_store::StoreError;
 
+use crate::chain::Attempts;
 use crate::repository::{LocalClient, Repository};
 use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
@@ -87,14 +88,13 @@ pub fn hand_in(
         changing.read(wait(objects::read(store, &name))?.as_deref()).expect("no change was met before");
     }
     let mut written = None;
+    let mut attempts = Attempts::default();
     while let Some(change) = changing.due(client.id, Time(wait(store.now())?.0), &repository.owner) {
-        let name = layout::change(change.number);
         let bytes = Bytes::from(change.sign(repository.id(), &client.keys.manifest_key()));
-        let is_new = wait(store.create(&objects::key(name.as_str()), bytes.clone()))? == Created::New;
-        let there = if is_new { Some(bytes.clone()) } else { wait(objects::read(store, &name))? };
-        let Some(there) = there else { continue };
+        let there = attempts.put(store, &layout::change(change.number), &bytes)?;
         if changing.stored(&there, &bytes) {
             written = Some(change.number);
+            attempts = Attempts::default();
         }
     }
     if written.is_some() && repository.ingests() {
