@@ -59,6 +59,10 @@ fn files_and_parts_of_files_are_read_over_http() {
     let (status, part) = site.send("GET", &file, "range: bytes=1000000-1000009\r\n");
     assert_eq!((status, body(&part)), (206, &noise(1, 3_000_000)[1_000_000..1_000_010]));
     assert_eq!(site.send("GET", &file, "range: bytes=3000000-\r\n").0, 416);
+    for range in ["0-18446744073709551615", "0-,0-,0-"] {
+        let (status, whole) = site.send("GET", &file, &format!("range: bytes={range}\r\n"));
+        assert_eq!((status, body(&whole).len()), (200, 3_000_000), "{range}");
+    }
     // A letter of 1969: HTTP has no such time.
     let head = site.text("HEAD", &format!("{}/letter", site.source), "").to_lowercase();
     assert!(head.contains("content-length: 11") && head.contains("thu, 01 jan 1970"), "{head}");

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::{CONTENT_SECURITY_POLICY, HOST, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CONTENT_SECURITY_POLICY, HOST, HeaderName, RANGE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use copal_client::browse::Browser;
@@ -80,6 +80,11 @@ impl Door {
         }
         // With it, the library lists whole snapshots at once.
         request.headers_mut().remove("x-litmus");
+        // The library sends as many parts as are named, each up to the whole file, and adds to their ends. Without the
+        // header it sends the file once.
+        if request.headers().get(RANGE).is_some_and(|range| !is_one_part(range)) {
+            request.headers_mut().remove(RANGE);
+        }
         let mut response = self.dav.handle(request).await.map(Body::new);
         // A page that was saved must not read other files when a browser shows it.
         for (name, value) in [
@@ -110,9 +115,33 @@ fn is_this_machine(host: &HeaderValue) -> bool {
     name.eq_ignore_ascii_case("localhost") || number.parse::<IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }
 
+/// Whether a range names one part of a file, and its numbers are such as a file may have.
+fn is_one_part(range: &HeaderValue) -> bool {
+    let part = range.to_str().ok().and_then(|range| range.strip_prefix("bytes=")?.split_once('-'));
+    let is_number = |number: &str| number.is_empty() || number.parse::<u64>().is_ok_and(|number| number < 1 << 63);
+    part.is_some_and(|(start, end)| is_number(start) && is_number(end))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_one_part_of_a_file_is_sent_at_once() {
+        for (range, is_one) in [
+            ("bytes=0-9", true),
+            ("bytes=5-", true),
+            ("bytes=-5", true),
+            ("bytes=0-9223372036854775807", true),
+            ("bytes=0-18446744073709551615", false),
+            ("bytes=0-,0-", false),
+            ("bytes=0-9, 20-", false),
+            ("bytes=0", false),
+            ("lines=0-9", false),
+        ] {
+            assert_eq!(is_one_part(&HeaderValue::from_static(range)), is_one, "{range}");
+        }
+    }
 
     #[test]
     fn only_names_of_this_machine_are_answered() {
