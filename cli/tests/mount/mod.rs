@@ -124,6 +124,38 @@ fn snapshots_are_found_by_id_by_host_and_by_time_and_new_ones_appear() {
 }
 
 #[test]
+fn a_new_snapshot_that_cannot_be_read_is_named() {
+    let machine = Machine::new();
+    machine.write("file", "one");
+    machine.backup(&[]);
+    let mut mounted = Mounted::start(&machine, &[]);
+    let manifests = || machine.names("manifests/");
+    let before = manifests();
+    machine.write("file", "two");
+    machine.backup(&[]);
+    let new = manifests().into_iter().find(|manifest| !before.contains(manifest)).unwrap();
+    fs::remove_file(machine.object(&new)).unwrap();
+    machine.write("file", "three");
+    machine.backup(&[]);
+    mounted.until(|| mounted.names("snapshots/by-id").len() == 2);
+    assert_eq!(mounted.end("TERM"), 4);
+    let told = mounted.told();
+    assert_eq!(told.matches(&format!("{new} cannot be listed")).count(), 1, "{told}");
+}
+
+#[test]
+fn a_mount_whose_program_was_killed_is_named_by_the_next_one() {
+    let machine = Machine::new();
+    machine.write("file", "one");
+    machine.backup(&[]);
+    let mut mounted = Mounted::start(&machine, &[]);
+    mounted.end("KILL");
+    let ran = machine.run(&["mount", "mounted"]).exits(1);
+    assert!(ran.err.contains("umount") && !ran.err.contains("not a directory"), "{ran}");
+    assert!(std::process::Command::new("umount").arg(mounted.path("")).status().unwrap().success());
+}
+
+#[test]
 fn the_options_choose_which_snapshots_are_shown() {
     let machine = Machine::new();
     machine.write("file", "one");

@@ -80,6 +80,8 @@ pub enum Trouble<'t> {
     Entries(SnapshotId, &'t LostRange, &'t ReadError),
     /// An entry is not shown, because its name is longer than a file system takes.
     Name(SnapshotId, &'t TreePath),
+    /// A new snapshot is not shown, since its manifest, which is named, cannot be read: why not.
+    Snapshot(&'t str, &'t str),
     /// New snapshots could not be looked for.
     Renewal(&'t JobError),
 }
@@ -108,6 +110,8 @@ pub enum BrowseError {
 struct Newest {
     root: u64,
     snapshots: Vec<Snapshot>,
+    /// Manifests that could not be read, and why.
+    problems: Vec<(String, String)>,
     checked: Instant,
 }
 
@@ -115,7 +119,8 @@ impl Browser {
     /// Shows the snapshots of a view and its history; of the view, only the records are needed.
     pub fn new(repository: Repository, view: &View, history: History, terms: Terms) -> Result<Self, JobError> {
         let threads = if repository.backend().is_remote() { 4 } else { 1 };
-        let newest = Newest { root: view.number(), snapshots: history.snapshots, checked: Instant::now() };
+        let History { snapshots, problems } = history;
+        let newest = Newest { root: view.number(), snapshots, problems, checked: Instant::now() };
         // A domain that no client has: no client knows its keys.
         let numbers = Numbers(repository.domain_keys(DomainId([0; 16])));
         let browser = Self {
@@ -259,7 +264,10 @@ impl Browser {
         let mut reached = tree.reach(Sought::Path(path))?;
         let mut lost = None;
         while let Reached::Lost(here) = reached {
-            reached = here.next.map_or(Ok(Reached::End), |next| tree.reach(Sought::Number(next)))?;
+            // Behind a page that ends behind the directory, nothing lies in the directory.
+            let may_go_on = here.range.through.as_ref().is_none_or(|through| through.is_within(path));
+            let next = here.next.filter(|_| may_go_on);
+            reached = next.map_or(Ok(Reached::End), |next| tree.reach(Sought::Number(next)))?;
             lost = lost.or(Some(here));
         }
         match reached {
@@ -302,7 +310,10 @@ impl Browser {
         let history = History::renew(&self.repository, &view, &newest.snapshots)?;
         let shelf = self.arrange(&history.snapshots)?;
         *self.shelf.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(shelf);
-        (newest.root, newest.snapshots) = (view.number(), history.snapshots);
+        for problem in history.problems.iter().filter(|problem| !newest.problems.contains(problem)) {
+            self.tell(Trouble::Snapshot(&problem.0, &problem.1));
+        }
+        (newest.root, newest.snapshots, newest.problems) = (view.number(), history.snapshots, history.problems);
         Ok(())
     }
 

@@ -7,6 +7,7 @@ mod passage;
 mod webdav;
 
 use std::collections::HashSet;
+use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -78,6 +79,7 @@ fn tell(report: &Printer, trouble: &Trouble<'_>, told: &Mutex<HashSet<String>>) 
         Trouble::Entries(snapshot, range, error) => {
             (None, format!("{} of snapshot {} cannot be listed: {error}", field::entries(range), snapshot.short()))
         }
+        Trouble::Snapshot(object, why) => (None, format!("{object} cannot be listed: {why}")),
         Trouble::Renewal(error) => (None, format!("cannot look for new snapshots: {error}")),
     };
     let entry = entry.map(PathField::of);
@@ -95,8 +97,15 @@ fn tell(report: &Printer, trouble: &Trouble<'_>, told: &Mutex<HashSet<String>>) 
 
 /// The absolute path of a directory that can be mounted on.
 fn usable(context: &Context<'_>, directory: &Path) -> Result<PathBuf, Failure> {
-    let at = directory.canonicalize().map_err(|error| Failure::io("mount on", directory, error))?;
-    if !at.is_dir() {
+    let failed = |error: io::Error| match error.kind() {
+        ErrorKind::NotConnected => {
+            let at = directory.display();
+            Failure::Other(format!("a mount on {at} has lost its program: \"umount {at}\" takes it away").into())
+        }
+        _ => Failure::io("mount on", directory, error),
+    };
+    let at = directory.canonicalize().map_err(failed)?;
+    if !at.metadata().map_err(failed)?.is_dir() {
         return Err(Failure::Usage(format!("{} is not a directory", directory.display())));
     }
     let places = context.places()?;
