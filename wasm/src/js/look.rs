@@ -1,7 +1,5 @@
 //! Look: snapshots and their trees, for JavaScript.
 
-use copal_engine::changing::Mark;
-use copal_engine::retention::Protection;
 use copal_format::client::Role;
 use copal_format::id::{ClientId, SnapshotId};
 use copal_format::path::TreePath;
@@ -12,18 +10,16 @@ use js_sys::{Array, Function, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::changes::{Changes, link_of};
-use super::clients::{Client, Descriptor, Owner};
+use super::clients::{Descriptor, Owner};
 use super::convert::{
-    Thrown, count, entry, exact, hex, list, milliseconds, object, optional, read, read_of, reads, records, set, time,
-    wrong,
+    Thrown, count, entry, exact, hex, list, milliseconds, object, optional, read, read_of, reads, records, set,
 };
 use super::view::View;
 use crate::fault::Fault;
 use crate::look::{self, History, Listing, Opened, Piece, Range, Snapshot, id_of, is_same_content, path_of};
 
 #[wasm_bindgen]
-pub struct Library(look::Library);
+pub struct Library(pub(super) look::Library);
 
 #[wasm_bindgen]
 impl Library {
@@ -89,80 +85,6 @@ impl Library {
     pub fn take_key(&self, session: u32) -> JsValue {
         optional(self.0.take_key(session).map(|key| Uint8Array::from(key.expose().as_slice())))
     }
-}
-
-#[wasm_bindgen]
-impl Library {
-    #[wasm_bindgen(js_name = listForgotten)]
-    pub fn list_forgotten(&mut self) {
-        self.0.list_forgotten();
-    }
-
-    #[wasm_bindgen(getter, js_name = needsTags)]
-    pub fn needs_tags(&self) -> bool {
-        self.0.needs_tags()
-    }
-
-    #[wasm_bindgen(js_name = supplyChange)]
-    pub fn supply_change(&mut self, key: &str, bytes: &[u8]) -> bool {
-        self.0.supply_change(key, bytes)
-    }
-
-    pub fn mark(
-        &self,
-        client: &Client,
-        #[wasm_bindgen(unchecked_param_type = "Link | null")] met: &JsValue,
-        #[wasm_bindgen(unchecked_param_type = "Mark")] mark: &str,
-        ids: Vec<String>,
-    ) -> Thrown<Option<Changes>> {
-        let mark = match mark {
-            "forget" => Mark::Forget,
-            "undelete" => Mark::Undelete,
-            "pin" => Mark::Pin,
-            "unpin" => Mark::Unpin,
-            _ => return Err(wrong("mark", "one of four")),
-        };
-        Ok(self.0.mark(&client.0, link_of(met)?, mark, &snapshots(&ids)?)?.map(Changes))
-    }
-
-    pub fn tag(
-        &self,
-        client: &Client,
-        #[wasm_bindgen(unchecked_param_type = "Link | null")] met: &JsValue,
-        ids: Vec<String>,
-        add: Vec<String>,
-        remove: Vec<String>,
-    ) -> Thrown<Option<Changes>> {
-        Ok(self.0.tag(&client.0, link_of(met)?, &snapshots(&ids)?, &add, &remove)?.map(Changes))
-    }
-
-    #[wasm_bindgen(getter, js_name = policyName)]
-    pub fn policy_name(&self) -> Option<String> {
-        self.0.policy_name()
-    }
-
-    #[wasm_bindgen(unchecked_return_type = "Guard")]
-    pub fn guard(
-        &self,
-        #[wasm_bindgen(unchecked_param_type = "Uint8Array | null")] change: Option<Vec<u8>>,
-        ids: Vec<String>,
-        now: f64,
-    ) -> Thrown<Object> {
-        let guard = self.0.guard(change.as_deref(), &snapshots(&ids)?, time(now))?;
-        let stays = guard.stays.iter().map(|(id, protection)| {
-            let (by, until) = match protection {
-                Protection::Held => ("hold", None),
-                Protection::Last => ("last", None),
-                Protection::Young { until } => ("young", Some(milliseconds(*until))),
-            };
-            object! { "id": hex(id), "by": by, "until": optional(until) }
-        });
-        Ok(object! { "grace": optional(guard.grace.map(|grace| count(grace.as_secs()))), "stays": list(stays) })
-    }
-}
-
-fn snapshots(ids: &[String]) -> Result<Vec<SnapshotId>, Fault> {
-    ids.iter().map(|id| Ok(SnapshotId::from_hex(id)?)).collect()
 }
 
 #[wasm_bindgen]

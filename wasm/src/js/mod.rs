@@ -10,6 +10,7 @@ mod columns;
 mod convert;
 mod devices;
 mod look;
+mod marking;
 mod view;
 mod workers;
 
