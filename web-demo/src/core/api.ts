@@ -9,7 +9,9 @@ import type {
   Changed, ComparePage, DirectoryPage, DownloadOptions, EntryId, Found, Guard, Measure, OntoExisting, Preview, RestoreProgress, RestoreResult,
   SearchProgress, SearchResult, Seek, SeekProgress, SeekResult, SnapshotList, Stream, Thumbnail, Versions, Wish,
 } from "./snapshots";
+import type { Device, LastGood } from "./devices";
 
+export type * from "./devices";
 export type * from "./snapshots";
 
 /** Everything the display may ask of the core. One object for the page's life: `const core = await connect()`. */
@@ -316,32 +318,6 @@ export interface BackupResult {
   receipt: "verified" | "waiting";
   leftOut: LeftOut;
 }
-
-// ---- devices
-
-/** A client of the repository. */
-export interface Device {
-  client: string;
-  /** Null if nobody gave it one, or its record cannot be believed. */
-  name: string | null;
-  role: "full" | "write-only" | null;
-  /** "invited": its enrollment was not used yet. "damaged": its record cannot be believed. */
-  state: "joined" | "invited" | "revoked" | "damaged";
-  /** When this state of it was signed. */
-  since: number | null;
-  /** Until when an invited one may join; null if that has no end. */
-  expires: number | null;
-  /** Its kept snapshots, and the newest of them. */
-  snapshots: number;
-  last: { time: number; source: string } | null;
-  /** This browser. */
-  isThis: boolean;
-  /** Every version of its record can be believed. */
-  isWhole: boolean;
-}
-
-/** The last step of a device's backups that the service has accepted: number and hash of its manifest. */
-export interface LastGood { number: number; hash: string; time: number }
 
 // ---- status
 

@@ -1,8 +1,8 @@
 //! Books: the library of an unlocked repository: snapshots, and what is in them.
 
-import type { ComparePage, DirectoryPage, Entry, EntryId, Guard, Measure, Preview, Problem, SearchProgress, SearchResult, Snapshot, SnapshotList, Wish } from "../api";
+import type { ComparePage, DirectoryPage, Entry, EntryId, Guard, Measure, Preview, SearchProgress, SearchResult, Snapshot, SnapshotList, Wish } from "../api";
 import { release } from "../buffers";
-import { type Changes, type Client, type Comparison, type EntryFacts, type Library, type Link, type Piece, type Read, type Restore, type SnapshotFacts, Sweep, type Swept, type Tree, type View, type Wants } from "../engine";
+import { type Changes, type Client, type Comparison, type Library, type Link, type Piece, type Read, type Restore, type SnapshotFacts, Sweep, type Swept, type Tree, type View, type Wants } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
 import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
@@ -14,6 +14,7 @@ import { isModest, sizeOf } from "../look/pictures";
 import { readLibrary } from "./library";
 import { entryKind, namedLike, nameIn } from "./names";
 import { Opener } from "./opener";
+import { damageOf, entryOf, snapshotOf } from "./shown";
 import { asFileName, below, commonParent } from "./targets";
 
 /** What can be looked at. One at a time: the engine answers one question after another. */
@@ -365,37 +366,6 @@ export class Books {
 /** Patience of what a person steers. */
 export function steered(control: Control, onWait: Patience["onWait"]): Patience {
   return onWait ? { tries: ENDLESS, signal: control.signal, onWait } : { tries: ENDLESS, signal: control.signal };
-}
-
-function snapshotOf(facts: SnapshotFacts): Snapshot {
-  const source = facts.label || [facts.host, facts.paths.map((path) => `/${path}`.replace(/^\/+/, "/")).join(", ")].filter(Boolean).join(":");
-  const device = facts.clientName ?? facts.client.slice(0, 8);
-  return {
-    id: facts.id, time: facts.time, source, series: `${facts.client}/${facts.source}`, tags: [...facts.tags].sort(),
-    device: facts.role === "full" ? device : `${device} (write-only)`,
-    files: facts.files, directories: facts.directories, bytes: facts.bytes, newBytes: null, storedBytes: null,
-    // Only what was accepted is in the state, and the state is what the library lists.
-    receipt: "verified", verifiedBy: null, pinned: facts.pinned, forgotten: facts.forgotten, fromBrowser: !facts.hasModes,
-    troubles: {
-      unreadable: facts.errors, changing: facts.changing,
-      names: [...facts.unreadablePaths.map((path) => ({ path, why: "unreadable" as const })), ...facts.changingPaths.map((path) => ({ path, why: "changing" as const }))],
-    },
-  };
-}
-
-/** Parts of a tree that cannot be read, each once. */
-export function damageOf(what: Iterable<string>): Problem[] {
-  return [...new Set(what)].map((part) => problem("damaged", part));
-}
-
-export function entryOf(facts: EntryFacts): Entry {
-  const { id, name, path, kind, size, modified, target } = facts;
-  return { id, name, path, kind, size, modified: modified === 0 ? null : modified, target: target ?? null, mode: letters(facts.mode) };
-}
-
-/** Permission bits as `ls` writes them. */
-function letters(mode: number): string {
-  return [6, 3, 0].map((at) => `${mode & (4 << at) ? "r" : "-"}${mode & (2 << at) ? "w" : "-"}${mode & (1 << at) ? "x" : "-"}`).join("");
 }
 
 /** Entries of a page, hits of a search. */

@@ -4,7 +4,8 @@ import type { EntryId, Snapshot, Version, Versions } from "../api";
 import type { Control } from "../coordinator/control";
 import { Sweep } from "../engine";
 import { failure, problem } from "../problem";
-import { type Books, entryOf } from "./books";
+import type { Books } from "./books";
+import { entryOf } from "./shown";
 
 /** What one snapshot has at the path: a version, nothing, or nobody can say. */
 export type Standing = Pick<Version, "entry" | "content" | "problem"> & { number: number | null };

@@ -3,7 +3,8 @@
 import type { Entry, FileKind, Hit, Seek, SeekProgress, SeekResult } from "../api";
 import type { Control } from "../coordinator/control";
 import { Sweep, type Wants } from "../engine";
-import { type Books, damageOf, entryOf } from "./books";
+import type { Books } from "./books";
+import { damageOf, entryOf } from "./shown";
 import { entryKind, namedLike, nameIn } from "./names";
 
 /** Looks through the snapshots of a series, or through all, the newest first. */
