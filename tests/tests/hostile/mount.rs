@@ -108,7 +108,7 @@ fn entries(chunk: ChunkId) -> Vec<Entry> {
         Entry { mtime: Time(i64::MAX), inode: u64::MAX, ..inline(b"new", "new") },
     ];
     let mut vast = file(b"vast", VAST, Content::None);
-    vast.extras.holes = vec![0..VAST];
+    vast.extras.holes = [VAST].map(|end| 0..end).into();
     entries.push(vast);
     let mut powers = inline(b"powers", "powers");
     powers.mode = Mode::new(EntryKind::File, 0o6777);
