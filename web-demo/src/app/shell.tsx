@@ -1,7 +1,7 @@
 /** The shell: what stands around every screen, and which screen that is. */
 
 import { useComputed, useSignal, useSignalEffect } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Session } from "../core/api";
 import type { App } from "./app";
 import { keepFocus, land } from "./focus";
@@ -59,9 +59,14 @@ function Open({ app, session }: { app: App; session: Session }) {
     const part = backing.at === "running" ? partOf(backing.progress) : null;
     document.title = part === null ? `${NAMES[app.route.view.value.screen].words} – Copal` : `${percent(Math.floor(part * 1e6), 1e6)} backed up – Copal`;
   });
+  const before = useRef<Element | null>(null);
+  useLayoutEffect(() => { before.current = document.activeElement; }, [view]);
   useEffect(() => {
-    // Whoever reads with the ears hears where they are; at the very first nothing is taken from them.
-    if (!first.current) land(document);
+    // Whoever reads with the ears hears where they are; at the very first nothing is taken from them, nor from whoever has gone on
+    // by now.
+    const now = document.activeElement;
+    const hasGoneOn = now !== before.current && now !== document.body && !now?.matches("h1, h2, [data-landing]");
+    if (!first.current && !hasGoneOn) land(document);
     first.current = false;
     window.scrollTo(0, 0);
   }, [view]);

@@ -1,7 +1,7 @@
 /** A dialog: the browser's own, which holds the focus, closes on Escape and gives the focus back. */
 
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { land } from "../focus";
 import { Icon } from "./icon";
 
@@ -18,7 +18,7 @@ export function Dialog({ title, children, footer, close, broad = false, wide = f
 }) {
   const element = useRef<HTMLDialogElement>(null);
   const name = useId();
-  useEffect(() => {
+  useLayoutEffect(() => {
     const dialog = element.current;
     if (!dialog) return;
     const before = document.activeElement;
