@@ -118,7 +118,7 @@ class Vectors(unittest.TestCase):
         seed, body = octets("owner Ed25519 seed"), octets("body")
         fields = {
             0: b"\x11" * 16, 1: 1, 2: b"sealed name", 3: 1, 4: b"\x14" * 16, 7: 1_700_000_000_123_456_789,
-            9: public_of(b"\3" * 32), 10: 0,
+            9: public_of(b"\3" * 32), 10: 0, 12: 1_700_000_000_123_456_789 + 7 * 86_400 * 10**9,
         }
         self.assertEqual(encode_cbor(fields), body)
         self.assertEqual(public_of(seed), octets("owner public key"))
