@@ -88,16 +88,20 @@ export class BackingUp {
 
   /** Backs up what the person wants backed up whenever the page is opened, one after another. Whoever does something else
    * meanwhile, or a backup that fails, ends it. */
-  async startDue(now = Date.now()): Promise<void> {
+  async startDue(now = Date.now(), pause = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, PAUSE))): Promise<void> {
     const turn = this.#turn;
     await this.loadRemembered();
     for (const folder of due(this.remembered.value ?? [], now)) {
-      if (turn !== this.#turn || !this.#isFree) return;
-      await this.startRemembered(folder);
-      const state = this.state.value;
-      // Another tab does it, and the page says so.
-      if (state.at === "ended" && state.problem.code === "elsewhere") this.choose();
-      if (state.at !== "done") return;
+      for (let left = TRIES; left > 0; left--) {
+        if (turn !== this.#turn || !this.#isFree) return;
+        await this.startRemembered(folder);
+        const state = this.state.value;
+        if (state.at !== "ended" || state.problem.code !== "elsewhere") break;
+        // Another tab does it, and the page says so; or this page was loaded anew, and what it was before still ends.
+        this.choose();
+        if (left > 1) await pause();
+      }
+      if (this.state.value.at !== "done") return;
     }
   }
 
@@ -224,6 +228,9 @@ export function partOf(progress: BackupProgress | null): number | null {
 }
 
 const ALMOST = 0.99;
+/** How often a backup that is to begin by itself asks for a folder that another tab has, and milliseconds between. */
+const TRIES = 4;
+const PAUSE = 2_000;
 /** Opening the page twice a day backs up once. */
 const AGAIN_AFTER = 12 * 60 * 60_000;
 

@@ -150,7 +150,7 @@ describe("folders that are backed up when the page is opened", () => {
   });
   test("are left to another tab that backs up, without a word", async () => {
     const backing = new BackingUp(scripted({ remembered: async () => [remembered("a"), remembered("b")], startBackup: async () => { throw failure({ code: "elsewhere", title: "another tab" }); } }));
-    await backing.startDue(NOW);
+    await backing.startDue(NOW, async () => {});
     expect(backing.state.value).toEqual({ at: "choosing", opening: false, problem: null });
   });
   test("are not begun on a page that was locked meanwhile", async () => {
