@@ -39,7 +39,7 @@ pub struct SnapshotInfo {
     pub user: String,
     /// The options of the run that left something out; none if there were none.
     pub exclusions: Option<Exclusions>,
-    /// What could not be read, and what was written to meanwhile.
+    /// Entries that could not be read, and files that were written to meanwhile.
     pub troubles: Troubles,
 }
 

@@ -58,7 +58,7 @@ pub struct Copy {
     pub bytes: Bytes,
 }
 
-/// What is known of a client. Reads second copies only if first ones are unsound, or if the client looks late.
+/// Reads a client's records. Reads second copies only if first ones are unsound, or if the client looks late.
 pub async fn know(job: &JobContext<'_>, client: ClientId) -> Result<Known, JobError> {
     let names = names(job, client).await?;
     if names.is_empty() {

@@ -80,7 +80,7 @@ impl Mounted {
         }
     }
 
-    /// What the command has told on standard error, after its end.
+    /// The standard error of the command, after its end.
     pub(crate) fn told(&mut self) -> String {
         self.child.stderr.take().map(read).unwrap_or_default()
     }

@@ -15,7 +15,7 @@ use super::cache::Cache;
 use super::page::{Claim, TreePage};
 use crate::reader::{CopyError, PageReader, ReadError};
 
-/// What all domains share: the memory, and the threads that read ahead.
+/// The memory, and the threads that read ahead. All domains share them.
 pub(super) struct Shared {
     pages: Cache<(DomainId, ChunkId), Arc<TreePage>>,
     blocks: Cache<(PackId, u32), Arc<HeldBlock>>,
@@ -28,7 +28,7 @@ pub(super) struct Domain {
     reader: PageReader,
     shared: Arc<Shared>,
     tools: Mutex<Vec<OpenTools>>,
-    /// Where readers are in packs, the newest last.
+    /// The positions of readers in packs, the newest last.
     streams: Mutex<VecDeque<Stream>>,
 }
 

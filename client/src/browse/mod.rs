@@ -161,7 +161,7 @@ impl Browser {
                 };
                 Ok(kind.map(|kind| Node(Kind::Entry(tree.clone(), path, kind))))
             }
-            // What is said to lie below what is no directory is not shown.
+            // A snapshot may name entries below a file. They are not shown.
             Kind::Alias(_) | Kind::Entry(..) => Err(BrowseError::Kind),
         }
     }
@@ -219,7 +219,7 @@ impl Browser {
         position.entry().extras.link_target.clone().ok_or(BrowseError::Kind)
     }
 
-    /// What stands for a link to a snapshot where there are no links: the top of the snapshot.
+    /// The top of the snapshot that a link names, for systems without links.
     pub fn follow(&self, node: Node) -> Node {
         match node.0 {
             Kind::Alias(alias) => Node(Kind::Entry(alias.tree.clone(), TreePath::TOP, EntryKind::Directory)),

@@ -72,12 +72,12 @@ pub struct Attributes {
 pub(super) struct Numbers(pub(super) DomainKeys);
 
 impl Numbers {
-    /// Of a folder or alias.
+    /// The inode number of a folder or alias.
     pub(super) fn of_path(&self, path: &str) -> u64 {
         self.number(&[b"folder", path.as_bytes()])
     }
 
-    /// Of an entry; `entry` is none for a directory that has no entry of its own.
+    /// The inode number of an entry. `entry` is none for a directory without an entry of its own.
     pub(super) fn of_entry(&self, tree: &Tree, path: &TreePath, entry: Option<&Entry>) -> u64 {
         let snapshot = tree.snapshot.as_bytes();
         match entry.and_then(|entry| Some((entry.extras.hardlink?, entry))) {
@@ -139,7 +139,7 @@ impl Attributes {
         }
     }
 
-    /// Of a directory or link that no client has saved.
+    /// The attributes of a directory or link that no client has saved.
     pub(super) fn made(inode: u64, kind: EntryKind, size: u64, time: Time, (uid, gid): (u32, u32)) -> Self {
         Self {
             inode,

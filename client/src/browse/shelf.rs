@@ -85,7 +85,7 @@ impl Shelf {
     }
 
     fn alias(&mut self, numbers: &Numbers, folder: &str, name: &str, target: String, tree: &Arc<Tree>) {
-        // What is new behind a name has a new number, so that no kernel shows the old target.
+        // A new target gets a new inode number, so that no kernel shows the old one.
         let path = format!("{folder}/{name} {target}");
         self.add(numbers, folder, name, Node(Kind::Alias(Arc::new(Alias { path, target, tree: tree.clone() }))));
     }

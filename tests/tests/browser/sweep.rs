@@ -12,7 +12,7 @@ use copal_wasm::view::Read;
 
 use super::seat::{Browser, LATER, files};
 
-/// What a sweep found in each tree, by the caller's numbers, and what was damaged there.
+/// The hits of a sweep in each tree, by the caller's numbers, and the damage there.
 #[derive(Debug, Default)]
 struct Found {
     numbers: BTreeMap<usize, BTreeSet<u32>>,

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::report::{Answer, human};
 
-/// Where the snapshots are shown.
+/// The place where the command shows the snapshots.
 #[derive(Serialize)]
 pub(super) struct Shown {
     pub(super) at: String,
