@@ -171,9 +171,8 @@ class PageCore implements Core {
   }
 
   async setAutomatic(id: string, automatic: boolean): Promise<void> {
-    const row = await this.#database.get("folders", id);
+    const row = await this.#database.change("folders", id, (row) => row && { ...row, automatic });
     if (!row) throw failure("folder-gone");
-    await this.#database.put("folders", { ...row, automatic });
     this.#tell({ type: "changed", what: "remembered" });
   }
 
@@ -199,10 +198,14 @@ class PageCore implements Core {
     const { origin, handed, end } = await sendable(chosen);
     try {
       const run = await this.#line.begin<BackupProgress, BackupResult>("startBackup", handed, asked, origin, options.device?.trim() || deviceName());
+      // Only a convenience: a backup does not fail for it.
+      const remember = async (result: BackupResult | null) => { if (options.remember) await this.#remember(chosen, asked, result).catch(() => {}); };
       // At once: after a crash the folder is there to go on with.
-      if (options.remember) await this.#remember(chosen, asked, null);
-      void run.done.then((result) => (options.remember ? this.#remember(chosen, asked, result) : undefined)).catch(() => {}).finally(end);
-      return run;
+      await remember(null);
+      // Whoever leaves when a backup is said to be done finds it noted when the page is opened again.
+      const done = run.done.finally(end).then(async (result) => { await remember(result); return result; });
+      done.catch(() => {});
+      return { ...through(run), done };
     } catch (error) {
       end();
       throw error;
@@ -319,17 +322,18 @@ class PageCore implements Core {
 
   async #remember({ folder, origin }: Chosen, options: BackupOptions, result: BackupResult | null): Promise<void> {
     if (origin.via !== "handle" || this.#repository === null) return;
-    let last: Pick<RememberedFolder, "lastBackup" | "files" | "bytes"> & { automatic?: boolean } = { lastBackup: null, files: null, bytes: null };
+    const repository = this.#repository;
+    // A folder that is chosen anew keeps its row, and what a person set there meanwhile.
+    let id = folder.id;
     for (const row of await this.#database.all("folders")) {
-      const isSame = row.label === options.label && (await row.handle.isSameEntry(origin.handle));
-      if (!isSame || row.repository !== this.#repository) continue;
-      last = row;
-      await this.#database.remove("folders", row.id);
+      const isSame = row.repository === repository && row.label === options.label && (await row.handle.isSameEntry(origin.handle));
+      if (isSame) id = row.id;
     }
-    await this.#database.put("folders", {
-      id: folder.id, repository: this.#repository, name: folder.name, label: options.label, excludes: options.excludes,
-      handle: origin.handle, lastBackup: result?.time ?? last.lastBackup, files: result?.files ?? last.files, bytes: result?.bytes ?? last.bytes, automatic: last.automatic ?? false,
-    });
+    await this.#database.change("folders", id, (last) => ({
+      id, repository, name: folder.name, label: options.label, excludes: options.excludes, handle: origin.handle,
+      lastBackup: result?.time ?? last?.lastBackup ?? null, files: result?.files ?? last?.files ?? null, bytes: result?.bytes ?? last?.bytes ?? null,
+      automatic: last?.automatic ?? false,
+    }));
     this.#tell({ type: "changed", what: "remembered" });
   }
 
@@ -360,7 +364,12 @@ function handedOver(run: Run<RestoreProgress, Restored>): Run<RestoreProgress, R
     return result;
   });
   done.catch(() => {});
-  return { onProgress: (listener) => run.onProgress(listener), pause: () => run.pause(), resume: () => run.resume(), cancel: () => run.cancel(), done };
+  return { ...through(run), done };
+}
+
+/** What is said to a run and heard of it on the way. */
+function through<P, R>(run: Run<P, R>): Omit<Run<P, R>, "done"> {
+  return { onProgress: (listener) => run.onProgress(listener), pause: () => run.pause(), resume: () => run.resume(), cancel: () => run.cancel() };
 }
 
 function save(file: File, name: string): void {

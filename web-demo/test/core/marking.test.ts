@@ -16,7 +16,14 @@ function site(plays: (key: string, stored: Map<string, Uint8Array>) => boolean, 
     client: { facts: { client: "c" } },
     checkClient: async () => {},
     known: { facts: { id: "r", owner: "o" }, descriptor: { facts: { version: 1 } } },
-    database: { get: async (_: string, key: string) => seen.get(key) ?? null, put: async (_: string, row: { repository: string }) => void seen.set(row.repository, row) },
+    database: {
+      get: async (_: string, key: string) => seen.get(key) ?? null,
+      change: async (_: string, key: string, change: (row: object | null) => { repository: string } | null) => {
+        const next = change(seen.get(key) ?? null);
+        if (next) seen.set(key, next);
+        return next;
+      },
+    },
     gateway: {
       time: async () => 5_000_000n,
       read: async (_: unknown, key: string) => stored.get(key) ?? null,

@@ -63,8 +63,9 @@ async function remember({ database, known }: Opened, changes: Changes): Promise<
   const { id, owner } = known.facts;
   const { end } = changes;
   if (end.number === 0) return;
-  const seen = (await database.get("seen", id)) ?? { repository: id, owner, version: known.descriptor.facts.version };
-  await database.put("seen", { ...seen, change: end });
+  const first = { repository: id, owner, version: known.descriptor.facts.version };
+  // Another tab may have seen a newer one.
+  await database.change("seen", id, (seen) => ((seen?.change?.number ?? 0) < end.number ? { ...first, ...seen, change: end } : null));
 }
 
 /** Whether the service has taken in the change of this number, which may take a moment. */

@@ -19,7 +19,9 @@ export async function meet(gateway: Gateway, database: Database): Promise<Known>
   if (seen && seen.owner !== owner) throw failure("other-owner");
   if (seen && seen.version > greeting.version) throw failure("repository-damaged");
   // Also where the browser has no room for another word, what is known opens.
-  if (seen?.version !== greeting.version) await database.put("seen", { ...seen, repository, owner, version: greeting.version });
+  if (seen?.version !== greeting.version) {
+    await database.change("seen", repository, (seen) => ({ ...seen, repository, owner, version: Math.max(seen?.version ?? 0, greeting.version) }));
+  }
   const facts: RepositoryFacts = { id: repository, owner, passphraseOpens: greeting.slots === "open" };
   return { facts, descriptor };
 }

@@ -102,6 +102,20 @@ export class Database {
     await this.#run(table, "readwrite", (store) => store.put(row));
   }
 
+  /** Makes of the row that is there now what shall be there; nothing comes between. Null changes nothing. */
+  async change<T extends keyof Tables>(table: T, key: string, change: (row: Tables[T] | null) => Tables[T] | null): Promise<Tables[T] | null> {
+    let next: Tables[T] | null = null;
+    await this.#run(table, "readwrite", (store) => {
+      const asked = store.get(key) as IDBRequest<Tables[T] | undefined>;
+      asked.onsuccess = () => {
+        next = change(asked.result ?? null);
+        if (next) store.put(next);
+      };
+      return asked;
+    });
+    return next;
+  }
+
   async remove(table: keyof Tables, key: string): Promise<void> {
     await this.#run(table, "readwrite", (store) => store.delete(key));
   }
@@ -153,12 +167,14 @@ export async function readSettings(database: Database): Promise<Settings> {
 
 /** Changes some settings; nonsense is not taken. */
 export async function changeSettings(database: Database, change: Partial<Settings>): Promise<Settings> {
-  const next = { ...(await readSettings(database)), ...change };
-  next.idleMinutes = within(next.idleMinutes, 0, 24 * 60, DEFAULTS.idleMinutes);
-  next.idleWarningSeconds = within(next.idleWarningSeconds, 5, 600, DEFAULTS.idleWarningSeconds);
-  next.workers = within(Math.round(next.workers), 0, 4, DEFAULTS.workers);
-  await database.put("settings", { id: "settings", ...next });
-  return next;
+  await database.change("settings", "settings", (row) => {
+    const next = { ...DEFAULTS, ...row, ...change, id: "settings" as const };
+    next.idleMinutes = within(next.idleMinutes, 0, 24 * 60, DEFAULTS.idleMinutes);
+    next.idleWarningSeconds = within(next.idleWarningSeconds, 5, 600, DEFAULTS.idleWarningSeconds);
+    next.workers = within(Math.round(next.workers), 0, 4, DEFAULTS.workers);
+    return next;
+  });
+  return readSettings(database);
 }
 
 function within(value: number, least: number, most: number, otherwise: number): number {
