@@ -259,7 +259,8 @@ impl PackRecord {
         writer.finish()
     }
 
-    pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
+    /// Decodes the value of a record in a run of packs.
+    pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
         let mut reader = Reader::new(bytes)?;
         let mut fields = reader.map()?;
         let domain = DomainId(fields.required(0)?.fixed()?);

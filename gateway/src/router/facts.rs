@@ -1,30 +1,26 @@
 //! Facts: what a gateway knows of its repository, read from the store and cached for a short time.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use axum::http::StatusCode;
 use bytes::Bytes;
 use copal_format::client::ClientRecord;
-use copal_format::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, PackId};
+use copal_format::id::{ClientId, OwnerFingerprint};
 use copal_format::keys::owner::{KemPublic, fingerprint};
 use copal_format::layout;
 use copal_format::limits::CHAIN_LEAP;
 use copal_format::number::reached;
 use copal_format::repository::{Descriptor, DescriptorError};
 use copal_format::room::Memory;
-use copal_format::root::Root;
-use copal_format::state::{RunReader, State, StateFold};
-use copal_format::time::Time;
 use copal_store::Store;
 
-use super::holdings::Holdings;
+use super::newest::{Newest, NewestRoot};
 use super::problem::Problem;
 use copal_jobs::clients;
 use copal_jobs::context::{Entropy, JobContext};
 use copal_jobs::error::JobError;
 use copal_jobs::objects;
-use copal_jobs::view;
 
 /// The descriptor and the owner.
 #[derive(Clone, Debug)]
@@ -37,23 +33,11 @@ pub struct Facts {
     pub owner: OwnerFingerprint,
 }
 
-/// The newest root and its state, without the index.
-#[derive(Debug)]
-pub(super) struct Newest {
-    /// The root's name.
-    pub name: String,
-    pub root: Root,
-    pub state: State,
-    /// The bytes that each domain holds.
-    holdings: Holdings,
-}
-
 /// Caches what was read from the store.
-#[derive(Default)]
 pub(super) struct Known {
     facts: Mutex<Option<(u64, Arc<Facts>)>>,
     clients: Mutex<HashMap<ClientId, (u64, Arc<ClientRecord>)>>,
-    newest: Mutex<Option<(u64, Arc<Newest>)>>,
+    newest: NewestRoot,
 }
 
 /// Reads the newest descriptor; none without one. Fails if an owner is expected and another one has signed it.
@@ -78,6 +62,11 @@ pub async fn read_facts(store: &dyn Store, owner: Option<OwnerFingerprint>) -> R
 }
 
 impl Known {
+    /// Knows nothing yet. `with_packs`: the newest root is read with its packs, as quotas need them.
+    pub(super) fn new(with_packs: bool) -> Self {
+        Self { facts: Mutex::default(), clients: Mutex::default(), newest: NewestRoot::new(with_packs) }
+    }
+
     /// The facts; none while there is no repository.
     pub(super) async fn facts(
         &self,
@@ -176,78 +165,7 @@ impl Known {
         now: u64,
         is_fresh: bool,
     ) -> Result<Option<Arc<Newest>>, Problem> {
-        let kept = self.newest.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((since, newest)) = &kept
-            && !is_fresh
-            && now < since + ROOTS_KEPT
-        {
-            return Ok(Some(newest.clone()));
-        }
-        let known = kept.as_ref().and_then(|(_, newest)| layout::root_number(&newest.name));
-        for _ in 0..ATTEMPTS {
-            let Some(number) = view::newest_reached(store, known).await? else { return Ok(None) };
-            let name = layout::root(number);
-            if let Some(known) = known.filter(|known| number < *known) {
-                let evidence = format!("{name} is the newest root, and {} was there", layout::root(known));
-                return Err(JobError::StateLost { evidence }.into());
-            }
-            let newest = match &kept {
-                Some((_, newest)) if newest.name == name => newest.clone(),
-                _ => match read_newest(store, &name).await? {
-                    Some(newest) => Arc::new(newest),
-                    // An object that the root names was deleted, so there is a newer root.
-                    None => continue,
-                },
-            };
-            *self.newest.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, newest.clone()));
-            return Ok(Some(newest));
-        }
-        Err(Problem::new("busy", StatusCode::SERVICE_UNAVAILABLE, "the newest state cannot be read yet"))
-    }
-}
-
-async fn read_newest(store: &dyn Store, name: &str) -> Result<Option<Newest>, JobError> {
-    let damaged = |object: &str, why: &dyn core::fmt::Display| JobError::damaged(object, why);
-    let number = layout::root_number(name).ok_or_else(|| damaged(name, &"it is not a root's name"))?;
-    let Some(bytes) = objects::read(store, name).await? else { return Ok(None) };
-    let root = Root::decode(number, &bytes).map_err(|error| damaged(name, &error))?;
-    let mut fold = StateFold::default();
-    for run in &root.runs {
-        let object = layout::state(run.hash);
-        let Some(bytes) = objects::read_hashed(store, &object, run.hash).await? else { return Ok(None) };
-        let reader = RunReader::parse(&bytes).map_err(|error| damaged(&object, &error))?;
-        fold.add(&reader).map_err(|error| damaged(&object, &error))?;
-    }
-    let state = fold.finish();
-    let holdings = Holdings::of(&state.packs);
-    Ok(Some(Newest { name: name.to_owned(), root, state, holdings }))
-}
-
-impl Newest {
-    /// Bytes of the packs of a domain, and of those accepted after `since`. Excludes the bytes of the packs in `asked`.
-    pub(super) fn stored(&self, domain: DomainId, since: Time, asked: &BTreeMap<PackId, u64>) -> (u64, u64) {
-        let (mut all, mut new) = self.holdings.stored(domain, since);
-        for (id, length) in asked {
-            if let Some(pack) = self.state.packs.get(id).filter(|pack| pack.domain == domain) {
-                let again = pack.length.min(*length);
-                all = all.saturating_sub(again);
-                new = if pack.accepted > since { new.saturating_sub(again) } else { new };
-            }
-        }
-        (all, new)
-    }
-
-    /// Whether a domain may read a run or segment: its own, or a run of records, which all domains share.
-    pub(super) fn is_open_to(&self, domain: DomainId, key: &str) -> bool {
-        let Some((folder, name)) = key.split_once('/') else { return false };
-        let Ok(hash) = ObjectHash::from_hex(name) else { return false };
-        match folder {
-            "index" => self.state.segments.contains_key(&(domain, hash)),
-            "state" => {
-                self.root.runs.iter().any(|run| run.hash == hash) || self.state.overlays.contains_key(&(domain, hash))
-            }
-            _ => false,
-        }
+        self.newest.get(store, now, is_fresh).await
     }
 }
 
@@ -256,10 +174,8 @@ const FACTS_KEPT: u64 = 60;
 const CLIENTS_KEPT: u64 = 10;
 /// Seconds for which a client's record is not read again, even for a request whose signature fails with it.
 const CLIENTS_FRESH: u64 = 1;
-const ROOTS_KEPT: u64 = 2;
 /// Client records cached at most.
 const CLIENTS_MOST: usize = 10_000;
-const ATTEMPTS: u32 = 8;
 
 /// The context for code that is shared with the jobs.
 pub(super) fn job<'a>(store: &'a dyn Store, entropy: &'a dyn Entropy, facts: &Facts) -> JobContext<'a> {

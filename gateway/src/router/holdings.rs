@@ -1,72 +1,159 @@
-//! Holdings: sums of pack bytes by domain, so that a quota is judged without going through all packs.
+//! Holdings: the packs that a root names, as quotas ask for them. A newer root costs the runs that it does not share with
+//! the one before, however many packs there are.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
 
-use copal_format::id::{DomainId, PackId};
-use copal_format::state::PackRecord;
+use copal_format::id::{DomainId, ObjectHash, PackId};
+use copal_format::state::{PackRecord, RunReader};
 use copal_format::time::Time;
+use copal_format::wire::DecodeError;
 
-/// For each domain, the running sums of pack bytes by accept time.
+/// The packs of a root's runs, and the bytes of each domain.
 #[derive(Debug, Default)]
-pub(super) struct Holdings(BTreeMap<DomainId, Vec<(Time, u64)>>);
+pub(super) struct Holdings {
+    /// The runs, the newest first: of a pack the first run counts that names it.
+    runs: Vec<(ObjectHash, Arc<PackRun>)>,
+    domains: HashMap<DomainId, Sums>,
+}
+
+/// The packs of one run, ascending by id; 44 bytes for each.
+#[derive(Debug)]
+pub(super) struct PackRun(Vec<(Short, Option<Held>)>);
+
+/// The first half of a pack's id: nobody makes two packs that share it.
+type Short = [u8; 16];
+
+/// What quotas ask of a pack.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct Held {
+    domain: DomainId,
+    /// In bytes; a pack is far below 4 GiB.
+    length: u32,
+    /// The minute in which it was accepted, since 1970.
+    accepted: u32,
+}
+
+/// The bytes of a domain's packs.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Sums {
+    all: u64,
+    /// Those accepted within the last [`RECENT`], by the minute.
+    recent: BTreeMap<u32, u64>,
+}
+
+impl PackRun {
+    /// Takes what counts out of a run of packs.
+    pub(super) fn of(run: &RunReader<'_>) -> Result<Self, DecodeError> {
+        let packs = run.records().map(|(key, value)| {
+            let id = PackId::from_slice(key).ok_or_else(|| DecodeError::new(0, "a run's key has the wrong form"))?;
+            let record = value.map(PackRecord::decode).transpose()?;
+            Ok((short(&id), record.map(|record| Held::of(&record))))
+        });
+        let mut packs = packs.collect::<Result<Vec<_>, DecodeError>>()?;
+        // Of two ids with one first half, which a store may hold that nobody has checked, either counts.
+        packs.dedup_by_key(|(id, _)| *id);
+        Ok(Self(packs))
+    }
+
+    fn get(&self, id: &Short) -> Option<Option<Held>> {
+        let at = self.0.binary_search_by(|(other, _)| other.cmp(id)).ok()?;
+        Some(self.0[at].1)
+    }
+}
 
 impl Holdings {
-    /// Sums up the packs of a state.
-    pub(super) fn of(packs: &BTreeMap<PackId, PackRecord>) -> Self {
-        let mut domains: BTreeMap<DomainId, Vec<(Time, u64)>> = BTreeMap::new();
-        for pack in packs.values() {
-            domains.entry(pack.domain).or_default().push((pack.accepted, pack.length));
-        }
-        for of_domain in domains.values_mut() {
-            of_domain.sort_unstable();
-            let mut sum = 0u64;
-            for (_, bytes) in of_domain.iter_mut() {
-                sum = sum.saturating_add(*bytes);
-                *bytes = sum;
+    /// The run of this name, if this root has it.
+    pub(super) fn run(&self, hash: ObjectHash) -> Option<Arc<PackRun>> {
+        self.runs.iter().find(|(name, _)| *name == hash).map(|(_, run)| run.clone())
+    }
+
+    /// The holdings of a root with these runs, the newest first. `now`: the minutes for which sums are kept end there.
+    pub(super) fn followed_by(&self, runs: Vec<(ObjectHash, Arc<PackRun>)>, now: Time) -> Self {
+        let pairs = self.runs.iter().rev().zip(runs.iter().rev());
+        let shared = pairs.take_while(|(old, new)| old.0 == new.0).count();
+        // What a pack is can only have changed if a run names it that not both have.
+        let differing = |runs: &[(ObjectHash, Arc<PackRun>)]| -> Vec<Arc<PackRun>> {
+            runs[..runs.len() - shared].iter().map(|(_, run)| run.clone()).collect()
+        };
+        let differing = [differing(&runs), differing(&self.runs)].concat();
+        let mut next = Self { runs, domains: self.domains.clone() };
+        let oldest = minute(now - RECENT);
+        for (at, run) in differing.iter().enumerate() {
+            for (id, _) in &run.0 {
+                if differing[..at].iter().any(|newer| newer.get(id).is_some()) {
+                    continue;
+                }
+                let (before, after) = (self.get(id), next.get(id));
+                if before != after {
+                    before.into_iter().for_each(|held| next.change(held, oldest, u64::saturating_sub));
+                    after.into_iter().for_each(|held| next.change(held, oldest, u64::saturating_add));
+                }
             }
         }
-        Self(domains)
+        for sums in next.domains.values_mut() {
+            sums.recent = sums.recent.split_off(&oldest);
+        }
+        next.domains.retain(|_, sums| *sums != Sums::default());
+        next
     }
 
-    /// The bytes of a domain, and those accepted after `since`.
-    pub(super) fn stored(&self, domain: DomainId, since: Time) -> (u64, u64) {
-        let Some(sums) = self.0.get(&domain) else { return (0, 0) };
-        let all = sums.last().map_or(0, |(_, sum)| *sum);
-        let older = sums.partition_point(|(accepted, _)| *accepted <= since);
-        let before = older.checked_sub(1).map_or(0, |at| sums[at].1);
-        (all, all - before)
+    fn change(&mut self, held: Held, oldest: u32, by: fn(u64, u64) -> u64) {
+        let sums = self.domains.entry(held.domain).or_default();
+        sums.all = by(sums.all, held.length.into());
+        if held.accepted >= oldest {
+            let within = sums.recent.entry(held.accepted).or_default();
+            *within = by(*within, held.length.into());
+        }
+    }
+
+    fn get(&self, id: &Short) -> Option<Held> {
+        self.runs.iter().find_map(|(_, run)| run.get(id)).flatten()
+    }
+
+    /// Whether the root names this pack.
+    pub(super) fn has(&self, id: &PackId) -> bool {
+        self.get(&short(id)).is_some()
+    }
+
+    /// Bytes of the packs of a domain, and of those accepted since the minute of `since`, at most [`RECENT`] ago. Leaves out
+    /// the bytes of the packs in `asked`.
+    pub(super) fn stored(&self, domain: DomainId, since: Time, asked: &BTreeMap<PackId, u64>) -> (u64, u64) {
+        let since = minute(since);
+        let (mut all, mut new) = self.domains.get(&domain).map_or((0, 0), |sums| {
+            (sums.all, sums.recent.range(since..).fold(0, |sum: u64, (_, bytes)| sum.saturating_add(*bytes)))
+        });
+        for (id, length) in asked {
+            if let Some(held) = self.get(&short(id)).filter(|held| held.domain == domain) {
+                let again = u64::from(held.length).min(*length);
+                all = all.saturating_sub(again);
+                new = if held.accepted >= since { new.saturating_sub(again) } else { new };
+            }
+        }
+        (all, new)
     }
 }
+
+impl Held {
+    fn of(record: &PackRecord) -> Self {
+        let length = u32::try_from(record.length).unwrap_or(u32::MAX);
+        Self { domain: record.domain, length, accepted: minute(record.accepted) }
+    }
+}
+
+fn short(id: &PackId) -> Short {
+    *id.0.first_chunk().expect("16 of 32 bytes")
+}
+
+/// The minute of a time since 1970; 0 before.
+fn minute(time: Time) -> u32 {
+    u32::try_from(time.to_unix().0 / 60).unwrap_or(0)
+}
+
+/// How far back the bytes of a minute are known: a day, and some time for clocks that differ.
+const RECENT: Duration = Duration::from_hours(26);
 
 #[cfg(test)]
-mod tests {
-    use copal_format::layout::Place;
-    use copal_format::pack::PackKind;
-
-    use super::*;
-
-    #[test]
-    fn bytes_are_told_by_domain_and_by_when_they_were_accepted() {
-        let pack = |domain: u8, length: u64, accepted: i64| PackRecord {
-            domain: DomainId([domain; 16]),
-            kind: PackKind::Data,
-            length,
-            place: Place::Packs,
-            is_missing: false,
-            is_damaged: false,
-            read: Time(0),
-            accepted: Time(accepted),
-            is_proven: true,
-            claim: None,
-        };
-        let all = [pack(1, 10, 500), pack(2, 7, 100), pack(1, 20, 100), pack(1, 5, 300), pack(1, 3, 300)];
-        let packs = all.into_iter().enumerate().map(|(at, pack)| (PackId([at as u8; 32]), pack)).collect();
-        let holdings = Holdings::of(&packs);
-        let stored = |domain: u8, since| holdings.stored(DomainId([domain; 16]), Time(since));
-        assert_eq!(
-            [0, 100, 299, 300, 500].map(|since| stored(1, since)),
-            [(38, 38), (38, 18), (38, 18), (38, 10), (38, 0)]
-        );
-        assert_eq!((stored(2, 0), stored(3, 0)), ((7, 7), (0, 0)));
-    }
-}
+#[path = "holdings_tests.rs"]
+mod tests;

@@ -10,6 +10,7 @@ mod holdings;
 mod jobs;
 mod ledger;
 mod memory;
+mod newest;
 mod objects;
 mod pieces;
 mod problem;
@@ -150,7 +151,8 @@ pub struct Gateway {
 impl Gateway {
     /// Makes a gateway. A host that lives on between requests passes a memory.
     pub fn new(settings: Settings, memory: Option<Memory>) -> Self {
-        Self { settings, known: facts::Known::default(), memory, bodies: Bodies::new(Pace::default()) }
+        let known = facts::Known::new(settings.quota != Quota::default());
+        Self { settings, known, memory, bodies: Bodies::new(Pace::default()) }
     }
 
     /// The routes.

@@ -51,7 +51,7 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
     };
     let Some(memory) = &gateway.memory else { return judge(Uploaded::default()) };
     let root = newest.map_or("", |newest| newest.name.as_str());
-    let is_known = |id: &PackId| newest.is_some_and(|newest| newest.state.packs.contains_key(id));
+    let is_known = |id: &PackId| newest.is_some_and(|newest| newest.has_pack(id));
     memory.uploads.note(Asker { client: id, domain, now: call.now, root }, &packs, is_known, judge)
 }
 

@@ -1,5 +1,6 @@
 mod kit;
 mod orders;
+mod newest;
 mod refusals;
 mod routes;
 mod unmade;

@@ -359,7 +359,7 @@ async fn a_descriptor_of_another_owner_than_the_pinned_one_is_refused() {
 #[tokio::test]
 async fn a_descriptor_that_was_superseded_does_not_come_back() {
     let world = World::new().await;
-    let known = Known::default();
+    let known = Known::new(false);
     let seen = async |now| {
         let facts = known.facts(world.store.as_ref(), None, now).await?;
         Ok::<_, Problem>(facts.expect("there is one").descriptor.version)
