@@ -26,6 +26,16 @@ pub enum JobOrder {
     },
 }
 
+/// One run of a job of the schedule, exactly as the schedule begins it: it has no options.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "job", rename_all = "lowercase", deny_unknown_fields)]
+pub enum RunOrder {
+    /// Frees what nothing needs, after the policy's grace period.
+    Prune {},
+    /// Reads the share of the packs whose turn it is.
+    Check {},
+}
+
 /// What an ordered ingest decided.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ingested {

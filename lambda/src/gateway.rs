@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use async_trait::async_trait;
 use axum::Router;
 use axum::response::Response;
-use copal_gateway::router::{Gateway, Presigned, Presigner, Quota, Settings};
+use copal_gateway::router::{Gateway, Orders, Presigned, Presigner, Quota, Settings};
 use copal_jobs::metrics::{Metrics, REFUSED};
 use copal_store::s3::S3Store;
 use copal_store::{Key, Store, StoreError};
@@ -38,7 +38,7 @@ pub fn gateway(environment: &Environment, store: Arc<dyn Store>, presigner: Arc<
         suspected: None,
         // The jobs are functions of their own, with their own alarms.
         jobs: None,
-        runner: None,
+        orders: Orders::None,
     };
     // The next request may reach another process, so remembering requests is useless.
     Gateway::new(settings, None)

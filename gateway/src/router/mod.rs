@@ -37,7 +37,7 @@ use copal_store::{Key, Store, StoreError};
 use bodies::{Bodies, Pace};
 use copal_jobs::context::Entropy;
 pub use facts::{Facts, read_facts};
-pub use jobs::JobRunner;
+pub use jobs::{JobRunner, NotNow, Orders, Scheduled, ScheduledJob};
 pub use memory::Memory;
 pub use problem::Problem;
 pub use quota::Quota;
@@ -73,8 +73,8 @@ pub struct Settings {
     pub suspected: Option<Arc<dyn Fn(Vec<PackId>) + Send + Sync>>,
     /// Returns the health of the jobs that run beside the gateway.
     pub jobs: Option<Arc<dyn Fn() -> Vec<JobHealth> + Send + Sync>>,
-    /// Runs jobs that callers order. Without it nobody may order jobs.
-    pub runner: Option<Arc<dyn JobRunner>>,
+    /// Which jobs callers may order.
+    pub orders: Orders,
 }
 
 impl Settings {
@@ -168,7 +168,8 @@ impl Gateway {
             .route("/v1/uploads", post(transfers::uploads))
             .route("/v1/downloads", post(transfers::downloads))
             .route("/v1/suspects", post(transfers::suspects))
-            .route("/v1/jobs", post(jobs::order))
+            .route("/v1/jobs", get(jobs::told).post(jobs::order))
+            .route("/v1/quota", get(quota::told))
             .route("/v1/objects", get(objects::list))
             .route(
                 "/v1/objects/{*key}",

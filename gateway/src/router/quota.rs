@@ -3,7 +3,10 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use axum::Json;
+use axum::extract::State;
 use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use copal_format::id::PackId;
 use copal_format::layout;
 use copal_format::time::Time;
@@ -23,6 +26,26 @@ pub struct Quota {
     pub stored: Option<u64>,
     /// Bytes of packs that a domain may add within 24 hours.
     pub daily: Option<u64>,
+}
+
+/// `GET /v1/quota`: the quotas that hold for the caller, and how much of them its domain has used as the newest root
+/// knows.
+pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
+    let facts = call.facts()?;
+    let domain = match call.caller {
+        Caller::Client { domain, .. } => domain,
+        // Full clients share this one; the owner's own requests have no quota.
+        Caller::Owner => facts.descriptor.shared_domain,
+        Caller::Nobody | Caller::Joining { .. } => {
+            return call.permitted(Err("it has to be signed by a client that has joined"));
+        }
+    };
+    let Quota { stored, daily } = gateway.settings.quota;
+    let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
+    let since = Time::from_unix(call.now as i64 - DAY, 0);
+    let (held, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &BTreeMap::new()));
+    let of = |most: Option<u64>, used: u64| most.map(|most| json!({ "quota": most, "used": used }));
+    Ok(Json(json!({ "stored": of(stored, held), "daily": of(daily, added) })).into_response())
 }
 
 /// Fails if uploads exceed a quota; otherwise notes them.

@@ -22,21 +22,24 @@ use futures::executor::block_on as wait;
 use super::note::JobNote;
 use super::ordered::{Ordered, prune_options, pruned};
 use super::singly::Care;
+use super::turn::Turn;
 use super::work::{Indexes, Work};
 use super::{Door, Options, Schedule};
-use crate::router::{Arrival, JobRunner};
+use crate::router::{Arrival, JobRunner, Scheduled};
 
 /// The threads that run jobs.
 pub(super) struct Jobs {
     arrivals: SyncSender<Arrival>,
     suspects: SyncSender<Vec<PackId>>,
     work: Work,
+    turn: Arc<Turn>,
     ending: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
 }
 
+/// A job of the schedule.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-enum Upkeep {
+pub(super) enum Upkeep {
     Expire,
     Compact,
     Prune,
@@ -44,7 +47,7 @@ enum Upkeep {
 }
 
 impl Upkeep {
-    fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::Expire => "expire",
             Self::Compact => "compact",
@@ -55,7 +58,8 @@ impl Upkeep {
 }
 
 impl Jobs {
-    pub(super) fn start(work: Work, options: &Options) -> Self {
+    /// Starts the threads. `clock` returns the seconds since 1970.
+    pub(super) fn start(work: Work, options: &Options, clock: fn() -> u64) -> Self {
         let ending = Arc::new(AtomicBool::new(false));
         // If more arrivals come than the queue holds, ingest finds them when it looks at all clients.
         let (arrivals, arrived) = sync_channel(1_024);
@@ -76,8 +80,10 @@ impl Jobs {
         let (suspects, suspected) = sync_channel(64);
         let also_ending = ending.clone();
         let own = work.clone();
-        threads.push(thread::spawn(move || own.keep_up(&plan, &suspected, &also_ending)));
-        Self { arrivals, suspects, work, ending, threads }
+        let turn = Turn::new(plan, work.watch.clone(), clock);
+        let also_turn = turn.clone();
+        threads.push(thread::spawn(move || own.keep_up(&also_turn, &suspected, &also_ending)));
+        Self { arrivals, suspects, work, turn, ending, threads }
     }
 
     /// A function that announces a manifest or a change that a client may have uploaded.
@@ -99,6 +105,11 @@ impl Jobs {
     /// A runner for jobs that clients order.
     pub(super) fn runner(&self) -> Arc<dyn JobRunner> {
         Arc::new(Ordered::new(self.work.clone()))
+    }
+
+    /// The jobs of the schedule, for callers that order a run of one.
+    pub(super) fn scheduled(&self) -> Arc<dyn Scheduled> {
+        self.turn.clone()
     }
 
     /// Ends the threads: ingest decides about what has arrived, and a running job ends its current step.
@@ -148,11 +159,12 @@ impl Work {
         }
     }
 
-    /// Runs each job of the plan when it is due, and checks packs as soon as a client suspects them.
-    fn keep_up(&self, plan: &[(Upkeep, Duration)], suspected: &Receiver<Vec<PackId>>, ending: &Arc<AtomicBool>) {
+    /// Runs each job of the plan when it is due or ordered, and checks packs as soon as a client suspects them.
+    fn keep_up(&self, turn: &Turn, suspected: &Receiver<Vec<PackId>>, ending: &Arc<AtomicBool>) {
         let asked = ending.clone();
         let budget = Budget::until(move || asked.load(Ordering::Relaxed));
-        let mut due: Vec<_> = plan
+        let mut due: Vec<_> = turn
+            .plan()
             .iter()
             .filter(|(_, every)| !every.is_zero())
             .map(|(job, every)| {
@@ -162,9 +174,12 @@ impl Work {
             })
             .collect();
         while !ending.load(Ordering::Relaxed) {
+            let ordered = turn.begin_ordered();
             for (job, every, next) in &mut due {
-                if Instant::now() >= *next {
+                let is_begun = ordered == Some(*job) || (Instant::now() >= *next && turn.begin(*job));
+                if is_begun {
                     self.upkeep(*job, &budget);
+                    turn.end();
                     *next = Instant::now() + *every;
                 }
             }

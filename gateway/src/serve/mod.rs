@@ -13,6 +13,7 @@ mod page;
 mod singly;
 mod stdio;
 mod tls;
+mod turn;
 mod watch;
 mod work;
 
@@ -28,7 +29,7 @@ use copal_store::{Key, Store, StoreError};
 use futures::executor::block_on as wait;
 
 use crate::protocol::PIPE_ORIGIN;
-use crate::router::{Arrival, Gateway, Memory, Presigner, Quota, Settings};
+use crate::router::{Arrival, Gateway, Memory, Orders, Presigner, Quota, Settings};
 use aside::Aside;
 use jobs::Jobs;
 use metrics::Metrics;
@@ -160,11 +161,16 @@ pub fn serve(service: Service<'_>) -> Result<(), ServeError> {
         watch: watch.clone(),
         note: note.clone(),
     };
-    let jobs = Jobs::start(work, &options);
+    let jobs = Jobs::start(work, &options, clock);
     let (announce, suspect) = (jobs.announcer(), jobs.suspecter());
-    let (is_pipe, runner, origin, is_tls) = match &options.door {
-        Door::Pipe { jobs: may_order } => (true, may_order.then(|| jobs.runner()), Some(PIPE_ORIGIN.to_owned()), false),
-        Door::Socket(socket) => (false, None, socket.public_url.clone(), socket.tls.is_some()),
+    let (is_pipe, origin, is_tls) = match &options.door {
+        Door::Pipe { .. } => (true, Some(PIPE_ORIGIN.to_owned()), false),
+        Door::Socket(socket) => (false, socket.public_url.clone(), socket.tls.is_some()),
+    };
+    let orders = match &options.door {
+        Door::Pipe { jobs: true } => Orders::Answered(jobs.runner()),
+        Door::Pipe { jobs: false } => Orders::None,
+        Door::Socket(_) => Orders::Scheduled(jobs.scheduled()),
     };
     let settings = Settings {
         // Calls that wait for a disk must not block tasks that wait for the network.
@@ -183,7 +189,7 @@ pub fn serve(service: Service<'_>) -> Result<(), ServeError> {
         arrived: Some(Arc::new(move |arrival: Arrival| announce(arrival))),
         suspected: Some(Arc::new(move |packs: Vec<PackId>| suspect(packs))),
         jobs: Some(Arc::new(move || watch.health())),
-        runner,
+        orders,
     };
     let is_https = settings.is_tls();
     // A pipe has one client and a process of its own, so nobody else can replay a request.

@@ -25,7 +25,7 @@ use ed25519_dalek::SigningKey;
 use serde_json::Value;
 use tower::ServiceExt;
 
-use crate::router::{Gateway, Memory, Quota, Settings};
+use crate::router::{Gateway, Memory, Orders, Quota, Settings};
 use copal_jobs::context::Entropy;
 
 pub(super) const NOW: u64 = 1_790_000_000;
@@ -151,7 +151,7 @@ impl World {
             arrived: None,
             suspected: None,
             jobs: None,
-            runner: None,
+            orders: Orders::None,
         };
         change(&mut settings);
         Self { store, router: Gateway::new(settings, Some(Memory::default())).router() }
