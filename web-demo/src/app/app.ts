@@ -2,6 +2,7 @@
 
 import { computed, effect, signal, untracked } from "@preact/signals";
 import type { Core, CoreEvent, Settings, SnapshotList, Status } from "../core/api";
+import type { Alarm } from "./alarms";
 import { ask, type Asked } from "./asked";
 import { BackingUp } from "./backing";
 import { Comparing } from "./comparing";
@@ -15,9 +16,11 @@ import { said } from "./parts/say";
 import { Route } from "./route";
 import { Seeking } from "./seeking";
 import { Staging, type LockedBecause } from "./stage";
-import { Telling } from "./telling";
+import { BROWSER, Telling } from "./telling";
 import { Thumbs } from "./thumbs";
 import { Tracing } from "./tracing";
+import { Upkeep } from "./upkeep";
+import type { Watching } from "./watching";
 import { whenAmong } from "./words";
 
 export class App {
@@ -33,15 +36,19 @@ export class App {
   readonly thumbs: Thumbs;
   readonly marking: Marking;
   readonly devices: Devices;
+  readonly upkeep: Upkeep;
   readonly jobs = new Jobs();
   readonly snapshots = signal<Asked<SnapshotList>>({ at: "asking" });
   /** Says when a snapshot was made, so that no two of the list read the same. */
   readonly whenMade = computed(() => whenAmong(this.snapshots.value.at === "here" ? this.snapshots.value.value.snapshots : []));
   readonly status = signal<Asked<Status>>({ at: "asking" });
   readonly settings = signal<Settings | null>(null);
+  /** What needs a person. */
+  readonly alarms = signal<readonly Alarm[]>([]);
 
   readonly #leaving: Leaving;
   readonly #telling: Telling;
+  #watching: Watching | null = null;
 
   constructor(core: Core, leaving: Leaving = new Leaving(), telling: Telling = new Telling()) {
     this.core = core;
@@ -57,6 +64,7 @@ export class App {
     this.thumbs = new Thumbs(core);
     this.marking = new Marking(core);
     this.devices = new Devices(core);
+    this.upkeep = new Upkeep(core, () => Promise.all([this.loadStatus(), this.watch()]));
   }
 
   async start(): Promise<void> {
@@ -71,13 +79,14 @@ export class App {
     let wasOpen = false;
     effect(() => {
       const isOpen = this.staging.stage.value.at === "open";
-      if (isOpen && !wasOpen) untracked(() => void this.backing.startDue());
+      if (isOpen && !wasOpen) untracked(() => { void this.backing.startDue(); void this.watch(); });
       wasOpen = isOpen;
     });
     effect(() => {
       const state = this.backing.state.value;
       untracked(() => this.#telling.hear(state, this.settings.value?.notify ?? false));
     });
+    setInterval(() => void this.watch(), WATCH);
     await Promise.all([this.staging.start(), this.loadSettings()]);
   }
 
@@ -100,6 +109,7 @@ export class App {
     // Shown at once; what the core then says counts.
     if (this.settings.value) this.settings.value = { ...this.settings.value, ...change };
     await this.core.changeSettings(change).then((settings) => { this.settings.value = settings; }, () => this.loadSettings());
+    this.#watching?.judge();
   }
 
   async loadSnapshots(): Promise<void> {
@@ -112,6 +122,20 @@ export class App {
     await ask(this.core.status(), (asked) => { this.status.value = asked; });
   }
 
+  /** Looks whether something needs a person. What judges that is loaded once the page is open. */
+  async watch(): Promise<void> {
+    if (this.staging.stage.value.at !== "open") return;
+    this.#watching ??= await import("./watching").then(({ Watching }) => this.#watching ?? new Watching({
+      core: this.core, notifier: BROWSER, now: Date.now,
+      session: () => { const stage = this.staging.stage.value; return stage.at === "open" ? stage.session : null; },
+      settings: () => this.settings.value,
+      remembered: async () => { await this.backing.loadRemembered(); return this.backing.remembered.value ?? []; },
+      snapshots: async () => { await this.loadSnapshots(); const { value } = this.snapshots; return value.at === "here" ? value.value.snapshots : []; },
+      show: (alarms) => { this.alarms.value = alarms; },
+    }), () => null);
+    await this.#watching?.look();
+  }
+
   /** A run is under way: it would be lost, though nothing that is stored would. */
   get isWorking(): boolean {
     return this.backing.state.value.at === "running" || this.jobs.jobs.value.some((job) => job.end === null);
@@ -120,9 +144,12 @@ export class App {
   async #refresh(what: "snapshots" | "status" | "remembered" | "session"): Promise<void> {
     const stage = this.staging.stage.value;
     if (stage.at !== "open") return;
-    if (what === "session") await this.staging.loadSession();
+    if (what === "session") {
+      await this.staging.loadSession();
+      this.#watching?.judge();
+    }
     if (what === "remembered") await this.backing.loadRemembered();
-    if (what === "status") await Promise.all([this.loadStatus(), this.backing.lookForReceipt()]);
+    if (what === "status") await Promise.all([this.loadStatus(), this.backing.lookForReceipt(), this.watch()]);
     if (what === "snapshots" && stage.session.role === "full") await this.loadSnapshots();
   }
 
@@ -142,6 +169,8 @@ export class App {
     this.thumbs.forget();
     this.marking.forget();
     this.devices.forget();
+    this.upkeep.forget();
+    this.#watching?.forget();
     this.jobs.forget();
     this.route.forget();
     this.snapshots.value = { at: "asking" };
@@ -150,3 +179,6 @@ export class App {
     said.value = "";
   }
 }
+
+/** Milliseconds from one look to the next. */
+const WATCH = 60 * 60_000;

@@ -7,6 +7,7 @@ import type { App } from "./app";
 import { keepFocus, land } from "./focus";
 import { Dialog } from "./parts/dialog";
 import { Icon, Mark, type IconName } from "./parts/icon";
+import { later } from "./parts/later";
 import { Notice, ProblemNotice } from "./parts/notice";
 import { said } from "./parts/say";
 import { partOf } from "./backing";
@@ -17,9 +18,10 @@ import { Onto } from "./screens/restore/onto";
 import { Restore } from "./screens/restore/restore";
 import { Settings } from "./screens/settings";
 import { Starting, Unreachable, Unsupported } from "./screens/start";
-import { Status } from "./screens/status";
 import { Unlock } from "./screens/unlock";
 import { countdown, percent } from "./words";
+
+const Status = later(() => import("./screens/status/status").then((part) => part.Status));
 
 const NAMES: Record<Screen, { words: string; icon: IconName }> = {
   backup: { words: "Back up", icon: "backup" },
@@ -130,6 +132,7 @@ function Tab({ app, screen, current }: { app: App; screen: Screen; current: bool
   const backing = app.backing.state.value;
   const part = screen === "backup" && backing.at === "running" ? partOf(backing.progress) : undefined;
   const jobs = screen === "restore" ? app.jobs.jobs.value.filter((job) => job.end === null).length : 0;
+  const alarms = screen === "status" ? app.alarms.value : [];
   return (
     <li>
       <a class="tab" href={`#${screen}`} aria-current={current ? "page" : undefined} onClick={(event) => {
@@ -140,6 +143,7 @@ function Tab({ app, screen, current }: { app: App; screen: Screen; current: bool
         <Icon name={NAMES[screen].icon} />
         <span>{NAMES[screen].words}</span>
         {part !== undefined && <span class="tab-note">{part === null ? "…" : percent(Math.floor(part * 1e6), 1e6)}<span class="unseen"> done</span></span>}
+        {alarms.length > 0 && <span class={`tab-note ${alarms.some(({ tone }) => tone === "bad") ? "bad" : "warn"}`}>{alarms.length}<span class="unseen"> {alarms.length === 1 ? "alarm" : "alarms"}</span></span>}
         {jobs > 0 && <span class="tab-note">{jobs}<span class="unseen"> running</span></span>}
       </a>
     </li>
@@ -153,7 +157,7 @@ function Banners({ app, session }: { app: App; session: Session }) {
     return <div class="banner"><Notice tone="warn" title="Copal is open in another tab"><p class="soft">Only one tab can back up at a time. Go on there, or close it.</p></Notice></div>;
   }
   const unread = settings === null ? [] : session.warnings.filter(({ code }) => !settings.readWarnings.includes(code));
-  if (settings !== null && unread.length > 0 && app.route.view.value.screen !== "settings") {
+  if (settings !== null && unread.length > 0 && !SAYS_ITSELF.has(app.route.view.value.screen)) {
     const read = () => void app.changeSettings({ readWarnings: [...settings.readWarnings, ...unread.map(({ code }) => code)] });
     return (
       <div class="banner stack tight">
@@ -167,6 +171,9 @@ function Banners({ app, session }: { app: App; session: Session }) {
   }
   return null;
 }
+
+/** Screens that show the session's warnings in a place of their own. */
+const SAYS_ITSELF: ReadonlySet<Screen> = new Set(["settings", "status"]);
 
 function LockSoon({ app }: { app: App }) {
   const seconds = app.staging.lockSoon.value;

@@ -42,7 +42,8 @@ export async function askToNotify(): Promise<boolean> {
   return canNotify() && (await Notification.requestPermission()) === "granted";
 }
 
-const BROWSER: Notifier = {
+/** What this browser does. */
+export const BROWSER: Notifier = {
   isLookedAt: () => document.visibilityState === "visible" && document.hasFocus(),
   isAllowed: () => canNotify() && Notification.permission === "granted",
   show: (title, body) => {

@@ -10,8 +10,10 @@ import type {
   SearchProgress, SearchResult, Seek, SeekProgress, SeekResult, SnapshotList, Stream, Thumbnail, Versions, Wish,
 } from "./snapshots";
 import type { Device, LastGood } from "./devices";
+import type { OrderedJob, Service, Watched } from "./service";
 
 export type * from "./devices";
+export type * from "./service";
 export type * from "./snapshots";
 
 /** Everything the display may ask of the core. One object for the page's life: `const core = await connect()`. */
@@ -103,6 +105,12 @@ export interface Core {
 
   // ---- status and settings
   status(): Promise<Status>;
+  /** What tells, in few requests, whether something needs a person. */
+  watched(): Promise<Watched>;
+  service(): Promise<Service>;
+  /** Has the service run one of the jobs of its schedule now, as it would by itself; it answers before the job begins. Fails with
+   * "job-running", "job-rested" or "not-here". */
+  orderJob(job: OrderedJob): Promise<void>;
   settings(): Promise<Settings>;
   changeSettings(change: Partial<Settings>): Promise<Settings>;
   /** Deletes what this browser keeps of the repository (kept trees, index, remembered folders), not the device's keys. */
@@ -351,6 +359,10 @@ export interface Settings {
   readWarnings: ProblemCode[];
   /** How folders of a snapshot are shown. */
   folders: "list" | "gallery";
+  /** Days without a backup of a series, then the page says so. 0: never. */
+  staleDays: number;
+  /** Series that nobody expects backups of any more. */
+  quietSeries: string[];
 }
 
 // ---- errors
@@ -377,6 +389,7 @@ export type ProblemCode =
   | "name-taken" | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
+  | "job-running" | "job-rested" | "not-here"
   | "manifest-rejected" | "state-older" | "tags-malformed" | "damaged" | "snapshot-gone" | "entry-gone"
   | "target-failed" | "cancelled" | "locked" | "elsewhere" | "storage-short-lived" | "internal";
 

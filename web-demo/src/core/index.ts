@@ -256,6 +256,9 @@ class PageCore implements Core {
   }
 
   status: Core["status"] = () => this.#line.ask("status");
+  watched: Core["watched"] = () => this.#line.ask("watched");
+  service: Core["service"] = () => this.#line.ask("service");
+  orderJob: Core["orderJob"] = (job) => this.#line.ask("orderJob", job);
 
   settings(): Promise<Settings> {
     return this.#line.ask("settings");

@@ -234,6 +234,13 @@ export const SCENES: Scene[] = [
   { name: "status-asking", core: "status-asking", screen: "status", shows: "Status" },
   { name: "status-write-only", core: "write-only", screen: "status", shows: "Backups of this device" },
 
+  { name: "status-order", core: "status", screen: "status", steps: async (page) => { await click("Check now")(page); await page.getByText("Prune now").scrollIntoViewIfNeeded(); }, shows: "Prune now" },
+  { name: "status-running", core: "status-running", screen: "status", steps: async (page) => page.getByText("Checking…").scrollIntoViewIfNeeded(), shows: "Checking…" },
+  { name: "status-refused", core: "status-refused", screen: "status", steps: async (page) => { await click("Check now")(page); await page.getByText("That job ran just now").scrollIntoViewIfNeeded(); }, shows: "Wait a minute" },
+  { name: "status-by-itself", core: "status-by-itself", screen: "status", steps: async (page) => page.getByText("cannot be started from here").scrollIntoViewIfNeeded(), shows: "schedule of its own" },
+  { name: "alarms", core: "alarms", screen: "status", shows: "desk: /home/mara of desk was backed up 11 days ago" },
+  { name: "alarms-badge", core: "alarms", steps: async (page) => page.locator(".tab-note.bad").waitFor(), shows: "Back up" },
+
   { name: "devices", core: "devices", screen: "devices", shows: "Studio camera" },
   { name: "devices-asking", core: "devices-asking", screen: "devices", shows: "Devices" },
   { name: "devices-rename", core: "devices", screen: "devices", steps: click("Rename desk"), shows: "New name" },

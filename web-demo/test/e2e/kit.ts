@@ -46,7 +46,7 @@ export class Machine {
   /** Serves the page in a directory beside the repository; on the port as before, if it did so before. */
   async serve(web: string, args: string[] = [], isOpen = true): Promise<void> {
     const listen = this.url === "" ? "127.0.0.1:0" : new URL(this.url).host;
-    const options = ["serve", "--json", "--listen", listen, ...(isOpen ? ["--open-slots"] : []), "--web", web, ...(args.includes("--check-every") ? [] : ["--check-every", "0s"]), "--prune-every", "0s", ...args];
+    const options = ["serve", "--json", "--listen", listen, ...(isOpen ? ["--open-slots"] : []), "--web", web, ...["--check-every", "--prune-every"].flatMap((option) => (args.includes(option) ? [] : [option, "0s"])), ...args];
     const child = spawn(COPAL, options, { cwd: this.home, env: this.#env({}, false), stdio: ["ignore", "pipe", "ignore"] });
     this.#child = child;
     const line = await new Promise<string>((resolve, reject) => {

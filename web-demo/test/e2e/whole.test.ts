@@ -185,7 +185,7 @@ test("a folder is backed up by itself when the page is opened, and the system te
   const page = await open();
   await unlock(page);
   await page.getByRole("link", { name: "Settings" }).click();
-  await page.getByRole("radiogroup", { name: "Notification when a backup ends" }).getByRole("radio", { name: "On" }).check();
+  await page.getByRole("radiogroup", { name: "Notifications" }).getByRole("radio", { name: "On" }).check();
   await page.getByRole("link", { name: "Back up" }).click();
   await page.getByRole("button", { name: "Choose a folder" }).click();
   await page.getByRole("button", { name: "Start backup" }).click();

@@ -10,6 +10,7 @@ import { Icon } from "../parts/icon";
 import { Notice, ProblemNotice } from "../parts/notice";
 import { say } from "../parts/say";
 import { askToNotify, canNotify } from "../telling";
+import { counted } from "../words";
 
 export function Settings({ app, session }: { app: App; session: Session }) {
   const settings = app.settings.value;
@@ -20,6 +21,7 @@ export function Settings({ app, session }: { app: App; session: Session }) {
       {settings && <Locking app={app} settings={settings} />}
       {settings && <Speed app={app} settings={settings} />}
       {settings && canNotify() && <Notifying app={app} settings={settings} />}
+      {settings && <Stale app={app} settings={settings} />}
       <Device session={session} />
       <Forgetting app={app} session={session} />
     </div>
@@ -89,12 +91,31 @@ function Notifying({ app, settings }: { app: App; settings: Choices }) {
   return (
     <section class="card padded setting">
       <div>
-        <h2>Notification when a backup ends</h2>
-        <p class="small soft">If you look at something else then. The system shows the backup's name, and why it failed if it did.</p>
+        <h2>Notifications</h2>
+        <p class="small soft">When a backup ends or something needs you, while you look at something else. The system shows the backup's name, and why it failed if it did.</p>
         {isForbidden.value && <p class="small field-problem" role="alert">This browser forbids it. Allow notifications for this page in the browser's settings first.</p>}
       </div>
-      <Choice<"on" | "off"> label="Notification when a backup ends" value={settings.notify ? "on" : "off"} change={(choice) => void change(choice)}
+      <Choice<"on" | "off"> label="Notifications" value={settings.notify ? "on" : "off"} change={(choice) => void change(choice)}
         options={[{ value: "on", words: "On" }, { value: "off", words: "Off" }]} />
+    </section>
+  );
+}
+
+const STALE = [0, 2, 7, 14, 30];
+
+function Stale({ app, settings }: { app: App; settings: Choices }) {
+  const { staleDays, quietSeries } = settings;
+  return (
+    <section class="card padded setting">
+      <div>
+        <h2 id="stale">Say when backups stop coming</h2>
+        <p class="small soft">Of a folder that this browser remembers, or of any device that used to back up. Status shows it.</p>
+        {quietSeries.length > 0 && <p class="small soft">You expect no more of {counted(quietSeries.length, "series", "series")}. <button type="button" class="button plain small" onClick={() => void app.changeSettings({ quietSeries: [] })}>Expect all again</button></p>}
+      </div>
+      <select class="input narrow" aria-labelledby="stale" value={String(staleDays)} onChange={(event) => void app.changeSettings({ staleDays: Number(event.currentTarget.value) })}>
+        {!STALE.includes(staleDays) && <option value={String(staleDays)}>After {staleDays} days</option>}
+        {STALE.map((days) => <option key={days} value={String(days)}>{days === 0 ? "Never" : `After ${days} days`}</option>)}
+      </select>
     </section>
   );
 }

@@ -1,7 +1,7 @@
 //! Coordinator: the worker that owns the session. It alone talks to the server and holds what opens the repository; when
 //! it ends, everything secret ends with it.
 
-import type { BackupOptions, Entry, EntryId, LastGood, Seek, SeekProgress, Settings, Unlock, Versions, Wish } from "../api";
+import type { BackupOptions, Entry, EntryId, LastGood, OrderedJob, Seek, SeekProgress, Settings, Unlock, Versions, Wish } from "../api";
 import { type Parameters, initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import { Backing } from "./backing";
@@ -28,6 +28,7 @@ import { startStretcher } from "../work/stretcher";
 import workerUrl from "../work/worker.ts?worker&url";
 import type { Known, Opened } from "./opened";
 import { type Begun, Runs } from "./runs";
+import { order, readService, readWatched } from "./service";
 import { Staging } from "./staging";
 import { Starting } from "./starting";
 import { readStatus } from "./status";
@@ -168,6 +169,10 @@ const calls = {
     const unfinished = (await database.all("unfinished")).filter(({ repository }) => repository === site.known.facts.id);
     return readStatus(site, books, unfinished.map(({ label, time, bytes }) => ({ label, time, bytes })));
   },
+
+  watched: async () => readWatched(current()),
+  service: async () => readService(current()),
+  orderJob: async (job: OrderedJob) => order(current(), job),
 
   settings: async () => readSettings(database),
   changeSettings: async (change: Partial<Settings>) => changeSettings(database, change),

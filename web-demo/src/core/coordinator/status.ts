@@ -7,6 +7,7 @@ import { problem } from "../problem";
 import { receipt as readReceipt } from "../engine";
 import type { Books } from "../restore/books";
 import type { Opened } from "./opened";
+import { newestReport } from "./reports";
 
 /** The state as the service sees it. */
 export async function readStatus(opened: Opened, books: Books | null, resumable: Status["resumable"]): Promise<Status> {
@@ -75,21 +76,12 @@ async function undecided(opened: Opened, client: string, states: { client: strin
 
 /** What the newest report of a check says. */
 async function lastCheck(opened: Opened): Promise<Status["lastCheck"]> {
-  const reports = await opened.gateway.list(brief(), "reports/check/");
-  const newest = reports.at(-1);
-  if (!newest) return null;
-  const bytes = await opened.gateway.read(brief(), newest.key);
-  if (!bytes) return null;
-  try {
-    const report = JSON.parse(new TextDecoder().decode(bytes)) as Record<string, unknown>;
-    const found = Array.isArray(report["findings"]) ? (report["findings"] as { object?: unknown; why?: unknown }[]) : [];
-    const findings = found.slice(0, FINDINGS).map(({ object, why }) => `${object}: ${why}`);
-    const outcome = found.length === 0 ? "sound" : "damage";
-    const readBytes = typeof report["bytes_read"] === "number" ? report["bytes_read"] : null;
-    return { time: newest.created, outcome, readBytes, findings };
-  } catch {
-    return null;
-  }
+  const report = await newestReport(opened, "check");
+  if (!report) return null;
+  const found = Array.isArray(report.body["findings"]) ? (report.body["findings"] as { object?: unknown; why?: unknown }[]) : [];
+  const findings = found.slice(0, FINDINGS).map(({ object, why }) => `${object}: ${why}`);
+  const readBytes = typeof report.body["bytes_read"] === "number" ? report.body["bytes_read"] : null;
+  return { time: report.time, outcome: found.length === 0 ? "sound" : "damage", readBytes, findings };
 }
 
 const DAY = 86_400_000;

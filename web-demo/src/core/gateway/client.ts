@@ -97,6 +97,22 @@ export class Gateway {
     return BigInt(text(body["now"]));
   }
 
+  /** The jobs of the service's schedule, as it tells of them. */
+  async jobs(patience: Patience): Promise<Record<string, unknown>[]> {
+    const body = await this.#json(patience, "GET", "/v1/jobs");
+    return Array.isArray(body["jobs"]) ? (body["jobs"] as Record<string, unknown>[]) : [];
+  }
+
+  /** Orders one run of a job. */
+  async order(patience: Patience, job: string): Promise<void> {
+    await this.#json(patience, "POST", "/v1/jobs", JSON.stringify({ job }));
+  }
+
+  /** The quotas of this client. */
+  async quota(patience: Patience): Promise<Record<string, unknown>> {
+    return this.#json(patience, "GET", "/v1/quota");
+  }
+
   /** The newest root's name; null where nothing was accepted yet. Asked of the store, since what a gateway says of the state
    * may be some seconds old. */
   async newestRoot(patience: Patience): Promise<string | null> {

@@ -128,6 +128,9 @@ const REFUSALS: Record<string, ProblemCode> = {
   full: "server-full",
   "store-failed": "server-failed",
   damaged: "repository-damaged",
+  "job-running": "job-running",
+  "job-rested": "job-rested",
+  "not-here": "not-here",
   "too-large": "internal",
   "bad-request": "internal",
 };

@@ -1,12 +1,12 @@
 /** The scenes' cores: one for each state that a person may see. */
 
 import type {
-  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Preview, Problem, RestoreProgress, RestoreResult, SeekProgress, SeekResult, UnfinishedBackup, Version, Versions,
+  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Preview, Problem, RestoreProgress, RestoreResult, SeekProgress, SeekResult, UnfinishedBackup, Version, Versions, Watched,
 } from "../../../src/core/api";
 import { problem } from "../../../src/core/problem";
 import { paper } from "./paper";
 import {
-  DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SETTINGS, snapshots, STATUS, versions, WRITE_ONLY,
+  DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SERVICE, SETTINGS, snapshots, STATUS, versions, WRITE_ONLY,
 } from "./scripted";
 
 const GONE: Problem = { code: "server-gone", title: "The server at backup.example does not answer", advice: "Check that you are online and that the server runs.", subject: null, canRetry: true };
@@ -38,6 +38,18 @@ const REMEMBERED: Partial<Core> = {
     { id: "r1", name: "Pictures", label: "Pictures", lastBackup: NOW - 0.9 * DAY, files: 21_420, bytes: 4.5 * GIB, excludes: [], automatic: false, permission: "granted" },
     { id: "r2", name: "Accounts", label: "Accounts of the studio, with receipts", lastBackup: NOW - 6 * DAY, files: 611, bytes: 84 * MIB, excludes: ["*.tmp"], automatic: true, permission: "ask" },
   ],
+};
+
+const REMEMBERED_LONG_AGO: Partial<Core> = {
+  remembered: async () => [{ id: "r2", name: "Accounts", label: "Accounts of the studio, with receipts", lastBackup: NOW - 19 * DAY, files: 611, bytes: 84 * MIB, excludes: [], automatic: true, permission: "ask" }],
+};
+/** All at once. */
+const ALARMING: Watched = {
+  rhythms: [{ series: "s2", client: "70".repeat(16), times: [11, 12, 13, 14, 15].map((days) => NOW - days * DAY) }],
+  lastCheck: { time: NOW - 9 * DAY, outcome: "damage" },
+  service: { ...SERVICE, jobs: SERVICE.jobs!.map((one) => ({ ...one, isFailing: one.job === "prune" })), room: { stored: { quota: 100 * GIB, used: 96.4 * GIB }, daily: null } },
+  since: NOW - 90 * DAY,
+  holds: [{ series: "s3", since: NOW - DAY }],
 };
 
 const UNFINISHED: UnfinishedBackup[] = [
@@ -271,6 +283,10 @@ export const CORES: Record<string, () => Core> = {
   "status-damage": () => scripted({ status: async () => ({ ...STATUS, lastCheck: { time: NOW - DAY, outcome: "damage", readBytes: 38 * GIB, findings: ["pack 9f3c11… is altered: 2 snapshots of Pictures lose 3 files"] }, receipts: STATUS.receipts.map((one, i) => (i === 1 ? { ...one, state: "rejected", problem: { code: "manifest-rejected", title: "The service did not accept the backup of desk", advice: "A pack it names had not arrived. Back up again: what is there is not uploaded twice.", subject: null, canRetry: false } } : one)) }) }),
   "status-none": () => scripted({ status: async () => ({ receipts: [], lastCheck: null, space: null, history: [], resumable: [], unfinishedSteps: 0 }) }),
   "status-asking": () => scripted({ status: () => never() }),
+  "status-running": () => scripted({ service: async () => ({ ...SERVICE, jobs: SERVICE.jobs!.map((one) => ({ ...one, isRunning: one.job === "check" })) }) }),
+  "status-refused": () => scripted({ orderJob: async () => { throw failure(problem("job-rested")); } }),
+  "status-by-itself": () => scripted({ service: async () => ({ ...SERVICE, jobs: null }) }),
+  alarms: () => scripted({ watched: async () => ALARMING, ...REMEMBERED_LONG_AGO }, { ...FULL, warnings: [problem("storage-short-lived")] }),
   devices: () => scripted(),
   "devices-asking": () => scripted({ devices: () => never() }),
   "devices-never": () => scripted({ lastGood: async () => null }),

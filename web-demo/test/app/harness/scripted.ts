@@ -2,7 +2,7 @@
 
 import type {
   BackupProgress, BackupResult, Core, CoreEvent, Device, Entry, Environment, Hit, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
-  Settings, Snapshot, Status, Version, Versions,
+  Service, Settings, Snapshot, Status, Version, Versions, Watched,
 } from "../../../src/core/api";
 import { CopalError } from "../../../src/core/problem";
 
@@ -65,7 +65,7 @@ export const ENVIRONMENT: Environment = {
 
 export const FULL: Session = { role: "full", repository: FACTS, client: "2b9e61f07c3d4a85b1e2f3a4b5c6d7e8", deviceName: "Firefox on the laptop", keyInBrowserVault: true, warnings: [] };
 export const WRITE_ONLY: Session = { ...FULL, role: "write-only", deviceName: "Studio camera" };
-export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list" };
+export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, quietSeries: [] };
 
 export const NOTHING_LEFT_OUT = { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
 
@@ -170,6 +170,17 @@ export const STATUS: Status = {
   unfinishedSteps: 0,
 };
 
+const every = { check: 86_400, prune: 86_400, compact: 3_600, expire: 86_400 };
+export const SERVICE: Service = {
+  jobs: (["expire", "compact", "prune", "check"] as const).map((job) => ({ job, every: every[job], isRunning: false, ended: NOW - 0.3 * DAY, isFailing: false })),
+  lastPrune: { time: NOW - 0.6 * DAY, freedBytes: 412 * MIB },
+  room: { stored: null, daily: null },
+};
+export const WATCHED: Watched = {
+  rhythms: [{ series: "s1", client: FULL.client!, times: [0, 1, 2, 3, 4].map((days) => NOW - days * DAY - 7 * MINUTE) }],
+  lastCheck: { time: NOW - 0.3 * DAY, outcome: "sound" }, service: SERVICE, since: NOW - 90 * DAY,
+};
+
 /** Everything answers as it would on a good day; `other` is what this scene does otherwise. */
 export function scripted(other: Partial<Core> = {}, session: Session | null = FULL): Core & { tell: (event: CoreEvent) => void } {
   const listeners = new Set<(event: CoreEvent) => void>();
@@ -227,6 +238,9 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     download: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null),
     restoreInto: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, RESTORED),
     status: async () => STATUS,
+    watched: async () => WATCHED,
+    service: async () => SERVICE,
+    orderJob: async () => undefined,
     settings: async () => settings,
     changeSettings: async (change) => (settings = { ...settings, ...change }),
     forgetCaches: async () => undefined,

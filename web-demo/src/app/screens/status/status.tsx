@@ -1,19 +1,22 @@
 /** Status: whether what was saved is verified and sound, and what it takes. */
 
 import { useEffect } from "preact/hooks";
-import type { Session, Status as Facts } from "../../core/api";
-import type { App } from "../app";
-import { SizeChart } from "../parts/chart";
-import { Icon } from "../parts/icon";
-import { Badge, Empty, Notice, ProblemNotice } from "../parts/notice";
-import { ago, counted, shown, size, whenAmong } from "../words";
+import type { Session, Status as Facts } from "../../../core/api";
+import type { App } from "../../app";
+import { SizeChart } from "../../parts/chart";
+import { Icon } from "../../parts/icon";
+import { Alarms } from "./alarms";
+import { Upkeep } from "./upkeep";
+import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
+import { ago, counted, shown, size, whenAmong } from "../../words";
 
 export function Status({ app, session }: { app: App; session: Session }) {
   const asked = app.status.value;
-  useEffect(() => { void app.loadStatus(); }, [app]);
+  useEffect(() => { void app.loadStatus(); void app.upkeep.load(); void app.watch(); }, [app]);
   return (
     <div class="page stack wide">
       <header class="page-head"><h1>Status</h1></header>
+      <Alarms app={app} />
       {asked.at === "asking" && <div class="stack" role="status"><span class="unseen">Reading the status</span><div class="bone verdict-bone" /><div class="bone chart-bone" /><div class="bone chart-bone" /></div>}
       {asked.at === "failed" && <ProblemNotice problem={asked.problem} retry={() => void app.loadStatus()} />}
       {asked.at === "here" && <Shown app={app} status={asked.value} session={session} />}
@@ -27,6 +30,7 @@ function Shown({ app, status, session }: { app: App; status: Facts; session: Ses
     <>
       <Verdict status={status} />
       <Unfinished app={app} status={status} />
+      {session.role === "full" && <Upkeep app={app} status={status} />}
       {space && space.sourceBytes > 0 && <Space space={space} />}
       {history.length > 1 && (
         <section class="card padded stack">

@@ -1,0 +1,144 @@
+/** Alarms: what needs a person, judged from what the service and this browser tell. Pure: whoever calls supplies the time. */
+
+import type { Device, ProblemCode, RememberedFolder, Room, ScheduledJob, Session, Settings, Snapshot, Watched } from "../core/api";
+import { ago, counted, percent, shown, size } from "./words";
+
+export interface Alarm {
+  /** The same for the same matter, so that it is told once. */
+  id: string;
+  tone: "bad" | "warn";
+  title: string;
+  advice: string;
+  /** A series that the person may expect no more of. */
+  series?: string;
+  /** A warning that the person may have read. */
+  warning?: ProblemCode;
+}
+
+/** What alarms are judged by. Names are there only where they were asked for. */
+export interface Facts {
+  watched: Watched;
+  session: Session;
+  settings: Pick<Settings, "staleDays" | "quietSeries" | "readWarnings">;
+  remembered: readonly RememberedFolder[];
+  snapshots: readonly Snapshot[];
+  devices: readonly Device[];
+}
+
+/** All alarms, the worst first. */
+export function alarms(facts: Facts, now: number): Alarm[] {
+  const { watched } = facts;
+  const found = [...damage(watched), ...held(facts), ...stale(facts, now), ...jobs(watched, now), ...room(watched, now), ...storage(facts)];
+  return found.sort((a, b) => Number(b.tone === "bad") - Number(a.tone === "bad"));
+}
+
+/** Series whose backups have stopped coming, by their rhythm. Their names are not needed to see that. */
+export function staleSeries({ watched, settings }: { watched: Pick<Watched, "rhythms">; settings: Pick<Settings, "staleDays" | "quietSeries"> }, now: number): Watched["rhythms"] {
+  const { staleDays, quietSeries } = settings;
+  if (staleDays === 0) return [];
+  return watched.rhythms.filter(({ series, times }) => {
+    const usual = rhythm(times);
+    return usual !== null && !quietSeries.includes(series) && now - (times[0] ?? now) > Math.max(staleDays * DAY, 2 * usual);
+  });
+}
+
+/** The usual time between two backups: the median. Two of them have no rhythm yet. */
+function rhythm(times: readonly number[]): number | null {
+  if (times.length < 3) return null;
+  const gaps = times.slice(1).map((time, i) => (times[i] ?? time) - time).sort((a, b) => a - b);
+  return gaps[Math.floor(gaps.length / 2)] ?? null;
+}
+
+function stale(facts: Facts, now: number): Alarm[] {
+  const { settings, remembered, snapshots, devices, session } = facts;
+  if (settings.staleDays === 0) return [];
+  const old = remembered.filter(({ lastBackup }) => lastBackup !== null && now - lastBackup > settings.staleDays * DAY);
+  const revoked = new Set(devices.filter(({ state }) => state === "revoked").map(({ client }) => client));
+  const found = old.map((folder): Alarm => ({
+    id: `folder ${folder.id}`, tone: "warn",
+    title: `${shown(folder.label)} was backed up here ${ago(folder.lastBackup ?? now, now)}`,
+    advice: `This browser remembers the folder. Back it up again, or forget it under Back up.`,
+  }));
+  for (const { series, client, times } of staleSeries(facts, now)) {
+    const newest = snapshots.find((snapshot) => snapshot.series === series);
+    const isTold = client === session.client && old.some(({ label }) => label === newest?.source);
+    if (revoked.has(client) || isTold) continue;
+    const name = newest ? `${shown(newest.source)} of ${shown(newest.device)}` : "A series of backups";
+    found.push({
+      id: `series ${series}`, tone: "warn", series, title: `${name} was backed up ${ago(times[0] ?? now, now)}`,
+      advice: `It used to be backed up about every ${every(rhythm(times) ?? DAY)}. Look whether that device still runs its backups.`,
+    });
+  }
+  return found;
+}
+
+function damage({ lastCheck }: Watched): Alarm[] {
+  if (lastCheck?.outcome !== "damage") return [];
+  return [{ id: `damage ${lastCheck.time}`, tone: "bad", title: "The last check found damage", advice: "Back up the same folders again: what they still have is stored anew. Below stands what was found." }];
+}
+
+function held({ watched, snapshots }: Facts): Alarm[] {
+  return (watched.holds ?? []).map(({ series, since }) => {
+    const newest = snapshots.find((snapshot) => snapshot.series === series);
+    return {
+      id: `hold ${series} ${since}`, tone: "bad",
+      title: `${newest ? `${shown(newest.source)} of ${shown(newest.device)}` : "A series"} has changed a lot at once`,
+      advice: "Nothing of it is removed until its owner releases it. Look whether its newest snapshot is what you expect: a device whose files were encrypted by somebody looks like that.",
+    };
+  });
+}
+
+function jobs({ service, lastCheck, since }: Watched, now: number): Alarm[] {
+  const found: Alarm[] = [];
+  const failing = (service.jobs ?? []).filter(({ isFailing }) => isFailing).map(({ job }) => job);
+  if (failing.length > 0) {
+    found.push({ id: `failing ${failing.join()}`, tone: "bad", title: `The service fails at ${failing.map((job) => NAMES[job]).join(" and ")}`, advice: "Whoever runs the server finds the reason in its log." });
+  }
+  // A service that tells no schedule keeps one of its own, a day mostly.
+  const limit = (job: "check" | "prune") => {
+    if (!service.jobs) return UNKNOWN;
+    const seconds = service.jobs.find((one) => one.job === job)?.every ?? 0;
+    return seconds === 0 ? Infinity : Math.max(3 * 1000 * seconds, 2 * DAY);
+  };
+  for (const [job, last] of [["check", lastCheck?.time ?? null], ["prune", service.lastPrune?.time ?? null]] as const) {
+    const from = last ?? since;
+    if (from === null || failing.includes(job) || now - from <= limit(job)) continue;
+    found.push({
+      id: `late ${job}`, tone: "warn", title: `The service ${last === null ? "has never" : "has not"} ${job === "check" ? "checked" : "pruned"} the repository${last === null ? "" : ` for ${counted(Math.floor((now - last) / DAY), "day")}`}`,
+      advice: job === "check" ? "Damage would go unnoticed. Whoever runs the server should look at its jobs." : "What nothing needs takes room still. Whoever runs the server should look at its jobs.",
+    });
+  }
+  return found;
+}
+
+function room({ service }: Watched, now: number): Alarm[] {
+  const full = ({ quota, used }: Room) => used >= NEAR * quota;
+  const { stored, daily } = service.room;
+  const found: Alarm[] = [];
+  if (stored && full(stored)) {
+    found.push({ id: "quota", tone: stored.used >= stored.quota ? "bad" : "warn", title: `${percent(stored.used, stored.quota)} of the granted room is used`, advice: `${size(stored.used)} of ${size(stored.quota)}. Once it is full, backups end unfinished. Ask whoever runs the server for more, or forget old snapshots.` });
+  }
+  if (daily && full(daily)) {
+    found.push({ id: `daily ${Math.floor(now / DAY)}`, tone: "warn", title: `${percent(daily.used, daily.quota)} of what may be added in 24 hours is used`, advice: `${size(daily.used)} of ${size(daily.quota)}. The rest of a larger backup goes on tomorrow.` });
+  }
+  return found;
+}
+
+/** Whoever has read it once knows it. */
+function storage({ session, settings }: Facts): Alarm[] {
+  return session.warnings.filter(({ code }) => code === "storage-short-lived" && !settings.readWarnings.includes(code)).map(({ code, title, advice }) => ({ id: code, tone: "warn", title, advice, warning: code }));
+}
+
+function every(ms: number): string {
+  const days = Math.round(ms / DAY);
+  if (days < 1) return counted(Math.max(1, Math.round(ms / HOUR)), "hour");
+  return days === 1 ? "day" : counted(days, "day");
+}
+
+export const NAMES: Record<ScheduledJob["job"], string> = { check: "checking", prune: "pruning", compact: "compacting the index", expire: "letting snapshots expire" };
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+/** A service of which no schedule is known. */
+const UNKNOWN = 30 * DAY;
+/** The share of a quota from which on somebody should know. */
+const NEAR = 0.9;

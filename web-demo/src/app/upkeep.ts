@@ -1,0 +1,91 @@
+/** Upkeep: the jobs that run beside the store, and the one that a person has ordered. */
+
+import { signal } from "@preact/signals";
+import type { Core, OrderedJob, Problem, ScheduledJob, Service } from "../core/api";
+import { problemOf } from "../core/problem";
+import { ask, type Asked } from "./asked";
+import { say } from "./parts/say";
+
+export class Upkeep {
+  readonly service = signal<Asked<Service>>({ at: "asking" });
+  /** The last order that is not answered yet, or was refused. */
+  readonly ordered = signal<{ job: OrderedJob; problem: Problem | null } | null>(null);
+  readonly #core: Core;
+  readonly #pause: () => Promise<unknown>;
+  /** Called once a job that was followed has ended. */
+  readonly #ended: () => Promise<unknown>;
+  #turn = 0;
+  #isFollowing = false;
+
+  constructor(core: Core, ended: () => Promise<unknown>, pause = (): Promise<unknown> => new Promise((resolve) => setTimeout(resolve, AGAIN))) {
+    this.#core = core;
+    this.#ended = ended;
+    this.#pause = pause;
+  }
+
+  /** Asks anew, and follows what runs. */
+  async load(): Promise<void> {
+    await this.#ask();
+    if (this.#running.length > 0) await this.#follow();
+  }
+
+  async order(job: OrderedJob): Promise<void> {
+    if (this.ordered.value?.problem === null) return;
+    this.ordered.value = { job, problem: null };
+    const turn = this.#turn;
+    try {
+      await this.#core.orderJob(job);
+      if (turn !== this.#turn) return;
+      this.ordered.value = null;
+      say(`${job === "check" ? "Check" : "Prune"} is started.`);
+    } catch (thrown) {
+      if (turn !== this.#turn) return;
+      await this.#ask();
+      // The answer to an order may be lost on the way, and the page orders again: what was wanted runs.
+      this.ordered.value = this.#running.includes(job) ? null : { job, problem: problemOf(thrown) };
+    }
+    // The service may not have begun it yet: it tells of an ordered job as running from the order on.
+    await this.load();
+  }
+
+  /** What a page that locks must let go of. */
+  forget(): void {
+    this.#turn += 1;
+    this.service.value = { at: "asking" };
+    this.ordered.value = null;
+  }
+
+  get #running(): ScheduledJob["job"][] {
+    const { value } = this.service;
+    return value.at === "here" ? (value.value.jobs ?? []).filter(({ isRunning }) => isRunning).map(({ job }) => job) : [];
+  }
+
+  async #ask(): Promise<void> {
+    const turn = this.#turn;
+    await ask(this.#core.service(), (asked) => {
+      // A server that is away for a moment does not take away what is shown.
+      const isWorse = asked.at === "failed" && this.service.value.at === "here";
+      if (turn === this.#turn && !isWorse) this.service.value = asked;
+    });
+  }
+
+  async #follow(): Promise<void> {
+    if (this.#isFollowing) return;
+    this.#isFollowing = true;
+    const turn = this.#turn;
+    try {
+      for (let before = this.#running; before.length > 0; before = this.#running) {
+        await this.#pause();
+        if (turn !== this.#turn) return;
+        await this.#ask();
+        const ended = before.filter((job) => !this.#running.includes(job));
+        if (turn === this.#turn && ended.length > 0) await this.#ended();
+      }
+    } finally {
+      this.#isFollowing = false;
+    }
+  }
+}
+
+/** Milliseconds between two looks at a job that runs. */
+const AGAIN = 2_000;

@@ -1,0 +1,76 @@
+/** Watching: looks now and then whether something needs a person, and says so: on the page, and by the system where the page is
+ * hidden. */
+
+import type { Core, Device, RememberedFolder, Session, Settings, Snapshot } from "../core/api";
+import { type Alarm, alarms, type Facts, staleSeries } from "./alarms";
+import type { Notifier } from "./telling";
+
+/** What the page lets watching see and do. */
+export interface Surroundings {
+  core: Core;
+  session: () => Session | null;
+  settings: () => Settings | null;
+  remembered: () => Promise<readonly RememberedFolder[]>;
+  /** Names of series are asked for only where one is missed. */
+  snapshots: () => Promise<readonly Snapshot[]>;
+  show: (alarms: Alarm[]) => void;
+  notifier: Notifier;
+  now: () => number;
+}
+
+export class Watching {
+  #told: Set<string> | null = null;
+  #facts: Omit<Facts, "session" | "settings"> | null = null;
+  #looking: Promise<void> | null = null;
+
+  constructor(private readonly page: Surroundings) {}
+
+  /** Looks once; whoever asks meanwhile waits for the same look. A server that is away raises no alarm: the page says that anyway. */
+  look(): Promise<void> {
+    return (this.#looking ??= this.#look().finally(() => { this.#looking = null; }));
+  }
+
+  /** Judges anew what was seen last: settings have changed. */
+  judge(): void {
+    const [session, settings] = [this.page.session(), this.page.settings()];
+    if (!session || !settings || !this.#facts) return;
+    const found = alarms({ ...this.#facts, session, settings }, this.page.now());
+    this.page.show(found);
+    this.#tell(found, settings.notify);
+  }
+
+  /** What a page that locks must let go of. */
+  forget(): void {
+    this.#told = null;
+    this.#facts = null;
+    this.page.show([]);
+  }
+
+  async #look(): Promise<void> {
+    const { core, session, settings, now } = this.page;
+    const before = session();
+    const choices = settings();
+    if (!before || !choices) return;
+    try {
+      const watched = await core.watched();
+      const remembered = await this.page.remembered();
+      const isMissed = before.role === "full" && (staleSeries({ watched, settings: choices }, now()).length > 0 || (watched.holds ?? []).length > 0);
+      const [snapshots, devices] = isMissed ? await Promise.all([this.page.snapshots(), core.devices()]) : [[] as Snapshot[], [] as Device[]];
+      // It may have been locked meanwhile.
+      if (session() === null) return;
+      this.#facts = { watched, remembered, snapshots, devices };
+      this.judge();
+    } catch {
+      // The next look may see more.
+    }
+  }
+
+  /** Tells what is new while nobody looks. What was there at the first look stands on the page, for whoever has just opened it. */
+  #tell(found: Alarm[], isWanted: boolean): void {
+    const { notifier } = this.page;
+    const fresh = this.#told ? found.filter(({ id }) => !this.#told!.has(id)) : [];
+    this.#told = new Set(found.map(({ id }) => id));
+    if (!isWanted || notifier.isLookedAt() || !notifier.isAllowed()) return;
+    for (const { title } of fresh) notifier.show(title, "");
+  }
+}

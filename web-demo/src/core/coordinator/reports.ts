@@ -1,0 +1,17 @@
+//! Reports: what jobs have written about their last runs.
+
+import { brief } from "../gateway/client";
+import type { Opened } from "./opened";
+
+/** The newest report of a job; null without one, or if it cannot be read. */
+export async function newestReport(opened: Opened, job: "check" | "prune"): Promise<{ time: number; body: Record<string, unknown> } | null> {
+  const newest = (await opened.gateway.list(brief(), `reports/${job}/`)).at(-1);
+  const bytes = newest && (await opened.gateway.read(brief(), newest.key));
+  if (!newest || !bytes) return null;
+  try {
+    const body: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    return typeof body === "object" && body !== null ? { time: newest.created, body: body as Record<string, unknown> } : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,105 @@
+//! Living: what a person sees who has had backups for a while: jobs that can be started, and alarms. One browser and one repository
+//! for all of it.
+
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { afterAll, beforeAll, expect, test } from "vitest";
+
+import { Machine, PASSPHRASE, launch, product } from "./kit";
+
+let web: string;
+let machine: Machine;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+
+beforeAll(async () => {
+  [web, browser] = [await product(), await launch()];
+  machine = new Machine();
+  machine.init();
+  // Neither begins by itself while these tests run.
+  await machine.serve(web, ["--check-every", "30d", "--prune-every", "30d", "--quota", "100MiB"]);
+  context = await browser.newContext();
+  page = await context.newPage();
+  page.setDefaultTimeout(30_000);
+  await page.goto(machine.url);
+  await open();
+});
+afterAll(async () => {
+  await browser?.close();
+  await machine?.end();
+  if (web) rmSync(web, { recursive: true });
+});
+
+async function open(): Promise<void> {
+  await page.locator("#secret").fill(PASSPHRASE);
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "Back up" }).waitFor();
+}
+
+const go = (screen: string) => page.getByRole("link", { name: screen }).click();
+
+async function backUp(folder: string): Promise<void> {
+  await go("Back up");
+  await page.getByTestId("folder-input").setInputFiles(folder);
+  const name = page.getByRole("textbox", { name: "Name of this device" });
+  await page.getByRole("button", { name: "Start backup" }).click();
+  await page.getByRole("heading", { name: "is backed up" }).waitFor();
+  expect(await name.count()).toBe(0);
+  await page.getByRole("button", { name: "Back up something else" }).click();
+}
+
+const reports = (job: string) => { try { return readdirSync(machine.path(`repository/reports/${job}`)).length; } catch { return 0; } };
+
+test("a check and a prune are started from the status, one at a time, and end as reports", async () => {
+  const folder = machine.path("Letters");
+  mkdirSync(folder);
+  for (let i = 0; i < 20; i++) writeFileSync(join(folder, `${i}.txt`), `letter ${i}\n`.repeat(500));
+  await backUp(folder);
+  await go("Status");
+  await page.getByText("It runs every 30 days.").first().waitFor();
+  // This browser has promised nothing.
+  await page.getByRole("region", { name: "Alarms" }).getByRole("button", { name: "I have read it" }).click();
+  expect([reports("check"), reports("prune")]).toEqual([0, 0]);
+  await page.getByRole("button", { name: "Check now" }).click();
+  // The page follows: nobody loads it anew.
+  await page.getByText(/Last just now: sound, .* read\./).waitFor();
+  expect(reports("check")).toBe(1);
+  await page.getByRole("button", { name: "Prune now" }).click();
+  await page.getByText(/Last just now: .* freed\./).waitFor();
+  expect(reports("prune")).toBe(1);
+  // It ran just now.
+  await page.getByRole("button", { name: "Check now" }).click();
+  await page.getByText("That job ran just now").waitFor();
+  expect(reports("check")).toBe(1);
+});
+
+test("a series that has stopped is an alarm until nobody expects it any more", async () => {
+  for (let i = 0; i < 2; i++) await backUp(machine.path("Letters"));
+  // The page's own clock: nobody waits for days here.
+  await page.clock.setFixedTime(Date.now() + 9 * 86_400_000);
+  await page.reload();
+  await open();
+  await page.getByRole("link", { name: /^Status\s*1 alarm/ }).waitFor();
+  await go("Status");
+  const alarm = page.getByRole("region", { name: "Alarms" }).getByText(/^Letters of .* was backed up 9 days ago\.$/);
+  await alarm.waitFor();
+  await page.getByRole("button", { name: /^Expect no more of it/ }).click();
+  await alarm.waitFor({ state: "detached" });
+  await page.clock.setFixedTime(Date.now());
+  await go("Settings");
+  await page.getByText("You expect no more of 1 series.").waitFor();
+});
+
+test("damage that a check has found is an alarm, in the navigation too", async () => {
+  const found = { findings: [{ object: "packs/ab/cd", why: "it is altered" }], bytes_read: 1 };
+  writeFileSync(machine.path(`repository/reports/check/${"9".repeat(20)}`), JSON.stringify(found));
+  // Whoever opens the page sees it without going anywhere.
+  await page.reload();
+  await open();
+  await page.getByRole("link", { name: /^Status\s*1 alarm/ }).waitFor();
+  await go("Status");
+  await page.getByRole("region", { name: "Alarms" }).getByText("The last check found damage.").waitFor();
+  await page.getByText("packs/ab/cd: it is altered").waitFor();
+});
