@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import { readFileSync, readdirSync, writeFileSync } from "node:fs";
-import { join, resolve } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { defineConfig } from "vitest/config";
 import type { Plugin } from "vite";
@@ -22,10 +23,23 @@ export function compressed(): Plugin {
   };
 }
 
+/** Names the files of a build with their hashes: what a page keeps that is to open without a network. */
+export function listed(folder: string): void {
+  const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => relative(folder, join(entry.parentPath, entry.name)));
+  const kept = names.filter((name) => !name.endsWith(".br") && name !== "files.json").sort();
+  const hashes = kept.map((name) => [`/${name}`, createHash("sha256").update(readFileSync(join(folder, name))).digest("hex")]);
+  writeFileSync(join(folder, "files.json"), JSON.stringify(Object.fromEntries(hashes)));
+}
+
+function listing(): Plugin {
+  let folder = "";
+  return { name: "listing", apply: "build", configResolved: ({ root, build }) => void (folder = resolve(root, build.outDir)), closeBundle: () => listed(folder) };
+}
+
 // Every file that the page loads is named by its content, but for index.html: `copal serve` lets browsers keep them.
 export default defineConfig({
   base: "/",
-  plugins: [compressed()],
+  plugins: [listing(), compressed()],
   build: {
     target: "es2022",
     assetsInlineLimit: 0,

@@ -1,10 +1,12 @@
-//! Media: a service worker that answers the players of this page. It holds no key and keeps no byte: each piece of a file it asks
-//! of the page, which verifies it first (src/core/look/streams.ts). Whatever is in a file, it leaves here as sound or film only.
+//! Media: a service worker that answers the players of this page, and hands out the page's own files where the server does not. It
+//! holds no key and keeps no byte of a backup: each piece of a file it asks of the page, which verifies it first
+//! (src/core/look/streams.ts). Whatever is in a file, it leaves here as sound or film only. The page's own files it only reads: the
+//! page keeps them (src/core/keep/page.ts), and only if the person wants it to open without a network.
 
 self.addEventListener("install", (event) => {
-  // What is not for a player need not come this way, where the browser knows of routes.
+  // What is asked of the gateway never comes this way, where the browser knows of routes.
   try {
-    event.addRoutes([{ condition: { not: { urlPattern: { pathname: "/media/*" } } }, source: "network" }]);
+    event.addRoutes([{ condition: { urlPattern: { pathname: "/v1/*" } }, source: "network" }]);
   } catch {
     // It comes this way, and is let through.
   }
@@ -14,8 +16,31 @@ self.addEventListener("activate", (event) => event.waitUntil(self.clients.claim(
 
 self.addEventListener("fetch", (event) => {
   const { origin, pathname } = new URL(event.request.url);
-  if (origin === location.origin && pathname.startsWith("/media/")) event.respondWith(answer(event, pathname.slice("/media/".length)));
+  if (origin !== location.origin || pathname.startsWith("/v1/")) return;
+  if (pathname.startsWith("/media/")) event.respondWith(answer(event, pathname.slice("/media/".length)));
+  else if (event.request.method === "GET") event.respondWith(file(event.request, pathname === "/index.html" ? "/" : pathname));
 });
+
+/** A file of the page. The server's counts wherever it answers, so that a new build replaces a kept one at the next visit; but what is
+ * named by its content is the same in both. */
+async function file(request, path) {
+  const kept = await keptFile(path);
+  if (!kept) return fetch(request);
+  if (path.startsWith("/assets/")) return kept;
+  const late = new Promise((resolve) => setTimeout(resolve, PATIENCE));
+  const served = await Promise.race([fetch(request).catch(() => undefined), late]);
+  return served && served.status < 500 ? served : kept;
+}
+
+/** A file of the newest build that is kept whole. */
+async function keptFile(path) {
+  const names = await caches.keys();
+  for (const name of names.filter((one) => one.startsWith("copal-page-")).reverse()) {
+    const cache = await caches.open(name);
+    if (await cache.match("/files.json")) return cache.match(path);
+  }
+  return undefined;
+}
 
 /** A part of a file, to a player of the page that has opened it. A document, a frame, a script or a download gets nothing. */
 async function answer({ request, clientId }, name) {
@@ -83,3 +108,5 @@ const HEADERS = {
   "Cross-Origin-Resource-Policy": "same-origin",
   "X-Content-Type-Options": "nosniff",
 };
+/** Milliseconds that the server may take before a kept page is shown. */
+const PATIENCE = 8_000;

@@ -101,6 +101,10 @@ export class App {
     this.#locked("asked");
   }
 
+  async setOffline(isOn: boolean): Promise<void> {
+    this.settings.value = await this.core.setOffline(isOn);
+  }
+
   async loadSettings(): Promise<void> {
     this.settings.value = await this.core.settings().catch(() => null);
   }

@@ -21,6 +21,7 @@ import { Starting, Unreachable, Unsupported } from "./screens/start";
 import { Unlock } from "./screens/unlock";
 import { countdown, percent } from "./words";
 
+const Offline = later(() => import("./screens/offline").then((part) => part.Offline));
 const Status = later(() => import("./screens/status/status").then((part) => part.Status));
 
 const NAMES: Record<Screen, { words: string; icon: IconName }> = {
@@ -39,6 +40,14 @@ export function Shell({ app }: { app: App }) {
   });
   useEffect(() => keepFocus(document.body), []);
   const stage = app.staging.stage.value;
+  const hasNames = stage.at === "open" || stage.at === "offline";
+  useEffect(() => {
+    if (!hasNames) return;
+    const signs = ["pointerdown", "pointermove", "keydown", "wheel"] as const;
+    const touched = () => app.core.touch();
+    for (const sign of signs) addEventListener(sign, touched, { passive: true });
+    return () => { for (const sign of signs) removeEventListener(sign, touched); };
+  }, [app, hasNames]);
   return (
     <>
       <div class="unseen" role="status" aria-live="polite">{said.value}</div>
@@ -46,7 +55,9 @@ export function Shell({ app }: { app: App }) {
       {stage.at === "unsupported" && <Unsupported missing={stage.missing} />}
       {stage.at === "unreachable" && <Unreachable problem={stage.problem} asking={stage.asking} retry={() => void app.staging.start()} />}
       {stage.at === "locked" && <Unlock app={app} stage={stage} />}
+      {stage.at === "offline" && <Offline app={app} known={stage.known} />}
       {stage.at === "open" && <Open app={app} session={stage.session} />}
+      {hasNames && <LockSoon app={app} />}
     </>
   );
 }
@@ -72,12 +83,6 @@ function Open({ app, session }: { app: App; session: Session }) {
     first.current = false;
     window.scrollTo(0, 0);
   }, [view]);
-  useEffect(() => {
-    const signs = ["pointerdown", "pointermove", "keydown", "wheel"] as const;
-    const touched = () => app.core.touch();
-    for (const sign of signs) addEventListener(sign, touched, { passive: true });
-    return () => { for (const sign of signs) removeEventListener(sign, touched); };
-  }, [app]);
   useEffect(() => {
     const leave = (event: BeforeUnloadEvent) => { if (app.isWorking) event.preventDefault(); };
     addEventListener("beforeunload", leave);
@@ -113,7 +118,6 @@ function Open({ app, session }: { app: App; session: Session }) {
         {view.screen === "settings" && <Settings app={app} session={session} />}
       </main>
       <DropAnywhere app={app} />
-      <LockSoon app={app} />
       {app.jobs.question.value && <Onto question={app.jobs.question.value} />}
       {leaving.value && (
         <Dialog title="Lock while something runs?" close={() => { leaving.value = false; }}

@@ -1,7 +1,7 @@
 /** Stages: whether the page can work, is locked or open. What is shown follows from this alone. */
 
 import { signal } from "@preact/signals";
-import type { Core, CoreEvent, Environment, MissingFeature, Problem, Session, Unlock } from "../core/api";
+import type { Core, CoreEvent, Environment, LastKnown, MissingFeature, Problem, Session, Unlock } from "../core/api";
 import { problemOf } from "../core/problem";
 
 export type Stage =
@@ -9,7 +9,9 @@ export type Stage =
   | { at: "unsupported"; missing: MissingFeature[] }
   | { at: "unreachable"; problem: Problem; asking: boolean }
   | { at: "locked"; environment: Environment; why: LockedBecause; opening: boolean; problem: Problem | null }
-  | { at: "open"; environment: Environment; session: Session };
+  | { at: "open"; environment: Environment; session: Session }
+  /** The server is away: there is only the list that it told last. */
+  | { at: "offline"; environment: Environment; known: LastKnown };
 
 /** "fresh": the page was just opened, and not loaded anew after a lock. */
 export type LockedBecause = "fresh" | "asked" | "idle" | "failed";
@@ -60,7 +62,7 @@ export class Staging {
       }
       const session = await this.#core.session();
       if (session) this.stage.value = { at: "open", environment, session };
-      else if (environment.server.state === "ready") this.#askSecret(environment);
+      else if (environment.server.state === "ready" || environment.lastKnown) this.#askSecret(environment);
       else if (environment.server.state !== "asking") this.stage.value = { at: "unreachable", problem: environment.server.problem, asking: false };
     } catch (thrown) {
       this.stage.value = { at: "unreachable", problem: problemOf(thrown), asking: false };
@@ -81,6 +83,7 @@ export class Staging {
     await this.#asked;
     const before = this.stage.value;
     if (before.at !== "locked") return;
+    if (before.environment.lastKnown) return this.#openLastKnown(before, secret);
     try {
       const session = await this.#core.unlock(secret);
       const joined = secret.by === "link" || secret.by === "enrollment";
@@ -94,6 +97,15 @@ export class Staging {
       const waits = problem.code === "passphrase-needed" && before.environment.enrollsAs !== "full";
       const environment: Environment = waits ? { ...before.environment, hasEnrollmentLink: true, enrollsAs: "full" } : before.environment;
       this.stage.value = { ...before, environment, opening: false, problem: waits ? null : problem };
+    }
+  }
+
+  async #openLastKnown(before: Extract<Stage, { at: "locked" }>, secret: Unlock): Promise<void> {
+    try {
+      const known = await this.#core.openLastKnown(secret.by === "passphrase" ? secret.passphrase : "");
+      this.stage.value = { at: "offline", environment: before.environment, known };
+    } catch (thrown) {
+      this.stage.value = { ...before, opening: false, problem: problemOf(thrown) };
     }
   }
 
@@ -143,7 +155,7 @@ export class Staging {
   #locked(why: LockedBecause, problem: Problem | null): void {
     this.lockSoon.value = null;
     const stage = this.stage.value;
-    if (stage.at === "open") this.stage.value = { at: "locked", environment: stage.environment, why, opening: false, problem };
+    if (stage.at === "open" || stage.at === "offline") this.stage.value = { at: "locked", environment: stage.environment, why, opening: false, problem };
   }
 }
 

@@ -11,9 +11,11 @@ import type {
 } from "./snapshots";
 import type { Device, LastGood } from "./devices";
 import type { OrderedJob, Service, Watched } from "./service";
+import type { LastKnown, Settings } from "./settings";
 
 export type * from "./devices";
 export type * from "./service";
+export type * from "./settings";
 export type * from "./snapshots";
 
 /** Everything the display may ask of the core. One object for the page's life: `const core = await connect()`. */
@@ -27,6 +29,8 @@ export interface Core {
   // ---- unlocking
   /** Opens with a passphrase or recovery code (full client): Argon2id takes about a second. */
   unlock(secret: Unlock): Promise<Session>;
+  /** Opens the last known list while the server is away: nothing but the list, until the page locks. */
+  openLastKnown(passphrase: string): Promise<LastKnown>;
   /** The session, or null while locked. */
   session(): Promise<Session | null>;
   /** Forgets every secret at once: workers end, caches stay (they are sealed or hold no secret). */
@@ -113,6 +117,9 @@ export interface Core {
   orderJob(job: OrderedJob): Promise<void>;
   settings(): Promise<Settings>;
   changeSettings(change: Partial<Settings>): Promise<Settings>;
+  /** Keeps, or keeps no more, the page and the last known list of snapshots for visits without a network. Fails with
+   * "passphrase-needed" where the session was not opened with the passphrase. */
+  setOffline(isOn: boolean): Promise<Settings>;
   /** Deletes what this browser keeps of the repository (kept trees, index, remembered folders), not the device's keys. */
   forgetCaches(): Promise<void>;
   /** Deletes the device's keys too: this browser is no client any more (the owner still lists it until it is revoked). */
@@ -142,6 +149,8 @@ export interface Environment {
   /** What the waiting enrollment makes of this browser; null where none waits, or it cannot be read. A full device needs the
    * passphrase too. */
   enrollsAs: "full" | "write-only" | null;
+  /** Where the server is away: when it last told the list that this browser keeps; null: it keeps none. */
+  lastKnown: { time: number } | null;
 }
 export type MissingFeature = "secure-context" | "webassembly" | "wasm-simd" | "workers" | "webcrypto" | "private-storage";
 
@@ -344,27 +353,6 @@ export interface Status {
   unfinishedSteps: number;
 }
 
-export interface Settings {
-  /** Minutes without a sign of the person, then it locks (never while a run is under way). 0: never. */
-  idleMinutes: number;
-  /** Seconds of warning before. */
-  idleWarningSeconds: number;
-  /** Workers that read and compress. 0: as the machine allows, at most 4. */
-  workers: number;
-  compression: "fast" | "balanced";
-  theme: "system" | "light" | "dark";
-  /** Whether the system shows a notification when a backup ends and nobody looks at the page. */
-  notify: boolean;
-  /** Warnings of the session that the person has read: they stand in the settings only from then on. */
-  readWarnings: ProblemCode[];
-  /** How folders of a snapshot are shown. */
-  folders: "list" | "gallery";
-  /** Days without a backup of a series, then the page says so. 0: never. */
-  staleDays: number;
-  /** Series that nobody expects backups of any more. */
-  quietSeries: string[];
-}
-
 // ---- errors
 
 /** Said to a person: what happened and what to do. Never a secret, never an address with a query. */
@@ -384,7 +372,7 @@ export type ProblemCode =
   | "unsupported" // browser lacks something
   | "offline" | "server-gone" | "server-failed" | "busy" | "clock-wrong"
   | "no-repository" | "slots-closed" | "slots-costly" | "other-owner" | "repository-damaged" | "repository-newer"
-  | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "code-malformed"
+  | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "seal-needs-passphrase" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-expired" | "enrollment-unknown" | "enrollment-elsewhere"
   | "name-taken" | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"

@@ -2,14 +2,17 @@
 //! of a download, idle time; all else is the coordinator's.
 
 import type {
-  BackupOptions, BackupProgress, BackupResult, Core, CoreEvent, Decide, DownloadOptions, EntryId, Environment, Folder, MissingFeature,
+  BackupOptions, BackupProgress, BackupResult, Core, CoreEvent, Decide, DownloadOptions, EntryId, Environment, Folder, LastKnown,
   RememberedFolder, RestoreProgress, RestoreResult, Run, Session, Settings, UnfinishedBackup, Unlock,
 } from "./api";
 import coordinatorUrl from "./coordinator/coordinator.ts?worker&url";
 import { lineIn, takeLink } from "./enrollment";
+import { deviceName, missingFeatures } from "./features";
+import { type Restored, handedOver, through } from "./handing";
 import { BLIND_HANDLE, type Chosen, ofDrop, ofInput, pick, sendable } from "./folders";
 import { Idle, wallClock } from "./idle";
 import { DEFAULTS, Database } from "./keep/database";
+import { isPageKept } from "./keep/kept-page";
 import { type CoordinatorLike, Line } from "./line";
 import { type ReadPart, Streams } from "./look/streams";
 import { failure, problemOf } from "./problem";
@@ -67,24 +70,34 @@ class PageCore implements Core {
       suggestedName: deviceName(),
       hasEnrollmentLink: this.#link !== null,
       enrollsAs: null,
+      lastKnown: null,
     };
     const nobody = { role: "none", name: null } as const;
     if (missing.length > 0) {
       return { ...base, server: { state: "unreachable", problem: failure("unsupported").problem }, device: nobody };
     }
     this.#settings = await this.settings();
+    // Without a network the coordinator would wait for one.
+    const away = navigator.onLine ? null : await this.#lastKnown();
+    if (away) return { ...base, server: { state: "unreachable", problem: failure("offline").problem }, device: nobody, lastKnown: away };
     // The engine is most of the page: a passphrase can be typed while it comes.
     if (early && this.#link === null && !(await this.#opensItself())) early({ ...base, server: { state: "asking" }, device: nobody });
     try {
       const { repository, device } = await this.#line.ask<Pick<Environment, "device"> & { repository: Session["repository"] }>("environment");
       this.#repository = repository.id;
       const enrollsAs = this.#link === null ? null : await this.#line.ask<Environment["enrollsAs"]>("enrollsAs", this.#link);
+      if (this.#settings.offline) void keepPage();
       // A link may have been opened meanwhile.
       return { ...base, hasEnrollmentLink: this.#link !== null, enrollsAs, server: { state: "ready", repository }, device };
     } catch (error) {
       const problem = problemOf(error);
-      return { ...base, server: { state: problem.code === "no-repository" ? "empty" : "unreachable", problem }, device: nobody };
+      const lastKnown = AWAY.has(problem.code) ? await this.#lastKnown() : null;
+      return { ...base, server: { state: problem.code === "no-repository" ? "empty" : "unreachable", problem }, device: nobody, lastKnown };
     }
+  }
+
+  async #lastKnown(): Promise<Environment["lastKnown"]> {
+    return this.#line.ask<Environment["lastKnown"]>("lastKnown").catch(() => null);
   }
 
   /** Whether this browser may be a device that needs no passphrase. */
@@ -116,6 +129,12 @@ class PageCore implements Core {
     this.#tabs.join(this.#repository);
     await this.#askToKeep();
     return this.#warned(session);
+  }
+
+  async openLastKnown(passphrase: string): Promise<LastKnown> {
+    const known = await this.#line.ask<LastKnown>("openLastKnown", passphrase);
+    this.#idle.start();
+    return known;
   }
 
   async session(): Promise<Session | null> {
@@ -268,13 +287,28 @@ class PageCore implements Core {
     return (this.#settings = await this.#line.ask<Settings>("changeSettings", change));
   }
 
-  forgetCaches(): Promise<void> {
-    return this.#line.ask("forgetCaches");
+  /** The page's files first: a list that nothing could show would be kept for nothing. */
+  async setOffline(isOn: boolean): Promise<Settings> {
+    if (isOn) await import("./keep/page").then((page) => page.keepPage());
+    const settings = await this.#line.ask<Settings>("setOffline", isOn);
+    if (!isOn) await this.#dropPage();
+    return (this.#settings = settings);
+  }
+
+  async forgetCaches(): Promise<void> {
+    await this.#line.ask("forgetCaches");
+    await this.#dropPage();
+    this.#settings = await this.settings();
   }
 
   async forgetDevice(): Promise<void> {
     await this.#line.ask("forgetDevice");
+    await this.#dropPage();
     await this.#lock("asked");
+  }
+
+  async #dropPage(): Promise<void> {
+    if (await isPageKept()) await import("./keep/page").then((page) => page.dropPage(this.#streams.isOpen));
   }
 
   /** Without the browser's promise it may clear what a device needs to stay a device. It may ask the person first. */
@@ -350,60 +384,13 @@ class PageCore implements Core {
   }
 }
 
+/** Keeps the build that the server has now. If that fails, the next visit does it. */
+async function keepPage(): Promise<void> {
+  await import("./keep/page").then((page) => page.keepPage()).catch(() => {});
+}
+
+/** Why the last known list may be shown instead of what the server would say. */
+const AWAY = new Set<string>(["offline", "server-gone", "busy"]);
+
 /** A session as the coordinator knows it. */
 type Unwarned = Omit<Session, "warnings">;
-
-/** What a restore comes to; a file that the browser is to download. */
-interface Restored {
-  result: RestoreResult;
-  file: File | null;
-  name: string;
-}
-
-/** Hands a staged file to the browser's downloads before it says that it is done. */
-function handedOver(run: Run<RestoreProgress, Restored>): Run<RestoreProgress, RestoreResult> {
-  const done = run.done.then(({ result, file, name }) => {
-    if (file) save(file, name);
-    return result;
-  });
-  done.catch(() => {});
-  return { ...through(run), done };
-}
-
-/** What is said to a run and heard of it on the way. */
-function through<P, R>(run: Run<P, R>): Omit<Run<P, R>, "done"> {
-  return { onProgress: (listener) => run.onProgress(listener), pause: () => run.pause(), resume: () => run.resume(), cancel: () => run.cancel() };
-}
-
-function save(file: File, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(file);
-  link.download = name;
-  link.click();
-  // The browser reads it on its own time.
-  setTimeout(() => URL.revokeObjectURL(link.href), 10 * 60_000);
-}
-
-function missingFeatures(): MissingFeature[] {
-  const missing: MissingFeature[] = [];
-  if (!isSecureContext) missing.push("secure-context");
-  if (typeof WebAssembly !== "object") missing.push("webassembly");
-  else if (!WebAssembly.validate(SIMD)) missing.push("wasm-simd");
-  if (typeof Worker !== "function") missing.push("workers");
-  if (!globalThis.crypto?.subtle) missing.push("webcrypto");
-  if (typeof navigator.storage?.getDirectory !== "function") missing.push("private-storage");
-  return missing;
-}
-
-/** What this device calls itself, such as "Firefox on Windows". */
-function deviceName(): string {
-  const agent = navigator.userAgent;
-  const browser = /Edg\//.test(agent) ? "Edge" : /Firefox\//.test(agent) ? "Firefox" : /Chrom/.test(agent) ? "Chrome" : /Safari\//.test(agent) ? "Safari" : "Browser";
-  const system = /Android/.test(agent) ? "Android" : /iPhone|iPad/.test(agent) ? "iOS" : /Windows/.test(agent) ? "Windows" : /Mac/.test(agent) ? "macOS" : /Linux|CrOS/.test(agent) ? "Linux" : "a device";
-  return `${browser} on ${system}`;
-}
-
-/** A module with one vector instruction. */
-const SIMD = new Uint8Array([
-  0, 97, 115, 109, 1, 0, 0, 0, 1, 5, 1, 96, 0, 1, 123, 3, 2, 1, 0, 10, 10, 1, 8, 0, 65, 0, 253, 15, 253, 98, 11,
-]);

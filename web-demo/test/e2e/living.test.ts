@@ -1,11 +1,12 @@
-//! Living: what a person sees who has had backups for a while: jobs that can be started, and alarms. One browser and one repository
-//! for all of it.
+//! Living: what a person sees who has had backups for a while: jobs that can be started, alarms, and a page without a network. One
+//! browser and one repository for all of it.
 
-import { mkdirSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { listed } from "../../vite.config";
 import { Machine, PASSPHRASE, launch, product } from "./kit";
 
 let web: string;
@@ -102,4 +103,91 @@ test("damage that a check has found is an alarm, in the navigation too", async (
   await go("Status");
   await page.getByRole("region", { name: "Alarms" }).getByText("The last check found damage.").waitFor();
   await page.getByText("packs/ab/cd: it is altered").waitFor();
+});
+
+/** Names of the builds that the browser keeps. */
+const kept = () => page.evaluate(async () => {
+  const found: Record<string, string[]> = {};
+  for (const name of await caches.keys()) found[name] = (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname).sort();
+  return found;
+});
+const offline = () => page.getByRole("radiogroup", { name: "Open without a network" });
+
+async function openOffline(): Promise<void> {
+  await page.getByRole("heading", { name: "Without the server" }).waitFor();
+  await page.locator("#secret").fill(PASSPHRASE);
+  await page.keyboard.press("Enter");
+  await page.getByText("Offline: this is the last known list").waitFor();
+}
+
+test("without a network the page opens with its last known list, and says what needs the server", async () => {
+  expect(await kept(), "off by default").toEqual({});
+  await go("Settings");
+  await offline().getByRole("radio", { name: "On" }).click();
+  await expect.poll(() => offline().getByRole("radio", { name: "On" }).isChecked()).toBe(true);
+  const list = Object.keys(JSON.parse(readFileSync(join(web, "files.json"), "utf8")) as object);
+  const expected = [...list.map((path) => (path === "/index.html" ? "/" : path)), "/files.json"].sort();
+  expect(Object.values(await kept())).toEqual([expected]);
+  await context.setOffline(true);
+  await page.reload();
+  await page.getByRole("heading", { name: "Without the server" }).waitFor();
+  await page.locator("#secret").fill("not the passphrase");
+  await page.keyboard.press("Enter");
+  await page.getByText("That is not the passphrase").waitFor();
+  await openOffline();
+  const rows = page.getByRole("grid", { name: /offline$/ });
+  expect(await rows.getByText(/^Letters/).count()).toBe(3);
+  await rows.locator("[data-row='0']").click();
+  await page.getByText("What is in it needs the server").waitFor();
+  await page.getByRole("button", { name: "Close" }).last().click();
+  // With the network the same page goes on.
+  await context.setOffline(false);
+  await page.getByRole("button", { name: "Ask the server again" }).click();
+  await page.getByRole("heading", { name: "Unlock your backups" }).waitFor();
+  await open();
+});
+
+test("a new build replaces the kept one at the next visit, whole", async () => {
+  const before = Object.keys(await kept());
+  const next = `${web}-next`;
+  cpSync(web, next, { recursive: true });
+  const index = readFileSync(join(next, "index.html"), "utf8").replace("<title>Copal</title>", "<title>Copal, the next build</title>");
+  writeFileSync(join(next, "index.html"), index);
+  rmSync(join(next, "index.html.br"), { force: true });
+  listed(next);
+  await machine.kill("SIGTERM");
+  // Without a server, but with a network: the kept page comes.
+  await page.reload();
+  await openOffline();
+  await machine.serve(next, ["--check-every", "30d", "--prune-every", "30d"]);
+  await page.goto(machine.url);
+  expect(await page.evaluate(() => fetch("/").then((response) => response.text()))).toContain("the next build");
+  await expect.poll(async () => Object.keys(await kept())).not.toEqual(before);
+  await expect.poll(async () => Object.keys(await kept()).length).toBe(1);
+  await context.setOffline(true);
+  await page.reload();
+  expect(await page.evaluate(() => fetch("/").then((response) => response.text()))).toContain("the next build");
+  await openOffline();
+  await context.setOffline(false);
+  rmSync(next, { recursive: true });
+});
+
+test("forgetting the cache removes the page, the list and the service worker", async () => {
+  await page.goto(machine.url);
+  await page.getByRole("heading", { name: "Unlock your backups" }).waitFor();
+  await open();
+  await go("Settings");
+  await page.getByRole("button", { name: "Forget the cache" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Forget" }).click();
+  await page.getByText("The cache is gone").waitFor();
+  await expect.poll(kept).toEqual({});
+  const left = await page.evaluate(async () => {
+    const root = await navigator.storage.getDirectory();
+    const names: string[] = [];
+    for await (const name of (root as unknown as { keys(): AsyncIterable<string> }).keys()) names.push(name);
+    return { names, workers: (await navigator.serviceWorker.getRegistrations()).length };
+  });
+  expect(left.names).not.toContain("offline");
+  expect(left.workers).toBe(0);
+  expect(await offline().getByRole("radio", { name: "Off" }).isChecked()).toBe(true);
 });

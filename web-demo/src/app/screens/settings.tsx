@@ -8,6 +8,7 @@ import { Choice } from "../parts/choice";
 import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
 import { Notice, ProblemNotice } from "../parts/notice";
+import { Spinner } from "../parts/progress";
 import { say } from "../parts/say";
 import { askToNotify, canNotify } from "../telling";
 import { counted } from "../words";
@@ -22,6 +23,7 @@ export function Settings({ app, session }: { app: App; session: Session }) {
       {settings && <Speed app={app} settings={settings} />}
       {settings && canNotify() && <Notifying app={app} settings={settings} />}
       {settings && <Stale app={app} settings={settings} />}
+      {settings && session.role === "full" && <Offline app={app} settings={settings} />}
       <Device session={session} />
       <Forgetting app={app} session={session} />
     </div>
@@ -120,6 +122,33 @@ function Stale({ app, settings }: { app: App; settings: Choices }) {
   );
 }
 
+function Offline({ app, settings }: { app: App; settings: Choices }) {
+  const busy = useSignal(false);
+  const problem = useSignal<Problem | null>(null);
+  const change = async (isOn: boolean) => {
+    [busy.value, problem.value] = [true, null];
+    try {
+      await app.setOffline(isOn);
+      say(isOn ? "Kept." : "Removed.");
+    } catch (thrown) {
+      problem.value = problemOf(thrown);
+    }
+    busy.value = false;
+  };
+  return (
+    <section class="card padded setting">
+      <div>
+        <h2>Open without a network</h2>
+        <p class="small soft">This browser then keeps the page, and the list of snapshots as it last was, sealed under your passphrase. Whoever takes this computer can try to guess the passphrase on it, as with any copy of a key slot.</p>
+        {busy.value && <p class="small soft" role="status"><Spinner label={settings.offline ? "Removing…" : "Keeping…"} /></p>}
+        {problem.value && <ProblemNotice problem={problem.value} />}
+      </div>
+      <Choice<"on" | "off"> label="Open without a network" value={settings.offline ? "on" : "off"} change={(choice) => { if (!busy.value) void change(choice === "on"); }}
+        options={[{ value: "on", words: "On" }, { value: "off", words: "Off" }]} />
+    </section>
+  );
+}
+
 function Device({ session }: { session: Session }) {
   return (
     <section class="card padded stack">
@@ -152,6 +181,7 @@ function Forgetting({ app, session }: { app: App; session: Session }) {
         await app.core.forgetDevice();
         location.reload();
       }
+      if (what === "caches") await app.loadSettings();
       done.value = what === "caches";
       say("Forgotten.");
     } catch (thrown) {
@@ -166,7 +196,7 @@ function Forgetting({ app, session }: { app: App; session: Session }) {
       {problem.value && <ProblemNotice problem={problem.value} />}
       {done.value && <Notice tone="good" title="The cache is gone"><p class="soft">Your backups are not affected. The next one reads its files again, and uploads only what is new.</p></Notice>}
       <div class="setting plain">
-        <div><h3>What this browser keeps</h3><p class="small soft">The copy of the index, what the last backups looked like, remembered folders. Deleting it is harmless.</p></div>
+        <div><h3>What this browser keeps</h3><p class="small soft">The copy of the index, what the last backups looked like, remembered folders, what opens without a network. Deleting it is harmless.</p></div>
         <button type="button" class="button" disabled={app.isWorking} onClick={() => { asking.value = "caches"; }}>Forget the cache</button>
       </div>
       {session.client !== null && (

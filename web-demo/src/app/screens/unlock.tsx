@@ -10,6 +10,7 @@ import { Choice } from "../parts/choice";
 import { Icon } from "../parts/icon";
 import { Notice, ProblemNotice } from "../parts/notice";
 import { Spinner } from "../parts/progress";
+import { stamp } from "../words";
 import { opensItself, type Stage } from "../stage";
 import { GateHead } from "./start";
 
@@ -22,7 +23,8 @@ export function Unlock({ app, stage }: { app: App; stage: Locked }) {
   return (
     <main class="gate" id="content">
       <div class="gate-box">
-        {environment.hasEnrollmentLink
+        {environment.lastKnown ? <LastKnown app={app} stage={stage} time={environment.lastKnown.time} />
+          : environment.hasEnrollmentLink
           ? <Join app={app} stage={stage} />
           : opensItself(environment) && !elsewise.value ? <Reopen app={app} stage={stage} elsewise={() => { app.staging.clearProblem(); elsewise.value = true; }} /> : <Enter app={app} stage={stage} />}
         {environment.server.state === "ready" && (
@@ -158,6 +160,40 @@ function Join({ app, stage }: { app: App; stage: Locked }) {
         </div>
         <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label="Joining…" /> : "Join"}</button>
         <button type="button" class="button plain full" disabled={stage.opening} onClick={() => app.staging.dismissLink()}>Unlock in another way</button>
+      </form>
+    </>
+  );
+}
+
+/** The server is away, and this browser keeps what it told last. */
+function LastKnown({ app, stage, time }: { app: App; stage: Locked; time: number }) {
+  const field = useRef<HTMLInputElement>(null);
+  const asking = useSignal(false);
+  const missing = useSignal(false);
+  useEffect(() => field.current?.focus(), [stage.problem]);
+  const open = (event: Event) => {
+    event.preventDefault();
+    const typed = field.current?.value ?? "";
+    if (field.current) field.current.value = "";
+    missing.value = typed === "";
+    if (typed !== "") void app.staging.unlock({ by: "passphrase", passphrase: typed });
+  };
+  const again = async () => {
+    asking.value = true;
+    await app.staging.start();
+    asking.value = false;
+  };
+  return (
+    <>
+      <GateHead title="Without the server"><p class="soft">{stage.environment.server.state === "unreachable" && stage.environment.server.problem.code === "offline" ? "There is no network." : "The backup server does not answer."} This browser keeps the list of snapshots as of {stamp(time)}.</p></GateHead>
+      <form class="stack" onSubmit={open}>
+        <Passphrase hold={field} disabled={stage.opening} isWrong={Boolean(stage.problem) || missing.value} />
+        <div id="secret-problem">
+          {missing.value && <p class="field-problem" role="alert">Enter the passphrase.</p>}
+          {stage.problem && !missing.value && <ProblemNotice problem={stage.problem} />}
+        </div>
+        <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label="Unlocking…" /> : "Show the list"}</button>
+        <button type="button" class="button plain full" disabled={stage.opening || asking.value} onClick={() => void again()}>{asking.value ? <Spinner label="Asking again…" /> : "Ask the server again"}</button>
       </form>
     </>
   );

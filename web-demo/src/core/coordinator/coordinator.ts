@@ -1,7 +1,7 @@
 //! Coordinator: the worker that owns the session. It alone talks to the server and holds what opens the repository; when
 //! it ends, everything secret ends with it.
 
-import type { BackupOptions, Entry, EntryId, LastGood, OrderedJob, Seek, SeekProgress, Settings, Unlock, Versions, Wish } from "../api";
+import type { BackupOptions, Entry, EntryId, LastGood, LastKnown, OrderedJob, Seek, SeekProgress, Settings, SnapshotList, Unlock, Versions, Wish } from "../api";
 import { type Parameters, initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import { Backing } from "./backing";
@@ -13,6 +13,7 @@ import { browser } from "../gateway/retry";
 import { upload } from "../gateway/upload";
 import { Database, changeSettings, readSettings } from "../keep/database";
 import { type Private, openPrivate } from "../keep/private";
+import { keepList, readKept, removeKept } from "../keep/sealed-list";
 import { failure, problemOf } from "../problem";
 import { thumbnails } from "../look/thumbnails";
 import { Books } from "../restore/books";
@@ -32,7 +33,7 @@ import { order, readService, readWatched } from "./service";
 import { Staging } from "./staging";
 import { Starting } from "./starting";
 import { readStatus } from "./status";
-import { meet, roleOf, unlock } from "./unlock";
+import { meet, roleOf, unlock, unlockKept } from "./unlock";
 
 const database = new Database();
 const digest = async (bytes: Uint8Array<ArrayBuffer>) => new Uint8Array(await crypto.subtle.digest("SHA-256", bytes));
@@ -73,7 +74,27 @@ const calls = {
     const stretcher = () => startStretcher(hand, module);
     opened = await unlock(by, known, gateway, database, await privateFiles(`${known.facts.id}/objects`), stretcher);
     books = opened.owner ? new Books(opened) : null;
+    // What a visit without a network shows is as new as the last visit with one.
+    if (opened.vault && (await readSettings(database)).offline) void calls.snapshots().catch(() => {});
     return opened.session;
+  },
+
+  async lastKnown() {
+    const kept = await readKept(await offlineFiles());
+    return kept && { time: kept.time };
+  },
+
+  async openLastKnown(passphrase: string): Promise<LastKnown> {
+    const kept = await readKept(await offlineFiles());
+    if (!kept) throw failure("server-gone");
+    const module = await engine.begun();
+    return { ...(await unlockKept(kept, passphrase, () => startStretcher(hand, module))), time: kept.time };
+  },
+
+  async setOffline(isOn: boolean) {
+    if (isOn) await keep(current(), await library().snapshots());
+    else await removeKept(await offlineFiles());
+    return changeSettings(database, { offline: isOn });
   },
 
   session: async () => opened?.session ?? null,
@@ -93,7 +114,13 @@ const calls = {
     return backup(current(), options, origin, deviceName);
   },
 
-  snapshots: async () => library().snapshots(),
+  async snapshots() {
+    const site = current();
+    const list = await library().snapshots();
+    // Where the browser has no room, the list of before stays, with its date.
+    if (site.vault && (await readSettings(database)).offline) await keep(site, list).catch(() => {});
+    return list;
+  },
   directory: async (snapshot: string, directory: EntryId, after: string | null, limit: number) => library().directory(snapshot, directory, after, limit),
   preview: async (snapshot: string, file: EntryId, limit: number) => library().preview(snapshot, file, limit),
   part: async (snapshot: string, file: EntryId, start: number, end: number) => {
@@ -180,6 +207,7 @@ const calls = {
 
   async forgetCaches() {
     if (runs.isBusy) throw failure("busy");
+    await changeSettings(database, { offline: false });
     const root = await navigator.storage.getDirectory();
     for await (const name of root.keys()) await root.removeEntry(name, { recursive: true }).catch(() => {});
     for (const { id } of await database.all("folders")) await database.remove("folders", id);
@@ -296,6 +324,13 @@ function close(): void {
 
 async function privateFiles(directory: string): Promise<Private | null> {
   return openPrivate(directory).catch(() => null);
+}
+
+const offlineFiles = () => openPrivate("offline");
+
+async function keep({ vault, known }: Opened, list: SnapshotList): Promise<void> {
+  if (!vault) throw failure("seal-needs-passphrase");
+  await keepList(await offlineFiles(), vault, known.facts.id, list, Date.now());
 }
 
 /** Where the browser has no private files, nothing is kept: the next run reads every file again. */

@@ -6,6 +6,7 @@ import { type Gateway, brief } from "../gateway/client";
 import type { Patience } from "../gateway/retry";
 import type { Database, Device } from "../keep/database";
 import type { Private } from "../keep/private";
+import type { Vault } from "../keep/sealed-list";
 import { failure } from "../problem";
 import { engineSigner, makeKeys, signWith, vaultSigner } from "./signing";
 
@@ -28,6 +29,9 @@ export class Opened {
     public client: Client | null,
     public device: Device | null,
   ) {}
+
+  /** Where it was opened with the passphrase: what seals the last known list. */
+  vault: Vault | null = null;
 
   /** Opened by the owner's secret; this browser may be a client already. */
   static async full(known: Known, gateway: Gateway, database: Database, cache: Private | null, owner: Owner): Promise<Opened> {

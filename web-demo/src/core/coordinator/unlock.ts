@@ -1,10 +1,11 @@
 //! Unlock: from nothing to an opened repository, by a passphrase, a recovery code, an enrollment, or this device's own keys.
 
-import type { RepositoryFacts, Unlock } from "../api";
+import type { RepositoryFacts, SnapshotList, Unlock } from "../api";
 import { Client, Descriptor, Enrollment, Owner, unsignedRequest } from "../engine";
 import { type Gateway, brief } from "../gateway/client";
 import type { Database, Device } from "../keep/database";
 import type { Private } from "../keep/private";
+import { type Kept, type Vault, openKept, vaultOf } from "../keep/sealed-list";
 import { failure, problemOf } from "../problem";
 import type { Stretcher } from "../work/stretcher";
 import { type Known, Opened, records } from "./opened";
@@ -47,17 +48,40 @@ export async function unlock(by: Unlock, known: Known, gateway: Gateway, databas
 type OpenSlot = (slot: Uint8Array) => Promise<Owner>;
 
 /** Starts the stretcher at once: it gets ready while slots are fetched. */
-async function byPassphrase<T>(passphrase: string, start: () => Stretcher, work: (open: OpenSlot) => Promise<T>): Promise<T> {
+async function byPassphrase(passphrase: string, start: () => Stretcher, work: (open: OpenSlot) => Promise<Opened>): Promise<Opened> {
   const stretcher = start();
+  let vault: Vault | null = null;
   try {
-    return await work(async (slot) => {
+    const opened = await work(async (slot) => {
       const key = await stretcher.stretch(slot, passphrase);
       try {
+        vault = await vaultOf(slot, key);
         return Owner.openStretched(slot, key);
       } finally {
         key.fill(0);
       }
     });
+    // Of the slots that were tried, the last one opened.
+    opened.vault = vault;
+    return opened;
+  } finally {
+    stretcher.end();
+  }
+}
+
+/** Opens the last known list, without the server and without any key of the repository. */
+export async function unlockKept(kept: Kept, passphrase: string, start: () => Stretcher): Promise<SnapshotList> {
+  if (passphrase === "") throw failure("passphrase-empty");
+  const stretcher = start();
+  try {
+    const stretched = await stretcher.stretch(kept.slot, passphrase);
+    try {
+      const list = await openKept(kept, await vaultOf(kept.slot, stretched));
+      if (!list) throw failure("passphrase-wrong");
+      return list;
+    } finally {
+      stretched.fill(0);
+    }
   } finally {
     stretcher.end();
   }

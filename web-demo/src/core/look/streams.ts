@@ -2,6 +2,7 @@
 //! and only a service worker can answer these (`public/media.js`): it asks here for each piece.
 
 import type { EntryId, Problem, Stream } from "../api";
+import { isPageKept } from "../keep/kept-page";
 import { failure, problemOf } from "../problem";
 import { ownScript } from "../trusted";
 
@@ -62,6 +63,10 @@ export class Streams {
     }
   }
 
+  get isOpen(): boolean {
+    return this.#open.size > 0;
+  }
+
   /** Nothing is read under any address any more. */
   forget(): void {
     this.#open.clear();
@@ -82,8 +87,9 @@ export class Streams {
     }
   }
 
-  /** The next page is not answered by it, and the browser ends it. */
+  /** The next page is not answered by it, and the browser ends it; but for a page that is to open without a network. */
   async #stop(): Promise<void> {
+    if (await isPageKept()) return;
     const registration = await this.workers?.getRegistration("/").catch(() => undefined);
     if (this.#open.size === 0) await registration?.unregister().catch(() => false);
   }

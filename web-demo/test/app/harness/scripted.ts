@@ -61,11 +61,12 @@ export const ENVIRONMENT: Environment = {
   suggestedName: "Firefox on Linux",
   hasEnrollmentLink: false,
   enrollsAs: null,
+  lastKnown: null,
 };
 
 export const FULL: Session = { role: "full", repository: FACTS, client: "2b9e61f07c3d4a85b1e2f3a4b5c6d7e8", deviceName: "Firefox on the laptop", keyInBrowserVault: true, warnings: [] };
 export const WRITE_ONLY: Session = { ...FULL, role: "write-only", deviceName: "Studio camera" };
-export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, quietSeries: [] };
+export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, offline: false, quietSeries: [] };
 
 export const NOTHING_LEFT_OUT = { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
 
@@ -238,6 +239,8 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     download: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null),
     restoreInto: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, RESTORED),
     status: async () => STATUS,
+    openLastKnown: async () => ({ snapshots: snapshots(), damage: [], time: NOW - 2 * DAY }),
+    setOffline: async (offline) => (settings = { ...settings, offline }),
     watched: async () => WATCHED,
     service: async () => SERVICE,
     orderJob: async () => undefined,
