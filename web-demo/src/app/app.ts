@@ -8,6 +8,7 @@ import { BackingUp } from "./backing";
 import { Comparing } from "./comparing";
 import { Devices } from "./devices";
 import { Finding } from "./finding";
+import { Growing } from "./growing";
 import { Jobs } from "./jobs";
 import { Leaving } from "./leaving";
 import { Listing } from "./listing";
@@ -37,6 +38,7 @@ export class App {
   readonly marking: Marking;
   readonly devices: Devices;
   readonly upkeep: Upkeep;
+  readonly growing: Growing;
   readonly jobs = new Jobs();
   readonly snapshots = signal<Asked<SnapshotList>>({ at: "asking" });
   /** Says when a snapshot was made, so that no two of the list read the same. */
@@ -64,6 +66,7 @@ export class App {
     this.thumbs = new Thumbs(core);
     this.marking = new Marking(core);
     this.devices = new Devices(core);
+    this.growing = new Growing(core);
     this.upkeep = new Upkeep(core, () => Promise.all([this.loadStatus(), this.watch()]));
   }
 
@@ -174,6 +177,7 @@ export class App {
     this.marking.forget();
     this.devices.forget();
     this.upkeep.forget();
+    this.growing.forget();
     this.#watching?.forget();
     this.jobs.forget();
     this.route.forget();

@@ -10,10 +10,12 @@ import type {
   SearchProgress, SearchResult, Seek, SeekProgress, SeekResult, SnapshotList, Stream, Thumbnail, Versions, Wish,
 } from "./snapshots";
 import type { Device, LastGood } from "./devices";
+import type { Growth, GrowthProgress } from "./growth";
 import type { OrderedJob, Service, Watched } from "./service";
 import type { LastKnown, Settings } from "./settings";
 
 export type * from "./devices";
+export type * from "./growth";
 export type * from "./service";
 export type * from "./settings";
 export type * from "./snapshots";
@@ -112,6 +114,8 @@ export interface Core {
   /** What tells, in few requests, whether something needs a person. */
   watched(): Promise<Watched>;
   service(): Promise<Service>;
+  /** What each device has added. The first time it reads every manifest there is. */
+  growth(): Promise<Run<GrowthProgress, Growth>>;
   /** Has the service run one of the jobs of its schedule now, as it would by itself; it answers before the job begins. Fails with
    * "job-running", "job-rested" or "not-here". */
   orderJob(job: OrderedJob): Promise<void>;

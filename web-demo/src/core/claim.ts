@@ -7,6 +7,22 @@ export function claimsSnapshot(manifest: Uint8Array): boolean {
   return reader.goTo(SNAPSHOT) && reader.goTo(PARTIAL) && reader.next() === FALSE;
 }
 
+/** What a manifest claims: packs, by the first half of their ids, with their lengths; and the source of the snapshot or checkpoint, if it
+ * has one. */
+export interface Claim { packs: [id: string, bytes: number][]; source: string | null }
+
+/** Reads what a manifest claims, without its signature: numbers to show to a person. */
+export function claimOf(manifest: Uint8Array): Claim {
+  const packs: Claim["packs"] = [];
+  const listed = new Reader(manifest);
+  if (listed.goTo(PACKS)) for (let left = Math.min(listed.count(), PACKS_MOST); left > 0; left--) {
+    listed.count();
+    packs.push([listed.bytesInHex().slice(0, 32), listed.count()]);
+  }
+  const claimed = new Reader(manifest);
+  return { packs, source: claimed.goTo(SNAPSHOT) && claimed.goTo(SOURCE) ? claimed.bytesInHex() : null };
+}
+
 /** Walks through CBOR as records have it: of definite lengths. */
 class Reader {
   #at = HEAD;
@@ -28,6 +44,17 @@ class Reader {
     return byte;
   }
 
+  /** The number that stands here, or of how many items an array has. */
+  count(): number {
+    return this.#item().value;
+  }
+
+  bytesInHex(): string {
+    const { major, value } = this.#item();
+    if (major !== BYTES || this.#at + value > this.bytes.length) throw new RangeError("a manifest has no bytes where an id belongs");
+    return Array.from(this.bytes.subarray(this.#at, (this.#at += value)), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  }
+
   #item(): { major: number; value: number } {
     const head = this.next();
     const width = WIDTHS[head & 31] ?? 0;
@@ -45,7 +72,10 @@ class Reader {
 
 /** Bytes before the body of a record. */
 const HEAD = 14;
+const PACKS = 5;
+const PACKS_MOST = 64;
 const SNAPSHOT = 6;
+const SOURCE = 3;
 const PARTIAL = 1;
 const FALSE = 0xf4;
 const [BYTES, TEXT, ARRAY, MAP] = [2, 3, 4, 5];

@@ -277,6 +277,7 @@ class PageCore implements Core {
   status: Core["status"] = () => this.#line.ask("status");
   watched: Core["watched"] = () => this.#line.ask("watched");
   service: Core["service"] = () => this.#line.ask("service");
+  growth: Core["growth"] = () => this.#line.begin("growth", []);
   orderJob: Core["orderJob"] = (job) => this.#line.ask("orderJob", job);
 
   settings(): Promise<Settings> {

@@ -22,6 +22,8 @@ export interface Settings {
   staleDays: number;
   /** Whether the page opens without a network; changed by `setOffline` alone. */
   offline: boolean;
+  /** What a GB costs in a month, in dollars; null: no cost is shown. */
+  price: number | null;
   /** Series that nobody expects backups of any more. */
   quietSeries: string[];
 }

@@ -1,11 +1,12 @@
 //! Living: what a person sees who has had backups for a while: jobs that can be started, alarms, and a page without a network. One
 //! browser and one repository for all of it.
 
-import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, mkdirSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { size } from "../../src/app/words";
 import { listed } from "../../vite.config";
 import { Machine, PASSPHRASE, launch, product } from "./kit";
 
@@ -105,6 +106,26 @@ test("damage that a check has found is an alarm, in the navigation too", async (
   await page.getByText("packs/ab/cd: it is altered").waitFor();
 });
 
+test("what each device has added is what lies in the store, and its cost is shown once a price is set", async () => {
+  const packs = machine.path("repository/packs");
+  const files = readdirSync(packs, { recursive: true, encoding: "utf8" }).map((name) => statSync(join(packs, name))).filter((stat) => stat.isFile());
+  const stored = files.reduce((all, stat) => all + stat.size, 0);
+  await go("Status");
+  expect(await page.getByText(/a month$/).count()).toBe(0);
+  await page.getByRole("button", { name: "Add it up" }).click();
+  const device = page.locator(".grown");
+  await device.getByText("Letters").waitFor();
+  expect(await device.getByText(size(stored), { exact: true }).count()).toBe(2);
+  await go("Settings");
+  await page.getByRole("combobox", { name: "What storage costs" }).selectOption("S3 Standard, $0.023");
+  await go("Status");
+  await device.getByText("under $0.01 a month").waitFor();
+  await page.getByText(/are stored now, at \$0\.023 for a GB and month/).waitFor();
+});
+
+/** A shared machine may be slow. */
+const PATIENT = { timeout: 30_000 };
+
 /** Names of the builds that the browser keeps. */
 const kept = () => page.evaluate(async () => {
   const found: Record<string, string[]> = {};
@@ -124,7 +145,7 @@ test("without a network the page opens with its last known list, and says what n
   expect(await kept(), "off by default").toEqual({});
   await go("Settings");
   await offline().getByRole("radio", { name: "On" }).click();
-  await expect.poll(() => offline().getByRole("radio", { name: "On" }).isChecked()).toBe(true);
+  await expect.poll(() => offline().getByRole("radio", { name: "On" }).isChecked(), PATIENT).toBe(true);
   const list = Object.keys(JSON.parse(readFileSync(join(web, "files.json"), "utf8")) as object);
   const expected = [...list.map((path) => (path === "/index.html" ? "/" : path)), "/files.json"].sort();
   expect(Object.values(await kept())).toEqual([expected]);
@@ -162,8 +183,8 @@ test("a new build replaces the kept one at the next visit, whole", async () => {
   await machine.serve(next, ["--check-every", "30d", "--prune-every", "30d"]);
   await page.goto(machine.url);
   expect(await page.evaluate(() => fetch("/").then((response) => response.text()))).toContain("the next build");
-  await expect.poll(async () => Object.keys(await kept())).not.toEqual(before);
-  await expect.poll(async () => Object.keys(await kept()).length).toBe(1);
+  await expect.poll(async () => Object.keys(await kept()), PATIENT).not.toEqual(before);
+  await expect.poll(async () => Object.keys(await kept()).length, PATIENT).toBe(1);
   await context.setOffline(true);
   await page.reload();
   expect(await page.evaluate(() => fetch("/").then((response) => response.text()))).toContain("the next build");
@@ -180,7 +201,7 @@ test("forgetting the cache removes the page, the list and the service worker", a
   await page.getByRole("button", { name: "Forget the cache" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Forget" }).click();
   await page.getByText("The cache is gone").waitFor();
-  await expect.poll(kept).toEqual({});
+  await expect.poll(kept, PATIENT).toEqual({});
   const left = await page.evaluate(async () => {
     const root = await navigator.storage.getDirectory();
     const names: string[] = [];

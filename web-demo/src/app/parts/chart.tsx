@@ -10,7 +10,7 @@ export interface Point {
   bytes: number;
 }
 
-export function SizeChart({ points, label }: { points: readonly Point[]; label: string }) {
+export function SizeChart({ points, label, height = FULL }: { points: readonly Point[]; label: string; height?: number }) {
   const box = useRef<HTMLDivElement>(null);
   const [width, setWidth] = useState(640);
   const [near, setNear] = useState<number | null>(null);
@@ -30,7 +30,7 @@ export function SizeChart({ points, label }: { points: readonly Point[]; label: 
   const top = ticks[ticks.length - 1] ?? 1;
   const right = width - 14;
   const x = (time: number) => LEFT + ((right - LEFT) * (time - first.time)) / Math.max(1, last.time - first.time);
-  const y = (bytes: number) => HEIGHT - BOTTOM - ((HEIGHT - BOTTOM - TOP) * bytes) / top;
+  const y = (bytes: number) => height - BOTTOM - ((height - BOTTOM - TOP) * bytes) / top;
   const line = shown.map((point, i) => `${i === 0 ? "M" : "L"}${x(point.time).toFixed(1)} ${y(point.bytes).toFixed(1)}`).join("");
   const now = Date.now();
   const point = near === null ? null : shown[near];
@@ -44,7 +44,7 @@ export function SizeChart({ points, label }: { points: readonly Point[]; label: 
   return (
     <figure class="chart">
       <div ref={box} class="chart-box" onPointerMove={moved} onPointerLeave={() => setNear(null)}>
-        <svg width={width} height={HEIGHT} role="img" aria-label={`${label}: from ${size(first.bytes)} on ${day(first.time, now)} to ${size(last.bytes)} on ${day(last.time, now)}`}>
+        <svg width={width} height={height} role="img" aria-label={`${label}: from ${size(first.bytes)} on ${day(first.time, now)} to ${size(last.bytes)} on ${day(last.time, now)}`}>
           {ticks.map((tick) => (
             <g key={tick}>
               <line class="grid" x1={LEFT} x2={right} y1={y(tick)} y2={y(tick)} />
@@ -52,7 +52,7 @@ export function SizeChart({ points, label }: { points: readonly Point[]; label: 
             </g>
           ))}
           {timeTicks(first.time, last.time, width < 400 ? 2 : width < 560 ? 3 : 5).map((time, i, all) => (
-            <text key={time} class="axis" x={x(time)} y={HEIGHT - 6} text-anchor={i === 0 ? "start" : i === all.length - 1 ? "end" : "middle"}>{day(time, now)}</text>
+            <text key={time} class="axis" x={x(time)} y={height - 6} text-anchor={i === 0 ? "start" : i === all.length - 1 ? "end" : "middle"}>{day(time, now)}</text>
           ))}
           <path class="area" d={`${line}L${x(last.time).toFixed(1)} ${y(0)}L${x(first.time).toFixed(1)} ${y(0)}Z`} />
           <path class="line" d={line} />
@@ -78,7 +78,7 @@ export function SizeChart({ points, label }: { points: readonly Point[]; label: 
   );
 }
 
-const HEIGHT = 220;
+const FULL = 220;
 const LEFT = 74;
 const TOP = 12;
 const BOTTOM = 28;

@@ -23,6 +23,7 @@ export function Settings({ app, session }: { app: App; session: Session }) {
       {settings && <Speed app={app} settings={settings} />}
       {settings && canNotify() && <Notifying app={app} settings={settings} />}
       {settings && <Stale app={app} settings={settings} />}
+      {settings && session.role === "full" && <Price app={app} settings={settings} />}
       {settings && session.role === "full" && <Offline app={app} settings={settings} />}
       <Device session={session} />
       <Forgetting app={app} session={session} />
@@ -118,6 +119,36 @@ function Stale({ app, settings }: { app: App; settings: Choices }) {
         {!STALE.includes(staleDays) && <option value={String(staleDays)}>After {staleDays} days</option>}
         {STALE.map((days) => <option key={days} value={String(days)}>{days === 0 ? "Never" : `After ${days} days`}</option>)}
       </select>
+    </section>
+  );
+}
+
+const PRICES = [
+  { price: null, words: "Not shown" },
+  { price: 0.023, words: "S3 Standard, $0.023" },
+  { price: 0.001, words: "Own disk, about $0.001" },
+] as const;
+
+function Price({ app, settings: { price } }: { app: App; settings: Choices }) {
+  const isOwn = useSignal(false);
+  const own = isOwn.value || !PRICES.some((one) => one.price === price);
+  return (
+    <section class="card padded setting">
+      <div>
+        <h2 id="price">What storage costs</h2>
+        <p class="small soft">For a GB and month, in dollars. Status multiplies it with what is stored. A disk of your own: its price and power over some five years.</p>
+      </div>
+      <div class="row">
+        <select class="input narrow" aria-labelledby="price" value={own ? "own" : String(price)} onChange={(event) => {
+          const { value } = event.currentTarget;
+          isOwn.value = value === "own";
+          if (value !== "own") void app.changeSettings({ price: value === "null" ? null : Number(value) });
+        }}>
+          {PRICES.map((one) => <option key={String(one.price)} value={String(one.price)}>{one.words}</option>)}
+          <option value="own">Another price</option>
+        </select>
+        {own && <input class="input price" type="number" min={0} max={1000} step="any" aria-label="Dollars for a GB and month" value={price ?? ""} onChange={(event) => { const { value } = event.currentTarget; void app.changeSettings({ price: value === "" ? null : Number(value) }); }} />}
+      </div>
     </section>
   );
 }

@@ -1,7 +1,7 @@
 //! Coordinator: the worker that owns the session. It alone talks to the server and holds what opens the repository; when
 //! it ends, everything secret ends with it.
 
-import type { BackupOptions, Entry, EntryId, LastGood, LastKnown, OrderedJob, Seek, SeekProgress, Settings, SnapshotList, Unlock, Versions, Wish } from "../api";
+import type { BackupOptions, Entry, EntryId, GrowthProgress, LastGood, LastKnown, OrderedJob, Seek, SeekProgress, Settings, SnapshotList, Unlock, Versions, Wish } from "../api";
 import { type Parameters, initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import { Backing } from "./backing";
@@ -33,6 +33,7 @@ import { order, readService, readWatched } from "./service";
 import { Staging } from "./staging";
 import { Starting } from "./starting";
 import { readStatus } from "./status";
+import { growth } from "./growth";
 import { meet, roleOf, unlock, unlockKept } from "./unlock";
 
 const database = new Database();
@@ -200,6 +201,16 @@ const calls = {
   watched: async () => readWatched(current()),
   service: async () => readService(current()),
   orderJob: async (job: OrderedJob) => order(current(), job),
+
+  async growth() {
+    const [site, shelf] = [current(), library()];
+    const files = await privateFiles(`${site.known.facts.id}/growth`);
+    let done: GrowthProgress = { done: 0, total: 0 };
+    return run({
+      progress: () => done,
+      work: async (control) => growth(site, (await shelf.snapshots()).snapshots, files, control, (progress) => (done = progress)),
+    });
+  },
 
   settings: async () => readSettings(database),
   changeSettings: async (change: Partial<Settings>) => changeSettings(database, change),

@@ -157,7 +157,7 @@ function open(name: string): Promise<IDBDatabase> {
 }
 
 /** What holds until somebody says otherwise. */
-export const DEFAULTS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, offline: false, quietSeries: [] };
+export const DEFAULTS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, offline: false, price: null, quietSeries: [] };
 
 /** The settings as they are. */
 export async function readSettings(database: Database): Promise<Settings> {
@@ -172,6 +172,7 @@ export async function changeSettings(database: Database, change: Partial<Setting
     next.idleMinutes = within(next.idleMinutes, 0, 24 * 60, DEFAULTS.idleMinutes);
     next.idleWarningSeconds = within(next.idleWarningSeconds, 5, 600, DEFAULTS.idleWarningSeconds);
     next.staleDays = within(Math.round(next.staleDays), 0, 365, DEFAULTS.staleDays);
+    next.price = next.price === null ? null : within(next.price, 0, 1_000, 0);
     next.workers = within(Math.round(next.workers), 0, 4, DEFAULTS.workers);
     return next;
   });

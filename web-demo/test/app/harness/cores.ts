@@ -1,7 +1,7 @@
 /** The scenes' cores: one for each state that a person may see. */
 
 import type {
-  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Preview, Problem, RestoreProgress, RestoreResult, SeekProgress, SeekResult, UnfinishedBackup, Version, Versions, Watched,
+  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Growth, GrowthProgress, Preview, Problem, RestoreProgress, RestoreResult, SeekProgress, SeekResult, UnfinishedBackup, Version, Versions, Watched,
 } from "../../../src/core/api";
 import { problem } from "../../../src/core/problem";
 import { paper } from "./paper";
@@ -285,6 +285,8 @@ export const CORES: Record<string, () => Core> = {
   "status-asking": () => scripted({ status: () => never() }),
   "status-running": () => scripted({ service: async () => ({ ...SERVICE, jobs: SERVICE.jobs!.map((one) => ({ ...one, isRunning: one.job === "check" })) }) }),
   "status-refused": () => scripted({ orderJob: async () => { throw failure(problem("job-rested")); } }),
+  "status-growing": () => scripted({ growth: async () => scriptedRun<GrowthProgress, Growth>({ done: 180, total: 412 }, null) }),
+  "status-cost": () => scripted({ settings: async () => ({ ...SETTINGS, price: 0.023 }) }),
   "status-by-itself": () => scripted({ service: async () => ({ ...SERVICE, jobs: null }) }),
   alarms: () => scripted({ watched: async () => ALARMING, ...REMEMBERED_LONG_AGO }, { ...FULL, warnings: [problem("storage-short-lived")] }),
   devices: () => scripted(),

@@ -2,7 +2,7 @@
 
 import type {
   BackupProgress, BackupResult, Core, CoreEvent, Device, Entry, Environment, Hit, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
-  Service, Settings, Snapshot, Status, Version, Versions, Watched,
+  Growth, GrowthProgress, GrownSeries, Service, Settings, Snapshot, Status, Version, Versions, Watched,
 } from "../../../src/core/api";
 import { CopalError } from "../../../src/core/problem";
 
@@ -66,7 +66,7 @@ export const ENVIRONMENT: Environment = {
 
 export const FULL: Session = { role: "full", repository: FACTS, client: "2b9e61f07c3d4a85b1e2f3a4b5c6d7e8", deviceName: "Firefox on the laptop", keyInBrowserVault: true, warnings: [] };
 export const WRITE_ONLY: Session = { ...FULL, role: "write-only", deviceName: "Studio camera" };
-export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, offline: false, quietSeries: [] };
+export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, offline: false, price: null, quietSeries: [] };
 
 export const NOTHING_LEFT_OUT = { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
 
@@ -182,6 +182,14 @@ export const WATCHED: Watched = {
   lastCheck: { time: NOW - 0.3 * DAY, outcome: "sound" }, service: SERVICE, since: NOW - 90 * DAY,
 };
 
+const grown = (series: string, client: string, source: string | null, device: string | null, bytes: number): GrownSeries => ({
+  series, client, source, device, bytes, points: Array.from({ length: 40 }, (_, i) => ({ time: NOW - (80 - 2 * i) * DAY, bytes: bytes * (0.6 + 0.01 * (i + 1)) })),
+});
+export const GROWN: GrownSeries[] = [
+  grown("s2", "70".repeat(16), "desk: /home/mara", "desk", 31.2 * GIB), grown("s1", FULL.client!, "Pictures", "Firefox on the laptop", 6.1 * GIB),
+  grown("s4", FULL.client!, null, "Firefox on the laptop", 0.8 * GIB), grown("s3", "71".repeat(16), "Accounts", "Studio camera (write-only)", 90 * MIB),
+];
+
 /** Everything answers as it would on a good day; `other` is what this scene does otherwise. */
 export function scripted(other: Partial<Core> = {}, session: Session | null = FULL): Core & { tell: (event: CoreEvent) => void } {
   const listeners = new Set<(event: CoreEvent) => void>();
@@ -239,6 +247,7 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     download: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null),
     restoreInto: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, RESTORED),
     status: async () => STATUS,
+    growth: async () => scriptedRun<GrowthProgress, Growth>({ done: 0, total: 412 }, { series: GROWN }),
     openLastKnown: async () => ({ snapshots: snapshots(), damage: [], time: NOW - 2 * DAY }),
     setOffline: async (offline) => (settings = { ...settings, offline }),
     watched: async () => WATCHED,

@@ -6,6 +6,7 @@ import type { App } from "../../app";
 import { SizeChart } from "../../parts/chart";
 import { Icon } from "../../parts/icon";
 import { Alarms } from "./alarms";
+import { Growth } from "./growth";
 import { Upkeep } from "./upkeep";
 import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { ago, counted, shown, size, whenAmong } from "../../words";
@@ -38,6 +39,7 @@ function Shown({ app, status, session }: { app: App; status: Facts; session: Ses
           <SizeChart label="Size of the repository" points={history.map((one) => ({ time: one.time, bytes: one.storedBytes }))} />
         </section>
       )}
+      {session.role === "full" && <Growth app={app} status={status} />}
       <Receipts status={status} session={session} />
     </>
   );
