@@ -5,7 +5,16 @@ import { pathToFileURL } from "node:url";
 
 /** The engine, started, and its memory. */
 export async function start(pkg) {
-  const copal = await import(pathToFileURL(resolve(pkg, "copal.js")));
-  const { memory } = copal.initSync({ module: readFileSync(join(pkg, "copal_bg.wasm")) });
+  return startOne(pkg, "copal");
+}
+
+/** The module for administration, which has a memory of its own. */
+export async function startAdministration(pkg) {
+  return startOne(pkg, "administration");
+}
+
+async function startOne(pkg, name) {
+  const copal = await import(pathToFileURL(resolve(pkg, `${name}.js`)));
+  const { memory } = copal.initSync({ module: readFileSync(join(pkg, `${name}_bg.wasm`)) });
   return { copal, memory };
 }

@@ -31,7 +31,7 @@ usage: cargo xtask <command>
   tools          check or install the tools alone
   reader         build the reader that every repository carries
   release        build the command as it is released, with the reader inside
-  wasm           build the module for browsers, and run it and the engine's probe in Node
+  wasm           build the modules for browsers, and run them and the engine's probe in Node
   web            build the web app around that module, and test it in Node and in Chromium
   proofs [NAME]  prove properties of the engine's arithmetic for all numbers, by symbolic execution
   infra          check what is deployed in AWS: Terraform's tests, linters

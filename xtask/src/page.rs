@@ -11,8 +11,7 @@ use crate::{tools, wasm};
 
 /// Builds the page around the engine's module; gives the directory that `copal serve --web` takes.
 fn build() -> Result<PathBuf, String> {
-    let module = wasm::package().join(wasm::MODULE);
-    if !module.is_file() {
+    if let Some(module) = wasm::missing() {
         return Err(format!("{} is missing: \"cargo xtask wasm\" builds it", module.display()));
     }
     install()?;

@@ -28,7 +28,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     // Tests of the command run it: cargo alone builds it only for tests of its own crate.
     suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins"]));
     suite.stage("WebAssembly", probe::run);
-    suite.stage("the module for browsers", wasm::run);
+    suite.stage("the modules for browsers", wasm::run);
     // Browsers wait more than they compute, and linking the functions and proving keep one core busy: all of them run
     // beside the tests.
     let page = Beside::start("web");

@@ -1,5 +1,5 @@
-//! Makes what browsers load: the module `copal_bg.wasm`, and `copal.js` and its types beside it:
-//! `copal-wasm-bindgen MODULE FOLDER`.
+//! Makes what browsers load: the module `NAME_bg.wasm`, and `NAME.js` and its types beside it:
+//! `copal-wasm-bindgen MODULE FOLDER NAME`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -9,14 +9,14 @@ use wasm_bindgen_cli_support::Bindgen;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [module, folder] = arguments.as_slice() else {
-        eprintln!("usage: copal-wasm-bindgen MODULE FOLDER");
+    let [module, folder, name] = arguments.as_slice() else {
+        eprintln!("usage: copal-wasm-bindgen MODULE FOLDER NAME");
         return ExitCode::FAILURE;
     };
     let mut bindgen = Bindgen::new();
     let made = without_shims(module).and_then(|input| {
         let bindgen = bindgen.web(true)?;
-        bindgen.input_module("copal", input).out_name("copal").typescript(true).generate(folder)
+        bindgen.input_module(name, input).out_name(name).typescript(true).generate(folder)
     });
     match made {
         Ok(()) => ExitCode::SUCCESS,

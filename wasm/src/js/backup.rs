@@ -8,12 +8,13 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use zeroize::Zeroizing;
 
-use super::clients::{Client, Descriptor};
+use super::clients::Client;
 use super::columns::Columns;
 use super::convert::{
     Thrown, bytes_field, count, exact, field, hex, ids, list, number, number_field, object, optional, text_field,
     texts_field, time, wrong,
 };
+use super::owner::Descriptor;
 use super::view::View;
 use crate::backup::excludes::exclusions;
 use crate::backup::{self, Action, FileFacts, FileKind, Start};

@@ -1,11 +1,8 @@
-//! Clients: descriptor, owner, enrollment and client, for JavaScript.
+//! Clients: who opens with a passphrase, joins and saves, for JavaScript.
 
-use copal_format::client::Role;
-use copal_format::id::{ClientId, RepositoryId};
-use copal_format::keys::secret::Secret;
-use copal_format::keys::slot::{SlotInput, SlotKind};
-use copal_format::receipt::{IngestBy, Outcome, Receipt};
-use copal_format::repository as engine;
+use copal_format::id::ClientId;
+use copal_format::keys::slot::SlotInput;
+use copal_format::receipt::{Outcome, Receipt};
 use copal_format::request::{Signatory, Terms, Unsigned, write_digest};
 use js_sys::{Array, JsString, Object, Uint8Array};
 use wasm_bindgen::prelude::wasm_bindgen;
@@ -13,53 +10,12 @@ use wasm_bindgen::{JsCast, JsValue};
 use zeroize::Zeroizing;
 
 use super::convert::{
-    Thrown, ToSign, count, exact, field, headers, hex, list, milliseconds, object, optional, records, time, wrong,
+    Thrown, ToSign, count, exact, field, headers, hex, list, milliseconds, object, optional, records, time,
 };
-use crate::client::HostKeys;
-use crate::client::Signer;
+use super::owner::{Descriptor, Owner, by, role};
+use crate::client::{HostKeys, Signer};
 use crate::fault::Fault;
 use crate::{client, enrollment, owner};
-
-#[wasm_bindgen]
-pub struct Descriptor(pub(super) engine::Descriptor);
-
-#[wasm_bindgen]
-impl Descriptor {
-    #[wasm_bindgen(constructor)]
-    pub fn new(version: f64, bytes: &[u8]) -> Thrown<Descriptor> {
-        Ok(Self(engine::Descriptor::decode(version as u64, bytes).map_err(Fault::from)?))
-    }
-
-    #[wasm_bindgen(getter, unchecked_return_type = "DescriptorFacts")]
-    pub fn facts(&self) -> Object {
-        let descriptor = &self.0;
-        let p = &descriptor.parameters;
-        let kem = copal_format::keys::owner::KemPublic::from_slice(&descriptor.kem_public);
-        let owner = kem
-            .map(|kem| hex(copal_format::keys::owner::fingerprint(descriptor.repository, &descriptor.owner_key, &kem)));
-        object! {
-            "version": count(descriptor.version),
-            "repository": hex(descriptor.repository),
-            "created": milliseconds(descriptor.created),
-            "owner": owner.unwrap_or_default(),
-            "ingest": by(descriptor.ingest),
-            "sharedDomain": hex(descriptor.shared_domain),
-            "reader": optional(descriptor.reader.map(hex)),
-            "parameters": object! {
-                "chunkMin": p.chunk_min,
-                "chunkAverage": p.chunk_average,
-                "chunkMax": p.chunk_max,
-                "blockTarget": p.block_target,
-                "packTarget": p.pack_target,
-                "inlineMax": p.inline_max,
-                "zstdLevel": p.zstd_level,
-            },
-        }
-    }
-}
-
-#[wasm_bindgen]
-pub struct Owner(pub(super) owner::Owner);
 
 #[wasm_bindgen]
 impl Owner {
@@ -67,57 +23,14 @@ impl Owner {
         Ok(Self(owner::Owner::open(slot, &typed(passphrase)?)?))
     }
 
-    #[wasm_bindgen(js_name = slotsToTry, unchecked_return_type = "SlotsToTry")]
-    pub fn slots_to_try(
-        #[wasm_bindgen(unchecked_param_type = "Uint8Array[]")] copies: &Array,
-        repository: &str,
-        #[wasm_bindgen(js_name = isPassphrase)] is_passphrase: bool,
-    ) -> Thrown<Object> {
-        let copies: Vec<Vec<u8>> = copies.iter().map(|copy| Uint8Array::new(&copy).to_vec()).collect();
-        let repository = RepositoryId::from_hex(repository).map_err(Fault::from)?;
-        let kind = if is_passphrase { SlotKind::Passphrase } else { SlotKind::RecoveryCode };
-        let order = owner::SlotsToTry::of(&copies, repository, kind);
-        Ok(object! {
-            "tries": list(order.tries),
-            "isDamaged": order.is_damaged,
-            "isCostly": order.is_costly,
-        })
-    }
-
     #[wasm_bindgen(unchecked_return_type = "Uint8Array<ArrayBuffer>")]
     pub fn stretch(slot: &[u8], passphrase: &JsString) -> Thrown<Uint8Array> {
         Ok(owner::Owner::stretch(slot, &typed(passphrase)?)?.expose().as_slice().into())
     }
 
-    #[wasm_bindgen(js_name = openStretched)]
-    pub fn open_stretched(slot: &[u8], stretched: &Uint8Array) -> Thrown<Owner> {
-        let secret = key_of(stretched)?;
-        Ok(Self(owner::Owner::open_stretched(slot, &Secret::new(*secret))?))
-    }
-
-    #[wasm_bindgen(js_name = openWithRecoveryCode)]
-    pub fn open_with_recovery_code(slot: &[u8], code: String) -> Thrown<Owner> {
-        let code = Zeroizing::new(code);
-        let input = SlotInput::recovery_code(&code).map_err(Fault::from)?;
-        Ok(Self(owner::Owner::open(slot, &input)?))
-    }
-
-    pub fn check(&self, descriptor: &Descriptor) -> Thrown<()> {
-        Ok(self.0.check(&descriptor.0)?)
-    }
-
     #[wasm_bindgen(getter)]
     pub fn repository(&self) -> String {
         hex(self.0.secret().repository())
-    }
-
-    #[wasm_bindgen(js_name = signRequest, unchecked_return_type = "SignedHeaders")]
-    pub fn sign_request(
-        &self,
-        #[wasm_bindgen(unchecked_param_type = "RequestToSign")] request: &JsValue,
-    ) -> Thrown<Object> {
-        let to_sign = ToSign::of(request)?;
-        Ok(headers(self.0.sign_request(&to_sign.request(), to_sign.created, to_sign.expires, to_sign.nonce)))
     }
 
     #[wasm_bindgen(unchecked_return_type = "Joined")]
@@ -339,28 +252,4 @@ fn host_keys(public_keys: &JsValue) -> Thrown<HostKeys> {
 fn joined(joined: owner::Joined) -> Object {
     let record = object! { "key": joined.key, "bytes": Uint8Array::from(joined.bytes.as_slice()) };
     object! { "client": Client(joined.client), "record": record }
-}
-
-pub(super) fn role(role: Role) -> &'static str {
-    match role {
-        Role::Full => "full",
-        Role::WriteOnly => "write-only",
-    }
-}
-
-fn by(by: IngestBy) -> &'static str {
-    match by {
-        IngestBy::Client => "client",
-        IngestBy::Service => "service",
-    }
-}
-
-/// The 32 bytes of a key.
-pub(super) fn key_of(bytes: &Uint8Array) -> Thrown<Zeroizing<[u8; 32]>> {
-    if bytes.length() != 32 {
-        return Err(wrong("the key", "32 bytes"));
-    }
-    let mut key = Zeroizing::new([0; 32]);
-    bytes.copy_to(key.as_mut_slice());
-    Ok(key)
 }

@@ -5,10 +5,10 @@ use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::clients::{Descriptor, Owner, role};
 use super::convert::{
     Thrown, bytes_field, count, list, milliseconds, number_field, object, optional, records, text_field, time,
 };
+use super::owner::{Descriptor, Owner, role};
 use crate::devices::{Last, NextRecord};
 use crate::fault::Fault;
 

@@ -10,10 +10,10 @@ use js_sys::{Array, Function, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::clients::{Descriptor, Owner};
 use super::convert::{
     Thrown, count, entry, exact, hex, list, milliseconds, object, optional, read, read_of, reads, records, set,
 };
+use super::owner::{Descriptor, Owner};
 use super::view::View;
 use crate::fault::Fault;
 use crate::look::{self, History, Listing, Opened, Piece, Range, Snapshot, id_of, is_same_content, path_of};

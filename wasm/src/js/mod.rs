@@ -1,31 +1,52 @@
 //! JavaScript: the engine's interface for browsers and Node. Converts, calls, converts.
+//!
+//! Two modules are made of it. `page` is what every browser loads; `administration` is loaded when an owner asks for
+//! something that needs the passphrase again. Each has a memory of its own, and what both need is in `owner`.
 #![allow(unsafe_code)] // Reason: what wasm-bindgen generates for an export is unsafe; nothing here is.
-#![allow(missing_docs)] // Reason: `types.ts` and `docs/web.md` describe what JavaScript sees.
+#![allow(missing_docs)] // Reason: `*.ts` and `docs/web.md` describe what JavaScript sees.
 #![allow(unreachable_pub)] // Reason: wasm-bindgen exports what no Rust reaches.
-
-mod backup;
-mod changes;
-mod clients;
-mod columns;
-mod convert;
-mod devices;
-mod look;
-mod marking;
-mod view;
-mod workers;
+#![cfg_attr(not(feature = "page"), allow(dead_code))] // Reason: the second module needs a part of `convert` only.
 
 use wasm_bindgen::prelude::wasm_bindgen;
+
+mod convert;
+mod owner;
+
+#[cfg(feature = "page")]
+mod backup;
+#[cfg(feature = "page")]
+mod changes;
+#[cfg(feature = "page")]
+mod clients;
+#[cfg(feature = "page")]
+mod columns;
+#[cfg(feature = "page")]
+mod devices;
+#[cfg(feature = "page")]
+mod look;
+#[cfg(feature = "page")]
+mod marking;
+#[cfg(feature = "page")]
+mod view;
+#[cfg(feature = "page")]
+mod workers;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &str = include_str!("types.ts");
 
+#[cfg(feature = "page")]
+#[wasm_bindgen(typescript_custom_section)]
+const PAGE: &str = include_str!("page.ts");
+
 /// The program's name and version, as in snapshots.
+#[cfg(feature = "page")]
 #[wasm_bindgen]
 pub fn version() -> String {
     concat!("copal-wasm ", env!("CARGO_PKG_VERSION")).to_owned()
 }
 
 /// The order of two paths in a tree.
+#[cfg(feature = "page")]
 #[wasm_bindgen(js_name = comparePaths)]
 pub fn compare_paths(a: &str, b: &str) -> i32 {
     copal_format::path::TreePath::compare(a.as_bytes(), b.as_bytes()) as i32

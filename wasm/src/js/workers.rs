@@ -7,8 +7,8 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use zeroize::Zeroizing;
 
-use super::clients::key_of;
 use super::convert::{Thrown, count, exact, ids, number_field, object};
+use super::owner::key_of;
 use crate::chunker;
 use crate::sealer::{self, BlockFacts};
 

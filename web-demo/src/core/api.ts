@@ -9,11 +9,13 @@ import type {
   Changed, ComparePage, DirectoryPage, DownloadOptions, EntryId, Found, Guard, Measure, OntoExisting, Preview, RestoreProgress, RestoreResult,
   SearchProgress, SearchResult, Seek, SeekProgress, SeekResult, SnapshotList, Stream, Thumbnail, Versions, Wish,
 } from "./snapshots";
+import type { Act, Acts } from "./administration";
 import type { Device, LastGood } from "./devices";
 import type { Growth, GrowthProgress } from "./growth";
 import type { OrderedJob, Service, Watched } from "./service";
 import type { LastKnown, Settings } from "./settings";
 
+export type * from "./administration";
 export type * from "./devices";
 export type * from "./growth";
 export type * from "./service";
@@ -108,6 +110,10 @@ export interface Core {
   renameDevice(client: string, name: string): Promise<void>;
   /** Nothing counts any more that the device signs behind `good`. */
   revokeDevice(client: string, good: LastGood | null): Promise<void>;
+
+  // ---- administration: only where session.role is "full"
+  /** Has something done that needs the owner's passphrase again; what can do it is loaded when it is asked for first. */
+  administer<Name extends Act>(act: Name, ...args: Parameters<Acts[Name]>): ReturnType<Acts[Name]>;
 
   // ---- status and settings
   status(): Promise<Status>;
@@ -376,7 +382,7 @@ export type ProblemCode =
   | "unsupported" // browser lacks something
   | "offline" | "server-gone" | "server-failed" | "busy" | "clock-wrong"
   | "no-repository" | "slots-closed" | "slots-costly" | "other-owner" | "repository-damaged" | "repository-newer"
-  | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "seal-needs-passphrase" | "code-malformed"
+  | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "seal-needs-passphrase" | "not-confirmed" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-expired" | "enrollment-unknown" | "enrollment-elsewhere"
   | "name-taken" | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"

@@ -252,6 +252,8 @@ class PageCore implements Core {
   renameDevice: Core["renameDevice"] = (...args) => this.#line.ask("renameDevice", ...args);
   revokeDevice: Core["revokeDevice"] = (...args) => this.#line.ask("revokeDevice", ...args);
 
+  administer: Core["administer"] = (act, ...args) => this.#line.ask("administer", act, ...args) as never;
+
   async download(snapshot: string, entries: EntryId[], options: DownloadOptions): Promise<Run<RestoreProgress, RestoreResult>> {
     const asWhat = this.#line.ask<{ name: string; isZip: boolean }>("naming", snapshot, entries);
     let place: FileSystemFileHandle | null = null;

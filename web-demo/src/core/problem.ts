@@ -95,6 +95,7 @@ const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boole
   "passphrase-empty": ["The passphrase is empty", "Type the passphrase of the repository.", false],
   "passphrase-needed": ["This enrollment is of a full device", "Enter the passphrase of the repository as well.", false],
   "seal-needs-passphrase": ["Only the passphrase can seal the list of snapshots", "Lock the page, and unlock it with the passphrase instead of the recovery code.", false],
+  "not-confirmed": ["This needs the passphrase once more", "Close this and begin again.", true],
   "code-malformed": ["That is not a whole recovery code", "Compare it with the paper, group by group.", false],
   "enrollment-malformed": ["That is not a whole enrollment", "Copy the link or line again, from its beginning to its end.", false],
   "enrollment-used": ["Somebody has joined with this enrollment already", "If that was not you, tell the owner to revoke it. Either way, ask for a new one.", false],

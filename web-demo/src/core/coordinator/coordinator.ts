@@ -1,7 +1,8 @@
 //! Coordinator: the worker that owns the session. It alone talks to the server and holds what opens the repository; when
 //! it ends, everything secret ends with it.
 
-import type { BackupOptions, Entry, EntryId, GrowthProgress, LastGood, LastKnown, OrderedJob, Seek, SeekProgress, Settings, SnapshotList, Unlock, Versions, Wish } from "../api";
+import type { Desk } from "../administration/confirmed";
+import type { Act, BackupOptions, Entry, EntryId, GrowthProgress, LastGood, LastKnown, OrderedJob, Seek, SeekProgress, Settings, SnapshotList, Unlock, Versions, Wish } from "../api";
 import { type Parameters, initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import { Backing } from "./backing";
@@ -48,6 +49,11 @@ const engine = new Starting(async () => {
   initSync({ module });
   await staging.start();
   return module;
+});
+const administration = new Starting(async () => {
+  const desk = await import("../administration/desk").catch(() => Promise.reject(failure("server-gone")));
+  await desk.start();
+  return desk.acts;
 });
 let known: Known | null = null;
 let opened: Opened | null = null;
@@ -147,6 +153,15 @@ const calls = {
   lastGood: async (client: string) => lastGood(current(), client),
   renameDevice: async (client: string, name: string) => rename(current(), client, name),
   revokeDevice: async (client: string, good: LastGood | null) => revoke(current(), client, good),
+
+  /** Does what needs the owner's passphrase again: what can do it is loaded then. */
+  async administer(act: Act, ...args: unknown[]) {
+    const site = current();
+    if (!site.owner) throw failure("not-permitted");
+    const [module, acts] = [await engine.begun(), await administration.begun()];
+    const work = acts[act] as (desk: Desk, ...args: unknown[]) => Promise<unknown>;
+    return work({ site, stretcher: () => startStretcher(hand, module) }, ...args);
+  },
 
   async search(snapshot: string, directory: EntryId, text: string) {
     const shelf = library();

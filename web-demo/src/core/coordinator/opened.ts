@@ -14,6 +14,8 @@ import { engineSigner, makeKeys, signWith, vaultSigner } from "./signing";
 export interface Known {
   facts: RepositoryFacts;
   descriptor: Descriptor;
+  /** What the descriptor was read from: another module of the engine reads it anew. */
+  source: { version: number; bytes: Uint8Array };
 }
 
 /** An unlocked repository. */

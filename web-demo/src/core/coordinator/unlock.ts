@@ -10,6 +10,7 @@ import { failure, problemOf } from "../problem";
 import type { Stretcher } from "../work/stretcher";
 import { type Known, Opened, records } from "./opened";
 import { engineSigner, makeKeys, vaultSigner } from "./signing";
+import { type OpenSlot, byPassphrase, openSlot } from "./slots";
 
 /** Asks the server what it serves, and remembers whose it is. */
 export async function meet(gateway: Gateway, database: Database): Promise<Known> {
@@ -24,7 +25,7 @@ export async function meet(gateway: Gateway, database: Database): Promise<Known>
     await database.change("seen", repository, (seen) => ({ ...seen, repository, owner, version: Math.max(seen?.version ?? 0, greeting.version) }));
   }
   const facts: RepositoryFacts = { id: repository, owner, passphraseOpens: greeting.slots === "open" };
-  return { facts, descriptor };
+  return { facts, descriptor, source: { version: greeting.version, bytes: greeting.descriptor } };
 }
 
 /** Opens the repository. `stretcher` starts who stretches a passphrase. */
@@ -32,7 +33,7 @@ export async function unlock(by: Unlock, known: Known, gateway: Gateway, databas
   switch (by.by) {
     case "passphrase":
       if (by.passphrase === "") throw failure("passphrase-empty");
-      return byPassphrase(by.passphrase, stretcher, (open) => byOwner(known, gateway, database, cache, open, "passphrase-wrong"));
+      return sealing(by.passphrase, stretcher, (open) => byOwner(known, gateway, database, cache, open, "passphrase-wrong"));
     case "recovery-code":
       return byOwner(known, gateway, database, cache, async (slot) => Owner.openWithRecoveryCode(slot, by.code), "code-malformed");
     case "enrollment":
@@ -44,29 +45,13 @@ export async function unlock(by: Unlock, known: Known, gateway: Gateway, databas
   }
 }
 
-/** Opens a slot. */
-type OpenSlot = (slot: Uint8Array) => Promise<Owner>;
-
-/** Starts the stretcher at once: it gets ready while slots are fetched. */
-async function byPassphrase(passphrase: string, start: () => Stretcher, work: (open: OpenSlot) => Promise<Opened>): Promise<Opened> {
-  const stretcher = start();
+/** Opens with a passphrase, which also makes what seals the last known list. */
+async function sealing(passphrase: string, start: () => Stretcher, work: (open: OpenSlot<Owner>) => Promise<Opened>): Promise<Opened> {
   let vault: Vault | null = null;
-  try {
-    const opened = await work(async (slot) => {
-      const key = await stretcher.stretch(slot, passphrase);
-      try {
-        vault = await vaultOf(slot, key);
-        return Owner.openStretched(slot, key);
-      } finally {
-        key.fill(0);
-      }
-    });
-    // Of the slots that were tried, the last one opened.
-    opened.vault = vault;
-    return opened;
-  } finally {
-    stretcher.end();
-  }
+  // Of the slots that are tried, the last one opens.
+  const opened = await byPassphrase(Owner, passphrase, start, work, async (slot, key) => { vault = await vaultOf(slot, key); });
+  opened.vault = vault;
+  return opened;
 }
 
 /** Opens the last known list, without the server and without any key of the repository. */
@@ -92,7 +77,7 @@ async function byOwner(
   gateway: Gateway,
   database: Database,
   cache: Private | null,
-  open: OpenSlot,
+  open: OpenSlot<Owner>,
   wrong: "passphrase-wrong" | "code-malformed",
 ): Promise<Opened> {
   const device = await database.get("devices", known.facts.id);
@@ -102,7 +87,8 @@ async function byOwner(
   gateway.signWith(known.facts.passphraseOpens || !device || !key ? null : vaultSigner((request) => unsignedRequest(device.client, request), key));
   let owner: Owner | null = null;
   try {
-    owner = await openSlot(known, gateway, open, wrong);
+    ({ owner } = await openSlot(Owner, known.facts.id, gateway, open, wrong));
+    owner.check(known.descriptor);
     return await Opened.full(known, gateway, database, cache, owner);
   } catch (error) {
     owner?.free();
@@ -110,37 +96,6 @@ async function byOwner(
     throw error;
   }
 }
-
-/** Tries the slots, the cheapest first: whoever may write to the store may plant slots that ask for much. */
-async function openSlot(known: Known, gateway: Gateway, open: OpenSlot, wrong: "passphrase-wrong" | "code-malformed"): Promise<Owner> {
-  const keys = (await gateway.list(brief(), "keys/")).map(({ key }) => key).slice(0, COPIES);
-  const copies: Uint8Array[] = [];
-  for (const key of keys) {
-    const bytes = await gateway.read(brief(), key);
-    if (bytes) copies.push(bytes);
-  }
-  const { tries, isDamaged, isCostly } = Owner.slotsToTry(copies, known.facts.id, wrong === "passphrase-wrong");
-  for (const at of tries) {
-    let owner: Owner;
-    try {
-      owner = await open(copies[at]!);
-    } catch (error) {
-      if ((error as { code?: unknown }).code === "wrong-passphrase") continue;
-      throw error;
-    }
-    try {
-      owner.check(known.descriptor);
-      return owner;
-    } catch (error) {
-      owner.free();
-      throw error;
-    }
-  }
-  throw failure(isDamaged ? "repository-damaged" : isCostly ? "slots-costly" : wrong);
-}
-
-/** Copies of key slots that are read: two of each slot. */
-const COPIES = 256;
 
 /** What an enrollment makes of this browser; null if it cannot be read. */
 export function roleOf(line: string): "full" | "write-only" | null {
@@ -174,7 +129,7 @@ async function byEnrollment(
     if (before?.client !== id && expires < gateway.now()) throw failure("enrollment-expired");
     if (role === "full") {
       if (passphrase === "") throw failure("passphrase-needed");
-      return await byPassphrase(passphrase, stretcher, (open) => joinFull(enrollment, open, name, known, gateway, database, cache));
+      return await sealing(passphrase, stretcher, (open) => joinFull(enrollment, open, name, known, gateway, database, cache));
     }
     gateway.signWith(engineSigner((request) => enrollment.signRequest(request)));
     if (before?.role === "write-only" && before.client === id) {
@@ -203,13 +158,14 @@ async function byEnrollment(
 
 /** Joins as a full client. The enrollment key lets it read the key slots where these are not open, and the passphrase shows
  * that it may. */
-async function joinFull(enrollment: Enrollment, open: OpenSlot, name: string, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
+async function joinFull(enrollment: Enrollment, open: OpenSlot<Owner>, name: string, known: Known, gateway: Gateway, database: Database, cache: Private | null): Promise<Opened> {
   const { client: id } = enrollment.facts;
   const { id: repository, passphraseOpens } = known.facts;
   gateway.signWith(passphraseOpens ? null : engineSigner((request) => enrollment.signRequest(request)));
   let owner: Owner | null = null;
   try {
-    owner = await openSlot(known, gateway, open, "passphrase-wrong");
+    ({ owner } = await openSlot(Owner, known.facts.id, gateway, open, "passphrase-wrong"));
+    owner.check(known.descriptor);
     const before = await database.get("devices", repository);
     gateway.signWith(engineSigner((request) => owner!.signRequest(request)));
     if (before?.role !== "full" || before.client !== id || !isKnown(owner, before.kept, known, await records(gateway, id))) {

@@ -1,7 +1,7 @@
 /** A scripted core: answers as it is told, keeps nothing, seals nothing. */
 
 import type {
-  BackupProgress, BackupResult, Core, CoreEvent, Device, Entry, Environment, Hit, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
+  Acts, BackupProgress, BackupResult, Core, CoreEvent, Device, Entry, Environment, Hit, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
   Growth, GrowthProgress, GrownSeries, Service, Settings, Snapshot, Status, Version, Versions, Watched,
 } from "../../../src/core/api";
 import { CopalError } from "../../../src/core/problem";
@@ -190,6 +190,12 @@ export const GROWN: GrownSeries[] = [
   grown("s4", FULL.client!, null, "Firefox on the laptop", 0.8 * GIB), grown("s3", "71".repeat(16), "Accounts", "Studio camera (write-only)", 90 * MIB),
 ];
 
+/** What needs the passphrase again, as it goes on a good day; `other` is what this scene does otherwise. */
+export function administering(other: Partial<Acts> = {}): Core["administer"] {
+  const acts: Acts = { confirm: async () => ({ slot: "5e0c" }), end: async () => undefined, ...other };
+  return (act, ...args) => (acts[act] as (...args: unknown[]) => never)(...args);
+}
+
 /** Everything answers as it would on a good day; `other` is what this scene does otherwise. */
 export function scripted(other: Partial<Core> = {}, session: Session | null = FULL): Core & { tell: (event: CoreEvent) => void } {
   const listeners = new Set<(event: CoreEvent) => void>();
@@ -244,6 +250,7 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     lastGood: async () => ({ number: 42, hash: "9f3c11a0".repeat(8), time: NOW - 2 * DAY }),
     renameDevice: async () => undefined,
     revokeDevice: async () => undefined,
+    administer: administering(),
     download: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null),
     restoreInto: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, RESTORED),
     status: async () => STATUS,

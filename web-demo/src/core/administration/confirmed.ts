@@ -1,0 +1,87 @@
+//! Confirmed: the owner's secret, opened anew for what is signed with it, and forgotten when that is done.
+
+import type { Confirmation, Confirmed as Told } from "../administration";
+import type { Opened } from "../coordinator/opened";
+import { engineSigner } from "../coordinator/signing";
+import { byPassphrase, openSlot } from "../coordinator/slots";
+import type { Gateway } from "../gateway/client";
+import { failure } from "../problem";
+import type { Stretcher } from "../work/stretcher";
+import { Descriptor, Owner } from "./engine";
+
+/** Who asks: the repository as it was unlocked, and what stretches a passphrase. */
+export interface Desk {
+  site: Opened;
+  stretcher: () => Stretcher;
+}
+
+/** An opened owner's secret, and the way to the repository that it signs. */
+export class Confirmed {
+  readonly gateway: Gateway;
+
+  constructor(
+    private readonly site: Opened,
+    readonly descriptor: Descriptor,
+    readonly owner: Owner,
+    /** The key slot that opened. */
+    readonly slot: string,
+  ) {
+    this.gateway = site.gateway.as(engineSigner((request) => owner.signRequest(request)));
+  }
+
+  isOf(site: Opened): boolean {
+    return this.site === site;
+  }
+
+  /** Overwrites the secret. */
+  free(): void {
+    this.owner.free();
+    this.descriptor.free();
+  }
+}
+
+let confirmed: Confirmed | null = null;
+
+/** The secret that was confirmed. */
+export function current({ site }: Desk): Confirmed {
+  if (!confirmed?.isOf(site)) throw failure("not-confirmed");
+  return confirmed;
+}
+
+export const confirming = {
+  async confirm({ site, stretcher }: Desk, secret: Confirmation): Promise<Told> {
+    forget();
+    const { known, gateway } = site;
+    const find = (open: (slot: Uint8Array) => Promise<Owner>, wrong: "passphrase-wrong" | "code-malformed") => openSlot(Owner, known.facts.id, gateway, open, wrong);
+    if (secret.by === "passphrase" && secret.passphrase === "") throw failure("passphrase-empty");
+    const { owner, key } =
+      secret.by === "passphrase"
+        ? await byPassphrase(Owner, secret.passphrase, stretcher, (open) => find(open, "passphrase-wrong"))
+        : await find(async (slot) => Owner.openWithRecoveryCode(slot, secret.code), "code-malformed");
+    const descriptor = new Descriptor(known.source.version, known.source.bytes);
+    const opened = new Confirmed(site, descriptor, owner, slotOf(key));
+    try {
+      owner.check(descriptor);
+    } catch (error) {
+      opened.free();
+      throw error;
+    }
+    forget();
+    confirmed = opened;
+    return { slot: opened.slot };
+  },
+
+  async end(): Promise<void> {
+    forget();
+  },
+};
+
+function forget(): void {
+  confirmed?.free();
+  confirmed = null;
+}
+
+/** The slot that an object is a copy of. */
+export function slotOf(key: string): string {
+  return key.split("/")[1] ?? "";
+}

@@ -1,0 +1,19 @@
+//! Desk: where the owner decides about the repository itself. The coordinator loads it, and a module of the engine with it, when
+//! somebody asks for such a thing; most people never do.
+
+import moduleUrl from "../../../../wasm/pkg/administration_bg.wasm?url";
+import type { Acts } from "../administration";
+import { failure } from "../problem";
+import { type Desk, confirming } from "./confirmed";
+import { initSync } from "./engine";
+
+export async function start(): Promise<void> {
+  const response = await fetch(moduleUrl).catch(() => null);
+  if (!response?.ok) throw failure("server-gone");
+  initSync({ module: await WebAssembly.compileStreaming(response) });
+}
+
+type WithDesk<Call> = Call extends (...args: infer Args) => infer Answer ? (desk: Desk, ...args: Args) => Answer : never;
+
+/** What may be asked for here. */
+export const acts: { [Name in keyof Acts]: WithDesk<Acts[Name]> } = { ...confirming };
