@@ -39,6 +39,7 @@ pub mod seal;
 
 // records
 pub mod layout;
+pub mod keyring;
 pub mod block;
 pub mod extent;
 pub mod pack;
@@ -55,6 +56,7 @@ pub mod snapshot;
 pub mod repository;
 pub mod client;
 pub mod enrollment;
+pub mod invitation;
 pub mod proof;
 pub mod manifest;
 pub mod change;

@@ -11,6 +11,8 @@ use copal_format::client::ClientError;
 use copal_format::enrollment::EnrollmentError;
 use copal_format::id::BadId;
 use copal_format::index::{MixedDomains, SegmentError};
+use copal_format::invitation::InvitationError;
+use copal_format::keyring::Kept;
 use copal_format::keys::slot::{BadPassphrase, SlotError};
 use copal_format::keys::text::TextError;
 use copal_format::path::BadPath;
@@ -94,6 +96,12 @@ codes! {
     ChainLost "chain-lost";
     /// Tags that contradict each other, or are too long or too many.
     BadTags "bad-tags";
+    /// Nobody can be invited so.
+    BadInvitation "bad-invitation";
+    /// The key that has opened the repository stays.
+    KeyInUse "key-in-use";
+    /// It is the only key.
+    LastKey "last-key";
     /// The caller broke the rules of a call.
     Misuse "misuse";
 }
@@ -199,6 +207,17 @@ impl From<ClaimError> for Fault {
     }
 }
 
+impl From<Kept> for Fault {
+    fn from(error: Kept) -> Self {
+        let code = match error {
+            Kept::InUse { is_only: false } => Code::KeyInUse,
+            Kept::InUse { is_only: true } => Code::LastKey,
+            Kept::Gone => Code::Absent,
+        };
+        Self::of(code, &error)
+    }
+}
+
 macro_rules! faults {
     ($($error:ty => $code:ident;)*) => {$(
         impl From<$error> for Fault {
@@ -222,4 +241,5 @@ faults! {
     SealFault => SealFailed;
     ChainLost => ChainLost;
     TagError => BadTags;
+    InvitationError => BadInvitation;
 }

@@ -12,10 +12,12 @@ pub mod client;
 pub mod devices;
 pub mod enrollment;
 pub mod fault;
+pub mod invitation;
 pub mod look;
 pub mod owner;
 mod sealed;
 pub mod sealer;
+pub mod slots;
 pub mod view;
 
 #[cfg(feature = "js")]

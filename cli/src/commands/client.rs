@@ -9,12 +9,10 @@ use copal_client::entropy::{random, secret};
 use copal_client::location::Location;
 use copal_client::repository::{ClientError, Repository};
 use copal_client::wait::wait;
-use copal_format::client::{ClientRecord, EnrollmentPublic, Role, SignedBy};
-use copal_format::enrollment::Enrollment;
+use copal_format::client::{ClientRecord, EnrollmentPublic, Role};
 use copal_format::id::{ClientId, DomainId, ObjectHash};
-use copal_format::keys::owner::TextPurpose;
+use copal_format::invitation::{Invitation, Invited};
 use copal_format::layout;
-use copal_format::limits::TEXT_BYTES;
 use copal_format::receipt::{Outcome, Receipt};
 use copal_format::time::Time;
 use copal_jobs::error::JobError;
@@ -42,9 +40,6 @@ pub(super) fn run(context: &Context<'_>, options: &Client) -> Result<Exit, Failu
 }
 
 fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
-    if options.name.len() > TEXT_BYTES {
-        return Err(Failure::Usage(format!("a name of {} bytes is too long", options.name.len())));
-    }
     let repository = context.open()?;
     // Check the address before anything is written.
     let page = options.page.as_deref().map(|given| page(given, repository.backend().location())).transpose()?;
@@ -70,38 +65,24 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     if known(&repository)?.iter().any(is_taken) {
         return Err(Failure::Usage(format!("there is a client called \"{}\" already", options.name)));
     }
-    let enrollment = Enrollment {
-        repository: repository.id(),
+    let invited = Invited {
         client: ClientId(random()),
-        domain,
-        owner: repository.owner.fingerprint(),
-        seed: secret(),
-        expires: created + options.expires.0,
-        domain_key: (role == Role::WriteOnly).then(|| repository.owner.domain_key(domain)),
-        address: repository.backend().address(),
-    };
-    let id = enrollment.client;
-    let record = ClientRecord {
-        client: id,
-        version: 1,
-        sealed_name: repository.owner.seal_text(TextPurpose::ClientName, &id.0, &options.name),
+        name: &options.name,
         role,
         domain,
-        keys: None,
+        seed: secret(),
         created,
-        revoked: None,
-        last_change: None,
-        enrollment: Some(EnrollmentPublic {
-            key: enrollment.key().verifying_key().to_bytes(),
-            expires: Some(enrollment.expires),
-        }),
-        signed_by: SignedBy::Owner,
+        expires: created + options.expires.0,
+        address: repository.backend().address(),
     };
+    let Invitation { record, enrollment } =
+        Invitation::new(&repository.owner, invited).map_err(|error| Failure::Usage(error.to_string()))?;
+    let id = record.client;
     if !create(context, &repository, &record)? {
         return Err(Failure::Damaged { object: layout::client(id, 1), cause: "it is there already".into() });
     }
     let line = enrollment.encode();
-    let link = page.map(|page| Zeroizing::new(format!("{page}/{LINK}{}", line.as_str())));
+    let link = page.map(|page| Invitation::link(&page, &line));
     show_code(context, link.as_ref().unwrap_or(&line));
     let how = match (&link, repository.backend().location()) {
         (Some(_), _) => "opened in a browser, this link joins it to the repository",
@@ -327,6 +308,3 @@ fn create(context: &Context<'_>, repository: &Repository, record: &ClientRecord)
 fn now(repository: &Repository) -> Result<Time, Failure> {
     Ok(Time(wait(repository.store().now())?.0))
 }
-
-/// Precedes the line in a link. Browsers do not send this part to a server, and the page removes it first of all.
-const LINK: &str = "#join=";

@@ -2,8 +2,9 @@
 
 use copal_client::entropy::secret;
 use copal_client::places::create_private;
-use copal_client::repository::{KeySlot, Repository, add_slot, proves, remove_slot, survey_slots};
+use copal_client::repository::{Repository, add_slot, proves, remove_slot, survey_slots};
 use copal_format::id::SlotId;
+use copal_format::keyring::{self, Kept, KeySlot};
 use copal_format::keys::slot::{Argon2Params, SlotInput, SlotKind};
 use copal_format::keys::text;
 use copal_store::Store;
@@ -74,11 +75,11 @@ impl Keys<'_> {
 
     fn remove(&self, options: &Remove) -> Result<(), Failure> {
         let slot = self.meant(&options.slot)?;
-        if slot.id == self.repository.slot {
-            // The slot in use is never removed: opening the repository with another key proves that another one works.
-            let is_only = self.slots.iter().filter(|other| other.slot.is_some()).count() == 1;
-            return Err(Failure::KeyInUse { slot: slot.id, is_only });
-        }
+        let used = self.repository.slot;
+        keyring::may_remove(&self.slots, slot.id, used).map_err(|kept| match kept {
+            Kept::InUse { is_only } => Failure::KeyInUse { slot: slot.id, is_only },
+            Kept::Gone => Failure::Damaged { object: format!("keys/{used}"), cause: kept.into() },
+        })?;
         remove_slot(store(self.repository), slot.id)?;
         let removed = slot.slot.as_ref().map(|slot| slot.kind());
         self.context.report.answer(&KeySummary { added: None, removed: Some(slot.id), kind: removed })

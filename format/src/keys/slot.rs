@@ -1,5 +1,6 @@
 //! Key slots: the owner secret, wrapped with a passphrase, a recovery code or a key file.
 
+mod draft;
 mod input;
 
 use core::fmt;
@@ -11,7 +12,7 @@ use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use zeroize::Zeroizing;
 
-use super::{NONCE, TAG, gcm_open, gcm_seal};
+use super::{NONCE, TAG, gcm_open};
 use crate::id::{ObjectHash, RepositoryId, SlotId};
 use crate::keys::owner::OwnerSecret;
 use crate::keys::secret::Secret;
@@ -22,6 +23,7 @@ use crate::wire::cbor::{Reader, Writer};
 use crate::wire::cursor::Cursor;
 use crate::wire::record::label;
 
+pub use draft::SlotDraft;
 pub use input::{BadPassphrase, Passphrase, SlotInput};
 
 /// What opens a slot.
@@ -77,7 +79,7 @@ impl Default for Argon2Params {
 }
 
 /// The parameters of a new slot; ids, nonces and salts must be random.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SlotParams {
     /// The slot's id.
     pub id: SlotId,
@@ -96,18 +98,9 @@ pub struct SlotParams {
 /// # Panics
 /// If the Argon2 parameters exceed the limits, or the memory does not suffice for them.
 pub fn seal(input: &SlotInput, params: &SlotParams, owner: &OwnerSecret) -> Vec<u8> {
-    let stretch = matches!(input, SlotInput::Passphrase(_)).then_some((params.argon2, params.salt));
-    let header = encode_header(input.kind(), params, owner.repository(), stretch);
+    let stretch = Some((params.argon2, params.salt));
     let secret = unwrapping_secret(input, stretch).expect("the parameters are within the limits and fit the memory");
-    let (kek, commitment) = wrap_keys(&secret, &header);
-    let sealed = gcm_seal(&kek, params.nonce, &associated(&header, &commitment), &owner.to_bytes()[..]);
-    let mut slot = (header.len() as u32).to_le_bytes().to_vec();
-    slot.extend_from_slice(&header);
-    slot.extend_from_slice(&commitment);
-    slot.extend_from_slice(&sealed);
-    let hash = ObjectHash::of(&slot);
-    slot.extend_from_slice(hash.as_bytes());
-    slot
+    SlotDraft::new(input.kind(), params, owner.repository()).seal(&secret, owner)
 }
 
 /// The largest length of a stored slot.

@@ -12,6 +12,11 @@ use wasm_bindgen::prelude::wasm_bindgen;
 mod convert;
 mod owner;
 
+#[cfg(feature = "administration")]
+mod inviting;
+#[cfg(feature = "administration")]
+mod keys;
+
 #[cfg(feature = "page")]
 mod backup;
 #[cfg(feature = "page")]
@@ -37,6 +42,10 @@ const TYPES: &str = include_str!("types.ts");
 #[cfg(feature = "page")]
 #[wasm_bindgen(typescript_custom_section)]
 const PAGE: &str = include_str!("page.ts");
+
+#[cfg(feature = "administration")]
+#[wasm_bindgen(typescript_custom_section)]
+const ADMINISTRATION: &str = include_str!("administration.ts");
 
 /// The program's name and version, as in snapshots.
 #[cfg(feature = "page")]

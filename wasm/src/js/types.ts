@@ -13,6 +13,8 @@ export type ErrorCode =
   // changing
   | "chain-lost"         // the chain of changes lacks one that was met
   | "bad-tags"
+  // administration
+  | "bad-invitation" | "key-in-use" | "last-key"
   // the caller broke an order of calls told below
   | "misuse";
 export interface DescriptorFacts {

@@ -8,12 +8,12 @@ use copal_client::repository::{JoinError, LocalClient, Repository, join};
 use copal_client::wait::wait;
 use copal_format::client::{ClientRecord, Role};
 use copal_format::enrollment::Enrollment;
+use copal_format::invitation::LINK;
 use copal_format::time::Time;
 use copal_store::{Store, StoreError};
 use zeroize::Zeroizing;
 
 use super::super::context::Context;
-use super::LINK;
 use crate::args::client::Join;
 use crate::exit::Exit;
 use crate::report::Failure;

@@ -1,4 +1,5 @@
 use super::*;
+use crate::keys::gcm_seal;
 use proptest::prelude::*;
 
 const WEAK: Argon2Params = Argon2Params { m_kib: 8 << 10, t: 1, p: 1 };
@@ -136,4 +137,14 @@ proptest! {
         let _ = Slot::parse(&resealed([&content[..], &[0; 32]].concat(), |_| ()));
         let _ = Slot::parse_header(&content, [0; 32], [0; SEALED]);
     }
+}
+
+#[test]
+fn a_draft_tells_who_stretches_elsewhere_what_to_do_and_becomes_the_same_slot() {
+    let input = passphrase("correct horse");
+    let draft = SlotDraft::new(SlotKind::Passphrase, &params(), owner().repository());
+    let unsealed = Slot::parse(&draft.unsealed()).unwrap();
+    let stretched = unsealed.stretch(&input).unwrap();
+    assert_eq!(draft.seal(&stretched, &owner()), seal(&input, &params(), &owner()));
+    assert!(unsealed.unwrap(&stretched).is_err(), "a draft seals nothing");
 }
