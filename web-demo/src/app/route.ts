@@ -13,7 +13,9 @@ export interface Crumb {
 }
 
 export type View =
-  | { screen: "backup" | "status" | "devices" | "settings" }
+  | { screen: "backup" | "status" | "devices" }
+  /** `keys`: what opens the repository. */
+  | { screen: "settings"; keys?: true }
   | { screen: "restore"; snapshot: null }
   /** `at`: the entry to begin at. */
   | { screen: "restore"; snapshot: Snapshot; crumbs: Crumb[]; at?: EntryId }

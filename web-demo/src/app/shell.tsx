@@ -13,15 +13,15 @@ import { said } from "./parts/say";
 import { partOf } from "./backing";
 import { viewOf, type Screen } from "./route";
 import { Backup } from "./screens/backup/backup";
-import { Devices } from "./screens/devices";
 import { Onto } from "./screens/restore/onto";
 import { Restore } from "./screens/restore/restore";
-import { Settings } from "./screens/settings";
 import { Starting, Unreachable, Unsupported } from "./screens/start";
 import { Unlock } from "./screens/unlock";
 import { countdown, percent } from "./words";
 
+const Devices = later(() => import("./screens/devices").then((part) => part.Devices));
 const Offline = later(() => import("./screens/offline").then((part) => part.Offline));
+const Settings = later(() => import("./screens/settings").then((part) => part.Settings));
 const Status = later(() => import("./screens/status/status").then((part) => part.Status));
 
 const NAMES: Record<Screen, { words: string; icon: IconName }> = {

@@ -9,7 +9,7 @@ import type {
   Changed, ComparePage, DirectoryPage, DownloadOptions, EntryId, Found, Guard, Measure, OntoExisting, Preview, RestoreProgress, RestoreResult,
   SearchProgress, SearchResult, Seek, SeekProgress, SeekResult, SnapshotList, Stream, Thumbnail, Versions, Wish,
 } from "./snapshots";
-import type { Act, Acts } from "./administration";
+import type { Act, Acts, AdministrationCode } from "./administration";
 import type { Device, LastGood } from "./devices";
 import type { Growth, GrowthProgress } from "./growth";
 import type { OrderedJob, Service, Watched } from "./service";
@@ -382,13 +382,14 @@ export type ProblemCode =
   | "unsupported" // browser lacks something
   | "offline" | "server-gone" | "server-failed" | "busy" | "clock-wrong"
   | "no-repository" | "slots-closed" | "slots-costly" | "other-owner" | "repository-damaged" | "repository-newer"
-  | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "seal-needs-passphrase" | "not-confirmed" | "code-malformed"
+  | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "seal-needs-passphrase" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-expired" | "enrollment-unknown" | "enrollment-elsewhere"
   | "name-taken" | "enrollment-unfinished" | "device-revoked" | "device-unknown" | "not-permitted"
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
   | "job-running" | "job-rested" | "not-here"
   | "manifest-rejected" | "state-older" | "tags-malformed" | "damaged" | "snapshot-gone" | "entry-gone"
-  | "target-failed" | "cancelled" | "locked" | "elsewhere" | "storage-short-lived" | "internal";
+  | "target-failed" | "cancelled" | "locked" | "elsewhere" | "storage-short-lived" | "internal"
+  | AdministrationCode;
 
 export interface CopalError extends Error { readonly problem: Problem }

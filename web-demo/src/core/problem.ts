@@ -1,6 +1,6 @@
 //! Problems: what can go wrong, in words for a person. Never a secret, never an address with its query.
 
-import type { CopalError as CopalErrorFace, Problem, ProblemCode } from "./api";
+import type { AdministrationCode, CopalError as CopalErrorFace, Problem, ProblemCode } from "./api";
 
 /** An error that is told to a person. */
 export class CopalError extends Error implements CopalErrorFace {
@@ -13,13 +13,16 @@ export class CopalError extends Error implements CopalErrorFace {
   }
 }
 
+/** The problems that every page may meet; those of administration are loaded with it. */
+export type UsualCode = Exclude<ProblemCode, AdministrationCode>;
+
 /** Makes the error of a code; the subject is the path, object or number that it is about. */
-export function failure(code: ProblemCode, subject: string | null = null): CopalError {
+export function failure(code: UsualCode, subject: string | null = null): CopalError {
   return new CopalError(problem(code, subject));
 }
 
 /** Makes the problem of a code. */
-export function problem(code: ProblemCode, subject: string | null = null): Problem {
+export function problem(code: UsualCode, subject: string | null = null): Problem {
   const [title, advice, canRetry] = WORDS[code];
   return { code, title, advice, subject, canRetry };
 }
@@ -42,7 +45,7 @@ function isProblem(value: unknown): value is Problem {
 }
 
 /** What the browser's own exceptions are. */
-const OF_BROWSER: Record<string, ProblemCode> = {
+const OF_BROWSER: Record<string, UsualCode> = {
   AbortError: "cancelled",
   NotAllowedError: "folder-permission",
   SecurityError: "folder-permission",
@@ -53,7 +56,7 @@ const OF_BROWSER: Record<string, ProblemCode> = {
 };
 
 /** What the engine's codes are; those that are missing are mistakes of this page. */
-const OF_ENGINE: Record<string, ProblemCode> = {
+const OF_ENGINE: Record<string, UsualCode> = {
   "wrong-passphrase": "passphrase-wrong",
   "bad-passphrase": "passphrase-empty",
   "bad-recovery-code": "code-malformed",
@@ -78,7 +81,7 @@ const OF_ENGINE: Record<string, ProblemCode> = {
   "bad-tags": "tags-malformed",
 };
 
-const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boolean]> = {
+const WORDS: Record<UsualCode, [title: string, advice: string, canRetry: boolean]> = {
   unsupported: ["This browser lacks something that Copal needs", "Use a current Chrome, Edge, Firefox or Safari, over https.", false],
   offline: ["There is no connection", "Everything waits here and goes on by itself once the network is back.", true],
   "server-gone": ["The server does not answer", "It may be restarting. Copal keeps trying; nothing is lost meanwhile.", true],
@@ -95,7 +98,6 @@ const WORDS: Record<ProblemCode, [title: string, advice: string, canRetry: boole
   "passphrase-empty": ["The passphrase is empty", "Type the passphrase of the repository.", false],
   "passphrase-needed": ["This enrollment is of a full device", "Enter the passphrase of the repository as well.", false],
   "seal-needs-passphrase": ["Only the passphrase can seal the list of snapshots", "Lock the page, and unlock it with the passphrase instead of the recovery code.", false],
-  "not-confirmed": ["This needs the passphrase once more", "Close this and begin again.", true],
   "code-malformed": ["That is not a whole recovery code", "Compare it with the paper, group by group.", false],
   "enrollment-malformed": ["That is not a whole enrollment", "Copy the link or line again, from its beginning to its end.", false],
   "enrollment-used": ["Somebody has joined with this enrollment already", "If that was not you, tell the owner to revoke it. Either way, ask for a new one.", false],

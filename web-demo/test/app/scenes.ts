@@ -35,6 +35,24 @@ const openTray = async (page: Page) => {
 export const loadedAnew = async (page: Page) => page.locator("[data-loaded=anew]").waitFor({ state: "attached" });
 const type = (words: string) => async (page: Page) => page.locator("#secret").fill(words);
 
+const showKeys = click("Show them");
+/** Types a passphrase where one is asked for again. */
+const confirm = async (page: Page) => {
+  await page.getByLabel("Confirm with your passphrase").fill("correct horse");
+  await click("Continue")(page);
+};
+const addPassphrase = async (page: Page) => {
+  await showKeys(page);
+  await click("Add a passphrase")(page);
+  await confirm(page);
+};
+const addDevice = async (page: Page) => {
+  await click("Add a device")(page);
+  await confirm(page);
+  await page.getByLabel("Name", { exact: true }).fill("Ben's phone");
+  await click("Make the link")(page);
+};
+
 export const SCENES: Scene[] = [
   { name: "starting", core: "starting", shows: "Starting" },
   { name: "unsupported", core: "unsupported", shows: "cannot run Copal" },
@@ -250,6 +268,23 @@ export const SCENES: Scene[] = [
   { name: "devices-revoke", core: "devices", screen: "devices", steps: click("Revoke Studio camera"), shows: "Backup step 42" },
   { name: "devices-revoke-new", core: "devices-never", screen: "devices", steps: click("Revoke Studio camera"), shows: "Nothing that it has saved" },
   { name: "devices-failed", core: "devices-failed", screen: "devices", steps: async (page) => { await click("Revoke Studio camera")(page); await click("Sign and revoke")(page); }, shows: "Nothing was signed" },
+  { name: "devices-add-confirm", core: "devices", screen: "devices", steps: click("Add a device"), shows: "Confirm with your passphrase" },
+  { name: "devices-add-form", core: "devices", screen: "devices", steps: async (page) => { await click("Add a device")(page); await confirm(page); }, shows: "Days that the link works" },
+  { name: "devices-add-taken", core: "devices-taken", screen: "devices", steps: addDevice, shows: "device of this name" },
+  { name: "devices-add-link", core: "devices", screen: "devices", steps: addDevice, shows: "Whoever opens it first joins" },
+  { name: "keys", core: "devices", screen: "settings", steps: showKeys, shows: "Opened this page" },
+  { name: "keys-asking", core: "keys-asking", screen: "settings", steps: showKeys, shows: "Reading the keys" },
+  { name: "keys-failed", core: "keys-failed", screen: "settings", steps: showKeys, shows: "does not answer" },
+  { name: "keys-confirm-code", core: "devices", screen: "settings", steps: async (page) => { await showKeys(page); await click("Add a passphrase")(page); await click("Use a recovery code")(page); }, shows: "Confirm with your recovery code" },
+  { name: "keys-confirm-wrong", core: "keys-wrong", screen: "settings", steps: addPassphrase, shows: "opens no key slot" },
+  { name: "keys-passphrase", core: "devices", screen: "settings", steps: async (page) => { await addPassphrase(page); await page.getByLabel("New passphrase", { exact: true }).fill("hunter2"); }, shows: "Easy to guess" },
+  { name: "keys-passphrase-differs", core: "devices", screen: "settings", steps: async (page) => { await addPassphrase(page); await page.getByLabel("New passphrase", { exact: true }).fill("a harbour in winter"); await click("Add")(page); }, shows: "passphrases differ" },
+  { name: "keys-replace", core: "devices", screen: "settings", steps: async (page) => { await showKeys(page); await click("Replace Passphrase 5e0c5e0c")(page); await confirm(page); }, shows: "takes back no knowledge" },
+  { name: "keys-unproven", core: "keys-unproven", screen: "settings", steps: async (page) => { await addPassphrase(page); for (const name of ["New passphrase", "The same again"]) await page.getByLabel(name, { exact: true }).fill("a harbour in winter"); await click("Add")(page); }, shows: "not stored as it should be" },
+  { name: "keys-code", core: "devices", screen: "settings", steps: async (page) => { await showKeys(page); await click("Make a recovery code")(page); await confirm(page); }, shows: "RFWHV3N" },
+  { name: "keys-code-wrong", core: "devices", screen: "settings", steps: async (page) => { await showKeys(page); await click("Make a recovery code")(page); await confirm(page); await page.getByText("RFWHV3N").waitFor(); await page.getByLabel("Its last group").fill("RFWHV3N"); await click("I have noted it")(page); }, shows: "not its last group" },
+  { name: "keys-remove", core: "devices", screen: "settings", steps: async (page) => { await showKeys(page); await click("Remove Recovery code a91da91d")(page); await confirm(page); }, shows: "takes back no knowledge" },
+  { name: "keys-remove-own", core: "devices", screen: "settings", steps: async (page) => { await showKeys(page); await click("Remove Passphrase 5e0c5e0c")(page); await confirm(page); }, shows: "this very key" },
   { name: "settings", core: "settings", screen: "settings", shows: "This device" },
   { name: "settings-forget", core: "settings", screen: "settings", steps: click("Forget the cache"), shows: "Forget the cache?" },
   { name: "settings-offline", core: "settings", screen: "settings", steps: async (page) => { const choice = page.getByRole("radiogroup", { name: "Open without a network" }); await choice.getByRole("radio", { name: "On" }).check(); await choice.scrollIntoViewIfNeeded(); }, shows: "sealed under your passphrase" },

@@ -34,6 +34,12 @@ describe("a secret", () => {
     expect(await everything(page)).not.toContain("horse");
     await expect.poll(() => page.locator("#secret").evaluate((field) => document.activeElement === field)).toBe(true);
   });
+  test("is nowhere in the document once a dialog has asked for it again", async () => {
+    const refused = await enter(set, scene("keys-confirm-wrong"));
+    expect(await everything(refused.page)).not.toContain("horse");
+    const used = await enter(set, scene("keys-remove"));
+    expect(await everything(used.page)).not.toContain("horse");
+  });
   test("does not go over to another way of unlocking", async () => {
     const { page } = await enter(set, scene("unlock"));
     await page.locator("#secret").fill("correct horse battery");

@@ -7,20 +7,26 @@ import type { App } from "../app";
 import type { Question } from "../devices";
 import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
+import { later } from "../parts/later";
 import { Badge, Notice, ProblemNotice } from "../parts/notice";
 import { counted, day, shown, when, within } from "../words";
+
+const Enrolling = later(() => import("./enrolling").then((part) => part.Enrolling));
 
 export function Devices({ app, session }: { app: App; session: Session }) {
   const { devices } = app;
   const asked = devices.list.value;
+  const enrolls = useSignal(false);
   useEffect(() => { if (session.role === "full") void devices.load(); }, [devices]);
   return (
     <div class="page stack wide">
-      <header class="page-head"><h1>Devices</h1><p class="soft">Everything that saves into this repository. To let another device join, run <code>copal client add --page</code>: it prints a link and its QR code.</p></header>
+      <header class="page-head"><h1>Devices</h1><p class="soft">Everything that saves into this repository.</p></header>
+      {session.role === "full" && <div><button type="button" class="button" onClick={() => { enrolls.value = true; }}><Icon name="plus" size={18} />Add a device</button></div>}
       {session.role !== "full" ? <Notice icon="lock" title="Only the owner sees the devices"><p class="soft">Unlock with the passphrase to see them.</p></Notice>
         : asked.at === "asking" ? <div class="rows-bones" role="status"><span class="unseen">Reading the devices</span>{[0, 1, 2].map((i) => <div key={i} class="bone" />)}</div>
         : asked.at === "failed" ? <ProblemNotice problem={asked.problem} retry={() => void devices.load()} />
         : <ul class="stack tight devices">{asked.value.map((device) => <One key={device.client} app={app} device={device} />)}</ul>}
+      {enrolls.value && <Enrolling app={app} close={() => { enrolls.value = false; }} />}
       {devices.question.value && <Ask app={app} question={devices.question.value} />}
     </div>
   );

@@ -7,17 +7,22 @@ import type { App } from "../app";
 import { Choice } from "../parts/choice";
 import { Dialog } from "../parts/dialog";
 import { Icon } from "../parts/icon";
+import { later } from "../parts/later";
 import { Notice, ProblemNotice } from "../parts/notice";
 import { Spinner } from "../parts/progress";
 import { say } from "../parts/say";
 import { askToNotify, canNotify } from "../telling";
 import { counted } from "../words";
 
+const Keys = later(() => import("./keys/keys").then((part) => part.Keys));
+
 export function Settings({ app, session }: { app: App; session: Session }) {
   const settings = app.settings.value;
+  const view = app.route.view.value;
+  if (session.role === "full" && view.screen === "settings" && view.keys) return <Keys app={app} />;
   return (
     <div class="page stack wide">
-      <header class="page-head"><h1>Settings</h1><p class="soft">They hold for this browser only.</p></header>
+      <header class="page-head"><h1>Settings</h1><p class="soft">They hold for this browser only{session.role === "full" ? ", except the keys of the repository" : ""}.</p></header>
       {settings && <Look app={app} settings={settings} />}
       {settings && <Locking app={app} settings={settings} />}
       {settings && <Speed app={app} settings={settings} />}
@@ -25,6 +30,15 @@ export function Settings({ app, session }: { app: App; session: Session }) {
       {settings && <Stale app={app} settings={settings} />}
       {settings && session.role === "full" && <Price app={app} settings={settings} />}
       {settings && session.role === "full" && <Offline app={app} settings={settings} />}
+      {session.role === "full" && (
+        <section class="card padded setting">
+          <div>
+            <h2>Passphrases and recovery codes</h2>
+            <p class="small soft">What opens the repository: change the passphrase, or make a code to keep on paper.</p>
+          </div>
+          <button type="button" class="button" onClick={() => app.route.go({ screen: "settings", keys: true })}>Show them</button>
+        </section>
+      )}
       <Device session={session} />
       <Forgetting app={app} session={session} />
     </div>

@@ -8,6 +8,7 @@ import type { Gateway } from "../gateway/client";
 import { failure } from "../problem";
 import type { Stretcher } from "../work/stretcher";
 import { Descriptor, Owner } from "./engine";
+import { refusal } from "./refusal";
 
 /** Who asks: the repository as it was unlocked, and what stretches a passphrase. */
 export interface Desk {
@@ -23,8 +24,8 @@ export class Confirmed {
     private readonly site: Opened,
     readonly descriptor: Descriptor,
     readonly owner: Owner,
-    /** The key slot that opened. */
-    readonly slot: string,
+    /** The key slot that opened, or has taken its place. */
+    public slot: string,
   ) {
     this.gateway = site.gateway.as(engineSigner((request) => owner.signRequest(request)));
   }
@@ -44,7 +45,7 @@ let confirmed: Confirmed | null = null;
 
 /** The secret that was confirmed. */
 export function current({ site }: Desk): Confirmed {
-  if (!confirmed?.isOf(site)) throw failure("not-confirmed");
+  if (!confirmed?.isOf(site)) throw refusal("not-confirmed");
   return confirmed;
 }
 
@@ -54,12 +55,12 @@ export const confirming = {
     const { known, gateway } = site;
     const find = (open: (slot: Uint8Array) => Promise<Owner>, wrong: "passphrase-wrong" | "code-malformed") => openSlot(Owner, known.facts.id, gateway, open, wrong);
     if (secret.by === "passphrase" && secret.passphrase === "") throw failure("passphrase-empty");
-    const { owner, key } =
+    const { owner, slot } =
       secret.by === "passphrase"
         ? await byPassphrase(Owner, secret.passphrase, stretcher, (open) => find(open, "passphrase-wrong"))
-        : await find(async (slot) => Owner.openWithRecoveryCode(slot, secret.code), "code-malformed");
+        : await find(async (stored) => Owner.openWithRecoveryCode(stored, secret.code), "code-malformed");
     const descriptor = new Descriptor(known.source.version, known.source.bytes);
-    const opened = new Confirmed(site, descriptor, owner, slotOf(key));
+    const opened = new Confirmed(site, descriptor, owner, slot);
     try {
       owner.check(descriptor);
     } catch (error) {
@@ -79,9 +80,4 @@ export const confirming = {
 function forget(): void {
   confirmed?.free();
   confirmed = null;
-}
-
-/** The slot that an object is a copy of. */
-export function slotOf(key: string): string {
-  return key.split("/")[1] ?? "";
 }

@@ -6,6 +6,8 @@ import type { Acts } from "../administration";
 import { failure } from "../problem";
 import { type Desk, confirming } from "./confirmed";
 import { initSync } from "./engine";
+import { inviting } from "./inviting";
+import { keys } from "./keys";
 
 export async function start(): Promise<void> {
   const response = await fetch(moduleUrl).catch(() => null);
@@ -16,4 +18,4 @@ export async function start(): Promise<void> {
 type WithDesk<Call> = Call extends (...args: infer Args) => infer Answer ? (desk: Desk, ...args: Args) => Answer : never;
 
 /** What may be asked for here. */
-export const acts: { [Name in keyof Acts]: WithDesk<Acts[Name]> } = { ...confirming };
+export const acts: { [Name in keyof Acts]: WithDesk<Acts[Name]> } = { ...confirming, ...keys, ...inviting };

@@ -25,6 +25,13 @@ export async function devices(site: Opened, books: Books): Promise<Device[]> {
   return found.sort((a, b) => rank(b) - rank(a));
 }
 
+/** What the records say of all devices; null where one cannot be believed. */
+export async function known(site: Opened): Promise<(DeviceFacts | null)[]> {
+  const found: (DeviceFacts | null)[] = [];
+  await fetchAll(await clients(site.gateway), async (client) => void found.push(believed(site, client, await records(site.gateway, client))));
+  return found;
+}
+
 /** The last backup step of a device that the service has accepted; null if there is none. */
 export async function lastGood(site: Opened, client: string): Promise<LastGood | null> {
   const view = await site.openView();

@@ -34,6 +34,8 @@ export class Opened {
 
   /** Where it was opened with the passphrase: what seals the last known list. */
   vault: Vault | null = null;
+  /** The key slot that opened it; null where none did. */
+  slot: string | null = null;
 
   /** Opened by the owner's secret; this browser may be a client already. */
   static async full(known: Known, gateway: Gateway, database: Database, cache: Private | null, owner: Owner): Promise<Opened> {

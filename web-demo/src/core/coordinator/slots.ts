@@ -39,15 +39,14 @@ export async function byPassphrase<Owner, T>(
   }
 }
 
-/** Tries the slots, the cheapest first: whoever may write to the store may plant slots that ask for much. `key` names the copy that
- * opened. The caller checks whose secret it holds. */
+/** Tries the slots, the cheapest first: whoever may write to the store may plant slots that ask for much. The caller checks whose secret it holds. */
 export async function openSlot<Owner>(
   engine: Opener<Owner>,
   repository: string,
   gateway: Gateway,
   open: OpenSlot<Owner>,
   wrong: "passphrase-wrong" | "code-malformed",
-): Promise<{ owner: Owner; key: string }> {
+): Promise<{ owner: Owner; slot: string }> {
   const copies: { key: string; bytes: Uint8Array }[] = [];
   for (const { key } of (await gateway.list(brief(), "keys/")).slice(0, COPIES)) {
     const bytes = await gateway.read(brief(), key);
@@ -57,7 +56,7 @@ export async function openSlot<Owner>(
   for (const at of tries) {
     const { key, bytes } = copies[at]!;
     try {
-      return { owner: await open(bytes), key };
+      return { owner: await open(bytes), slot: key.split("/")[1]! };
     } catch (error) {
       if ((error as { code?: unknown }).code !== "wrong-passphrase") throw error;
     }

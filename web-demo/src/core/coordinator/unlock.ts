@@ -87,9 +87,10 @@ async function byOwner(
   gateway.signWith(known.facts.passphraseOpens || !device || !key ? null : vaultSigner((request) => unsignedRequest(device.client, request), key));
   let owner: Owner | null = null;
   try {
-    ({ owner } = await openSlot(Owner, known.facts.id, gateway, open, wrong));
+    const found = await openSlot(Owner, known.facts.id, gateway, open, wrong);
+    owner = found.owner;
     owner.check(known.descriptor);
-    return await Opened.full(known, gateway, database, cache, owner);
+    return Object.assign(await Opened.full(known, gateway, database, cache, owner), { slot: found.slot });
   } catch (error) {
     owner?.free();
     gateway.signWith(null);
@@ -164,7 +165,8 @@ async function joinFull(enrollment: Enrollment, open: OpenSlot<Owner>, name: str
   gateway.signWith(passphraseOpens ? null : engineSigner((request) => enrollment.signRequest(request)));
   let owner: Owner | null = null;
   try {
-    ({ owner } = await openSlot(Owner, known.facts.id, gateway, open, "passphrase-wrong"));
+    const found = await openSlot(Owner, known.facts.id, gateway, open, "passphrase-wrong");
+    owner = found.owner;
     owner.check(known.descriptor);
     const before = await database.get("devices", repository);
     gateway.signWith(engineSigner((request) => owner!.signRequest(request)));
@@ -184,7 +186,7 @@ async function joinFull(enrollment: Enrollment, open: OpenSlot<Owner>, name: str
         throw failure("enrollment-used");
       }
     }
-    return await Opened.full(known, gateway, database, cache, owner);
+    return Object.assign(await Opened.full(known, gateway, database, cache, owner), { slot: found.slot });
   } catch (error) {
     owner?.free();
     gateway.signWith(null);

@@ -189,6 +189,14 @@ export class Gateway {
     });
   }
 
+  /** Deletes an object, whether it was there or not. */
+  async remove(patience: Patience, key: string): Promise<void> {
+    await retried(this.options.surroundings, patience, async () => {
+      const response = await this.#send("DELETE", `/v1/objects/${key}`, null, true, patience);
+      if (!response.ok && !(await isAbsence(response, "gateway"))) throw await refused(response);
+    });
+  }
+
   async #put(patience: Patience, key: string, body: Body): Promise<[Response, Answerer]> {
     const { bytes, digest } = body;
     if (this.#transfers === "direct") {

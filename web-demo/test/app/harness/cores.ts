@@ -3,10 +3,11 @@
 import type {
   BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Growth, GrowthProgress, Preview, Problem, RestoreProgress, RestoreResult, SeekProgress, SeekResult, UnfinishedBackup, Version, Versions, Watched,
 } from "../../../src/core/api";
+import { refusal } from "../../../src/core/administration/refusal";
 import { problem } from "../../../src/core/problem";
 import { paper } from "./paper";
 import {
-  DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SERVICE, SETTINGS, snapshots, STATUS, versions, WRITE_ONLY,
+  administering, DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SERVICE, SETTINGS, snapshots, STATUS, versions, WRITE_ONLY,
 } from "./scripted";
 
 const GONE: Problem = { code: "server-gone", title: "The server at backup.example does not answer", advice: "Check that you are online and that the server runs.", subject: null, canRetry: true };
@@ -292,6 +293,11 @@ export const CORES: Record<string, () => Core> = {
   devices: () => scripted(),
   "devices-asking": () => scripted({ devices: () => never() }),
   "devices-never": () => scripted({ lastGood: async () => null }),
+  "devices-taken": () => scripted({ administer: administering({ invite: async () => { throw refusal("invitation-name-taken", "Ben's phone"); } }) }),
+  "keys-asking": () => scripted({ administer: administering({ keys: () => never() }) }),
+  "keys-failed": () => scripted({ administer: administering({ keys: async () => { throw failure(GONE); } }) }),
+  "keys-wrong": () => scripted({ administer: administering({ confirm: async () => { throw WRONG; } }) }),
+  "keys-unproven": () => scripted({ administer: administering({ addKey: async () => { throw refusal("key-unproven"); } }) }),
   "devices-failed": () => scripted({ revokeDevice: async () => { throw failure(problem("state-older")); } }),
   settings: () => scripted({}, { ...FULL, warnings: [problem("storage-short-lived")] }),
   "settings-offline-refused": () => scripted({ setOffline: async () => { throw failure(problem("seal-needs-passphrase")); } }),

@@ -1,7 +1,7 @@
 /** A scripted core: answers as it is told, keeps nothing, seals nothing. */
 
 import type {
-  Acts, BackupProgress, BackupResult, Core, CoreEvent, Device, Entry, Environment, Hit, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
+  Acts, BackupProgress, BackupResult, Core, CoreEvent, Device, Entry, Environment, Hit, Key, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
   Growth, GrowthProgress, GrownSeries, Service, Settings, Snapshot, Status, Version, Versions, Watched,
 } from "../../../src/core/api";
 import { CopalError } from "../../../src/core/problem";
@@ -190,9 +190,39 @@ export const GROWN: GrownSeries[] = [
   grown("s4", FULL.client!, null, "Firefox on the laptop", 0.8 * GIB), grown("s3", "71".repeat(16), "Accounts", "Studio camera (write-only)", 90 * MIB),
 ];
 
+export const KEYS: Key[] = [
+  { slot: "5e0c".repeat(8), kind: "passphrase", created: NOW - 400 * DAY, faults: [], isCurrent: true },
+  { slot: "a91d".repeat(8), kind: "recovery-code", created: NOW - 400 * DAY, faults: [], isCurrent: false },
+  { slot: "77b2".repeat(8), kind: "key-file", created: NOW - 30 * DAY, faults: ["missing"], isCurrent: false },
+];
+
+const LINE = `COPAL-JOIN-1-${"7QX4K9F2MZT8WRB3HNVC5JDPE6GYSA".repeat(11)}`;
+
+/** Something that looks like a QR code, and is none. */
+function picture(): { width: number; dark: Uint8Array } {
+  const width = 69;
+  const isEye = (x: number, y: number) => x < 8 && y < 8;
+  const dark = Uint8Array.from({ length: width * width }, (_, at) => {
+    const [x, y] = [at % width, Math.floor(at / width)];
+    const [a, b] = [Math.min(x, width - 1 - x), Math.min(y, width - 1 - y)];
+    if (isEye(a, b) && !(x > 60 && y > 60)) return Number(a !== 7 && b !== 7 && ([0, 6].includes(a) || [0, 6].includes(b) || (a > 1 && a < 5 && b > 1 && b < 5)));
+    return ((x * 7 + y * 13 + x * y) % 5) % 2;
+  });
+  return { width, dark };
+}
+
 /** What needs the passphrase again, as it goes on a good day; `other` is what this scene does otherwise. */
 export function administering(other: Partial<Acts> = {}): Core["administer"] {
-  const acts: Acts = { confirm: async () => ({ slot: "5e0c" }), end: async () => undefined, ...other };
+  const acts: Acts = {
+    confirm: async () => ({ slot: KEYS[0]!.slot }),
+    end: async () => undefined,
+    keys: async () => KEYS,
+    draftRecoveryCode: async () => "copal-recovery-1-7QX4K9F-2MZT8WR-B3HNVC5-JDPE6GY-SA0K4TQ-X2M7ZB9-RFWHV3N-CJ5D8TM",
+    addKey: async () => ({ slot: "e2".repeat(16) }),
+    removeKey: async () => undefined,
+    invite: async () => ({ client: "c7".repeat(16), link: `https://backup.example/#join=${LINE}`, line: LINE, expires: NOW + 7 * DAY, picture: picture() }),
+    ...other,
+  };
   return (act, ...args) => (acts[act] as (...args: unknown[]) => never)(...args);
 }
 

@@ -1,0 +1,40 @@
+/** A field for a secret: nothing else of the page ever holds what is typed, and a button shows it. */
+
+import { useSignal } from "@preact/signals";
+import type { RefObject } from "preact";
+import { useEffect, useId } from "preact/hooks";
+import { Icon } from "./icon";
+
+export function SecretField({ label, hint, hold, disabled, isWrong, autocomplete, problem, heed }: {
+  label: string;
+  hint?: string | undefined;
+  hold: RefObject<HTMLInputElement | null>;
+  disabled: boolean;
+  isWrong: boolean;
+  /** "off" for what is no passphrase: it is shown as it is typed. */
+  autocomplete: "current-password" | "new-password" | "off";
+  /** The id of what says what is wrong. */
+  problem: string;
+  /** Told what is typed. */
+  heed?: ((text: string) => void) | undefined;
+}) {
+  const visible = useSignal(false);
+  const id = useId();
+  useEffect(() => { if (disabled) visible.value = false; }, [disabled]);
+  const isCode = autocomplete === "off";
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <div class={isCode ? "" : "with-button"}>
+        <input ref={hold} id={id} class={isCode ? "input code" : "input"} type={(isCode || visible.value ? "text" : "password") as "password"} autocomplete={autocomplete} autocapitalize="off" spellcheck={false}
+          disabled={disabled} aria-invalid={isWrong ? true : undefined} aria-describedby={hint ? `${id}-hint ${problem}` : problem} onInput={(event) => heed?.(event.currentTarget.value)} />
+        {!isCode && (
+          <button type="button" class="button icon" aria-pressed={visible.value} aria-label="Show what is typed" onClick={() => { visible.value = !visible.value; }}>
+            <Icon name={visible.value ? "eye-off" : "eye"} size={18} />
+          </button>
+        )}
+      </div>
+      {hint && <p class="hint" id={`${id}-hint`}>{hint}</p>}
+    </div>
+  );
+}
