@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use copal_format::id::{DomainId, TagId};
 use copal_format::keys::domain::DomainKeys;
-use copal_format::policy::{BadPolicy, BadSpan, Count, Floor, Hold, Period, Policy, SignedPolicy, Span};
+use copal_format::policy::{
+    BadPolicy, BadSpan, Count, Floor, Hold, Period, Policy, SignedPolicy, Span, USUAL_CHECK_PARTS, USUAL_GRACE,
+};
 use serde::Deserialize;
 
 use crate::args::values;
@@ -145,11 +147,11 @@ impl PolicyFile {
         }
         let grace = match &self.grace {
             Some(text) => text.parse::<values::Span>().map_err(|_| PolicyError::Grace)?.0,
-            None => copal_jobs::prune::GRACE,
+            None => USUAL_GRACE,
         };
         let parts = match &self.check_share {
             Some(text) => text.strip_prefix("1/").and_then(|parts| parts.parse().ok()).ok_or(PolicyError::Share)?,
-            None => CHECK_PARTS,
+            None => USUAL_CHECK_PARTS,
         };
         Ok(SignedPolicy::new(rules, &self.timezone, grace, parts)?.with_guard(self.floor()?, self.hold()?)?)
     }
@@ -165,11 +167,11 @@ impl PolicyFile {
         let share = match self.hold_share.as_deref() {
             Some("off") => return Ok(None),
             Some(text) => text.strip_suffix('%').and_then(|share| share.trim().parse().ok()),
-            None => Some(HOLD.share),
+            None => Some(Hold::USUAL.share),
         };
         let least = match &self.hold_from {
             Some(text) => text.parse::<values::Size>().map_err(|_| PolicyError::HoldFrom)?.0,
-            None => HOLD.least,
+            None => Hold::USUAL.least,
         };
         Ok(Some(Hold { share: share.ok_or(PolicyError::HoldShare)?, least }))
     }
@@ -287,10 +289,6 @@ fn quoted(text: &str) -> String {
 
 /// The prefix of a tag id, for a tag without a known name.
 const ID: &str = "id:";
-/// The default for what raises a hold.
-const HOLD: Hold = Hold { share: 50, least: 64 << 20 };
-/// The default number of parts: a check reads one of them.
-const CHECK_PARTS: u32 = 30;
 
 #[cfg(test)]
 mod tests {

@@ -34,6 +34,11 @@ pub struct Hold {
     pub least: u64,
 }
 
+impl Hold {
+    /// What raises a hold unless a policy says otherwise.
+    pub const USUAL: Self = Self { share: 50, least: 64 << 20 };
+}
+
 /// A policy's floor and hold.
 pub(crate) type Guard = (Floor, Option<Hold>);
 

@@ -3,21 +3,37 @@
 
 use std::collections::BTreeSet;
 
-use super::guard::kept_whatever;
-use super::{Candidate, Series, Signed, choose_time, decide};
+use super::guard::{Protection, kept_whatever};
+use super::{Candidate, Series, Signed, Verdict, choose_time, decide};
 use copal_format::expiry::Expiry;
 use copal_format::id::SnapshotId;
 use copal_format::policy::SignedPolicy;
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
 
-/// The kept snapshots that may expire at `time`: neither rules nor floor nor hold keep them. Ignores snapshots accepted
-/// at `time` or later: more could still be accepted with that time, and then the decision could not be repeated.
-pub fn expirable<'a>(
-    policy: &SignedPolicy,
-    snapshots: impl IntoIterator<Item = Signed<'a>>,
-    time: Time,
-) -> BTreeSet<SnapshotId> {
+/// What a policy says about a kept snapshot.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Weighed {
+    /// Its series.
+    pub series: Series,
+    /// The time by which the rules look at it.
+    pub time: Time,
+    /// What the rules say.
+    pub verdict: Verdict,
+    /// What keeps it whatever the rules say.
+    pub protection: Option<Protection>,
+}
+
+impl Weighed {
+    /// Whether the snapshot may expire: neither rules nor floor nor hold keep it.
+    pub fn expires(&self) -> bool {
+        !self.verdict.keep && self.protection.is_none()
+    }
+}
+
+/// What the policy says at `time` about each kept snapshot. Ignores snapshots accepted at `time` or later: more could
+/// still be accepted with that time, and then the decision could not be repeated.
+pub fn weigh<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Signed<'a>>, time: Time) -> Vec<Weighed> {
     let snapshots: Vec<Signed<'_>> = snapshots.into_iter().collect();
     let takes_part = |(_, of): &&Signed<'_>| of.state == SnapshotState::Kept && !of.partial && of.accepted < time;
     let candidates: Vec<_> = snapshots
@@ -32,9 +48,24 @@ pub fn expirable<'a>(
             pinned: record.pinned,
         })
         .collect();
-    let unkept = decide(policy.rules(), &candidates, time).into_iter().filter(|verdict| !verdict.keep);
-    let kept = kept_whatever(policy, &snapshots, time);
-    unkept.map(|verdict| verdict.id).filter(|id| !kept.contains(id)).collect()
+    let protected = kept_whatever(policy, &snapshots, time);
+    let verdicts = decide(policy.rules(), &candidates, time);
+    let weighed = candidates.iter().zip(verdicts).map(|(candidate, verdict)| Weighed {
+        series: candidate.series,
+        time: candidate.time,
+        protection: protected.get(&verdict.id).copied(),
+        verdict,
+    });
+    weighed.collect()
+}
+
+/// The kept snapshots that may expire at `time`, of those that [`weigh`] looks at.
+pub fn expirable<'a>(
+    policy: &SignedPolicy,
+    snapshots: impl IntoIterator<Item = Signed<'a>>,
+    time: Time,
+) -> BTreeSet<SnapshotId> {
+    weigh(policy, snapshots, time).into_iter().filter(Weighed::expires).map(|weighed| weighed.verdict.id).collect()
 }
 
 /// Whether the policy lets every snapshot expire that the expiry names.
@@ -49,6 +80,7 @@ mod tests {
     use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, SourceId};
     use core::time::Duration;
 
+    use crate::retention::KeepReason;
     use crate::retention::tests::of_one_client;
     use copal_format::extent::Extent;
     use copal_format::policy::{Count, Floor, Hold, Period, Policy};
@@ -113,6 +145,24 @@ mod tests {
         assert_eq!(expired_under(&policy, &snapshots, 9), [3]);
         snapshots[1].released = true;
         assert_eq!(expired_under(&policy, &snapshots, 9), [1, 3]);
+    }
+
+    #[test]
+    fn it_is_told_of_each_snapshot_what_keeps_it() {
+        let snapshots = [snapshot(1, 1, 10), SnapshotRecord { pinned: true, ..snapshot(2, 1, 20) }, snapshot(3, 1, 30)];
+        let floor = Floor { last: 0, age: Duration::from_secs(1) };
+        let policy = last().with_guard(floor, None).unwrap();
+        let told = |time| -> Vec<_> {
+            let weighed = weigh(&policy, of_one_client(&snapshots), Time(time)).into_iter();
+            weighed.map(|of| (of.verdict.id.0[0], of.verdict.reasons.clone(), of.protection, of.expires())).collect()
+        };
+        let young = |id: i64| Some(Protection::Young { until: Time(id * 10) + Duration::from_secs(1) });
+        let [pinned, newest] = [vec![KeepReason::Pinned], vec![KeepReason::Counted(Period::Last, 1)]];
+        let soon =
+            [(1, vec![], young(1), false), (2, pinned.clone(), young(2), false), (3, newest.clone(), young(3), false)];
+        assert_eq!(told(40), soon);
+        let late = [(1, vec![], None, true), (2, pinned, None, false), (3, newest, None, false)];
+        assert_eq!(told(2_000_000_000), late);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Order and age are by acceptance, on the store's clock, which no client can change.
 
 use core::fmt;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::{Series, Signed};
 use copal_format::extent::Extent;
@@ -88,10 +88,14 @@ pub fn held<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Signe
     found
 }
 
-/// The kept snapshots that the guard does not let expire at `time`.
-pub(super) fn kept_whatever(policy: &SignedPolicy, snapshots: &[Signed<'_>], time: Time) -> BTreeSet<SnapshotId> {
+/// The kept snapshots that the guard does not let expire at `time`, and why.
+pub(super) fn kept_whatever(
+    policy: &SignedPolicy,
+    snapshots: &[Signed<'_>],
+    time: Time,
+) -> BTreeMap<SnapshotId, Protection> {
     let kept = guarded(policy, snapshots, time, time, |record| record.state == SnapshotState::Kept);
-    kept.into_iter().map(|(record, _)| record.id).collect()
+    kept.into_iter().map(|(record, protection)| (record.id, protection)).collect()
 }
 
 /// Why the guard protects a snapshot.

@@ -7,7 +7,7 @@
 mod expire;
 mod guard;
 
-pub use expire::{expirable, permits};
+pub use expire::{Weighed, expirable, permits, weigh};
 pub use guard::{Held, Protection, Suspicion, held, protected, protected_if};
 
 use core::cmp::Reverse;

@@ -7,5 +7,5 @@ mod span;
 
 pub use crate::guard::{Floor, Hold, Lingering};
 pub use rules::{Count, Period, Periods, Policy, effective};
-pub use signed::{BadPolicy, SignedPolicy};
+pub use signed::{BadPolicy, SignedPolicy, USUAL_CHECK_PARTS, USUAL_GRACE};
 pub use span::{BadSpan, Span};

@@ -228,6 +228,10 @@ fn zone_of(text: &str) -> Option<TimeZone> {
     if text.is_empty() { Some(TimeZone::UTC) } else { TimeZone::posix(text).ok() }
 }
 
+/// How long prune keeps unreferenced data unless a policy says otherwise.
+pub const USUAL_GRACE: Duration = Duration::from_secs(24 * 3600);
+/// The parts of all packs, of which each check reads one, unless a policy says otherwise.
+pub const USUAL_CHECK_PARTS: u32 = 30;
 /// Encodes an unlimited count.
 const EVERY_ONE: u64 = u32::MAX as u64;
 

@@ -24,6 +24,7 @@ use core::time::Duration;
 use copal_format::id::{ChunkId, DomainId, PackId};
 use copal_format::layout::Place;
 use copal_format::pack::PackKind;
+use copal_format::policy::USUAL_GRACE;
 use copal_format::time::Time;
 use serde::{Deserialize, Serialize};
 
@@ -251,7 +252,7 @@ mod nanoseconds {
 }
 
 /// The default grace period.
-pub const GRACE: Duration = Duration::from_secs(24 * 3600);
+pub const GRACE: Duration = USUAL_GRACE;
 /// Bytes copied per root.
 const REPACK_STEP: u64 = 1 << 30;
 /// Entries copied per root; each takes about 250 bytes of memory.
