@@ -16,6 +16,7 @@ use copal_format::keyring::Kept;
 use copal_format::keys::slot::{BadPassphrase, SlotError};
 use copal_format::keys::text::TextError;
 use copal_format::path::BadPath;
+use copal_format::policy::{BadPolicy, BadSpan};
 use copal_format::repository::DescriptorError;
 use copal_format::tree::BuildError;
 use copal_format::wire::DecodeError;
@@ -102,6 +103,8 @@ codes! {
     KeyInUse "key-in-use";
     /// It is the only key.
     LastKey "last-key";
+    /// A policy that the format does not permit.
+    BadPolicy "bad-policy";
     /// The caller broke the rules of a call.
     Misuse "misuse";
 }
@@ -242,4 +245,6 @@ faults! {
     ChainLost => ChainLost;
     TagError => BadTags;
     InvitationError => BadInvitation;
+    BadPolicy => BadPolicy;
+    BadSpan => BadPolicy;
 }

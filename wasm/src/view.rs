@@ -12,7 +12,8 @@ use copal_format::root::Root;
 use copal_format::state::{RunReader, State, StateFold};
 use copal_format::time::Time;
 
-use crate::fault::{Code, Fault};
+use crate::fault::Fault;
+use crate::newest::{Newest, named, present};
 
 /// A read: a whole object, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +25,7 @@ pub struct Read {
 }
 
 impl Read {
-    fn whole(key: String) -> Self {
+    pub(crate) fn whole(key: String) -> Self {
         Self { key, range: None }
     }
 
@@ -49,10 +50,8 @@ impl AsRef<[u8]> for Shared {
 /// The repository as one root names it. The host supplies what [`View::needs`] returns until nothing is needed.
 #[derive(Debug, Default)]
 pub struct View {
-    number: Option<u64>,
+    newest: Newest,
     domains: BTreeSet<DomainId>,
-    root: Option<(Root, ObjectHash)>,
-    is_base_there: bool,
     runs: BTreeMap<ObjectHash, Vec<u8>>,
     state: Option<State>,
     segments: BTreeMap<ObjectHash, Segment<Shared>>,
@@ -95,22 +94,22 @@ pub struct Statistics {
 impl View {
     /// A view of the root with this name; `None` for a repository without roots.
     pub fn new(root_key: Option<&str>, domains: BTreeSet<DomainId>) -> Result<Self, Fault> {
-        Ok(Self { number: number_of(root_key)?, domains, ..Self::default() })
+        Ok(Self { newest: Newest::new(root_key)?, domains, ..Self::default() })
     }
 
     /// A view of a newer root with the same domains, to be filled before [`View::replace`]; `None` if it is not newer.
     /// Reuses segments and overlays that both roots name.
     pub fn newer(&self, root_key: Option<&str>) -> Result<Option<Self>, Fault> {
-        let number = number_of(root_key)?;
+        let newest = Newest::new(root_key)?;
         let (domains, segments, overlays) = (self.domains.clone(), self.segments.clone(), self.overlays.clone());
-        let newer = || Self { number, domains, segments, overlays, ..Self::default() };
-        Ok((number > self.number).then(newer))
+        let is_newer = newest.number > self.newest.number;
+        Ok(is_newer.then(|| Self { newest, domains, segments, overlays, ..Self::default() }))
     }
 
     /// Replaces this view by a newer one, for all domains that are wanted now. Returns false if the newer one must
     /// first be filled for them. Does nothing if it is not newer any more.
     pub fn replace(&mut self, newer: &mut Self) -> bool {
-        if newer.number <= self.number {
+        if newer.newest.number <= self.newest.number {
             return true;
         }
         self.domains.iter().for_each(|domain| newer.want(*domain));
@@ -130,12 +129,8 @@ impl View {
 
     /// The next reads; empty once the view is complete.
     pub fn needs(&self) -> Vec<Read> {
-        let Some(number) = self.number else { return Vec::new() };
-        let Some((root, _)) = &self.root else { return vec![Read::whole(layout::root(number))] };
-        let mut needs = Vec::new();
-        if let (Some((base, _)), false) = (root.base, self.is_base_there) {
-            needs.push(Read::whole(layout::root(base)));
-        }
+        let mut needs = self.newest.needs();
+        let Some((root, _)) = &self.newest.root else { return needs };
         let Some(state) = &self.state else {
             let missing = root.runs.iter().filter(|run| !self.runs.contains_key(&run.hash));
             needs.extend(missing.map(|run| Read::whole(layout::state(run.hash))));
@@ -157,18 +152,11 @@ impl View {
 
     /// Takes an object that was needed; `None` if it does not exist.
     pub fn supply(&mut self, key: &str, bytes: Option<Vec<u8>>) -> Result<(), Fault> {
-        let Some(bytes) = bytes else {
-            return Err(Fault::new(Code::RootGone, format!("{key}, which the newest root needs, is gone")));
-        };
-        let hash = ObjectHash::of(&bytes);
-        let damaged = || Fault::new(Code::Damaged, format!("{key} is damaged"));
+        let bytes = present(key, bytes)?;
         if key.starts_with("roots/") {
-            return self.supply_root(key, &bytes, hash);
+            return if self.newest.supply(key, &bytes)? { self.fold() } else { Ok(()) };
         }
-        let name = key.rsplit('/').next().unwrap_or_default();
-        if ObjectHash::from_hex(name)? != hash {
-            return Err(damaged());
-        }
+        let hash = named(key, &bytes)?;
         if key.starts_with("index/") {
             self.segments.insert(hash, Segment::parse(Shared(Rc::new(bytes)))?);
         } else if self.state.is_some() {
@@ -181,28 +169,9 @@ impl View {
         Ok(())
     }
 
-    fn supply_root(&mut self, key: &str, bytes: &[u8], hash: ObjectHash) -> Result<(), Fault> {
-        let number = layout::root_number(key).ok_or_else(|| Fault::misuse("it is not a root's name"))?;
-        match &self.root {
-            None if Some(number) == self.number => {
-                self.root = Some((Root::decode(number, bytes)?, hash));
-                self.fold()
-            }
-            // A root counts only if its base is still there with the hash it names.
-            Some((root, _)) if root.base == Some((number, hash)) => {
-                self.is_base_there = true;
-                Ok(())
-            }
-            Some((root, _)) if root.base.is_some_and(|base| base.0 == number) => {
-                Err(Fault::new(Code::RootGone, format!("{key} is not the root that the newest one was made from")))
-            }
-            _ => Err(Fault::misuse("this root was not asked for")),
-        }
-    }
-
     /// Folds the runs once all have been supplied.
     fn fold(&mut self) -> Result<(), Fault> {
-        let Some((root, _)) = &self.root else { return Ok(()) };
+        let Some((root, _)) = &self.newest.root else { return Ok(()) };
         let runs: Option<Vec<&Vec<u8>>> = root.runs.iter().map(|run| self.runs.get(&run.hash)).collect();
         let Some(runs) = runs else { return Ok(()) };
         let mut fold = StateFold::default();
@@ -237,12 +206,12 @@ impl View {
 
     /// The number and hash of the root.
     pub fn base(&self) -> Option<(u64, ObjectHash)> {
-        self.root.as_ref().map(|(root, hash)| (root.number, *hash))
+        self.newest.root.as_ref().map(|(root, hash)| (root.number, *hash))
     }
 
     /// The root.
     pub fn root(&self) -> Option<&Root> {
-        self.root.as_ref().map(|(root, _)| root)
+        self.newest.root.as_ref().map(|(root, _)| root)
     }
 
     /// The state; empty where there is no root.
@@ -294,11 +263,6 @@ fn segments_of(state: &State, domain: DomainId) -> impl Iterator<Item = ObjectHa
 
 fn overlays_of(state: &State, domain: DomainId) -> impl Iterator<Item = ObjectHash> + '_ {
     state.overlays_of(domain).into_iter().map(|(hash, _)| hash)
-}
-
-fn number_of(root_key: Option<&str>) -> Result<Option<u64>, Fault> {
-    let number = |key| layout::root_number(key).ok_or_else(|| Fault::misuse("it is not a root's name"));
-    root_key.map(number).transpose()
 }
 
 const DAY: i64 = 86_400 * 1_000_000_000;

@@ -95,7 +95,7 @@ pub(super) fn kept_whatever(
     time: Time,
 ) -> BTreeMap<SnapshotId, Protection> {
     let kept = guarded(policy, snapshots, time, time, |record| record.state == SnapshotState::Kept);
-    kept.into_iter().map(|(record, protection)| (record.id, protection)).collect()
+    by_id(kept.into_iter().map(|(record, protection)| (record.id, protection)))
 }
 
 /// Why the guard protects a snapshot.
@@ -119,7 +119,7 @@ pub fn protected<'a>(
     snapshots: impl IntoIterator<Item = Signed<'a>>,
     now: Time,
 ) -> BTreeMap<SnapshotId, Protection> {
-    protected_if(policy, snapshots, now, |record| record.state == SnapshotState::Forgotten).into_iter().collect()
+    by_id(protected_if(policy, snapshots, now, |record| record.state == SnapshotState::Forgotten))
 }
 
 /// Like [`protected`], as if those of the snapshots that are not gone were forgotten of which `is_forgotten` says so.
@@ -134,6 +134,13 @@ pub fn protected_if<'a>(
     let all = guarded(policy, &snapshots, now, Time(i64::MAX), |record| record.state != SnapshotState::Gone);
     let forgotten = all.into_iter().filter(|(record, _)| is_forgotten(record));
     forgotten.map(|(record, protection)| (record.id, protection)).collect()
+}
+
+fn by_id(found: impl IntoIterator<Item = (SnapshotId, Protection)>) -> BTreeMap<SnapshotId, Protection> {
+    // `collect` would sort, and its code would make the browser's module larger.
+    let mut map = BTreeMap::new();
+    map.extend(found);
+    map
 }
 
 /// The snapshots that the guard keeps, of those that pass `counts` and were accepted before `before`.

@@ -10,13 +10,13 @@ mod guard;
 pub use expire::{Weighed, expirable, permits, weigh};
 pub use guard::{Held, Protection, Suspicion, held, protected, protected_if};
 
-use core::cmp::Reverse;
 use core::fmt;
 use std::collections::BTreeMap;
 
 use jiff::{Timestamp, civil};
 
 use copal_format::id::{ClientId, SnapshotId, SourceId, TagId};
+use copal_format::order;
 use copal_format::policy::{Count, Period, Policy, Span, effective};
 use copal_format::state::SnapshotRecord;
 use copal_format::time::Time;
@@ -128,7 +128,8 @@ pub fn decide<K: Ord>(policy: &Policy, candidates: &[Candidate<K>], now: Time) -
     }
     let mut reasons: Vec<Vec<KeepReason>> = vec![Vec::new(); candidates.len()];
     for mut members in series.into_values() {
-        members.sort_by_key(|&at| Reverse((candidates[at].time, candidates[at].claimed, candidates[at].id)));
+        let age = |at: usize| (candidates[at].time, candidates[at].claimed, candidates[at].id);
+        order::sort_by(&mut members, |&a, &b| age(b).cmp(&age(a)));
         let walk = members.iter().map(|&at| &candidates[at]).collect();
         for (at, found) in members.iter().zip(Walk::new(policy, walk, now).decide()) {
             reasons[*at] = found;

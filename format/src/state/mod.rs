@@ -102,24 +102,20 @@ impl StateFold {
     /// Adds a run. Keys that newer runs already set are not changed.
     pub fn add(&mut self, run: &RunReader<'_>) -> Result<(), DecodeError> {
         for (key, value) in run.records() {
-            let bad_key = DecodeError::new(0, "a run's key has the wrong form");
             match run.kind() {
                 RunKind::Segments => {
                     let value = value.map(SegmentRecord::decode).transpose()?;
-                    self.state.segments.entry(record::part_of(key).ok_or(bad_key)?).or_insert(value);
+                    self.state.segments.entry(record::part_of(key).ok_or_else(bad_key)?).or_insert(value);
                 }
-                RunKind::Snapshots => {
-                    let value = value.map(SnapshotRecord::decode).transpose()?;
-                    self.state.snapshots.entry(record::snapshot_of(key).ok_or(bad_key)?).or_insert(value);
-                }
+                RunKind::Snapshots => add_snapshot(&mut self.state.snapshots, key, value)?,
                 RunKind::Heads => {
                     let value = value.map(ClientHead::decode).transpose()?;
-                    let key = ClientId::from_slice(key).ok_or(bad_key)?;
+                    let key = ClientId::from_slice(key).ok_or_else(bad_key)?;
                     self.state.heads.entry(key).or_insert(value);
                 }
                 RunKind::Packs => {
                     let value = value.map(PackRecord::decode).transpose()?;
-                    let key = PackId::from_slice(key).ok_or(bad_key)?;
+                    let key = PackId::from_slice(key).ok_or_else(bad_key)?;
                     self.state.packs.entry(key).or_insert(value);
                 }
                 RunKind::Doomed => {
@@ -130,7 +126,7 @@ impl StateFold {
                 }
                 RunKind::OverlayRuns => {
                     let value = value.map(OverlayRecord::decode).transpose()?;
-                    self.state.overlays.entry(record::part_of(key).ok_or(bad_key)?).or_insert(value);
+                    self.state.overlays.entry(record::part_of(key).ok_or_else(bad_key)?).or_insert(value);
                 }
                 RunKind::Overlay => {}
             }
@@ -140,12 +136,6 @@ impl StateFold {
 
     /// The folded state, without removed keys.
     pub fn finish(self) -> State {
-        fn present<K: Ord, V>(records: BTreeMap<K, Option<V>>) -> BTreeMap<K, V> {
-            // `collect` would sort, and its code for six types would make the browser's module larger.
-            let mut found = BTreeMap::new();
-            found.extend(records.into_iter().filter_map(|(key, value)| Some((key, value?))));
-            found
-        }
         let StateDelta { segments, snapshots, heads, packs, doomed, overlays } = self.state;
         State {
             segments: present(segments),
@@ -156,6 +146,41 @@ impl StateFold {
             overlays: present(overlays),
         }
     }
+}
+
+/// The snapshots alone, from runs of [`RunKind::Snapshots`], the newest first; other runs are passed over.
+pub fn fold_snapshots<'a>(
+    runs: impl IntoIterator<Item = RunReader<'a>>,
+) -> Result<BTreeMap<(ClientId, u64), SnapshotRecord>, DecodeError> {
+    let mut fold = BTreeMap::new();
+    for run in runs.into_iter().filter(|run| run.kind() == RunKind::Snapshots) {
+        for (key, value) in run.records() {
+            add_snapshot(&mut fold, key, value)?;
+        }
+    }
+    Ok(present(fold))
+}
+
+fn add_snapshot(
+    fold: &mut BTreeMap<(ClientId, u64), Option<SnapshotRecord>>,
+    key: &[u8],
+    value: Option<&[u8]>,
+) -> Result<(), DecodeError> {
+    let value = value.map(SnapshotRecord::decode).transpose()?;
+    fold.entry(record::snapshot_of(key).ok_or_else(bad_key)?).or_insert(value);
+    Ok(())
+}
+
+fn bad_key() -> DecodeError {
+    DecodeError::new(0, "a run's key has the wrong form")
+}
+
+/// Leaves out removed keys.
+fn present<K: Ord, V>(records: BTreeMap<K, Option<V>>) -> BTreeMap<K, V> {
+    // `collect` would sort, and its code for six types would make the browser's module larger.
+    let mut found = BTreeMap::new();
+    found.extend(records.into_iter().filter_map(|(key, value)| Some((key, value?))));
+    found
 }
 
 #[cfg(test)]

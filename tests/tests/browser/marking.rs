@@ -1,14 +1,10 @@
 //! Marking: what a browser signs about snapshots, and what it believes before it signs.
 
-use core::time::Duration;
-
 use copal_engine::changing::Mark;
-use copal_engine::retention::Protection;
-use copal_format::change::{Change, Operation, OwnerSignature};
+use copal_format::change::{Change, Operation};
 use copal_format::client::Role;
 use copal_format::id::{ObjectHash, SnapshotId};
 use copal_format::layout;
-use copal_format::policy::{Floor, Policy, SignedPolicy};
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
 use copal_wasm::changes::Changes;
@@ -26,7 +22,7 @@ fn two() -> (Browser, copal_tests::kit::Client, [SnapshotId; 2]) {
 }
 
 /// Follows the chain, and stores what is due; other writers are let go first as long as `between` stores something.
-fn write(browser: &Browser, changes: Option<Changes>, mut between: impl FnMut(&str)) {
+pub(super) fn write(browser: &Browser, changes: Option<Changes>, mut between: impl FnMut(&str)) {
     let mut changes = changes.expect("something is to be changed");
     let fetch = |key: &str| browser.world.has(key).then(|| browser.world.read(key));
     while let Some(name) = changes.unread() {
@@ -121,41 +117,4 @@ fn names_of_tags_come_from_changes_and_only_of_the_owners_making() {
     assert!(library.supply_change(&name, &browser.world.read(&name)));
     assert!(!library.needs_tags());
     assert!(library.snapshots().iter().all(|of| of.tags == ["taxes"]));
-}
-
-#[test]
-fn what_the_floor_keeps_of_what_would_be_forgotten_is_told() {
-    let (browser, client, [first, second]) = two();
-    let floor = Floor { last: 1, age: Duration::ZERO };
-    let policy = SignedPolicy::new(Policy::default(), "", Duration::from_secs(60), 1).unwrap();
-    let policy = policy.with_guard(floor, None).unwrap().encode();
-    browser.world.change(&client, vec![Operation::OwnerPolicy { policy, signature: OwnerSignature::NONE }]);
-    let library = browser.library();
-    let change = browser.world.read(&library.policy_name().unwrap());
-    let guard = library.guard(Some(&change), &[first, second], Time(0)).unwrap();
-    assert_eq!((guard.grace, guard.stays), (Some(Duration::from_secs(60)), vec![(second, Protection::Last)]));
-    assert!(library.guard(Some(&change), &[first], Time(0)).unwrap().stays.is_empty());
-    assert!(library.guard(None, &[first], Time(0)).is_err(), "the change with the policy is gone");
-}
-
-#[test]
-fn a_policy_that_the_owner_has_not_signed_keeps_nothing() {
-    let (browser, client, [first, second]) = two();
-    let floor = Floor { last: 9, age: Duration::ZERO };
-    let policy = SignedPolicy::new(Policy::default(), "", Duration::ZERO, 1).unwrap();
-    let policy = policy.with_guard(floor, None).unwrap().encode();
-    let operations = vec![Operation::OwnerPolicy { policy, signature: OwnerSignature([7; 64]) }];
-    let change = Change { number: 1, previous: ObjectHash::NONE, client: client.id, time: Time(0), operations };
-    let bytes = change.sign(browser.client.repository(), &client.keys.manifest_key());
-    // The server makes a root that names it.
-    let (root, hash) = browser.world.view().root.unwrap();
-    let mut forged = root.clone();
-    (forged.number, forged.base) = (root.number + 1, Some((root.number, hash)));
-    forged.policy = Some((1, ObjectHash::of(&bytes)));
-    forged.change_head = forged.policy;
-    browser.world.put(&layout::root(forged.number), forged.encode().unwrap());
-    let library = browser.library();
-    assert_eq!(library.policy_name(), Some(layout::change(1)));
-    let fault = library.guard(Some(&bytes), &[first, second], Time(0)).unwrap_err();
-    assert_eq!((fault.code, fault.message.contains("not signed by the owner")), (Code::Damaged, true), "{fault}");
 }

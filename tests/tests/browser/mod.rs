@@ -17,6 +17,7 @@ use copal_wasm::sealer::Sealer;
 use copal_wasm::view::Read;
 
 mod devices;
+mod keeping;
 mod marking;
 mod opening;
 mod seat;

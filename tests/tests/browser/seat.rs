@@ -19,6 +19,7 @@ use copal_tests::kit::{Random, Tree, World, path};
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Tally, Verdict};
 use copal_wasm::chunker::Chunker;
 use copal_wasm::client::Client;
+use copal_wasm::keeping::Keeping;
 use copal_wasm::look::{Damage, Library, Opened, Piece};
 use copal_wasm::owner::Owner;
 use copal_wasm::sealer::Sealer;
@@ -217,6 +218,24 @@ impl Browser {
                 }
             }
         }
+    }
+
+    /// What the newest root says of the policy in force.
+    pub(crate) fn keeping(&self) -> Keeping {
+        let mut keeping = self.unread_keeping();
+        let change = keeping.policy_name().map(|name| self.world.read(&name));
+        keeping.supply_policy(change.as_deref()).unwrap();
+        keeping
+    }
+
+    /// The same before the change with the policy is read.
+    pub(crate) fn unread_keeping(&self) -> Keeping {
+        let newest = self.world.names("roots/").into_iter().min();
+        let mut keeping = Keeping::new(&self.descriptor, newest.as_deref()).unwrap();
+        while let Some(read) = keeping.needs().first().cloned() {
+            keeping.supply(&read.key, self.fetch(&read)).unwrap();
+        }
+        keeping
     }
 
     pub(crate) fn library(&self) -> Library {

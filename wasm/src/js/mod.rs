@@ -1,7 +1,7 @@
 //! JavaScript: the engine's interface for browsers and Node. Converts, calls, converts.
 //!
-//! Two modules are made of it. `page` is what every browser loads; `administration` is loaded when an owner asks for
-//! something that needs the passphrase again. Each has a memory of its own, and what both need is in `owner`.
+//! Two modules are made of it. `page` is what every browser loads; `administration` is loaded when an owner decides about
+//! the repository: about what is kept, or what needs the passphrase again. Each has a memory of its own, and what both need is in `owner`.
 #![allow(unsafe_code)] // Reason: what wasm-bindgen generates for an export is unsafe; nothing here is.
 #![allow(missing_docs)] // Reason: `*.ts` and `docs/web.md` describe what JavaScript sees.
 #![allow(unreachable_pub)] // Reason: wasm-bindgen exports what no Rust reaches.
@@ -27,6 +27,8 @@ mod clients;
 mod columns;
 #[cfg(feature = "page")]
 mod devices;
+#[cfg(feature = "administration")]
+mod keeping;
 #[cfg(feature = "page")]
 mod look;
 #[cfg(feature = "page")]

@@ -1,4 +1,3 @@
-export interface Read { key: string; start: number; /** Exclusive; null: the whole object. */ end: number | null }
 export interface Joined { client: Client; record: { key: string; bytes: Uint8Array<ArrayBuffer> } }
 /** For keys in WebCrypto: sign `message` (Ed25519), then `signature: "copal=:" + base64(64 bytes) + ":"`. */
 export interface UnsignedHeaders { "content-digest": string; "signature-input": string; message: Uint8Array<ArrayBuffer> }
@@ -37,9 +36,6 @@ export interface BackupStart {
 export interface Link { number: number; hash: string }
 /** What may be done to snapshots; "forget" leaves pinned ones out. */
 export type Mark = "forget" | "undelete" | "pin" | "unpin";
-/** What the policy says if snapshots are forgotten: how long (seconds; null: no policy) prune leaves what nothing needs, and
- * which of them stay all the same: held, one of the last of a series, or too young. */
-export interface Guard { grace: number | null; stays: { id: string; by: "hold" | "last" | "young"; until: number | null }[] }
 /** A client of the repository; `since`: when it joined, was invited or was revoked (the number of its last good manifest). */
 export interface DeviceFacts {
   client: string; name: string | null; role: "full" | "write-only"; since: number; hasJoined: boolean; /** Until when it may join. */ expires: number | null; revoked: number | null;

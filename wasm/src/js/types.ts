@@ -15,8 +15,10 @@ export type ErrorCode =
   | "bad-tags"
   // administration
   | "bad-invitation" | "key-in-use" | "last-key"
+  | "bad-policy"
   // the caller broke an order of calls told below
   | "misuse";
+export interface Read { key: string; start: number; /** Exclusive; null: the whole object. */ end: number | null }
 export interface DescriptorFacts {
   version: number; repository: string; created: number; owner: string /* fingerprint */; ingest: "service" | "client";
   sharedDomain: string; reader: string | null; parameters: Parameters;

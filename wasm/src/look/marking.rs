@@ -1,31 +1,17 @@
-//! Marking: changes of snapshots that were verified, the names of their tags, and what the policy keeps of forgotten ones.
-
-use core::time::Duration;
+//! Marking: changes of snapshots that were verified, the names of their tags, and what only the owner decides.
 
 use copal_engine::changing::{Link, Mark, Tagged, tag};
-use copal_engine::retention::{Protection, protected_if};
-use copal_format::change::{Change, Operation};
+use copal_format::change::{Change, Operation, OwnerSignature};
 use copal_format::id::{ObjectHash, SnapshotId, TagId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::owner::TextPurpose;
 use copal_format::layout;
-use copal_format::policy::Lingering;
 use copal_format::state::SnapshotRecord;
-use copal_format::time::Time;
 
 use super::library::{Library, Snapshot};
 use crate::changes::Changes;
 use crate::client::Client;
 use crate::fault::{Code, Fault};
-
-/// What the policy in force says about snapshots if they are forgotten.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Guard {
-    /// How long prune leaves what nothing needs any more; none without a policy.
-    pub grace: Option<Duration>,
-    /// Of the snapshots, those whose data stays all the same.
-    pub stays: Vec<(SnapshotId, Protection)>,
-}
 
 impl Library {
     /// Whether a listed snapshot has a tag whose name only a change knows, and no such name was supplied.
@@ -101,6 +87,21 @@ impl Library {
         self.changes(client, met, operations)
     }
 
+    /// Changes by which the owner sets an encoded policy, and releases snapshots that hold their series. Whoever calls has
+    /// shown what becomes of it.
+    pub fn decide(
+        &self,
+        client: &Client,
+        met: Option<Link>,
+        policy: Option<Vec<u8>>,
+        release: Vec<SnapshotId>,
+    ) -> Result<Option<Changes>, Fault> {
+        let signature = OwnerSignature::NONE;
+        let policy = policy.map(|policy| Operation::OwnerPolicy { policy, signature });
+        let release = (!release.is_empty()).then_some(Operation::Release { snapshots: release, signature });
+        self.changes(client, met, policy.into_iter().chain(release).collect())
+    }
+
     fn changes(
         &self,
         client: &Client,
@@ -120,31 +121,5 @@ impl Library {
         }
         chosen.retain(|snapshot| ids.contains(&snapshot.id));
         Ok(chosen)
-    }
-
-    /// The name of the change with the policy in force; none without a policy.
-    pub fn policy_name(&self) -> Option<String> {
-        let (number, _) = self.view.borrow().root()?.policy?;
-        Some(layout::change(number))
-    }
-
-    /// What the policy says if these snapshots are forgotten. `change` is the one that [`Library::policy_name`] names: it
-    /// must be the one that the root names, and signed by the owner.
-    pub fn guard(&self, change: Option<&[u8]>, ids: &[SnapshotId], now: Time) -> Result<Guard, Fault> {
-        let view = self.view.borrow();
-        let named = view.root().and_then(|root| Some((root.policy?, root.lingering)));
-        let Some(((number, hash), lingering)) = named else {
-            return Ok(Guard { grace: None, stays: Vec::new() });
-        };
-        let damaged = |why| Fault::new(Code::Damaged, format!("{} {why}", layout::change(number)));
-        let change = Change::vouched(number, hash, change.ok_or_else(|| damaged("is gone"))?)?;
-        if !change.is_signed_by_owner(self.owner.repository(), &self.owner_key) {
-            return Err(damaged("is not signed by the owner"));
-        }
-        let policy = change.owner_policy().ok_or_else(|| damaged("holds no policy"))?;
-        let grace = Some(policy.grace());
-        let policy = Lingering::join(lingering, policy, now);
-        let snapshots = view.state().into_iter().flat_map(|state| &state.snapshots);
-        Ok(Guard { grace, stays: protected_if(&policy, snapshots, now, |record| ids.contains(&record.id)) })
     }
 }

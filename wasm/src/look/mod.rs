@@ -22,7 +22,6 @@ pub use blocks::Opened;
 pub use comparison::{Changes, Comparison};
 pub use history::{History, is_same_content};
 pub use library::{Library, Snapshot};
-pub use marking::Guard;
 pub use restore::{Damage, Piece, Restore, SealedBlock, Started, Window};
 pub use sweep::{Range, Sweep, Swept};
 pub use tree::{Listing, Tree, id_of, path_of};
