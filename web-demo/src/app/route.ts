@@ -21,6 +21,7 @@ export type View =
   | { screen: "restore"; snapshot: Snapshot; crumbs: Crumb[]; at?: EntryId }
   | { screen: "restore"; versions: { snapshot: Snapshot; entry: Entry } }
   | { screen: "restore"; seek: true }
+  | { screen: "restore"; kept: true }
   | { screen: "restore"; compare: { before: Snapshot; after: Snapshot } };
 
 export class Route {

@@ -1,4 +1,7 @@
-//! Administration: what needs the owner's passphrase again. The rules are those of api.ts.
+//! Administration: what is kept, and what needs the owner's passphrase again. The rules are those of api.ts.
+
+import type { Decision, Foresight, Kept, Plan } from "./keeping";
+import type { Changed, Guard } from "./snapshots";
 
 /** What can be done. `confirm` opens a key slot; from then on the owner's secret is there, until `end`, the next `confirm` or a lock.
  * What changes something fails with "not-confirmed" before that. */
@@ -18,6 +21,15 @@ export interface Acts {
 
   /** Lets another device join, once. What it is given is told here and nowhere else. */
   invite(invitation: Invitation): Promise<Invited>;
+
+  // ---- what is kept: needs no passphrase
+  kept(): Promise<Kept>;
+  /** What would become of the snapshots that `kept` has found. */
+  foresee(plan: Plan): Promise<Foresight>;
+  /** Signs and stores what was foreseen, as `changeSnapshots` does. */
+  decide(decision: Decision, device: string | null): Promise<Changed>;
+  /** What the policy says about these snapshots if they are forgotten. */
+  guard(snapshots: string[]): Promise<Guard>;
 }
 export type Act = keyof Acts;
 

@@ -18,6 +18,7 @@ import type { LastKnown, Settings } from "./settings";
 export type * from "./administration";
 export type * from "./devices";
 export type * from "./growth";
+export type * from "./keeping";
 export type * from "./service";
 export type * from "./settings";
 export type * from "./snapshots";
@@ -112,7 +113,7 @@ export interface Core {
   revokeDevice(client: string, good: LastGood | null): Promise<void>;
 
   // ---- administration: only where session.role is "full"
-  /** Has something done that needs the owner's passphrase again; what can do it is loaded when it is asked for first. */
+  /** Has something done about the repository itself; what can do it is loaded when it is asked for first. */
   administer<Name extends Act>(act: Name, ...args: Parameters<Acts[Name]>): ReturnType<Acts[Name]>;
 
   // ---- status and settings
@@ -388,7 +389,7 @@ export type ProblemCode =
   | "quota" | "server-full" | "browser-full"
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
   | "job-running" | "job-rested" | "not-here"
-  | "manifest-rejected" | "state-older" | "tags-malformed" | "damaged" | "snapshot-gone" | "entry-gone"
+  | "manifest-rejected" | "state-older" | "policy-changed" | "policy-malformed" | "tags-malformed" | "damaged" | "snapshot-gone" | "entry-gone"
   | "target-failed" | "cancelled" | "locked" | "elsewhere" | "storage-short-lived" | "internal"
   | AdministrationCode;
 

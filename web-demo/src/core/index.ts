@@ -244,7 +244,7 @@ class PageCore implements Core {
   measure: Core["measure"] = (...args) => this.#line.ask("measure", ...args);
 
   forgotten: Core["forgotten"] = () => this.#line.ask("forgotten");
-  guard: Core["guard"] = (...args) => this.#line.ask("guard", ...args);
+  guard: Core["guard"] = (...args) => this.#line.ask("administer", "guard", ...args);
   changeSnapshots: Core["changeSnapshots"] = (...args) => this.#line.ask("changeSnapshots", ...args);
 
   devices: Core["devices"] = () => this.#line.ask("devices");

@@ -79,6 +79,7 @@ const OF_ENGINE: Record<string, UsualCode> = {
   rejected: "manifest-rejected",
   "chain-lost": "state-older",
   "bad-tags": "tags-malformed",
+  "bad-policy": "policy-malformed",
 };
 
 const WORDS: Record<UsualCode, [title: string, advice: string, canRetry: boolean]> = {
@@ -122,6 +123,8 @@ const WORDS: Record<UsualCode, [title: string, advice: string, canRetry: boolean
   "manifest-rejected": ["The service has rejected what was uploaded", "Start the backup again: what is good stays and is not uploaded twice.", true],
   "state-older": ["The server shows an older state than this browser has seen", "Nothing was signed. Ask whoever runs the server whether it was restored from a copy; \"copal check\" says what is missing.", true],
   "tags-malformed": ["These tags cannot be set", "A tag has at most 4,096 bytes, and a snapshot at most 1,024 tags.", false],
+  "policy-changed": ["Somebody has set other rules meanwhile", "Nothing was signed. Look at the rules in force, and decide again.", false],
+  "policy-malformed": ["These rules cannot be set", "Look at the numbers and spans again.", false],
   damaged: ["Something stored is damaged", "Run \"copal check --read-data\" beside the repository: then the next backup of a folder that still has the data mends it.", false],
   "snapshot-gone": ["That snapshot is not there any more", "It was forgotten or expired meanwhile. Look at the list again.", false],
   "entry-gone": ["The snapshot has no such entry", "Look at the folder again.", false],

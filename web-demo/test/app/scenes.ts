@@ -23,6 +23,9 @@ const openVersions = async (page: Page) => {
   await page.getByRole("row").filter({ hasText: "README.txt" }).locator("[data-tick]").click();
   await click("Versions")(page);
 };
+const openKept = click("What is kept");
+const openNumbers = async (page: Page) => { await openKept(page); await click("Change the rules…")(page); };
+const look = click("Show what would go");
 const openSearch = click("Search all snapshots");
 const tickSome = async (page: Page) => { for (const row of [0, 1, 4]) await page.locator(`[data-row='${row}'] [data-tick]`).click(); };
 /** A phone shows the tray as one line until it is opened. */
@@ -241,6 +244,26 @@ export const SCENES: Scene[] = [
   { name: "download-damaged", core: "damaged", screen: "restore", steps: async (page) => { await openFirst(page); await click("Download zip of this folder")(page); await openTray(page); }, shows: "not handed over" },
   { name: "tray-closed", core: "damaged", screen: "restore", steps: async (page) => { await openFirst(page); await click("Download zip of this folder")(page); await click("Restore to… a folder of this computer: this folder")(page); }, shows: "panorama.png" },
   { name: "write-only-restore", core: "write-only", screen: "restore", shows: "but not read them" },
+
+  { name: "kept", core: "kept", screen: "restore", steps: openKept, shows: "One for each of the last 7 days" },
+  { name: "kept-none", core: "kept-none", screen: "restore", steps: openKept, shows: "Everything is kept" },
+  { name: "kept-lingering", core: "kept-lingering", screen: "restore", steps: openKept, shows: "what the rules before have guarded" },
+  { name: "kept-held", core: "kept-held", screen: "restore", steps: openKept, shows: "2 backups look wrong" },
+  { name: "kept-asking", core: "kept-asking", screen: "restore", steps: openKept, shows: "Reading the rules" },
+  { name: "kept-damaged", core: "kept-damaged", screen: "restore", steps: openKept, shows: "damaged" },
+  { name: "kept-presets", core: "kept-none", screen: "restore", steps: async (page) => { await openKept(page); await click("Set rules…")(page); }, shows: "A family" },
+  { name: "kept-numbers", core: "kept", screen: "restore", steps: openNumbers, shows: "Guard the last" },
+  { name: "kept-wrong", core: "kept", screen: "restore", steps: async (page) => { await openNumbers(page); await page.getByRole("textbox", { name: "Everything of the last" }).fill("two days"); await look(page); }, shows: "A number and a unit" },
+  { name: "kept-weighing", core: "kept-weighing", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); }, shows: "Weighing every backup" },
+  { name: "kept-preview", core: "kept-none", screen: "restore", steps: async (page) => { await openKept(page); await click("Set rules…")(page); await look(page); await page.locator("summary", { hasText: "desk: /home/mara" }).click(); }, shows: "16 backups would go" },
+  { name: "kept-preview-lingering", core: "kept-lingering", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); await page.locator("summary", { hasText: "Accounts" }).click(); }, shows: "Goes later" },
+  { name: "kept-sign", core: "kept", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); await click("Sign these rules…")(page); }, shows: "Set these rules?" },
+  { name: "kept-sign-name", core: "not-registered", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); await click("Sign these rules…")(page); }, shows: "needs a name for that" },
+  { name: "kept-signing", core: "kept-signing", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); await click("Sign these rules…")(page); await click("Sign and set these rules")(page); }, shows: "Signing…" },
+  { name: "kept-overtaken", core: "kept-overtaken", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); await click("Sign these rules…")(page); await click("Sign and set these rules")(page); }, shows: "Somebody has set other rules" },
+  { name: "kept-signed", core: "kept", screen: "restore", steps: async (page) => { await openNumbers(page); await look(page); await click("Sign these rules…")(page); await click("Sign and set these rules")(page); }, shows: "The rules are signed" },
+  { name: "kept-release", core: "kept-held", screen: "restore", steps: async (page) => { await openKept(page); await page.getByRole("button", { name: "Release… Pictures" }).click(); }, shows: "Release this backup?" },
+  { name: "kept-released", core: "kept-held", screen: "restore", steps: async (page) => { await openKept(page); await page.getByRole("button", { name: "Release… Pictures" }).click(); await click("Sign and release")(page); }, shows: "The rules count for these backups again" },
 
   { name: "status", core: "status", screen: "status", shows: "All backups are verified" },
   { name: "status-table", core: "status", screen: "status", steps: async (page) => page.getByText("As a table").click(), shows: "As a table" },

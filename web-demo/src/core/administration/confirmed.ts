@@ -1,6 +1,9 @@
 //! Confirmed: the owner's secret, opened anew for what is signed with it, and forgotten when that is done.
 
 import type { Confirmation, Confirmed as Told } from "../administration";
+import type { Decision } from "../keeping";
+import type { Books } from "../restore/books";
+import type { Changed } from "../snapshots";
 import type { Opened } from "../coordinator/opened";
 import { engineSigner } from "../coordinator/signing";
 import { byPassphrase, openSlot } from "../coordinator/slots";
@@ -10,10 +13,12 @@ import type { Stretcher } from "../work/stretcher";
 import { Descriptor, Owner } from "./engine";
 import { refusal } from "./refusal";
 
-/** Who asks: the repository as it was unlocked, and what stretches a passphrase. */
+/** Who asks: the repository as it was unlocked, its snapshots, what stretches a passphrase, and what signs a decision. */
 export interface Desk {
   site: Opened;
+  books: () => Books;
   stretcher: () => Stretcher;
+  sign: (decision: Decision, device: string | null) => Promise<Changed>;
 }
 
 /** An opened owner's secret, and the way to the repository that it signs. */

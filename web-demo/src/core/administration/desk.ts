@@ -8,6 +8,7 @@ import { type Desk, confirming } from "./confirmed";
 import { initSync } from "./engine";
 import { inviting } from "./inviting";
 import { keys } from "./keys";
+import { keepings } from "./keeping";
 
 export async function start(): Promise<void> {
   const response = await fetch(moduleUrl).catch(() => null);
@@ -18,4 +19,4 @@ export async function start(): Promise<void> {
 type WithDesk<Call> = Call extends (...args: infer Args) => infer Answer ? (desk: Desk, ...args: Args) => Answer : never;
 
 /** What may be asked for here. */
-export const acts: { [Name in keyof Acts]: WithDesk<Acts[Name]> } = { ...confirming, ...keys, ...inviting };
+export const acts: { [Name in keyof Acts]: WithDesk<Acts[Name]> } = { ...confirming, ...keys, ...inviting, ...keepings };

@@ -1,14 +1,14 @@
 //! Changing: what a person wants to be done to snapshots, signed and put into the repository's chain of changes.
 
-import type { Changed, Wish } from "../api";
+import type { Changed, Decision, Wish } from "../api";
 import type { Changes } from "../engine";
 import { brief } from "../gateway/client";
 import { failure } from "../problem";
 import type { Books } from "../restore/books";
 import type { Opened } from "./opened";
 
-/** Signs and stores what a wish says, and waits for the service to take it in. */
-export async function change(site: Opened, books: Pick<Books, "changes" | "snapshots">, wish: Wish): Promise<Changed> {
+/** Signs and stores what a wish or a decision says, and waits for the service to take it in. */
+export async function change(site: Opened, books: Pick<Books, "changes" | "snapshots">, wish: Wish | Decision): Promise<Changed> {
   const { client } = site;
   if (!client) throw failure("not-permitted");
   await site.checkClient(client);
@@ -81,7 +81,8 @@ async function taken(site: Opened, number: number): Promise<boolean> {
 }
 
 /** Snapshots to which it did not come. */
-async function unchanged(books: Pick<Books, "snapshots">, wish: Wish): Promise<string[]> {
+async function unchanged(books: Pick<Books, "snapshots">, wish: Wish | Decision): Promise<string[]> {
+  if (!("do" in wish)) return [];
   const kept = new Map((await books.snapshots()).snapshots.map((snapshot) => [snapshot.id, snapshot]));
   const isDone = (id: string): boolean => {
     const snapshot = kept.get(id);

@@ -2,7 +2,7 @@
 //! it ends, everything secret ends with it.
 
 import type { Desk } from "../administration/confirmed";
-import type { Act, BackupOptions, Entry, EntryId, GrowthProgress, LastGood, LastKnown, OrderedJob, Seek, SeekProgress, Settings, SnapshotList, Unlock, Versions, Wish } from "../api";
+import type { Act, BackupOptions, Changed, Decision, Entry, EntryId, GrowthProgress, LastGood, LastKnown, OrderedJob, Seek, SeekProgress, Settings, SnapshotList, Unlock, Versions, Wish } from "../api";
 import { type Parameters, initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import { Backing } from "./backing";
@@ -139,14 +139,9 @@ const calls = {
   measure: async (snapshot: string, entries: EntryId[]) => library().measure(snapshot, entries),
 
   forgotten: async () => library().forgotten(),
-  guard: async (snapshots: string[]) => library().guard(snapshots, Date.now()),
 
   async changeSnapshots(wish: Wish, device: string | null) {
-    const [site, shelf] = [current(), library()];
-    if (!site.client) await register(site, device ?? "");
-    const changed = await change(site, shelf, wish);
-    post({ type: "event", event: { type: "changed", what: "snapshots" } });
-    return changed;
+    return sign(current(), wish, device);
   },
 
   devices: async () => devices(current(), library()),
@@ -154,13 +149,14 @@ const calls = {
   renameDevice: async (client: string, name: string) => rename(current(), client, name),
   revokeDevice: async (client: string, good: LastGood | null) => revoke(current(), client, good),
 
-  /** Does what needs the owner's passphrase again: what can do it is loaded then. */
+  /** Does what is about the repository itself: what can do it is loaded then. */
   async administer(act: Act, ...args: unknown[]) {
     const site = current();
     if (!site.owner) throw failure("not-permitted");
     const [module, acts] = [await engine.begun(), await administration.begun()];
     const work = acts[act] as (desk: Desk, ...args: unknown[]) => Promise<unknown>;
-    return work({ site, stretcher: () => startStretcher(hand, module) }, ...args);
+    const desk: Desk = { site, books: library, stretcher: () => startStretcher(hand, module), sign: (decision, device) => sign(site, decision, device) };
+    return work(desk, ...args);
   },
 
   async search(snapshot: string, directory: EntryId, text: string) {
@@ -273,6 +269,15 @@ async function backup(site: Opened, options: BackupOptions, origin: Origin, devi
     release();
     throw error;
   }
+}
+
+/** Signs what a person wants, in the name of this browser. */
+async function sign(site: Opened, wish: Wish | Decision, device: string | null): Promise<Changed> {
+  const shelf = library();
+  if (!site.client) await register(site, device ?? "");
+  const changed = await change(site, shelf, wish);
+  post({ type: "event", event: { type: "changed", what: "snapshots" } });
+  return changed;
 }
 
 /** Makes this browser a device, by a name that no other device has which has saved something. */

@@ -18,6 +18,9 @@ export interface Known {
   source: { version: number; bytes: Uint8Array };
 }
 
+/** What says which objects it needs. */
+type Asking = Pick<View, "needs" | "supply">;
+
 /** An unlocked repository. */
 export class Opened {
   private constructor(
@@ -109,12 +112,16 @@ export class Opened {
 
   /** The newest state, for whoever asks alone: one that is being read anew tells nothing. */
   async openView(patience: Patience = brief()): Promise<View> {
+    const domain = () => this.client?.facts.domain ?? this.known.descriptor.facts.sharedDomain;
+    return this.readNewest((root) => new View(root, [domain()]), patience, (asked) => this.#clean(asked));
+  }
+
+  /** Reads what the newest root names into what `make` makes of it. */
+  async readNewest<Read extends Asking & { free(): void }>(make: (root: string | null) => Read, patience: Patience, then: (asked: string[]) => Promise<void> = async () => {}): Promise<Read> {
     for (let left = NEWER; ; left--) {
-      const root = await this.gateway.newestRoot(patience);
-      const domain = this.client?.facts.domain ?? this.known.descriptor.facts.sharedDomain;
-      const view = new View(root, [domain]);
+      const view = make(await this.gateway.newestRoot(patience));
       try {
-        await this.#clean(await this.supply(view, patience));
+        await then(await this.supply(view, patience));
       } catch (error) {
         view.free();
         // What a root named is gone: there is a newer one.
@@ -143,7 +150,7 @@ export class Opened {
   }
 
   /** Reads what a view asks for, until it asks for nothing any more; gives the names of what it asked for. */
-  async supply(view: View, patience: Patience): Promise<string[]> {
+  async supply(view: Asking, patience: Patience): Promise<string[]> {
     const asked: string[] = [];
     for (let needs = view.needs(); needs.length > 0; needs = view.needs()) {
       asked.push(...needs.map(({ key }) => key));

@@ -1,6 +1,6 @@
 //! Books: the library of an unlocked repository: snapshots, and what is in them.
 
-import type { ComparePage, DirectoryPage, Entry, EntryId, Guard, Measure, Preview, SearchProgress, SearchResult, Snapshot, SnapshotList, Wish } from "../api";
+import type { ComparePage, Decision, DirectoryPage, Entry, EntryId, Measure, Preview, SearchProgress, SearchResult, Snapshot, SnapshotList, Wish } from "../api";
 import { release } from "../buffers";
 import { type Changes, type Client, type Comparison, type Library, type Link, type Piece, type Read, type Restore, type SnapshotFacts, Sweep, type Swept, type Tree, type View, type Wants } from "../engine";
 import { ENDLESS, type Patience } from "../gateway/retry";
@@ -53,17 +53,16 @@ export class Books {
     });
   }
 
-  /** What the policy says about snapshots if they are forgotten. */
-  guard(snapshots: string[], now: number): Promise<Guard> {
-    return this.#apart(false, async (library) => {
-      const name = library.policyName;
-      return library.guard(name === undefined ? null : await this.opened.gateway.read(brief(), name), snapshots, now);
-    });
+  /** Kept and forgotten ones, and the number of the root that names them. */
+  everything(): Promise<{ facts: SnapshotFacts[]; root: number | undefined }> {
+    return this.#apart(true, async (library, view) => ({ facts: library.snapshots(), root: view.root?.number }));
   }
 
-  /** Makes the changes of a wish, of snapshots whose manifests count in the newest state; null if nothing is to be changed. */
-  changes(client: Client, met: Link | null, wish: Wish): Promise<Changes | null> {
-    return this.#apart(wish.do === "undelete", async (library) => {
+  /** Makes the changes of a wish, of snapshots whose manifests count in the newest state, or of a decision; null if nothing is to be
+   * changed. */
+  changes(client: Client, met: Link | null, wish: Wish | Decision): Promise<Changes | null> {
+    return this.#apart("do" in wish && wish.do === "undelete", async (library) => {
+      if (!("do" in wish)) return library.decide(client, met, wish.policy, wish.release) ?? null;
       const changes = wish.do === "tag" ? library.tag(client, met, wish.snapshots, wish.add, wish.remove) : library.mark(client, met, wish.do, wish.snapshots);
       return changes ?? null;
     });
@@ -315,10 +314,10 @@ export class Books {
   }
 
   /** Works with the newest state, and lets go of it. */
-  async #apart<T>(listsForgotten: boolean, work: (library: Library) => Promise<T>): Promise<T> {
+  async #apart<T>(listsForgotten: boolean, work: (library: Library, view: View) => Promise<T>): Promise<T> {
     const [library, view] = await readLibrary(this.opened, listsForgotten, this.#changes);
     try {
-      return await work(library);
+      return await work(library, view);
     } finally {
       library.free();
       view.free();

@@ -5,6 +5,7 @@ import type {
 } from "../../../src/core/api";
 import { refusal } from "../../../src/core/administration/refusal";
 import { problem } from "../../../src/core/problem";
+import { foresight, held, lingering, NO_RULES } from "./kept";
 import { paper } from "./paper";
 import {
   administering, DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SERVICE, SETTINGS, snapshots, STATUS, versions, WRITE_ONLY,
@@ -299,6 +300,15 @@ export const CORES: Record<string, () => Core> = {
   "keys-wrong": () => scripted({ administer: administering({ confirm: async () => { throw WRONG; } }) }),
   "keys-unproven": () => scripted({ administer: administering({ addKey: async () => { throw refusal("key-unproven"); } }) }),
   "devices-failed": () => scripted({ revokeDevice: async () => { throw failure(problem("state-older")); } }),
+  kept: () => scripted(),
+  "kept-none": () => scripted({ administer: administering({ kept: async () => NO_RULES }) }),
+  "kept-lingering": () => scripted({ administer: administering({ kept: async () => lingering(), foresee: async (plan) => foresight(plan, true) }) }),
+  "kept-held": () => scripted({ administer: administering({ kept: async () => held() }) }),
+  "kept-asking": () => scripted({ administer: administering({ kept: () => never() }) }),
+  "kept-damaged": () => scripted({ administer: administering({ kept: async () => { throw failure(problem("damaged")); } }) }),
+  "kept-weighing": () => scripted({ administer: administering({ foresee: () => never() }) }),
+  "kept-signing": () => scripted({ administer: administering({ decide: () => never() }) }),
+  "kept-overtaken": () => scripted({ administer: administering({ decide: async () => { throw failure(problem("policy-changed")); } }) }),
   settings: () => scripted({}, { ...FULL, warnings: [problem("storage-short-lived")] }),
   "settings-offline-refused": () => scripted({ setOffline: async () => { throw failure(problem("seal-needs-passphrase")); } }),
   "last-known": () => locked({ server: { state: "unreachable", problem: problem("offline") }, lastKnown: { time: NOW - 2 * DAY } }),

@@ -5,6 +5,7 @@ import type {
   Growth, GrowthProgress, GrownSeries, Service, Settings, Snapshot, Status, Version, Versions, Watched,
 } from "../../../src/core/api";
 import { CopalError } from "../../../src/core/problem";
+import { KEPT, foresight } from "./kept";
 
 export const NOW = Date.UTC(2026, 10, 20, 20, 0, 0);
 export const MINUTE = 60_000;
@@ -221,6 +222,7 @@ export function administering(other: Partial<Acts> = {}): Core["administer"] {
     addKey: async () => ({ slot: "e2".repeat(16) }),
     removeKey: async () => undefined,
     invite: async () => ({ client: "c7".repeat(16), link: `https://backup.example/#join=${LINE}`, line: LINE, expires: NOW + 7 * DAY, picture: picture() }),
+    kept: async () => KEPT, foresee: async (plan) => foresight(plan), decide: async () => ({ state: "done", unchanged: [] }), guard: () => never(),
     ...other,
   };
   return (act, ...args) => (acts[act] as (...args: unknown[]) => never)(...args);

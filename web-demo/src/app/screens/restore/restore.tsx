@@ -1,7 +1,9 @@
-/** Restoring: the list of snapshots, one of them, what differs between two, a file's versions, or a search in all. */
+/** Restoring: the list of snapshots, one of them, what differs between two, a file's versions, a search in all, or what is kept. */
 
 import type { Session } from "../../../core/api";
 import type { App } from "../../app";
+import { Icon } from "../../parts/icon";
+import { later } from "../../parts/later";
 import { Notice } from "../../parts/notice";
 import { viewOf, type View } from "../../route";
 import { Browse } from "./browse";
@@ -13,6 +15,7 @@ import { Versions } from "./versions";
 
 export function Restore({ app, session, view }: { app: App; session: Session; view: Extract<View, { screen: "restore" }> }) {
   if (session.role === "write-only") return <WriteOnly app={app} />;
+  if ("kept" in view) return <WhatIsKept app={app} />;
   return (
     <div class="page fill">
       {"compare" in view
@@ -24,6 +27,21 @@ export function Restore({ app, session, view }: { app: App; session: Session; vi
     </div>
   );
 }
+
+function WhatIsKept({ app }: { app: App }) {
+  return (
+    <div class="page stack wide">
+      <header class="page-head">
+        <div><button type="button" class="button small plain" onClick={() => app.route.go(viewOf("restore"))}><Icon name="back" size={16} />Snapshots</button></div>
+        <h1>What is kept</h1>
+        <p class="soft">The service forgets old backups by rules that you sign, and frees their room. Nobody else can change the rules.</p>
+      </header>
+      <Kept app={app} />
+    </div>
+  );
+}
+
+const Kept = later(() => import("../kept/kept").then((part) => part.Kept));
 
 function WriteOnly({ app }: { app: App }) {
   return (

@@ -20,9 +20,9 @@ export function Snapshots({ app }: { app: App }) {
   const selected = useSignal<readonly string[]>([]);
   useEffect(() => { void app.loadSnapshots(); return () => marking.forget(); }, [app]);
 
-  if (asked.at === "asking") return <><Head /><Bones /></>;
+  if (asked.at === "asking") return <><Head app={app} /><Bones /></>;
   const show = (forgotten: boolean) => { [selected.value, series.value, tag.value] = [[], "", ""]; void marking.showForgotten(forgotten); };
-  if (asked.at === "failed") return <><Head /><ProblemNotice problem={asked.problem} retry={() => (isForgotten ? show(true) : void app.loadSnapshots())} /></>;
+  if (asked.at === "failed") return <><Head app={app} /><ProblemNotice problem={asked.problem} retry={() => (isForgotten ? show(true) : void app.loadSnapshots())} /></>;
   const { snapshots, damage } = asked.value;
   const all = seriesOf(snapshots);
   const tags = tagsOf(snapshots);
@@ -40,7 +40,7 @@ export function Snapshots({ app }: { app: App }) {
 
   return (
     <>
-      <Head />
+      <Head app={app} />
       {damage.length > 0 && (
         <Notice tone="bad" title={`${counted(damage.length, "snapshot")} cannot be read`} urgent>
           <p class="soft">The others are whole. Ask whoever runs the repository to run <code>copal check</code>.</p>
@@ -88,10 +88,13 @@ export function Snapshots({ app }: { app: App }) {
   );
 }
 
-function Head() {
+function Head({ app }: { app: App }) {
   return (
     <header class="page-head">
-      <h1>Restore</h1>
+      <div class="row ends">
+        <h1>Restore</h1>
+        <button type="button" class="button small" onClick={() => app.route.go({ screen: "restore", kept: true })}><Icon name="clock" size={16} />What is kept</button>
+      </div>
       <p class="soft">Choose a snapshot to look into it. Every byte is verified before it is handed to you.</p>
     </header>
   );

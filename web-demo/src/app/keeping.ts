@@ -1,0 +1,95 @@
+/** Keeping: the rules in force, others that a person thinks of, and what became of signing them. Made by the screen that shows it. */
+
+import { signal } from "@preact/signals";
+import type { Core, Foresight, Kept, Plan, Problem } from "../core/api";
+import { problemOf } from "../core/problem";
+import { ask, type Asked } from "./asked";
+import { say } from "./parts/say";
+
+/** What a person looks at before anything is signed. */
+export interface Forecast {
+  plan: Plan;
+  foresight: Asked<Foresight>;
+  /** The question whether it is to be signed stands on the page. */
+  isAsked: boolean;
+  isSigning: boolean;
+  problem: Problem | null;
+}
+
+export interface Outcome {
+  tone: "good" | "warn";
+  title: string;
+  words: string;
+}
+
+export class Keeping {
+  readonly kept = signal<Asked<Kept>>({ at: "asking" });
+  readonly forecast = signal<Forecast | null>(null);
+  readonly outcome = signal<Outcome | null>(null);
+  readonly #core: Core;
+  /** Answers that come after another question, or after the screen was left, are dropped. */
+  #asking = 0;
+
+  constructor(core: Core) {
+    this.#core = core;
+  }
+
+  async load(): Promise<void> {
+    const asking = (this.#asking += 1);
+    if (this.kept.value.at === "failed") this.kept.value = { at: "asking" };
+    await ask(this.#core.administer("kept"), (asked) => { if (asking === this.#asking) this.kept.value = asked; });
+  }
+
+  /** Shows what would become of the snapshots. A release is asked at once. */
+  async foresee(plan: Plan): Promise<void> {
+    const asking = (this.#asking += 1);
+    this.outcome.value = null;
+    this.forecast.value = { plan, foresight: { at: "asking" }, isAsked: "release" in plan, isSigning: false, problem: null };
+    await ask(this.#core.administer("foresee", plan), (foresight) => {
+      const forecast = this.forecast.value;
+      if (asking === this.#asking && forecast) this.forecast.value = { ...forecast, foresight };
+    });
+  }
+
+  /** Asks whether it is to be signed, or takes the question back. */
+  askToSign(isAsked: boolean): void {
+    const forecast = this.forecast.value;
+    if (!forecast || forecast.isSigning) return;
+    if (!isAsked && "release" in forecast.plan) this.drop();
+    else this.forecast.value = { ...forecast, isAsked, problem: null };
+  }
+
+  /** What was foreseen is not meant any more. */
+  drop(): void {
+    if (this.forecast.value?.isSigning) return;
+    this.#asking += 1;
+    this.forecast.value = null;
+  }
+
+  /** Signs what was foreseen, as it was shown. */
+  async sign(device: string | null): Promise<void> {
+    const forecast = this.forecast.value;
+    if (!forecast?.isAsked || forecast.isSigning || forecast.foresight.at !== "here") return;
+    const asking = (this.#asking += 1);
+    this.forecast.value = { ...forecast, isSigning: true, problem: null };
+    try {
+      const { state } = await this.#core.administer("decide", forecast.foresight.value.decision, device);
+      if (asking !== this.#asking) return;
+      this.forecast.value = null;
+      this.outcome.value = state === "waiting" ? WAITING : "release" in forecast.plan ? RELEASED : SET;
+      say(this.outcome.value.title);
+      await this.load();
+    } catch (thrown) {
+      if (asking === this.#asking) this.forecast.value = { ...forecast, isSigning: false, problem: problemOf(thrown) };
+    }
+  }
+
+  /** Nobody looks at it any more. */
+  leave(): void {
+    this.#asking += 1;
+  }
+}
+
+const WAITING: Outcome = { tone: "warn", title: "Signed and stored", words: "The server has not taken it in yet. This page shows it once it has." };
+const SET: Outcome = { tone: "good", title: "The rules are signed", words: "The service follows them from now on. It looks for what may go once an hour, unless its operator has said otherwise." };
+const RELEASED: Outcome = { tone: "good", title: "Released", words: "The rules count for these backups again." };

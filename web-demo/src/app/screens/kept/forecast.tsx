@@ -1,0 +1,147 @@
+/** Forecast: what would go and what stays, and why; then the question whether it is to be signed. */
+
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+import type { Foreseen, ForeseenSeries, Foresight, Kept } from "../../../core/api";
+import type { App } from "../../app";
+import type { Forecast, Keeping } from "../../keeping";
+import { Dialog } from "../../parts/dialog";
+import { Icon } from "../../parts/icon";
+import { Badge, Notice, ProblemNotice } from "../../parts/notice";
+import { count, counted, when } from "../../words";
+import { Name } from "./name";
+import { becomesWords, besideWords, floorWords, lingerWords, ruleWords } from "./words";
+
+export function Preview({ keeping, foresight }: { keeping: Keeping; foresight: Foresight }) {
+  const { goes } = sums(foresight);
+  const shown = useRef<HTMLDivElement>(null);
+  useEffect(() => { shown.current?.scrollIntoView({ block: "nearest" }); shown.current?.focus({ preventScroll: true }); }, [foresight]);
+  return (
+    <div class="stack preview-rules" ref={shown} tabIndex={-1}>
+      <Sums foresight={foresight} />
+      <Series foresight={foresight} />
+      <div><button type="button" class={goes > 0 ? "button bad" : "button main"} onClick={() => keeping.askToSign(true)}>Sign these rules…</button></div>
+    </div>
+  );
+}
+
+/** The whole of it in a few sentences. */
+function Sums({ foresight }: { foresight: Foresight }) {
+  const { holds, lingers, freed } = foresight;
+  const { goes, later, stays } = sums(foresight);
+  const now = Date.now();
+  return (
+    <div class="stack tight">
+      <h3><span role="status">{goes === 0 ? `Nothing would go now: ${counted(stays + later, "backup")} ${stays + later === 1 ? "stays" : "stay"}` : `${counted(goes, "backup")} would go, ${count(stays + later)} would stay`}</span></h3>
+      {later > 0 && lingers && <p>{counted(later, "more", "more")} would go later: until {when(lingers.until, now)} the guard of the rules before keeps {later === 1 ? "it" : "them"}.</p>}
+      {freed > 0 && <p>{counted(freed, "forgotten backup")} would no longer be guarded, and prune may free {freed === 1 ? "it" : "them"}.</p>}
+      {lingers && later === 0 && <p class="small soft">{lingerWords(lingers, now)}</p>}
+      {holds.length > 0 && <Notice tone="warn" title={`${counted(holds.length, "backup")} would still hold ${holds.length === 1 ? "its name" : "their names"}`}><p class="soft">Nothing of {holds.length === 1 ? "that name goes" : "those names goes"} before {holds.length === 1 ? "it is" : "they are"} released.</p></Notice>}
+    </div>
+  );
+}
+
+/** Series by series; those of which something goes are open. */
+function Series({ foresight: { series } }: { foresight: Foresight }) {
+  if (series.length === 0) return <p class="soft">There is no backup yet.</p>;
+  return <div class="card list forecast">{series.map((one) => <One key={one.series} series={one} isAlone={series.length === 1} />)}</div>;
+}
+
+function One({ series, isAlone }: { series: ForeseenSeries; isAlone: boolean }) {
+  const { snapshots } = series;
+  const goes = snapshots.filter(({ becomes }) => becomes === "goes").length;
+  const isOpen = useSignal(isAlone);
+  const now = Date.now();
+  return (
+    <details open={isAlone} onToggle={(event) => { isOpen.value = event.currentTarget.open; }}>
+      <summary>
+        <Icon name="forward" size={16} />
+        <span class="grow wrap"><Name {...series} /></span>
+        <span class="small">{goes > 0 && <span class="strong">{count(goes)} {goes === 1 ? "goes" : "go"}, </span>}{count(snapshots.length - goes)} {snapshots.length - goes === 1 ? "stays" : "stay"}</span>
+      </summary>
+      {isOpen.value && (
+        <div class="scroll-x" tabIndex={0} role="region" aria-label="What becomes of each backup">
+          <table class="table">
+            <thead><tr><th scope="col">Backup</th><th scope="col">Becomes</th><th scope="col">Why</th></tr></thead>
+            <tbody>{snapshots.slice(0, ROWS_MAX).map((one) => <Row key={one.id} one={one} now={now} />)}</tbody>
+          </table>
+          {snapshots.length > ROWS_MAX && <p class="small soft rows-end">The newest {count(ROWS_MAX)} of {count(snapshots.length)}.</p>}
+        </div>
+      )}
+    </details>
+  );
+}
+
+function Row({ one, now }: { one: Foreseen; now: number }) {
+  return (
+    <tr>
+      <td class="nowrap">{when(one.time, now)}</td>
+      <td>{one.becomes === "goes" ? <Badge tone="bad" icon="trash">Goes</Badge> : one.becomes === "later" ? <Badge tone="warn" icon="clock">Goes later</Badge> : <Badge tone="good" icon="check">Stays</Badge>}</td>
+      <td class="small soft">{becomesWords(one, now)}</td>
+    </tr>
+  );
+}
+
+/** What is signed, once more, and by whom. */
+export function Ask({ app, keeping, kept, forecast, signed }: { app: App; keeping: Keeping; kept: Kept; forecast: Forecast; signed: () => void }) {
+  const { plan, foresight, isSigning, problem } = forecast;
+  const stage = app.staging.stage.value;
+  const unnamed = stage.at === "open" && stage.session.client === null ? stage.environment.suggestedName : null;
+  const device = useSignal(unnamed ?? "");
+  const name = useId();
+  const isRelease = "release" in plan;
+  const goes = foresight.at === "here" ? sums(foresight.value).goes : 0;
+  useEffect(() => () => { if (keeping.outcome.value !== null) signed(); }, []);
+  const sign = (event: Event) => {
+    event.preventDefault();
+    if (unnamed === null || device.value.trim() !== "") void keeping.sign(unnamed === null ? null : device.value.trim());
+  };
+  const act = isRelease ? "release" : "set these rules";
+  return (
+    <Dialog title={isRelease ? "Release this backup?" : "Set these rules?"} broad={isRelease} close={() => keeping.askToSign(false)}
+      footer={<>
+        <button type="button" class="button" disabled={isSigning} onClick={() => keeping.askToSign(false)}>Cancel</button>
+        <button type="submit" form={name} class={goes > 0 ? "button bad" : "button main"} disabled={isSigning || foresight.at !== "here"}>{isSigning ? "Signing…" : `Sign and ${act}`}</button>
+      </>}>
+      <form id={name} class="stack tight" onSubmit={sign}>
+        {isRelease ? <Released kept={kept} ids={plan.release} /> : (
+          <>
+            <ul class="named bullets">{[...ruleWords(plan.rules), ...(kept.policy ? besideWords(kept.policy) : []), "Pinned backups"].map((line) => <li key={line}>{line}</li>)}</ul>
+            <p class="small soft">{floorWords(plan.rules) === null ? "Nothing is guarded." : `Guarded: ${floorWords(plan.rules)}.`} It counts for all devices, until you sign other rules.</p>
+          </>
+        )}
+        {foresight.at === "asking" && <p class="small soft" role="status">Weighing every backup…</p>}
+        {foresight.at === "failed" && <ProblemNotice problem={foresight.problem} />}
+        {foresight.at === "here" && (isRelease ? <><Sums foresight={foresight.value} />{goes > 0 && <Series foresight={{ ...foresight.value, series: foresight.value.series.filter(({ snapshots }) => snapshots.some(({ becomes }) => becomes === "goes")) }} />}</> : <Sums foresight={foresight.value} />)}
+        {goes > 0 && <p class="small soft">What goes can be brought back for {kept.policy ? "the time until data is freed" : "a day"}, like what is forgotten.</p>}
+        {unnamed !== null && (
+          <div class="field">
+            <label for={`${name}-device`}>Name of this device</label>
+            <input id={`${name}-device`} class="input" type="text" required maxLength={80} autocomplete="off" defaultValue={unnamed} aria-describedby={`${name}-who`} onInput={(event) => { device.value = event.currentTarget.value; }} />
+            <p class="hint" id={`${name}-who`}>This browser signs it, and needs a name for that. It stays.</p>
+          </div>
+        )}
+        {problem && <ProblemNotice problem={problem} />}
+      </form>
+    </Dialog>
+  );
+}
+
+function Released({ kept, ids }: { kept: Kept; ids: readonly string[] }) {
+  const now = Date.now();
+  return (
+    <>
+      <ul class="named">{kept.holds.filter(({ snapshot }) => ids.includes(snapshot)).map((hold) => <li key={hold.snapshot}><span class="strong">{when(hold.time, now)}</span> <Name {...hold} /></li>)}</ul>
+      <p>You say that it is as it should be. Then the rules count for its name again: they may let older backups go, the good ones before it too.</p>
+    </>
+  );
+}
+
+function sums({ series }: Foresight): { goes: number; later: number; stays: number } {
+  const all = series.flatMap(({ snapshots }) => snapshots);
+  const number = (becomes: Foreseen["becomes"]) => all.filter((one) => one.becomes === becomes).length;
+  return { goes: number("goes"), later: number("later"), stays: number("stays") };
+}
+
+/** Rows of one series that are drawn. */
+const ROWS_MAX = 1_000;

@@ -1,0 +1,164 @@
+//! Keeping: the policy in force and what another decision would let go, computed by the engine from the newest state.
+
+import type { Changed, Guard } from "../snapshots";
+import { type Decision, type Foreseen, type Foresight, type Hold, type Kept, type Lingers, PERIODS, type Plan, type Policy, type Reason } from "../keeping";
+import type { Opened } from "../coordinator/opened";
+import type { SnapshotFacts } from "../engine";
+import { brief } from "../gateway/client";
+import { failure } from "../problem";
+import { snapshotOf } from "../restore/shown";
+import type { Desk } from "./confirmed";
+import { type ForesightFacts, type HeldFacts, Keeping, type PolicyFacts } from "./engine";
+
+/** A state that was read: what one plan after another is weighed against. */
+interface Read {
+  site: Opened;
+  keeping: Keeping;
+  /** Snapshots by their ids; of which series nothing can be read there is none. */
+  names: Map<string, Named>;
+  series: Map<string, Named>;
+  tags: Map<string, string>;
+}
+
+interface Named {
+  source: string;
+  device: string;
+  time: number;
+}
+
+let read: Read | null = null;
+
+export const keepings = {
+  async kept({ site, books }: Desk): Promise<Kept> {
+    forget();
+    const keeping = await openKeeping(site);
+    read = { site, keeping, ...(await names(keeping, await books().everything())) };
+    const [now, facts] = [await timeOf(site), keeping.policy()];
+    const { tags } = read;
+    return {
+      policy: facts && policyOf(facts, tags),
+      lingers: keeping.lingers(now) as Lingers | null,
+      holds: keeping.held(now).map(held(read)),
+      snapshots: keeping.kept,
+    };
+  },
+
+  /** Weighs a plan against the state that `kept` has read. */
+  async foresee(desk: Desk, plan: Plan): Promise<Foresight> {
+    const { site } = desk;
+    if (read?.site !== site) await keepings.kept(desk);
+    const { keeping } = read!;
+    const now = await timeOf(site);
+    if ("release" in plan) return foresightOf(read!, keeping.foreseeRelease(plan.release, now), { policy: null, before: null, release: plan.release });
+    const { counts, within, floorLast, floorAge } = plan.rules;
+    const numbers = PERIODS.map((period) => numberOf(counts[period]));
+    const facts = keeping.foresee(Float64Array.from(numbers), within, floorLast, floorAge, now);
+    return foresightOf(read!, facts, { policy: facts.policy, before: keeping.policy()?.change ?? null, release: [] });
+  },
+
+  /** Has a decision signed. Rules that were made from others than those in force are not: they would undo what somebody else has set. */
+  async decide({ site, sign }: Desk, decision: Decision, device: string | null): Promise<Changed> {
+    if (decision.policy) {
+      const keeping = await openKeeping(site);
+      const before = keeping.policy()?.change ?? null;
+      keeping.free();
+      if (before !== decision.before) throw failure("policy-changed");
+    }
+    const changed = await sign(decision, device);
+    forget();
+    return changed;
+  },
+
+  /** What the policy says about snapshots if they are forgotten. */
+  async guard({ site }: Desk, snapshots: string[]): Promise<Guard> {
+    const keeping = await openKeeping(site);
+    const guard = keeping.guard(snapshots, await timeOf(site));
+    keeping.free();
+    return guard;
+  },
+};
+
+/** The newest state, and the policy in force, which the owner must have signed. */
+async function openKeeping(site: Opened): Promise<Keeping> {
+  const { version, bytes } = site.known.source;
+  const keeping = await site.readNewest((root) => new Keeping(version, bytes, root), brief());
+  try {
+    const name = keeping.policyName;
+    if (name !== undefined) keeping.supplyPolicy(await site.gateway.read(brief(), name));
+    return keeping;
+  } catch (error) {
+    keeping.free();
+    throw error;
+  }
+}
+
+/** The store's time, by which the service decides. */
+async function timeOf({ gateway }: Opened): Promise<number> {
+  return Number(await gateway.time(brief())) / 1e6;
+}
+
+/** What snapshots, series and tags are called. Where the lists are of different states, tags keep their ids: they may not fit. */
+async function names(keeping: Keeping, { facts, root }: { facts: SnapshotFacts[]; root: number | undefined }): Promise<Pick<Read, "names" | "series" | "tags">> {
+  const named = new Map<string, Named>();
+  const series = new Map<string, Named>();
+  for (const one of facts) {
+    const { source, device, time, series: of } = snapshotOf(one);
+    named.set(one.id, { source, device, time });
+    // The newest comes first.
+    if (!series.has(of)) series.set(of, { source, device, time });
+  }
+  const tags = new Map<string, string>();
+  const byId = new Map(facts.map((one) => [one.id, one.tags]));
+  for (const { id, tags: ids } of root === keeping.root ? keeping.tagIds() : []) {
+    byId.get(id)?.forEach((name, at) => tags.set(ids[at]!, name));
+  }
+  return { names: named, series, tags };
+}
+
+function policyOf(facts: PolicyFacts, names: Map<string, string>): Policy {
+  const { spans, tags, counts, ...rest } = facts;
+  // One set of names has other ids in each domain: named, they are one.
+  const sets = new Map(tags.map((set) => set.map((id) => names.get(id) ?? id).sort()).map((set) => [JSON.stringify(set), set]));
+  return {
+    ...rest,
+    counts: Object.fromEntries(PERIODS.map((period, at) => [period, countOf(counts[at]!)])) as Policy["counts"],
+    within: spans[0] ?? null,
+    spans: PERIODS.flatMap((period, at) => (period !== "last" && spans[at] ? [{ period, span: spans[at] }] : [])),
+    tags: [...sets.values()],
+  };
+}
+
+/** Below zero: no rule. Infinite: all. */
+function numberOf(count: number | "all" | null): number {
+  return count === "all" ? Infinity : (count ?? -1);
+}
+
+function countOf(number: number): number | "all" | null {
+  if (number === Infinity) return "all";
+  return number > 0 ? number : null;
+}
+
+function held({ series }: Read): (facts: HeldFacts) => Hold {
+  return ({ id, series: of, accepted, why }) => ({ snapshot: id, series: of, source: series.get(of)?.source ?? null, device: series.get(of)?.device ?? null, time: accepted, why });
+}
+
+function foresightOf(read: Read, facts: ForesightFacts, decision: Decision): Foresight {
+  const found = new Map<string, Foreseen[]>();
+  for (const { id, series, time, goes, goesLater, reasons, protection } of facts.snapshots) {
+    const one: Foreseen = { id, time: read.names.get(id)?.time ?? time, becomes: goes ? "goes" : goesLater ? "later" : "stays", reasons: reasons as Reason[], protection };
+    const known = found.get(series);
+    if (known) known.push(one);
+    else found.set(series, [one]);
+  }
+  const series = [...found].map(([of, snapshots]) => ({
+    series: of, source: read.series.get(of)?.source ?? null, device: read.series.get(of)?.device ?? null,
+    snapshots: snapshots.sort((a, b) => b.time - a.time),
+  }));
+  series.sort((a, b) => (b.snapshots[0]?.time ?? 0) - (a.snapshots[0]?.time ?? 0));
+  return { decision, series, holds: facts.held.map(held(read)), freed: facts.freed.length, lingers: facts.lingers as Lingers | null };
+}
+
+function forget(): void {
+  read?.keeping.free();
+  read = null;
+}
