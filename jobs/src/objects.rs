@@ -15,6 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::JobError;
 use crate::faults::windows;
+use crate::shares::ShareId;
 
 /// One of several store calls that do not wait for each other.
 pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;
@@ -245,7 +246,7 @@ pub(crate) async fn list_after(
 }
 
 /// Deletes objects, in no particular order. Every deletion by a job goes through here, and only packs, segments, runs,
-/// roots, reports and `work/` can be deleted, whoever has listed other names.
+/// roots, reports, shares and `work/` can be deleted, whoever has listed other names.
 pub(crate) async fn delete(store: &dyn Store, keys: &[Key]) -> Result<(), JobError> {
     if let Some(key) = keys.iter().find(|key| !is_deletable(key.as_str())) {
         return Err(JobError::NotDeletable { name: key.as_str().to_owned() });
@@ -255,7 +256,7 @@ pub(crate) async fn delete(store: &dyn Store, keys: &[Key]) -> Result<(), JobErr
 
 fn is_deletable(name: &str) -> bool {
     let is_note = || ["reports/", "work/"].iter().any(|folder| name.starts_with(folder));
-    Prunable::parse(name).is_some() || layout::root_number(name).is_some() || is_note()
+    Prunable::parse(name).is_some() || layout::root_number(name).is_some() || is_note() || ShareId::of(name).is_some()
 }
 
 const LIST_PAGE: usize = 1000;

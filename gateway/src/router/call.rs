@@ -93,6 +93,11 @@ impl Call {
         }
     }
 
+    /// Whether the request came without a signature.
+    pub(super) fn is_unsigned(&self) -> bool {
+        self.signed.is_none()
+    }
+
     /// Turns a refusal by the rights into an answer.
     pub(super) fn permitted<T>(&self, verdict: Result<T, &'static str>) -> Result<T, Problem> {
         verdict.map_err(|why| match self.caller {

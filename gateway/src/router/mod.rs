@@ -16,6 +16,7 @@ mod pieces;
 mod problem;
 mod quota;
 mod rights;
+mod shares;
 mod state;
 mod transfers;
 
@@ -170,6 +171,10 @@ impl Gateway {
             .route("/v1/suspects", post(transfers::suspects))
             .route("/v1/jobs", get(jobs::told).post(jobs::order))
             .route("/v1/quota", get(quota::told))
+            .route("/v1/shares", get(shares::list))
+            .route("/v1/shares/{id}", post(shares::create).delete(shares::revoke))
+            .route("/v1/shares/{id}/openings", post(shares::open))
+            .route("/v1/shares/{id}/parts", post(shares::part))
             .route("/v1/objects", get(objects::list))
             .route(
                 "/v1/objects/{*key}",

@@ -7,9 +7,11 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
+use copal_format::client::Role;
 use copal_format::id::PackId;
 use copal_format::layout;
 use copal_format::time::Time;
+use copal_jobs::shares::FOLDER;
 use serde_json::json;
 
 use super::Gateway;
@@ -17,14 +19,16 @@ use super::call::Call;
 use super::ledger::{Asker, Uploaded};
 use super::problem::Problem;
 use super::rights::{Caller, Upload};
+use super::shares;
 
-/// How much may be stored. Only packs count, because they take the space. Clients of a domain share its quota. The
+/// How much may be stored. Packs and shares count, because they take the space. Clients of a domain share its quota. The
 /// newest root says what the domain holds; a long-lived gateway also counts uploads that the root does not know yet.
+/// Shares are those of full clients, and count for these.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
-    /// Bytes of packs that a domain may hold.
+    /// Bytes that a domain may hold.
     pub stored: Option<u64>,
-    /// Bytes of packs that a domain may add within 24 hours.
+    /// Bytes that a domain may add within 24 hours.
     pub daily: Option<u64>,
 }
 
@@ -32,41 +36,47 @@ pub struct Quota {
 /// knows.
 pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
     let facts = call.facts()?;
-    let domain = match call.caller {
-        Caller::Client { domain, .. } => domain,
+    let (domain, role) = match call.caller {
+        Caller::Client { domain, role, .. } => (domain, role),
         // Full clients share this one; the owner's own requests have no quota.
-        Caller::Owner => facts.descriptor.shared_domain,
+        Caller::Owner => (facts.descriptor.shared_domain, Role::Full),
         Caller::Nobody | Caller::Joining { .. } => {
             return call.permitted(Err("it has to be signed by a client that has joined"));
         }
     };
     let Quota { stored, daily } = gateway.settings.quota;
+    let shared = in_shares(gateway.as_ref(), &call, role).await?;
     let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
     let since = Time::from_unix(call.now as i64 - DAY, 0);
     let (held, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &BTreeMap::new()));
     let of = |most: Option<u64>, used: u64| most.map(|most| json!({ "quota": most, "used": used }));
-    Ok(Json(json!({ "stored": of(stored, held), "daily": of(daily, added) })).into_response())
+    Ok(Json(json!({ "stored": of(stored, held.saturating_add(shared.0)), "daily": of(daily, added.saturating_add(shared.1)) })).into_response())
 }
 
 /// Fails if uploads exceed a quota; otherwise notes them.
 pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload<'_>]) -> Result<(), Problem> {
-    let Caller::Client { id, domain, .. } = call.caller else { return Ok(()) };
-    let mut packs = BTreeMap::new();
+    let Caller::Client { id, domain, role } = call.caller else { return Ok(()) };
+    let (mut packs, mut to_share) = (BTreeMap::new(), 0u64);
     for upload in uploads {
+        if upload.key.starts_with(FOLDER) {
+            to_share = to_share.saturating_add(upload.length);
+        }
         if let Some((_, pack)) = layout::pack_of(upload.key) {
             let length: &mut u64 = packs.entry(pack).or_default();
             *length = upload.length.max(*length);
         }
     }
     let quota = gateway.settings.quota;
-    if packs.is_empty() || quota == Quota::default() {
+    if (packs.is_empty() && to_share == 0) || quota == Quota::default() {
         return Ok(());
     }
+    let shared = in_shares(gateway, call, role).await?;
     let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
     let newest = newest.as_deref();
     let since = Time::from_unix(call.now as i64 - DAY, 0);
     let (stored, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &packs));
-    let asked = packs.values().fold(0u64, |sum, length| sum.saturating_add(*length));
+    let (stored, added) = (stored.saturating_add(shared.0), added.saturating_add(shared.1));
+    let asked = packs.values().fold(to_share, |sum, length| sum.saturating_add(*length));
     let judge = |uploaded: Uploaded| {
         // The root counts the packs that it knows, so nothing is counted twice.
         within("this client's domain may hold", quota.stored, stored.saturating_add(uploaded.unknown), asked)?;
@@ -76,6 +86,14 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
     let root = newest.map_or("", |newest| newest.name.as_str());
     let is_known = |id: &PackId| newest.is_some_and(|newest| newest.has_pack(id));
     memory.uploads.note(Asker { client: id, domain, now: call.now, root }, &packs, is_known, judge)
+}
+
+/// Bytes of all shares, and of those of the last day, where they count.
+async fn in_shares(gateway: &Gateway, call: &Call, role: Role) -> Result<(u64, u64), Problem> {
+    if role != Role::Full || gateway.settings.quota == Quota::default() {
+        return Ok((0, 0));
+    }
+    shares::stored(gateway.settings.store.as_ref(), call.now as i64 - DAY).await
 }
 
 fn within(what: &str, most: Option<u64>, used: u64, asked: u64) -> Result<(), Problem> {

@@ -5,6 +5,7 @@ use copal_format::id::{ClientId, DomainId, SlotId};
 use copal_format::layout::{self, Place};
 use copal_format::limits::{PACK_BYTES, READER_BYTES, RECORD_BYTES};
 use copal_format::pack::TRAILER_BYTES;
+use copal_jobs::shares::{OBJECT_BYTES, ShareId};
 
 /// The caller, as far as the signature tells.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -81,6 +82,8 @@ pub(super) fn may_create(caller: Caller, house: House, upload: &Upload<'_>) -> R
         },
         "keys" => is_owner && is_slot(key),
         "reader" => is_owner && is_reader(upload),
+        // Terms and openings are the gateway's own to write.
+        "shares" => is_full && ShareId::is_content(key, upload.length),
         "copal" => is_owner && is_descriptor(key),
         // Only the service may ingest: a caller that could create these objects could get everything deleted.
         "roots" | "receipts" | "index" | "state" => {
@@ -176,6 +179,7 @@ fn within(upload: &Upload<'_>) -> Result<(), &'static str> {
     let most = match upload.key.split('/').next().unwrap_or_default() {
         "packs" => PACK_BYTES,
         "reader" => READER_BYTES,
+        "shares" => OBJECT_BYTES,
         _ => RECORD_BYTES as u64 + ENVELOPE,
     };
     if layout::pack_of(upload.key).is_some() && upload.length < TRAILER_BYTES as u64 {
@@ -215,7 +219,7 @@ fn is_slot(key: &str) -> bool {
 /// The folders of the objects that begin a repository.
 const FIRST: [&str; 3] = ["copal/", "keys/", "reader/"];
 
-/// All folders of a repository, except those for unfinished writes and job notes.
+/// All folders of a repository, except those for unfinished writes and job notes. Shares are read by their own requests.
 const FOLDERS: &[&str] = &[
     "copal",
     "keys",

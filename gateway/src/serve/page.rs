@@ -72,6 +72,7 @@ impl Page {
         }
         let path = match request.uri().path() {
             "/" => "/index.html",
+            "/share" => "/share.html",
             path => path,
         };
         let Some(file) = self.files.get(path) else {

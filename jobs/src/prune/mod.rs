@@ -33,6 +33,7 @@ use crate::compact;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::policy::{self, Guarded};
+use crate::shares::{self, Ended};
 use crate::trust::Standings;
 use crate::view::{self, Parts};
 use kept::roots_of;
@@ -107,6 +108,8 @@ pub struct Report {
     pub orphans: u64,
     /// Doomed objects that the state still needs: they stay, and are no longer doomed.
     pub spared: u64,
+    /// Shares that were over, deleted with all of their objects.
+    pub shares_ended: u64,
     /// Objects deleted.
     pub objects_deleted: u64,
     /// Bytes of objects deleted.
@@ -147,8 +150,17 @@ pub struct Report {
 
 /// Runs one prune. First, a root flags, removes and dooms whatever dies whole, and the doomed objects are deleted. Then
 /// live blocks of sparse packs are copied in steps, each with a root of its own. A last root clears the deleted names.
+/// Before all that, shares that are over are deleted: they are no part of the repository, and need no root.
 pub async fn prune(job: &JobContext<'_>, options: &Options) -> Result<Report, JobError> {
-    run::prune(job, options).await
+    let ended = match options.is_dry_run || options.budget.is_over() {
+        true => Ended::default(),
+        false => shares::sweep(job).await?,
+    };
+    let mut report = run::prune(job, options).await?;
+    report.shares_ended = ended.shares;
+    report.objects_deleted += ended.objects;
+    report.bytes_deleted += ended.bytes;
+    Ok(report)
 }
 
 /// Blocks that hold little live data, and the live data in them.

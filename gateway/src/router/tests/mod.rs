@@ -3,4 +3,5 @@ mod orders;
 mod newest;
 mod refusals;
 mod routes;
+mod shares;
 mod unmade;

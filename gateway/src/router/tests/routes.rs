@@ -25,7 +25,7 @@ use crate::router::{Arrival, Presigned, Presigner, Settings};
 const FULL_SIGNS: Signatory = Signatory::Client(FULL);
 const WRITER_SIGNS: Signatory = Signatory::Client(WRITER);
 
-struct Elsewhere;
+pub(super) struct Elsewhere;
 
 #[async_trait]
 impl Presigner for Elsewhere {

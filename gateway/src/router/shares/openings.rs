@@ -1,0 +1,161 @@
+//! Openings: whoever has a share's link takes one of its openings, and reads its sealed bytes with the ticket for it.
+//!
+//! A share that never was, has ended, was revoked or was taken up is answered alike. So is a wrong token or ticket.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use copal_format::id::ObjectHash;
+use copal_jobs::objects;
+use copal_jobs::shares::{ShareId, TAKEN, TICKET, Terms};
+use copal_store::{Created, Store};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::super::Gateway;
+use super::super::call::Call;
+use super::super::pieces;
+use super::super::problem::Problem;
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Opening {
+    /// 32 bytes that follow from the key in the link, in hexadecimal.
+    token: String,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Wanted {
+    ticket: String,
+    /// The number of the object with sealed bytes; the list without it.
+    object: Option<u64>,
+    /// The first and the last byte.
+    range: Option<(u64, u64)>,
+}
+
+/// What is kept of a ticket.
+#[derive(Serialize, Deserialize)]
+struct Taken {
+    /// The SHA-256 of the ticket's secret, in hexadecimal.
+    ticket: String,
+    /// When the ticket ends, in seconds since 1970.
+    ends: u64,
+}
+
+/// `POST /v1/shares/{id}/openings`: takes one of the openings, and gives a ticket.
+pub(in super::super) async fn open(
+    State(gateway): State<Arc<Gateway>>,
+    Path(id): Path<String>,
+    mut call: Call,
+) -> Result<Response, Problem> {
+    let Opening { token } = asked(&gateway, &mut call).await?;
+    let store = gateway.settings.store.as_ref();
+    let (id, terms) = standing(store, &id, call.now).await?;
+    let token = ObjectHash::from_hex(&token).map_err(|_| gone())?;
+    // Hashes are compared, so the time that this takes tells nothing of the token.
+    if hash_of(&token.0) != terms.token {
+        return Err(gone());
+    }
+    let mut secret = [0; 32];
+    gateway.settings.entropy.fill(&mut secret);
+    let ends = terms.ends.min(call.now.saturating_add(TICKET));
+    let note = serde_json::to_vec(&Taken { ticket: hash_of(&secret), ends }).expect("texts and numbers are JSON");
+    let before = objects::list(store, &format!("{TAKEN}{}/", id.as_str())).await?.len() as u64;
+    // Two that open at once get two numbers, or one of them gets none.
+    for number in before + 1..=terms.count.into() {
+        if store.create(&id.taken(number), note.clone().into()).await? == Created::New {
+            let ticket = format!("{number}-{}", ObjectHash(secret));
+            let answer = json!({
+                "ticket": ticket, "until": ends, "length": terms.length, "list": terms.list,
+                "ends": terms.ends, "left": u64::from(terms.count) - number,
+            });
+            return Ok(([(header::CACHE_CONTROL, NO_STORE)], Json(answer)).into_response());
+        }
+    }
+    Err(gone())
+}
+
+/// `POST /v1/shares/{id}/parts`: sealed bytes, or the address where the store gives them.
+pub(in super::super) async fn part(
+    State(gateway): State<Arc<Gateway>>,
+    Path(id): Path<String>,
+    mut call: Call,
+) -> Result<Response, Problem> {
+    let Wanted { ticket, object, range } = asked(&gateway, &mut call).await?;
+    let store = &gateway.settings.store;
+    let (id, _) = standing(store.as_ref(), &id, call.now).await?;
+    verify_ticket(store.as_ref(), &id, &ticket, call.now).await?;
+    if let Some(memory) = gateway.memory.as_ref().filter(|_| call.is_unsigned()) {
+        // Whoever has a ticket is not held up by the limit for those who have nothing.
+        memory.signed();
+    }
+    let key = object.map_or_else(|| id.list(), |number| id.data(number));
+    let range = range.map(range_of).transpose()?;
+    if let Some(presigner) = &gateway.settings.presigner {
+        let given = presigner.get(&key, Duration::from_secs(ADDRESS_SECONDS)).await?;
+        let mut headers: serde_json::Map<_, _> =
+            given.headers.into_iter().map(|(name, value)| (name, json!(value))).collect();
+        if let Some(Range { start, end }) = range {
+            headers.insert("range".to_owned(), json!(format!("bytes={start}-{}", end - 1)));
+        }
+        let answer = json!({ "url": given.url, "headers": headers });
+        return Ok(([(header::CACHE_CONTROL, NO_STORE)], Json(answer)).into_response());
+    }
+    let (length, body) = pieces::read(store, &key, range.as_ref()).await?;
+    let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
+    let headers = HeaderMap::from_iter([kind, (header::CACHE_CONTROL, NO_STORE)]);
+    Ok((headers, length, body).into_response())
+}
+
+/// The share, if it stands: its terms are there and its end has not come.
+async fn standing(store: &dyn Store, id: &str, now: u64) -> Result<(ShareId, Terms), Problem> {
+    let id = ShareId::parse(id).ok_or_else(gone)?;
+    let bytes = objects::read(store, id.terms().as_str()).await?;
+    let terms = bytes.and_then(|bytes| Terms::read(&bytes)).filter(|terms| now < terms.ends);
+    Ok((id, terms.ok_or_else(gone)?))
+}
+
+async fn verify_ticket(store: &dyn Store, id: &ShareId, ticket: &str, now: u64) -> Result<(), Problem> {
+    let parts = ticket
+        .split_once('-')
+        .and_then(|(number, secret)| Some((number.parse::<u64>().ok()?, ObjectHash::from_hex(secret).ok()?)));
+    let (number, secret) = parts.ok_or_else(gone)?;
+    let noted = objects::read(store, id.taken(number).as_str()).await?;
+    let taken: Option<Taken> = noted.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+    let is_valid = taken.is_some_and(|taken| taken.ticket == hash_of(&secret.0) && now < taken.ends);
+    if is_valid { Ok(()) } else { Err(gone()) }
+}
+
+async fn asked<T: DeserializeOwned>(gateway: &Gateway, call: &mut Call) -> Result<T, Problem> {
+    call.facts()?;
+    let (bytes, _) = call.read(gateway, ASKED_BYTES).await?;
+    serde_json::from_slice(&bytes).map_err(|error| Problem::bad_request(error.to_string()))
+}
+
+fn range_of((first, last): (u64, u64)) -> Result<Range<u64>, Problem> {
+    match first <= last && last < u64::MAX {
+        true => Ok(first..last + 1),
+        false => Err(Problem::bad_request("a range is [FIRST, LAST]")),
+    }
+}
+
+fn hash_of(secret: &[u8; 32]) -> String {
+    ObjectHash::of(secret).to_string()
+}
+
+fn gone() -> Problem {
+    let detail = "there is no such share: it has ended, was opened as often as it may be, was revoked, or never was";
+    Problem::new("no-share", StatusCode::NOT_FOUND, detail)
+}
+
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
+const ASKED_BYTES: u64 = 1 << 10;
+/// For how long an address of the store is valid. A request that has begun goes on.
+const ADDRESS_SECONDS: u64 = 60;

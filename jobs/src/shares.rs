@@ -1,0 +1,202 @@
+//! Shares: sealed copies of files that a link opens (`docs/format.md`, section 2.3). Their key stands only in the link, so
+//! jobs and gateways know names, lengths and terms.
+//!
+//! A share exists while its terms do. They are created last and deleted first.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use copal_format::id::ObjectHash;
+use copal_format::time::Time;
+use copal_store::{Key, Listed, Store, StoreError};
+use serde::{Deserialize, Serialize};
+
+use crate::context::JobContext;
+use crate::error::JobError;
+use crate::objects::{self, delete, key, list};
+
+/// Names a share. It follows from the key in the link; the key does not follow from it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ShareId(String);
+
+impl ShareId {
+    /// Reads an id: 32 hexadecimal digits in lower case.
+    pub fn parse(text: &str) -> Option<Self> {
+        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+        (text.len() == 32 && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
+    }
+
+    /// The id as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The object with the terms.
+    pub fn terms(&self) -> Key {
+        key(format!("{TERMS}{}", self.0))
+    }
+
+    /// The object with the sealed list of files.
+    pub fn list(&self) -> Key {
+        key(format!("{LIST}{}", self.0))
+    }
+
+    /// An object with sealed bytes of files. Numbers start at 1.
+    pub fn data(&self, number: u64) -> Key {
+        key(format!("{DATA}{}/{number:020}", self.0))
+    }
+
+    /// The object that notes an opening. Numbers start at 1.
+    pub fn taken(&self, number: u64) -> Key {
+        key(format!("{TAKEN}{}/{number:020}", self.0))
+    }
+
+    /// The share that an object belongs to, by its name.
+    pub fn of(name: &str) -> Option<Self> {
+        let rest = [TERMS, LIST, DATA, TAKEN].iter().find_map(|folder| name.strip_prefix(folder))?;
+        let id = Self::parse(rest.split('/').next()?)?;
+        let number = rest.split_once('/').map(|(_, number)| number.parse().ok());
+        let names = match number {
+            None => vec![id.terms(), id.list()],
+            Some(number) => number.map_or(Vec::new(), |number| vec![id.data(number), id.taken(number)]),
+        };
+        names.iter().any(|own| own.as_str() == name).then_some(id)
+    }
+
+    /// Whether a client may upload an object of this name and length: sealed bytes or the list.
+    pub fn is_content(name: &str, length: u64) -> bool {
+        Self::of(name).is_some()
+            && (1..=OBJECT_BYTES).contains(&length)
+            && (name.starts_with(DATA) || name.starts_with(LIST))
+    }
+}
+
+/// What a share's maker has set.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Terms {
+    /// The SHA-256, in hexadecimal, of the token that opens the share. Without the token, its id opens nothing.
+    pub token: String,
+    /// When the share ends, in seconds since 1970.
+    pub ends: u64,
+    /// How often it may be opened.
+    pub count: u32,
+    /// The length of all objects in `shares/data/`.
+    pub length: u64,
+    /// The length of the sealed list.
+    pub list: u64,
+    /// What the owner calls it, sealed: base64.
+    pub label: String,
+}
+
+impl Terms {
+    /// Reads terms; none if they are no terms or a value is out of range.
+    pub fn read(bytes: &[u8]) -> Option<Self> {
+        let terms: Self = serde_json::from_slice(bytes).ok()?;
+        let is_sound = ObjectHash::from_hex(&terms.token).is_ok_and(|hash| hash.to_string() == terms.token)
+            && (1..=OPENINGS_MOST).contains(&terms.count)
+            && (1..=OBJECTS_MOST * OBJECT_BYTES).contains(&terms.length)
+            && (1..=OBJECT_BYTES).contains(&terms.list)
+            && terms.label.len() <= LABEL_BYTES;
+        is_sound.then_some(terms)
+    }
+
+    /// The object's bytes.
+    pub fn encode(&self) -> Bytes {
+        serde_json::to_vec(self).expect("numbers and texts are JSON").into()
+    }
+}
+
+/// What was deleted.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub struct Ended {
+    /// Shares.
+    pub shares: u64,
+    /// Their objects.
+    pub objects: u64,
+    /// The objects' bytes.
+    pub bytes: u64,
+}
+
+/// Deletes a share with all of its objects.
+pub async fn remove(store: &dyn Store, id: &ShareId) -> Result<Ended, JobError> {
+    let mut all = Vec::new();
+    for prefix in [id.list().as_str().to_owned(), format!("{DATA}{}/", id.0), format!("{TAKEN}{}/", id.0)] {
+        all.extend(list(store, &prefix).await?);
+    }
+    // From here on nobody opens it, whatever becomes of the rest.
+    delete(store, &[id.terms()]).await?;
+    let keys: Vec<Key> = all.iter().map(|listed| listed.key.clone()).collect();
+    delete(store, &keys).await?;
+    Ok(Ended { shares: 1, objects: 1 + all.len() as u64, bytes: all.iter().map(|listed| listed.stat.length).sum() })
+}
+
+/// Deletes shares that are over, by the store's clock: ended ones, those whose openings were all taken and whose tickets
+/// have ended, and what is a day old and has no terms.
+pub(crate) async fn sweep(job: &JobContext<'_>) -> Result<Ended, JobError> {
+    let mut ended = Ended::default();
+    let mut shares: BTreeMap<ShareId, Vec<Listed>> = BTreeMap::new();
+    for listed in list(job.store, FOLDER).await? {
+        if let Some(id) = ShareId::of(listed.key.as_str()) {
+            shares.entry(id).or_default().push(listed);
+        }
+    }
+    if shares.is_empty() {
+        return Ok(ended);
+    }
+    let now = match job.now().await {
+        // A directory tells the time by a write. What is over can be deleted once there is room.
+        Err(StoreError::Full { .. }) => return Ok(ended),
+        now => now?,
+    };
+    for (id, objects) in shares {
+        if is_over(job, &id, &objects, now).await? {
+            let Ended { shares, objects, bytes } = remove(job.store, &id).await?;
+            ended.shares += shares;
+            ended.objects += objects;
+            ended.bytes += bytes;
+        }
+    }
+    Ok(ended)
+}
+
+async fn is_over(job: &JobContext<'_>, id: &ShareId, objects: &[Listed], now: Time) -> Result<bool, JobError> {
+    let names: BTreeSet<&Key> = objects.iter().map(|listed| &listed.key).collect();
+    let newest = objects.iter().map(|listed| Time(listed.stat.created.0)).max().unwrap_or(now);
+    let is_old = now.0.saturating_sub(newest.0) >= DAY.saturating_mul(1_000_000_000);
+    let bytes = match names.contains(&id.terms()) {
+        true => objects::read(job.store, id.terms().as_str()).await?,
+        false => None,
+    };
+    let Some(terms) = bytes.and_then(|bytes| Terms::read(&bytes)) else { return Ok(is_old) };
+    let ends = Time::from_unix(i64::try_from(terms.ends).unwrap_or(i64::MAX), 0);
+    // The newest object of a share that was taken up is its last opening, and no ticket is valid for more than a day.
+    Ok(ends <= now || (is_old && names.contains(&id.taken(terms.count.into()))))
+}
+
+/// The folder of all shares, and those within it.
+pub const FOLDER: &str = "shares/";
+/// Terms, by id.
+pub const TERMS: &str = "shares/terms/";
+/// Sealed bytes, by id and number.
+pub const DATA: &str = "shares/data/";
+/// Openings, by id and number.
+pub const TAKEN: &str = "shares/taken/";
+const LIST: &str = "shares/list/";
+
+/// Bytes of an object with sealed bytes: 16 pieces of 1 MiB, each with a tag. The last object may be shorter.
+pub const OBJECT_BYTES: u64 = 16 * ((1 << 20) + 16);
+/// Objects of sealed bytes in one share: 4 GiB.
+pub const OBJECTS_MOST: u64 = 256;
+/// How often a share may be opened at most.
+pub const OPENINGS_MOST: u32 = 1000;
+/// How many seconds a share may last at most.
+pub const LONGEST: u64 = 90 * DAY as u64;
+/// How many seconds a ticket is valid at most.
+pub const TICKET: u64 = DAY as u64;
+const DAY: i64 = 24 * 60 * 60;
+const LABEL_BYTES: usize = 4 << 10;
+
+#[cfg(test)]
+#[path = "shares_tests.rs"]
+mod tests;
