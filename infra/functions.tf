@@ -4,7 +4,7 @@ locals {
   about = {
     ingest  = "Decides about what clients have uploaded"
     compact = "Merges segments of the index"
-    prune   = "Frees what no kept snapshot needs: the only one that deletes"
+    prune   = "Frees what no kept snapshot needs: the only one that deletes what backups are made of"
     check   = "Looks for damage"
     gateway = "Answers clients without credentials of AWS"
   }

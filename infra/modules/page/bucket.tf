@@ -46,8 +46,9 @@ locals {
 resource "aws_s3_object" "this" {
   for_each = local.files
 
-  bucket       = module.bucket.id
-  key          = each.value
+  bucket = module.bucket.id
+  # As links name it.
+  key          = each.value == "share.html" ? "share" : each.value
   source       = "${var.folder}/${each.value}"
   source_hash  = filesha256("${var.folder}/${each.value}")
   content_type = lookup(local.types, reverse(split(".", each.value))[0], "application/octet-stream")

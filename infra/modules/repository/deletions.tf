@@ -6,7 +6,7 @@ locals {
       Effect      = "Deny"
       Principal   = "*"
       Action      = "s3:DeleteObject"
-      NotResource = concat(local.pruned, local.by_owners)
+      NotResource = concat(local.pruned, local.shared, local.by_owners)
     },
     {
       # DeleteObject and DeleteObjects by prune.
@@ -16,6 +16,15 @@ locals {
       Action    = "s3:DeleteObject"
       Resource  = local.pruned
       Condition = { ArnNotLike = { "aws:PrincipalArn" = [var.roles.prune] } }
+    },
+    {
+      # DeleteObject and DeleteObjects by the gateway, when a share is revoked, and by prune.
+      Sid       = "DeletedBySharers"
+      Effect    = "Deny"
+      Principal = "*"
+      Action    = "s3:DeleteObject"
+      Resource  = local.shared
+      Condition = { ArnNotLike = { "aws:PrincipalArn" = [var.roles.prune, var.roles.gateway] } }
     },
     {
       # DeleteObject by `copal key remove` and by the probe of `copal init`, with credentials of AWS.

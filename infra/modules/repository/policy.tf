@@ -19,10 +19,12 @@ locals {
     deletions = "pruners"
     reports   = "deciders"
     work      = "deciders"
+    shares    = "sharers"
   }
   writers = {
     operators = var.operators
     prune     = [var.roles.prune]
+    sharers   = [var.roles.gateway]
     # What is recorded there prune believes; operators leave the trace of a rebuild.
     pruners = concat([var.roles.prune], var.operators)
     # Operators rebuild the index and make the first root.
@@ -30,7 +32,9 @@ locals {
   }
 
   # What prune frees. Key slots and the probe of a new bucket (tmp/) are deleted by operators.
-  pruned    = [for folder in ["packs", "moved", "index", "state", "roots", "reports", "work"] : "${local.objects}${folder}/*"]
+  pruned = [for folder in ["packs", "moved", "index", "state", "roots", "reports", "work"] : "${local.objects}${folder}/*"]
+  # What the gateway deletes when a share is revoked, and prune when it is over.
+  shared    = ["${local.objects}shares/*"]
   by_owners = [for folder in ["keys", "tmp"] : "${local.objects}${folder}/*"]
 
   statements = concat(local.creations, local.deletions)

@@ -62,5 +62,5 @@ PATTERNS = {
 }
 """Shapes of names; of `packs/<hh>/<sha256>` the first part is hh."""
 
-UNCHECKED = ("tmp/", "work/", "reports/")
+UNCHECKED = ("tmp/", "work/", "reports/", "shares/")
 """Folders of things that are no objects of the format."""

@@ -15,6 +15,7 @@ use copal_jobs::check::Depth;
 use copal_jobs::faults::{Windows, plant};
 use copal_jobs::metrics::Metrics;
 use copal_jobs::prune::Options;
+use copal_jobs::shares::{ShareId, Terms};
 use copal_jobs::upkeep;
 use copal_lambda::deadline::Deadline;
 use copal_lambda::environment::{BUCKET, Environment, OWNER_FINGERPRINT};
@@ -100,6 +101,11 @@ pub(crate) fn of_jobs() -> BTreeSet<Call> {
     world.write_change(&client, vec![keep_last(2)]);
     let reader = b"a reader".to_vec();
     world.put(&layout::reader(ObjectHash::of(&reader)), reader);
+    // A share that ends, and what is left of one that was given up.
+    let id = ShareId::parse(&"a".repeat(32)).expect("digits");
+    let terms = Terms { token: "ab".repeat(32), ends: 1, count: 1, length: 20, list: 20, label: String::new() };
+    world.put(id.terms().as_str(), terms.encode().to_vec());
+    world.put(id.data(1).as_str(), vec![0; 20]);
     for days in [9, 2, 200, 2] {
         world.wait(DAY * days);
         story.run(Function::Prune);

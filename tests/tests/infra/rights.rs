@@ -31,7 +31,7 @@ fn what_a_function_does_its_role_allows() {
 fn the_recorded_calls_are_those_of_whole_jobs() {
     CALLS.iter().for_each(|Call { function, action, folder }| println!("{function} {action} {folder}"));
     let has = |function, action, folder: &str| CALLS.contains(&Call { function, action, folder: folder.to_owned() });
-    for folder in ["packs", "roots", "state", "index", "reports", "work"] {
+    for folder in ["packs", "roots", "state", "index", "reports", "work", "shares"] {
         assert!(has("prune", "s3:DeleteObject", folder), "prune deletes {folder}");
     }
     assert!(has("prune", "s3:PutObject", "moved") && has("prune", "s3:PutObject", "expiries"));
@@ -46,6 +46,7 @@ fn the_recorded_calls_are_those_of_whole_jobs() {
         assert!(has("check", "s3:PutObjectRetention", folder), "check locks {folder} anew");
     }
     assert!(has("gateway", "s3:PutObject", "packs") && has("gateway", "s3:PutObject", "clients"));
+    assert!(has("prune", "s3:GetObject", "shares"));
 }
 
 #[test]
@@ -56,7 +57,12 @@ fn what_other_functions_destroy_or_decide_a_role_does_not_allow() {
     for (name, plan) in plans() {
         let mut forbidden = Vec::new();
         for function in FUNCTIONS {
-            let deleted = FOLDERS.iter().filter(|folder| function != "prune" || !PRUNED.contains(folder));
+            let may_delete = |folder: &str| match function {
+                "prune" => PRUNED.contains(&folder),
+                "gateway" => folder == "shares",
+                _ => false,
+            };
+            let deleted = FOLDERS.iter().filter(|folder| !may_delete(folder));
             forbidden.extend(deleted.map(|folder| called(function, "s3:DeleteObject", folder)));
             let foreign = created.iter().filter(|folder| !creates.contains(&(function, **folder)));
             forbidden.extend(foreign.map(|folder| called(function, "s3:PutObject", folder)));
@@ -139,6 +145,9 @@ fn nobody_replaces_an_object_and_nobody_else_deletes_or_decides() {
             for role in [format!("copal-{function}"), format!("copal-dev-{function}")] {
                 cases.push((false, ask(&role, "s3:PutObject", "deletions", creates(true))));
                 cases.push((false, ask(&role, "s3:DeleteObject", "packs", json!({}))));
+                let is_sharer = function == "gateway" && role.contains("dev") == (name == "dev");
+                cases.push((is_sharer, ask(&role, "s3:DeleteObject", "shares", json!({}))));
+                cases.push((is_sharer, ask(&role, "s3:PutObject", "shares", creates(true))));
             }
         }
         // Operators make the repository, mend its index, and see to key slots; they do not delete backups.
@@ -286,7 +295,7 @@ fn evaluate(requests: &[Value]) -> Vec<String> {
 /// The account of both examples.
 const ACCOUNT: &str = "111122223333";
 /// Every folder that a repository has.
-pub(crate) const FOLDERS: [&str; 17] = [
+pub(crate) const FOLDERS: [&str; 18] = [
     "copal",
     "keys",
     "clients",
@@ -304,6 +313,7 @@ pub(crate) const FOLDERS: [&str; 17] = [
     "reader",
     "tmp",
     "work",
+    "shares",
 ];
 /// What prune frees.
-const PRUNED: [&str; 7] = ["packs", "moved", "index", "state", "roots", "reports", "work"];
+const PRUNED: [&str; 8] = ["packs", "moved", "index", "state", "roots", "reports", "work", "shares"];
