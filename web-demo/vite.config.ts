@@ -3,7 +3,7 @@ import { readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join, relative, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 import { defineConfig } from "vitest/config";
-import type { Plugin } from "vite";
+import { type Plugin, build } from "vite";
 
 /** Puts a compressed copy beside every file that is worth it; `copal serve` sends it to whoever takes it. */
 export function compressed(): Plugin {
@@ -12,13 +12,17 @@ export function compressed(): Plugin {
     name: "compressed",
     apply: "build",
     configResolved: ({ root, build }) => void (folder = resolve(root, build.outDir)),
-    closeBundle: () => {
-      for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
-        if (!/\.(js|css|wasm|html|svg)$/.test(name)) continue;
-        const bytes = readFileSync(join(folder, name));
-        const small = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } });
-        if (small.length < bytes.length) writeFileSync(join(folder, `${name}.br`), small);
-      }
+    closeBundle: {
+      sequential: true,
+      order: "post",
+      handler: () => {
+        for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+          if (!/\.(js|css|wasm|html|svg)$/.test(name)) continue;
+          const bytes = readFileSync(join(folder, name));
+          const small = brotliCompressSync(bytes, { params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length } });
+          if (small.length < bytes.length) writeFileSync(join(folder, `${name}.br`), small);
+        }
+      },
     },
   };
 }
@@ -33,19 +37,38 @@ export function listed(folder: string): void {
 
 function listing(): Plugin {
   let folder = "";
-  return { name: "listing", apply: "build", configResolved: ({ root, build }) => void (folder = resolve(root, build.outDir)), closeBundle: () => listed(folder) };
+  return { name: "listing", apply: "build", configResolved: ({ root, build }) => void (folder = resolve(root, build.outDir)), closeBundle: { sequential: true, handler: () => listed(folder) } };
 }
 
-// Every file that the page loads is named by its content, but for index.html: `copal serve` lets browsers keep them.
+/** Builds the page of share links beside the main page. By itself: the two have no file in common, so neither grows with the other. */
+function sharePage(): Plugin {
+  let folder = "";
+  return {
+    name: "share-page",
+    apply: "build",
+    configResolved: ({ root, build }) => void (folder = resolve(root, build.outDir)),
+    closeBundle: {
+      sequential: true,
+      handler: async () => {
+        await build({
+          configFile: false,
+          root: import.meta.dirname,
+          logLevel: "warn",
+          publicDir: false,
+          build: { ...BUILD, outDir: folder, emptyOutDir: false, rollupOptions: { input: resolve(import.meta.dirname, "share.html") } },
+        });
+      },
+    },
+  };
+}
+
+const BUILD = { target: "es2022", assetsInlineLimit: 0, modulePreload: { polyfill: false }, sourcemap: false } as const;
+
+// Every file that a page loads is named by its content, but for index.html and share.html: `copal serve` lets browsers keep them.
 export default defineConfig({
   base: "/",
-  plugins: [listing(), compressed()],
-  build: {
-    target: "es2022",
-    assetsInlineLimit: 0,
-    modulePreload: { polyfill: false },
-    sourcemap: false,
-  },
+  plugins: [sharePage(), listing(), compressed()],
+  build: BUILD,
   worker: { format: "es" },
   server: { fs: { allow: [".."] } },
   // A machine that is shared may be slow.

@@ -1,7 +1,7 @@
 /** The page's state: one object that all screens are given. Everything secret stays in the core. */
 
 import { computed, effect, signal, untracked } from "@preact/signals";
-import type { Core, CoreEvent, Settings, SnapshotList, Status } from "../core/api";
+import type { Core, CoreEvent, EntryId, Settings, SnapshotList, Status } from "../core/api";
 import type { Alarm } from "./alarms";
 import { ask, type Asked } from "./asked";
 import { BackingUp } from "./backing";
@@ -24,6 +24,13 @@ import { Upkeep } from "./upkeep";
 import type { Watching } from "./watching";
 import { whenAmong } from "./words";
 
+/** Entries of a snapshot, and what they are called together. */
+export interface ToShare {
+  snapshot: string;
+  entries: EntryId[];
+  title: string;
+}
+
 export class App {
   readonly core: Core;
   readonly staging: Staging;
@@ -40,6 +47,8 @@ export class App {
   readonly upkeep: Upkeep;
   readonly growing: Growing;
   readonly jobs = new Jobs();
+  /** What a link is to be made of. */
+  readonly sharing = signal<ToShare | null>(null);
   readonly snapshots = signal<Asked<SnapshotList>>({ at: "asking" });
   /** Says when a snapshot was made, so that no two of the list read the same. */
   readonly whenMade = computed(() => whenAmong(this.snapshots.value.at === "here" ? this.snapshots.value.value.snapshots : []));
@@ -180,6 +189,7 @@ export class App {
     this.growing.forget();
     this.#watching?.forget();
     this.jobs.forget();
+    this.sharing.value = null;
     this.route.forget();
     this.snapshots.value = { at: "asking" };
     this.status.value = { at: "asking" };

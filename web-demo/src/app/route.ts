@@ -22,6 +22,7 @@ export type View =
   | { screen: "restore"; versions: { snapshot: Snapshot; entry: Entry } }
   | { screen: "restore"; seek: true }
   | { screen: "restore"; kept: true }
+  | { screen: "restore"; shares: true }
   | { screen: "restore"; compare: { before: Snapshot; after: Snapshot } };
 
 export class Route {

@@ -14,6 +14,7 @@ import type { Device, LastGood } from "./devices";
 import type { Growth, GrowthProgress } from "./growth";
 import type { OrderedJob, Service, Watched } from "./service";
 import type { LastKnown, Settings } from "./settings";
+import type { Share, ShareProgress, ShareResult, ShareTerms } from "./shares";
 
 export type * from "./administration";
 export type * from "./devices";
@@ -21,6 +22,7 @@ export type * from "./growth";
 export type * from "./keeping";
 export type * from "./service";
 export type * from "./settings";
+export type * from "./shares";
 export type * from "./snapshots";
 
 /** Everything the display may ask of the core. One object for the page's life: `const core = await connect()`. */
@@ -103,6 +105,13 @@ export interface Core {
   /** Signs and stores it, and waits for the service to take it in. `device`: what this browser is called from now on, where it is no
    * device yet; fails as a backup does. */
   changeSnapshots(wish: Wish, device: string | null): Promise<Changed>;
+
+  // ---- shares: only where session.role is "full"
+  /** Copies entries, sealed anew, to where a link opens them. At most 4 GiB and 50,000 entries. */
+  share(snapshot: string, entries: EntryId[], terms: ShareTerms): Promise<Run<ShareProgress, ShareResult>>;
+  shares(): Promise<Share[]>;
+  /** The link opens nothing from now on. */
+  revokeShare(id: string): Promise<void>;
 
   // ---- devices: only where session.role is "full"
   devices(): Promise<Device[]>;
@@ -390,7 +399,7 @@ export type ProblemCode =
   | "folder-gone" | "folder-permission" | "file-unreadable" | "nothing-to-back-up"
   | "job-running" | "job-rested" | "not-here"
   | "manifest-rejected" | "state-older" | "policy-changed" | "policy-malformed" | "tags-malformed" | "damaged" | "snapshot-gone" | "entry-gone"
-  | "target-failed" | "cancelled" | "locked" | "elsewhere" | "storage-short-lived" | "internal"
+  | "share-too-large" | "shares-full" | "nothing-to-share" | "target-failed" | "cancelled" | "locked" | "elsewhere" | "storage-short-lived" | "internal"
   | AdministrationCode;
 
 export interface CopalError extends Error { readonly problem: Problem }

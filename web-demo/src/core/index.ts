@@ -247,6 +247,9 @@ class PageCore implements Core {
   guard: Core["guard"] = (...args) => this.#line.ask("administer", "guard", ...args);
   changeSnapshots: Core["changeSnapshots"] = (...args) => this.#line.ask("changeSnapshots", ...args);
 
+  share: Core["share"] = (...args) => this.#line.begin("share", [], ...args);
+  shares: Core["shares"] = () => this.#line.ask("shares");
+  revokeShare: Core["revokeShare"] = (...args) => this.#line.ask("revokeShare", ...args);
   devices: Core["devices"] = () => this.#line.ask("devices");
   lastGood: Core["lastGood"] = (...args) => this.#line.ask("lastGood", ...args);
   renameDevice: Core["renameDevice"] = (...args) => this.#line.ask("renameDevice", ...args);

@@ -26,6 +26,12 @@ const openVersions = async (page: Page) => {
 const openKept = click("What is kept");
 const openNumbers = async (page: Page) => { await openKept(page); await click("Change the rules…")(page); };
 const look = click("Show what would go");
+const openShare = async (page: Page) => {
+  await openFirst(page);
+  await page.getByText("README.txt").waitFor();
+  await page.getByRole("button", { name: /^Share…/ }).click();
+  await page.getByText("Whoever has the link").waitFor();
+};
 const openSearch = click("Search all snapshots");
 const tickSome = async (page: Page) => { for (const row of [0, 1, 4]) await page.locator(`[data-row='${row}'] [data-tick]`).click(); };
 /** A phone shows the tray as one line until it is opened. */
@@ -285,6 +291,16 @@ export const SCENES: Scene[] = [
   { name: "alarms", core: "alarms", screen: "status", shows: "desk: /home/mara of desk was backed up 11 days ago" },
   { name: "alarms-badge", core: "alarms", steps: async (page) => page.locator(".tab-note.bad").waitFor(), shows: "Back up" },
 
+  { name: "share", core: "snapshots", screen: "restore", steps: openShare, shows: "Whoever has the link" },
+  { name: "share-large", core: "share-large", screen: "restore", steps: openShare, shows: "shares at most" },
+  { name: "share-running", core: "sharing", screen: "restore", steps: async (page) => { await openShare(page); await click("Make the link")(page); }, shows: "encrypted and stored" },
+  { name: "share-failed", core: "share-failed", screen: "restore", steps: async (page) => { await openShare(page); await click("Make the link")(page); }, shows: "is used up" },
+  { name: "share-made", core: "snapshots", screen: "restore", steps: async (page) => { await openShare(page); await click("Make the link")(page); }, shows: "It is shown only here" },
+  { name: "share-left-out", core: "share-left-out", screen: "restore", steps: async (page) => { await openShare(page); await click("Make the link")(page); }, shows: "left out" },
+  { name: "shares", core: "snapshots", screen: "restore", steps: click("Shares"), shows: "Lisbon in March" },
+  { name: "shares-revoke", core: "snapshots", screen: "restore", steps: async (page) => { await click("Shares")(page); await click("Revoke Lisbon in March")(page); }, shows: "opens nothing from then on" },
+  { name: "shares-none", core: "shares-none", screen: "restore", steps: click("Shares"), shows: "Nothing is shared" },
+  { name: "shares-failed", core: "shares-failed", screen: "restore", steps: click("Shares"), shows: "does not answer" },
   { name: "devices", core: "devices", screen: "devices", shows: "Studio camera" },
   { name: "devices-asking", core: "devices-asking", screen: "devices", shows: "Devices" },
   { name: "devices-rename", core: "devices", screen: "devices", steps: click("Rename desk"), shows: "New name" },

@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { beforeEach, describe, expect, test } from "vitest";
 
-import { Gateway, fromBase64, fromHex, toBase64, toHex } from "../../src/core/gateway/client";
+import { fromHex, toHex } from "../../src/core/digits";
+import { Gateway, fromBase64, toBase64 } from "../../src/core/gateway/client";
 import { Passing, type Surroundings, backoff, retried } from "../../src/core/gateway/retry";
 import { Uploads } from "../../src/core/gateway/uploads";
 import { failure, problem, problemOf } from "../../src/core/problem";

@@ -23,6 +23,7 @@ import { RestoreRun } from "../restore/run";
 import { seek } from "../restore/seek";
 import { DirectoryTarget, type Existing, SingleTarget, type Target, ZipTarget, pickedPlace } from "../restore/targets";
 import type { FromCoordinator, ToCoordinator } from "../rpc";
+import type { ShareTerms } from "../shares";
 import type { Origin } from "../source/tree";
 import { ownScript } from "../trusted";
 import { type Labour, startPool } from "../work/pool";
@@ -143,6 +144,16 @@ const calls = {
   async changeSnapshots(wish: Wish, device: string | null) {
     return sign(current(), wish, device);
   },
+
+  /** Seals what is shared, and makes the link. Loaded when it is needed: most sessions share nothing. */
+  async share(snapshot: string, entries: EntryId[], terms: ShareTerms) {
+    const [site, shelf] = [current(), library()];
+    const { ShareRun } = await import("../share/make");
+    const going = new ShareRun(site, shelf, snapshot, entries, terms);
+    return run({ progress: () => going.progress(), work: (steering) => going.run(steering) });
+  },
+  shares: async () => (await import("../share/kept")).shares(current()),
+  revokeShare: async (id: string) => (await import("../share/kept")).revoke(current(), id),
 
   devices: async () => devices(current(), library()),
   lastGood: async (client: string) => lastGood(current(), client),

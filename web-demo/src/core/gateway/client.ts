@@ -1,5 +1,6 @@
 //! Gateway: the one way to the repository. Requests are signed; what comes back is checked by who asked.
 
+import { fromHex, toHex } from "../digits";
 import { failure, problem } from "../problem";
 import { type Answerer, clockAhead, isAbsence, isLost, isOfGateway, refused } from "./refusal";
 import { BRIEF, Passing, type Patience, type Surroundings, retried } from "./retry";
@@ -197,6 +198,11 @@ export class Gateway {
     });
   }
 
+  /** Asks for anything else that a gateway answers in JSON. */
+  ask(patience: Patience, method: string, path: string, payload: string | null = null): Promise<Record<string, unknown>> {
+    return this.#json(patience, method, path, payload);
+  }
+
   async #put(patience: Patience, key: string, body: Body): Promise<[Response, Answerer]> {
     const { bytes, digest } = body;
     if (this.#transfers === "direct") {
@@ -371,16 +377,6 @@ export function fromBase64(encoded: string): Uint8Array<ArrayBuffer> {
 /** Standard base64 of bytes. */
 export function toBase64(bytes: Uint8Array): string {
   return btoa(String.fromCharCode(...bytes));
-}
-
-/** Hexadecimal digits of bytes. */
-export function toHex(bytes: Uint8Array): string {
-  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, "0")).join("");
-}
-
-/** Bytes of hexadecimal digits. */
-export function fromHex(digits: string): Uint8Array<ArrayBuffer> {
-  return Uint8Array.from(digits.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
 /** What is asked for while somebody waits. */

@@ -123,6 +123,7 @@ const REFUSALS: Record<string, UsualCode> = {
   "enrollment-expired": "enrollment-expired",
   "not-permitted": "not-permitted",
   quota: "quota",
+  "shares-full": "shares-full",
   "no-repository": "no-repository",
   full: "server-full",
   "store-failed": "server-failed",

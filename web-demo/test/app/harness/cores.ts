@@ -1,14 +1,14 @@
 /** The scenes' cores: one for each state that a person may see. */
 
 import type {
-  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Growth, GrowthProgress, Preview, Problem, RestoreProgress, RestoreResult, SeekProgress, SeekResult, UnfinishedBackup, Version, Versions, Watched,
+  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Growth, GrowthProgress, Preview, Problem, RestoreProgress, RestoreResult, SeekProgress, SeekResult, ShareProgress, ShareResult, UnfinishedBackup, Version, Versions, Watched,
 } from "../../../src/core/api";
 import { refusal } from "../../../src/core/administration/refusal";
 import { problem } from "../../../src/core/problem";
 import { foresight, held, lingering, NO_RULES } from "./kept";
 import { paper } from "./paper";
 import {
-  administering, DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SERVICE, SETTINGS, snapshots, STATUS, versions, WRITE_ONLY,
+  administering, DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SERVICE, SETTINGS, SHARED, snapshots, STATUS, versions, WRITE_ONLY,
 } from "./scripted";
 
 const GONE: Problem = { code: "server-gone", title: "The server at backup.example does not answer", advice: "Check that you are online and that the server runs.", subject: null, canRetry: true };
@@ -291,6 +291,12 @@ export const CORES: Record<string, () => Core> = {
   "status-cost": () => scripted({ settings: async () => ({ ...SETTINGS, price: 0.023 }) }),
   "status-by-itself": () => scripted({ service: async () => ({ ...SERVICE, jobs: null }) }),
   alarms: () => scripted({ watched: async () => ALARMING, ...REMEMBERED_LONG_AGO }, { ...FULL, warnings: [problem("storage-short-lived")] }),
+  "share-large": () => scripted({ measure: async () => ({ files: 21_760, directories: 900, bytes: 4.6 * GIB, leftOut: 0, damage: [] }) }),
+  sharing: () => scripted({ share: async () => scriptedRun<ShareProgress, ShareResult>(RESTORING, null) }),
+  "share-failed": () => scripted({ share: async () => { throw failure(problem("quota")); } }),
+  "share-left-out": () => scripted({ share: async () => scriptedRun<ShareProgress, ShareResult>(null, { ...SHARED, damaged: DAMAGED.damaged, skipped: [{ path: "Lisbon/latest", why: "link" }] }) }),
+  "shares-none": () => scripted({ shares: async () => [] }),
+  "shares-failed": () => scripted({ shares: async () => { throw failure(GONE); } }),
   devices: () => scripted(),
   "devices-asking": () => scripted({ devices: () => never() }),
   "devices-never": () => scripted({ lastGood: async () => null }),

@@ -2,7 +2,7 @@
 
 import type {
   Acts, BackupProgress, BackupResult, Core, CoreEvent, Device, Entry, Environment, Hit, Key, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
-  Growth, GrowthProgress, GrownSeries, Service, Settings, Snapshot, Status, Version, Versions, Watched,
+  Growth, GrowthProgress, GrownSeries, Service, Settings, Share, ShareProgress, ShareResult, Snapshot, Status, Version, Versions, Watched,
 } from "../../../src/core/api";
 import { CopalError } from "../../../src/core/problem";
 import { KEPT, foresight } from "./kept";
@@ -95,6 +95,14 @@ const TROUBLES: Snapshot["troubles"] = {
   unreadable: 2, changing: 1,
   names: [{ path: "Pictures/2026/locked.NEF", why: "unreadable" }, { path: "Pictures/.~catalogue.lock", why: "unreadable" }, { path: "Pictures/Mail/inbox.mbox", why: "changing" }],
 };
+
+export const SHARED: ShareResult = { ...RESTORED, link: "https://backup.example/share#Zm9yIGEgcGljdHVyZSBvZiB0aGUgcGFnZSBvbmx5ISE", ends: NOW + 7 * DAY };
+
+export const SHARES: Share[] = [
+  { id: "5a".repeat(16), label: "Lisbon in March", made: NOW - 20 * MINUTE, ends: NOW + 7 * DAY, taken: 0, count: 5, bytes: 1.1 * GIB },
+  { id: "5b".repeat(16), label: "Contract.pdf", made: NOW - DAY, ends: NOW + 6 * DAY, taken: 1, count: 1, bytes: 212_000 },
+  { id: "5c".repeat(16), label: null, made: NOW - 12 * DAY, ends: NOW + 18 * DAY, taken: 41, count: 1000, bytes: 84 * MIB },
+];
 
 export const DEVICES: Device[] = [
   { client: FULL.client!, name: "Firefox on the laptop", role: "full", state: "joined", since: NOW - 200 * DAY, expires: null, snapshots: 14, last: { time: NOW - 7 * MINUTE, source: "Pictures" }, isThis: true, isWhole: true },
@@ -278,6 +286,9 @@ export function scripted(other: Partial<Core> = {}, session: Session | null = FU
     forgotten: async () => ({ snapshots: snapshots().slice(3, 7).map((one) => ({ ...one, forgotten: NOW - 3 * 60 * MINUTE, pinned: false })), damage: [] }),
     guard: async () => ({ grace: 7 * 86_400, stays: [{ id: "snapshot-0", by: "last", until: null }, { id: "snapshot-1", by: "young", until: NOW + 9 * DAY }] }),
     changeSnapshots: async () => ({ state: "done", unchanged: [] }),
+    share: async () => scriptedRun<ShareProgress, ShareResult>(RESTORING, SHARED),
+    shares: async () => SHARES,
+    revokeShare: async () => undefined,
     devices: async () => DEVICES,
     lastGood: async () => ({ number: 42, hash: "9f3c11a0".repeat(8), time: NOW - 2 * DAY }),
     renameDevice: async () => undefined,

@@ -1,4 +1,4 @@
-/** Restoring: the list of snapshots, one of them, what differs between two, a file's versions, a search in all, or what is kept. */
+/** Restoring: the list of snapshots, one of them, what differs between two, a file's versions, a search in all, what is kept, or shares. */
 
 import type { Session } from "../../../core/api";
 import type { App } from "../../app";
@@ -13,6 +13,9 @@ import { Snapshots } from "./snapshots";
 import { Tray } from "./tray";
 import { Versions } from "./versions";
 
+const Share = later(() => import("./share").then(({ Share }) => Share));
+const Shares = later(() => import("./shares").then(({ Shares }) => Shares));
+
 export function Restore({ app, session, view }: { app: App; session: Session; view: Extract<View, { screen: "restore" }> }) {
   if (session.role === "write-only") return <WriteOnly app={app} />;
   if ("kept" in view) return <WhatIsKept app={app} />;
@@ -22,8 +25,10 @@ export function Restore({ app, session, view }: { app: App; session: Session; vi
         ? <Compare app={app} before={view.compare.before} after={view.compare.after} />
         : "versions" in view ? <Versions app={app} snapshot={view.versions.snapshot} entry={view.versions.entry} />
         : "seek" in view ? <Seek app={app} />
+        : "shares" in view ? <Shares app={app} />
         : view.snapshot === null ? <Snapshots app={app} /> : <Browse app={app} snapshot={view.snapshot} crumbs={view.crumbs} at={view.at ?? null} />}
       <Tray app={app} />
+      {app.sharing.value && <Share app={app} what={app.sharing.value} />}
     </div>
   );
 }

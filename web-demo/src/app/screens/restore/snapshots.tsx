@@ -75,6 +75,7 @@ export function Snapshots({ app }: { app: App }) {
             )}
             <span class="grow" />
             <button type="button" class="button" onClick={() => app.route.go({ screen: "restore", seek: true })}><Icon name="search" size={18} />Search<span class="unseen"> all snapshots</span></button>
+            <button type="button" class="button" onClick={() => app.route.go({ screen: "restore", shares: true })}><Icon name="link" size={18} />Shares</button>
             <button type="button" class="button" aria-pressed={isForgotten} onClick={() => show(!isForgotten)}><Icon name="trash" size={18} />Forgotten</button>
             {!isForgotten && <button type="button" class="button" disabled={ticked.length !== 2} onClick={compare} title="Tick two snapshots to compare them"><Icon name="compare" size={18} />Compare{ticked.length === 1 ? " (tick one more)" : ""}</button>}
           </div>

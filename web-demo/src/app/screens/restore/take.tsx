@@ -16,6 +16,9 @@ export function Take({ app, snapshot, here, hereName, selected, children }: { ap
   return (
     <div class="row firm takes">
       {children}
+      <button type="button" class="button" onClick={() => { app.sharing.value = { snapshot: snapshot.id, entries: ids, title }; }}>
+        <Icon name="link" size={18} /><span>Share…<span class="unseen"> {what} by a link</span></span>
+      </button>
       <button type="button" class="button" onClick={() => void app.jobs.add(isFile ? title : `${title}.zip`, "download", app.core.download(snapshot.id, ids, { askWhere: environment?.canAskWhere ?? false }))}>
         <Icon name="download" size={18} /><span>{isFile ? "Download" : "Download zip"}<span class="unseen"> of {what}</span></span>
       </button>
