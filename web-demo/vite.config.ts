@@ -40,7 +40,12 @@ function listing(): Plugin {
   return { name: "listing", apply: "build", configResolved: ({ root, build }) => void (folder = resolve(root, build.outDir)), closeBundle: { sequential: true, handler: () => listed(folder) } };
 }
 
-/** Builds the page of share links beside the main page. By itself: the two have no file in common, so neither grows with the other. */
+/** Builds the page of share links into a folder. By itself: it has no file in common with the main page, so neither grows with the other. */
+export async function buildSharePage(outDir: string): Promise<void> {
+  const root = import.meta.dirname;
+  await build({ configFile: false, root, logLevel: "warn", publicDir: false, build: { ...BUILD, outDir, emptyOutDir: false, rollupOptions: { input: resolve(root, "share.html") } } });
+}
+
 function sharePage(): Plugin {
   let folder = "";
   return {
@@ -49,15 +54,7 @@ function sharePage(): Plugin {
     configResolved: ({ root, build }) => void (folder = resolve(root, build.outDir)),
     closeBundle: {
       sequential: true,
-      handler: async () => {
-        await build({
-          configFile: false,
-          root: import.meta.dirname,
-          logLevel: "warn",
-          publicDir: false,
-          build: { ...BUILD, outDir: folder, emptyOutDir: false, rollupOptions: { input: resolve(import.meta.dirname, "share.html") } },
-        });
-      },
+      handler: () => buildSharePage(folder),
     },
   };
 }

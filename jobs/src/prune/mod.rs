@@ -152,7 +152,7 @@ pub struct Report {
 /// live blocks of sparse packs are copied in steps, each with a root of its own. A last root clears the deleted names.
 /// Before all that, shares that are over are deleted: they are no part of the repository, and need no root.
 pub async fn prune(job: &JobContext<'_>, options: &Options) -> Result<Report, JobError> {
-    let ended = match options.is_dry_run || options.budget.is_over() {
+    let ended = match options.is_dry_run {
         true => Ended::default(),
         false => shares::sweep(job).await?,
     };

@@ -225,8 +225,8 @@ export interface Tab {
   strays: string[];
 }
 
-/** Opens the page, with its core at hand as `window.core`. */
-export async function open(browser: Browser, url: string, allowed: string[] = []): Promise<Tab> {
+/** Opens the page, with its core at hand as `window.core`; or another one, which has something else when it is there. */
+export async function open(browser: Browser, url: string, allowed: string[] = [], ready = "body[data-ready=yes]"): Promise<Tab> {
   const context = await browser.newContext({ acceptDownloads: true });
   context.setDefaultTimeout(150_000);
   const page = await context.newPage();
@@ -241,7 +241,7 @@ export async function open(browser: Browser, url: string, allowed: string[] = []
   });
   page.on("pageerror", (error) => strays.push(`error: ${error.message}`));
   await page.goto(url);
-  await page.waitForSelector("body[data-ready=yes]", { state: "attached" });
+  await page.waitForSelector(ready, { state: "attached" });
   return { page, context, strays };
 }
 

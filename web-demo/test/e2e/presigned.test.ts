@@ -1,15 +1,18 @@
 //! With a repository in a bucket the tab talks to the bucket itself, by addresses that the gateway hands out.
 
-import { rmSync } from "node:fs";
+import { readFileSync, rmSync } from "node:fs";
+import { join } from "node:path";
 import type { Browser } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 
+import { buildSharePage } from "../../vite.config";
 import { Bucket, Machine, backUp, generate, harness, launch, listing, open, unlock } from "./kit";
 
 let browser: Browser;
 let web: string;
 beforeAll(async () => {
   [web, browser] = [await harness(), await launch()];
+  await buildSharePage(web);
 });
 afterAll(async () => {
   await browser?.close();
@@ -49,6 +52,23 @@ test("a folder goes into a bucket on another origin and comes back, and only the
     expect(result).toMatchObject({ files: Object.keys(expected).length, damaged: [] });
     await arriving;
     expect(toBucket).toContain("GET");
+
+    // A link's bytes come from the bucket too, for whoever has a ticket.
+    const { link } = await tab.page.evaluate(async () => {
+      const { snapshots } = await window.core.snapshots();
+      return (await window.core.share(snapshots[0]!.id, ["Pictures/noise.bin"], { label: "Noise", days: 1, count: 1 })).done;
+    });
+    const reader = await open(browser, `${machine.url}/share`, [bucket.endpoint], "h1");
+    const read: string[] = [];
+    reader.context.on("request", (request) => read.push(request.url()));
+    await reader.page.goto(link);
+    await reader.page.getByRole("button", { name: "Show files" }).click();
+    const download = reader.page.waitForEvent("download");
+    await reader.page.getByRole("button", { name: /^Download/ }).click();
+    expect(readFileSync(await (await download).path()).equals(readFileSync(join(folder, "noise.bin")))).toBe(true);
+    expect(read.some((url) => url.startsWith(`${bucket.endpoint}/copal/repository/shares/data/`))).toBe(true);
+    expect(reader.strays).toEqual([]);
+    await reader.context.close();
     expect(tab.strays).toEqual([]);
     await tab.context.close();
   } finally {

@@ -9,7 +9,7 @@ use copal_format::id::ObjectHash;
 use copal_format::request::Signatory;
 use copal_jobs::context::Entropy;
 use copal_jobs::shares::{LONGEST, OBJECT_BYTES, ShareId};
-use copal_store::{Key, Store};
+use copal_store::Key;
 use serde_json::{Value, json};
 
 use super::kit::*;
