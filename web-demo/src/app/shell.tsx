@@ -7,21 +7,21 @@ import type { App } from "./app";
 import { keepFocus, land } from "./focus";
 import { Dialog } from "./parts/dialog";
 import { Icon, Mark, type IconName } from "./parts/icon";
-import { later } from "./parts/later";
+import { later, loadParts } from "./parts/later";
 import { Notice, ProblemNotice } from "./parts/notice";
 import { said } from "./parts/say";
 import { partOf } from "./backing";
 import { viewOf, type Screen } from "./route";
 import { Backup } from "./screens/backup/backup";
 import { Onto } from "./screens/restore/onto";
-import { Restore } from "./screens/restore/restore";
 import { Starting, Unreachable, Unsupported } from "./screens/start";
 import { Unlock } from "./screens/unlock";
 import { countdown, percent } from "./words";
 
+const Restore = later(() => import("./screens/restore/restore").then((part) => part.Restore));
 const Devices = later(() => import("./screens/devices").then((part) => part.Devices));
-const Offline = later(() => import("./screens/offline").then((part) => part.Offline));
 const Settings = later(() => import("./screens/settings").then((part) => part.Settings));
+const Offline = later(() => import("./screens/offline").then((part) => part.Offline));
 const Status = later(() => import("./screens/status/status").then((part) => part.Status));
 
 const NAMES: Record<Screen, { words: string; icon: IconName }> = {
@@ -72,6 +72,11 @@ function Open({ app, session }: { app: App; session: Session }) {
     const part = backing.at === "running" ? partOf(backing.progress) : null;
     document.title = part === null ? `${NAMES[app.route.view.value.screen].words} – Copal` : `${percent(Math.floor(part * 1e6), 1e6)} backed up – Copal`;
   });
+  useEffect(() => {
+    // What a person sees first is not kept waiting by it.
+    const timer = setTimeout(() => void loadParts(), 1_000);
+    return () => clearTimeout(timer);
+  }, []);
   const before = useRef<Element | null>(null);
   useLayoutEffect(() => { before.current = document.activeElement; }, [view]);
   useEffect(() => {

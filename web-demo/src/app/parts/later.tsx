@@ -1,30 +1,41 @@
-/** Later: a part of the page that is loaded when it is shown for the first time. */
+/** Later: a part of the page that is loaded once the page is open, or when it is shown before that. */
 
 import { type ComponentType, h } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { problem } from "../../core/problem";
-import { ProblemNotice } from "./notice";
+import { Notice } from "./notice";
 
-/** Shows what `load` gives. What cannot be loaded, since the server is away or has a newer page, is tried again on demand. */
+/** Shows what `load` gives. What cannot be loaded, since the server is away or has another page by now, is tried again on demand. */
 export function later<Props extends object>(load: () => Promise<ComponentType<Props>>): ComponentType<Props> {
   let loaded: ComponentType<Props> | null = null;
+  const get = async () => { loaded ??= await load(); };
+  parts.push(get);
   return function Later(props: Props) {
     const [state, show] = useState<"asking" | "here" | "failed">(loaded ? "here" : "asking");
     useEffect(() => {
       if (state !== "asking") return;
       let isShown = true;
-      load().then(
-        (part) => {
-          loaded = part;
-          if (isShown) show("here");
-        },
-        () => { if (isShown) show("failed"); },
-      );
+      get().then(() => { if (isShown) show("here"); }, () => { if (isShown) show("failed"); });
       return () => { isShown = false; };
     }, [state]);
-    if (loaded && state === "here") return h(loaded as ComponentType<object>, props);
-    if (state === "failed") return <div class="page stack"><ProblemNotice problem={problem("server-gone")} retry={() => show("asking")} /></div>;
+    if (loaded) return h(loaded as ComponentType<object>, props);
+    if (state === "failed") {
+      return (
+        <div class="page stack">
+          <Notice tone="warn" title="This part of the page could not be loaded." urgent
+            acts={<><button type="button" class="button small" onClick={() => show("asking")}>Try again</button><button type="button" class="button small" onClick={() => location.reload()}>Load the page anew</button></>}>
+            <p class="soft">The server is away, or it has a newer page by now. Loading the page anew locks it.</p>
+          </Notice>
+        </div>
+      );
+    }
     // Whoever comes here has the focus here, and it goes on to the heading with the part.
     return <div class="page stack" role="status" data-landing><span class="unseen">Loading</span><div class="bone verdict-bone" /><div class="bone chart-bone" /></div>;
   };
 }
+
+/** Loads all parts, one after another: a server that gets another page has no parts of this one any more. */
+export async function loadParts(): Promise<void> {
+  for (const get of parts) await get().catch(() => {});
+}
+
+const parts: (() => Promise<void>)[] = [];
