@@ -47,14 +47,13 @@ export interface Lingers {
   hold: HoldRule | null;
 }
 
-/** A suspicious snapshot. It holds its series: nothing of it expires or is freed. `source` and `device` are null where no snapshot
- * of the series can be read. */
+/** A suspicious snapshot. It holds its series: nothing of it expires or is freed. `source` and `device` are null where its
+ * manifest cannot be read, or its data is gone. */
 export interface Hold {
   snapshot: string;
   series: string;
   source: string | null;
   device: string | null;
-  /** When it was accepted. */
   time: number;
   /** `now`: what it has, or what was stored for it. */
   why: { kind: "entries" | "bytes" | "rewritten"; before: number; now: number };

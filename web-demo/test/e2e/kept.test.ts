@@ -78,7 +78,7 @@ test("rules are set in the page; the command shows them, and what was foreseen i
   await page.getByText("Each of your 4 backups stays until somebody forgets it").waitFor();
   await click("Set rules…");
   await page.getByRole("radio", { name: /Own numbers/ }).check();
-  for (const field of ["Hours", "Days", "Weeks", "Months", "Quarters", "Years", "Everything of the last", "Guard the last", "Guard what is younger, in days"]) {
+  for (const field of ["Hours", "Days", "Weeks", "Months", "Quarters", "Years", "Everything of the last", "Guard the last", "Guard so many days"]) {
     await page.getByRole("textbox", { name: field, exact: true }).fill("");
   }
   await page.getByRole("textbox", { name: "Last backups" }).fill("2");
@@ -156,7 +156,7 @@ test("rules that somebody else has set meanwhile are not undone", async () => {
 test("a guard that is lowered lingers, and the page says until when", async () => {
   await openKept();
   await click("Change the rules…");
-  await page.getByRole("textbox", { name: "Guard what is younger, in days" }).fill("");
+  await page.getByRole("textbox", { name: "Guard so many days" }).fill("");
   await click("Show what would go");
   await page.getByText(/what the rules before have guarded stays too: whatever is younger than 36 hours/).first().waitFor();
   await click("Sign these rules…");

@@ -138,8 +138,12 @@ function countOf(number: number): number | "all" | null {
   return number > 0 ? number : null;
 }
 
-function held({ series }: Read): (facts: HeldFacts) => Hold {
-  return ({ id, series: of, accepted, why }) => ({ snapshot: id, series: of, source: series.get(of)?.source ?? null, device: series.get(of)?.device ?? null, time: accepted, why });
+/** It is named by its own manifest, which its client has signed: the state might name a series that it is not of. */
+function held({ names }: Read): (facts: HeldFacts) => Hold {
+  return ({ id, series, accepted, why }) => {
+    const named = names.get(id);
+    return { snapshot: id, series, source: named?.source ?? null, device: named?.device ?? null, time: named?.time ?? accepted, why };
+  };
 }
 
 function foresightOf(read: Read, facts: ForesightFacts, decision: Decision): Foresight {

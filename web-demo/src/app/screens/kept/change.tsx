@@ -5,7 +5,6 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import type { Kept, Period, Rules } from "../../../core/api";
 import type { Keeping } from "../../keeping";
 import { Notice, ProblemNotice } from "../../parts/notice";
-import { listed } from "../../plain";
 import { Preview } from "./forecast";
 import { PRESETS, type PresetName, isSame, rulesOf, typedOf } from "./plans";
 import { besideWords, floorWords, ruleWords } from "./words";
@@ -21,7 +20,7 @@ export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; 
   const wrong = useSignal<string | null>(null);
   const id = useId();
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => { heading.current?.focus(); }, []);
+  useEffect(() => { heading.current?.scrollIntoView({ block: "start" }); heading.current?.focus({ preventScroll: true }); }, []);
   const forecast = keeping.forecast.value;
   const isShown = forecast !== null && "rules" in forecast.plan;
   const preset = PRESETS.find(({ name }) => name === chosen.value);
@@ -50,7 +49,7 @@ export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; 
   return (
     <section class="card padded stack">
       <form class="stack" onSubmit={look}>
-        <h2 ref={heading} tabIndex={-1}>{policy ? "Other rules" : "Rules"}</h2>
+        <h2 class="landing" ref={heading} tabIndex={-1}>{policy ? "Other rules" : "Rules"}</h2>
         <fieldset class="options">
           <legend class="unseen">Which rules</legend>
           {PRESETS.map(({ name, title, words, rules }) => (
@@ -79,13 +78,13 @@ export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; 
             <div class="numbers">
               <div class="field"><label for={`${id}-within`}>Everything of the last</label>{field("within", typed.value.within, (within) => { typed.value = { ...typed.value, within }; }, `${id}-span`)}<p class="hint" id={`${id}-span`}>Such as 2d, 3w, 6m or 1y.</p></div>
               <div class="field"><label for={`${id}-floorLast`}>Guard the last</label>{field("floorLast", typed.value.floorLast, (floorLast) => { typed.value = { ...typed.value, floorLast }; }, `${id}-last`)}<p class="hint" id={`${id}-last`}>Of each name, also from forgetting.</p></div>
-              <div class="field"><label for={`${id}-floorAge`}>Guard what is younger, in days</label>{field("floorAge", typed.value.floorAge, (floorAge) => { typed.value = { ...typed.value, floorAge }; }, `${id}-age`)}<p class="hint" id={`${id}-age`}>For so long no thief frees a backup.</p></div>
+              <div class="field"><label for={`${id}-floorAge`}>Guard so many days</label>{field("floorAge", typed.value.floorAge, (floorAge) => { typed.value = { ...typed.value, floorAge }; }, `${id}-age`)}<p class="hint" id={`${id}-age`}>What is younger, also from forgetting.</p></div>
             </div>
           </>
         )}
         {policy && (
           <Notice title="What stays as it is">
-            {beside.length > 0 && <p class="soft">{listed(beside)}.</p>}
+            {beside.length > 0 && <ul class="bullets soft">{beside.map((line) => <li key={line}>{line}</li>)}</ul>}
             <p class="soft">{beside.length > 0 ? "These rules, and tags" : "Tags"}, holds, the time zone, the time until data is freed and the share of a check are set by <code>copal policy set</code>.</p>
           </Notice>
         )}
@@ -103,7 +102,8 @@ export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; 
 
 function summary(rules: Rules): string {
   const floor = floorWords(rules);
-  return `${listed(ruleWords(rules).map((line) => line.charAt(0).toLowerCase() + line.slice(1)))}${floor ? `; guarded: ${floor}` : ""}.`.replace(/^./, (letter) => letter.toUpperCase());
+  const [first, ...others] = [...ruleWords(rules), ...(floor ? [`Guarded: ${floor}`] : [])];
+  return `${[first, ...others.map((line) => line.charAt(0).toLowerCase() + line.slice(1))].join("; ")}.`;
 }
 
 function typedRules(typed: ReturnType<typeof typedOf>): Rules {

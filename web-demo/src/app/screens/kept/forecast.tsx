@@ -10,7 +10,7 @@ import { Icon } from "../../parts/icon";
 import { Badge, Notice, ProblemNotice } from "../../parts/notice";
 import { count, counted, when } from "../../words";
 import { Name } from "./name";
-import { becomesWords, besideWords, floorWords, lingerWords, ruleWords } from "./words";
+import { becomesWords, besideWords, floorWords, lingerWords, ruleWords, secondsWords } from "./words";
 
 export function Preview({ keeping, foresight }: { keeping: Keeping; foresight: Foresight }) {
   const { goes } = sums(foresight);
@@ -113,7 +113,7 @@ export function Ask({ app, keeping, kept, forecast, signed }: { app: App; keepin
         {foresight.at === "asking" && <p class="small soft" role="status">Weighing every backup…</p>}
         {foresight.at === "failed" && <ProblemNotice problem={foresight.problem} />}
         {foresight.at === "here" && (isRelease ? <><Sums foresight={foresight.value} />{goes > 0 && <Series foresight={{ ...foresight.value, series: foresight.value.series.filter(({ snapshots }) => snapshots.some(({ becomes }) => becomes === "goes")) }} />}</> : <Sums foresight={foresight.value} />)}
-        {goes > 0 && <p class="small soft">What goes can be brought back for {kept.policy ? "the time until data is freed" : "a day"}, like what is forgotten.</p>}
+        {goes > 0 && <p class="small soft">Like what is forgotten, it can be brought back for {kept.policy ? secondsWords(kept.policy.grace) : "a day"} at least.</p>}
         {unnamed !== null && (
           <div class="field">
             <label for={`${name}-device`}>Name of this device</label>
