@@ -293,7 +293,7 @@ export const SCENES: Scene[] = [
 
   { name: "share", core: "snapshots", screen: "restore", steps: openShare, shows: "Whoever has the link" },
   { name: "share-large", core: "share-large", screen: "restore", steps: openShare, shows: "shares at most" },
-  { name: "share-running", core: "sharing", screen: "restore", steps: async (page) => { await openShare(page); await click("Make the link")(page); }, shows: "encrypted and stored" },
+  { name: "share-running", core: "sharing", screen: "restore", steps: async (page) => { await openShare(page); await click("Make the link")(page); }, shows: "of 1.10 GiB stored" },
   { name: "share-failed", core: "share-failed", screen: "restore", steps: async (page) => { await openShare(page); await click("Make the link")(page); }, shows: "is used up" },
   { name: "share-made", core: "snapshots", screen: "restore", steps: async (page) => { await openShare(page); await click("Make the link")(page); }, shows: "It is shown only here" },
   { name: "share-left-out", core: "share-left-out", screen: "restore", steps: async (page) => { await openShare(page); await click("Make the link")(page); }, shows: "left out" },

@@ -96,7 +96,7 @@ function Going({ name, progress }: { name: string; progress: ShareProgress | nul
     <div class="stack tight">
       <Progress part={part} label={`Sharing ${name}`} state={isWaiting ? "halted" : "running"} />
       <p class="small soft row ends firm">
-        <span class="clip">{progress === null ? "Getting ready…" : isWaiting ? `${progress.problem?.title ?? "The server did not answer"}: it goes on by itself` : `${size(progress.bytes.done)} of ${size(progress.bytes.total)} encrypted and stored`}</span>
+        <span class="clip">{progress === null ? "Getting ready…" : isWaiting ? `${progress.problem?.title ?? "The server did not answer"}: it goes on by itself` : `${size(progress.bytes.done)} of ${size(progress.bytes.total)} stored`}</span>
         <span class="clip">{progress?.state === "running" ? `${rate(progress.rate)} · ${remaining(progress.eta === null ? null : progress.eta * 1000)}` : ""}</span>
       </p>
       <p class="small soft">Keep this page open. Nothing can be opened before all of it is there.</p>
