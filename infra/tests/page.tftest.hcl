@@ -29,17 +29,23 @@ run "the_page_is_read_through_cloudfront_alone_and_nothing_of_it_is_kept_too_lon
   }
 
   assert {
-    condition     = toset(keys(aws_s3_object.this)) == toset(["index.html", "assets/a-1.js", "assets/a-1.wasm"])
+    condition     = toset(keys(aws_s3_object.this)) == toset(["index.html", "share.html", "assets/a-1.js", "assets/a-1.wasm"])
     error_message = "Files are missing, or compressed copies are stored."
   }
 
   assert {
     condition = { for name, made in aws_s3_object.this : name => [made.content_type, made.cache_control] } == {
       "index.html"      = ["text/html; charset=utf-8", "no-cache"]
+      "share.html"      = ["text/html; charset=utf-8", "no-cache"]
       "assets/a-1.js"   = ["text/javascript; charset=utf-8", "public, max-age=31536000, immutable"]
       "assets/a-1.wasm" = ["application/wasm", "public, max-age=31536000, immutable"]
     }
     error_message = "A file has the wrong type, or is kept too long."
+  }
+
+  assert {
+    condition     = aws_s3_object.this["share.html"].key == "share" && aws_s3_object.this["index.html"].key == "index.html"
+    error_message = "The page of links is not where links lead."
   }
 
   assert {

@@ -43,14 +43,24 @@ run "what_was_made_stays_and_what_was_deleted_comes_back" {
 
   assert {
     condition = one([for of in local.statements : of.NotResource if of.Sid == "Kept"]) == [
-      for folder in ["packs", "moved", "index", "state", "roots", "reports", "work", "keys", "tmp"] : "arn:aws:s3:::example-copal/team/${folder}/*"
+      for folder in ["packs", "moved", "index", "state", "roots", "reports", "work", "shares", "keys", "tmp"] : "arn:aws:s3:::example-copal/team/${folder}/*"
     ]
-    error_message = "Something else can be deleted than what prune frees, and key slots."
+    error_message = "Something else can be deleted than what prune frees, shares, and key slots."
   }
 
   assert {
     condition     = one([for of in local.statements : of.Condition.ArnNotLike["aws:PrincipalArn"] if of.Sid == "DeletedByPrune"]) == [var.roles.prune]
     error_message = "Somebody else than prune deletes what prune frees."
+  }
+
+  assert {
+    condition     = one([for of in local.statements : of.Condition.ArnNotLike["aws:PrincipalArn"] if of.Sid == "DeletedBySharers"]) == [var.roles.prune, var.roles.gateway]
+    error_message = "Somebody else than the gateway and prune deletes shares."
+  }
+
+  assert {
+    condition     = one([for of in local.statements : [of.Resource, of.Condition.ArnNotLike["aws:PrincipalArn"]] if of.Sid == "CreatedBySharers"]) == [["arn:aws:s3:::example-copal/team/shares/*"], [var.roles.gateway]]
+    error_message = "Somebody else than the gateway creates shares."
   }
 
   assert {

@@ -10,14 +10,19 @@ variables {
   locks_objects = true
 }
 
-run "prune_alone_deletes_and_nobody_may_do_everything" {
+run "prune_alone_deletes_backups_and_nobody_may_do_everything" {
   module {
     source = "./modules/rights"
   }
 
   assert {
-    condition     = [for function, statements in local.statements : function if anytrue([for of in statements : anytrue([for action in flatten([of.Action]) : startswith(action, "s3:Delete")])])] == ["prune"]
-    error_message = "Somebody else than prune may delete."
+    condition     = [for function, statements in local.statements : function if anytrue([for of in statements : anytrue([for action in flatten([of.Action]) : startswith(action, "s3:Delete")])])] == ["gateway", "prune"]
+    error_message = "Somebody else than prune and the gateway may delete."
+  }
+
+  assert {
+    condition     = [for of in local.statements.gateway : of.Resource if of.Action == "s3:DeleteObject"] == [["arn:aws:s3:::example-copal/team/shares/*"]]
+    error_message = "The gateway may delete something else than shares."
   }
 
   assert {
