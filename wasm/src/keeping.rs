@@ -17,8 +17,7 @@ use copal_format::state::{RunKind, RunReader, SnapshotRecord, SnapshotState, fol
 use copal_format::time::Time;
 
 use crate::fault::{Code, Fault};
-use crate::newest::{Newest, named, present};
-use crate::view::Read;
+use crate::newest::{Newest, Read, named, present};
 
 /// The policy in force, and the snapshots that it is about.
 #[derive(Debug)]

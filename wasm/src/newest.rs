@@ -1,11 +1,34 @@
-//! Newest: the root that a view is of. It counts only while the root that it was made from is still there.
+//! Newest: the root that a view is of, and what is read for it. It counts only while the root that it was made from is still
+//! there.
 
 use copal_format::id::ObjectHash;
 use copal_format::layout;
+use copal_format::order;
 use copal_format::root::Root;
 
 use crate::fault::{Code, Fault};
-use crate::view::Read;
+
+/// A read: a whole object, or a part of one.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Read {
+    /// The object's name.
+    pub key: String,
+    /// The range of bytes; `None` for the whole object.
+    pub range: Option<core::ops::Range<u64>>,
+}
+
+impl Read {
+    pub(crate) fn whole(key: String) -> Self {
+        Self { key, range: None }
+    }
+
+    /// Sorts reads by object and range, and removes duplicates.
+    pub(crate) fn tidy(reads: &mut Vec<Read>) {
+        let place = |read: &Read| read.range.as_ref().map(|range| (range.start, range.end));
+        order::sort_by(reads, |a, b| (&a.key, place(a)).cmp(&(&b.key, place(b))));
+        reads.dedup();
+    }
+}
 
 /// The root of a name, as far as it was read.
 #[derive(Debug, Default)]

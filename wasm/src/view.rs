@@ -6,36 +6,14 @@ use std::rc::Rc;
 use copal_format::id::{ChunkId, DomainId, ObjectHash};
 use copal_format::index::{Index, Overlay, OverlayRun, Segment, Status};
 use copal_format::layout;
-use copal_format::order;
 use copal_format::pack::PackKind;
 use copal_format::root::Root;
 use copal_format::state::{RunReader, State, StateFold};
 use copal_format::time::Time;
 
 use crate::fault::Fault;
+pub use crate::newest::Read;
 use crate::newest::{Newest, named, present};
-
-/// A read: a whole object, or a part of one.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Read {
-    /// The object's name.
-    pub key: String,
-    /// The range of bytes; `None` for the whole object.
-    pub range: Option<core::ops::Range<u64>>,
-}
-
-impl Read {
-    pub(crate) fn whole(key: String) -> Self {
-        Self { key, range: None }
-    }
-
-    /// Sorts reads by object and range, and removes duplicates.
-    pub(crate) fn tidy(reads: &mut Vec<Read>) {
-        let place = |read: &Read| read.range.as_ref().map(|range| (range.start, range.end));
-        order::sort_by(reads, |a, b| (&a.key, place(a)).cmp(&(&b.key, place(b))));
-        reads.dedup();
-    }
-}
 
 /// Bytes of a segment, shared by the indexes that search them.
 #[derive(Clone, Debug)]
