@@ -26,7 +26,8 @@ pub const OBJECT_LOCK: &str = "COPAL_OBJECT_LOCK";
 pub const CHECK_PARTS: &str = "COPAL_CHECK_PARTS";
 /// Bytes that one prune may copy into new packs; no limit without it.
 pub const REPACK_MOST: &str = "COPAL_REPACK_MOST";
-/// Gateway: its address as clients know it, such as `https://backup.example`; by default that of each request.
+/// Gateway: its addresses as clients know them, such as `https://backup.example`, with commas between them and the one that
+/// it tells first; by default that of each request.
 pub const ORIGIN: &str = "COPAL_ORIGIN";
 /// Gateway: the web origin whose pages may use it; none without it.
 pub const CORS: &str = "COPAL_CORS";
@@ -81,8 +82,8 @@ pub struct Environment {
     pub check_parts: u32,
     /// Bytes that one prune may copy.
     pub repack_most: u64,
-    /// The address by which clients know the gateway.
-    pub origin: Option<String>,
+    /// The addresses by which clients know the gateway.
+    pub origins: Vec<String>,
     /// The web origin whose pages may use the gateway.
     pub cors: Option<String>,
     /// Bytes of packs that a domain may hold.
@@ -137,7 +138,7 @@ impl Environment {
             object_lock: set(OBJECT_LOCK).map(locked).transpose()?,
             check_parts: number(CHECK_PARTS, set(CHECK_PARTS), PARTS)?,
             repack_most: number(REPACK_MOST, set(REPACK_MOST), u64::MAX)?,
-            origin: set(ORIGIN),
+            origins: set(ORIGIN).map(|all| all.split(',').map(str::to_owned).collect()).unwrap_or_default(),
             cors: set(CORS),
             quota: bound(QUOTA, set(QUOTA))?,
             daily_quota: bound(DAILY_QUOTA, set(DAILY_QUOTA))?,
@@ -212,6 +213,13 @@ mod tests {
     fn a_prefix_has_no_slash_at_its_ends() {
         let with = |prefix| read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, FINGERPRINT), (PREFIX, prefix)]).unwrap().prefix;
         assert_eq!([with("a/b"), with("/a/b/"), with("/")], ["a/b", "a/b", ""]);
+    }
+
+    #[test]
+    fn the_gateway_may_have_several_addresses() {
+        let with = |text| read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, FINGERPRINT), (ORIGIN, text)]).unwrap().origins;
+        assert_eq!(with("https://one.example,https://two.example"), ["https://one.example", "https://two.example"]);
+        assert!(with("").is_empty());
     }
 
     #[test]

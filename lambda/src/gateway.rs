@@ -26,7 +26,8 @@ pub fn gateway(environment: &Environment, store: Arc<dyn Store>, presigner: Arc<
         clock: || SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
         presigner: Some(presigner),
         owner: Some(environment.owner),
-        origin: environment.origin.clone(),
+        origin: environment.origins.first().cloned(),
+        other_origins: environment.origins.iter().skip(1).cloned().collect(),
         scheme: "https",
         open_slots: environment.open_slots,
         accept_init: false,
@@ -49,12 +50,13 @@ pub async fn answer(router: Router, environment: &Environment, request: Request)
     let started = Instant::now();
     let id = request.lambda_context_ref().map(|context| context.request_id.clone()).unwrap_or_default();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
+    let sender = sender(&request);
     let response = match router.oneshot(request).await {
         Ok(response) => response,
         Err(never) => match never {},
     };
     let status = response.status();
-    tracing::info!(%method, path, status = status.as_u16(), "answered");
+    tracing::info!(%method, path, status = status.as_u16(), sender, "answered");
     let mut metrics = Metrics::default();
     metrics.ended(status.is_server_error(), started.elapsed());
     metrics.count(REFUSED, status.is_client_error().into());
@@ -62,6 +64,19 @@ pub async fn answer(router: Router, environment: &Environment, request: Request)
     metrics::write(&metrics::line(&metrics, &environment.namespace, NAME, &repository, &id, SystemTime::now()));
     response
 }
+
+/// Who sent a request, by what each proxy on its way has added at the end: CloudFront its client, the API CloudFront. Whoever
+/// asks the API itself can put anything before its own address, so both are told.
+fn sender(request: &Request) -> String {
+    let proxies = request.headers().get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok());
+    let all: Vec<&str> = proxies.flat_map(|value| value.split(',')).map(str::trim).collect();
+    let last =
+        all[all.len().saturating_sub(2)..].iter().map(|address| address.chars().take(ADDRESS).collect::<String>());
+    last.collect::<Vec<_>>().join(" via ")
+}
+
+/// As long as an address may be: IPv6, with a zone and a port.
+const ADDRESS: usize = 64;
 
 /// Signs requests that clients send to S3.
 pub struct S3Presigner(pub Arc<S3Store>);
@@ -84,3 +99,24 @@ fn presigned(signed: copal_store::s3::Presigned) -> Presigned {
 
 /// The function's name, which is its handler's name and a dimension of its metrics.
 pub const NAME: &str = "gateway";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_names_who_sent_a_request_through_cloudfront() {
+        let through = |proxies: &[&str]| {
+            let mut request = Request::default();
+            for proxy in proxies {
+                request.headers_mut().append("x-forwarded-for", proxy.parse().unwrap());
+            }
+            sender(&request)
+        };
+        assert_eq!(through(&["203.0.113.7, 130.176.0.1"]), "203.0.113.7 via 130.176.0.1");
+        // What the sender claims itself comes before, and is not told.
+        assert_eq!(through(&["198.51.100.1, 203.0.113.7", "130.176.0.1"]), "203.0.113.7 via 130.176.0.1");
+        assert_eq!((through(&["203.0.113.7"]), through(&[])), ("203.0.113.7".to_owned(), String::new()));
+        assert_eq!(through(&["a".repeat(900).as_str()]).len(), ADDRESS);
+    }
+}

@@ -54,8 +54,11 @@ impl FromRequest<Arc<Gateway>> for Call {
         let caller = match (&signed, &facts) {
             (Some(signed), Some(facts)) => {
                 signed.verify_time(now).map_err(|error| Problem::of_request(error, now))?;
-                let target = format!("{origin}{}", parts.uri.path_and_query().map_or("/", |path| path.as_str()));
-                let caller = known_caller(gateway, facts, signed, parts.method.as_str(), &target, now).await?;
+                let path = parts.uri.path_and_query().map_or("/", |path| path.as_str());
+                let others = gateway.settings.other_origins.iter();
+                let targets = std::iter::once(&origin).chain(others).map(|origin| format!("{origin}{path}")).collect();
+                let asked = Asked { method: parts.method.as_str(), targets };
+                let caller = known_caller(gateway, facts, signed, &asked, now).await?;
                 remember(gateway, signed, now)?;
                 caller
             }
@@ -166,18 +169,30 @@ fn origin(gateway: &Gateway, parts: &Parts) -> Result<String, Problem> {
     Ok(format!("{}://{host}", gateway.settings.scheme))
 }
 
+/// A request as its client may have signed it: by each address of the gateway, since a proxy hides which one was used.
+struct Asked<'a> {
+    method: &'a str,
+    targets: Vec<String>,
+}
+
+impl Asked<'_> {
+    fn verify(&self, signed: &Unverified, key: &[u8; 32]) -> Result<(), RequestError> {
+        let is_signed = self.targets.iter().any(|target| signed.verify(self.method, target, key).is_ok());
+        if is_signed { Ok(()) } else { Err(RequestError::Signature) }
+    }
+}
+
 async fn known_caller(
     gateway: &Gateway,
     facts: &Facts,
     signed: &Unverified,
-    method: &str,
-    target: &str,
+    asked: &Asked<'_>,
     now: u64,
 ) -> Result<Caller, Problem> {
     let refused = |error| Problem::of_request(error, now);
     let id = match signed.claimed.signatory {
         Signatory::Owner => {
-            if let Err(error) = signed.verify(method, target, &facts.descriptor.owner_key) {
+            if let Err(error) = asked.verify(signed, &facts.descriptor.owner_key) {
                 count_unsigned(gateway, now)?;
                 return Err(refused(error));
             }
@@ -190,7 +205,7 @@ async fn known_caller(
         // A record has either keys or an enrollment key.
         let enrollment = record.enrollment.map(|enrollment| enrollment.key);
         let key = record.keys.as_ref().map(|keys| keys.request).or(enrollment);
-        signed.verify(method, target, &key.ok_or(RequestError::Signature)?)
+        asked.verify(signed, &key.ok_or(RequestError::Signature)?)
     };
     if let Some(record) = gateway.known.acquaintance(&job, id, now).await?
         && verify(&record).is_ok()
@@ -205,7 +220,7 @@ async fn known_caller(
         Problem::new("client-unknown", StatusCode::UNAUTHORIZED, detail)
     })?;
     if let Err(error) = verify(&record) {
-        let used = was_enrolled_by(&job, &record, signed, method, target).await?;
+        let used = was_enrolled_by(&job, &record, signed, asked).await?;
         let detail = format!("the enrollment of client {id} was used already");
         let used = used.then(|| Problem::new("enrollment-used", StatusCode::FORBIDDEN, detail));
         return Err(used.unwrap_or_else(|| refused(error)));
@@ -243,8 +258,7 @@ async fn was_enrolled_by(
     job: &JobContext<'_>,
     record: &ClientRecord,
     signed: &Unverified,
-    method: &str,
-    target: &str,
+    asked: &Asked<'_>,
 ) -> Result<bool, Problem> {
     if record.keys.is_none() {
         return Ok(false);
@@ -258,7 +272,7 @@ async fn was_enrolled_by(
         }
     }
     let enrollment = first.ok().and_then(|first| first.enrollment);
-    Ok(enrollment.is_some_and(|enrollment| signed.verify(method, target, &enrollment.key).is_ok()))
+    Ok(enrollment.is_some_and(|enrollment| asked.verify(signed, &enrollment.key).is_ok()))
 }
 
 fn remember(gateway: &Gateway, signed: &Unverified, now: u64) -> Result<(), Problem> {

@@ -58,6 +58,8 @@ pub struct Settings {
     pub owner: Option<OwnerFingerprint>,
     /// The gateway's address as clients know it, such as `https://backup.example`; by default that of each request.
     pub origin: Option<String>,
+    /// Other addresses of the gateway, which clients may have met it by.
+    pub other_origins: Vec<String>,
     /// `http` or `https`, for addresses taken from requests.
     pub scheme: &'static str,
     /// Whether anybody may read key slots. If so, anybody can try to guess passphrases.

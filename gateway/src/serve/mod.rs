@@ -180,6 +180,7 @@ pub fn serve(service: Service<'_>) -> Result<(), ServeError> {
         presigner,
         owner,
         origin,
+        other_origins: Vec::new(),
         scheme: if is_tls { "https" } else { "http" },
         // A client that comes by ssh may read the directory as well as this process may.
         open_slots: options.open_slots || is_pipe,

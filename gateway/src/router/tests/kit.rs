@@ -143,6 +143,7 @@ impl World {
             presigner: None,
             owner: None,
             origin: Some(ORIGIN.to_owned()),
+            other_origins: Vec::new(),
             scheme: "https",
             open_slots: false,
             accept_init: false,

@@ -293,6 +293,19 @@ async fn batches_and_reads_lead_to_the_store_where_it_presigns() {
 }
 
 #[tokio::test]
+async fn a_client_may_have_met_the_gateway_by_any_of_its_addresses() {
+    let other = "https://later.example";
+    for (others, status) in [(vec![], 401), (vec![ORIGIN.to_owned()], 200)] {
+        let world = World::with(IngestBy::Service, |settings| {
+            settings.origin = Some(other.to_owned());
+            settings.other_origins = others;
+        });
+        let answer = world.await.signed(Signatory::Client(FULL), "GET", "/v1/index", b"").await;
+        assert_eq!(answer.status.as_u16(), status);
+    }
+}
+
+#[tokio::test]
 async fn pages_of_one_origin_may_use_the_gateway() {
     let page = "https://page.example";
     let world = World::with(IngestBy::Service, |settings| settings.cors = Some(page.to_owned())).await;
