@@ -23,7 +23,7 @@ locals {
     check = { COPAL_CHECK_PARTS = tostring(var.check_parts) }
     prune = { COPAL_REPACK_MOST = var.repack_most == null ? "" : tostring(var.repack_most) }
     gateway = {
-      COPAL_ORIGIN      = local.gateway_url
+      COPAL_ORIGIN      = join(",", local.gateway_urls)
       COPAL_CORS        = var.cors
       COPAL_QUOTA       = var.quota == null ? "" : tostring(var.quota)
       COPAL_DAILY_QUOTA = var.daily_quota == null ? "" : tostring(var.daily_quota)

@@ -28,7 +28,14 @@ module "page" {
 }
 
 locals {
-  page_url = one(module.page[*].url)
-  # Requests are signed over the address by which clients know the gateway.
+  page_url    = one(module.page[*].url)
   gateway_url = coalesce(local.page_url, module.gateway.url)
+  # Requests are signed over the address by which their client knows the gateway. An address stays one of it when a page or a
+  # name is added later.
+  gateway_urls = distinct(compact([local.page_url, one(module.page[*].distribution_url), module.gateway.url]))
+  # What there is is known at a first apply, the addresses are not.
+  origins = merge(
+    var.page_folder == null ? {} : { page = local.page_url, distribution = one(module.page[*].distribution_url) },
+    var.cors == "" ? {} : { elsewhere = var.cors },
+  )
 }

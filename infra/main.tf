@@ -19,6 +19,9 @@ locals {
   root      = local.folder == "" ? "" : "${local.folder}/"
   # As the functions call the repository in their metrics.
   repository = local.folder == "" ? var.bucket : "${var.bucket}/${local.folder}"
+  # Zeros are nobody: docs/operations.md begins with them.
+  is_owned = var.owner_fingerprint != local.nobody
+  nobody   = join("", [for _ in range(64) : "0"])
   # Both have to be said before backups can be destroyed, and applied before that.
   destroys = var.destroy_backups && var.destroy_backups_in == var.bucket
 }
@@ -43,10 +46,12 @@ module "repository" {
   locks_objects = var.locked_days != null
   roles         = { for function, made in module.function : function => made.role_arn }
   operators     = var.operators
-  origins       = compact([local.page_url, var.cors])
+  restorers     = var.restorers
+  origins       = local.origins
   recovery_days = var.recovery_days
   cold_packs    = var.cold_packs
-  log_bucket    = one(module.logs[*].bucket)
+  access_logs   = var.access_logs
+  log_bucket    = module.logs.bucket
   inventory     = var.inventory
   force_destroy = local.destroys
 }
@@ -55,14 +60,18 @@ locals {
   bucket_key = var.encryption == "aws:kms" ? module.key.arn : null
 }
 
+# It is there even if nothing is logged: logging can be turned off, and what was logged stays for its time.
 module "logs" {
-  source = "./modules/logs"
-  count  = var.access_logs || var.inventory ? 1 : 0
-
+  source         = "./modules/logs"
   bucket         = "${var.bucket}-logs"
   partition      = local.partition
   account        = local.account
   source_arn     = "arn:${local.partition}:s3:::${var.bucket}"
   retention_days = var.log_retention_days
   force_destroy  = local.destroys
+}
+
+moved {
+  from = module.logs[0]
+  to   = module.logs
 }

@@ -11,6 +11,16 @@ module "observation" {
   timeouts    = { for function, settings in var.functions : function => settings.timeout }
   queues      = module.events.queue_names
   api         = module.gateway.id
+  partition   = local.partition
+  bucket      = var.bucket
+
+  copies = { for name, to in local.destinations : name => split(":::", to.bucket_arn)[1] }
+  watched = merge(
+    { (var.region) = { buckets = [var.bucket], keys = [module.key.arn] } },
+    { for made in module.replica : var.replica_region => { buckets = ["${var.bucket}-replica"], keys = [made.kms_key_arn] } },
+  )
+  # Until somebody has made the repository and said whose it is, no job runs.
+  hears_silence = local.is_owned
 
   dead_letters = {
     dead-letters = module.events.dead_letters_name

@@ -21,6 +21,7 @@ module "replica" {
   partition     = local.partition
   account       = local.account
   recovery_days = var.recovery_days
+  restorers     = var.restorers
   force_destroy = local.destroys
 }
 
@@ -29,7 +30,6 @@ module "replication" {
   count  = var.replica_region == null && var.recovery_bucket == null ? 0 : 1
 
   name         = var.name
-  account      = local.account
   bucket       = module.repository.id
   bucket_arn   = module.repository.arn
   kms_key_arn  = local.bucket_key

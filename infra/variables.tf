@@ -50,16 +50,6 @@ variable "functions_zip" {
   type        = string
 }
 
-variable "operators" {
-  description = "ARNs of the roles and users that make and repair the repository: `init`, key slots, `rebuild-index`. `*` stands for anything."
-  type        = list(string)
-
-  validation {
-    condition     = length(var.operators) > 0 && alltrue([for arn in var.operators : can(regex("^arn:[^:]+:(iam|sts)::[0-9]{12}:.+", arn))])
-    error_message = "At least one, each an ARN with the number of its account."
-  }
-}
-
 variable "tags" {
   description = "Tags of everything, besides `Copal`, which has the deployment's name."
   type        = map(string)

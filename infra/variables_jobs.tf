@@ -41,6 +41,11 @@ variable "pinned" {
   description = "Versions of functions that are used instead of the newest, by function: the way back from an upgrade."
   type        = map(string)
   default     = {}
+
+  validation {
+    condition     = alltrue([for function, version in var.pinned : contains(["ingest", "compact", "prune", "check", "gateway"], function) && can(regex("^[0-9]+$", version))])
+    error_message = "Each a function (ingest, compact, prune, check, gateway) and the number of its version."
+  }
 }
 
 variable "check_parts" {

@@ -18,10 +18,15 @@ variable "prune_enabled" {
   description = "Whether prune runs by itself. Set it once `copal policy set` has told what is kept."
   type        = bool
   default     = false
+
+  validation {
+    condition     = !var.prune_enabled || var.owner_fingerprint != join("", [for _ in range(64) : "0"])
+    error_message = "Prune follows a policy, and there is none yet: make the repository, set owner_fingerprint, run copal policy set, then set prune_enabled."
+  }
 }
 
 variable "paused" {
-  description = "Whether all schedules rest, as for `copal rebuild-index`."
+  description = "Whether everything that works on the repository by itself rests, events too, as for `copal rebuild-index`."
   type        = bool
   default     = false
 }
@@ -30,6 +35,11 @@ variable "pruners" {
   description = "ARNs of roles and users that may take the role of prune, to run `copal prune` on a machine of their own."
   type        = list(string)
   default     = []
+
+  validation {
+    condition     = alltrue([for arn in var.pruners : can(regex("^arn:[^:]+:iam::[0-9]{12}:(role|user)/[^*]+$", arn))])
+    error_message = "Each one role or user, as arn:aws:iam::ACCOUNT:role/NAME: a session of a role counts as its role."
+  }
 }
 
 variable "storage_class" {

@@ -11,13 +11,16 @@ override_resource {
 
 variables {
   functions_zip = "./tests/functions.zip"
+  # As they are once the repository is made and has a policy.
+  owner_fingerprint = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45"
+  prune_enabled     = true
 }
 
 run "deployed" {
   command = apply
 
   assert {
-    condition     = local.destroys && output.page_url == null && length(module.logs) == 0
+    condition     = module.protection.holds == [] && output.page_url == null
     error_message = "A deployment to try leaves something behind, or costs more than it has to."
   }
 

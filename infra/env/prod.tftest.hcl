@@ -6,7 +6,10 @@ mock_provider "aws" {
 
 variables {
   functions_zip = "./tests/functions.zip"
-  page_folder   = "./tests/page"
+  # As they are once the repository is made and has a policy.
+  owner_fingerprint = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45"
+  prune_enabled     = true
+  page_folder       = "./tests/page"
 }
 
 run "deployed" {
@@ -18,7 +21,7 @@ run "deployed" {
   }
 
   assert {
-    condition     = toset(keys(local.destinations)) == toset(["region", "recovery"]) && length(module.logs) == 1
+    condition     = toset(keys(local.destinations)) == toset(["region", "recovery"]) && var.access_logs
     error_message = "There are no copies, or nobody sees who asked for what."
   }
 
@@ -28,17 +31,16 @@ run "deployed" {
   }
 }
 
-# What was made is destroyed at the end, which the protection would refuse.
-run "given_up" {
+# Somebody brings back what was deleted.
+run "restoring" {
   command = apply
 
   variables {
-    destroy_backups    = true
-    destroy_backups_in = "example-copal"
+    restorers = ["arn:aws:iam::111122223333:role/restorer"]
   }
 
   assert {
-    condition     = local.destroys
-    error_message = "Backups cannot be destroyed at all."
+    condition     = var.restorers != []
+    error_message = "Nobody can bring anything back."
   }
 }

@@ -14,6 +14,7 @@ variables {
   window           = 5
   concurrency      = 2
   receives_most    = 5
+  enabled          = true
 }
 
 run "a_new_manifest_or_change_reaches_ingest" {
@@ -90,5 +91,20 @@ run "a_message_comes_again_soon_after_its_ingest_and_then_singly_and_is_put_asid
   assert {
     condition     = aws_sqs_queue.dead_letters.message_retention_seconds > aws_sqs_queue.this.message_retention_seconds
     error_message = "What is put aside is gone before somebody looks."
+  }
+}
+
+run "a_pause_stops_ingest_too" {
+  module {
+    source = "./modules/events"
+  }
+
+  variables {
+    enabled = false
+  }
+
+  assert {
+    condition     = !aws_lambda_event_source_mapping.this.enabled && !aws_lambda_event_source_mapping.singly.enabled
+    error_message = "Events start ingests while the index is rebuilt."
   }
 }

@@ -91,7 +91,7 @@ run "operators_take_its_role_only_if_they_are_named" {
   }
 
   assert {
-    condition     = one([for of in jsondecode(aws_iam_role.this.assume_role_policy).Statement : of.Principal if of.Sid == "Operators"]) == { AWS = ["arn:aws:iam::111122223333:role/operator"] }
+    condition     = one([for of in jsondecode(aws_iam_role.this.assume_role_policy).Statement : [of.Principal, of.Condition] if of.Sid == "Operators"]) == [{ AWS = ["arn:aws:iam::111122223333:root"] }, { ArnEquals = { "aws:PrincipalArn" = ["arn:aws:iam::111122223333:role/operator"] } }]
     error_message = "They do not, or others do."
   }
 }

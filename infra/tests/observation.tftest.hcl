@@ -3,8 +3,16 @@ mock_provider "aws" {
 }
 
 variables {
+  watched = {
+    eu-central-1 = { buckets = ["example-copal"], keys = ["arn:aws:kms:eu-central-1:111122223333:key/1"] }
+    eu-west-1    = { buckets = ["example-copal-replica"], keys = ["arn:aws:kms:eu-west-1:111122223333:key/2"] }
+  }
   name               = "copal"
   account            = "111122223333"
+  partition          = "aws"
+  bucket             = "example-copal"
+  copies             = { region = "example-copal-replica" }
+  hears_silence      = true
   region             = "eu-central-1"
   kms_key_arn        = "arn:aws:kms:eu-central-1:111122223333:key/1"
   namespace          = "Copal"
@@ -38,7 +46,7 @@ run "every_alarm_is_told_and_says_what_to_do" {
   }
 
   assert {
-    condition     = alltrue([for name in ["dead-letters", "failed-runs", "ingest-age", "rejected", "damage", "pruning", "deleting", "no-check", "no-prune", "no-ingest", "gateway-failing", "prune-throttled", "ingest-throttled"] : contains(keys(aws_cloudwatch_metric_alarm.this), name)])
+    condition     = alltrue([for name in ["dead-letters", "failed-runs", "ingest-age", "rejected", "damage", "pruning", "deleting", "no-check", "no-prune", "no-ingest", "gateway-failing", "copies-failed-region", "copies-late-region", "prune-throttled", "ingest-throttled"] : contains(keys(aws_cloudwatch_metric_alarm.this), name)])
     error_message = "Something is not watched."
   }
 
@@ -84,5 +92,52 @@ run "mail_and_budget_if_they_are_named" {
   assert {
     condition     = aws_sns_topic_subscription.mail[0].endpoint == "backups@example.org" && aws_budgets_budget.this[0].limit_amount == "200"
     error_message = "They are not told, or of another amount."
+  }
+}
+
+run "changes_of_buckets_and_keys_are_told_wherever_they_lie" {
+  command = apply
+
+  module {
+    source = "./modules/observation"
+  }
+
+  assert {
+    condition     = one(flatten([for of in jsondecode(aws_cloudwatch_event_rule.changes["eu-central-1"].event_pattern)["$or"] : of.detail.requestParameters.bucketName == ["example-copal", "example-copal-replica"] if of.source == ["aws.s3"]]))
+    error_message = "Nobody hears of changes of a bucket."
+  }
+
+  assert {
+    condition     = one(flatten([for of in jsondecode(aws_cloudwatch_event_rule.changes["eu-west-1"].event_pattern)["$or"] : of.detail.resources.ARN == [var.watched["eu-west-1"].keys[0]] if of.source == ["aws.kms"]]))
+    error_message = "Nobody hears of changes of the key of the copies."
+  }
+
+  assert {
+    condition     = aws_cloudwatch_event_target.changes["eu-central-1"].arn == aws_sns_topic.this.arn && aws_cloudwatch_event_target.changes["eu-west-1"].arn == "arn:aws:events:eu-central-1:111122223333:event-bus/default" && aws_cloudwatch_event_target.changes["eu-west-1"].region == "eu-west-1"
+    error_message = "What is changed is told elsewhere."
+  }
+
+  assert {
+    # What the promises of the bucket and of the keys hang on.
+    condition = alltrue([
+      for name in ["PutBucketPolicy", "DeleteBucketPolicy", "PutBucketVersioning", "PutBucketLifecycle", "DeleteBucketLifecycle", "PutBucketReplication", "DeleteBucketReplication", "PutBucketObjectLockConfiguration", "DeleteBucket"] :
+      anytrue([for of in local.settings : startswith(name, of.prefix)])
+    ]) && length(setsubtract(["ScheduleKeyDeletion", "DisableKey", "PutKeyPolicy"], local.of_keys)) == 0
+    error_message = "A change that matters is not told."
+  }
+}
+
+run "before_there_is_a_repository_no_mail_says_that_no_job_runs" {
+  module {
+    source = "./modules/observation"
+  }
+
+  variables {
+    hears_silence = false
+  }
+
+  assert {
+    condition     = alltrue([for name, alarm in aws_cloudwatch_metric_alarm.this : alarm.actions_enabled != startswith(name, "no-")])
+    error_message = "A new deployment begins with alarms, or other alarms are silent too."
   }
 }

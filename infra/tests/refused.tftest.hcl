@@ -201,3 +201,54 @@ run "a_silence_longer_than_a_week" {
 
   expect_failures = [var.alarms]
 }
+
+run "a_session_among_the_operators" {
+  command = plan
+
+  variables {
+    operators = ["arn:aws:sts::111122223333:assumed-role/operator/me"]
+  }
+
+  expect_failures = [var.operators]
+}
+
+run "a_session_that_takes_the_role_of_prune" {
+  command = plan
+
+  variables {
+    pruners = ["arn:aws:sts::111122223333:assumed-role/operator/me"]
+  }
+
+  expect_failures = [var.pruners]
+}
+
+run "everybody_to_delete_versions" {
+  command = plan
+
+  variables {
+    restorers = ["arn:aws:iam::111122223333:role/*"]
+  }
+
+  expect_failures = [var.restorers]
+}
+
+run "a_function_that_there_is_not_pinned" {
+  command = plan
+
+  variables {
+    pinned = { ingset = "5" }
+  }
+
+  expect_failures = [var.pinned]
+}
+
+run "prune_before_anybody_can_have_set_a_policy" {
+  command = plan
+
+  variables {
+    owner_fingerprint = "0000000000000000000000000000000000000000000000000000000000000000"
+    prune_enabled     = true
+  }
+
+  expect_failures = [var.prune_enabled]
+}

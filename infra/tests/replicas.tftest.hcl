@@ -9,7 +9,6 @@ run "copies_go_out_and_take_nothing_with_them" {
 
   variables {
     name        = "copal"
-    account     = "111122223333"
     bucket      = "example-copal"
     bucket_arn  = "arn:aws:s3:::example-copal"
     kms_key_arn = "arn:aws:kms:eu-central-1:111122223333:key/1"
@@ -26,8 +25,8 @@ run "copies_go_out_and_take_nothing_with_them" {
   }
 
   assert {
-    condition     = alltrue([for rule in aws_s3_bucket_replication_configuration.this.rule : rule.status == "Enabled" && one(one(rule.destination).encryption_configuration).replica_kms_key_id != null])
-    error_message = "Copies are not made, or not sealed."
+    condition     = alltrue([for rule in aws_s3_bucket_replication_configuration.this.rule : rule.status == "Enabled" && one(one(rule.destination).encryption_configuration).replica_kms_key_id != null && one(one(rule.destination).metrics).status == "Enabled"])
+    error_message = "Copies are not made, not sealed, or not watched."
   }
 
   assert {
@@ -81,13 +80,13 @@ run "a_replica_is_locked_only_if_that_is_said" {
   }
 
   assert {
-    condition     = one([for of in local.kept : of.Effect]) == "Deny" && contains(one([for of in local.kept : of.Action]), "s3:DeleteObjectVersion") && one([for of in local.kept : of.Principal]) == "*"
+    condition     = alltrue([for of in local.kept : of.Effect == "Deny" && of.Principal == "*" && !can(of.Condition)]) && toset(flatten([for of in local.kept : of.Action])) == toset(["s3:DeleteObject", "s3:DeleteObjectVersion", "s3:BypassGovernanceRetention"])
     error_message = "Somebody can delete copies."
   }
 
   assert {
-    condition     = one([for of in local.replication : of.Principal]) == { AWS = "arn:aws:iam::999988887777:role/copal-replication" }
-    error_message = "Somebody else writes copies."
+    condition     = alltrue([for of in concat(local.replication, jsondecode(aws_kms_key.this.policy).Statement) : of.Principal.AWS == "arn:aws:iam::999988887777:root" && of.Condition.ArnEquals["aws:PrincipalArn"] == var.source_role_arn if of.Sid == "Copies"])
+    error_message = "Somebody else writes copies, or a policy names a role that may not be there yet."
   }
 
   assert {

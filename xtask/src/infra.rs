@@ -17,7 +17,7 @@ pub(crate) fn run() -> Result<Tally, String> {
     let checkov = environment("checkov", &workspace().join("infra/requirements.txt"))?.join("checkov");
     modules("iam", &workspace().join("tests/iam"))?;
     let place = copy()?;
-    init(&place)?;
+    init(&place, "tests")?;
 
     let mut tally = Tally::default();
     let mut check = |what: &str, checked: Result<(), String>| {
@@ -31,15 +31,21 @@ pub(crate) fn run() -> Result<Tally, String> {
     check("terraform fmt", succeed(terraform(&source).args(["fmt", "-check", "-recursive", "-diff"])));
     check("terraform validate", succeed(terraform(&place).args(["validate", "-no-color"])));
     check("files of at most 80 lines", short_files(&source));
-    for name in ["dev", "prod"] {
-        check(&format!("env/{name}.tfvars.example"), render(&place, name));
-    }
-    check("what keeps backups from being destroyed", protection::run(&place.join("modules/protection")));
     let tflint = target().join("tools/tflint");
     let config = format!("--config={}", place.join(".tflint.hcl").display());
     check("tflint", succeed(Command::new(tflint).args(["--recursive", &config]).current_dir(&place)));
     let mut scan = Command::new(checkov);
     check("checkov", succeed(scan.args(["--config-file", ".checkov.yaml", "--directory", "."]).current_dir(&place)));
+    let leave = place.join("env/destroy");
+    check("what may not be given up", protection::run(&place.join("modules/protection"), &leave));
+    init(&place, "tests/kept")?;
+    check("a destruction that is refused destroys nothing", protection::refused(terraform(&place)));
+    protection::lift(&place)?;
+    init(&place, "env")?;
+    for name in ["dev", "prod", "recovery"] {
+        check(&format!("env/{name}"), render(&place, name));
+    }
+    init(&place, "tests")?;
     tally += tested(&place)?;
     Ok(tally)
 }
@@ -60,7 +66,10 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
         let entry = entry?;
         let name = entry.file_name();
         let name = name.to_string_lossy();
-        let is_operators = name.starts_with(".terraform") || name.ends_with(".tfvars") || name.contains(".tfstate");
+        let is_operators = name.starts_with(".terraform")
+            || name.ends_with(".tfvars")
+            || name.contains(".tfstate")
+            || name.ends_with("_override.tf");
         match entry.file_type()?.is_dir() {
             _ if is_operators => {}
             true => copy_folder(&entry.path(), &to.join(&*name))?,
@@ -70,22 +79,28 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Installs modules and the provider.
-fn init(place: &Path) -> Result<(), String> {
-    let done = succeed(terraform(place).args(["init", "-backend=false", "-input=false", "-no-color"]));
+/// Installs the provider, and the modules that the tests of a folder use.
+fn init(place: &Path, tests: &str) -> Result<(), String> {
+    let mut command = terraform(place);
+    command.args(["init", "-backend=false", "-input=false", "-no-color"]).arg(format!("-test-directory={tests}"));
+    let done = succeed(command.stdout(Stdio::null()));
     done.map_err(|reason| {
         format!(
-            "{reason}\nTerraform needs the provider hashicorp/aws ~> 6.25: from registry.terraform.io, which has to be \
+            "{reason}\nTerraform needs the provider hashicorp/aws 6.40 or a later 6: from registry.terraform.io, which has to be \
              within reach, or from a mirror that the file names which TF_CLI_CONFIG_FILE names"
         )
     })
 }
 
-/// Runs an example's test; what it has deployed stays as `<name>.json`, a message in each line.
+/// Runs an example's test; what each run has deployed stays as `<name>.json`, a message in each line.
 fn render(place: &Path, name: &str) -> Result<(), String> {
     let mut command = terraform(place);
     command.args(["test", "-no-color", "-json", "-verbose", "-test-directory=env"]);
-    command.arg(format!("-filter=env/{name}.tftest.hcl")).arg(format!("-var-file=env/{name}.tfvars.example"));
+    command.arg(format!("-filter=env/{name}.tftest.hcl"));
+    let variables = format!("env/{name}.tfvars.example");
+    if place.join(&variables).is_file() {
+        command.arg(format!("-var-file={variables}"));
+    }
     let told = command.stdin(Stdio::null()).stderr(Stdio::inherit()).output().map_err(|error| error.to_string())?;
     if !told.status.success() {
         let told = String::from_utf8_lossy(&told.stdout);

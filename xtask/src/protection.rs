@@ -1,36 +1,81 @@
-//! Protection: `terraform destroy` itself, on the one module that keeps it from the backups and needs no provider.
+//! Protection: Terraform itself, asked to give up what holds the backups. It has to refuse while it plans, when nothing is
+//! touched yet.
 
+use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Makes it, and tries to destroy and to replace it before and after both variables say so.
-pub(crate) fn run(folder: &Path) -> Result<(), String> {
-    terraform(folder, &["init", "-input=false"], "one", true)?;
-    let steps: [(&[&str], &str, bool, bool); 6] = [
-        (&["apply", "-auto-approve"], "one", false, true),
-        // What is said now counts only once it is applied.
-        (&["destroy", "-auto-approve"], "one", true, false),
-        (&["apply", "-auto-approve"], "another", false, false),
-        (&["destroy", "-auto-approve"], "one", false, false),
-        (&["apply", "-auto-approve"], "one", true, true),
-        (&["destroy", "-auto-approve"], "one", true, true),
+/// Changes and destroys the module of protection, which needs no provider, with and without leave.
+pub(crate) fn run(folder: &Path, leave: &Path) -> Result<(), String> {
+    const TWO: &str = r#"{a="one",b="two"}"#;
+    terraform(folder, &["init", "-input=false"], None, true)?;
+    let steps: [(&str, Option<(&str, bool)>, bool); 7] = [
+        ("apply", Some((TWO, false)), true),
+        ("destroy", Some((TWO, false)), false),
+        // What is replaced, or no longer there, is given up; what comes besides is not.
+        ("apply", Some((r#"{a="other",b="two"}"#, false)), false),
+        ("apply", Some((r#"{a="one"}"#, false)), false),
+        ("apply", Some((r#"{a="one",b="two",c="three"}"#, false)), true),
+        // The variables alone are no leave.
+        ("apply", Some((TWO, true)), false),
+        ("destroy", Some((TWO, true)), false),
     ];
-    for (at, (arguments, bucket, destroys, succeeds)) in steps.into_iter().enumerate() {
-        let variables = [format!("-var=destroys={destroys}"), "-var=holds=[\"key\"]".to_owned()];
-        let all: Vec<&str> = arguments.iter().copied().chain(variables.iter().map(String::as_str)).collect();
-        terraform(folder, &all, bucket, succeeds).map_err(|reason| format!("step {}: {reason}", at + 1))?;
+    for (at, (act, variables, succeeds)) in steps.into_iter().enumerate() {
+        terraform(folder, &[act, "-auto-approve"], variables, succeeds)
+            .map_err(|reason| format!("step {}: {reason}", at + 1))?;
+    }
+    let lifted = folder.join("destroy_override.tf");
+    fs::copy(leave.join("protection_override.tf.example"), &lifted).map_err(|error| error.to_string())?;
+    terraform(folder, &["destroy", "-auto-approve"], Some((TWO, true)), true)?;
+    fs::remove_file(lifted).map_err(|error| error.to_string())
+}
+
+/// Has Terraform's tests make a whole deployment and destroy it, which has to fail with everything still there.
+pub(crate) fn refused(mut test: Command) -> Result<(), String> {
+    test.args(["test", "-no-color", "-test-directory=tests/kept"]);
+    let told = test.stdin(Stdio::null()).output().map_err(|error| error.to_string())?;
+    let told = String::from_utf8_lossy(&told.stdout).into_owned() + &String::from_utf8_lossy(&told.stderr);
+    let words: Vec<&str> = told.split_whitespace().collect();
+    let said = words.join(" ");
+    let is_kept = |what: &str| said.matches(&format!("Resource {what} has lifecycle.prevent_destroy set")).count();
+    let held = r#"module.protection.terraform_data.held["repository"]"#;
+    // That of the repository, and that of a replica.
+    if is_kept(held) != 1 || is_kept("aws_kms_key.this") != 2 {
+        return Err(format!("the repository or a key is not kept:\n{told}"));
+    }
+    // What a destruction would take first.
+    for first in [
+        r#"module.observation.aws_cloudwatch_metric_alarm.this["no-check"]"#,
+        "module.gateway.aws_apigatewayv2_route.this",
+    ] {
+        if !said.contains(&format!("- {first}")) {
+            return Err(format!("{first} was destroyed:\n{told}"));
+        }
+    }
+    Ok(())
+}
+
+/// Lets the tests, whose deployments are destroyed at their end, destroy them: what an operator would do.
+pub(crate) fn lift(infra: &Path) -> Result<(), String> {
+    for (module, file) in [("protection", "protection"), ("key", "key"), ("replica", "key")] {
+        let from = infra.join(format!("env/destroy/{file}_override.tf.example"));
+        let to = infra.join(format!("modules/{module}/destroy_override.tf"));
+        fs::copy(&from, to).map_err(|error| format!("{}: {error}", from.display()))?;
     }
     Ok(())
 }
 
 /// Runs Terraform; an error unless it ends as it should, and a refusal is that of the protection.
-fn terraform(folder: &Path, arguments: &[&str], bucket: &str, succeeds: bool) -> Result<(), String> {
+fn terraform(folder: &Path, arguments: &[&str], variables: Option<(&str, bool)>, succeeds: bool) -> Result<(), String> {
     let mut command = Command::new("terraform");
     command.args(arguments).arg("-no-color").current_dir(folder).stdin(Stdio::null());
-    command.env("TF_VAR_bucket", bucket).env("CHECKPOINT_DISABLE", "1").env_remove("TF_DATA_DIR");
+    if let Some((holds, destroys)) = variables {
+        command.arg(format!("-var=holds={holds}")).arg(format!("-var=destroys={destroys}"));
+    }
+    command.env("CHECKPOINT_DISABLE", "1").env_remove("TF_DATA_DIR");
     let ended = command.output().map_err(|error| error.to_string())?;
     let told = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
-    let is_refusal = told.contains("the backups are protected");
+    let is_refusal = told.contains("has lifecycle.prevent_destroy set");
     match (ended.status.success(), succeeds) {
         (true, true) => Ok(()),
         (false, false) if is_refusal => Ok(()),

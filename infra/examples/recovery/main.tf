@@ -8,7 +8,7 @@ terraform {
   required_providers {
     aws = {
       source  = "hashicorp/aws"
-      version = "~> 6.25"
+      version = ">= 6.40, < 7"
     }
   }
 }
@@ -30,6 +30,7 @@ module "replica" {
   recovery_days   = var.recovery_days
   locked_days     = var.locked_days
   lock_mode       = var.lock_mode
+  restorers       = var.restorers
 }
 
 output "recovery_bucket" {

@@ -36,3 +36,9 @@ variable "lock_mode" {
   type        = string
   default     = "GOVERNANCE"
 }
+
+variable "restorers" {
+  description = "ARNs of roles and users of this account that may delete single versions for now: what brings back copies that were hidden. Empty but while somebody does that."
+  type        = list(string)
+  default     = []
+}

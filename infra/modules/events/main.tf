@@ -21,6 +21,7 @@ resource "aws_s3_bucket_notification" "this" {
 resource "aws_lambda_event_source_mapping" "this" {
   event_source_arn                   = aws_sqs_queue.this.arn
   function_name                      = var.function_arn
+  enabled                            = var.enabled
   batch_size                         = var.batch
   maximum_batching_window_in_seconds = var.window
   # Of a batch only the messages of the client that failed come again.
@@ -34,6 +35,7 @@ resource "aws_lambda_event_source_mapping" "this" {
 resource "aws_lambda_event_source_mapping" "singly" {
   event_source_arn = aws_sqs_queue.singly.arn
   function_name    = var.function_arn
+  enabled          = var.enabled
   batch_size       = 1
 
   # The least that Lambda takes.

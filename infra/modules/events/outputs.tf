@@ -36,3 +36,8 @@ output "rights" {
     Resource = [aws_sqs_queue.this.arn, aws_sqs_queue.singly.arn]
   }]
 }
+
+output "enabled" {
+  description = "Whether messages start ingests."
+  value       = aws_lambda_event_source_mapping.this.enabled && aws_lambda_event_source_mapping.singly.enabled
+}

@@ -58,3 +58,8 @@ variable "receives_most" {
   description = "Times that a message is delivered before it is a dead letter: once with others, and then singly."
   type        = number
 }
+
+variable "enabled" {
+  description = "Whether messages start ingests; otherwise they wait."
+  type        = bool
+}

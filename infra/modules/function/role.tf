@@ -12,10 +12,12 @@ resource "aws_iam_role" "this" {
       Action    = "sts:AssumeRole"
       }], length(var.assumed_by) == 0 ? [] : [{
       # AssumeRole by operators who run this job on a machine of their own.
-      Sid       = "Operators"
-      Effect    = "Allow"
-      Principal = { AWS = var.assumed_by }
+      Sid    = "Operators"
+      Effect = "Allow"
+      # AWS refuses a policy whose principal is a role that is not there yet: it names accounts, and roles in the condition.
+      Principal = { AWS = distinct([for arn in var.assumed_by : "${join(":", slice(split(":", arn), 0, 5))}:root"]) }
       Action    = "sts:AssumeRole"
+      Condition = { ArnEquals = { "aws:PrincipalArn" = var.assumed_by } }
     }])
   })
 }

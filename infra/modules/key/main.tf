@@ -6,6 +6,11 @@ resource "aws_kms_key" "this" {
   enable_key_rotation     = true
   deletion_window_in_days = 30
 
+  lifecycle {
+    # Without it nothing can be read. env/destroy/ has what lifts this.
+    prevent_destroy = true
+  }
+
   policy = jsonencode({
     Version = "2012-10-17"
     Statement = [
@@ -38,6 +43,14 @@ resource "aws_kms_key" "this" {
         Action    = ["kms:GenerateDataKey", "kms:Decrypt"]
         Resource  = "*"
         Condition = { StringEquals = { "aws:SourceAccount" = var.account } }
+      },
+      {
+        # EventBridge publishes to the sealed topic what is changed. Towards a sealed topic it sends no condition.
+        Sid       = "Changes"
+        Effect    = "Allow"
+        Principal = { Service = "events.amazonaws.com" }
+        Action    = ["kms:GenerateDataKey", "kms:Decrypt"]
+        Resource  = "*"
       },
     ]
   })

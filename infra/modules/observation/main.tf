@@ -21,6 +21,15 @@ resource "aws_sns_topic_policy" "this" {
         Condition = { StringEquals = { "aws:SourceAccount" = var.account } }
       },
       {
+        # Publish by EventBridge, for the rule of changes.
+        Sid       = "Changes"
+        Effect    = "Allow"
+        Principal = { Service = "events.amazonaws.com" }
+        Action    = "sns:Publish"
+        Resource  = aws_sns_topic.this.arn
+        Condition = { ArnEquals = { "aws:SourceArn" = aws_cloudwatch_event_rule.changes[var.region].arn } }
+      },
+      {
         # Every call: nothing is said to this topic in the clear.
         Sid       = "TlsOnly"
         Effect    = "Deny"
@@ -41,7 +50,7 @@ resource "aws_sns_topic_subscription" "mail" {
 }
 
 resource "aws_cloudwatch_metric_alarm" "this" {
-  for_each = merge(local.of_jobs, local.of_queues, local.of_functions, local.of_gateway)
+  for_each = merge(local.of_jobs, local.of_queues, local.of_functions, local.of_gateway, local.of_copies)
 
   alarm_name          = "${var.name}-${each.key}"
   alarm_description   = each.value.do
@@ -55,6 +64,7 @@ resource "aws_cloudwatch_metric_alarm" "this" {
   comparison_operator = each.value.below ? "LessThanThreshold" : "GreaterThanThreshold"
   threshold           = each.value.threshold
   treat_missing_data  = each.value.missing
+  actions_enabled     = var.hears_silence || !each.value.below
   alarm_actions       = [aws_sns_topic.this.arn]
   ok_actions          = [aws_sns_topic.this.arn]
 }

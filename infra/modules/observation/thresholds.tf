@@ -29,3 +29,8 @@ variable "refused_most" {
   description = "Requests that the gateway may refuse within an hour without an alarm."
   type        = number
 }
+
+variable "hears_silence" {
+  description = "Whether a job that does not run is told of. Before the repository is made none runs."
+  type        = bool
+}

@@ -52,3 +52,23 @@ variable "api" {
   description = "Id of the gateway's API."
   type        = string
 }
+
+variable "partition" {
+  description = "Partition of AWS, such as aws."
+  type        = string
+}
+
+variable "bucket" {
+  description = "Name of the repository's bucket."
+  type        = string
+}
+
+variable "copies" {
+  description = "Names of the buckets that get copies, by the rule of replication."
+  type        = map(string)
+}
+
+variable "watched" {
+  description = "Names of buckets and ARNs of keys of whose changes somebody is told, by region."
+  type        = map(object({ buckets = list(string), keys = list(string) }))
+}

@@ -3,6 +3,11 @@ output "url" {
   value       = "https://${local.host}"
 }
 
+output "distribution_url" {
+  description = "Address of the page without a name of its own, which stays one when it gets a name."
+  value       = "https://${aws_cloudfront_distribution.this.domain_name}"
+}
+
 output "distribution" {
   description = "Id of the distribution, by which what it has kept is dropped."
   value       = aws_cloudfront_distribution.this.id

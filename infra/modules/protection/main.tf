@@ -1,21 +1,19 @@
-# What stands between `terraform destroy` and the backups. Made after everything that holds them, it is destroyed before it:
-# refusing to go, it keeps buckets, their settings and keys. Besides, S3 refuses to delete a bucket that is not empty.
+# What stands between a change and the backups. A plan that gives up something on this list fails as a whole, before anything
+# is touched: `terraform destroy`, another bucket or region, a lock or a copy that is no longer wanted. Besides, S3 refuses to
+# delete a bucket that is not empty.
 
 terraform {
   required_version = ">= 1.9"
 }
 
-resource "terraform_data" "this" {
-  # Another bucket in the place of this one is a destruction too.
-  triggers_replace = [var.bucket]
+resource "terraform_data" "held" {
+  # One for each thing, so that more can be added.
+  for_each = var.destroys ? {} : var.holds
 
-  input = {
-    destroys = var.destroys
-    holds    = var.holds
-  }
+  # Another thing in the place of this one is a destruction too.
+  triggers_replace = each.value
 
-  provisioner "local-exec" {
-    when    = destroy
-    command = self.input.destroys ? "exit 0" : "echo 'the backups are protected: set destroy_backups and destroy_backups_in, apply, then destroy' >&2; exit 1"
+  lifecycle {
+    prevent_destroy = true
   }
 }

@@ -1,4 +1,4 @@
-output "destroys" {
-  description = "Whether the backups may be destroyed."
-  value       = terraform_data.this.input.destroys
+output "holds" {
+  description = "What may be neither given up nor replaced."
+  value       = keys(terraform_data.held)
 }

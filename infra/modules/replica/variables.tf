@@ -25,6 +25,12 @@ variable "source_role_arn" {
   default     = null
 }
 
+variable "restorers" {
+  description = "ARNs of roles and users that may delete single versions for now."
+  type        = list(string)
+  default     = []
+}
+
 variable "recovery_days" {
   description = "Days for which what was deleted at the source stays here."
   type        = number

@@ -3,11 +3,6 @@ variable "name" {
   type        = string
 }
 
-variable "account" {
-  description = "Number of the account."
-  type        = string
-}
-
 variable "bucket" {
   description = "Name of the repository's bucket."
   type        = string

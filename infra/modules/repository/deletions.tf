@@ -35,12 +35,21 @@ locals {
       Resource  = local.by_owners
       Condition = { ArnNotLike = { "aws:PrincipalArn" = var.operators } }
     },
-    {
-      # What was deleted can be brought back for as long as the lifecycle keeps it, which this does not bind.
+    merge({
+      # DeleteObject of a version: what was deleted can be brought back for as long as the lifecycle keeps it, which this does
+      # not bind. Restorers delete the markers that hide it.
       Sid       = "VersionsStay"
       Effect    = "Deny"
       Principal = "*"
-      Action    = ["s3:DeleteObjectVersion", "s3:BypassGovernanceRetention"]
+      Action    = "s3:DeleteObjectVersion"
+      Resource  = [local.all]
+    }, length(var.restorers) == 0 ? {} : { Condition = { ArnNotLike = { "aws:PrincipalArn" = var.restorers } } }),
+    {
+      # DeleteObject of a locked version, by anybody, restorers too.
+      Sid       = "LocksStay"
+      Effect    = "Deny"
+      Principal = "*"
+      Action    = "s3:BypassGovernanceRetention"
       Resource  = [local.all]
     },
   ]

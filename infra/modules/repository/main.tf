@@ -13,11 +13,12 @@ module "bucket" {
 
 # Presigned addresses, as the page in a browser uses them: it sends the headers that the signature covers.
 resource "aws_s3_bucket_cors_configuration" "this" {
-  count  = length(var.origins) > 0 ? 1 : 0
+  # The keys alone: addresses are unknown at a first apply.
+  count  = length(keys(var.origins)) > 0 ? 1 : 0
   bucket = module.bucket.id
 
   cors_rule {
-    allowed_origins = var.origins
+    allowed_origins = distinct(values(var.origins))
     allowed_methods = ["GET", "PUT"]
     allowed_headers = concat([
       "content-type",
@@ -37,7 +38,7 @@ resource "aws_s3_bucket_cors_configuration" "this" {
 }
 
 resource "aws_s3_bucket_logging" "this" {
-  count         = var.log_bucket == null ? 0 : 1
+  count         = var.access_logs ? 1 : 0
   bucket        = module.bucket.id
   target_bucket = var.log_bucket.id
   target_prefix = "access/"

@@ -24,19 +24,9 @@ variable "locks_objects" {
   type        = bool
 }
 
-variable "roles" {
-  description = "ARNs of the functions' roles, by function."
-  type        = map(string)
-}
-
-variable "operators" {
-  description = "ARNs of whoever makes and repairs the repository with credentials of AWS; * stands for anything."
-  type        = list(string)
-}
-
 variable "origins" {
-  description = "Web origins whose pages may use presigned addresses."
-  type        = list(string)
+  description = "Web origins whose pages may use presigned addresses, by what they are."
+  type        = map(string)
 }
 
 variable "recovery_days" {
@@ -50,10 +40,14 @@ variable "cold_packs" {
   default     = null
 }
 
+variable "access_logs" {
+  description = "Whether S3 writes a log of who asked the bucket for what into the log bucket."
+  type        = bool
+}
+
 variable "log_bucket" {
-  description = "Bucket for access logs and inventories; none without it."
+  description = "Bucket for access logs and inventories."
   type        = object({ id = string, arn = string })
-  default     = null
 }
 
 variable "inventory" {

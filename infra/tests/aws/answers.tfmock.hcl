@@ -54,3 +54,11 @@ mock_resource "aws_s3_bucket" {
     bucket_regional_domain_name = "other.s3.eu-central-1.amazonaws.com"
   }
 }
+
+mock_data "aws_servicequotas_service_quota" {
+  defaults = { value = 1000 }
+}
+
+mock_resource "aws_cloudwatch_event_rule" {
+  defaults = { arn = "arn:aws:events:eu-central-1:111122223333:rule/copal-changes" }
+}

@@ -94,3 +94,28 @@ override_resource {
   target = module.function["gateway"].aws_lambda_alias.this
   values = { arn = "arn:aws:lambda:eu-central-1:111122223333:function:copal-gateway:live", invoke_arn = "arn:aws:apigateway:eu-central-1:lambda:path/2015-03-31/functions/arn:aws:lambda:eu-central-1:111122223333:function:copal-gateway:live/invocations" }
 }
+
+override_resource {
+  target = module.logs.module.bucket.aws_s3_bucket.this
+  values = { arn = "arn:aws:s3:::example-copal-logs" }
+}
+
+override_resource {
+  target = module.page[0].module.bucket.aws_s3_bucket.this
+  values = { arn = "arn:aws:s3:::example-copal-page" }
+}
+
+override_resource {
+  target = module.replica["region"].module.bucket.aws_s3_bucket.this
+  values = { arn = "arn:aws:s3:::example-copal-replica" }
+}
+
+override_resource {
+  target = module.replica["region"].aws_kms_key.this
+  values = { arn = "arn:aws:kms:eu-west-1:111122223333:key/0b0b0b0b-0000-4000-8000-000000000000" }
+}
+
+override_resource {
+  target = module.events.aws_sqs_queue.singly
+  values = { arn = "arn:aws:sqs:eu-central-1:111122223333:copal-events-singly", url = "https://sqs.eu-central-1.amazonaws.com/111122223333/copal-events-singly" }
+}

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use super::calls::{self, COPIES, Call, LIST};
 use super::drift::read;
+use super::mutants::{Mutant, mutants};
 use super::plan::{EXAMPLES, Plan, statements, target, texts};
 use super::requests::{self, FUNCTIONS};
 
@@ -109,62 +110,100 @@ fn a_job_holds_no_right_that_nothing_uses() {
 #[test]
 fn nobody_replaces_an_object_and_nobody_else_deletes_or_decides() {
     for (name, plan) in plans() {
-        let everything =
-            json!({ "Version": "2012-10-17", "Statement": [{ "Effect": "Allow", "Action": "s3:*", "Resource": "*" }] });
-        let ask = |who: &str, action: &str, folder: &str, context: Value| {
-            let mut request = request(&plan, &called("prune", "s3:GetObject", folder));
-            let principal = format!("arn:aws:iam::{ACCOUNT}:role/{who}");
-            request["identity"] = everything.clone();
-            request["action"] = action.into();
-            request["context"]["aws:PrincipalArn"] = principal.clone().into();
-            request["principal"] = principal.into();
-            let context = context.as_object().cloned().unwrap_or_default();
-            request["context"].as_object_mut().expect("a context").extend(context);
-            request
-        };
-        let creates = |only: bool| match only {
-            true => json!({ "s3:if-none-match": "*", "s3:ObjectCreationOperation": "true" }),
-            false => json!({ "s3:ObjectCreationOperation": "true" }),
-        };
-        let operator = if name == "dev" { "developer" } else { "backup-operator" };
-        let administrator = "administrator";
-        let mut cases: Vec<(bool, Value)> = Vec::new();
-        // Replacing is nobody's.
-        for who in [operator, administrator, "copal-prune", "copal-dev-prune"] {
-            cases.push((false, ask(who, "s3:PutObject", "packs", creates(false))));
-        }
-        // Whoever has all rights in the account does not delete, not even what lies in earlier versions.
-        cases.extend(FOLDERS.iter().map(|folder| (false, ask(administrator, "s3:DeleteObject", folder, json!({})))));
-        cases.push((false, ask(administrator, "s3:DeleteObjectVersion", "packs", json!({}))));
-        // Nor does it decide, or make what prune has moved, or key slots.
-        for folder in ["roots", "state", "index", "receipts", "expiries", "deletions", "reports", "moved", "keys"] {
-            cases.push((false, ask(administrator, "s3:PutObject", folder, creates(true))));
-        }
-        // What prune believes no other function writes, whatever its own policy says.
-        for function in ["ingest", "compact", "check", "gateway"] {
-            for role in [format!("copal-{function}"), format!("copal-dev-{function}")] {
-                cases.push((false, ask(&role, "s3:PutObject", "deletions", creates(true))));
-                cases.push((false, ask(&role, "s3:DeleteObject", "packs", json!({}))));
-                let is_sharer = function == "gateway" && role.contains("dev") == (name == "dev");
-                cases.push((is_sharer, ask(&role, "s3:DeleteObject", "shares", json!({}))));
-                cases.push((is_sharer, ask(&role, "s3:PutObject", "shares", creates(true))));
-            }
-        }
-        // Operators make the repository, mend its index, and see to key slots; they do not delete backups.
-        for folder in ["copal", "keys", "clients", "reader", "tmp", "roots", "state", "index", "receipts", "manifests"]
-        {
-            cases.push((true, ask(operator, "s3:PutObject", folder, creates(true))));
-        }
-        cases.extend(["keys", "tmp"].map(|folder| (true, ask(operator, "s3:DeleteObject", folder, json!({})))));
-        cases.extend(PRUNED.map(|folder| (false, ask(operator, "s3:DeleteObject", folder, json!({})))));
-        cases.push((false, ask(operator, "s3:PutObject", "moved", creates(true))));
-        // In the clear nobody does anything.
-        cases.push((false, ask(operator, "s3:GetObject", "packs", json!({ "aws:SecureTransport": "false" }))));
+        let cases = of_the_bucket(name, &plan);
         let asked: Vec<Value> = cases.iter().map(|(_, request)| request.clone()).collect();
         for ((is_allowed, request), answer) in cases.iter().zip(evaluate(&asked)) {
             assert_eq!(answer == "Allowed", *is_allowed, "{name}: {answer}: {request:#}");
         }
     }
+}
+
+#[test]
+fn whatever_the_buckets_policy_says_more_or_less_a_case_notices() {
+    let plan = Plan::of("prod");
+    let cases = of_the_bucket("prod", &plan);
+    let mutants = mutants(&plan.json(BUCKET_POLICY, "policy"));
+    let put = |mutant: &Mutant| -> Vec<Value> {
+        let with = |request: &Value| {
+            let mut request = request.clone();
+            request["bucket"] = mutant.policy.clone();
+            request
+        };
+        cases.iter().map(|(_, request)| with(request)).collect()
+    };
+    let answers = evaluate(&mutants.iter().flat_map(put).collect::<Vec<_>>());
+    let is_unnoticed = |answers: &[String]| {
+        cases.iter().zip(answers).all(|((is_allowed, _), answer)| (answer == "Allowed") == *is_allowed)
+    };
+    let answered = mutants.iter().zip(answers.chunks(cases.len()));
+    let unnoticed: Vec<&String> =
+        answered.filter(|(_, answers)| is_unnoticed(answers)).map(|(mutant, _)| &mutant.about).collect();
+    assert!(mutants.len() > 30 && unnoticed.is_empty(), "{unnoticed:#?}");
+}
+
+/// What the bucket's policy has to refuse whoever may do everything by a policy of its own, and what not.
+fn of_the_bucket(name: &str, plan: &Plan) -> Vec<(bool, Value)> {
+    let everything =
+        json!({ "Version": "2012-10-17", "Statement": [{ "Effect": "Allow", "Action": "s3:*", "Resource": "*" }] });
+    let ask = |who: &str, action: &str, folder: &str, context: Value| {
+        let mut request = request(plan, &called("prune", "s3:GetObject", folder));
+        let principal = format!("arn:aws:iam::{ACCOUNT}:role/{who}");
+        request["identity"] = everything.clone();
+        request["action"] = action.into();
+        request["context"]["aws:PrincipalArn"] = principal.clone().into();
+        request["principal"] = principal.into();
+        let context = context.as_object().cloned().unwrap_or_default();
+        request["context"].as_object_mut().expect("a context").extend(context);
+        request
+    };
+    let creates = |only: bool| match only {
+        true => json!({ "s3:if-none-match": "*", "s3:ObjectCreationOperation": "true" }),
+        false => json!({ "s3:ObjectCreationOperation": "true" }),
+    };
+    let operator = if name == "dev" { "developer" } else { "backup-operator" };
+    let administrator = "administrator";
+    let mut cases: Vec<(bool, Value)> = Vec::new();
+    // Replacing is nobody's.
+    for who in [operator, administrator, "copal-prune", "copal-dev-prune"] {
+        cases.push((false, ask(who, "s3:PutObject", "packs", creates(false))));
+    }
+    // Whoever has all rights in the account does not delete, not even what lies in earlier versions.
+    cases.extend(FOLDERS.iter().map(|folder| (false, ask(administrator, "s3:DeleteObject", folder, json!({})))));
+    cases.push((false, ask(administrator, "s3:DeleteObjectVersion", "packs", json!({}))));
+    cases.push((false, ask(administrator, "s3:BypassGovernanceRetention", "packs", json!({}))));
+    // Prune does, and creates what it moves and what it is about to delete. Parts of an upload create nothing yet.
+    cases.push((true, ask("copal-prune", "s3:DeleteObject", "packs", json!({}))));
+    for folder in ["moved", "deletions"] {
+        cases.push((true, ask("copal-prune", "s3:PutObject", folder, creates(true))));
+    }
+    cases.push((true, ask(operator, "s3:PutObject", "packs", json!({ "s3:ObjectCreationOperation": "false" }))));
+    // Nor does it decide, or make what prune has moved, or key slots.
+    for folder in ["roots", "state", "index", "receipts", "expiries", "deletions", "reports", "moved", "keys", "work"] {
+        cases.push((false, ask(administrator, "s3:PutObject", folder, creates(true))));
+    }
+    // What prune believes no other function writes, whatever its own policy says.
+    for function in ["ingest", "compact", "check", "gateway"] {
+        for role in [format!("copal-{function}"), format!("copal-dev-{function}")] {
+            cases.push((false, ask(&role, "s3:PutObject", "deletions", creates(true))));
+            cases.push((false, ask(&role, "s3:DeleteObject", "packs", json!({}))));
+            let is_sharer = function == "gateway" && role.contains("dev") == (name == "dev");
+            cases.push((is_sharer, ask(&role, "s3:DeleteObject", "shares", json!({}))));
+            cases.push((is_sharer, ask(&role, "s3:PutObject", "shares", creates(true))));
+        }
+    }
+    // Operators make the repository, mend its index, and see to key slots; they do not delete backups.
+    for folder in ["copal", "keys", "clients", "reader", "tmp", "roots", "state", "index", "receipts", "manifests"] {
+        cases.push((true, ask(operator, "s3:PutObject", folder, creates(true))));
+    }
+    cases.extend(["keys", "tmp"].map(|folder| (true, ask(operator, "s3:DeleteObject", folder, json!({})))));
+    cases.extend(PRUNED.map(|folder| (false, ask(operator, "s3:DeleteObject", folder, json!({})))));
+    cases.push((false, ask(operator, "s3:PutObject", "moved", creates(true))));
+    // In the clear nobody does anything.
+    let mut listed = ask(operator, LIST, "packs", json!({ "aws:SecureTransport": "false" }));
+    listed["resource"] = format!("arn:aws:s3:::{}", plan.place().0).into();
+    cases.push((false, listed));
+    cases.push((false, ask(operator, "s3:GetObject", "packs", json!({ "aws:SecureTransport": "false" }))));
+    cases
 }
 
 #[test]
@@ -250,7 +289,7 @@ fn request(plan: &Plan, call: &Call) -> Value {
         "resource": resource,
         "account": ACCOUNT,
         "identity": role(plan, call.function),
-        "bucket": plan.json("module.repository.module.bucket.aws_s3_bucket_policy.this", "policy"),
+        "bucket": plan.json(BUCKET_POLICY, "policy"),
         "context": context,
     })
 }
@@ -277,7 +316,7 @@ fn other(policy: &Value, action: &str, resource: &str) -> Value {
 }
 
 /// What the evaluator answers.
-fn evaluate(requests: &[Value]) -> Vec<String> {
+pub(crate) fn evaluate(requests: &[Value]) -> Vec<String> {
     let place = target().join("iam");
     assert!(place.join("node_modules").is_dir(), "{} is missing: \"cargo xtask infra\" makes it", place.display());
     let mut command = Command::new("node");
@@ -293,7 +332,9 @@ fn evaluate(requests: &[Value]) -> Vec<String> {
 }
 
 /// The account of both examples.
-const ACCOUNT: &str = "111122223333";
+pub(crate) const ACCOUNT: &str = "111122223333";
+/// Where the policy of the repository's bucket stands.
+const BUCKET_POLICY: &str = "module.repository.module.bucket.aws_s3_bucket_policy.this";
 /// Every folder that a repository has.
 pub(crate) const FOLDERS: [&str; 18] = [
     "copal",

@@ -99,5 +99,9 @@ fn browsers_may_send_the_bucket_every_header_that_the_page_needs() {
         let missing: Vec<_> = texts(&wanted[0][name]).into_iter().filter(|header| !allowed.contains(header)).collect();
         assert!(missing.is_empty(), "{name}: {missing:?}");
     }
-    assert_eq!(texts(&rule["allowed_origins"]), [plan.outputs["page_url"]["value"].as_str().expect("an address")]);
+    // The page is also where it was before it had a name.
+    let named = plan.outputs["page_url"]["value"].as_str().expect("an address");
+    let distribution = plan.one("module.page[0].aws_cloudfront_distribution.this")["domain_name"].as_str();
+    let first = format!("https://{}", distribution.expect("a name"));
+    assert_eq!(texts(&rule["allowed_origins"]), [named, &first]);
 }
