@@ -31,11 +31,11 @@ pub(crate) fn mutants(policy: &Value) -> Vec<Mutant> {
         add("gone".to_owned(), None);
         for path in ["/Action", "/Resource", "/Principal/Service", "/Principal/AWS"] {
             let all = statement.pointer(path).and_then(Value::as_array).cloned().unwrap_or_default();
-            for one in 0..all.len() {
-                let fewer = (0..all.len()).filter(|other| *other != one).map(|other| all[other].clone());
-                let fewer: Vec<Value> = fewer.collect();
+            for (place, gone) in all.iter().enumerate() {
+                let others = all.iter().enumerate().filter(|(other, _)| *other != place);
+                let fewer: Vec<&Value> = others.map(|(_, one)| one).collect();
                 if !fewer.is_empty() {
-                    add(format!("without {} of {path}", all[one]), Some(with(statement, path, json!(fewer))));
+                    add(format!("without {gone} of {path}"), Some(with(statement, path, json!(fewer))));
                 }
             }
         }
