@@ -5,28 +5,30 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use crate::command::succeed;
+
 /// Changes and destroys the module of protection, which needs no provider, with and without leave.
 pub(crate) fn run(folder: &Path, leave: &Path) -> Result<(), String> {
     const TWO: &str = r#"{a="one",b="two"}"#;
-    terraform(folder, &["init", "-input=false"], None, true)?;
-    let steps: [(&str, Option<(&str, bool)>, bool); 7] = [
-        ("apply", Some((TWO, false)), true),
-        ("destroy", Some((TWO, false)), false),
+    succeed(terraform(folder).args(["init", "-input=false", "-no-color"]).stdout(Stdio::null()))?;
+    // What is done, with what is held, whether the backups may be destroyed, and whether that succeeds.
+    let steps = [
+        ("apply", TWO, false, true),
+        ("destroy", TWO, false, false),
         // What is replaced, or no longer there, is given up; what comes besides is not.
-        ("apply", Some((r#"{a="other",b="two"}"#, false)), false),
-        ("apply", Some((r#"{a="one"}"#, false)), false),
-        ("apply", Some((r#"{a="one",b="two",c="three"}"#, false)), true),
+        ("apply", r#"{a="other",b="two"}"#, false, false),
+        ("apply", r#"{a="one"}"#, false, false),
+        ("apply", r#"{a="one",b="two",c="three"}"#, false, true),
         // The variables alone are no leave.
-        ("apply", Some((TWO, true)), false),
-        ("destroy", Some((TWO, true)), false),
+        ("apply", TWO, true, false),
+        ("destroy", TWO, true, false),
     ];
-    for (at, (act, variables, succeeds)) in steps.into_iter().enumerate() {
-        terraform(folder, &[act, "-auto-approve"], variables, succeeds)
-            .map_err(|reason| format!("step {}: {reason}", at + 1))?;
+    for (at, (act, holds, destroys, succeeds)) in steps.into_iter().enumerate() {
+        step(folder, act, holds, destroys, succeeds).map_err(|reason| format!("step {}: {reason}", at + 1))?;
     }
     let lifted = folder.join("destroy_override.tf");
     fs::copy(leave.join("protection_override.tf.example"), &lifted).map_err(|error| error.to_string())?;
-    terraform(folder, &["destroy", "-auto-approve"], Some((TWO, true)), true)?;
+    step(folder, "destroy", TWO, true, true)?;
     fs::remove_file(lifted).map_err(|error| error.to_string())
 }
 
@@ -65,21 +67,24 @@ pub(crate) fn lift(infra: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs Terraform; an error unless it ends as it should, and a refusal is that of the protection.
-fn terraform(folder: &Path, arguments: &[&str], variables: Option<(&str, bool)>, succeeds: bool) -> Result<(), String> {
-    let mut command = Command::new("terraform");
-    command.args(arguments).arg("-no-color").current_dir(folder).stdin(Stdio::null());
-    if let Some((holds, destroys)) = variables {
-        command.arg(format!("-var=holds={holds}")).arg(format!("-var=destroys={destroys}"));
-    }
-    command.env("CHECKPOINT_DISABLE", "1").env_remove("TF_DATA_DIR");
+/// Applies or destroys; an error unless that ends as it should, and a refusal is that of the protection.
+fn step(folder: &Path, act: &str, holds: &str, destroys: bool, succeeds: bool) -> Result<(), String> {
+    let mut command = terraform(folder);
+    command.args([act, "-auto-approve", "-no-color"]).stdin(Stdio::null());
+    command.arg(format!("-var=holds={holds}")).arg(format!("-var=destroys={destroys}"));
     let ended = command.output().map_err(|error| error.to_string())?;
     let told = String::from_utf8_lossy(&ended.stdout) + String::from_utf8_lossy(&ended.stderr);
     let is_refusal = told.contains("has lifecycle.prevent_destroy set");
     match (ended.status.success(), succeeds) {
         (true, true) => Ok(()),
         (false, false) if is_refusal => Ok(()),
-        (true, false) => Err(format!("terraform {} was not refused", arguments.join(" "))),
-        _ => Err(format!("terraform {}: {}\n{told}", arguments.join(" "), ended.status)),
+        (true, false) => Err(format!("terraform {act} was not refused")),
+        _ => Err(format!("terraform {act}: {}\n{told}", ended.status)),
     }
+}
+
+fn terraform(folder: &Path) -> Command {
+    let mut command = Command::new("terraform");
+    command.current_dir(folder).env("CHECKPOINT_DISABLE", "1").env_remove("TF_DATA_DIR");
+    command
 }
