@@ -36,6 +36,7 @@ pub mod prune;
 pub mod rebuild;
 mod report;
 pub mod scratch;
+mod share_id;
 pub mod shares;
 mod trust;
 pub mod upkeep;

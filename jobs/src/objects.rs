@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 
 use crate::error::JobError;
 use crate::faults::windows;
-use crate::shares::ShareId;
+use crate::share_id::ShareId;
 
 /// One of several store calls that do not wait for each other.
 pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;

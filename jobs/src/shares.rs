@@ -13,63 +13,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, delete, key, list};
-
-/// Names a share. It follows from the key in the link; the key does not follow from it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ShareId(String);
-
-impl ShareId {
-    /// Reads an id: 32 hexadecimal digits in lower case.
-    pub fn parse(text: &str) -> Option<Self> {
-        let is_digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
-        (text.len() == 32 && text.bytes().all(is_digit)).then(|| Self(text.to_owned()))
-    }
-
-    /// The id as text.
-    pub fn as_str(&self) -> &str {
-        &self.0
-    }
-
-    /// The object with the terms.
-    pub fn terms(&self) -> Key {
-        key(format!("{TERMS}{}", self.0))
-    }
-
-    /// The object with the sealed list of files.
-    pub fn list(&self) -> Key {
-        key(format!("{LIST}{}", self.0))
-    }
-
-    /// An object with sealed bytes of files. Numbers start at 1.
-    pub fn data(&self, number: u64) -> Key {
-        key(format!("{DATA}{}/{number:020}", self.0))
-    }
-
-    /// The object that notes an opening. Numbers start at 1.
-    pub fn taken(&self, number: u64) -> Key {
-        key(format!("{TAKEN}{}/{number:020}", self.0))
-    }
-
-    /// The share that an object belongs to, by its name.
-    pub fn of(name: &str) -> Option<Self> {
-        let rest = [TERMS, LIST, DATA, TAKEN].iter().find_map(|folder| name.strip_prefix(folder))?;
-        let id = Self::parse(rest.split('/').next()?)?;
-        let number = rest.split_once('/').map(|(_, number)| number.parse().ok());
-        let names = match number {
-            None => vec![id.terms(), id.list()],
-            Some(number) => number.map_or(Vec::new(), |number| vec![id.data(number), id.taken(number)]),
-        };
-        names.iter().any(|own| own.as_str() == name).then_some(id)
-    }
-
-    /// Whether a client may upload an object of this name and length: sealed bytes or the list.
-    pub fn is_content(name: &str, length: u64) -> bool {
-        Self::of(name).is_some()
-            && (1..=OBJECT_BYTES).contains(&length)
-            && (name.starts_with(DATA) || name.starts_with(LIST))
-    }
-}
+use crate::objects::{self, delete, list};
+pub use crate::share_id::{DATA, FOLDER, OBJECT_BYTES, ShareId, TAKEN, TERMS};
 
 /// What a share's maker has set.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,7 +66,8 @@ pub struct Ended {
 /// Deletes a share with all of its objects.
 pub async fn remove(store: &dyn Store, id: &ShareId) -> Result<Ended, JobError> {
     let mut all = Vec::new();
-    for prefix in [id.list().as_str().to_owned(), format!("{DATA}{}/", id.0), format!("{TAKEN}{}/", id.0)] {
+    for prefix in [id.list().as_str().to_owned(), format!("{DATA}{}/", id.as_str()), format!("{TAKEN}{}/", id.as_str())]
+    {
         all.extend(list(store, &prefix).await?);
     }
     // From here on nobody opens it, whatever becomes of the rest.
@@ -174,18 +120,6 @@ async fn is_over(job: &JobContext<'_>, id: &ShareId, objects: &[Listed], now: Ti
     Ok(ends <= now || (is_old && names.contains(&id.taken(terms.count.into()))))
 }
 
-/// The folder of all shares, and those within it.
-pub const FOLDER: &str = "shares/";
-/// Terms, by id.
-pub const TERMS: &str = "shares/terms/";
-/// Sealed bytes, by id and number.
-pub const DATA: &str = "shares/data/";
-/// Openings, by id and number.
-pub const TAKEN: &str = "shares/taken/";
-const LIST: &str = "shares/list/";
-
-/// Bytes of an object with sealed bytes: 16 pieces of 1 MiB, each with a tag. The last object may be shorter.
-pub const OBJECT_BYTES: u64 = 16 * ((1 << 20) + 16);
 /// Objects of sealed bytes in one share: 4 GiB.
 pub const OBJECTS_MOST: u64 = 256;
 /// How often a share may be opened at most.
