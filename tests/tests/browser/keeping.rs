@@ -12,7 +12,6 @@ use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
 use copal_jobs::expire;
-use copal_store::Store;
 use copal_tests::kit::{Client, DAY, World, guarded, keep_last, tree};
 use copal_wasm::fault::Code;
 use copal_wasm::keeping::{Foresight, Rules};
