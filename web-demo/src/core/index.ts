@@ -12,7 +12,7 @@ import { type Restored, handedOver, through } from "./handing";
 import { BLIND_HANDLE, type Chosen, ofDrop, ofInput, pick, sendable } from "./folders";
 import { Idle, wallClock } from "./idle";
 import { DEFAULTS, Database } from "./keep/database";
-import { isPageKept } from "./keep/kept-page";
+import { isPageKept, keepNewPage } from "./keep/kept-page";
 import { type CoordinatorLike, Line } from "./line";
 import { type ReadPart, Streams } from "./look/streams";
 import { failure, problemOf } from "./problem";
@@ -86,7 +86,7 @@ class PageCore implements Core {
       const { repository, device } = await this.#line.ask<Pick<Environment, "device"> & { repository: Session["repository"] }>("environment");
       this.#repository = repository.id;
       const enrollsAs = this.#link === null ? null : await this.#line.ask<Environment["enrollsAs"]>("enrollsAs", this.#link);
-      if (this.#settings.offline) void keepPage();
+      if (this.#settings.offline) void keepNewPage();
       // A link may have been opened meanwhile.
       return { ...base, hasEnrollmentLink: this.#link !== null, enrollsAs, server: { state: "ready", repository }, device };
     } catch (error) {
@@ -388,11 +388,6 @@ class PageCore implements Core {
     }
     for (const listener of this.#listeners) listener(event);
   }
-}
-
-/** Keeps the build that the server has now. If that fails, the next visit does it. */
-async function keepPage(): Promise<void> {
-  await import("./keep/page").then((page) => page.keepPage()).catch(() => {});
 }
 
 /** Why the last known list may be shown instead of what the server would say. */

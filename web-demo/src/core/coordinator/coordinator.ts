@@ -3,17 +3,18 @@
 
 import type { Desk } from "../administration/confirmed";
 import type { Act, BackupOptions, Changed, Decision, Entry, EntryId, GrowthProgress, LastGood, LastKnown, OrderedJob, Seek, SeekProgress, Settings, SnapshotList, Unlock, Versions, Wish } from "../api";
-import { type Parameters, initSync } from "../engine";
+import { initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
 import { Backing } from "./backing";
 import { change } from "./changing";
 import type { Control } from "./control";
+import { alone, hand, workers } from "./labour";
 import { devices, lastGood, rename, revoke } from "./devices";
 import { Gateway } from "../gateway/client";
 import { browser } from "../gateway/retry";
 import { upload } from "../gateway/upload";
 import { Database, changeSettings, readSettings } from "../keep/database";
-import { type Private, openPrivate } from "../keep/private";
+import { NOTHING_KEPT, type Private, openPrivate } from "../keep/private";
 import { keepList, readKept, removeKept } from "../keep/sealed-list";
 import { failure, problemOf } from "../problem";
 import { thumbnails } from "../look/thumbnails";
@@ -25,10 +26,7 @@ import { DirectoryTarget, type Existing, SingleTarget, type Target, ZipTarget, p
 import type { FromCoordinator, ToCoordinator } from "../rpc";
 import type { ShareTerms } from "../shares";
 import type { Origin } from "../source/tree";
-import { ownScript } from "../trusted";
-import { type Labour, startPool } from "../work/pool";
 import { startStretcher } from "../work/stretcher";
-import workerUrl from "../work/worker.ts?worker&url";
 import type { Known, Opened } from "./opened";
 import { type Begun, Runs } from "./runs";
 import { order, readService, readWatched } from "./service";
@@ -264,7 +262,7 @@ async function backup(site: Opened, options: BackupOptions, origin: Origin, devi
   const release = await alone(site.known.facts.id);
   try {
     const kept = (await privateFiles(`${site.known.facts.id}/trees`)) ?? NOTHING_KEPT;
-    const backing = new Backing(site, options, origin, deviceName, kept, workers);
+    const backing = new Backing(site, options, origin, deviceName, kept, workers(engine));
     const work = async (control: Control) => {
       try {
         if (!site.client) await register(site, deviceName);
@@ -317,36 +315,6 @@ async function restore(shelf: Books, snapshot: string, entries: EntryId[], place
   });
 }
 
-function hand(): Worker {
-  return new Worker(ownScript(workerUrl), { type: "module", name: "copal-hand" });
-}
-
-/** Workers, as many as the machine and the person allow. */
-async function workers(settings: Settings, key: () => Uint8Array<ArrayBuffer>, parameters: Parameters): Promise<Labour> {
-  const cores = navigator.hardwareConcurrency || 2;
-  return startPool({
-    workers: settings.workers || Math.min(Math.max(cores, 1), 4),
-    spawn: hand,
-    module: await engine.begun(),
-    key,
-    parameters,
-    level: settings.compression === "fast" ? 1 : parameters.zstdLevel,
-  });
-}
-
-/** Backs up alone: two tabs of one client would only be in each other's way. */
-function alone(repository: string): Promise<() => void> {
-  return new Promise((resolve, reject) => {
-    void navigator.locks.request(`copal backup ${repository}`, { ifAvailable: true }, (lock) => {
-      if (!lock) {
-        reject(failure("elsewhere"));
-        return undefined;
-      }
-      return new Promise<void>((release) => resolve(release));
-    });
-  });
-}
-
 function current(): Opened {
   if (!opened) throw failure("locked");
   return opened;
@@ -374,16 +342,6 @@ async function keep({ vault, known }: Opened, list: SnapshotList): Promise<void>
   if (!vault) throw failure("seal-needs-passphrase");
   await keepList(await offlineFiles(), vault, known.facts.id, list, Date.now());
 }
-
-/** Where the browser has no private files, nothing is kept: the next run reads every file again. */
-const NOTHING_KEPT: Private = {
-  read: async () => null,
-  write: async () => {},
-  remove: async () => {},
-  list: async () => [],
-  create: () => Promise.reject(failure("browser-full")),
-  file: () => Promise.reject(failure("browser-full")),
-};
 
 /** An answer with buffers that go with it. */
 class Handed {

@@ -10,3 +10,8 @@ export async function isPageKept(): Promise<boolean> {
   const names = await globalThis.caches?.keys().catch(() => []);
   return (names ?? []).some((name) => name.startsWith(KEPT));
 }
+
+/** Keeps the build that the server has now. If that fails, the next visit does it. */
+export async function keepNewPage(): Promise<void> {
+  await import("./page").then((page) => page.keepPage()).catch(() => {});
+}

@@ -1,6 +1,8 @@
 //! Private files: what this browser keeps in its origin-private file system. All of it is sealed, opaque, or on its way to
 //! the person's own downloads; all of it may be lost.
 
+import { failure } from "../problem";
+
 /** Files below one directory. Names may hold anything: they are written in a way that every file system takes. */
 export interface Private {
   read(name: string): Promise<Uint8Array<ArrayBuffer> | null>;
@@ -121,3 +123,13 @@ declare global {
     getSize(): number;
   }
 }
+
+/** Where the browser has no private files, nothing is kept: the next run reads every file again. */
+export const NOTHING_KEPT: Private = {
+  read: async () => null,
+  write: async () => {},
+  remove: async () => {},
+  list: async () => [],
+  create: () => Promise.reject(failure("browser-full")),
+  file: () => Promise.reject(failure("browser-full")),
+};
