@@ -1,6 +1,8 @@
 //! Zip: a folder as one file, written as it comes: entries are stored as they are, sizes and checksums are filled in
 //! behind each. Large files and many of them (zip64), names in UTF-8, times in UTC, and modes.
 
+import { joined } from "./bytes";
+
 /** Where a zip is written; what was written may be written over. */
 export interface ZipTarget {
   write(bytes: Uint8Array<ArrayBuffer>, at: number): Promise<void>;
@@ -81,7 +83,7 @@ export class ZipWriter {
   async finish(): Promise<number> {
     const start = this.#at;
     for (let from = 0; from < this.#entries.length; from += BATCH) {
-      const heads = join(this.#entries.slice(from, from + BATCH).map(centralHeader));
+      const heads = joined(this.#entries.slice(from, from + BATCH).map(centralHeader));
       await this.target.write(heads, this.#at);
       this.#at += heads.length;
     }
@@ -104,14 +106,14 @@ interface Written {
 
 function localHeader(entry: Written): Uint8Array<ArrayBuffer> {
   const isLarge = entry.size >= LARGE;
-  const extra = join([isLarge ? fields([2, 0x0001], [2, 16], [8, entry.size], [8, entry.size]) : EMPTY, timeExtra(entry)]);
+  const extra = joined([isLarge ? fields([2, 0x0001], [2, 16], [8, entry.size], [8, entry.size]) : EMPTY, timeExtra(entry)]);
   const [time, date] = dosTime(entry.modified);
   const size = isLarge ? LARGE : entry.size;
   const fixed = fields(
     [4, 0x04034b50], [2, isLarge ? 45 : 20], [2, UTF8], [2, STORED], [2, time], [2, date], [4, entry.crc], [4, size], [4, size],
     [2, entry.name.length], [2, extra.length],
   );
-  return join([fixed, entry.name, extra]);
+  return joined([fixed, entry.name, extra]);
 }
 
 function centralHeader(entry: Written): Uint8Array<ArrayBuffer> {
@@ -120,7 +122,7 @@ function centralHeader(entry: Written): Uint8Array<ArrayBuffer> {
   const large: [number, number][] = [];
   if (isLarge) large.push([8, entry.size], [8, entry.size]);
   if (isFar) large.push([8, entry.offset]);
-  const extra = join([large.length > 0 ? join([fields([2, 0x0001], [2, 8 * large.length]), fields(...large)]) : EMPTY, timeExtra(entry)]);
+  const extra = joined([large.length > 0 ? joined([fields([2, 0x0001], [2, 8 * large.length]), fields(...large)]) : EMPTY, timeExtra(entry)]);
   const [time, date] = dosTime(entry.modified);
   const size = isLarge ? LARGE : entry.size;
   const isDirectory = (entry.mode & S_IFMT) === S_IFDIR;
@@ -129,7 +131,7 @@ function centralHeader(entry: Written): Uint8Array<ArrayBuffer> {
     [4, entry.crc], [4, size], [4, size], [2, entry.name.length], [2, extra.length], [2, 0], [2, 0], [2, 0],
     [4, entry.mode * 0x10000 + (isDirectory ? 0x10 : 0)], [4, isFar ? LARGE : entry.offset],
   );
-  return join([fixed, entry.name, extra]);
+  return joined([fixed, entry.name, extra]);
 }
 
 function endRecords(count: number, start: number, length: number): Uint8Array<ArrayBuffer> {
@@ -142,7 +144,7 @@ function endRecords(count: number, start: number, length: number): Uint8Array<Ar
   }
   const few = Math.min(count, 0xffff);
   parts.push(fields([4, 0x06054b50], [2, 0], [2, 0], [2, few], [2, few], [4, Math.min(length, LARGE)], [4, Math.min(start, LARGE)], [2, 0]));
-  return join(parts);
+  return joined(parts);
 }
 
 /** The time in UTC: seconds since 1970, or for a time that 32 bits cannot hold the NTFS field, which counts 100 ns since 1601. */
@@ -179,16 +181,6 @@ function fields(...list: [width: number, value: number][]): Uint8Array<ArrayBuff
     else if (width === 4) view.setUint32(at, value, true);
     else view.setBigUint64(at, BigInt(value), true);
     at += width;
-  }
-  return bytes;
-}
-
-function join(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
   }
   return bytes;
 }

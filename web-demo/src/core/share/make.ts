@@ -2,6 +2,7 @@
 
 import type { EntryId, RestoreResult } from "../api";
 import { release } from "../buffers";
+import { joined } from "../bytes";
 import type { Control } from "../coordinator/control";
 import type { Opened } from "../coordinator/opened";
 import type { Waiting } from "../coordinator/runs";
@@ -172,16 +173,6 @@ class Store {
     await this.site.gateway.create(steered(this.control, this.onWait), name, bytes);
     release(bytes.buffer);
   }
-}
-
-function joined(parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const bytes = new Uint8Array(parts.reduce((sum, part) => sum + part.length, 0));
-  let at = 0;
-  for (const part of parts) {
-    bytes.set(part, at);
-    at += part.length;
-  }
-  return bytes;
 }
 
 /** Bytes of a stored object, but for the last one. The gateway takes no other. */

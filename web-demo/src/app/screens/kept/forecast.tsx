@@ -5,6 +5,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import type { Foreseen, ForeseenSeries, Foresight, Kept } from "../../../core/api";
 import type { App } from "../../app";
 import type { Forecast, Keeping } from "../../keeping";
+import { DeviceName } from "../../parts/device-name";
 import { Dialog } from "../../parts/dialog";
 import { Icon } from "../../parts/icon";
 import { Badge, Notice, ProblemNotice } from "../../parts/notice";
@@ -114,13 +115,7 @@ export function Ask({ app, keeping, kept, forecast, signed }: { app: App; keepin
         {foresight.at === "failed" && <ProblemNotice problem={foresight.problem} />}
         {foresight.at === "here" && (isRelease ? <><Sums foresight={foresight.value} />{goes > 0 && <Series foresight={{ ...foresight.value, series: foresight.value.series.filter(({ snapshots }) => snapshots.some(({ becomes }) => becomes === "goes")) }} />}</> : <Sums foresight={foresight.value} />)}
         {goes > 0 && <p class="small soft">Like what is forgotten, it can be brought back for {kept.policy ? secondsWords(kept.policy.grace) : "a day"} at least.</p>}
-        {unnamed !== null && (
-          <div class="field">
-            <label for={`${name}-device`}>Name of this device</label>
-            <input id={`${name}-device`} class="input" type="text" required maxLength={80} autocomplete="off" defaultValue={unnamed} aria-describedby={`${name}-who`} onInput={(event) => { device.value = event.currentTarget.value; }} />
-            <p class="hint" id={`${name}-who`}>This browser signs it, and needs a name for that. It stays.</p>
-          </div>
-        )}
+        {unnamed !== null && <DeviceName id={name} value={unnamed} type={(typed) => { device.value = typed; }} />}
         {problem && <ProblemNotice problem={problem} />}
       </form>
     </Dialog>

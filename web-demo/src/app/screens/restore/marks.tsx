@@ -5,6 +5,7 @@ import { useId } from "preact/hooks";
 import type { Guard, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
 import { type Act, type Question, forgettable, tagsOf, typedTags } from "../../marking";
+import { DeviceName } from "../../parts/device-name";
 import { Dialog } from "../../parts/dialog";
 import { Icon, type IconName } from "../../parts/icon";
 import { Notice, ProblemNotice } from "../../parts/notice";
@@ -78,13 +79,7 @@ function Ask({ app, question }: { app: App; question: Question }) {
             </div>
           </>
         )}
-        {unnamed !== null && (
-          <div class="field">
-            <label for={`${name}-device`}>Name of this device</label>
-            <input id={`${name}-device`} class="input" type="text" required maxLength={80} autocomplete="off" defaultValue={unnamed} aria-describedby={`${name}-who`} onInput={(event) => { device.value = event.currentTarget.value; }} />
-            <p class="hint" id={`${name}-who`}>This browser signs it, and needs a name for that. It stays.</p>
-          </div>
-        )}
+        {unnamed !== null && <DeviceName id={name} value={unnamed} type={(typed) => { device.value = typed; }} />}
         {problem && <ProblemNotice problem={problem} />}
       </form>
     </Dialog>
