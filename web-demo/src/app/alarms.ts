@@ -1,6 +1,6 @@
 /** Alarms: what needs a person, judged from what the service and this browser tell. Pure: whoever calls supplies the time. */
 
-import type { Device, ProblemCode, RememberedFolder, Room, ScheduledJob, Session, Settings, Snapshot, Watched } from "../core/api";
+import type { Device, Hold, ProblemCode, RememberedFolder, Room, ScheduledJob, Session, Settings, Snapshot, Watched } from "../core/api";
 import { ago, counted, percent, shown, size } from "./words";
 
 export interface Alarm {
@@ -13,6 +13,8 @@ export interface Alarm {
   series?: string;
   /** A warning that the person may have read. */
   warning?: ProblemCode;
+  /** It is looked at, and ended, under What is kept. */
+  isHold?: boolean;
 }
 
 /** What alarms are judged by. Names are there only where they were asked for. */
@@ -23,6 +25,7 @@ export interface Facts {
   remembered: readonly RememberedFolder[];
   snapshots: readonly Snapshot[];
   devices: readonly Device[];
+  holds: readonly Hold[];
 }
 
 /** All alarms, the worst first. */
@@ -77,15 +80,12 @@ function damage({ lastCheck }: Watched): Alarm[] {
   return [{ id: `damage ${lastCheck.time}`, tone: "bad", title: "The last check found damage", advice: "Back up the same folders again: what they still have is stored anew. Below stands what was found." }];
 }
 
-function held({ watched, snapshots }: Facts): Alarm[] {
-  return (watched.holds ?? []).map(({ series, since }) => {
-    const newest = snapshots.find((snapshot) => snapshot.series === series);
-    return {
-      id: `hold ${series} ${since}`, tone: "bad",
-      title: `${newest ? `${shown(newest.source)} of ${shown(newest.device)}` : "A series"} has changed a lot at once`,
-      advice: "Nothing of it is removed until its owner releases it. Look whether its newest snapshot is what you expect: a device whose files were encrypted by somebody looks like that.",
-    };
-  });
+function held({ holds }: Facts): Alarm[] {
+  return holds.map(({ snapshot, source, device }) => ({
+    id: `hold ${snapshot}`, tone: "bad", isHold: true,
+    title: `${source === null ? "A series of backups" : shown(source)}${device === null ? "" : ` of ${shown(device)}`} has changed a lot at once`,
+    advice: "Nothing of it is removed until it is released. Look whether its newest backup is what you expect: a device whose files were encrypted by somebody looks like that.",
+  }));
 }
 
 function jobs({ service, lastCheck, since }: Watched, now: number): Alarm[] {

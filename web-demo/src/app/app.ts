@@ -98,7 +98,7 @@ export class App {
       const state = this.backing.state.value;
       untracked(() => this.#telling.hear(state, this.settings.value?.notify ?? false));
     });
-    setInterval(() => void this.watch(), WATCH);
+    setInterval(() => void this.watch("closely"), WATCH);
     await Promise.all([this.staging.start(), this.loadSettings()]);
   }
 
@@ -139,7 +139,7 @@ export class App {
   }
 
   /** Looks whether something needs a person. What judges that is loaded once the page is open. */
-  async watch(): Promise<void> {
+  async watch(how: "at once" | "closely" = "at once"): Promise<void> {
     if (this.staging.stage.value.at !== "open") return;
     this.#watching ??= await import("./watching").then(({ Watching }) => this.#watching ?? new Watching({
       core: this.core, notifier: BROWSER, now: Date.now,
@@ -149,7 +149,7 @@ export class App {
       snapshots: async () => { await this.loadSnapshots(); const { value } = this.snapshots; return value.at === "here" ? value.value.snapshots : []; },
       show: (alarms) => { this.alarms.value = alarms; },
     }), () => null);
-    await this.#watching?.look();
+    await (how === "closely" ? this.#watching?.lookClosely() : this.#watching?.look());
   }
 
   /** A run is under way: it would be lost, though nothing that is stored would. */

@@ -1,7 +1,7 @@
 /** Watching: looks now and then whether something needs a person, and says so: on the page, and by the system where the page is
  * hidden. */
 
-import type { Core, Device, RememberedFolder, Session, Settings, Snapshot } from "../core/api";
+import type { Core, Device, Hold, RememberedFolder, Session, Settings, Snapshot } from "../core/api";
 import { type Alarm, alarms, type Facts, staleSeries } from "./alarms";
 import type { Notifier } from "./telling";
 
@@ -22,8 +22,18 @@ export class Watching {
   #told: Set<string> | null = null;
   #facts: Omit<Facts, "session" | "settings"> | null = null;
   #looking: Promise<void> | null = null;
+  /** Whether holds are asked for: what knows of them is a part of the page that is loaded for it. */
+  #isClose = false;
+  #holds: readonly Hold[] = [];
 
   constructor(private readonly page: Surroundings) {}
+
+  /** From now on looks for holds too. */
+  lookClosely(): Promise<void> {
+    const isNew = !this.#isClose;
+    this.#isClose = true;
+    return isNew && this.#looking ? this.#looking.then(() => this.look()) : this.look();
+  }
 
   /** Looks once; whoever asks meanwhile waits for the same look. A server that is away raises no alarm: the page says that anyway. */
   look(): Promise<void> {
@@ -43,6 +53,7 @@ export class Watching {
   forget(): void {
     this.#told = null;
     this.#facts = null;
+    [this.#isClose, this.#holds] = [false, []];
     this.page.show([]);
   }
 
@@ -54,11 +65,14 @@ export class Watching {
     try {
       const watched = await core.watched();
       const remembered = await this.page.remembered();
-      const isMissed = before.role === "full" && (staleSeries({ watched, settings: choices }, now()).length > 0 || (watched.holds ?? []).length > 0);
+      const isMissed = before.role === "full" && staleSeries({ watched, settings: choices }, now()).length > 0;
       const [snapshots, devices] = isMissed ? await Promise.all([this.page.snapshots(), core.devices()]) : [[] as Snapshot[], [] as Device[]];
+      // Where they cannot be told, what was seen last still holds.
+      const holds = before.role === "full" && this.#isClose ? await core.administer("holds").catch(() => this.#holds) : [];
       // It may have been locked meanwhile.
       if (session() === null) return;
-      this.#facts = { watched, remembered, snapshots, devices };
+      this.#holds = holds;
+      this.#facts = { watched, remembered, snapshots, devices, holds };
       this.judge();
     } catch {
       // The next look may see more.

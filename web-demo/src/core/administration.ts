@@ -1,6 +1,6 @@
 //! Administration: what is kept, and what needs the owner's passphrase again. The rules are those of api.ts.
 
-import type { Decision, Foresight, Kept, Plan } from "./keeping";
+import type { Decision, Foresight, Hold, Kept, Plan } from "./keeping";
 import type { Changed, Guard } from "./snapshots";
 
 /** What can be done. `confirm` opens a key slot; from then on the owner's secret is there, until `end`, the next `confirm` or a lock.
@@ -24,6 +24,7 @@ export interface Acts {
 
   // ---- what is kept: needs no passphrase
   kept(): Promise<Kept>;
+  holds(): Promise<Hold[]>;
   /** What would become of the snapshots that `kept` has found. */
   foresee(plan: Plan): Promise<Foresight>;
   /** Signs and stores what was foreseen, as `changeSnapshots` does. */

@@ -43,6 +43,4 @@ export interface Watched {
   service: Service;
   /** When the oldest kept snapshot was accepted; null: there is none. */
   since: number | null;
-  /** Series that a hold keeps, where somebody tells of them. */
-  holds?: { series: string; since: number }[];
 }

@@ -4,9 +4,10 @@ import { expect, test } from "vitest";
 import type { Watched } from "../../src/core/api";
 import { alarms, type Facts, staleSeries } from "../../src/app/alarms";
 import { problem } from "../../src/core/problem";
+import { held } from "./harness/kept";
 import { DAY, DEVICES, FULL, NOW, SERVICE, SETTINGS, snapshots, WATCHED } from "./harness/scripted";
 
-const GOOD: Facts = { watched: WATCHED, session: FULL, settings: SETTINGS, remembered: [], snapshots: snapshots(), devices: DEVICES };
+const GOOD: Facts = { watched: WATCHED, session: FULL, settings: SETTINGS, remembered: [], snapshots: snapshots(), devices: DEVICES, holds: [] };
 const daily = (series: string, client: string, from: number): Watched["rhythms"][number] => ({ series, client, times: [0, 1, 2, 3].map((days) => NOW - (from + days) * DAY) });
 const ids = (facts: Partial<Facts>, now = NOW) => alarms({ ...GOOD, ...facts }, now).map(({ id }) => id);
 const watched = (other: Partial<Watched>): Facts => ({ ...GOOD, watched: { ...WATCHED, ...other } });
@@ -40,8 +41,8 @@ test("a remembered folder is missed, and its series is not told a second time", 
 });
 
 test("damage and holds come first", () => {
-  const facts = { ...watched({ lastCheck: { time: NOW, outcome: "damage" }, holds: [{ series: "s3", since: NOW }] }), remembered: [folder] };
-  expect(ids(facts)).toEqual([`damage ${NOW}`, `hold s3 ${NOW}`, "folder r"]);
+  const facts = { ...watched({ lastCheck: { time: NOW, outcome: "damage" } }), holds: held().holds.slice(0, 1), remembered: [folder] };
+  expect(ids(facts)).toEqual([`damage ${NOW}`, "hold snapshot-0", "folder r"]);
 });
 
 test("a job that fails is told, and one that has not run for three of its periods, but not one that the operator never runs", () => {

@@ -4,7 +4,8 @@ import { expect, test } from "vitest";
 import type { Core, Session, Watched } from "../../src/core/api";
 import type { Alarm } from "../../src/app/alarms";
 import { Watching } from "../../src/app/watching";
-import { DAY, FULL, NOW, scripted, SETTINGS, snapshots, WATCHED } from "./harness/scripted";
+import { held } from "./harness/kept";
+import { administering, DAY, FULL, NOW, scripted, SETTINGS, snapshots, WATCHED } from "./harness/scripted";
 
 function page(watched: () => Promise<Watched>, { isLookedAt = false, notify = true } = {}) {
   const state = { shown: [] as readonly Alarm[], told: [] as string[], named: 0, session: FULL as Session | null, settings: { ...SETTINGS, notify } };
@@ -77,4 +78,22 @@ test("a change of the settings is judged at once", async () => {
   state.settings = { ...state.settings, quietSeries: ["s2"] };
   watching.judge();
   expect(state.shown).toEqual([]);
+});
+
+test("holds are asked for once somebody looks closely, and stay where they cannot be told for a moment", async () => {
+  let asked = 0;
+  let isAway = false;
+  const state = { shown: [] as readonly Alarm[] };
+  const core: Core = scripted({ watched: async () => WATCHED, administer: administering({ holds: async () => { asked += 1; if (isAway) throw new Error(); return held().holds; } }) });
+  const watching = new Watching({
+    core, session: () => FULL, settings: () => SETTINGS, remembered: async () => [], now: () => NOW, snapshots: async () => [],
+    show: (alarms) => { state.shown = alarms; }, notifier: { isLookedAt: () => true, isAllowed: () => false, show: () => undefined },
+  });
+  await watching.look();
+  expect([asked, state.shown.length]).toEqual([0, 0]);
+  await watching.lookClosely();
+  expect(state.shown.map(({ title }) => title)).toEqual(["Pictures of Firefox on the laptop has changed a lot at once", "desk: /home/mara of desk has changed a lot at once"]);
+  isAway = true;
+  await watching.look();
+  expect([asked, state.shown.length]).toEqual([2, 2]);
 });

@@ -104,7 +104,8 @@ test("a backup that looks wrong is told with its reason, and released after it w
   copal("policy", "set", "policy.toml");
   rmSync(join(folder, "0.txt"));
   const ravaged = backUp();
-  await openKept();
+  await page.getByRole("link", { name: "Status" }).click();
+  await click(/^Look at it: .* has changed a lot at once/);
   await page.getByText("1 backup looks wrong").waitFor();
   await page.getByText(/the one before held 4\d\.\d KiB/).waitFor();
   expect(held()).toEqual([ravaged]);
@@ -116,6 +117,8 @@ test("a backup that looks wrong is told with its reason, and released after it w
   await page.getByText("1 backup looks wrong").waitFor({ state: "detached" });
   expect(held()).toEqual([]);
   await until("the oldest expires", () => kept().length === 2);
+  await page.getByRole("link", { name: "Status" }).click();
+  await page.getByRole("button", { name: /^Look at it: / }).waitFor({ state: "detached" });
 });
 
 test("what only the command sets is shown, and stays when the page sets other numbers", async () => {

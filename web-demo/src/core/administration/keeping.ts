@@ -43,6 +43,17 @@ export const keepings = {
     };
   },
 
+  /** The snapshots that hold their series. What `kept` has read stays as it is. */
+  async holds({ site, books }: Desk): Promise<Hold[]> {
+    const keeping = await openKeeping(site);
+    try {
+      const found = keeping.held(await timeOf(site));
+      return found.length === 0 ? [] : found.map(held({ site, keeping, ...(await names(keeping, await books().everything())) }));
+    } finally {
+      keeping.free();
+    }
+  },
+
   /** Weighs a plan against the state that `kept` has read. */
   async foresee(desk: Desk, plan: Plan): Promise<Foresight> {
     const { site } = desk;

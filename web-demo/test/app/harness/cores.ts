@@ -51,7 +51,6 @@ const ALARMING: Watched = {
   lastCheck: { time: NOW - 9 * DAY, outcome: "damage" },
   service: { ...SERVICE, jobs: SERVICE.jobs!.map((one) => ({ ...one, isFailing: one.job === "prune" })), room: { stored: { quota: 100 * GIB, used: 96.4 * GIB }, daily: null } },
   since: NOW - 90 * DAY,
-  holds: [{ series: "s3", since: NOW - DAY }],
 };
 
 const UNFINISHED: UnfinishedBackup[] = [
@@ -290,7 +289,7 @@ export const CORES: Record<string, () => Core> = {
   "status-growing": () => scripted({ growth: async () => scriptedRun<GrowthProgress, Growth>({ done: 180, total: 412 }, null) }),
   "status-cost": () => scripted({ settings: async () => ({ ...SETTINGS, price: 0.023 }) }),
   "status-by-itself": () => scripted({ service: async () => ({ ...SERVICE, jobs: null }) }),
-  alarms: () => scripted({ watched: async () => ALARMING, ...REMEMBERED_LONG_AGO }, { ...FULL, warnings: [problem("storage-short-lived")] }),
+  alarms: () => scripted({ watched: async () => ALARMING, administer: administering({ holds: async () => held().holds.slice(0, 1) }), ...REMEMBERED_LONG_AGO }, { ...FULL, warnings: [problem("storage-short-lived")] }),
   "share-large": () => scripted({ measure: async () => ({ files: 21_760, directories: 900, bytes: 4.6 * GIB, leftOut: 0, damage: [] }) }),
   sharing: () => scripted({ share: async () => scriptedRun<ShareProgress, ShareResult>(RESTORING, null) }),
   "share-failed": () => scripted({ share: async () => { throw failure(problem("quota")); } }),

@@ -230,7 +230,7 @@ export function administering(other: Partial<Acts> = {}): Core["administer"] {
     addKey: async () => ({ slot: "e2".repeat(16) }),
     removeKey: async () => undefined,
     invite: async () => ({ client: "c7".repeat(16), link: `https://backup.example/#join=${LINE}`, line: LINE, expires: NOW + 7 * DAY, picture: picture() }),
-    kept: async () => KEPT, foresee: async (plan) => foresight(plan), decide: async () => ({ state: "done", unchanged: [] }), guard: () => never(),
+    kept: async () => KEPT, holds: async () => [], foresee: async (plan) => foresight(plan), decide: async () => ({ state: "done", unchanged: [] }), guard: () => never(),
     ...other,
   };
   return (act, ...args) => (acts[act] as (...args: unknown[]) => never)(...args);

@@ -11,9 +11,10 @@ export function Alarms({ app }: { app: App }) {
   const settle = (series: string) => void app.changeSettings({ quietSeries: [...(app.settings.value?.quietSeries ?? []), series] });
   return (
     <section class="stack tight" aria-label="Alarms">
-      {found.map(({ id, tone, title, advice, series, warning }) => (
+      {found.map(({ id, tone, title, advice, series, warning, isHold }) => (
         <Notice key={id} tone={tone} title={`${title}.`}
           acts={series !== undefined ? <button type="button" class="button small" aria-label={`Expect no more of it: ${title}`} onClick={() => settle(series)}>Expect no more of it</button>
+            : isHold ? <button type="button" class="button small" aria-label={`Look at it: ${title}`} onClick={() => app.route.go({ screen: "restore", kept: true })}>Look at it</button>
             : warning !== undefined ? <button type="button" class="button small" onClick={() => read(warning)}>I have read it</button> : undefined}>
           <p class="soft">{advice}</p>
         </Notice>

@@ -13,7 +13,7 @@ import { ago, counted, shown, size, whenAmong } from "../../words";
 
 export function Status({ app, session }: { app: App; session: Session }) {
   const asked = app.status.value;
-  useEffect(() => { void app.loadStatus(); void app.upkeep.load(); void app.watch(); }, [app]);
+  useEffect(() => { void app.loadStatus(); void app.upkeep.load(); void app.watch("closely"); }, [app]);
   return (
     <div class="page stack wide">
       <header class="page-head"><h1>Status</h1></header>
