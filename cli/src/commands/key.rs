@@ -2,7 +2,7 @@
 
 use copal_client::entropy::secret;
 use copal_client::places::create_private;
-use copal_client::repository::{Repository, add_slot, proves, remove_slot, survey_slots};
+use copal_client::repository::{RemoveError, Repository, add_slot, proves, remove_slot, survey_slots};
 use copal_format::id::SlotId;
 use copal_format::keyring::{self, Kept, KeySlot};
 use copal_format::keys::slot::{Argon2Params, SlotInput, SlotKind};
@@ -80,7 +80,7 @@ impl Keys<'_> {
             Kept::InUse { is_only } => Failure::KeyInUse { slot: slot.id, is_only },
             Kept::Gone => Failure::Damaged { object: format!("keys/{used}"), cause: kept.into() },
         })?;
-        remove_slot(store(self.repository), slot.id)?;
+        self.take_away(slot.id, used)?;
         let removed = slot.slot.as_ref().map(|slot| slot.kind());
         self.context.report.answer(&KeySummary { added: None, removed: Some(slot.id), kind: removed })
     }
@@ -98,7 +98,7 @@ impl Keys<'_> {
             return Err(Failure::Damaged { object: format!("keys/{new}"), cause });
         }
         if let Some(old) = old {
-            remove_slot(store(self.repository), old)?;
+            self.take_away(old, new)?;
         }
         self.context.report.answer(&KeySummary { added: Some(new), removed: old, kind: Some(SlotKind::Passphrase) })
     }
@@ -108,6 +108,14 @@ impl Keys<'_> {
         let recovery_code = text::encode_recovery(&key).to_string();
         let slot = self.write(&SlotInput::RecoveryCode(key))?;
         self.context.report.answer(&RecoverySummary { slot, recovery_code })
+    }
+
+    /// Removes a slot; `own` is one that opens.
+    fn take_away(&self, slot: SlotId, own: SlotId) -> Result<(), Failure> {
+        remove_slot(store(self.repository), slot, own).map_err(|error| match error {
+            RemoveError::Store(error) => error.into(),
+            overtaken => Failure::Damaged { object: format!("keys/{own}"), cause: overtaken.into() },
+        })
     }
 
     fn write(&self, input: &SlotInput) -> Result<SlotId, Failure> {

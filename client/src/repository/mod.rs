@@ -45,7 +45,7 @@ pub use enrolled::Enrolled;
 pub use init::{Init, InitError, Initialised, add_slot, init};
 pub use join::{JoinError, join};
 pub use met::Met;
-pub use slots::{proves, read_slot, remove_slot, survey_slots};
+pub use slots::{RemoveError, proves, read_slot, remove_slot, survey_slots};
 use unlock::read_slots;
 pub use unlock::{Costly, find_slots, unlock};
 

@@ -1,5 +1,6 @@
 //! Slots: reads, proves and removes the key slots that the owner manages.
 
+use bytes::Bytes;
 use copal_format::id::SlotId;
 use copal_format::keyring::{KeySlot, listed};
 use copal_format::keys::slot::{Slot, SlotInput};
@@ -32,7 +33,94 @@ pub fn proves(store: &dyn Store, id: SlotId, input: &SlotInput) -> Result<bool, 
     Ok(stored.faults.is_empty() && stored.slot.is_some_and(|slot| slot.open(input).is_ok()))
 }
 
-/// Deletes both copies of a key slot. The caller makes sure that it is not the last slot.
-pub fn remove_slot(store: &dyn Store, id: SlotId) -> Result<(), StoreError> {
-    layout::slot(id).into_iter().try_for_each(|name| wait(store.delete(&objects::key(name))))
+/// Deletes both copies of a key slot. `own` is a slot that is known to open; the caller makes sure that it is another one.
+///
+/// Whoever removes `own` at the same moment deletes one copy of it first too, and looks whether its own slot is still
+/// there before it deletes the other. So of two slots that are removed by each other one stays.
+pub fn remove_slot(store: &dyn Store, id: SlotId, own: SlotId) -> Result<(), RemoveError> {
+    let copies = |id: SlotId| -> Result<Vec<(String, Bytes)>, StoreError> {
+        let read = |name: String| Ok(wait(objects::read(store, &name))?.map(|bytes| (name, bytes)));
+        layout::slot(id).into_iter().filter_map(|name| read(name).transpose()).collect()
+    };
+    let before = copies(own)?;
+    let target = copies(id)?;
+    let Some((first, others)) = target.split_first() else { return Ok(()) };
+    wait(store.delete(&objects::key(first.0.clone())))?;
+    if copies(own)?.len() < before.len() {
+        wait(store.create(&objects::key(first.0.clone()), first.1.clone()))?;
+        return Err(RemoveError::Overtaken { own });
+    }
+    Ok(others.iter().try_for_each(|(name, _)| wait(store.delete(&objects::key(name.clone()))))?)
+}
+
+/// Why a slot was not removed.
+#[derive(Debug, thiserror::Error)]
+pub enum RemoveError {
+    /// The slot that was known to open is being removed: nothing was removed.
+    #[error("key {own}, which has opened the repository, was removed meanwhile")]
+    Overtaken {
+        /// That slot.
+        own: SlotId,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use copal_store::fault::{Call, Fate, Fault};
+    use copal_store::memory::MemoryStore;
+    use copal_store::{Key, Op};
+    use futures::FutureExt;
+
+    use super::*;
+
+    const OWN: SlotId = SlotId([1; 16]);
+    const OTHER: SlotId = SlotId([2; 16]);
+
+    fn put(store: &dyn Store, id: SlotId) {
+        for name in layout::slot(id) {
+            wait(store.create(&objects::key(name), Bytes::from_static(b"a slot"))).unwrap();
+        }
+    }
+
+    fn left(store: &dyn Store, id: SlotId) -> usize {
+        layout::slot(id).into_iter().filter(|name| wait(objects::read(store, name)).unwrap().is_some()).count()
+    }
+
+    #[test]
+    fn a_slot_goes_with_all_copies_that_there_are() {
+        for missing in [None, Some(0), Some(1)] {
+            let store = MemoryStore::new();
+            put(&store, OWN);
+            put(&store, OTHER);
+            if let Some(copy) = missing {
+                wait(store.delete(&objects::key(layout::slot(OTHER)[copy].clone()))).unwrap();
+            }
+            remove_slot(&store, OTHER, OWN).unwrap();
+            assert_eq!((left(&store, OWN), left(&store, OTHER)), (2, 0), "{missing:?}");
+        }
+    }
+
+    #[test]
+    fn of_two_slots_that_remove_each_other_one_stays() {
+        let inner = Arc::new(MemoryStore::new());
+        put(inner.as_ref(), OWN);
+        put(inner.as_ref(), OTHER);
+        // The other side has just deleted its first copy when ours is deleted.
+        let beside = inner.clone();
+        let store = Fault::new(inner.clone(), move |call: &Call<'_>| {
+            if call.op == Op::Delete {
+                let taken = Key::new(layout::slot(OWN)[0].clone()).unwrap();
+                beside.delete(&taken).now_or_never().expect("memory answers at once").unwrap();
+            }
+            Fate::Proceed
+        });
+        let overtaken = remove_slot(&store, OTHER, OWN);
+        assert!(matches!(overtaken, Err(RemoveError::Overtaken { own: OWN })), "{overtaken:?}");
+        assert_eq!((left(inner.as_ref(), OWN), left(inner.as_ref(), OTHER)), (1, 2));
+    }
 }

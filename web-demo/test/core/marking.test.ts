@@ -80,3 +80,14 @@ test("a server that refuses a name and has nothing there has failed", async () =
   const { opened, books } = site(() => false);
   await expect(change(opened, books, PIN)).rejects.toMatchObject({ problem: { code: "server-failed" } });
 });
+
+test("what is signed anew behind another writer's change is looked at anew before, and not signed if it does not fit any more", async () => {
+  const { opened, books, stored } = site((key, stored) => {
+    if (key === "changes/3") stored.set(key, Uint8Array.of(99));
+    return key !== "changes/3";
+  });
+  let looks = 0;
+  const check = async () => { if ((looks += 1) === 2) throw new Error("other rules are in force"); };
+  await expect(change(opened, books, PIN, check)).rejects.toThrow("other rules are in force");
+  expect([...stored.keys()]).toEqual(["changes/3"]);
+});

@@ -131,3 +131,41 @@ test("a device is let in once, by name and for a time, as the command lists it",
   const again = await invite("phone", "full", 90);
   expect(again.client).not.toBe(client);
 });
+
+test("of two keys that remove each other at the same moment one stays", async () => {
+  await unlock(tab);
+  const { slot: first } = await confirm();
+  const { slot: second } = await administer<{ slot: string }>("addKey", { by: "passphrase", passphrase: "second winter" }, null);
+  for (const { slot } of rows(PASSPHRASE)) if (slot !== first && slot !== second) await administer("removeKey", slot);
+  const other = await open(browser, machine.url);
+  try {
+    await unlock(other, "second winter");
+    const there = (act: string, ...args: unknown[]) => other.page.evaluate(({ act, args }) => (window.core.administer as (act: string, ...args: unknown[]) => Promise<unknown>)(act, ...args), { act, args });
+    await there("confirm", { by: "passphrase", passphrase: "second winter" });
+    // Both have looked, and neither has deleted, before either goes on.
+    let waiting = 0;
+    let go = (): void => undefined;
+    const both = new Promise<void>((resolve) => { go = resolve; });
+    for (const { context } of [tab, other]) {
+      await context.route(/\/v1\/objects\/keys\//, async (route) => {
+        if (route.request().method() === "DELETE" && waiting < 2) {
+          if ((waiting += 1) === 2) go();
+          await both;
+        }
+        await route.continue();
+      });
+    }
+    await Promise.allSettled([administer("removeKey", second), there("removeKey", first)]);
+  } finally {
+    expect(other.strays).toEqual([]);
+    await other.context.close();
+  }
+  const opens = [PASSPHRASE, "second winter"].filter((password) => {
+    try {
+      return rows(password).length > 0;
+    } catch {
+      return false;
+    }
+  });
+  expect(opens.length).toBeGreaterThan(0);
+});

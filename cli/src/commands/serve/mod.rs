@@ -4,7 +4,7 @@ mod pin;
 mod presign;
 mod unmade;
 
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -153,7 +153,6 @@ struct Answer<'a> {
 }
 
 fn print(is_json: bool, at: &Listening) -> io::Result<()> {
-    use std::io::Write;
     let mut out = std::io::stdout().lock();
     if is_json {
         let answer = Answer { gateway: &at.gateway, metrics: at.metrics.as_deref() };
@@ -169,32 +168,39 @@ fn print(is_json: bool, at: &Listening) -> io::Result<()> {
 
 /// Logs a note of a job: nobody waits for its result.
 fn tell(is_quiet: bool, note: &JobNote) {
-    match note {
-        JobNote::Failed { job, why } => eprintln!("{job} failed: {why}"),
+    let Some(line) = line_of(is_quiet, note) else { return };
+    // A log that cannot be written, since its disk is full or its reader is gone, must not end the jobs.
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn line_of(is_quiet: bool, note: &JobNote) -> Option<String> {
+    let line = match note {
+        JobNote::Failed { job, why } => format!("{job} failed: {why}"),
         JobNote::Killed { job } => {
             let likely = "most likely it ran out of memory";
-            eprintln!("an earlier process was killed during {job}, {likely}: {job} waits for its next time");
+            format!("an earlier process was killed during {job}, {likely}: {job} waits for its next time")
         }
         JobNote::Aside { client } => {
             let short = client.short();
-            eprintln!("an earlier process was killed while it ingested client {short}: that client waits for an hour");
+            format!("an earlier process was killed while it ingested client {short}: that client waits for an hour")
         }
-        JobNote::NoPolicy { job, why } => eprintln!("{job} goes on without the policy: {why}"),
+        JobNote::NoPolicy { job, why } => format!("{job} goes on without the policy: {why}"),
         JobNote::Rejected { client, number, why } if !is_quiet => {
-            eprintln!("manifest {number} of client {} is rejected: {why}", client.short());
+            format!("manifest {number} of client {} is rejected: {why}", client.short())
         }
-        JobNote::Rejected { .. } => {}
+        JobNote::Rejected { .. } => return None,
         JobNote::Certificate { why: Some(why) } => {
-            eprintln!("the new certificate cannot be used, the one before stays: {why}");
+            format!("the new certificate cannot be used, the one before stays: {why}")
         }
-        JobNote::Certificate { why: None } if !is_quiet => eprintln!("the certificate was read again"),
-        JobNote::Certificate { why: None } => {}
+        JobNote::Certificate { why: None } if !is_quiet => "the certificate was read again".to_owned(),
+        JobNote::Certificate { why: None } => return None,
         JobNote::Unbound => {
             let why = "the bucket's server heeds headers that were not signed";
-            eprintln!("everything goes through this gateway, since {why}; --presign always is for clients one trusts");
+            format!("everything goes through this gateway, since {why}; --presign always is for clients one trusts")
         }
         JobNote::Damage { findings } => {
-            eprintln!("check found damage: {findings} things are wrong, see \"copal check\"")
+            format!("check found damage: {findings} things are wrong, see \"copal check\"")
         }
-    }
+    };
+    Some(line)
 }

@@ -69,13 +69,15 @@ export const keepings = {
 
   /** Has a decision signed. Rules that were made from others than those in force are not: they would undo what somebody else has set. */
   async decide({ site, sign }: Desk, decision: Decision, device: string | null): Promise<Changed> {
-    if (decision.policy) {
+    const check = async () => {
+      if (!decision.policy) return;
       const keeping = await openKeeping(site);
       const before = keeping.policy()?.change ?? null;
       keeping.free();
       if (before !== decision.before) throw failure("policy-changed");
-    }
-    const changed = await sign(decision, device);
+    };
+    await check();
+    const changed = await sign(decision, device, check);
     forget();
     return changed;
   },

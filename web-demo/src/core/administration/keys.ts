@@ -40,10 +40,10 @@ export const keys = {
       for (const key of keys) await gateway.create(brief(), key, bytes as Uint8Array<ArrayBuffer>);
       await prove(mine, keys, bytes, opener);
       if (replaces !== null) {
-        await remove(gateway, replaces);
+        await remove(gateway, replaces, slot.id);
         // What was opened with the old key is open with this one from now on.
         if (mine.slot === replaces) mine.slot = slot.id;
-        if (desk.site.slot === replaces) desk.site.slot = slot.id;
+        if (desk.site.slot === replaces) await desk.opensWith(slot.id, opener.key && { slot: bytes, key: opener.key });
       }
       return { slot: slot.id };
     } finally {
@@ -56,7 +56,8 @@ export const keys = {
     const mine = current(desk);
     const stored = await copies(mine.gateway);
     asked(() => mayRemove(stored, slot, mine.slot));
-    await remove(mine.gateway, slot);
+    await remove(mine.gateway, slot, mine.slot);
+    if (desk.site.slot === slot) await desk.opensWith(null, null);
   },
 };
 
@@ -64,23 +65,26 @@ export const keys = {
 interface SlotOpener {
   seal(owner: Owner, slot: NewSlot): Promise<{ keys: string[]; bytes: Uint8Array }>;
   open(stored: Uint8Array): Promise<Owner>;
+  /** The stretched key, where there is one, until the end. */
+  readonly key: Uint8Array | null;
   end(): void;
 }
 
 function stretching(desk: Desk, passphrase: string): SlotOpener {
   const stretcher = desk.stretcher();
-  const using = async <T>(slot: Uint8Array, use: (key: Uint8Array) => T): Promise<T> => {
-    const key = await stretcher.stretch(slot, passphrase);
-    try {
-      return use(key);
-    } finally {
-      key.fill(0);
-    }
+  let kept: Uint8Array | null = null;
+  const stretched = async (slot: Uint8Array): Promise<Uint8Array> => {
+    kept?.fill(0);
+    return (kept = await stretcher.stretch(slot, passphrase));
   };
   return {
-    seal: (owner, slot) => using(slot.unsealed(), (key) => owner.sealSlot(slot, key)),
-    open: (stored) => using(stored, (key) => Owner.openStretched(stored, key)),
-    end: () => stretcher.end(),
+    seal: async (owner, slot) => owner.sealSlot(slot, await stretched(slot.unsealed())),
+    open: async (stored) => Owner.openStretched(stored, await stretched(stored)),
+    get key() { return kept; },
+    end: () => {
+      kept?.fill(0);
+      stretcher.end();
+    },
   };
 }
 
@@ -88,6 +92,7 @@ function typing(code: string): SlotOpener {
   return {
     seal: async (owner, slot) => owner.sealRecoverySlot(slot, code),
     open: async (stored) => Owner.openWithRecoveryCode(stored, code),
+    key: null,
     end: () => {},
   };
 }
@@ -110,8 +115,22 @@ async function prove({ gateway, descriptor }: Confirmed, keys: string[], bytes: 
   }
 }
 
-async function remove(gateway: Gateway, slot: string): Promise<void> {
-  for (const key of slotKeys(slot)) await gateway.remove(brief(), key);
+/** Removes a key; `own` is one that is known to open. Whoever has `own` removed at the same moment takes one copy of it first too, and
+ * looks whether its own key is still there before it takes the other: so one of two keys that remove each other stays. */
+async function remove(gateway: Gateway, slot: string, own: string): Promise<void> {
+  const before = await copies(gateway);
+  const [first, ...others] = before.filter(({ key }) => slotKeys(slot).includes(key));
+  if (!first) return;
+  await gateway.remove(brief(), first.key);
+  const left = new Set((await gateway.list(brief(), "keys/")).map(({ key }) => key));
+  const isOwnTaken = before.some(({ key }) => slotKeys(own).includes(key) && !left.has(key));
+  if (isOwnTaken) {
+    await gateway.create(brief(), first.key, first.bytes as Uint8Array<ArrayBuffer>);
+    throw refusal("key-gone");
+  }
+  for (const { key } of others) await gateway.remove(brief(), key);
+  // A server that only says so has removed nothing.
+  if ((await gateway.list(brief(), "keys/")).some(({ key }) => slotKeys(slot).includes(key))) throw failure("server-failed");
 }
 
 async function copies(gateway: Gateway): Promise<{ key: string; bytes: Uint8Array }[]> {

@@ -7,8 +7,9 @@ import { failure } from "../problem";
 import type { Books } from "../restore/books";
 import type { Opened } from "./opened";
 
-/** Signs and stores what a wish or a decision says, and waits for the service to take it in. */
-export async function change(site: Opened, books: Pick<Books, "changes" | "snapshots">, wish: Wish | Decision): Promise<Changed> {
+/** Signs and stores what a wish or a decision says, and waits for the service to take it in. `check` looks at the state that is changed,
+ * before anything is signed for it. */
+export async function change(site: Opened, books: Pick<Books, "changes" | "snapshots">, wish: Wish | Decision, check?: () => Promise<void>): Promise<Changed> {
   const { client } = site;
   if (!client) throw failure("not-permitted");
   await site.checkClient(client);
@@ -19,7 +20,7 @@ export async function change(site: Opened, books: Pick<Books, "changes" | "snaps
   try {
     await follow(site, changes);
     await remember(site, changes);
-    await write(site, changes);
+    await write(site, changes, check);
     // It is stored and counts. A failure now must not read as if nothing had been signed.
     const seen = await taken(site, changes.end.number).then((isTakenIn) => (isTakenIn ? unchanged(books, wish) : null)).catch(() => null);
     return seen ? { state: "done", unchanged: seen } : { state: "waiting", unchanged: [] };
@@ -37,13 +38,18 @@ async function follow(site: Opened, changes: Changes): Promise<void> {
 }
 
 /** Creates the changes that are due, one after another. Behind another writer's a change is signed anew: it names the one before. */
-async function write(site: Opened, changes: Changes): Promise<void> {
+async function write(site: Opened, changes: Changes, check?: () => Promise<void>): Promise<void> {
   const { gateway } = site;
   for (let left = WRITERS; ; left--) {
     const now = Number((await gateway.time(brief())) / 1_000_000n);
     const due = changes.next(now);
     if (!due) return;
     if (left === 0) throw failure("busy");
+    if (check) {
+      // The state says what is in force once the service has taken in what others have signed.
+      if (!(await taken(site, changes.end.number))) throw failure("busy");
+      await check();
+    }
     const signed = changes.signed(due.message && (await sign(site, due.message as Uint8Array<ArrayBuffer>)));
     const bytes = signed.bytes as Uint8Array<ArrayBuffer>;
     const isNew = await gateway.create(brief(), signed.key, bytes);

@@ -15,7 +15,7 @@ import { browser } from "../gateway/retry";
 import { upload } from "../gateway/upload";
 import { Database, changeSettings, readSettings } from "../keep/database";
 import { NOTHING_KEPT, type Private, openPrivate } from "../keep/private";
-import { keepList, readKept, removeKept } from "../keep/sealed-list";
+import { keepList, readKept, removeKept, vaultOf } from "../keep/sealed-list";
 import { failure, problemOf } from "../problem";
 import { thumbnails } from "../look/thumbnails";
 import { Books } from "../restore/books";
@@ -164,7 +164,7 @@ const calls = {
     if (!site.owner) throw failure("not-permitted");
     const [module, acts] = [await engine.begun(), await administration.begun()];
     const work = acts[act] as (desk: Desk, ...args: unknown[]) => Promise<unknown>;
-    const desk: Desk = { site, books: library, stretcher: () => startStretcher(hand, module), sign: (decision, device) => sign(site, decision, device) };
+    const desk: Desk = { site, books: library, stretcher: () => startStretcher(hand, module), sign: (decision, device, check) => sign(site, decision, device, check), opensWith: (slot, by) => opensWith(site, slot, by) };
     return work(desk, ...args);
   },
 
@@ -281,12 +281,21 @@ async function backup(site: Opened, options: BackupOptions, origin: Origin, devi
 }
 
 /** Signs what a person wants, in the name of this browser. */
-async function sign(site: Opened, wish: Wish | Decision, device: string | null): Promise<Changed> {
+async function sign(site: Opened, wish: Wish | Decision, device: string | null, check?: () => Promise<void>): Promise<Changed> {
   const shelf = library();
   if (!site.client) await register(site, device ?? "");
-  const changed = await change(site, shelf, wish);
+  const changed = await change(site, shelf, wish, check);
   post({ type: "event", event: { type: "changed", what: "snapshots" } });
   return changed;
+}
+
+/** The key that has opened the session is another one now, or none: a removed one seals and opens nothing here any more. */
+async function opensWith(site: Opened, slot: string | null, by: { slot: Uint8Array; key: Uint8Array } | null): Promise<void> {
+  site.slot = slot;
+  site.vault = by && (await vaultOf(by.slot, by.key));
+  if (!(await readSettings(database)).offline) return;
+  if (site.vault) await keep(site, await library().snapshots());
+  else await removeKept(await offlineFiles());
 }
 
 /** Makes this browser a device, by a name that no other device has which has saved something. */

@@ -79,7 +79,8 @@ function stepOf({ key, created }: Listed, known: Map<string, Claim>): Step[] {
 /** One that cannot be read adds nothing: nobody took it in. */
 function read(manifest: Uint8Array): Claim | null {
   try {
-    return claimOf(manifest);
+    const claim = claimOf(manifest);
+    return claim.packs.every(([, bytes]) => bytes <= PACK_MOST) ? claim : null;
   } catch {
     return null;
   }
@@ -96,4 +97,6 @@ async function readKnown(files: Private | null): Promise<Map<string, Claim>> {
 
 const MANIFEST = /^manifests\/[0-9a-f]{32}\/\d{20}$/;
 const NAME = "manifests";
+/** Bytes of a pack: no service takes in a longer one. */
+const PACK_MOST = 256 * 1024 * 1024;
 const DAY = 86_400_000;

@@ -25,10 +25,11 @@ export async function readWatched(opened: Opened): Promise<Watched> {
   // The state tells a write-only device of others, but nobody could tell it their names.
   const kept = opened.owner ? states.filter((state) => !state.partial && state.state === "kept") : [];
   const series = new Map<string, { client: string; times: number[] }>();
-  for (const { client, source, time } of kept) {
+  for (const { client, source, time, accepted } of kept) {
     const key = `${client}/${source}`;
     const one = series.get(key) ?? { client, times: [] };
-    one.times.push(time);
+    // A clock that runs ahead must not make a series look fresh for years.
+    one.times.push(Math.min(time, accepted));
     series.set(key, one);
   }
   const rhythms = [...series].map(([key, { client, times }]) => ({ series: key, client, times: times.sort((a, b) => b - a).slice(0, TIMES) }));
@@ -38,7 +39,7 @@ export async function readWatched(opened: Opened): Promise<Watched> {
     rhythms,
     lastCheck: report ? { time: report.time, outcome: Array.isArray(findings) && findings.length > 0 ? "damage" : "sound" } : null,
     service,
-    since: kept.length > 0 ? Math.min(...kept.map(({ accepted }) => accepted)) : null,
+    since: kept.length > 0 ? kept.reduce((oldest, { accepted }) => Math.min(oldest, accepted), Infinity) : null,
   };
 }
 

@@ -52,7 +52,7 @@ export async function readStatus(opened: Opened, books: Books | null, resumable:
 
 /** Backups of this device that the state has not decided, and the steps of an unfinished one that wait to be verified. */
 async function undecided(opened: Opened, client: string, states: { client: string; number: number }[]): Promise<{ receipts: Status["receipts"]; steps: number }> {
-  const decided = Math.max(0, ...states.filter((state) => state.client === client).map(({ number }) => number));
+  const decided = states.reduce((most, state) => (state.client === client ? Math.max(most, state.number) : most), 0);
   const after = decided > 0 ? `manifests/${client}/${String(decided).padStart(20, "0")}` : null;
   const listed = await opened.gateway.list(brief(), `manifests/${client}/`, after);
   const receipts: Status["receipts"] = [];
