@@ -68,7 +68,13 @@ pub async fn remove(store: &dyn Store, id: &ShareId) -> Result<Ended, JobError> 
     let mut all = Vec::new();
     for prefix in [id.list().as_str().to_owned(), format!("{DATA}{}/", id.as_str()), format!("{TAKEN}{}/", id.as_str())]
     {
-        all.extend(list(store, &prefix).await?);
+        // Whatever else a person or a system has put there is nobody's to delete.
+        all.extend(
+            list(store, &prefix)
+                .await?
+                .into_iter()
+                .filter(|found| ShareId::of(found.key.as_str()).as_ref() == Some(id)),
+        );
     }
     // From here on nobody opens it, whatever becomes of the rest.
     delete(store, &[id.terms()]).await?;
@@ -97,6 +103,12 @@ pub(crate) async fn sweep(job: &JobContext<'_>) -> Result<Ended, JobError> {
     };
     for (id, objects) in shares {
         if is_over(job, &id, &objects, now).await? {
+            // A share that is made meanwhile has its terms by now.
+            let has_begun =
+                !objects.iter().any(|listed| listed.key == id.terms()) && job.store.stat(&id.terms()).await?.is_some();
+            if has_begun {
+                continue;
+            }
             let Ended { shares, objects, bytes } = remove(job.store, &id).await?;
             ended.shares += shares;
             ended.objects += objects;
@@ -111,7 +123,11 @@ async fn is_over(job: &JobContext<'_>, id: &ShareId, objects: &[Listed], now: Ti
     let newest = objects.iter().map(|listed| Time(listed.stat.created.0)).max().unwrap_or(now);
     let is_old = now.0.saturating_sub(newest.0) >= DAY.saturating_mul(1_000_000_000);
     let bytes = match names.contains(&id.terms()) {
-        true => objects::read(job.store, id.terms().as_str()).await?,
+        // Terms that cannot be read today are no reason to delete anything, nor to stop a prune.
+        true => match objects::read(job.store, id.terms().as_str()).await {
+            Ok(bytes) => bytes,
+            Err(_) => return Ok(false),
+        },
         false => None,
     };
     let Some(terms) = bytes.and_then(|bytes| Terms::read(&bytes)) else { return Ok(is_old) };

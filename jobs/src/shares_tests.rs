@@ -133,3 +133,16 @@ fn terms_out_of_range_are_none() {
     }
     assert_eq!(Terms::read(b"{}"), None);
 }
+
+#[test]
+fn what_is_not_of_a_share_stays_and_stops_nobody() {
+    let store = MemoryStore::default();
+    store.set_now(StoreTime(1_000 * SECOND));
+    put(&store, &id("a"), Some(&terms(2_000, 5)));
+    let stray = crate::objects::key(format!("shares/data/{}/.DS_Store", id("a").as_str()));
+    block_on(store.create(&stray, Bytes::from_static(b"a system's own"))).unwrap();
+    store.set_now(StoreTime(3_000 * SECOND));
+    assert_eq!(swept(&store).0, 1);
+    assert_eq!(block_on(list(&store, FOLDER)).unwrap().iter().map(|listed| &listed.key).collect::<Vec<_>>(), [&stray]);
+    assert_eq!(block_on(remove(&store, &id("a"))).unwrap().objects, 1, "its terms");
+}

@@ -19,6 +19,7 @@ use super::facts::{Facts, job};
 use super::memory::Refused;
 use super::problem::{Problem, busy};
 use super::rights::{Caller, House};
+use super::shares;
 use copal_jobs::context::JobContext;
 use copal_jobs::objects;
 
@@ -66,6 +67,8 @@ impl FromRequest<Arc<Gateway>> for Call {
             (_, None) if house.accept_init => Caller::Nobody,
             // A known client's first request, answered from memory: unsigned requests of others must not block it.
             (None, Some(_)) if parts.uri.path() == "/v1/repository" => Caller::Nobody,
+            // Who comes with a ticket is looked at first, and counted if it is none.
+            (None, Some(_)) if shares::is_part(parts.uri.path()) => Caller::Nobody,
             _ => {
                 count_unsigned(gateway, now)?;
                 Caller::Nobody
@@ -246,7 +249,7 @@ fn caller_of(record: &ClientRecord, now: u64) -> Result<Caller, Problem> {
 }
 
 /// Limits the rate of requests that are unsigned, or not verified yet.
-fn count_unsigned(gateway: &Gateway, now: u64) -> Result<(), Problem> {
+pub(super) fn count_unsigned(gateway: &Gateway, now: u64) -> Result<(), Problem> {
     match &gateway.memory {
         Some(memory) => memory.unsigned(now).map_err(|_| busy("too many requests that nobody has signed")),
         None => Ok(()),

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use copal_format::request::{Signatory, Terms, WINDOW};
 
 use super::ledger::Ledger;
+use super::shares::{Allowed, Tickets};
 
 /// What a gateway remembers.
 #[derive(Debug, Default)]
@@ -17,6 +18,10 @@ pub struct Memory {
     unsigned: Mutex<(u64, u32)>,
     /// Uploads that no root knows yet.
     pub(super) uploads: Ledger,
+    /// Uploads to shares.
+    pub(super) shares: Allowed,
+    /// Tickets of shares that have opened something.
+    pub(super) tickets: Tickets,
 }
 
 /// The nonces seen from each signatory, with the time after which the request is invalid anyway.

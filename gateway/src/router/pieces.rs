@@ -35,7 +35,7 @@ pub(super) async fn read(
         }
     };
     let headers = HeaderMap::from_iter([(header::CONTENT_LENGTH, (asked.end - asked.start).into())]);
-    let piece = |at: u64| at..asked.end.min(at + most);
+    let piece = |at: u64| at..asked.end.min(at.saturating_add(most));
     let first = store.read_range(key, piece(asked.start)).await.map_err(beyond)?;
     let at = asked.start + first.len() as u64;
     if at == asked.end {

@@ -11,7 +11,9 @@ use copal_format::client::Role;
 use copal_format::id::PackId;
 use copal_format::layout;
 use copal_format::time::Time;
+use copal_jobs::objects;
 use copal_jobs::shares::FOLDER;
+use copal_store::Listed;
 use serde_json::json;
 
 use super::Gateway;
@@ -19,7 +21,7 @@ use super::call::Call;
 use super::ledger::{Asker, Uploaded};
 use super::problem::Problem;
 use super::rights::{Caller, Upload};
-use super::shares;
+use super::shares::Taken;
 
 /// How much may be stored. Packs and shares count, because they take the space. Clients of a domain share its quota. The
 /// newest root says what the domain holds; a long-lived gateway also counts uploads that the root does not know yet.
@@ -45,21 +47,25 @@ pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
         }
     };
     let Quota { stored, daily } = gateway.settings.quota;
-    let shared = in_shares(gateway.as_ref(), &call, role).await?;
+    let shared = match in_shares(&gateway, role).await? {
+        Some(listed) => counted(&gateway, call.now, &listed, &[], |_| Ok(()))?,
+        None => Taken::default(),
+    };
     let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
     let since = Time::from_unix(call.now as i64 - DAY, 0);
     let (held, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &BTreeMap::new()));
     let of = |most: Option<u64>, used: u64| most.map(|most| json!({ "quota": most, "used": used }));
-    Ok(Json(json!({ "stored": of(stored, held.saturating_add(shared.0)), "daily": of(daily, added.saturating_add(shared.1)) })).into_response())
+    let (held, added) = (held.saturating_add(shared.all), added.saturating_add(shared.today));
+    Ok(Json(json!({ "stored": of(stored, held), "daily": of(daily, added) })).into_response())
 }
 
 /// Fails if uploads exceed a quota; otherwise notes them.
 pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload<'_>]) -> Result<(), Problem> {
     let Caller::Client { id, domain, role } = call.caller else { return Ok(()) };
-    let (mut packs, mut to_share) = (BTreeMap::new(), 0u64);
+    let (mut packs, mut to_share) = (BTreeMap::new(), Vec::new());
     for upload in uploads {
         if upload.key.starts_with(FOLDER) {
-            to_share = to_share.saturating_add(upload.length);
+            to_share.push((upload.key, upload.length));
         }
         if let Some((_, pack)) = layout::pack_of(upload.key) {
             let length: &mut u64 = packs.entry(pack).or_default();
@@ -67,33 +73,59 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
         }
     }
     let quota = gateway.settings.quota;
-    if (packs.is_empty() && to_share == 0) || quota == Quota::default() {
+    if (packs.is_empty() && to_share.is_empty()) || quota == Quota::default() {
         return Ok(());
     }
-    let shared = in_shares(gateway, call, role).await?;
+    let listed = in_shares(gateway, role).await?;
     let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
     let newest = newest.as_deref();
     let since = Time::from_unix(call.now as i64 - DAY, 0);
     let (stored, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &packs));
-    let (stored, added) = (stored.saturating_add(shared.0), added.saturating_add(shared.1));
-    let asked = packs.values().fold(to_share, |sum, length| sum.saturating_add(*length));
-    let judge = |uploaded: Uploaded| {
-        // The root counts the packs that it knows, so nothing is counted twice.
-        within("this client's domain may hold", quota.stored, stored.saturating_add(uploaded.unknown), asked)?;
-        within("within 24 hours this client may add", quota.daily, added.saturating_add(uploaded.today), asked)
+    let in_packs = packs.values().fold(0u64, |sum, length| sum.saturating_add(*length));
+    let asked = to_share.iter().fold(in_packs, |sum, (_, length)| sum.saturating_add(*length));
+    let allow = |shared: Taken| {
+        let (stored, added) = (stored.saturating_add(shared.all), added.saturating_add(shared.today));
+        let judge = |uploaded: Uploaded| {
+            // The root counts the packs that it knows, so nothing is counted twice.
+            within("this client's domain may hold", quota.stored, stored.saturating_add(uploaded.unknown), asked)?;
+            within("within 24 hours this client may add", quota.daily, added.saturating_add(uploaded.today), asked)
+        };
+        let Some(memory) = &gateway.memory else { return judge(Uploaded::default()) };
+        let root = newest.map_or("", |newest| newest.name.as_str());
+        let is_known = |id: &PackId| newest.is_some_and(|newest| newest.has_pack(id));
+        memory.uploads.note(Asker { client: id, domain, now: call.now, root }, &packs, is_known, judge)
     };
-    let Some(memory) = &gateway.memory else { return judge(Uploaded::default()) };
-    let root = newest.map_or("", |newest| newest.name.as_str());
-    let is_known = |id: &PackId| newest.is_some_and(|newest| newest.has_pack(id));
-    memory.uploads.note(Asker { client: id, domain, now: call.now, root }, &packs, is_known, judge)
+    match listed {
+        Some(listed) => counted(gateway, call.now, &listed, &to_share, allow).map(drop),
+        None => allow(Taken::default()),
+    }
 }
 
-/// Bytes of all shares, and of those of the last day, where they count.
-async fn in_shares(gateway: &Gateway, call: &Call, role: Role) -> Result<(u64, u64), Problem> {
-    if role != Role::Full || gateway.settings.quota == Quota::default() {
-        return Ok((0, 0));
+/// What shares take besides these uploads, once `allow` has allowed them. A function knows only what is stored.
+fn counted(
+    gateway: &Gateway,
+    now: u64,
+    listed: &[Listed],
+    uploads: &[(&str, u64)],
+    allow: impl FnOnce(Taken) -> Result<(), Problem>,
+) -> Result<Taken, Problem> {
+    let mut told = Taken::of(listed, now);
+    match &gateway.memory {
+        None => allow(told)?,
+        Some(memory) => memory.shares.note(now, listed, uploads, |taken| {
+            told = taken;
+            allow(taken)
+        })?,
     }
-    shares::stored(gateway.settings.store.as_ref(), call.now as i64 - DAY).await
+    Ok(told)
+}
+
+/// All objects of shares, where they count: for full clients.
+async fn in_shares(gateway: &Gateway, role: Role) -> Result<Option<Vec<Listed>>, Problem> {
+    if role != Role::Full || gateway.settings.quota == Quota::default() {
+        return Ok(None);
+    }
+    Ok(Some(objects::list(gateway.settings.store.as_ref(), FOLDER).await?))
 }
 
 fn within(what: &str, most: Option<u64>, used: u64, asked: u64) -> Result<(), Problem> {

@@ -174,12 +174,9 @@ impl Work {
             })
             .collect();
         while !ending.load(Ordering::Relaxed) {
-            let ordered = turn.begin_ordered();
             for (job, every, next) in &mut due {
-                let is_begun = ordered == Some(*job) || (Instant::now() >= *next && turn.begin(*job));
-                if is_begun {
+                if let Some(_running) = turn.begin(*job, Instant::now() >= *next) {
                     self.upkeep(*job, &budget);
-                    turn.end();
                     *next = Instant::now() + *every;
                 }
             }

@@ -21,6 +21,8 @@ pub(super) struct Turn {
 struct State {
     now: Option<(Upkeep, Stage)>,
     ends: Vec<End>,
+    /// Until when callers order nothing.
+    rest: Option<Instant>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -35,8 +37,15 @@ struct End {
     job: Upkeep,
     /// Seconds since 1970.
     at: u64,
-    /// Until when callers order it no more.
-    rest: Option<Instant>,
+}
+
+/// The turn of a job that has begun. It ends when this is dropped, whatever becomes of the job.
+pub(super) struct Running<'a>(&'a Turn);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.0.end();
+    }
 }
 
 impl Turn {
@@ -49,32 +58,26 @@ impl Turn {
         &self.plan
     }
 
-    /// Begins the ordered job, if there is one.
-    pub(super) fn begin_ordered(&self) -> Option<Upkeep> {
+    /// Begins a job if it was ordered, or is due and none is ordered.
+    pub(super) fn begin(&self, job: Upkeep, is_due: bool) -> Option<Running<'_>> {
         let mut state = self.state();
-        let Some((job, Stage::Ordered)) = state.now else { return None };
-        state.now = Some((job, Stage::Running { since: Instant::now(), is_ordered: true }));
-        Some(job)
-    }
-
-    /// Begins a job that is due. An ordered one goes first: then this one waits, which is false.
-    pub(super) fn begin(&self, job: Upkeep) -> bool {
-        let mut state = self.state();
-        if state.now.is_some() {
-            return false;
+        let is_ordered = state.now == Some((job, Stage::Ordered));
+        if !is_ordered && (!is_due || state.now.is_some()) {
+            return None;
         }
-        state.now = Some((job, Stage::Running { since: Instant::now(), is_ordered: false }));
-        true
+        state.now = Some((job, Stage::Running { since: Instant::now(), is_ordered }));
+        Some(Running(self))
     }
 
-    /// Ends the running job.
-    pub(super) fn end(&self) {
+    fn end(&self) {
         let mut state = self.state();
         let Some((job, Stage::Running { since, is_ordered })) = state.now.take() else { return };
-        // Orders alone keep the store busy half of the time at most.
-        let rest = is_ordered.then(|| Instant::now() + since.elapsed().max(REST));
+        if is_ordered {
+            // Orders alone keep the store busy half of the time at most, whichever jobs they are for.
+            state.rest = Some(Instant::now() + since.elapsed().max(REST));
+        }
         state.ends.retain(|end| end.job != job);
-        state.ends.push(End { job, at: (self.clock)(), rest });
+        state.ends.push(End { job, at: (self.clock)() });
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -96,8 +99,7 @@ impl Scheduled for Turn {
         if let Some((running, _)) = state.now {
             return Err(NotNow::Running { job: running.name() });
         }
-        let rest = state.ends.iter().find(|end| end.job == job).and_then(|end| end.rest);
-        let left = rest.map_or(Duration::ZERO, |rest| rest.saturating_duration_since(Instant::now()));
+        let left = state.rest.map_or(Duration::ZERO, |rest| rest.saturating_duration_since(Instant::now()));
         if !left.is_zero() {
             return Err(NotNow::Resting { left });
         }
@@ -119,7 +121,7 @@ impl Scheduled for Turn {
     }
 }
 
-/// How long a job that was ordered is not ordered again, at least.
+/// How long nothing is ordered after an ordered job, at least.
 const REST: Duration = Duration::from_secs(60);
 
 #[cfg(test)]
@@ -127,8 +129,9 @@ mod tests {
     use super::*;
 
     fn turn() -> Arc<Turn> {
-        let day = Duration::from_secs(24 * 3600);
-        let plan = vec![(Upkeep::Compact, day), (Upkeep::Prune, Duration::ZERO), (Upkeep::Check, day)];
+        let day = Duration::from_hours(24);
+        let plan =
+            vec![(Upkeep::Compact, day), (Upkeep::Expire, day), (Upkeep::Prune, Duration::ZERO), (Upkeep::Check, day)];
         Turn::new(plan, Watch::new(None), || 7)
     }
 
@@ -139,22 +142,42 @@ mod tests {
         for _ in 0..1_000 {
             assert_eq!(turn.order(RunOrder::Check {}), Err(NotNow::Running { job: "check" }));
         }
-        assert!(!turn.begin(Upkeep::Compact), "what was ordered goes first");
-        assert_eq!(turn.begin_ordered(), Some(Upkeep::Check));
-        assert_eq!(turn.begin_ordered(), None);
+        assert!(turn.begin(Upkeep::Compact, true).is_none(), "what was ordered goes first");
+        let running = turn.begin(Upkeep::Check, false);
+        assert!(running.is_some() && turn.begin(Upkeep::Check, true).is_none());
         assert_eq!(turn.order(RunOrder::Check {}), Err(NotNow::Running { job: "check" }));
-        turn.end();
+        drop(running);
         assert!(matches!(turn.order(RunOrder::Check {}), Err(NotNow::Resting { left }) if left <= REST));
-        assert!(turn.begin(Upkeep::Check), "the schedule does not wait for the rest");
+        let _running = turn.begin(Upkeep::Check, true).expect("the schedule does not wait for the rest");
         assert!(turn.jobs().iter().any(|told| told.job == "check" && told.is_running && told.ended == Some(7)));
+    }
+
+    #[test]
+    fn jobs_that_are_ordered_in_turn_rest_as_one_does() {
+        let day = Duration::from_hours(24);
+        let turn = Turn::new(vec![(Upkeep::Prune, day), (Upkeep::Check, day)], Watch::new(None), || 7);
+        turn.order(RunOrder::Check {}).unwrap();
+        drop(turn.begin(Upkeep::Check, false));
+        assert!(matches!(turn.order(RunOrder::Prune {}), Err(NotNow::Resting { .. })));
     }
 
     #[test]
     fn while_a_scheduled_job_runs_none_is_ordered() {
         let turn = turn();
-        assert!(turn.begin(Upkeep::Compact));
+        let running = turn.begin(Upkeep::Compact, true);
         assert_eq!(turn.order(RunOrder::Check {}), Err(NotNow::Running { job: "compact" }));
-        turn.end();
+        drop(running);
+        assert_eq!(turn.order(RunOrder::Check {}), Ok(()));
+    }
+
+    #[test]
+    fn a_turn_ends_whatever_becomes_of_the_job() {
+        let turn = turn();
+        let died = std::panic::catch_unwind(|| {
+            let _running = turn.begin(Upkeep::Compact, true);
+            panic!("the job");
+        });
+        assert!(died.is_err());
         assert_eq!(turn.order(RunOrder::Check {}), Ok(()));
     }
 

@@ -1,6 +1,8 @@
 //! Shares: full clients make, list and revoke what a link opens. `openings` answers whoever has a link.
 
 mod openings;
+mod room;
+mod tickets;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -20,7 +22,9 @@ use super::Gateway;
 use super::call::Call;
 use super::problem::Problem;
 use super::rights::Caller;
-pub(super) use openings::{open, part};
+pub(super) use openings::{is_part, open, part};
+pub(super) use room::{Allowed, Taken};
+pub(super) use tickets::Tickets;
 
 /// `POST /v1/shares/{id}`: makes a share of uploaded objects by writing its terms.
 pub(super) async fn create(
@@ -100,7 +104,11 @@ pub(super) async fn revoke(
     call: Call,
 ) -> Result<Response, Problem> {
     permitted(&call)?;
-    shares::remove(gateway.settings.store.as_ref(), &id_of(&id)?).await?;
+    let id = id_of(&id)?;
+    shares::remove(gateway.settings.store.as_ref(), &id).await?;
+    if let Some(memory) = &gateway.memory {
+        memory.shares.revoked(&id);
+    }
     Ok(Json(json!({})).into_response())
 }
 
@@ -114,15 +122,6 @@ fn permitted(call: &Call) -> Result<(), Problem> {
 
 fn id_of(id: &str) -> Result<ShareId, Problem> {
     ShareId::parse(id).ok_or_else(|| Problem::bad_request("a share's id is 32 hexadecimal digits"))
-}
-
-/// Bytes of all shares, and of those uploaded since then, for a quota.
-pub(super) async fn stored(store: &dyn Store, since: i64) -> Result<(u64, u64), Problem> {
-    let listed = objects::list(store, DATA).await?;
-    let sum = |all: &mut dyn Iterator<Item = u64>| all.fold(0u64, u64::saturating_add);
-    let all = sum(&mut listed.iter().map(|object| object.stat.length));
-    let new = listed.iter().filter(|object| object.stat.created.0.div_euclid(1_000_000_000) > since);
-    Ok((all, sum(&mut new.map(|object| object.stat.length))))
 }
 
 /// Shares at once.

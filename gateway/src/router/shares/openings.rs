@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::super::Gateway;
-use super::super::call::Call;
+use super::super::call::{Call, count_unsigned};
 use super::super::pieces;
 use super::super::problem::Problem;
 
@@ -90,11 +90,17 @@ pub(in super::super) async fn part(
 ) -> Result<Response, Problem> {
     let Wanted { ticket, object, range } = asked(&gateway, &mut call).await?;
     let store = &gateway.settings.store;
+    // Whoever has a ticket is not held up by those who have nothing, however many they are.
+    let strangers =
+        gateway.memory.as_ref().filter(|memory| call.is_unsigned() && !memory.tickets.know(&id, &ticket, call.now));
+    if strangers.is_some() {
+        count_unsigned(&gateway, call.now)?;
+    }
     let (id, _) = standing(store.as_ref(), &id, call.now).await?;
     verify_ticket(store.as_ref(), &id, &ticket, call.now).await?;
-    if let Some(memory) = gateway.memory.as_ref().filter(|_| call.is_unsigned()) {
-        // Whoever has a ticket is not held up by the limit for those who have nothing.
+    if let Some(memory) = strangers {
         memory.signed();
+        memory.tickets.remember(id.as_str(), &ticket, call.now);
     }
     let key = object.map_or_else(|| id.list(), |number| id.data(number));
     let range = range.map(range_of).transpose()?;
@@ -112,6 +118,11 @@ pub(in super::super) async fn part(
     let kind = (header::CONTENT_TYPE, HeaderValue::from_static("application/octet-stream"));
     let headers = HeaderMap::from_iter([kind, (header::CACHE_CONTROL, NO_STORE)]);
     Ok((headers, length, body).into_response())
+}
+
+/// Whether a request asks for a part of a share: who asks counts for the limit of unsigned requests by the ticket.
+pub(in super::super) fn is_part(path: &str) -> bool {
+    path.strip_prefix("/v1/shares/").is_some_and(|rest| rest.ends_with("/parts"))
 }
 
 /// The share, if it stands: its terms are there and its end has not come.

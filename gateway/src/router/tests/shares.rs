@@ -334,3 +334,41 @@ async fn whoever_has_a_ticket_is_not_held_up_by_the_limit_for_strangers() {
     let refused = futures::future::join_all((0..100).map(|_| world.open(&share))).await;
     assert!(refused.iter().any(|answer| answer.status == 429), "strangers are few");
 }
+
+#[tokio::test]
+async fn whoever_has_used_a_ticket_is_served_while_strangers_are_too_many() {
+    let world = world(|_| {}).await;
+    let share = world.share('a', 1).await;
+    let ticket = ticket_of(&world.open(&share).await);
+    assert_eq!(world.part(&share, &ticket, Some(1)).await.status, 200);
+    let flood = futures::future::join_all((0..100).map(|_| world.open(&share))).await;
+    assert!(flood.iter().any(|answer| answer.status == 429));
+    assert_eq!(world.part(&share, &ticket, Some(1)).await.status, 200);
+    assert_eq!(world.part(&share, "1-00", Some(1)).await.status, 429, "no ticket");
+    let path = format!("/v1/shares/{}", share.as_str());
+    assert_eq!(world.signed(FULL_SIGNS, "DELETE", &path, b"").await.status, 200);
+    assert_eq!(world.part(&share, &ticket, Some(1)).await.problem(), problem(404, "no-share"));
+}
+
+#[tokio::test]
+async fn addresses_that_were_given_for_shares_count_before_anything_comes() {
+    let quota = Quota { stored: Some(100), daily: None };
+    let world = world(|settings| {
+        settings.quota = quota;
+        settings.presigner = Some(Arc::new(Elsewhere));
+    });
+    let world = world.await;
+    let ask = async |number: u64| {
+        let key = id('b').data(number);
+        let body = json!({ "objects": [{ "key": key.as_str(), "length": 60, "sha256": "07".repeat(32) }] });
+        world.signed(FULL_SIGNS, "POST", "/v1/uploads", body.to_string().as_bytes()).await.status.as_u16()
+    };
+    assert_eq!([ask(1).await, ask(1).await, ask(2).await], [200, 200, 403]);
+}
+
+#[tokio::test]
+async fn lists_of_shares_count_towards_the_quota() {
+    let world = world(|settings| settings.quota = Quota { stored: Some(25), daily: None }).await;
+    assert_eq!(world.upload(FULL_SIGNS, &id('a').list(), &[7; 20]).await.status, 201);
+    assert_eq!(world.upload(FULL_SIGNS, &id('b').list(), &[7; 20]).await.problem(), problem(403, "quota"));
+}

@@ -1,0 +1,177 @@
+//! Room: the bytes that shares take, for quotas: of what is stored, and of what was allowed and may still come.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use copal_jobs::shares::ShareId;
+use copal_store::Listed;
+
+use super::super::problem::{Problem, busy};
+
+/// Bytes of shares: all of them, and those of the last day.
+#[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
+pub(in super::super) struct Taken {
+    pub all: u64,
+    pub today: u64,
+}
+
+/// The uploads of the last day that were allowed. What was deleted since then counts for the day all the same.
+#[derive(Debug, Default)]
+pub(in super::super) struct Allowed(Mutex<Vec<Upload>>);
+
+#[derive(Debug)]
+struct Upload {
+    name: String,
+    length: u64,
+    /// Seconds since 1970.
+    time: u64,
+    /// Whether it was seen in the store.
+    has_come: bool,
+}
+
+impl Taken {
+    /// What is stored, without what was allowed.
+    pub(in super::super) fn of(listed: &[Listed], now: u64) -> Self {
+        let new = listed.iter().filter(|object| is_of_today(object, now));
+        Self {
+            all: sum(listed.iter().map(|object| object.stat.length)),
+            today: sum(new.map(|object| object.stat.length)),
+        }
+    }
+}
+
+impl Allowed {
+    /// Notes uploads by name and length. Fails if `judge` refuses them, who is told what all others take.
+    pub(in super::super) fn note(
+        &self,
+        now: u64,
+        listed: &[Listed],
+        uploads: &[(&str, u64)],
+        judge: impl FnOnce(Taken) -> Result<(), Problem>,
+    ) -> Result<(), Problem> {
+        let stored: HashMap<&str, u64> =
+            listed.iter().map(|object| (object.key.as_str(), object.stat.length)).collect();
+        let mut allowed = self.lock();
+        allowed.retain(|upload| upload.time.saturating_add(DAY) > now);
+        allowed.iter_mut().for_each(|upload| upload.has_come |= stored.contains_key(upload.name.as_str()));
+        if allowed.len() + uploads.len() > MOST {
+            return Err(busy("too many objects of shares were uploaded within a day"));
+        }
+        let asked: HashMap<&str, u64> = uploads.iter().copied().collect();
+        let others = |name: &str, length: u64| length.saturating_sub(asked.get(name).copied().unwrap_or(0));
+        let own: HashSet<&str> = allowed.iter().map(|upload| upload.name.as_str()).collect();
+        let coming = allowed.iter().filter(|upload| !upload.has_come && upload.time.saturating_add(COMING) > now);
+        let unseen = listed.iter().filter(|object| is_of_today(object, now) && !own.contains(object.key.as_str()));
+        let taken = Taken {
+            all: sum(stored.iter().map(|(name, length)| others(name, *length)))
+                .saturating_add(sum(coming.map(|upload| others(&upload.name, upload.length)))),
+            today: sum(allowed.iter().map(|upload| match upload.is_again(&stored) {
+                true => others(&upload.name, upload.length),
+                false => upload.length,
+            }))
+            .saturating_add(sum(unseen.map(|object| others(object.key.as_str(), object.stat.length)))),
+        };
+        judge(taken)?;
+        for (name, length) in asked {
+            match allowed.iter_mut().find(|upload| upload.name == name && upload.is_again(&stored)) {
+                // Naming a shorter length for the same object gains nothing.
+                Some(before) => before.length = before.length.max(length),
+                None => allowed.push(Upload { name: name.to_owned(), length, time: now, has_come: false }),
+            }
+        }
+        Ok(())
+    }
+
+    /// What was allowed of a share comes no more, or is deleted.
+    pub(in super::super) fn revoked(&self, id: &ShareId) {
+        let mut allowed = self.lock();
+        let own = allowed.iter_mut().filter(|upload| ShareId::of(&upload.name).as_ref() == Some(id));
+        own.for_each(|upload| upload.has_come = true);
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<Upload>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Upload {
+    /// Whether another upload of this name stores nothing more: it is there, or still to come.
+    fn is_again(&self, stored: &HashMap<&str, u64>) -> bool {
+        !self.has_come || stored.contains_key(self.name.as_str())
+    }
+}
+
+fn is_of_today(object: &Listed, now: u64) -> bool {
+    let created = u64::try_from(object.stat.created.0.div_euclid(1_000_000_000)).unwrap_or(0);
+    created.saturating_add(DAY) > now
+}
+
+fn sum(lengths: impl Iterator<Item = u64>) -> u64 {
+    lengths.fold(0, u64::saturating_add)
+}
+
+const DAY: u64 = 24 * 60 * 60;
+/// Seconds in which an allowed upload may still come: an address is valid for 15 minutes, and a body takes its time.
+const COMING: u64 = 20 * 60;
+/// Uploads of a day that are remembered: 1 TiB in whole objects.
+const MOST: usize = 1 << 16;
+
+#[cfg(test)]
+mod tests {
+    use copal_store::{Key, Stat, StoreTime};
+
+    use super::*;
+
+    const NOW: u64 = 1_000_000;
+
+    fn listed(names: &[(&str, u64)]) -> Vec<Listed> {
+        let created = StoreTime(NOW as i64 * 1_000_000_000);
+        let object = |(name, length): &(&str, u64)| Listed {
+            key: Key::new(*name).unwrap(),
+            stat: Stat { length: *length, created, sha256: None },
+        };
+        names.iter().map(object).collect()
+    }
+
+    /// What all others take when this is asked for.
+    fn asked(allowed: &Allowed, now: u64, listed: &[Listed], uploads: &[(&str, u64)]) -> (u64, u64) {
+        let mut told = Taken::default();
+        allowed
+            .note(now, listed, uploads, |taken| {
+                told = taken;
+                Ok(())
+            })
+            .unwrap();
+        (told.all, told.today)
+    }
+
+    #[test]
+    fn what_was_allowed_counts_before_it_is_there_and_once() {
+        let allowed = Allowed::default();
+        assert_eq!(asked(&allowed, NOW, &[], &[("a", 10)]), (0, 0));
+        assert_eq!(asked(&allowed, NOW, &[], &[("b", 5)]), (10, 10));
+        assert_eq!(asked(&allowed, NOW, &[], &[("a", 10)]), (5, 5), "the same upload again");
+        let there = listed(&[("a", 10), ("c", 7)]);
+        assert_eq!(asked(&allowed, NOW, &there, &[]), (22, 22), "c came another way");
+        assert_eq!(asked(&allowed, NOW + COMING, &there, &[]), (17, 22), "b did not come");
+        assert_eq!(asked(&allowed, NOW + DAY, &there, &[]), (17, 0));
+    }
+
+    #[test]
+    fn what_is_deleted_again_counts_for_the_day() {
+        let allowed = Allowed::default();
+        for round in 0..3 {
+            assert_eq!(asked(&allowed, NOW, &[], &[("a", 10)]), (0, 10 * round));
+            assert_eq!(asked(&allowed, NOW, &listed(&[("a", 10)]), &[]), (10, 10 * (round + 1)));
+        }
+    }
+
+    #[test]
+    fn what_was_revoked_before_anybody_saw_it_takes_no_room_but_counts_for_the_day() {
+        let allowed = Allowed::default();
+        let id = ShareId::parse(&"a".repeat(32)).unwrap();
+        asked(&allowed, NOW, &[], &[(id.data(1).as_str(), 10)]);
+        allowed.revoked(&id);
+        assert_eq!(asked(&allowed, NOW, &[], &[("b", 1)]), (0, 10));
+    }
+}
