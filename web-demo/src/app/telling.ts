@@ -9,7 +9,8 @@ import { shown } from "./words";
 export interface Notifier {
   isLookedAt(): boolean;
   isAllowed(): boolean;
-  show(title: string, body: string): void;
+  /** One takes the place of another of the same tag. */
+  show(title: string, body: string, tag?: string): void;
 }
 
 export class Telling {
@@ -46,9 +47,9 @@ export async function askToNotify(): Promise<boolean> {
 export const BROWSER: Notifier = {
   isLookedAt: () => document.visibilityState === "visible" && document.hasFocus(),
   isAllowed: () => canNotify() && Notification.permission === "granted",
-  show: (title, body) => {
+  show: (title, body, tag = "copal-backup") => {
     try {
-      new Notification(title, { body, tag: "copal-backup" });
+      new Notification(title, { body, tag });
     } catch {
       // Some systems let only an installed page's service worker notify.
     }

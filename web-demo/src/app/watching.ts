@@ -85,6 +85,6 @@ export class Watching {
     const fresh = this.#told ? found.filter(({ id }) => !this.#told!.has(id)) : [];
     this.#told = new Set(found.map(({ id }) => id));
     if (!isWanted || notifier.isLookedAt() || !notifier.isAllowed()) return;
-    for (const { title } of fresh) notifier.show(title, "");
+    for (const { id, title } of fresh) notifier.show(title, "", id);
   }
 }

@@ -296,7 +296,11 @@ class PageCore implements Core {
   /** The page's files first: a list that nothing could show would be kept for nothing. */
   async setOffline(isOn: boolean): Promise<Settings> {
     if (isOn) await import("./keep/page").then((page) => page.keepPage());
-    const settings = await this.#line.ask<Settings>("setOffline", isOn);
+    const settings = await this.#line.ask<Settings>("setOffline", isOn).catch(async (error: unknown) => {
+      // A kept page that nothing renews would be shown for ever.
+      if (isOn && !this.#settings.offline) await this.#dropPage();
+      throw error;
+    });
     if (!isOn) await this.#dropPage();
     return (this.#settings = settings);
   }

@@ -118,7 +118,7 @@ const WORDS: Record<UsualCode, [title: string, advice: string, canRetry: boolean
   "file-unreadable": ["A file could not be read", "It may be open in another program, moved or deleted.", true],
   "nothing-to-back-up": ["There is no file in it", "Choose another folder, or leave out less.", false],
   "job-running": ["The service is at work on another job", "Wait until it has ended. One job runs at a time.", true],
-  "job-rested": ["That job ran just now", "Wait a minute before you start it again.", true],
+  "job-rested": ["A job ran just now", "Wait a minute before you start another one.", true],
   "not-here": ["This service does not do that", "Ask whoever runs the server. It may do it by a schedule of its own, or not at all.", false],
   "manifest-rejected": ["The service has rejected what was uploaded", "Start the backup again: what is good stays and is not uploaded twice.", true],
   "state-older": ["The server shows an older state than this browser has seen", "Nothing was signed. Ask whoever runs the server whether it was restored from a copy; \"copal check\" says what is missing.", true],

@@ -11,7 +11,8 @@ const page = document.getElementById("share")!;
 let key: Uint8Array<ArrayBuffer> | null = null;
 let going = new AbortController();
 
-/** Takes the key out of the address, so that neither history nor a bookmark holds it. */
+/** Takes the key out of the address, so that no bookmark and no glance holds it. The browser has noted the address by then: no script can
+ * take it out of the list of visited pages. */
 function take(): void {
   if (location.hash !== "") {
     key = keyIn(location.hash);

@@ -283,7 +283,7 @@ export const SCENES: Scene[] = [
 
   { name: "status-order", core: "status", screen: "status", steps: async (page) => { await click("Check now")(page); await page.getByText("Prune now").scrollIntoViewIfNeeded(); }, shows: "Prune now" },
   { name: "status-running", core: "status-running", screen: "status", steps: async (page) => page.getByText("Checking…").scrollIntoViewIfNeeded(), shows: "Checking…" },
-  { name: "status-refused", core: "status-refused", screen: "status", steps: async (page) => { await click("Check now")(page); await page.getByText("That job ran just now").scrollIntoViewIfNeeded(); }, shows: "Wait a minute" },
+  { name: "status-refused", core: "status-refused", screen: "status", steps: async (page) => { await click("Check now")(page); await page.getByText("A job ran just now").scrollIntoViewIfNeeded(); }, shows: "Wait a minute" },
   { name: "status-by-itself", core: "status-by-itself", screen: "status", steps: async (page) => page.getByText("cannot be started from here").scrollIntoViewIfNeeded(), shows: "schedule of its own" },
   { name: "status-growing", core: "status-growing", screen: "status", steps: async (page) => { await click("Add it up")(page); await page.getByText("180 of 412 steps read").scrollIntoViewIfNeeded(); }, shows: "180 of 412 steps read" },
   { name: "status-growth", core: "status-cost", screen: "status", steps: async (page) => { await click("Add it up")(page); await page.getByText("A series without a kept snapshot").scrollIntoViewIfNeeded(); }, shows: "up to $0.72 a month" },

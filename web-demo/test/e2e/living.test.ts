@@ -73,7 +73,7 @@ test("a check and a prune are started from the status, one at a time, and end as
   expect(reports("prune")).toBe(1);
   // It ran just now.
   await page.getByRole("button", { name: "Check now" }).click();
-  await page.getByText("That job ran just now").waitFor();
+  await page.getByText("A job ran just now").waitFor();
   expect(reports("check")).toBe(1);
 });
 

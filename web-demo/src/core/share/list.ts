@@ -39,7 +39,7 @@ export function readList(bytes: Uint8Array): ShareList | null {
 }
 
 function isEntry(entry: unknown, length: number): entry is ShareEntry {
-  if (!isRecord(entry) || typeof entry["path"] !== "string" || entry["path"] === "") return false;
+  if (!isRecord(entry) || typeof entry["path"] !== "string" || entry["path"] === "" || entry["path"].length > PATH_MOST) return false;
   const { time, size, offset } = entry;
   if (time !== null && !Number.isSafeInteger(time)) return false;
   if (size === undefined && offset === undefined) return true;
@@ -58,3 +58,5 @@ function isCount(value: unknown): value is number {
 export const LENGTH_MOST = 4 * 2 ** 30;
 export const LIST_MOST = 15 << 20;
 export const ENTRIES_MOST = 50_000;
+/** Letters of a path: browsers save nothing under a name of megabytes. */
+const PATH_MOST = 1 << 15;

@@ -170,6 +170,8 @@ async function sent(url: string, init: RequestInit, signal: AbortSignal): Promis
   });
   if (response.ok && !response.headers.get("content-type")?.startsWith("text/html")) return response;
   if (response.headers.get("copal-problem") === "no-share") throw new ShareError("gone");
+  // The server is there, and what it keeps of the share is not what the share is.
+  if (response.status === 416 || response.headers.get("copal-problem") === "not-found") throw new ShareError("altered");
   throw new ShareError(response.status === 429 ? "busy" : "away");
 }
 
