@@ -23,6 +23,7 @@ use super::note::JobNote;
 use super::ordered::{Ordered, prune_options, pruned};
 use super::singly::Care;
 use super::turn::Turn;
+use super::upkeep::Upkeep;
 use super::work::{Indexes, Work};
 use super::{Door, Options, Schedule};
 use crate::router::{Arrival, JobRunner, Scheduled};
@@ -35,26 +36,6 @@ pub(super) struct Jobs {
     turn: Arc<Turn>,
     ending: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
-}
-
-/// A job of the schedule.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Upkeep {
-    Expire,
-    Compact,
-    Prune,
-    Check,
-}
-
-impl Upkeep {
-    pub(super) fn name(self) -> &'static str {
-        match self {
-            Self::Expire => "expire",
-            Self::Compact => "compact",
-            Self::Prune => "prune",
-            Self::Check => "check",
-        }
-    }
 }
 
 impl Jobs {

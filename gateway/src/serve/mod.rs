@@ -14,6 +14,7 @@ mod singly;
 mod stdio;
 mod tls;
 mod turn;
+mod upkeep;
 mod watch;
 mod work;
 

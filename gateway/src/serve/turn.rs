@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use super::jobs::Upkeep;
+use super::upkeep::Upkeep;
 use super::watch::Watch;
 use crate::orders::RunOrder;
 use crate::router::{NotNow, Scheduled, ScheduledJob};

@@ -186,7 +186,7 @@ fn of_the_bucket(name: &str, plan: &Plan) -> Vec<(bool, Value)> {
         for role in [format!("copal-{function}"), format!("copal-dev-{function}")] {
             cases.push((false, ask(&role, "s3:PutObject", "deletions", creates(true))));
             cases.push((false, ask(&role, "s3:DeleteObject", "packs", json!({}))));
-            let is_sharer = function == "gateway" && role.contains("dev") == (name == "dev");
+            let is_sharer = role == "copal-gateway";
             cases.push((is_sharer, ask(&role, "s3:DeleteObject", "shares", json!({}))));
             cases.push((is_sharer, ask(&role, "s3:PutObject", "shares", creates(true))));
         }

@@ -82,7 +82,8 @@ export class Watching {
   /** Tells what is new while nobody looks. What was there at the first look stands on the page, for whoever has just opened it. */
   #tell(found: Alarm[], isWanted: boolean): void {
     const { notifier } = this.page;
-    const fresh = this.#told ? found.filter(({ id }) => !this.#told!.has(id)) : [];
+    // A warning of this browser stands on the page, and concerns nobody who is elsewhere.
+    const fresh = this.#told ? found.filter(({ id, warning }) => warning === undefined && !this.#told!.has(id)) : [];
     this.#told = new Set(found.map(({ id }) => id));
     if (!isWanted || notifier.isLookedAt() || !notifier.isAllowed()) return;
     for (const { id, title } of fresh) notifier.show(title, "", id);

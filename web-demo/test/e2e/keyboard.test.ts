@@ -100,7 +100,7 @@ test("a backup, looking into it, a download of one file and a restore take keys 
   await press("Enter");
   await hasFocus("h1: Restore");
   await page.getByRole("grid", { name: "Snapshots" }).waitFor();
-  await tabTo("grid: Snapshots", 4);
+  await tabTo("grid: Snapshots", 6);
   await press("Enter");
   await hasFocus("grid: Folder");
   await expect.poll(row).toBe("Diary");
