@@ -19,7 +19,7 @@ use super::facts::{Facts, job};
 use super::memory::Refused;
 use super::problem::{Problem, busy};
 use super::rights::{Caller, House};
-use super::shares;
+use super::tickets::is_for_part;
 use copal_jobs::context::JobContext;
 use copal_jobs::objects;
 
@@ -68,7 +68,7 @@ impl FromRequest<Arc<Gateway>> for Call {
             // A known client's first request, answered from memory: unsigned requests of others must not block it.
             (None, Some(_)) if parts.uri.path() == "/v1/repository" => Caller::Nobody,
             // Who comes with a ticket is looked at first, and counted if it is none.
-            (None, Some(_)) if shares::is_part(parts.uri.path()) => Caller::Nobody,
+            (None, Some(_)) if is_for_part(parts.uri.path()) => Caller::Nobody,
             _ => {
                 count_unsigned(gateway, now)?;
                 Caller::Nobody

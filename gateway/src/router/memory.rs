@@ -7,7 +7,8 @@ use std::sync::{Mutex, PoisonError};
 use copal_format::request::{Signatory, Terms, WINDOW};
 
 use super::ledger::Ledger;
-use super::shares::{Allowed, Tickets};
+use super::shared::Allowed;
+use super::tickets::Tickets;
 
 /// What a gateway remembers.
 #[derive(Debug, Default)]

@@ -16,8 +16,10 @@ mod pieces;
 mod problem;
 mod quota;
 mod rights;
+mod shared;
 mod shares;
 mod state;
+mod tickets;
 mod transfers;
 
 #[cfg(test)]

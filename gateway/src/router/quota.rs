@@ -21,7 +21,7 @@ use super::call::Call;
 use super::ledger::{Asker, Uploaded};
 use super::problem::Problem;
 use super::rights::{Caller, Upload};
-use super::shares::Taken;
+use super::shared::Taken;
 
 /// How much may be stored. Packs and shares count, because they take the space. Clients of a domain share its quota. The
 /// newest root says what the domain holds; a long-lived gateway also counts uploads that the root does not know yet.

@@ -1,8 +1,6 @@
 //! Shares: full clients make, list and revoke what a link opens. `openings` answers whoever has a link.
 
 mod openings;
-mod room;
-mod tickets;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -22,9 +20,7 @@ use super::Gateway;
 use super::call::Call;
 use super::problem::Problem;
 use super::rights::Caller;
-pub(super) use openings::{is_part, open, part};
-pub(super) use room::{Allowed, Taken};
-pub(super) use tickets::Tickets;
+pub(super) use openings::{open, part};
 
 /// `POST /v1/shares/{id}`: makes a share of uploaded objects by writing its terms.
 pub(super) async fn create(

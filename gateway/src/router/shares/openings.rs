@@ -120,11 +120,6 @@ pub(in super::super) async fn part(
     Ok((headers, length, body).into_response())
 }
 
-/// Whether a request asks for a part of a share: who asks counts for the limit of unsigned requests by the ticket.
-pub(in super::super) fn is_part(path: &str) -> bool {
-    path.strip_prefix("/v1/shares/").is_some_and(|rest| rest.ends_with("/parts"))
-}
-
 /// The share, if it stands: its terms are there and its end has not come.
 async fn standing(store: &dyn Store, id: &str, now: u64) -> Result<(ShareId, Terms), Problem> {
     let id = ShareId::parse(id).ok_or_else(gone)?;

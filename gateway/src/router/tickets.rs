@@ -7,17 +7,17 @@ use copal_format::id::ObjectHash;
 
 /// Hashes of tickets, and until when they are remembered, in seconds since 1970.
 #[derive(Debug, Default)]
-pub(in super::super) struct Tickets(Mutex<HashMap<ObjectHash, u64>>);
+pub(super) struct Tickets(Mutex<HashMap<ObjectHash, u64>>);
 
 impl Tickets {
     /// Whether this ticket has opened this share.
-    pub(in super::super) fn know(&self, share: &str, ticket: &str, now: u64) -> bool {
+    pub(super) fn know(&self, share: &str, ticket: &str, now: u64) -> bool {
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&hash(share, ticket)).is_some_and(|until| now < *until)
     }
 
     /// Remembers a ticket that was verified.
-    pub(in super::super) fn remember(&self, share: &str, ticket: &str, now: u64) {
+    pub(super) fn remember(&self, share: &str, ticket: &str, now: u64) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= MOST {
             known.retain(|_, until| now < *until);
@@ -26,6 +26,11 @@ impl Tickets {
             known.insert(hash(share, ticket), now.saturating_add(KEPT));
         }
     }
+}
+
+/// Whether a request asks for a part of a share: its ticket decides whether it counts as one that nobody has signed.
+pub(super) fn is_for_part(path: &str) -> bool {
+    path.strip_prefix("/v1/shares/").is_some_and(|rest| rest.ends_with("/parts"))
 }
 
 fn hash(share: &str, ticket: &str) -> ObjectHash {

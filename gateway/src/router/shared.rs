@@ -1,4 +1,4 @@
-//! Room: the bytes that shares take, for quotas: of what is stored, and of what was allowed and may still come.
+//! Shared: the bytes that shares take, for quotas: of what is stored, and of what was allowed and may still come.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -6,18 +6,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use copal_jobs::shares::ShareId;
 use copal_store::Listed;
 
-use super::super::problem::{Problem, busy};
+use super::problem::{Problem, busy};
 
 /// Bytes of shares: all of them, and those of the last day.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub(in super::super) struct Taken {
+pub(super) struct Taken {
     pub all: u64,
     pub today: u64,
 }
 
 /// The uploads of the last day that were allowed. What was deleted since then counts for the day all the same.
 #[derive(Debug, Default)]
-pub(in super::super) struct Allowed(Mutex<Vec<Upload>>);
+pub(super) struct Allowed(Mutex<Vec<Upload>>);
 
 #[derive(Debug)]
 struct Upload {
@@ -31,7 +31,7 @@ struct Upload {
 
 impl Taken {
     /// What is stored, without what was allowed.
-    pub(in super::super) fn of(listed: &[Listed], now: u64) -> Self {
+    pub(super) fn of(listed: &[Listed], now: u64) -> Self {
         let new = listed.iter().filter(|object| is_of_today(object, now));
         Self {
             all: sum(listed.iter().map(|object| object.stat.length)),
@@ -42,7 +42,7 @@ impl Taken {
 
 impl Allowed {
     /// Notes uploads by name and length. Fails if `judge` refuses them, who is told what all others take.
-    pub(in super::super) fn note(
+    pub(super) fn note(
         &self,
         now: u64,
         listed: &[Listed],
@@ -83,7 +83,7 @@ impl Allowed {
     }
 
     /// What was allowed of a share comes no more, or is deleted.
-    pub(in super::super) fn revoked(&self, id: &ShareId) {
+    pub(super) fn revoked(&self, id: &ShareId) {
         let mut allowed = self.lock();
         let own = allowed.iter_mut().filter(|upload| ShareId::of(&upload.name).as_ref() == Some(id));
         own.for_each(|upload| upload.has_come = true);
