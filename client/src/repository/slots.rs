@@ -35,18 +35,22 @@ pub fn proves(store: &dyn Store, id: SlotId, input: &SlotInput) -> Result<bool, 
 
 /// Deletes both copies of a key slot. `own` is a slot that is known to open; the caller makes sure that it is another one.
 ///
-/// Whoever removes `own` at the same moment deletes one copy of it first too, and looks whether its own slot is still
-/// there before it deletes the other. So of two slots that are removed by each other one stays.
+/// Two people may remove each other's slots at the same moment. Each needs both copies of `own` to begin with, deletes
+/// one copy of the other slot, looks for both copies of `own` again, and only then deletes the other copy. Whoever
+/// deletes later sees a copy of `own` missing, and puts back what it has deleted.
 pub fn remove_slot(store: &dyn Store, id: SlotId, own: SlotId) -> Result<(), RemoveError> {
     let copies = |id: SlotId| -> Result<Vec<(String, Bytes)>, StoreError> {
         let read = |name: String| Ok(wait(objects::read(store, &name))?.map(|bytes| (name, bytes)));
         layout::slot(id).into_iter().filter_map(|name| read(name).transpose()).collect()
     };
-    let before = copies(own)?;
+    let is_whole = || Ok::<_, StoreError>(copies(own)?.len() == layout::slot(own).len());
+    if !is_whole()? {
+        return Err(RemoveError::Overtaken { own });
+    }
     let target = copies(id)?;
     let Some((first, others)) = target.split_first() else { return Ok(()) };
     wait(store.delete(&objects::key(first.0.clone())))?;
-    if copies(own)?.len() < before.len() {
+    if !is_whole()? {
         wait(store.create(&objects::key(first.0.clone()), first.1.clone()))?;
         return Err(RemoveError::Overtaken { own });
     }
@@ -56,8 +60,8 @@ pub fn remove_slot(store: &dyn Store, id: SlotId, own: SlotId) -> Result<(), Rem
 /// Why a slot was not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
-    /// The slot that was known to open is being removed: nothing was removed.
-    #[error("key {own}, which has opened the repository, was removed meanwhile")]
+    /// A copy of the slot that was known to open is missing: nothing was removed.
+    #[error("a copy of key {own}, which has opened the repository, is missing: somebody may be removing it")]
     Overtaken {
         /// That slot.
         own: SlotId,
@@ -102,6 +106,21 @@ mod tests {
             }
             remove_slot(&store, OTHER, OWN).unwrap();
             assert_eq!((left(&store, OWN), left(&store, OTHER)), (2, 0), "{missing:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_is_removed_by_whom_a_copy_of_the_own_slot_is_missing() {
+        for gone in [&[0usize][..], &[1], &[0, 1]] {
+            let store = MemoryStore::new();
+            put(&store, OWN);
+            put(&store, OTHER);
+            for copy in gone {
+                wait(store.delete(&objects::key(layout::slot(OWN)[*copy].clone()))).unwrap();
+            }
+            let refused = remove_slot(&store, OTHER, OWN);
+            assert!(matches!(refused, Err(RemoveError::Overtaken { own: OWN })), "{refused:?}");
+            assert_eq!(left(&store, OTHER), 2, "{gone:?}");
         }
     }
 

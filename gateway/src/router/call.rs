@@ -67,7 +67,7 @@ impl FromRequest<Arc<Gateway>> for Call {
             (_, None) if house.accept_init => Caller::Nobody,
             // A known client's first request, answered from memory: unsigned requests of others must not block it.
             (None, Some(_)) if parts.uri.path() == "/v1/repository" => Caller::Nobody,
-            // Who comes with a ticket is looked at first, and counted if it is none.
+            // The handler reads the ticket, and counts the request if the ticket is not known yet.
             (None, Some(_)) if is_for_part(parts.uri.path()) => Caller::Nobody,
             _ => {
                 count_unsigned(gateway, now)?;

@@ -73,7 +73,7 @@ impl Holdings {
     pub(super) fn followed_by(&self, runs: Vec<(ObjectHash, Arc<PackRun>)>, now: Time) -> Self {
         let pairs = self.runs.iter().rev().zip(runs.iter().rev());
         let shared = pairs.take_while(|(old, new)| old.0 == new.0).count();
-        // What a pack is can only have changed if a run names it that not both have.
+        // A pack can have changed only if it stands in a run that one of the two roots has and the other has not.
         let differing = |runs: &[(ObjectHash, Arc<PackRun>)]| -> Vec<Arc<PackRun>> {
             runs[..runs.len() - shared].iter().map(|(_, run)| run.clone()).collect()
         };

@@ -99,7 +99,7 @@ impl NewestRoot {
             if let Some(same) = before.as_ref().filter(|newest| newest.name == name) {
                 return Ok(Some(same.clone()));
             }
-            // Where an object is gone that the root names, there is a newer root.
+            // If an object that the root names is gone, prune has deleted it, and so there is a newer root.
             if let Some(newest) = self.read_root(store, &name, before.as_deref(), now).await? {
                 return Ok(Some(Arc::new(newest)));
             }

@@ -101,7 +101,8 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
     }
 }
 
-/// What shares take besides these uploads, once `allow` has allowed them. A function knows only what is stored.
+/// Returns what all other objects of shares take, if `allow` accepts the uploads. A gateway that is a function counts
+/// stored objects only.
 fn counted(
     gateway: &Gateway,
     now: u64,

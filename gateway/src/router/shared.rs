@@ -30,7 +30,7 @@ struct Upload {
 }
 
 impl Taken {
-    /// What is stored, without what was allowed.
+    /// Sums up stored objects. Uploads that were allowed and have not come are left out.
     pub(super) fn of(listed: &[Listed], now: u64) -> Self {
         let new = listed.iter().filter(|object| is_of_today(object, now));
         Self {

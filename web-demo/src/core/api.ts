@@ -205,6 +205,9 @@ export interface Session {
   warnings: Problem[];
 }
 
+/** A session as the coordinator knows it. */
+export type Unwarned = Omit<Session, "warnings">;
+
 export type CoreEvent =
   | { type: "locked"; reason: "asked" | "idle" | "failed"; problem?: Problem }
   /** Ends with "locked", or with null when the person did something. */

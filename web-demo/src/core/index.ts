@@ -3,7 +3,7 @@
 
 import type {
   BackupOptions, BackupProgress, BackupResult, Core, CoreEvent, Decide, DownloadOptions, EntryId, Environment, Folder, LastKnown,
-  RememberedFolder, RestoreProgress, RestoreResult, Run, Session, Settings, UnfinishedBackup, Unlock,
+  RememberedFolder, RestoreProgress, RestoreResult, Run, Session, Settings, UnfinishedBackup, Unlock, Unwarned,
 } from "./api";
 import coordinatorUrl from "./coordinator/coordinator.ts?worker&url";
 import { lineIn, takeLink } from "./enrollment";
@@ -396,6 +396,3 @@ class PageCore implements Core {
 
 /** Why the last known list may be shown instead of what the server would say. */
 const AWAY = new Set<string>(["offline", "server-gone", "busy"]);
-
-/** A session as the coordinator knows it. */
-type Unwarned = Omit<Session, "warnings">;

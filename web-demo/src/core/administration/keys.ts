@@ -115,16 +115,17 @@ async function prove({ gateway, descriptor }: Confirmed, keys: string[], bytes: 
   }
 }
 
-/** Removes a key; `own` is one that is known to open. Whoever has `own` removed at the same moment takes one copy of it first too, and
- * looks whether its own key is still there before it takes the other: so one of two keys that remove each other stays. */
+/** Removes a key; `own` is one that is known to open, of which both copies have to be there. Two people may remove each other's keys at
+ * the same moment: each deletes one copy of the other's, looks for both of its own again, and only then deletes the other copy. Whoever
+ * deletes later sees one of its own missing, and puts back what it has deleted. */
 async function remove(gateway: Gateway, slot: string, own: string): Promise<void> {
   const before = await copies(gateway);
+  const isWhole = (there: { key: string }[]) => slotKeys(own).every((copy) => there.some(({ key }) => key === copy));
+  if (!isWhole(before)) throw refusal("key-gone");
   const [first, ...others] = before.filter(({ key }) => slotKeys(slot).includes(key));
   if (!first) return;
   await gateway.remove(brief(), first.key);
-  const left = new Set((await gateway.list(brief(), "keys/")).map(({ key }) => key));
-  const isOwnTaken = before.some(({ key }) => slotKeys(own).includes(key) && !left.has(key));
-  if (isOwnTaken) {
+  if (!isWhole(await gateway.list(brief(), "keys/"))) {
     await gateway.create(brief(), first.key, first.bytes as Uint8Array<ArrayBuffer>);
     throw refusal("key-gone");
   }

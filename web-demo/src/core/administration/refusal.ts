@@ -30,7 +30,7 @@ const WORDS: Record<AdministrationCode, [title: string, advice: string]> = {
   "not-confirmed": ["This needs the passphrase again", "Close this and begin anew."],
   "key-in-use": ["You have confirmed with the very key that you want to remove", "Confirm with another one: that proves that another one works."],
   "last-key": ["This is the only key", "Add another passphrase or a recovery code first. Without any, nobody could open the repository again."],
-  "key-gone": ["The key that you have confirmed with was removed meanwhile", "Nothing was removed now. Close this and begin anew, with a key that is still there."],
+  "key-gone": ["A copy of the key that you have confirmed with is missing", "Nothing was removed. Somebody may be removing that key: close this and begin anew. If it stays so, “copal repair” writes the copy again."],
   "key-unproven": ["The new key was not stored as it should be", "Nothing was removed: what opened the repository before still does. Try again, or ask whoever runs the server."],
   "invitation-malformed": ["Nobody can be let in so", "A name has 1 to 4,096 bytes, and a link works for 90 days at most. A write-only device needs a server that takes in its backups."],
   "invitation-name-taken": ["There is a device of this name already", "Give the new one another name, so that you can tell their backups apart."],
