@@ -148,23 +148,19 @@ pub struct Report {
     pub is_unfinished: bool,
 }
 
-/// Deletes shares that are over, and then prunes the repository. Shares are no part of it, and need no root.
+/// Deletes shares that are over, which are no part of the repository, and then runs one prune. First, a root flags, removes
+/// and dooms whatever dies whole, and the doomed objects are deleted. Then live blocks of sparse packs are copied in steps,
+/// each with a root of its own. A last root clears the deleted names.
 pub async fn prune(job: &JobContext<'_>, options: &Options) -> Result<Report, JobError> {
     let ended = match options.is_dry_run {
         true => Ended::default(),
         false => shares::sweep(job).await?,
     };
-    let mut report = prune_repository(job, options).await?;
+    let mut report = run::prune(job, options).await?;
     report.shares_ended = ended.shares;
     report.objects_deleted += ended.objects;
     report.bytes_deleted += ended.bytes;
     Ok(report)
-}
-
-/// Runs one prune. First, a root flags, removes and dooms whatever dies whole, and the doomed objects are deleted. Then
-/// live blocks of sparse packs are copied in steps, each with a root of its own. A last root clears the deleted names.
-pub async fn prune_repository(job: &JobContext<'_>, options: &Options) -> Result<Report, JobError> {
-    run::prune(job, options).await
 }
 
 /// Blocks that hold little live data, and the live data in them.

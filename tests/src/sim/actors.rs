@@ -204,7 +204,7 @@ impl Scene<'_> {
             options.repack_most = *self.random.pick(&[0, 20_000, u64::MAX]);
             options.budget = self.budget();
             options.grace = self.policy().await.map_or(GRACE, |policy| policy.grace());
-            if let Err(error) = prune::prune_repository(&self.job, &options).await {
+            if let Err(error) = prune::prune(&self.job, &options).await {
                 self.allow("a prune", &error);
             }
         }

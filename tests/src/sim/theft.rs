@@ -72,11 +72,15 @@ impl Thefts {
         }
     }
 
-    /// Nothing is owed of a snapshot once it was forgotten by rule, or the floor has not been long enough.
-    pub(super) fn settle(&mut self, now: Time, staying: impl Iterator<Item = SnapshotId>) {
+    /// Nothing is owed any more once the floor, or the grace period, of a thief with the passphrase is over.
+    pub(super) fn pass(&mut self, now: Time) {
         if self.bound.is_some_and(|bound| now.since(bound.since) >= bound.floor.max(GRACE)) {
             self.owed.clear();
         }
+    }
+
+    /// Nothing is owed of a snapshot once it was forgotten by rule.
+    pub(super) fn settle(&mut self, staying: impl Iterator<Item = SnapshotId>) {
         if !self.owed.is_empty() {
             let staying: BTreeSet<_> = staying.collect();
             self.owed.retain(|id| staying.contains(id));

@@ -182,6 +182,8 @@ impl Watch {
         match checked {
             Ok(picture) => {
                 let healthy = self.healthy(&picture, &seen.damaged);
+                // What was displaced may go with the first root for which the time is up.
+                seen.thefts.pass(picture.root.time);
                 let staying: Vec<_> = Self::staying(&seen.law, seen.live.as_ref(), &picture).collect();
                 let owed = staying.iter().filter(|of| !seen.thefts.may_harm(of));
                 let owed = self.below(&picture, owed.map(|of| (of.domain, of.root)));
@@ -203,7 +205,7 @@ impl Watch {
                 let has_removed = seen.live.iter().flat_map(|live| &live.entries).any(is_gone);
                 seen.removals += u64::from(has_removed);
                 seen.healthy = healthy;
-                seen.thefts.settle(picture.root.time, staying.into_iter());
+                seen.thefts.settle(staying.into_iter());
                 seen.needed = picture.needed();
                 seen.lived.insert(picture.hash);
                 seen.expired.extend(expired);

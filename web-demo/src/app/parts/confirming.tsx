@@ -3,7 +3,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import type { Confirmed, Problem } from "../../core/api";
 import { problemOf } from "../../core/problem";
 import type { App } from "../app";
@@ -31,7 +31,7 @@ export function Confirming({ app, title, why, close, children }: {
   const hasAsked = useRef(false);
   const end = () => { if (hasAsked.current) void app.core.administer("end").catch(() => {}); };
   useEffect(() => () => { isShown.current = false; end(); }, []);
-  useEffect(() => { if (confirmed.value === null && !isAsking.value) field.current?.focus(); }, [isAsking.value, by.value]);
+  useLayoutEffect(() => { if (confirmed.value === null && !isAsking.value) field.current?.focus(); }, [isAsking.value, by.value]);
   if (confirmed.value) return <>{children(confirmed.value)}</>;
 
   const isCode = by.value === "recovery-code";

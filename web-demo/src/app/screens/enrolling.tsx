@@ -1,7 +1,7 @@
 /** Enrolling: lets another device join, by a link and its QR code. Both are shown as long as the dialog is, and nowhere else. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import type { Invited, Problem } from "../../core/api";
 import { problemOf } from "../../core/problem";
 import type { App } from "../app";
@@ -37,7 +37,7 @@ function Invite({ app, close, made }: { app: App; close: () => void; made: (name
   const problem = useSignal<Problem | null>(null);
   const [name, days] = [useRef<HTMLInputElement>(null), useRef<HTMLInputElement>(null)];
   const form = useId();
-  useEffect(() => name.current?.focus(), []);
+  useLayoutEffect(() => name.current?.focus(), []);
   const invite = async (event: Event) => {
     event.preventDefault();
     const called = name.current?.value.trim() ?? "";

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import type { Ref, RefObject } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../core/api";
 import { problemOf } from "../../core/problem";
 import type { App } from "../app";
@@ -47,7 +47,7 @@ function Enter({ app, stage }: { app: App; stage: Locked }) {
   const deviceName = useRef<HTMLInputElement>(null);
   const missing = useSignal(false);
 
-  useEffect(() => field.current?.focus(), [way.value, stage.problem]);
+  useLayoutEffect(() => field.current?.focus(), [way.value, stage.problem]);
 
   const submit = (event: Event) => {
     event.preventDefault();
@@ -170,7 +170,7 @@ function LastKnown({ app, stage, time }: { app: App; stage: Locked; time: number
   const field = useRef<HTMLInputElement>(null);
   const asking = useSignal(false);
   const missing = useSignal(false);
-  useEffect(() => field.current?.focus(), [stage.problem]);
+  useLayoutEffect(() => field.current?.focus(), [stage.problem]);
   const open = (event: Event) => {
     event.preventDefault();
     const typed = field.current?.value ?? "";

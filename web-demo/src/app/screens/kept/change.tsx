@@ -1,7 +1,7 @@
 /** Change: other rules, chosen or typed, and what they would let go. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import type { Kept, Period, Rules } from "../../../core/api";
 import type { Keeping } from "../../keeping";
 import { Notice, ProblemNotice } from "../../parts/notice";
@@ -20,7 +20,7 @@ export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; 
   const wrong = useSignal<string | null>(null);
   const id = useId();
   const heading = useRef<HTMLHeadingElement>(null);
-  useEffect(() => { heading.current?.scrollIntoView({ block: "start" }); heading.current?.focus({ preventScroll: true }); }, []);
+  useLayoutEffect(() => { heading.current?.scrollIntoView({ block: "start" }); heading.current?.focus({ preventScroll: true }); }, []);
   const forecast = keeping.forecast.value;
   const isShown = forecast !== null && "rules" in forecast.plan;
   const preset = PRESETS.find(({ name }) => name === chosen.value);

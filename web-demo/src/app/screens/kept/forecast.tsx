@@ -1,7 +1,7 @@
 /** Forecast: what would go and what stays, and why; then the question whether it is to be signed. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import type { Foreseen, ForeseenSeries, Foresight, Kept } from "../../../core/api";
 import type { App } from "../../app";
 import type { Forecast, Keeping } from "../../keeping";
@@ -16,7 +16,7 @@ import { becomesWords, besideWords, floorWords, lingerWords, ruleWords, secondsW
 export function Preview({ keeping, foresight }: { keeping: Keeping; foresight: Foresight }) {
   const { goes } = sums(foresight);
   const shown = useRef<HTMLDivElement>(null);
-  useEffect(() => { shown.current?.scrollIntoView({ block: "nearest" }); shown.current?.focus({ preventScroll: true }); }, [foresight]);
+  useLayoutEffect(() => { shown.current?.scrollIntoView({ block: "nearest" }); shown.current?.focus({ preventScroll: true }); }, [foresight]);
   return (
     <div class="stack preview-rules" ref={shown} tabIndex={-1}>
       <Sums foresight={foresight} />

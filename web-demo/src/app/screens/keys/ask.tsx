@@ -1,7 +1,7 @@
 /** What an owner is asked when keys change: the passphrase again, then what is to be. */
 
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import type { Confirmed, Key, NewKey, Problem } from "../../../core/api";
 import { problemOf } from "../../../core/problem";
 import type { App } from "../../app";
@@ -69,7 +69,7 @@ function NewPassphrase({ replaces, ...step }: Step & { replaces: Key | null }) {
   const wrong = useSignal<string | null>(null);
   const weak = useSignal<string | null>(null);
   const form = useId();
-  useEffect(() => first.current?.focus(), []);
+  useLayoutEffect(() => first.current?.focus(), []);
   const store = (event: Event) => {
     event.preventDefault();
     const typed = first.current?.value ?? "";
