@@ -35,14 +35,21 @@ fn every_planted_mistake_is_found() {
         let found = |fault| {
             let violation = |seed| violation(&Setting { seed, fault: Some(fault), ..Setting::default() });
             let last = LAST_FOUND.into_iter().filter_map(|(of, seed)| (of == fault).then_some(seed));
-            let found = last.chain(1..=MISTAKE_RUNS).find_map(|seed| Some((seed, violation(seed)?)));
+            let known = last.collect::<Vec<u64>>();
+            let found = known.iter().copied().chain(1..=MISTAKE_RUNS).find_map(|seed| Some((seed, violation(seed)?)));
             found.iter().for_each(|(seed, what)| println!("| {fault:?} | {seed} | {what} |"));
-            found.is_none().then_some(fault)
+            match found {
+                None => Some(format!("{fault:?} is not found within {MISTAKE_RUNS} runs")),
+                Some((seed, _)) if seed > SOON && !known.contains(&seed) => {
+                    Some(format!("{fault:?} is found by seed {seed} alone: note it in LAST_FOUND"))
+                }
+                Some(_) => None,
+            }
         };
-        core::iter::from_fn(next).filter_map(found).collect::<Vec<Mistake>>()
+        core::iter::from_fn(next).filter_map(found).collect::<Vec<String>>()
     };
     let missed = on_every_core(|_| search());
-    assert!(missed.is_empty(), "not found within {MISTAKE_RUNS} runs: {missed:?}");
+    assert!(missed.is_empty(), "{missed:#?}");
 }
 
 /// What searches find that run at the same time, one on each core; each gets its number.
@@ -84,13 +91,14 @@ fn number(name: &str) -> Option<u64> {
 const RUNS: u64 = 2_000;
 /// Seeds within which a planted mistake must show.
 const MISTAKE_RUNS: u64 = 2_000;
-/// Seeds at which searches from 1 on have found the rarest mistakes. They are tried first: the searches take minutes. A
-/// seed that shows its mistake no longer, because the code has changed, costs a search again; then replace it.
-const LAST_FOUND: [(Mistake, u64); 6] = [
-    (Mistake::WinUnchecked, 102),
-    (Mistake::BaseUnchecked, 100),
-    (Mistake::SecondMarkDropped, 82),
-    (Mistake::OldReferences, 681),
-    (Mistake::RevocationForgets, 81),
-    (Mistake::UnprovenMoved, 567),
+/// A mistake that shows later than within so many seeds has its seed in [`LAST_FOUND`]: a search takes a minute.
+const SOON: u64 = 100;
+/// Seeds at which searches from 1 on have found the rarest mistakes. They are tried first. A change of the code shifts the
+/// schedules of all seeds; then the test names the new ones.
+const LAST_FOUND: [(Mistake, u64); 5] = [
+    (Mistake::SecondMarkDropped, 475),
+    (Mistake::OldReferences, 148),
+    (Mistake::BaseUnchecked, 1275),
+    (Mistake::UnprovenMoved, 405),
+    (Mistake::RevocationForgets, 637),
 ];
