@@ -46,7 +46,7 @@ afterEach(async () => {
 
 /** Saves a folder with the command, unlocks the page and opens the folder in it. */
 async function look(folder: string): Promise<void> {
-  machine.copal(["backup", folder]);
+  machine.copal(["backup", folder], { COPAL_REPOSITORY: machine.url });
   await page.reload();
   await page.locator("#secret").fill(PASSPHRASE);
   await page.keyboard.press("Enter");
@@ -329,7 +329,7 @@ function alter(first: number, last: number): void {
 
 test("a damaged film plays up to the damage, and says so there", async () => {
   put("Films", { "film.webm": await film(page, 40) });
-  machine.copal(["backup", "Films"]);
+  machine.copal(["backup", "Films"], { COPAL_REPOSITORY: machine.url });
   alter(8 << 20, 6 << 20);
   await look("Films");
   await open("film.webm");
@@ -344,7 +344,7 @@ test("a damaged film plays up to the damage, and says so there", async () => {
 
 test("a damaged picture is shown neither large nor small, and the others are", async () => {
   put("Album", { "a.jpg": await picture("image/jpeg", 1_600, 1_200, 90, 300_000) });
-  machine.copal(["backup", "Album"]);
+  machine.copal(["backup", "Album"], { COPAL_REPOSITORY: machine.url });
   alter(100_000, 200_000);
   put("Album", { "b.jpg": await picture("image/jpeg", 480, 360, 200, 3) });
   await look("Album");

@@ -31,7 +31,7 @@ beforeAll(async () => {
   // More than one stored object, and no whole number of pieces.
   writeFileSync(join(folder, "raw/large.bin"), randomBytes((17 << 20) + 12_345));
   await machine.serve(web);
-  machine.copal(["backup", "Lisbon"]);
+  machine.copal(["backup", "Lisbon"], { COPAL_REPOSITORY: machine.url });
   owner = await (await anybody()).newPage();
   await owner.goto(machine.url);
   await owner.getByRole("textbox", { name: "Passphrase" }).fill(PASSPHRASE);
