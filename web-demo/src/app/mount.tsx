@@ -6,6 +6,7 @@ import { problemOf } from "../core/problem";
 import { App } from "./app";
 import { Starting, Unreachable } from "./screens/start";
 import { Shell } from "./shell";
+import { preferred, speak } from "../words/language";
 import "../style/tokens.css";
 import "../style/base.css";
 import "../style/parts.css";
@@ -13,8 +14,10 @@ import "../style/screens.css";
 
 export function mount(root: HTMLElement, core: Core | Promise<Core>): void {
   render(<Starting />, root);
-  Promise.resolve(core).then(
-    (ready) => {
+  // A catalogue that cannot be had leaves the page in English.
+  const spoken = speak(preferred(navigator.languages)).catch(() => {});
+  Promise.all([core, spoken]).then(
+    ([ready]) => {
       const app = new App(ready);
       addEventListener("popstate", app.route.follow);
       render(<Shell app={app} />, root);

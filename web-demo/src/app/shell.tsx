@@ -16,6 +16,7 @@ import { Backup } from "./screens/backup/backup";
 import { Onto } from "./screens/restore/onto";
 import { Starting, Unreachable, Unsupported } from "./screens/start";
 import { Unlock } from "./screens/unlock";
+import { language, preferred, speak } from "../words/language";
 import { countdown, percent } from "./words";
 
 const Restore = later(() => import("./screens/restore/restore").then((part) => part.Restore));
@@ -33,8 +34,10 @@ const NAMES: Record<Screen, { words: string; icon: IconName }> = {
 };
 
 export function Shell({ app }: { app: App }) {
+  useSignalEffect(() => { document.documentElement.lang = language(); });
   useSignalEffect(() => {
-    const theme = app.settings.value?.theme ?? "system";
+    const { theme = "system", language: chosen = "system" } = app.settings.value ?? {};
+    void speak(chosen === "system" ? preferred(navigator.languages) : chosen).catch(() => {});
     if (theme === "system") delete document.documentElement.dataset["theme"];
     else document.documentElement.dataset["theme"] = theme;
   });

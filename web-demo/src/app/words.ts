@@ -1,5 +1,10 @@
 /** Words for people: sizes, counts, spans of time, dates, rates. One place, so that one thing reads the same everywhere. */
 
+import { digits } from "../words/numbers";
+import { time as words } from "../words/time";
+
+export { count, counted } from "../words/numbers";
+
 const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
 
 /** A size with three digits, in the units of the command line. */
@@ -16,26 +21,14 @@ export function size(bytes: number): string {
 }
 
 function threeDigits(value: number): string {
-  if (value < 9.995) return value.toFixed(2);
-  if (value < 99.95) return value.toFixed(1);
-  return value.toFixed(0);
+  if (value < 9.995) return digits(value, 2);
+  if (value < 99.95) return digits(value, 1);
+  return digits(value, 0);
 }
 
 /** Bytes each second. */
 export function rate(bytesPerSecond: number): string {
   return `${size(bytesPerSecond)}/s`;
-}
-
-const COUNT = new Intl.NumberFormat("en", { maximumFractionDigits: 0 });
-
-/** A whole number, with separators. */
-export function count(value: number): string {
-  return COUNT.format(value);
-}
-
-/** "1 file", "2,000 files": the noun's plural is given where an "s" does not make it. */
-export function counted(value: number, noun: string, plural = `${noun}s`): string {
-  return `${count(value)} ${value === 1 ? noun : plural}`;
 }
 
 /** A part of a whole in percent; what is not all is never shown as 100 %, what is not nothing never as 0 %. */
@@ -51,14 +44,15 @@ export function percent(part: number, whole: number): string {
 /** How long something took, exact where it is short: "0.8 s", "42 s", "3 min 20 s", "2 h 5 min". */
 export function span(ms: number): string {
   const seconds = ms / 1000;
-  if (seconds < 9.95) return `${seconds.toFixed(1)} s`;
+  const { s, min, h, days } = words.units;
+  if (seconds < 9.95) return `${digits(seconds, 1)} ${s}`;
   const whole = Math.round(seconds);
-  if (whole < 60) return `${whole} s`;
-  if (whole < 3600) return join(Math.floor(whole / 60), "min", whole % 60, "s");
+  if (whole < 60) return `${whole} ${s}`;
+  if (whole < 3600) return join(Math.floor(whole / 60), min, whole % 60, s);
   const minutes = Math.round(seconds / 60);
-  if (minutes < 60 * 48) return join(Math.floor(minutes / 60), "h", minutes % 60, "min");
+  if (minutes < 60 * 48) return join(Math.floor(minutes / 60), h, minutes % 60, min);
   const hours = Math.round(minutes / 60);
-  return join(Math.floor(hours / 24), "days", hours % 24, "h");
+  return join(Math.floor(hours / 24), days, hours % 24, h);
 }
 
 function join(large: number, largeUnit: string, small: number, smallUnit: string): string {
@@ -67,17 +61,17 @@ function join(large: number, largeUnit: string, small: number, smallUnit: string
 
 /** What is left, coarse on purpose: a number that changes every second would promise what nobody knows. */
 export function remaining(ms: number | null): string {
-  if (ms === null || !Number.isFinite(ms) || ms < 0) return "estimating…";
+  if (ms === null || !Number.isFinite(ms) || ms < 0) return words.estimating;
   const seconds = ms / 1000;
-  if (seconds < 5) return "a few seconds left";
-  if (seconds < 55) return `about ${Math.ceil(seconds / 5) * 5} s left`;
+  if (seconds < 5) return words.fewSecondsLeft;
+  if (seconds < 55) return words.secondsLeft(Math.ceil(seconds / 5) * 5);
   const minutes = Math.round(seconds / 60);
-  if (minutes < 2) return "about a minute left";
-  if (minutes < 60) return `about ${minutes} min left`;
+  if (minutes < 2) return words.minuteLeft;
+  if (minutes < 60) return words.minutesLeft(minutes);
   const hours = Math.floor(minutes / 60);
   const rest = Math.round((minutes % 60) / 10) * 10;
-  if (hours < 10 && rest > 0 && rest < 60) return `about ${hours} h ${rest} min left`;
-  return `about ${Math.round(minutes / 60)} h left`;
+  if (hours < 10 && rest > 0 && rest < 60) return words.hoursLeft(hours, rest);
+  return words.hoursLeft(Math.round(minutes / 60), 0);
 }
 
 /** "Today, 14:05", "Yesterday, 14:05", "12 Mar, 14:05", and with the year where it is another. */
@@ -85,14 +79,14 @@ export function when(time: number, now: number, hasSeconds = false): string {
   const date = new Date(time);
   const clock = [date.getHours(), date.getMinutes(), ...(hasSeconds ? [date.getSeconds()] : [])].map(pad).join(":");
   const days = dayNumber(now) - dayNumber(time);
-  if (days === 0) return `Today, ${clock}`;
-  if (days === 1) return `Yesterday, ${clock}`;
-  return `${day(time, now)}, ${clock}`;
+  if (days === 0) return words.today(clock);
+  if (days === 1) return words.yesterday(clock);
+  return words.at(day(time, now), clock);
 }
 
 /** What `when` says, inside a sentence. */
-export function within(words: string): string {
-  return words.replace(/^(Today|Yesterday)/, (word) => word.toLowerCase());
+export function within(said: string): string {
+  return words.within(said);
 }
 
 /** A snapshot, as far as a list names it. */
@@ -113,8 +107,8 @@ export function whenAmong(list: readonly Dated[]): (one: Dated, now: number) => 
 /** "12 Mar", and with the year where it is another. */
 export function day(time: number, now: number): string {
   const date = new Date(time);
-  const year = date.getFullYear() === new Date(now).getFullYear() ? "" : ` ${date.getFullYear()}`;
-  return `${date.getDate()} ${MONTHS[date.getMonth()] ?? ""}${year}`;
+  const isThisYear = date.getFullYear() === new Date(now).getFullYear();
+  return words.day(date.getDate(), date.getMonth(), isThisYear ? null : date.getFullYear());
 }
 
 /** "2026-03-12 14:05": of one width, for columns. */
@@ -126,16 +120,16 @@ export function stamp(time: number): string {
 /** "just now", "5 minutes ago", "3 days ago". */
 export function ago(time: number, now: number): string {
   const seconds = (now - time) / 1000;
-  if (seconds < 60) return "just now";
+  if (seconds < 60) return words.justNow;
   const minutes = Math.floor(seconds / 60);
-  if (minutes < 60) return `${counted(minutes, "minute")} ago`;
+  if (minutes < 60) return words.minutesAgo(minutes);
   const hours = Math.floor(minutes / 60);
-  if (hours < 24) return `${counted(hours, "hour")} ago`;
+  if (hours < 24) return words.hoursAgo(hours);
   const days = Math.floor(hours / 24);
-  if (days < 60) return `${counted(days, "day")} ago`;
+  if (days < 60) return words.daysAgo(days);
   const months = Math.floor(days / 30.44);
-  if (months < 24) return `${counted(months, "month")} ago`;
-  return `${counted(Math.floor(days / 365.25), "year")} ago`;
+  if (months < 24) return words.monthsAgo(months);
+  return words.yearsAgo(Math.floor(days / 365.25));
 }
 
 /** "0:59" for a clock that counts down. */
@@ -163,8 +157,6 @@ function dayNumber(time: number): number {
   const date = new Date(time);
   return Math.round(Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) / 86_400_000);
 }
-
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /** The joiners that some writing uses are among them: a name with one must not pass for a name without. */
 const UNSHOWN = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;

@@ -12,6 +12,8 @@ export interface Settings {
   workers: number;
   compression: "fast" | "balanced";
   theme: "system" | "light" | "dark";
+  /** The language of the page; the browser's, as far as the page speaks it, unless one was chosen. */
+  language: "system" | "en" | "de";
   /** Whether the system shows a notification when a backup ends and nobody looks at the page. */
   notify: boolean;
   /** Warnings of the session that the person has read: they stand in the settings only from then on. */

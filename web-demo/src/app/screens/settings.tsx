@@ -12,6 +12,8 @@ import { Notice, ProblemNotice } from "../parts/notice";
 import { Spinner } from "../parts/progress";
 import { say } from "../parts/say";
 import { askToNotify, canNotify } from "../telling";
+import { LANGUAGES, type Language } from "../../words/language";
+import { settings as words } from "../../words/settings";
 import { counted } from "../words";
 
 const Keys = later(() => import("./keys/keys").then((part) => part.Keys));
@@ -24,6 +26,7 @@ export function Settings({ app, session }: { app: App; session: Session }) {
     <div class="page stack wide">
       <header class="page-head"><h1>Settings</h1><p class="soft">They hold for this browser only{session.role === "full" ? ", except the keys of the repository" : ""}.</p></header>
       {settings && <Look app={app} settings={settings} />}
+      {settings && <Speaking app={app} settings={settings} />}
       {settings && <Locking app={app} settings={settings} />}
       {settings && <Speed app={app} settings={settings} />}
       {settings && canNotify() && <Notifying app={app} settings={settings} />}
@@ -65,6 +68,19 @@ const IDLE = [
   { minutes: 240, words: "4 hours" },
   { minutes: 0, words: "Never" },
 ];
+
+function Speaking({ app, settings }: { app: App; settings: Choices }) {
+  const change = (language: Choices["language"]) => void app.changeSettings({ language });
+  return (
+    <section class="card padded setting">
+      <div><h2>{words.language}</h2></div>
+      <Choice<Choices["language"]> label={words.language} value={settings.language} change={change} options={[
+        { value: "system", words: words.browsers },
+        ...(Object.entries(LANGUAGES) as [Language, string][]).map(([value, name]) => ({ value, words: <span lang={value}>{name}</span> })),
+      ]} />
+    </section>
+  );
+}
 
 function Locking({ app, settings }: { app: App; settings: Choices }) {
   const known = IDLE.some((one) => one.minutes === settings.idleMinutes);

@@ -157,7 +157,7 @@ function open(name: string): Promise<IDBDatabase> {
 }
 
 /** What holds until somebody says otherwise. */
-export const DEFAULTS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, offline: false, price: null, quietSeries: [] };
+export const DEFAULTS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", language: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, offline: false, price: null, quietSeries: [] };
 
 /** The settings as they are. */
 export async function readSettings(database: Database): Promise<Settings> {

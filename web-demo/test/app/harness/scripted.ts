@@ -67,7 +67,7 @@ export const ENVIRONMENT: Environment = {
 
 export const FULL: Session = { role: "full", repository: FACTS, client: "2b9e61f07c3d4a85b1e2f3a4b5c6d7e8", deviceName: "Firefox on the laptop", keyInBrowserVault: true, warnings: [] };
 export const WRITE_ONLY: Session = { ...FULL, role: "write-only", deviceName: "Studio camera" };
-export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, offline: false, price: null, quietSeries: [] };
+export const SETTINGS: Settings = { idleMinutes: 15, idleWarningSeconds: 60, workers: 0, compression: "balanced", theme: "system", language: "system", notify: false, readWarnings: [], folders: "list", staleDays: 7, offline: false, price: null, quietSeries: [] };
 
 export const NOTHING_LEFT_OUT = { excluded: 0, unreadable: 0, changing: 0, badNames: 0, examples: [] };
 

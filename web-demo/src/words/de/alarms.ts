@@ -1,0 +1,6 @@
+/** Alarms, in German. */
+
+import type { alarms as english } from "../alarms";
+
+export const alarms: typeof english = {
+};

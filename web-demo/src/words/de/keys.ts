@@ -1,0 +1,6 @@
+/** Keys, in German. */
+
+import type { keys as english } from "../keys";
+
+export const keys: typeof english = {
+};

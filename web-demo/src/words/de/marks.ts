@@ -1,0 +1,6 @@
+/** Marks, in German. */
+
+import type { marks as english } from "../marks";
+
+export const marks: typeof english = {
+};

@@ -1,0 +1,6 @@
+/** Problems, in German. */
+
+import type { problems as english } from "../problems";
+
+export const problems: typeof english = {
+};

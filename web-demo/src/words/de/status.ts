@@ -1,0 +1,6 @@
+/** Status, in German. */
+
+import type { status as english } from "../status";
+
+export const status: typeof english = {
+};

@@ -1,0 +1,6 @@
+/** Kept: what is kept. */
+
+import { words } from "./language";
+
+export const kept = words("kept", {
+});

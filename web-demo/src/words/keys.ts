@@ -1,0 +1,6 @@
+/** Keys: passphrases and recovery codes. */
+
+import { words } from "./language";
+
+export const keys = words("keys", {
+});

@@ -1,0 +1,6 @@
+/** Problems: what can go wrong. */
+
+import { words } from "./language";
+
+export const problems = words("problems", {
+});

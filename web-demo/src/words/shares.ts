@@ -1,0 +1,6 @@
+/** Shares: links to files. */
+
+import { words } from "./language";
+
+export const shares = words("shares", {
+});

@@ -1,0 +1,6 @@
+/** Unlock: opening a repository. */
+
+import { words } from "./language";
+
+export const unlock = words("unlock", {
+});
