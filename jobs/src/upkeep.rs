@@ -50,6 +50,7 @@ fn of_check(report: &check::Report) -> Value {
         "packs_left": report.packs_left,
         "bytes_read": report.bytes_read,
         "domains_left": report.domains_left,
+        "clients_left": report.clients_left,
         "has_unnamed": report.has_unnamed,
         "findings_in_all": report.findings.len(),
         "findings": report.findings.iter().take(FINDINGS).collect::<Vec<_>>(),

@@ -28,6 +28,7 @@ pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
         "packs_read": done.packs_read,
         "packs_left": done.packs_left,
         "domains_left": done.domains_left,
+        "clients_left": done.clients_left,
         "bytes_read": done.bytes_read,
         "root": done.root,
     }))

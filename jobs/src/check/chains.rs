@@ -9,12 +9,14 @@ use copal_format::layout;
 use copal_format::manifest::Manifest;
 use copal_format::state::ClientHead;
 use copal_format::time::Time;
+use futures::{StreamExt, TryStreamExt, stream};
 
 use super::{Kind, Report};
 use crate::baseline;
 use crate::clients::{self, Known};
 use crate::context::JobContext;
 use crate::error::JobError;
+use crate::faults::windows;
 use crate::objects;
 use crate::view::{self, View};
 use crate::witness::denial;
@@ -22,10 +24,11 @@ use crate::witness::denial;
 /// Checks the chains of all clients, changes and expiries, and then does what [`check_newest`] does.
 pub(super) async fn check(job: &JobContext<'_>, view: &View, report: &mut Report) -> Result<bool, JobError> {
     let mut owed = Vec::new();
-    for (client, head) in &view.state.heads {
-        check_copies(job, *client, report).await?;
-        check_manifests(job, *client, head, report).await?;
-        owed.extend(check_receipts(job, *client, head, report).await?);
+    let calls = view.state.heads.iter().map(|(client, head)| check_client(job, *client, head));
+    let mut clients = stream::iter(calls).buffered(windows().at_once);
+    while let Some((found, owes)) = clients.try_next().await? {
+        report.findings.extend(found.findings);
+        owed.extend(owes);
     }
     if let Some((root, _)) = &view.root {
         let changes = numbers(job, "changes/").await?;
@@ -42,6 +45,19 @@ pub(super) async fn check(job: &JobContext<'_>, view: &View, report: &mut Report
     check_claims(job, view, report).await?;
     check_baseline(job, view, report).await?;
     check_newest(job, view, report).await
+}
+
+/// Checks that everything of a client is there that the state has decided about.
+async fn check_client(
+    job: &JobContext<'_>,
+    client: ClientId,
+    head: &ClientHead,
+) -> Result<(Report, Option<Owed>), JobError> {
+    let mut report = Report::default();
+    check_copies(job, client, &mut report).await?;
+    check_manifests(job, client, head, &mut report).await?;
+    let owed = check_receipts(job, client, head, &mut report).await?;
+    Ok((report, owed))
 }
 
 /// Reports a state that contradicts what clients have signed: such a state stops every prune.

@@ -6,6 +6,7 @@ mod data;
 mod harm;
 mod locate;
 mod lost;
+mod manifests;
 mod needed;
 mod records;
 mod structure;
@@ -22,7 +23,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::progress::{self, Progress};
+use crate::progress::{self, Chains, Link, Progress};
 use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
 
@@ -114,6 +115,8 @@ pub struct Report {
     pub packs_left: u64,
     /// Domains whose structure was not examined because the budget was over. The next check begins with them.
     pub domains_left: u64,
+    /// Clients whose manifests were not all read because the budget was over. The next check continues with them.
+    pub clients_left: u64,
     /// Whether findings may harm further snapshots that they do not list: there are too many, or the budget was over.
     pub has_unnamed: bool,
 }
@@ -121,7 +124,7 @@ pub struct Report {
 impl Report {
     /// Whether the budget was over before everything due was done.
     pub fn is_unfinished(&self) -> bool {
-        self.packs_left + self.domains_left > 0
+        self.packs_left + self.domains_left + self.clients_left > 0
     }
 
     /// Whether nothing is wrong. A replaced pack does not count as wrong.
@@ -159,8 +162,9 @@ pub async fn check(job: &JobContext<'_>, depth: Depth) -> Result<Report, JobErro
     check_until(job, depth, &Budget::unlimited()).await
 }
 
-/// Like [`check`], until the budget is over: the structure by domains, the data by packs, and at least one of each.
-/// Notes where the next check continues: read times of packs in the state, the last domain in `work/check/`.
+/// Like [`check`], until the budget is over: manifests by clients, the structure by domains, the data by packs, and at
+/// least some of each. Notes where the next check continues: read times of packs in the state, the last manifest and the
+/// last domain in `work/check/`.
 pub async fn check_until(job: &JobContext<'_>, depth: Depth, budget: &Budget) -> Result<Report, JobError> {
     let progress = if budget.is_limited() { progress::last(job, JOB).await? } else { Progress::default() };
     let mut inspected = inspect_from(job, depth, budget, progress).await?;
@@ -242,9 +246,15 @@ async fn inspect_from(
     let witnessed = Witnessed::new(job.store);
     let job = &JobContext { store: &witnessed, ..*job };
     let mut report = Report::default();
-    // Records outside domains are checked once per round.
+    // Records that belong to no client are checked once per round.
     if progress.after.is_none() {
         records::check(job, &mut report).await?;
+    }
+    // If manifests were left, they and the rest take turns to have the whole budget.
+    let mut chains = progress.chains;
+    let is_last = matches!(chains, Chains::Behind(Link { goes_first: false, .. }));
+    if !is_last {
+        chains = manifests::check(job, chains, budget, &mut report).await?;
     }
     let nothing = Looked { state: None, is_readable: false, next: progress };
     let looked = match inspect_state(job, depth, budget, progress, &mut report).await {
@@ -262,8 +272,17 @@ async fn inspect_from(
         }
         Ok(looked) => looked,
     };
+    if is_last {
+        chains = manifests::check(job, chains, budget, &mut report).await?;
+    }
     witnessed.verdict().await?;
-    let Looked { state, is_readable, next } = looked;
+    let Looked { state, is_readable, mut next } = looked;
+    next.chains = match chains {
+        Chains::Behind(link) => Chains::Behind(Link { goes_first: is_last, ..link }),
+        // A round is over once both are.
+        Chains::Done if next.after.is_none() => Chains::Due,
+        chains => chains,
+    };
     Ok(Inspected { report, state, is_readable, next })
 }
 
@@ -298,7 +317,7 @@ async fn inspect_state(
         data::check(job, &view, share, budget, report, &mut harm).await?;
     }
     let structure = structure::check(job, &mut view, (progress.after, budget), report, &mut harm).await?;
-    let mut next = Progress { after: structure.after, owes_rest: false };
+    let mut next = Progress { after: structure.after, ..Progress::default() };
     if let Some(share) = share.filter(|_| !progress.owes_rest) {
         data::check(job, &view, share, budget, report, &mut harm).await?;
         // If the data check was cut short, the next run does it first.

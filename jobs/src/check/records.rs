@@ -1,38 +1,29 @@
-//! Records: checks descriptors, key slots, clients, manifests, receipts, changes, expiries and deletion records. Also
-//! checks old roots and runs, which no current root needs.
-
-use std::collections::BTreeSet;
+//! Records: checks descriptors, key slots, changes, expiries and deletion records. Also checks old roots and runs, which
+//! no current root needs.
 
 use bytes::Bytes;
-use copal_format::client::ClientError;
 use copal_format::expiry::Expiry;
-use copal_format::id::{ClientId, ObjectHash, SlotId};
+use copal_format::id::{ObjectHash, SlotId};
 use copal_format::keys::slot::Slot;
 use copal_format::layout;
 use copal_format::limits::READER_BYTES;
-use copal_format::manifest::Manifest;
-use copal_format::receipt::{Outcome, Receipt};
 use copal_format::repository::Descriptor;
 use copal_format::root::{Deletion, Root};
+use copal_store::Listed;
+use futures::{StreamExt, stream};
 
 use super::{Kind, Report, hash_in};
 use crate::changes::verify_change;
-use crate::clients;
 use crate::context::JobContext;
 use crate::error::JobError;
+use crate::faults::windows;
 use crate::objects;
 
-/// Checks every record of the store.
+/// Checks every record that belongs to no client.
 pub(super) async fn check(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
     check_descriptors(job, report).await?;
     check_slots(job, report).await?;
     check_readers(job, report).await?;
-    let registered = clients::below(job.store, "clients/").await?;
-    let writing = clients::below(job.store, "manifests/").await?;
-    for client in registered.into_iter().chain(writing).collect::<BTreeSet<ClientId>>() {
-        check_client(job, client, report).await?;
-    }
-    check_receipts(job, report).await?;
     check_changes(job, report).await?;
     check_expiries(job, report).await?;
     check_deletions(job, report).await?;
@@ -134,77 +125,6 @@ async fn named_reader(job: &JobContext<'_>) -> Result<Option<ObjectHash>, JobErr
     Ok(None)
 }
 
-async fn check_client(job: &JobContext<'_>, client: ClientId, report: &mut Report) -> Result<(), JobError> {
-    let survey = match clients::survey(job, client).await {
-        Ok(survey) => survey,
-        Err(error) => {
-            let (object, why) = error.blame()?;
-            report.add(Kind::Damaged, object, why);
-            return Ok(());
-        }
-    };
-    let record = match survey.record.unwrap_or(Err(ClientError::Unknown { client })) {
-        Ok(record) => record,
-        Err(error) => {
-            report.add(Kind::Damaged, format!("clients/{client}"), error);
-            return Ok(());
-        }
-    };
-    for name in survey.damaged {
-        report.add(Kind::Damaged, name, "it is not what the other copy is, which is sound");
-    }
-    let Some(keys) = record.keys else { return Ok(()) };
-    let receipts = objects::list(job.store, &format!("receipts/{client}/")).await?;
-    let answered = receipts.last().and_then(|listed| layout::trailing_number(listed.key.as_str())).unwrap_or(0);
-    let (mut number, mut before) = (0, Some(ObjectHash::NONE));
-    let listed = objects::list(job.store, &format!("manifests/{client}/")).await?;
-    for listed in listed {
-        let name = listed.key.as_str();
-        let Some(found) = layout::trailing_number(name) else { continue };
-        if found != number + 1 {
-            report.add(Kind::Missing, layout::manifest(client, number + 1), "a manifest of the chain is gone");
-        }
-        let expected = if found == number + 1 { before } else { None };
-        (number, before) = (found, None);
-        let Some(bytes) = read(job, name, report).await? else { continue };
-        before = Some(ObjectHash::of(&bytes));
-        let is_believed = found <= answered && !is_rejected(job, client, found).await?;
-        match Manifest::verify(job.repository, &keys.manifest, client, found, &bytes) {
-            // A client may write anything. Nothing relies on a manifest that was rejected or still waits for an answer.
-            _ if !is_believed => {}
-            Ok(verified) if expected.is_some_and(|before| verified.manifest.previous != before) => {
-                report.add(Kind::Damaged, name, "it does not name the manifest before it");
-            }
-            Ok(_) => {}
-            Err(error) => report.add(Kind::Damaged, name, error),
-        }
-    }
-    Ok(())
-}
-
-/// Whether a receipt rejects this manifest. An unreadable receipt counts as a rejection; it is reported elsewhere.
-async fn is_rejected(job: &JobContext<'_>, client: ClientId, number: u64) -> Result<bool, JobError> {
-    let receipt = match objects::read(job.store, &layout::receipt(client, number)).await.map_err(JobError::from) {
-        Err(error) => return error.blame().map(|_| true),
-        Ok(receipt) => receipt,
-    };
-    let receipt = receipt.and_then(|bytes| Receipt::decode(client, number, &bytes).ok());
-    Ok(receipt.is_some_and(|receipt| receipt.outcome == Outcome::Rejected))
-}
-
-async fn check_receipts(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
-    for listed in objects::list(job.store, "receipts/").await? {
-        let name = listed.key.as_str();
-        let (Some(client), Some(number)) = (layout::client_of(name), layout::trailing_number(name)) else { continue };
-        if let Some(bytes) = read(job, name, report).await?
-            && let Err(error) = Receipt::decode(client, number, &bytes)
-        {
-            report.add(Kind::Damaged, name, error);
-        }
-    }
-    Ok(())
-}
-
 async fn check_changes(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
     let mut before = Some(ObjectHash::NONE);
     for listed in objects::list(job.store, "changes/").await? {
@@ -230,52 +150,82 @@ async fn check_changes(job: &JobContext<'_>, report: &mut Report) -> Result<(), 
 /// Checks only that expiries are readable and chained. Whether one is believed was decided on an earlier state.
 async fn check_expiries(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
     let mut before = (0, ObjectHash::NONE);
-    for listed in objects::list(job.store, "expiries/").await? {
-        let name = listed.key.as_str();
-        let Some(number) = layout::trailing_number(name) else { continue };
-        let Some(bytes) = read(job, name, report).await? else { continue };
-        match Expiry::decode(number, &bytes) {
+    each(job, "expiries/", 0, report, |name, bytes, report| {
+        let Some(number) = layout::trailing_number(name) else { return };
+        match Expiry::decode(number, bytes) {
             Ok(expiry) if number == before.0 + 1 && expiry.previous != before.1 => {
                 report.add(Kind::Damaged, name, "it does not name the expiry before it");
             }
             Ok(_) => {}
             Err(error) => report.add(Kind::Damaged, name, error),
         }
-        before = (number, ObjectHash::of(&bytes));
-    }
-    Ok(())
+        before = (number, ObjectHash::of(bytes));
+    })
+    .await
 }
 
 async fn check_deletions(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
-    for listed in objects::list(job.store, "deletions/").await? {
-        let name = listed.key.as_str();
-        if let Some(bytes) = read(job, name, report).await?
-            && let Err(error) = Deletion::decode(&bytes)
-        {
+    each(job, "deletions/", 0, report, |name, bytes, report| {
+        if let Err(error) = Deletion::decode(bytes) {
             report.add(Kind::Damaged, name, error);
         }
-    }
-    Ok(())
+    })
+    .await
 }
 
 /// Checks that older roots can be read. The newest root is checked with its whole state elsewhere.
 async fn check_roots(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
-    for listed in objects::list(job.store, "roots/").await?.iter().skip(1) {
-        let name = listed.key.as_str();
-        let Some(number) = layout::root_number(name) else { continue };
-        if let Some(bytes) = read(job, name, report).await?
-            && let Err(error) = Root::decode(number, &bytes)
+    each(job, "roots/", 1, report, |name, bytes, report| {
+        if let Some(number) = layout::root_number(name)
+            && let Err(error) = Root::decode(number, bytes)
         {
             report.add(Kind::Stale, name, error);
         }
-    }
+    })
+    .await?;
     for prefix in ["state/", "index/"] {
-        for listed in objects::list(job.store, prefix).await? {
-            let name = listed.key.as_str();
-            let Some(hash) = hash_in(name) else { continue };
-            match objects::read_hashed(job.store, name, hash).await {
-                Ok(_) => {}
-                Err(error) => report.add(Kind::Stale, name, error.blame()?.1),
+        let listed = objects::list(job.store, prefix).await?;
+        let (small, large): (Vec<&Listed>, Vec<&Listed>) =
+            listed.iter().partition(|listed| listed.stat.length <= SMALL);
+        for (few, of) in [(windows().at_once, small), (1, large)] {
+            let hashes = of.iter().map(|listed| objects::hash(job.store, listed.key.as_str(), listed.stat.length));
+            let mut hashes = stream::iter(hashes).buffered(few);
+            for name in of.iter().map(|listed| listed.key.as_str()) {
+                match hashes.next().await.transpose().map_err(JobError::from) {
+                    Ok(found)
+                        if found.flatten().is_some_and(|found| hash_in(name).is_some_and(|hash| hash != found)) =>
+                    {
+                        report.add(Kind::Stale, name, "its bytes do not have the hash it is named by");
+                    }
+                    Ok(_) => {}
+                    Err(error) => report.add(Kind::Stale, name, error.blame()?.1),
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Objects up to this size are read many at a time, larger ones one by one.
+const SMALL: u64 = 1 << 20;
+
+/// Passes each record with a prefix to `check`, but for the first `skipped`. Many are read at the same time.
+async fn each(
+    job: &JobContext<'_>,
+    prefix: &str,
+    skipped: usize,
+    report: &mut Report,
+    mut check: impl FnMut(&str, &Bytes, &mut Report) + Send,
+) -> Result<(), JobError> {
+    let listed = objects::list(job.store, prefix).await?;
+    let names = listed.iter().skip(skipped).map(|listed| listed.key.as_str());
+    let mut reads = stream::iter(names.clone().map(|name| objects::read(job.store, name))).buffered(windows().at_once);
+    for name in names {
+        match reads.next().await.transpose().map_err(JobError::from) {
+            Ok(bytes) => bytes.flatten().iter().for_each(|bytes| check(name, bytes, report)),
+            Err(error) => {
+                let (object, why) = error.blame()?;
+                report.add(Kind::Damaged, object, why);
             }
         }
     }

@@ -212,7 +212,7 @@ impl Run<'_> {
     async fn note_progress(&mut self, after: Option<DomainId>, has_more: bool) -> Result<(), JobError> {
         let next = match has_more && !self.begins.owes_rest {
             true => Progress { owes_rest: true, ..self.begins },
-            false => Progress { after, owes_rest: false },
+            false => Progress { after, ..Progress::default() },
         };
         self.report.is_unfinished = has_more || next != Progress::default();
         if !self.options.budget.is_limited() || self.options.is_dry_run || next == self.begins {
