@@ -1,7 +1,9 @@
 /** Alarms: what needs a person, judged from what the service and this browser tell. Pure: whoever calls supplies the time. */
 
-import type { Device, Hold, ProblemCode, RememberedFolder, Room, ScheduledJob, Session, Settings, Snapshot, Watched } from "../core/api";
-import { ago, counted, percent, shown, size } from "./words";
+import type { Device, Hold, ProblemCode, RememberedFolder, Room, Session, Settings, Snapshot, Watched } from "../core/api";
+import { alarms as words } from "../words/alarms";
+import { problems } from "../words/problems";
+import { ago, percent, shown, size } from "./words";
 
 export interface Alarm {
   /** The same for the same matter, so that it is told once. */
@@ -59,17 +61,18 @@ function stale(facts: Facts, now: number): Alarm[] {
   const revoked = new Set(devices.filter(({ state }) => state === "revoked").map(({ client }) => client));
   const found = old.map((folder): Alarm => ({
     id: `folder ${folder.id}`, tone: "warn",
-    title: `${shown(folder.label)} was backed up here ${ago(folder.lastBackup ?? now, now)}`,
-    advice: `This browser remembers the folder. Back it up again, or forget it under Back up.`,
+    title: words.oldHere(shown(folder.label), ago(folder.lastBackup ?? now, now)),
+    advice: words.oldHereAdvice,
   }));
   for (const { series, client, times } of staleSeries(facts, now)) {
     const newest = snapshots.find((snapshot) => snapshot.series === series);
     const isTold = client === session.client && old.some(({ label }) => label === newest?.source);
     if (revoked.has(client) || isTold) continue;
-    const name = newest ? `${shown(newest.source)} of ${shown(newest.device)}` : "A series of backups";
+    const usual = rhythm(times) ?? DAY;
     found.push({
-      id: `series ${series}`, tone: "warn", series, title: `${name} was backed up ${ago(times[0] ?? now, now)}`,
-      advice: `It used to be backed up about every ${every(rhythm(times) ?? DAY)}. Look whether that device still runs its backups.`,
+      id: `series ${series}`, tone: "warn", series,
+      title: words.old(newest ? words.seriesOf(shown(newest.source), shown(newest.device)) : words.someSeries, ago(times[0] ?? now, now)),
+      advice: words.oldAdvice(Math.round(usual / DAY), Math.max(1, Math.round(usual / HOUR))),
     });
   }
   return found;
@@ -77,22 +80,21 @@ function stale(facts: Facts, now: number): Alarm[] {
 
 function damage({ lastCheck }: Watched): Alarm[] {
   if (lastCheck?.outcome !== "damage") return [];
-  return [{ id: `damage ${lastCheck.time}`, tone: "bad", title: "The last check found damage", advice: "Back up the same folders again: what they still have is stored anew. Below stands what was found." }];
+  return [{ id: `damage ${lastCheck.time}`, tone: "bad", title: words.damage, advice: words.damageAdvice }];
 }
 
 function held({ holds }: Facts): Alarm[] {
-  return holds.map(({ snapshot, source, device }) => ({
-    id: `hold ${snapshot}`, tone: "bad", isHold: true,
-    title: `${source === null ? "A series of backups" : shown(source)}${device === null ? "" : ` of ${shown(device)}`} has changed a lot at once`,
-    advice: "Nothing of it is removed until it is released. Look whether its newest backup is what you expect: a device whose files were encrypted by somebody looks like that.",
-  }));
+  return holds.map(({ snapshot, source, device }) => {
+    const name = source === null ? words.someSeries : shown(source);
+    return { id: `hold ${snapshot}`, tone: "bad", isHold: true, title: words.hold(device === null ? name : words.seriesOf(name, shown(device))), advice: words.holdAdvice };
+  });
 }
 
 function jobs({ service, lastCheck, since }: Watched, now: number): Alarm[] {
   const found: Alarm[] = [];
   const failing = (service.jobs ?? []).filter(({ isFailing }) => isFailing).map(({ job }) => job);
   if (failing.length > 0) {
-    found.push({ id: `failing ${failing.join()}`, tone: "bad", title: `The service fails at ${failing.map((job) => NAMES[job]).join(" and ")}`, advice: "Whoever runs the server finds the reason in its log." });
+    found.push({ id: `failing ${failing.join()}`, tone: "bad", title: words.fails(failing), advice: words.failsAdvice });
   }
   // A service that tells no schedule keeps one of its own, a day mostly.
   const limit = (job: "check" | "prune") => {
@@ -103,10 +105,9 @@ function jobs({ service, lastCheck, since }: Watched, now: number): Alarm[] {
   for (const [job, last] of [["check", lastCheck?.time ?? null], ["prune", service.lastPrune?.time ?? null]] as const) {
     const from = last ?? since;
     if (from === null || failing.includes(job) || now - from <= limit(job)) continue;
-    found.push({
-      id: `late ${job}`, tone: "warn", title: `The service ${last === null ? "has never" : "has not"} ${job === "check" ? "checked" : "pruned"} the repository${last === null ? "" : ` for ${counted(Math.floor((now - last) / DAY), "day")}`}`,
-      advice: job === "check" ? "Damage would go unnoticed. Whoever runs the server should look at its jobs." : "What nothing needs takes room still. Whoever runs the server should look at its jobs.",
-    });
+    const days = last === null ? null : Math.floor((now - last) / DAY);
+    const said = job === "check" ? { title: words.noCheck(days), advice: words.noCheckAdvice } : { title: words.noPrune(days), advice: words.noPruneAdvice };
+    found.push({ id: `late ${job}`, tone: "warn", ...said });
   }
   return found;
 }
@@ -116,26 +117,19 @@ function room({ service }: Watched, now: number): Alarm[] {
   const { stored, daily } = service.room;
   const found: Alarm[] = [];
   if (stored && full(stored)) {
-    found.push({ id: "quota", tone: stored.used >= stored.quota ? "bad" : "warn", title: `${percent(stored.used, stored.quota)} of the granted room is used`, advice: `${size(stored.used)} of ${size(stored.quota)}. Once it is full, backups end unfinished. Ask whoever runs the server for more, or forget old snapshots.` });
+    found.push({ id: "quota", tone: stored.used >= stored.quota ? "bad" : "warn", title: words.quota(percent(stored.used, stored.quota)), advice: words.quotaAdvice(size(stored.used), size(stored.quota)) });
   }
   if (daily && full(daily)) {
-    found.push({ id: `daily ${Math.floor(now / DAY)}`, tone: "warn", title: `${percent(daily.used, daily.quota)} of what may be added in 24 hours is used`, advice: `${size(daily.used)} of ${size(daily.quota)}. The rest of a larger backup goes on tomorrow.` });
+    found.push({ id: `daily ${Math.floor(now / DAY)}`, tone: "warn", title: words.daily(percent(daily.used, daily.quota)), advice: words.dailyAdvice(size(daily.used), size(daily.quota)) });
   }
   return found;
 }
 
 /** Whoever has read it once knows it. */
 function storage({ session, settings }: Facts): Alarm[] {
-  return session.warnings.filter(({ code }) => code === "storage-short-lived" && !settings.readWarnings.includes(code)).map(({ code, title, advice }) => ({ id: code, tone: "warn", title, advice, warning: code }));
+  return session.warnings.filter(({ code }) => code === "storage-short-lived" && !settings.readWarnings.includes(code)).map(({ code }) => ({ id: code, tone: "warn", ...problems[code], warning: code }));
 }
 
-function every(ms: number): string {
-  const days = Math.round(ms / DAY);
-  if (days < 1) return counted(Math.max(1, Math.round(ms / HOUR)), "hour");
-  return days === 1 ? "day" : counted(days, "day");
-}
-
-export const NAMES: Record<ScheduledJob["job"], string> = { check: "checking", prune: "pruning", compact: "compacting the index", expire: "letting snapshots expire" };
 const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 /** A service of which no schedule is known. */

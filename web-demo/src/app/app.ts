@@ -139,7 +139,7 @@ export class App {
   }
 
   /** Looks whether something needs a person. What judges that is loaded once the page is open. */
-  async watch(how: "at once" | "closely" = "at once"): Promise<void> {
+  async watch(how: "broadly" | "closely" = "broadly"): Promise<void> {
     if (this.staging.stage.value.at !== "open") return;
     this.#watching ??= await import("./watching").then(({ Watching }) => this.#watching ?? new Watching({
       core: this.core, notifier: BROWSER, now: Date.now,

@@ -4,7 +4,6 @@ import { signal } from "@preact/signals";
 import type { Core, Device, LastGood, Problem } from "../core/api";
 import { problemOf } from "../core/problem";
 import { ask, type Asked } from "./asked";
-import { say } from "./parts/say";
 
 /** What is asked before anything is signed. */
 export interface Question {
@@ -51,24 +50,25 @@ export class Devices {
     this.question.value = null;
   }
 
-  /** Signs what was asked, as it was shown. */
-  async sign(name: string): Promise<void> {
+  /** Signs what was asked, as it was shown; tells whether that was done. */
+  async sign(name: string): Promise<boolean> {
     const question = this.question.value;
-    if (!question || question.isSigning) return;
+    if (!question || question.isSigning) return false;
     const { about, device, good } = question;
-    if (about === "revoke" && good?.at !== "here") return;
+    if (about === "revoke" && good?.at !== "here") return false;
     this.question.value = { ...question, isSigning: true, problem: null };
     this.#asking += 1;
     const asking = this.#asking;
     try {
       if (about === "rename") await this.#core.renameDevice(device.client, name);
       else await this.#core.revokeDevice(device.client, good?.at === "here" ? good.value : null);
-      if (asking !== this.#asking) return;
+      if (asking !== this.#asking) return false;
       this.question.value = null;
-      say(about === "rename" ? "Renamed." : "Revoked.");
       await this.load();
+      return true;
     } catch (thrown) {
       if (asking === this.#asking) this.question.value = { ...question, isSigning: false, problem: problemOf(thrown) };
+      return false;
     }
   }
 

@@ -77,9 +77,7 @@ function together(series: readonly GrownSeries[]): { time: number; bytes: number
   return [...days].sort(([a], [b]) => a - b).map(([time, more]) => ({ time, bytes: (bytes += more) }));
 }
 
-/** What so many bytes cost in a month: "$1.20", "under $0.01". A GB of a price list has 2^30 bytes. */
-export function cost(bytes: number, price: number): string {
-  const dollars = (bytes / 2 ** 30) * price;
-  if (dollars > 0 && dollars < 0.01) return "under $0.01";
-  return `$${dollars.toFixed(2)}`;
+/** The dollars that so many bytes cost in a month. A GB of a price list has 2^30 bytes. */
+export function cost(bytes: number, price: number): number {
+  return (bytes / 2 ** 30) * price;
 }

@@ -3,6 +3,7 @@
 import { signal } from "@preact/signals";
 import type { Core, Foresight, Kept, Plan, Problem } from "../core/api";
 import { problemOf } from "../core/problem";
+import { kept as words } from "../words/kept";
 import { ask, type Asked } from "./asked";
 import { say } from "./parts/say";
 
@@ -16,11 +17,8 @@ export interface Forecast {
   problem: Problem | null;
 }
 
-export interface Outcome {
-  tone: "good" | "warn";
-  title: string;
-  words: string;
-}
+/** What became of a signature; waiting: the server has not taken it in yet. */
+export type Outcome = "waiting" | "set" | "released";
 
 export class Keeping {
   readonly kept = signal<Asked<Kept>>({ at: "asking" });
@@ -76,8 +74,8 @@ export class Keeping {
       const { state } = await this.#core.administer("decide", forecast.foresight.value.decision, device);
       if (asking !== this.#asking) return;
       this.forecast.value = null;
-      this.outcome.value = state === "waiting" ? WAITING : "release" in forecast.plan ? RELEASED : SET;
-      say(this.outcome.value.title);
+      this.outcome.value = state === "waiting" ? "waiting" : "release" in forecast.plan ? "released" : "set";
+      say(words.outcomes[this.outcome.value].title);
       await this.load();
     } catch (thrown) {
       if (asking === this.#asking) this.forecast.value = { ...forecast, isSigning: false, problem: problemOf(thrown) };
@@ -89,7 +87,3 @@ export class Keeping {
     this.#asking += 1;
   }
 }
-
-const WAITING: Outcome = { tone: "warn", title: "Signed and stored", words: "The server has not taken it in yet. This page shows it once it has." };
-const SET: Outcome = { tone: "good", title: "The rules are signed", words: "The service follows them from now on. It looks for what may go once an hour, unless its operator has said otherwise." };
-const RELEASED: Outcome = { tone: "good", title: "Released", words: "The rules count for these backups again." };

@@ -48,7 +48,7 @@ function surroundings(): Surroundings {
     notes: notes(),
     reload: () => location.reload(),
     isServed: () => fetch(location.pathname, { cache: "no-store" }).then(({ ok }) => ok, () => false),
-    isTyping: () => Array.from(document.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>("main input, main textarea")).some(({ type, value }) => type !== "radio" && value !== ""),
+    isTyping: () => Array.from(document.querySelectorAll<HTMLInputElement | HTMLTextAreaElement>("main :is(input, textarea)")).some(({ type, value }) => type !== "radio" && value !== ""),
     wait: (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
   };
 }

@@ -4,8 +4,6 @@ import { signal } from "@preact/signals";
 import type { Core, Guard, Problem, Snapshot, SnapshotList, Wish } from "../core/api";
 import { problemOf } from "../core/problem";
 import { ask, type Asked } from "./asked";
-import { say } from "./parts/say";
-import { counted } from "./words";
 
 export type Act = Wish["do"];
 
@@ -19,11 +17,13 @@ export interface Question {
   problem: Problem | null;
 }
 
-/** What became of it, in words. */
+/** What became of it. */
 export interface Outcome {
-  tone: "good" | "warn";
-  title: string;
-  words: string;
+  act: Act;
+  /** "waiting": the server has not taken it in yet. */
+  state: "done" | "waiting";
+  changed: number;
+  unchanged: number;
 }
 
 export class Marking {
@@ -81,9 +81,8 @@ export class Marking {
       const { state, unchanged } = await this.#core.changeSnapshots(wish, device);
       if (asking !== this.#asking) return;
       this.question.value = null;
-      this.outcome.value = outcomeOf(act, ids.length, state, unchanged.length);
-      say(this.outcome.value.title);
-      if (this.forgotten.value) await ask(this.#core.forgotten(), (asked) => { if (asking === this.#asking) this.forgotten.value = asked; });
+      this.outcome.value = { act, state, changed: ids.length - unchanged.length, unchanged: unchanged.length };
+      if (this.forgotten.value) void ask(this.#core.forgotten(), (asked) => { if (asking === this.#asking) this.forgotten.value = asked; });
     } catch (thrown) {
       if (asking === this.#asking) this.question.value = { ...question, isSigning: false, problem: problemOf(thrown) };
     }
@@ -112,23 +111,3 @@ export function tagsOf(snapshots: readonly Snapshot[]): string[] {
 export function typedTags(text: string): string[] {
   return [...new Set(text.split(",").map((tag) => tag.trim()).filter((tag) => tag !== ""))];
 }
-
-function outcomeOf(act: Act, number: number, state: "done" | "waiting", unchanged: number): Outcome {
-  if (state === "waiting") {
-    return { tone: "warn", title: "Signed and stored", words: "The server has not taken it in yet. The list shows it once it has." };
-  }
-  const what = counted(number - unchanged, "snapshot");
-  if (unchanged > 0) {
-    return { tone: "warn", title: `${DONE[act]}: ${what}`, words: `${counted(unchanged, "snapshot")} stayed as before: ${act === "undelete" ? "prune has freed their data already." : "somebody has changed them meanwhile."}` };
-  }
-  return { tone: "good", title: `${DONE[act]}: ${what}`, words: AFTER[act] };
-}
-
-const DONE: Record<Act, string> = { forget: "Forgotten", undelete: "Brought back", pin: "Pinned", unpin: "Unpinned", tag: "Tags changed" };
-const AFTER: Record<Act, string> = {
-  forget: "Under Forgotten they can be brought back until their data is freed.",
-  undelete: "They stand in the lists again, on every device.",
-  pin: "They are kept until somebody unpins them.",
-  unpin: "The policy and people may forget them now.",
-  tag: "The other devices see them too.",
-};

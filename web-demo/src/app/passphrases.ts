@@ -1,11 +1,13 @@
 /** Passphrases: what makes one easy to guess, and how a code that was noted is compared. */
 
+import { keys as words } from "../words/keys";
+
 /** What makes a passphrase easy to guess, as far as that can be seen; null: nothing. */
 export function weakness(text: string): string | null {
   const signs = [...text.normalize("NFC")];
   if (signs.length === 0) return null;
-  if (signs.length < SIGNS) return `It has fewer than ${SIGNS} characters. Four or five words that do not belong together are easy to remember and hard to guess.`;
-  if (new Set(signs.map((sign) => sign.toLocaleLowerCase())).size < DIFFERENT) return "It repeats a few characters, which is easy to guess.";
+  if (signs.length < SIGNS) return words.short(SIGNS);
+  if (new Set(signs.map((sign) => sign.toLocaleLowerCase())).size < DIFFERENT) return words.repeats;
   return null;
 }
 

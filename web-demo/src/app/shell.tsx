@@ -17,6 +17,7 @@ import { Onto } from "./screens/restore/onto";
 import { Starting, Unreachable, Unsupported } from "./screens/start";
 import { Unlock } from "./screens/unlock";
 import { language, preferred, speak } from "../words/language";
+import { shell as words } from "../words/shell";
 import { countdown, percent } from "./words";
 
 const Restore = later(() => import("./screens/restore/restore").then((part) => part.Restore));
@@ -25,13 +26,7 @@ const Settings = later(() => import("./screens/settings").then((part) => part.Se
 const Offline = later(() => import("./screens/offline").then((part) => part.Offline));
 const Status = later(() => import("./screens/status/status").then((part) => part.Status));
 
-const NAMES: Record<Screen, { words: string; icon: IconName }> = {
-  backup: { words: "Back up", icon: "backup" },
-  restore: { words: "Restore", icon: "restore" },
-  status: { words: "Status", icon: "status" },
-  devices: { words: "Devices", icon: "device" },
-  settings: { words: "Settings", icon: "settings" },
-};
+const ICONS: Record<Screen, IconName> = { backup: "backup", restore: "restore", status: "status", devices: "device", settings: "settings" };
 
 export function Shell({ app }: { app: App }) {
   useSignalEffect(() => { document.documentElement.lang = language(); });
@@ -55,8 +50,8 @@ export function Shell({ app }: { app: App }) {
     <>
       <div class="unseen" role="status" aria-live="polite">{said.value}</div>
       {stage.at === "starting" && <Starting />}
-      {stage.at === "unsupported" && <Unsupported missing={stage.missing} />}
-      {stage.at === "unreachable" && <Unreachable problem={stage.problem} asking={stage.asking} retry={() => void app.staging.start()} />}
+      {stage.at === "unsupported" && <Unsupported app={app} missing={stage.missing} />}
+      {stage.at === "unreachable" && <Unreachable app={app} problem={stage.problem} asking={stage.asking} retry={() => void app.staging.start()} />}
       {stage.at === "locked" && <Unlock app={app} stage={stage} />}
       {stage.at === "offline" && <Offline app={app} known={stage.known} />}
       {stage.at === "open" && <Open app={app} session={stage.session} />}
@@ -73,7 +68,7 @@ function Open({ app, session }: { app: App; session: Session }) {
   useSignalEffect(() => {
     const backing = app.backing.state.value;
     const part = backing.at === "running" ? partOf(backing.progress) : null;
-    document.title = part === null ? `${NAMES[app.route.view.value.screen].words} – Copal` : `${percent(Math.floor(part * 1e6), 1e6)} backed up – Copal`;
+    document.title = part === null ? words.title(words.screens[app.route.view.value.screen]) : words.titleRunning(percent(Math.floor(part * 1e6), 1e6));
   });
   useEffect(() => {
     // What a person sees first is not kept waiting by it.
@@ -103,19 +98,19 @@ function Open({ app, session }: { app: App; session: Session }) {
   };
   return (
     <div class="shell">
-      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); content.current?.focus(); }}>Skip to the content</a>
+      <a class="skip" href="#content" onClick={(event) => { event.preventDefault(); content.current?.focus(); }}>{words.skip}</a>
       <header class="side">
         <p class="brand"><Mark /><span>Copal</span></p>
-        <nav aria-label="Screens">
+        <nav aria-label={words.navigation}>
           <ul>
-            {(Object.keys(NAMES) as Screen[]).filter((screen) => screen !== "devices" || session.role === "full").map((screen) => <Tab key={screen} app={app} screen={screen} current={view.screen === screen} />)}
+            {(Object.keys(ICONS) as Screen[]).filter((screen) => screen !== "devices" || session.role === "full").map((screen) => <Tab key={screen} app={app} screen={screen} current={view.screen === screen} />)}
           </ul>
         </nav>
         <div class="side-foot">
-          <p class="small faint">{session.role === "full" ? "Unlocked" : "Write-only device"}</p>
-          <p class="small clip"><bdi>{session.deviceName ?? `Repository ${session.repository.id.slice(0, 8)}`}</bdi></p>
+          <p class="small faint">{session.role === "full" ? words.unlocked : words.writeOnly}</p>
+          <p class="small clip"><bdi>{session.deviceName ?? words.repository(session.repository.id.slice(0, 8))}</bdi></p>
         </div>
-        <button type="button" class="button small lock" onClick={lock}><Icon name="lock" size={16} /><span>Lock</span></button>
+        <button type="button" class="button small lock" onClick={lock}><Icon name="lock" size={16} /><span>{words.lock}</span></button>
       </header>
       <main id="content" ref={content} tabIndex={-1}>
         <Banners app={app} session={session} />
@@ -128,12 +123,12 @@ function Open({ app, session }: { app: App; session: Session }) {
       <DropAnywhere app={app} />
       {app.jobs.question.value && <Onto question={app.jobs.question.value} />}
       {leaving.value && (
-        <Dialog title="Lock while something runs?" close={() => { leaving.value = false; }}
+        <Dialog title={words.whileRunning.title} close={() => { leaving.value = false; }}
           footer={<>
-            <button type="button" class="button" onClick={() => { leaving.value = false; }}>Go on</button>
-            <button type="button" class="button main" onClick={() => { leaving.value = false; void app.lock(); }}>Stop and lock</button>
+            <button type="button" class="button" onClick={() => { leaving.value = false; }}>{words.whileRunning.goOn}</button>
+            <button type="button" class="button main" onClick={() => { leaving.value = false; void app.lock(); }}>{words.whileRunning.lock}</button>
           </>}>
-          <p>Locking stops what is under way. What a backup has uploaded is kept, and the next one goes on from it; a download has to begin again.</p>
+          <p>{words.whileRunning.loses}</p>
         </Dialog>
       )}
     </div>
@@ -152,11 +147,11 @@ function Tab({ app, screen, current }: { app: App; screen: Screen; current: bool
         event.preventDefault();
         app.route.go(viewOf(screen));
       }}>
-        <Icon name={NAMES[screen].icon} />
-        <span>{NAMES[screen].words}</span>
-        {part !== undefined && <span class="tab-note">{part === null ? "…" : percent(Math.floor(part * 1e6), 1e6)}<span class="unseen"> done</span></span>}
-        {alarms.length > 0 && <span class={`tab-note ${alarms.some(({ tone }) => tone === "bad") ? "bad" : "warn"}`}>{alarms.length}<span class="unseen"> {alarms.length === 1 ? "alarm" : "alarms"}</span></span>}
-        {jobs > 0 && <span class="tab-note">{jobs}<span class="unseen"> running</span></span>}
+        <Icon name={ICONS[screen]} />
+        <span>{words.screens[screen]}</span>
+        {part !== undefined && <span class="tab-note">{part === null ? "…" : percent(Math.floor(part * 1e6), 1e6)}<span class="unseen"> {words.done}</span></span>}
+        {alarms.length > 0 && <span class={`tab-note ${alarms.some(({ tone }) => tone === "bad") ? "bad" : "warn"}`}>{alarms.length}<span class="unseen"> {words.alarms(alarms.length)}</span></span>}
+        {jobs > 0 && <span class="tab-note">{jobs}<span class="unseen"> {words.running}</span></span>}
       </a>
     </li>
   );
@@ -166,7 +161,7 @@ function Banners({ app, session }: { app: App; session: Session }) {
   const offline = useComputed(() => !app.staging.online.value);
   const settings = app.settings.value;
   if (app.staging.elsewhere.value) {
-    return <div class="banner"><Notice tone="warn" title="Copal is open in another tab"><p class="soft">Only one tab can back up at a time. Go on there, or close it.</p></Notice></div>;
+    return <div class="banner"><Notice tone="warn" title={words.elsewhere.title}><p class="soft">{words.elsewhere.advice}</p></Notice></div>;
   }
   const unread = settings === null ? [] : session.warnings.filter(({ code }) => !settings.readWarnings.includes(code));
   if (settings !== null && unread.length > 0 && !SAYS_ITSELF.has(app.route.view.value.screen)) {
@@ -174,12 +169,12 @@ function Banners({ app, session }: { app: App; session: Session }) {
     return (
       <div class="banner stack tight">
         {unread.map((problem) => <ProblemNotice key={problem.code} problem={problem} tone="warn" urgent={false} />)}
-        <div><button type="button" class="button small" onClick={read}>I have read it</button></div>
+        <div><button type="button" class="button small" onClick={read}>{words.read}</button></div>
       </div>
     );
   }
   if (offline.value && app.backing.state.value.at !== "running") {
-    return <div class="banner"><Notice tone="warn" icon="offline" title="There is no network"><p class="soft">What needs the server waits until it is back.</p></Notice></div>;
+    return <div class="banner"><Notice tone="warn" icon="offline" title={words.noNetwork}><p class="soft">{words.waits}</p></Notice></div>;
   }
   return null;
 }
@@ -192,12 +187,12 @@ function LockSoon({ app }: { app: App }) {
   if (seconds === null) return null;
   const stay = () => { app.staging.lockSoon.value = null; app.core.touch(); };
   return (
-    <Dialog title="Still there?" close={stay} firm
+    <Dialog title={words.soon.title} close={stay} firm
       footer={<>
-        <button type="button" class="button" onClick={() => void app.lock()}>Lock now</button>
-        <button type="button" class="button main" autofocus onClick={stay}>Stay unlocked</button>
+        <button type="button" class="button" onClick={() => void app.lock()}>{words.soon.lock}</button>
+        <button type="button" class="button main" autofocus onClick={stay}>{words.soon.stay}</button>
       </>}>
-      <p>Nobody has touched this page for a while. It locks in <span class="strong">{countdown(seconds * 1000)}</span>.</p>
+      <p>{words.soon.locksIn(<span class="strong">{countdown(seconds * 1000)}</span>)}</p>
     </Dialog>
   );
 }
@@ -234,5 +229,5 @@ function DropAnywhere({ app }: { app: App }) {
     };
   }, [app, over]);
   if (!over.value) return null;
-  return <div class="drop-over" aria-hidden="true"><div><Icon name="backup" size={44} /><p>Drop to back up</p></div></div>;
+  return <div class="drop-over" aria-hidden="true"><div><Icon name="backup" size={44} /><p>{words.drop}</p></div></div>;
 }

@@ -1,6 +1,8 @@
 /** Telling: the system's notifications, when a backup ends and nobody looks at the page. */
 
 import type { ProblemCode } from "../core/api";
+import { alarms as words } from "../words/alarms";
+import { problems } from "../words/problems";
 import type { Backing } from "./backing";
 import { leftOutWords, troubles } from "./plain";
 import { shown } from "./words";
@@ -25,8 +27,8 @@ export class Telling {
     if (!hasEnded || !isWanted || this.notifier.isLookedAt() || !this.notifier.isAllowed()) return;
     const label = shown(state.options.label);
     // The counts alone: a notification may stand on a locked screen.
-    if (state.at === "done") this.notifier.show(`${label} is backed up`, troubles(state.result.leftOut) > 0 ? leftOutWords(state.result.leftOut) : "");
-    else this.notifier.show(`${label} is not backed up`, state.problem.title);
+    if (state.at === "done") this.notifier.show(words.backedUp(label), troubles(state.result.leftOut) > 0 ? leftOutWords(state.result.leftOut) : "");
+    else this.notifier.show(words.notBackedUp(label), problems[state.problem.code].title);
   }
 }
 

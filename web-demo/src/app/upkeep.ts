@@ -4,7 +4,6 @@ import { signal } from "@preact/signals";
 import type { Core, OrderedJob, Problem, ScheduledJob, Service } from "../core/api";
 import { problemOf } from "../core/problem";
 import { ask, type Asked } from "./asked";
-import { say } from "./parts/say";
 
 export class Upkeep {
   readonly service = signal<Asked<Service>>({ at: "asking" });
@@ -29,7 +28,8 @@ export class Upkeep {
     if (this.#running.length > 0) await this.#follow();
   }
 
-  async order(job: OrderedJob): Promise<void> {
+  /** Says when the service has taken the order. */
+  async order(job: OrderedJob, started: () => void): Promise<void> {
     if (this.ordered.value?.problem === null) return;
     this.ordered.value = { job, problem: null };
     const turn = this.#turn;
@@ -37,7 +37,7 @@ export class Upkeep {
       await this.#core.orderJob(job);
       if (turn !== this.#turn) return;
       this.ordered.value = null;
-      say(`${job === "check" ? "Check" : "Prune"} is started.`);
+      started();
     } catch (thrown) {
       if (turn !== this.#turn) return;
       await this.#ask();

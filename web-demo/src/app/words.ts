@@ -2,33 +2,21 @@
 
 import { digits } from "../words/numbers";
 import { time as words } from "../words/time";
+import { pad, sized, stamp } from "./measures";
+import { isolated } from "./way";
 
 export { count, counted } from "../words/numbers";
-
-const UNITS = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
+export { baseName, shown } from "./names";
+export { stamp };
 
 /** A size with three digits, in the units of the command line. */
 export function size(bytes: number): string {
-  if (bytes < 1024) return `${Math.round(bytes)} B`;
-  let value = bytes / 1024;
-  let unit = 0;
-  // Not at 1,024: "1000 KiB" would have a digit too many.
-  while (value >= 999.5 && unit + 1 < UNITS.length) {
-    value /= 1024;
-    unit += 1;
-  }
-  return `${threeDigits(value)} ${UNITS[unit] ?? ""}`;
-}
-
-function threeDigits(value: number): string {
-  if (value < 9.995) return digits(value, 2);
-  if (value < 99.95) return digits(value, 1);
-  return digits(value, 0);
+  return isolated(sized(bytes, digits));
 }
 
 /** Bytes each second. */
 export function rate(bytesPerSecond: number): string {
-  return `${size(bytesPerSecond)}/s`;
+  return isolated(`${sized(bytesPerSecond, digits)}/s`);
 }
 
 /** A part of a whole in percent; what is not all is never shown as 100 %, what is not nothing never as 0 %. */
@@ -111,12 +99,6 @@ export function day(time: number, now: number): string {
   return words.day(date.getDate(), date.getMonth(), isThisYear ? null : date.getFullYear());
 }
 
-/** "2026-03-12 14:05": of one width, for columns. */
-export function stamp(time: number): string {
-  const date = new Date(time);
-  return `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())} ${pad(date.getHours())}:${pad(date.getMinutes())}`;
-}
-
 /** "just now", "5 minutes ago", "3 days ago". */
 export function ago(time: number, now: number): string {
   const seconds = (now - time) / 1000;
@@ -138,25 +120,7 @@ export function countdown(ms: number): string {
   return `${Math.floor(seconds / 60)}:${pad(seconds % 60)}`;
 }
 
-/** A name as it may be shown: characters that control, that turn the direction of writing or that nobody sees are made
- * visible. The same as the engine's `shown`. */
-export function shown(name: string): string {
-  return name.replace(UNSHOWN, (character) => `\\u{${character.codePointAt(0)?.toString(16) ?? ""}}`);
-}
-
-/** The last part of a path. */
-export function baseName(path: string): string {
-  return path.slice(path.lastIndexOf("/") + 1);
-}
-
-function pad(value: number): string {
-  return value.toString().padStart(2, "0");
-}
-
 function dayNumber(time: number): number {
   const date = new Date(time);
   return Math.round(Date.UTC(date.getFullYear(), date.getMonth(), date.getDate()) / 86_400_000);
 }
-
-/** The joiners that some writing uses are among them: a name with one must not pass for a name without. */
-const UNSHOWN = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{13430}-\u{1343f}\u{1bca0}-\u{1bca3}\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]/gu;

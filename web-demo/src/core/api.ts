@@ -250,14 +250,10 @@ export interface Status {
 
 // ---- errors
 
-/** Said to a person: what happened and what to do. Never a secret, never an address with a query. */
+/** What happened; `words/problems.ts` tells it to a person. Never a secret, never an address with a query. */
 export interface Problem {
   code: ProblemCode;
-  /** One sentence, without a full stop. */
-  title: string;
-  /** What to do, one or two sentences; empty where nothing helps. */
-  advice: string;
-  /** A path, object or number that the sentence is about. */
+  /** A path, object or number that it is about. */
   subject: string | null;
   /** Worth pressing "try again". */
   canRetry: boolean;

@@ -5,7 +5,7 @@ import { keyIn } from "../core/share/keys";
 import { OpenShare, ShareError, ticketBox } from "../core/share/read";
 import { button, make, unseen } from "./dom";
 import { Files } from "./files";
-import { trouble } from "./words";
+import { language, trouble, words } from "./words";
 
 const page = document.getElementById("share")!;
 let key: Uint8Array<ArrayBuffer> | null = null;
@@ -20,23 +20,23 @@ function take(): void {
   }
   going.abort();
   going = new AbortController();
-  if (!globalThis.crypto?.subtle) return show("This page needs https", make("p", { class: "soft" }, "Open the link over https, in a current browser."));
-  if (key === null) return show("There is no link here", make("p", { class: "soft" }, "A link to shared files is longer than this address. Open it again, whole, from the message that it came in."));
+  if (!globalThis.crypto?.subtle) return show(words.needsHttps, make("p", { class: "soft" }, words.needsHttpsWhy));
+  if (key === null) return show(words.noLink, make("p", { class: "soft" }, words.noLinkWhy));
   ask();
 }
 
 function ask(): void {
   show(
-    "Somebody shares files with you",
-    make("p", {}, "They are encrypted. Your browser opens them here with the key in the link, which no server gets to see."),
-    make("div", { class: "row" }, button("main large", () => void open(), "Show files")),
-    make("p", { class: "small soft" }, "Showing them counts as one opening of the link. Nothing is fetched before."),
+    words.somebody,
+    make("p", {}, words.encrypted),
+    make("div", { class: "row" }, button("main large", () => void open(), words.show)),
+    make("p", { class: "small soft" }, words.counts),
   );
 }
 
 async function open(): Promise<void> {
   const { signal } = going;
-  show("Somebody shares files with you", make("p", { class: "row", role: "status" }, make("span", { class: "spinner", "aria-hidden": "true" }), "Opening…"));
+  show(words.somebody, make("p", { class: "row", role: "status" }, make("span", { class: "spinner", "aria-hidden": "true" }), words.opening));
   try {
     const share = await OpenShare.open(key!, ticketBox(sessionStorage), signal);
     if (signal.aborted) return;
@@ -44,17 +44,19 @@ async function open(): Promise<void> {
     show(files.title, ...files.parts);
   } catch (error) {
     if (signal.aborted) return;
-    const { title, advice, canRetry } = trouble(error);
-    show(title, make("p", { class: "soft" }, advice), canRetry && make("div", { class: "row" }, button("main", () => void open(), "Try again")));
-    if (error instanceof ShareError && error.why === "gone") key = null;
+    const { title, advice } = trouble(error);
+    const isGone = error instanceof ShareError && error.why === "gone";
+    show(title, make("p", { class: "soft" }, advice), !isGone && make("div", { class: "row" }, button("main", () => void open(), words.again)));
+    if (isGone) key = null;
   }
 }
 
 function show(title: string | Node, ...parts: (Node | false)[]): void {
   const heading = make("h1", { tabindex: "-1", class: "wrap" }, title);
-  page.replaceChildren(make("p", { class: "brand" }, "Copal", unseen(": shared files")), heading, ...parts.filter((part): part is Node => part !== false));
+  page.replaceChildren(make("p", { class: "brand" }, "Copal", unseen(words.brand)), heading, ...parts.filter((part): part is Node => part !== false));
   heading.focus();
 }
 
+[document.documentElement.lang, document.title] = [language, words.title];
 addEventListener("hashchange", take);
 take();

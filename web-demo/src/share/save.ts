@@ -4,7 +4,7 @@
 import { type OpenShare, ShareError } from "../core/share/read";
 import type { ShareEntry } from "../core/share/list";
 import { type Place, SingleTarget, type Target, ZipTarget, asFileName, isGoodInZip, pickedPlace } from "../core/restore/targets";
-import { baseName } from "../app/words";
+import { baseName } from "../app/names";
 
 /** What is to be saved: one file as itself, or all as a zip. */
 export type What = ShareEntry | "all";

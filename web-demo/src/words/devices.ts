@@ -1,6 +1,77 @@
 /** Devices: devices and enrolling them. */
 
+import type { ComponentChildren } from "preact";
 import { words } from "./language";
+import { counted } from "./numbers";
 
 export const devices = words("devices", {
+  title: "Devices",
+  about: "Everything that saves into this repository.",
+  add: "Add a device",
+  ownerOnly: "Only the owner sees the devices",
+  ownerOnlyHow: "Unlock with the passphrase to see them.",
+  reading: "Reading the devices",
+  thisBrowser: "This browser",
+  may: {
+    full: "Full: backs up, restores, changes snapshots",
+    "write-only": "Write-only: adds backups, reads none",
+    unknown: "Its record cannot be believed: run “copal check”",
+  },
+  last: (when: string, source: ComponentChildren, snapshots: number): ComponentChildren => [`Last backup ${when}: `, source, ` · ${counted(snapshots, "snapshot")} kept`],
+  noBackup: "No backup of it is kept",
+  linkUnused: "Its link was not used yet",
+  linkExpired: "Its link has expired: invite it anew",
+  linkWorks: (until: string) => `Its link was not used yet, and works until ${until}`,
+  revoked: "Revoked",
+  revokedOn: (day: string) => `Revoked ${day}`,
+  since: (day: string) => `Since ${day}`,
+  invited: "Invited",
+  invitedOn: (day: string) => `Invited ${day}`,
+  damaged: "Damaged",
+  rename: "Rename",
+  revoke: "Revoke",
+
+  renameTitle: (name: string) => `Rename ${name}`,
+  newName: "New name",
+  newNameHint: "The lists of all devices show it. Its backups and series stay what they are.",
+  signing: "Signing…",
+  signRename: "Sign and rename",
+  renamed: "Renamed.",
+  revokeTitle: (name: string) => `Revoke ${name}?`,
+  revokeMeans: "It can neither save nor read through a server from then on, and nothing that it signs counts any more. What it saved before stays.",
+  revokeKeeps: "Whoever has its keys keeps what they know: a revocation takes back no knowledge. It cannot be undone; the device can be enrolled anew.",
+  askingLast: "Asking what the service has accepted of it…",
+  nothingAccepted: "Nothing that it has saved was accepted: nothing of it will count.",
+  lastGood: (step: ComponentChildren, when: string): ComponentChildren => ["The last that counts: ", step, `, accepted ${when}`],
+  step: (number: number) => `Backup step ${number}`,
+  signRevoke: "Sign and revoke",
+  saidRevoked: "Revoked.",
+
+  enroll: {
+    why: "Whoever has the link that is made can add backups, or more. So it needs one of the repository's keys again.",
+    name: "Name",
+    example: "Ben's phone",
+    mayDo: "What it may do",
+    roles: { "write-only": "Write-only", full: "Full" },
+    may: {
+      "write-only": "It adds backups. It reads none and deletes none, its own included, and needs no passphrase.",
+      full: "It backs up, restores and changes snapshots, together with a passphrase: it sees everything.",
+    },
+    days: "Days that the link works",
+    make: "Make the link",
+    making: "Making the link…",
+
+    letJoin: (name: string) => `Let ${name} join`,
+    scan: (until: string) => `Scan this with the device, or open the link there. It works once, until ${until}.`,
+    square: "QR code of the link",
+    link: "Link",
+    noBrowser: (command: ComponentChildren): ComponentChildren => ["On a machine without a browser, ", command, " takes it."],
+    firstJoins: "Whoever opens it first joins",
+    firstJoinsHow: "Send it by a way that nobody else reads. It is not shown again: if it is lost, revoke the device and add it anew.",
+    copy: "Copy",
+    copied: "Copied",
+    saidCopied: "Copied.",
+    notCopied: "This browser does not let the page copy it. It is selected: copy it yourself.",
+    done: "Done",
+  },
 });

@@ -1,9 +1,10 @@
 /** Alarms: which there are, and which there are not. */
 
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import type { Watched } from "../../src/core/api";
 import { alarms, type Facts, staleSeries } from "../../src/app/alarms";
 import { problem } from "../../src/core/problem";
+import { speak } from "../../src/words/language";
 import { held } from "./harness/kept";
 import { DAY, DEVICES, FULL, NOW, SERVICE, SETTINGS, snapshots, WATCHED } from "./harness/scripted";
 
@@ -12,6 +13,8 @@ const daily = (series: string, client: string, from: number): Watched["rhythms"]
 const ids = (facts: Partial<Facts>, now = NOW) => alarms({ ...GOOD, ...facts }, now).map(({ id }) => id);
 const watched = (other: Partial<Watched>): Facts => ({ ...GOOD, watched: { ...WATCHED, ...other } });
 const folder = { id: "r", name: "Pictures", label: "Pictures", lastBackup: NOW - 8 * DAY, files: 1, bytes: 1, excludes: [], automatic: false, permission: "ask" as const };
+
+afterEach(() => speak("en"));
 
 test("on a good day there is none", () => {
   expect(ids({})).toEqual([]);
@@ -75,4 +78,13 @@ test("storage that the browser may clear is told until it was read", () => {
 test("no name turns the text around", () => {
   const odd = snapshots().map((one) => ({ ...one, source: `a\u202eb` }));
   expect(alarms({ ...watched({ rhythms: [daily("s2", "c", 9)] }), snapshots: odd }, NOW)[0]!.title).not.toContain("\u202e");
+});
+
+test("an alarm is the same one in each language", async () => {
+  const facts = { ...watched({ lastCheck: { time: NOW, outcome: "damage" }, rhythms: [daily("s2", "70".repeat(16), 9)] }), remembered: [folder] };
+  const english = alarms(facts, NOW);
+  await speak("de");
+  const german = alarms(facts, NOW);
+  expect(german.map(({ title, advice, ...same }) => same)).toEqual(english.map(({ title, advice, ...same }) => same));
+  expect(german.map(({ title }) => title)).toEqual(["Die letzte Prüfung hat Schäden gefunden", "Pictures wurde hier zuletzt vor 8 Tagen gesichert", "desk: /home/mara von desk wurde zuletzt vor 9 Tagen gesichert"]);
 });

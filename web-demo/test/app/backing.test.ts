@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
 import { BackingUp, due, partOf, patterns, toggled } from "../../src/app/backing";
 import type { BackupProgress, BackupResult, BackupOptions, RememberedFolder } from "../../src/core/api";
-import { failure, never, NOW, PROGRESS, RESULT, scripted, scriptedRun, STATUS } from "./harness/scripted";
+import { failure } from "../../src/core/problem";
+import { never, NOW, PROGRESS, RESULT, scripted, scriptedRun, STATUS } from "./harness/scripted";
 
 const OPTIONS: BackupOptions = { folder: "folder", label: "Pictures", excludes: [], remember: false };
 const settled = () => new Promise((done) => setTimeout(done));
@@ -42,7 +43,7 @@ describe("a backup, as the page sees it", () => {
   });
   test("names what kept a folder from being opened", async () => {
     const backing = new BackingUp(scripted());
-    await backing.take(Promise.reject(failure({ code: "folder-permission", title: "no" })));
+    await backing.take(Promise.reject(failure("folder-permission")));
     expect(backing.state.value).toMatchObject({ at: "choosing", problem: { code: "folder-permission" } });
   });
   test("pauses, resumes, and stops when asked", async () => {
@@ -69,7 +70,7 @@ describe("a backup, as the page sees it", () => {
   });
   test("that failed keeps its choices for another try", async () => {
     let tries = 0;
-    const backing = new BackingUp(scripted({ startBackup: async () => { tries += 1; return scriptedRun<BackupProgress, BackupResult>(PROGRESS, tries === 1 ? failure({ code: "server-full", title: "full" }) : RESULT); } }));
+    const backing = new BackingUp(scripted({ startBackup: async () => { tries += 1; return scriptedRun<BackupProgress, BackupResult>(PROGRESS, tries === 1 ? failure("server-full") : RESULT); } }));
     await backing.start(OPTIONS);
     expect(backing.state.value).toMatchObject({ at: "ended", options: OPTIONS });
     await backing.again();
@@ -109,7 +110,7 @@ describe("a backup, as the page sees it", () => {
     expect(backing.state.value).toMatchObject({ at: "done", result: { receipt: "verified" } });
   });
   test("that the service rejects is not shown as done", async () => {
-    const problem = { code: "manifest-rejected" as const, title: "rejected", advice: "", subject: null, canRetry: true };
+    const { problem } = failure("manifest-rejected");
     const backing = new BackingUp(scripted({
       startBackup: async () => scriptedRun<BackupProgress, BackupResult>(PROGRESS, { ...RESULT, receipt: "waiting" }),
       status: async () => ({ ...STATUS, receipts: [{ snapshot: RESULT.snapshot, time: 0, source: "", state: "rejected", problem }] }),
@@ -146,10 +147,10 @@ describe("folders that are backed up when the page is opened", () => {
     expect(await opened([remembered("a"), remembered("b")], RESULT)).toEqual(["a", "b"]);
   });
   test("wait if one fails", async () => {
-    expect(await opened([remembered("a"), remembered("b")], failure({ code: "offline", title: "away" }))).toEqual(["a"]);
+    expect(await opened([remembered("a"), remembered("b")], failure("offline"))).toEqual(["a"]);
   });
   test("are left to another tab that backs up, without a word", async () => {
-    const backing = new BackingUp(scripted({ remembered: async () => [remembered("a"), remembered("b")], startBackup: async () => { throw failure({ code: "elsewhere", title: "another tab" }); } }));
+    const backing = new BackingUp(scripted({ remembered: async () => [remembered("a"), remembered("b")], startBackup: async () => { throw failure("elsewhere"); } }));
     await backing.startDue(NOW, async () => {});
     expect(backing.state.value).toEqual({ at: "choosing", opening: false, problem: null });
   });

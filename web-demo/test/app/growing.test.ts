@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { byDevice, cost, Growing } from "../../src/app/growing";
+import { status } from "../../src/words/status";
 import { FULL, GROWN, scripted } from "./harness/scripted";
 
 test("series stand with their devices, and the sizes of a device are the sums", () => {
@@ -14,10 +15,12 @@ test("series stand with their devices, and the sizes of a device are the sums", 
 });
 
 test("a cost is in cents, and what is little is not nothing", () => {
-  expect(cost(100 * 2 ** 30, 0.023)).toBe("$2.30");
-  expect(cost(2 ** 20, 0.023)).toBe("under $0.01");
-  expect(cost(0, 0.023)).toBe("$0.00");
-  expect(cost(2 ** 40, 0)).toBe("$0.00");
+  const { growth } = status;
+  expect(growth.cost(cost(100 * 2 ** 30, 0.023))).toBe("$2.30");
+  expect(growth.costAtMost(cost(100 * 2 ** 30, 0.023))).toBe("up to $2.30 a month");
+  expect([growth.cost(cost(2 ** 20, 0.023)), growth.costAtMost(cost(2 ** 20, 0.023))]).toEqual(["under $0.01", "under $0.01 a month"]);
+  expect(growth.cost(cost(0, 0.023))).toBe("$0.00");
+  expect(growth.cost(cost(2 ** 40, 0))).toBe("$0.00");
 });
 
 test("what comes after a lock is dropped, and the work ends", async () => {

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, test, vi } from "vitest";
 import { Jobs } from "../../src/app/jobs";
 import { leftOutWords, listed } from "../../src/app/plain";
-import { problem } from "../../src/core/problem";
+import { failure, problem } from "../../src/core/problem";
 import type { RestoreProgress, RestoreResult } from "../../src/core/api";
-import { failure, NOTHING_LEFT_OUT, RESTORED, RESTORING, scriptedRun } from "./harness/scripted";
+import { NOTHING_LEFT_OUT, RESTORED, RESTORING, scriptedRun } from "./harness/scripted";
 
 const run = (end: RestoreResult | Error | null) => Promise.resolve(scriptedRun<RestoreProgress, RestoreResult>(RESTORING, end));
 const settled = () => new Promise((done) => setTimeout(done));
@@ -17,10 +17,10 @@ const titles = (jobs: Jobs) => jobs.jobs.value.map(({ title }) => title);
 async function various(): Promise<Jobs> {
   const jobs = new Jobs();
   await jobs.add("done", "download", run(RESTORED));
-  await jobs.add("stopped", "download", run(failure({ code: "cancelled", title: "Cancelled" })));
+  await jobs.add("stopped", "download", run(failure("cancelled")));
   await jobs.add("damaged", "download", run(DAMAGED));
   await jobs.add("not all written", "into", run({ ...RESTORED, skipped: [{ path: "a", why: "exists" }] }));
-  await jobs.add("failed", "download", run(failure({ code: "browser-full", title: "no" })));
+  await jobs.add("failed", "download", run(failure("browser-full")));
   void jobs.add("running", "download", run(null));
   await Promise.resolve();
   return jobs;
@@ -56,12 +56,12 @@ describe("a download", () => {
   test("that nobody gave a place to is not shown", async () => {
     const jobs = new Jobs();
     await jobs.add("album", "into", Promise.resolve(null));
-    await jobs.add("album", "download", Promise.reject(failure({ code: "cancelled", title: "Cancelled" })));
+    await jobs.add("album", "download", Promise.reject(failure("cancelled")));
     expect(jobs.jobs.value).toEqual([]);
   });
   test("that could not begin says why", async () => {
     const jobs = new Jobs();
-    await jobs.add("album", "into", Promise.reject(failure({ code: "target-failed", title: "no" })));
+    await jobs.add("album", "into", Promise.reject(failure("target-failed")));
     expect(jobs.jobs.value).toMatchObject([{ end: { at: "ended", problem: { code: "target-failed" } } }]);
   });
   test("that a lock ended does not come back with its name", async () => {

@@ -1,12 +1,16 @@
-import { expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 
 import { Keeping } from "../../src/app/keeping";
 import { PRESETS, isSame, rulesOf, typedOf } from "../../src/app/screens/kept/plans";
 import { becomesWords, besideWords, floorWords, ruleWords, secondsWords, spanWords, suspicionWords } from "../../src/app/screens/kept/words";
 import type { Acts, Decision, Foreseen, Plan } from "../../src/core/api";
 import { failure } from "../../src/core/problem";
+import { speak } from "../../src/words/language";
+import { kept } from "../../src/words/kept";
 import { KEPT } from "./harness/kept";
 import { administering, NOW, scripted } from "./harness/scripted";
+
+afterEach(() => speak("en"));
 
 const PLAN: Plan = { rules: PRESETS[0]!.rules };
 
@@ -37,7 +41,7 @@ test("what is signed is what was foreseen", async () => {
   one.askToSign(true);
   await one.sign(null);
   expect(signed).toEqual([{ policy: Uint8Array.of(1), before: 7, release: [] }]);
-  expect([one.forecast.value, one.outcome.value?.title]).toEqual([null, "The rules are signed"]);
+  expect([one.forecast.value, one.outcome.value]).toEqual([null, "set"]);
   await one.foresee({ release: ["snapshot-0"] });
   expect(one.forecast.value?.isAsked, "a release is asked at once").toBe(true);
   await one.sign(null);
@@ -91,4 +95,13 @@ test("it is told why a backup goes or stays, and why one is suspicious", () => {
   expect(becomesWords({ ...one, becomes: "later", reasons: [], protection: { by: "young", until: NOW + 86_400_000 } }, NOW)).toBe("The guard keeps it until 21 Nov");
   expect(suspicionWords({ kind: "entries", before: 412_000, now: 1 })).toBe("It has about 1 file or folder, the one before had 412,000.");
   expect(suspicionWords({ kind: "rewritten", before: 2 ** 30, now: 2 ** 29 })).toContain("encrypted");
+});
+
+test("a policy reads as German where German is spoken", async () => {
+  const policy = KEPT.policy!;
+  await speak("de");
+  expect(ruleWords({ ...policy, counts: { ...policy.counts, yearly: "all" } }).slice(0, 3)).toEqual(["Alles, was höchstens 2 Tage alt ist", expect.stringMatching(/^Je eine für die letzten 7 Tage, 4 Wochen/), "Je eine für jedes Jahr"]);
+  expect(besideWords({ ...policy, dayFloor: null, tags: [["taxes", "2026"]] })).toEqual(["Je eine für jede Woche, bis 6 Monate zurück", expect.stringMatching(/^Sicherungen mit den Schlagwörtern „taxes“/)]);
+  expect(kept.rules.together(ruleWords(PRESETS[2]!.rules), floorWords({ floorLast: 1, floorAge: 0 }))).toMatch(/^Je eine für die letzten 7 Tage.*; geschützt: die letzte zu jedem Namen\.$/);
+  expect(suspicionWords({ kind: "entries", before: 412_000, now: 2 })).toBe("Sie hat etwa 2 Dateien und Ordner, die davor hatte 412.000.");
 });

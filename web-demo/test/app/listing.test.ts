@@ -3,7 +3,8 @@ import { Finding } from "../../src/app/finding";
 import { Listing, sorted } from "../../src/app/listing";
 import { Comparing } from "../../src/app/comparing";
 import type { Change, DirectoryPage, Entry } from "../../src/core/api";
-import { entries, failure, manyEntries, never, scripted, scriptedRun } from "./harness/scripted";
+import { failure } from "../../src/core/problem";
+import { entries, manyEntries, never, scripted, scriptedRun } from "./harness/scripted";
 
 const names = (rows: readonly Entry[]) => rows.map((entry) => entry.name);
 
@@ -25,13 +26,13 @@ describe("a listing", () => {
     expect(names(listing.rows.value)).not.toContain("DSC_00000.NEF");
   });
   test("shows what came before something failed, and what failed", async () => {
-    const listing = new Listing(scripted({ directory: async (_s, _d, after, limit) => { if (after) throw failure({ code: "damaged", title: "damaged" }); return page(manyEntries(5_000), after, limit); } }));
+    const listing = new Listing(scripted({ directory: async (_s, _d, after, limit) => { if (after) throw failure("damaged"); return page(manyEntries(5_000), after, limit); } }));
     await listing.open("s", "");
     expect(listing.listed.value).toMatchObject({ loading: false, problem: { code: "damaged" } });
     expect(listing.rows.value.length).toBe(2_000);
   });
   test("says that a part of the folder cannot be read, and shows the rest", async () => {
-    const { problem } = failure({ code: "damaged", title: "damaged" });
+    const { problem } = failure("damaged");
     const damaged = async (_s: string, _d: string, after: string | null, limit: number) => ({ ...page(manyEntries(5_000), after, limit), damage: after === "2000" ? [problem] : [] });
     const listing = new Listing(scripted({ directory: damaged }));
     await listing.open("s", "");
@@ -88,7 +89,7 @@ describe("a search", () => {
     expect(finding.found.value?.hits.map((hit) => hit.name)).toEqual(["README.txt"]);
   });
   test("says what it could not look through", async () => {
-    const { problem } = failure({ code: "damaged", title: "damaged" });
+    const { problem } = failure("damaged");
     const finding = new Finding(scripted({ search: async () => scriptedRun({ state: "", hits: [], looked: 0 }, { hits: entries(), looked: 9, more: false, damage: [problem] }) }));
     await finding.find("s", "", "album");
     expect(finding.found.value).toMatchObject({ running: false, problem: { code: "damaged" } });

@@ -2,7 +2,9 @@ import { expect, test } from "vitest";
 
 import type { Changed, Snapshot, Wish } from "../../src/core/api";
 import { failure, problem } from "../../src/core/problem";
+import { speak } from "../../src/words/language";
 import { Marking, forgettable, tagsOf, typedTags } from "../../src/app/marking";
+import { told } from "../../src/app/screens/restore/marks";
 import { scripted, snapshots } from "./harness/scripted";
 
 const some: Snapshot[] = snapshots().slice(3, 6);
@@ -29,7 +31,7 @@ test("what is signed is what was asked, without what is pinned", async () => {
   await one.begin("forget", some);
   await one.sign({ add: ["x"], remove: [] }, "desk");
   expect(signed).toEqual([[{ do: "forget", snapshots: [some[0]!.id, some[2]!.id] }, "desk"]]);
-  expect(one.outcome.value).toMatchObject({ tone: "good", title: "Forgotten: 2 snapshots" });
+  expect(told(one.outcome.value!)).toMatchObject({ tone: "good", title: "Forgotten: 2 snapshots" });
 });
 
 test("a second click signs nothing a second time", async () => {
@@ -46,11 +48,14 @@ test("what it did not come to is said, and what waits for the service too", asyn
   const { marking: one } = marking(async () => ({ state: "done", unchanged: [some[0]!.id] }));
   await one.begin("undelete", some);
   await one.sign({ add: [], remove: [] }, null);
-  expect(one.outcome.value).toMatchObject({ tone: "warn", title: "Brought back: 2 snapshots" });
+  expect(told(one.outcome.value!)).toMatchObject({ tone: "warn", title: "Brought back: 2 snapshots" });
   const { marking: other } = marking(async () => ({ state: "waiting", unchanged: [] }));
   await other.begin("pin", some);
   await other.sign({ add: [], remove: [] }, null);
-  expect(other.outcome.value).toMatchObject({ tone: "warn", title: "Signed and stored" });
+  expect(told(other.outcome.value!)).toMatchObject({ tone: "warn", title: "Signed and stored" });
+  await speak("de");
+  expect(told(one.outcome.value!)).toMatchObject({ title: "Zurückgeholt: 2 Stände", advice: "1 Stand blieb wie zuvor: Das Aufräumen hat die Daten schon freigegeben." });
+  await speak("en");
 });
 
 test("a failure stays in the question, and it can be tried again", async () => {

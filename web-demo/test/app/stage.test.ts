@@ -4,8 +4,8 @@ import { Leaving } from "../../src/app/leaving";
 import { said, say } from "../../src/app/parts/say";
 import { Staging } from "../../src/app/stage";
 import type { Environment } from "../../src/core/api";
-import { problem } from "../../src/core/problem";
-import { ENVIRONMENT, failure, FULL, scripted, WRITE_ONLY } from "./harness/scripted";
+import { failure, problem } from "../../src/core/problem";
+import { ENVIRONMENT, FULL, scripted, WRITE_ONLY } from "./harness/scripted";
 
 const locked = (other = {}) => scripted(other, null);
 
@@ -47,7 +47,7 @@ describe("the page", () => {
   });
   test("says that the server is away, and asks again", async () => {
     let away = true;
-    const problem = { code: "offline" as const, title: "away", advice: "", subject: null, canRetry: true };
+    const { problem } = failure("offline");
     const staging = new Staging(locked({ environment: async () => (away ? { ...ENVIRONMENT, server: { state: "unreachable", problem } } : ENVIRONMENT) }));
     await staging.start();
     expect(staging.stage.value).toMatchObject({ at: "unreachable", problem });
@@ -57,7 +57,7 @@ describe("the page", () => {
   });
   test("opens with a passphrase, and stays locked with a wrong one", async () => {
     const staging = new Staging(locked({ unlock: async (secret: { by: string; passphrase?: string }) => {
-      if (secret.passphrase !== "right") throw failure({ code: "passphrase-wrong", title: "wrong" });
+      if (secret.passphrase !== "right") throw failure("passphrase-wrong");
       return FULL;
     } }));
     await staging.start();
@@ -84,7 +84,7 @@ describe("the page", () => {
     expect(staging.stage.value).toMatchObject({ at: "open", environment: ENVIRONMENT, session: FULL });
   });
   test("gives a passphrase to nobody if the server is away after all", async () => {
-    const problem = { code: "offline" as const, title: "away", advice: "", subject: null, canRetry: true };
+    const { problem } = failure("offline");
     const given: unknown[] = [];
     const staging = new Staging(locked({
       environment: async (early: (environment: Environment) => void) => (early({ ...ENVIRONMENT, server: { state: "asking" } }), await settled(), { ...ENVIRONMENT, server: { state: "unreachable", problem } }),
@@ -95,7 +95,7 @@ describe("the page", () => {
     expect(given).toEqual([]);
   });
   test("keeps nothing of what was typed", async () => {
-    const staging = new Staging(locked({ unlock: async () => { throw failure({ code: "passphrase-wrong", title: "wrong" }); } }));
+    const staging = new Staging(locked({ unlock: async () => { throw failure("passphrase-wrong"); } }));
     await staging.start();
     await staging.unlock({ by: "passphrase", passphrase: "correct horse battery" });
     expect(JSON.stringify(staging.stage.value)).not.toContain("horse");
@@ -119,8 +119,8 @@ describe("the page", () => {
     const asked: object[] = [];
     const staging = new Staging(locked({ unlock: async (secret: { by: string; passphrase?: string }) => {
       asked.push(secret);
-      if (!secret.passphrase) throw failure({ code: "passphrase-needed", title: "needed" });
-      if (secret.passphrase !== "right") throw failure({ code: "passphrase-wrong", title: "wrong" });
+      if (!secret.passphrase) throw failure("passphrase-needed");
+      if (secret.passphrase !== "right") throw failure("passphrase-wrong");
       return FULL;
     } }));
     await staging.start();

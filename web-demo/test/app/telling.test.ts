@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Backing } from "../../src/app/backing";
 import { Telling } from "../../src/app/telling";
 import { problem } from "../../src/core/problem";
+import { problems } from "../../src/words/problems";
 import { RESULT } from "./harness/scripted";
 
 const options = { folder: "f", label: "Photos\u202e", excludes: [], remember: false };
@@ -21,7 +22,7 @@ test("the end of a backup is told once, and why it failed, with nothing in a nam
   expect(told([RUNNING, RUNNING, DONE, DONE])).toHaveLength(1);
   expect(told([RUNNING, DONE])[0]).toMatch(/^Photos.* is backed up\|$/);
   expect(told([RUNNING, DONE])[0]).not.toContain("\u202e");
-  expect(told([RUNNING, FAILED])[0]).toBe(`${told([RUNNING, DONE])[0]!.split(" is ")[0]} is not backed up|${problem("offline").title}`);
+  expect(told([RUNNING, FAILED])[0]).toBe(`${told([RUNNING, DONE])[0]!.split(" is ")[0]} is not backed up|${problems.offline.title}`);
 });
 
 test("what was not saved as it is is told in numbers, without a name", () => {

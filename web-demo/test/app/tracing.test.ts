@@ -1,9 +1,11 @@
 import { describe, expect, test } from "vitest";
 
 import type { Version } from "../../src/core/api";
-import { Tracing, changeOf, versionBefore } from "../../src/app/tracing";
+import { Tracing } from "../../src/app/tracing";
+import { changeOf, versionBefore } from "../../src/app/versions";
 import { Seeking } from "../../src/app/seeking";
-import { NOW, failure, hits, never, scripted, scriptedRun, versions } from "./harness/scripted";
+import { failure } from "../../src/core/problem";
+import { NOW, hits, never, scripted, scriptedRun, versions } from "./harness/scripted";
 
 const told = (all: Version[]) => all.map((one) => changeOf(one, all, NOW));
 
@@ -19,7 +21,7 @@ describe("a version", () => {
   });
   test("is compared with its own series, and with what can be read", () => {
     const [newest, , , file] = versions().versions;
-    const lost: Version = { ...file!, entry: null, content: null, problem: failure({ code: "damaged", title: "" }).problem };
+    const lost: Version = { ...file!, entry: null, content: null, problem: failure("damaged").problem };
     const other: Version = { ...file!, series: "s2" };
     expect(told([newest!, other, lost])).toEqual(["Oldest version that can be read", "First version", "Cannot be read"]);
     expect(versionBefore(newest!, [newest!, other, lost, file!])).toBe(file);
@@ -48,7 +50,7 @@ describe("versions that are asked for", () => {
     expect(tracing.traced.value.versions).toEqual([]);
   });
   test("that fail say why", async () => {
-    const tracing = new Tracing(scripted({ versions: async () => { throw failure({ code: "offline", title: "offline" }); } }));
+    const tracing = new Tracing(scripted({ versions: async () => { throw failure("offline"); } }));
     await tracing.open("s", "e", true);
     expect(tracing.traced.value).toMatchObject({ running: false, problem: { code: "offline" } });
   });
@@ -56,7 +58,7 @@ describe("versions that are asked for", () => {
 
 describe("a search in all snapshots", () => {
   test("begins once something is asked for, and tells what it could not look through", async () => {
-    const { problem } = failure({ code: "damaged", title: "damaged" });
+    const { problem } = failure("damaged");
     const seeking = new Seeking(scripted({ seek: async () => scriptedRun({ hits: [], looked: 0, total: 9 }, { hits: hits(), looked: 9, total: 9, more: false, damage: [problem] }) }));
     await seeking.change({ name: "  ", series: "s1" });
     expect(seeking.sought.value).toBeNull();

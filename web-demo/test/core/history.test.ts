@@ -1,12 +1,13 @@
 import { describe, expect, test } from "vitest";
 
 import type { Entry, Snapshot } from "../../src/core/api";
+import { problem } from "../../src/core/problem";
 import { type Standing, versionsOf } from "../../src/core/restore/history";
 
 const snapshot = (id: string, series = "a", incomplete = false) => ({ id, series, troubles: { unreadable: incomplete ? 1 : 0, changing: 0, names: [] } }) as unknown as Snapshot;
 const is = (number: number): Standing => ({ number, content: number, entry: { name: `v${number}` } as Entry, problem: null });
 const AWAY: Standing = { number: null, content: null, entry: null, problem: null };
-const LOST: Standing = { ...AWAY, problem: { code: "damaged", title: "", advice: "", subject: null, canRetry: false } };
+const LOST: Standing = { ...AWAY, problem: problem("damaged") };
 
 /** `v1x3` for three snapshots with version 1, newest first. */
 function told(snapshots: Snapshot[], standings: Standing[]): string[] {

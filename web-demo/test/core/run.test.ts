@@ -124,7 +124,7 @@ test("what is left out is counted once, also if the run begins anew because anot
     yield { kind: "left-out", path: "P/b", why: "unreadable", detail: "NotReadableError" };
     yield { kind: "file", path: "P/d", size: 1, modified: 1, open: async () => new File(["x"], "d") };
   };
-  const { ledger } = await run(scan, {}, faster, "The service has rejected what was uploaded");
+  const { ledger } = await run(scan, {}, faster, "manifest-rejected");
   expect(said.begun).toBeGreaterThan(1);
   expect(ledger.leftOut).toMatchObject({ unreadable: 1, examples: [{ path: "P/b" }] });
   expect(ledger.filesDone).toBe(1);

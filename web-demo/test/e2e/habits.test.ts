@@ -4,6 +4,7 @@ import { readFileSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 
+import { problems } from "../../src/words/problems";
 import { backUp, generate, listing, unlock } from "./kit";
 import { machine, setting, tab, web } from "./setting";
 
@@ -129,7 +130,7 @@ test("of a file whose pack was altered on the server nothing is handed over, it 
   const whole = Object.entries(expected).map(([path, hash]) => [`Pictures/${path}`, hash] as const).filter(([path]) => !damaged.includes(path));
   expect(hashes).toEqual(Object.fromEntries(whole));
   // What the page advises mends it.
-  const [command] = /(?<="copal ).*?(?=")/.exec(result.damaged[0]!.problem.advice)!;
+  const [command] = /(?<="copal ).*?(?=")/.exec(problems.damaged.advice)!;
   expect(() => machine.copal(command.split(" "))).toThrow("Command failed");
   await backUp(tab, folder);
   machine.copal(["restore", "latest", "--target", "out"]);

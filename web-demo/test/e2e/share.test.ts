@@ -150,6 +150,15 @@ test("a link to a folder opens in a browser that was never here, once for each c
   await page.getByRole("button", { name: "Show files" }).click();
   await page.getByText("may be opened 4 times more").waitFor();
   await page.context().close();
+  // Somebody who reads German.
+  const german = (await visit(link, { locale: "de-AT" })).page;
+  await german.getByRole("heading", { name: "Jemand teilt Dateien mit Ihnen" }).waitFor();
+  expect(await german.evaluate(() => [document.documentElement.lang, document.title])).toEqual(["de", "Geteilte Dateien – Copal"]);
+  await german.getByRole("button", { name: "Dateien zeigen" }).click();
+  await german.getByText("4 Dateien, 17,0 MiB").waitFor();
+  await german.getByText("Der Link lässt sich noch 3-mal öffnen.").waitFor();
+  await look(german, "german");
+  await german.context().close();
   expect(strays).toEqual([]);
 }, 240_000);
 

@@ -1,7 +1,9 @@
 /** A chart of a size over time, with the same numbers as a table behind it. */
 
 import { useEffect, useRef, useState } from "preact/hooks";
+import { status } from "../../words/status";
 import { nearest, sizeTicks, thinned, timeTicks } from "../scale";
+import { turned } from "../way";
 import { day, size, stamp } from "../words";
 import { Icon } from "./icon";
 
@@ -29,14 +31,15 @@ export function SizeChart({ points, label, height = FULL }: { points: readonly P
   const ticks = sizeTicks(Math.max(...shown.map((point) => point.bytes)));
   const top = ticks[ticks.length - 1] ?? 1;
   const right = width - 14;
-  const x = (time: number) => LEFT + ((right - LEFT) * (time - first.time)) / Math.max(1, last.time - first.time);
+  const x = (time: number) => turned(LEFT + ((right - LEFT) * (time - first.time)) / Math.max(1, last.time - first.time), width);
   const y = (bytes: number) => height - BOTTOM - ((height - BOTTOM - TOP) * bytes) / top;
   const line = shown.map((point, i) => `${i === 0 ? "M" : "L"}${x(point.time).toFixed(1)} ${y(point.bytes).toFixed(1)}`).join("");
   const now = Date.now();
+  const words = status.chart;
   const point = near === null ? null : shown[near];
 
   const moved = (event: PointerEvent) => {
-    const at = event.clientX - (box.current?.getBoundingClientRect().left ?? 0);
+    const at = turned(event.clientX - (box.current?.getBoundingClientRect().left ?? 0), width);
     const time = first.time + ((at - LEFT) / (right - LEFT)) * (last.time - first.time);
     setNear(nearest(shown.map((one) => one.time), time));
   };
@@ -44,11 +47,11 @@ export function SizeChart({ points, label, height = FULL }: { points: readonly P
   return (
     <figure class="chart">
       <div ref={box} class="chart-box" onPointerMove={moved} onPointerLeave={() => setNear(null)}>
-        <svg width={width} height={height} role="img" aria-label={`${label}: from ${size(first.bytes)} on ${day(first.time, now)} to ${size(last.bytes)} on ${day(last.time, now)}`}>
+        <svg width={width} height={height} role="img" aria-label={words.about(label, size(first.bytes), day(first.time, now), size(last.bytes), day(last.time, now))}>
           {ticks.map((tick) => (
             <g key={tick}>
-              <line class="grid" x1={LEFT} x2={right} y1={y(tick)} y2={y(tick)} />
-              <text class="axis" x={LEFT - 8} y={y(tick) + 4} text-anchor="end">{tick === 0 ? "0" : size(tick).replace(/\.0+ /, " ")}</text>
+              <line class="grid" x1={turned(LEFT, width)} x2={turned(right, width)} y1={y(tick)} y2={y(tick)} />
+              <text class="axis" x={turned(LEFT - 8, width)} y={y(tick) + 4} text-anchor="end">{tick === 0 ? "0" : size(tick).replace(/[.,]0+ /, " ")}</text>
             </g>
           ))}
           {timeTicks(first.time, last.time, width < 400 ? 2 : width < 560 ? 3 : 5).map((time, i, all) => (
@@ -66,10 +69,10 @@ export function SizeChart({ points, label, height = FULL }: { points: readonly P
         )}
       </div>
       <details>
-        <summary><Icon name="forward" size={16} />As a table</summary>
-        <div class="inside scroll-x chart-table" tabIndex={0} role="region" aria-label={`${label}, as a table`}>
+        <summary><Icon name="forward" size={16} />{words.asTable}</summary>
+        <div class="inside scroll-x chart-table" tabIndex={0} role="region" aria-label={words.table(label)}>
           <table class="table">
-            <thead><tr><th scope="col">Time</th><th scope="col" class="number">Size</th></tr></thead>
+            <thead><tr><th scope="col">{words.time}</th><th scope="col" class="number">{words.size}</th></tr></thead>
             <tbody>{thinned(points, 200).reverse().map((one) => <tr key={one.time}><td>{stamp(one.time)}</td><td class="number">{size(one.bytes)}</td></tr>)}</tbody>
           </table>
         </div>

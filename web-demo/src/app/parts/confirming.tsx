@@ -11,6 +11,8 @@ import { Dialog } from "./dialog";
 import { ProblemNotice } from "./notice";
 import { Spinner } from "./progress";
 import { SecretField } from "./secret";
+import { keys } from "../../words/keys";
+import { parts } from "../../words/parts";
 
 export function Confirming({ app, title, why, close, children }: {
   app: App;
@@ -34,6 +36,7 @@ export function Confirming({ app, title, why, close, children }: {
   useLayoutEffect(() => { if (confirmed.value === null && !isAsking.value) field.current?.focus(); }, [isAsking.value, by.value]);
   if (confirmed.value) return <>{children(confirmed.value)}</>;
 
+  const words = keys.confirm;
   const isCode = by.value === "recovery-code";
   const confirm = async (event: Event) => {
     event.preventDefault();
@@ -54,15 +57,15 @@ export function Confirming({ app, title, why, close, children }: {
   return (
     <Dialog title={title} close={close}
       footer={<>
-        <button type="button" class="button" onClick={close}>Cancel</button>
-        <button type="submit" form={form} class="button main" disabled={isAsking.value}>{isAsking.value ? <Spinner label="Checking…" /> : "Continue"}</button>
+        <button type="button" class="button" onClick={close}>{parts.cancel}</button>
+        <button type="submit" form={form} class="button main" disabled={isAsking.value}>{isAsking.value ? <Spinner label={words.checking} /> : words.proceed}</button>
       </>}>
       <form id={form} class="stack tight" onSubmit={(event) => void confirm(event)}>
         <p>{why}</p>
-        <SecretField key={by.value} label={isCode ? "Confirm with your recovery code" : "Confirm with your passphrase"} hold={field} disabled={isAsking.value} isWrong={problem.value !== null}
+        <SecretField key={by.value} label={isCode ? words.byCode : words.byPassphrase} hold={field} disabled={isAsking.value} isWrong={problem.value !== null}
           autocomplete={isCode ? "off" : "current-password"} problem={`${form}-problem`} />
         <div id={`${form}-problem`}>{problem.value && <ProblemNotice problem={problem.value} />}</div>
-        <div><button type="button" class="button plain small" disabled={isAsking.value} onClick={() => { by.value = isCode ? "passphrase" : "recovery-code"; problem.value = null; }}>{isCode ? "Use the passphrase" : "Use a recovery code"}</button></div>
+        <div><button type="button" class="button plain small" disabled={isAsking.value} onClick={() => { by.value = isCode ? "passphrase" : "recovery-code"; problem.value = null; }}>{isCode ? words.usePassphrase : words.useCode}</button></div>
       </form>
     </Dialog>
   );

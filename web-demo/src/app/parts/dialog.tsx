@@ -4,6 +4,7 @@ import type { ComponentChildren } from "preact";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { land } from "../focus";
 import { Icon } from "./icon";
+import { parts as words } from "../../words/parts";
 
 export function Dialog({ title, children, footer, close, broad = false, wide = false, firm = false }: {
   title: string;
@@ -43,7 +44,7 @@ export function Dialog({ title, children, footer, close, broad = false, wide = f
       onClick={(event) => { if (!firm && event.target === element.current) close(); }}>
       <header>
         <h2 id={name}>{title}</h2>
-        {!firm && <button type="button" class="button plain icon small" aria-label="Close" onClick={close}><Icon name="close" size={18} /></button>}
+        {!firm && <button type="button" class="button plain icon small" aria-label={words.close} onClick={close}><Icon name="close" size={18} /></button>}
       </header>
       <div class="content">{children}</div>
       {footer && <footer>{footer}</footer>}

@@ -43,9 +43,12 @@ const DRAWINGS = {
 
 export type IconName = keyof typeof DRAWINGS;
 
+/** They follow the direction of writing. */
+const POINTING: ReadonlySet<IconName> = new Set(["back", "forward", "list"]);
+
 export function Icon({ name, size = 20 }: { name: IconName; size?: number }) {
   return (
-    <svg class="icon-drawing" width={size} height={size} viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6"
+    <svg class={POINTING.has(name) ? "icon-drawing pointing" : "icon-drawing"} width={size} height={size} viewBox="0 0 20 20" fill="none" stroke="currentColor" stroke-width="1.6"
       stroke-linecap="round" stroke-linejoin="round" aria-hidden="true">
       <path d={DRAWINGS[name]} />
     </svg>

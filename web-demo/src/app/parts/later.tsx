@@ -2,6 +2,7 @@
 
 import { type ComponentType, h } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { parts as words } from "../../words/parts";
 import { Notice } from "./notice";
 
 /** Shows what `load` gives. What cannot be loaded, since the server is away or has another page by now, is tried again on demand. */
@@ -21,15 +22,15 @@ export function later<Props extends object>(load: () => Promise<ComponentType<Pr
     if (state === "failed") {
       return (
         <div class="page stack">
-          <Notice tone="warn" title="This part of the page could not be loaded." urgent
-            acts={<><button type="button" class="button small" onClick={() => show("asking")}>Try again</button><button type="button" class="button small" onClick={() => location.reload()}>Load the page anew</button></>}>
-            <p class="soft">The server is away, or it has a newer page by now. Loading the page anew locks it.</p>
+          <Notice tone="warn" title={words.notLoaded} urgent
+            acts={<><button type="button" class="button small" onClick={() => show("asking")}>{words.tryAgain}</button><button type="button" class="button small" onClick={() => location.reload()}>{words.loadAnew}</button></>}>
+            <p class="soft">{words.notLoadedWhy}</p>
           </Notice>
         </div>
       );
     }
     // Whoever comes here has the focus here, and it goes on to the heading with the part.
-    return <div class="page stack" role="status" data-landing><span class="unseen">Loading</span><div class="bone verdict-bone" /><div class="bone chart-bone" /></div>;
+    return <div class="page stack" role="status" data-landing><span class="unseen">{words.loading}</span><div class="bone verdict-bone" /><div class="bone chart-bone" /></div>;
   };
 }
 

@@ -2,6 +2,8 @@
 
 import type { ComponentChildren } from "preact";
 import type { Problem } from "../../core/api";
+import { parts as words } from "../../words/parts";
+import { problems } from "../../words/problems";
 import { shown } from "../words";
 import { Icon, type IconName } from "./icon";
 
@@ -37,11 +39,12 @@ export function ProblemNotice({ problem, retry, tone = "bad", urgent = true }: {
   tone?: Tone;
   urgent?: boolean;
 }) {
+  const { title, advice } = problems[problem.code];
   return (
-    <Notice tone={tone} title={`${problem.title}.`} urgent={urgent}
-      acts={retry && problem.canRetry ? <button type="button" class="button small" onClick={retry}>Try again</button> : undefined}>
+    <Notice tone={tone} title={`${title}.`} urgent={urgent}
+      acts={retry && problem.canRetry ? <button type="button" class="button small" onClick={retry}>{words.tryAgain}</button> : undefined}>
       {problem.subject && <p class="code">{shown(problem.subject)}</p>}
-      {problem.advice && <p class="soft">{problem.advice}</p>}
+      {advice && <p class="soft">{advice}</p>}
     </Notice>
   );
 }

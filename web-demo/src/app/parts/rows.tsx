@@ -3,6 +3,8 @@
 
 import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { browse as words } from "../../words/browse";
+import { keyAlong } from "../way";
 import { scrollTo, step, windowOf } from "../window";
 
 export interface RowsProps<Row> {
@@ -73,7 +75,7 @@ export function Rows<Row>(props: RowsProps<Row>) {
     // The head has buttons of its own.
     if (event.target !== box.current) return;
     hasBegun.current = true;
-    const to = step(event.key, active, shown, Math.max(1, Math.floor(height / rowHeight) - 1), across);
+    const to = step(keyAlong(event.key), active, shown, Math.max(1, Math.floor(height / rowHeight) - 1), across);
     const row = rows[active];
     if (to !== null) move(to);
     else if (event.key === "Enter" && row !== undefined && props.open) props.open(row);
@@ -115,7 +117,7 @@ export function Rows<Row>(props: RowsProps<Row>) {
           })}
         </div>
       </div>
-      {rows.length > shown && <p class="rows-end soft small">More than can be shown in one list: search finds the others.</p>}
+      {rows.length > shown && <p class="rows-end soft small">{words.tooMany}</p>}
     </div>
   );
 }

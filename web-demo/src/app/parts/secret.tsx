@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import type { RefObject } from "preact";
 import { useEffect, useId } from "preact/hooks";
+import { parts as words } from "../../words/parts";
 import { Icon } from "./icon";
 
 export function SecretField({ label, hint, hold, disabled, isWrong, autocomplete, problem, heed }: {
@@ -29,7 +30,7 @@ export function SecretField({ label, hint, hold, disabled, isWrong, autocomplete
         <input ref={hold} id={id} class={isCode ? "input code" : "input"} type={(isCode || visible.value ? "text" : "password") as "password"} autocomplete={autocomplete} autocapitalize="off" spellcheck={false}
           disabled={disabled} aria-invalid={isWrong ? true : undefined} aria-describedby={hint ? `${id}-hint ${problem}` : problem} onInput={(event) => heed?.(event.currentTarget.value)} />
         {!isCode && (
-          <button type="button" class="button icon" aria-pressed={visible.value} aria-label="Show what is typed" onClick={() => { visible.value = !visible.value; }}>
+          <button type="button" class="button icon" aria-pressed={visible.value} aria-label={words.showTyped} onClick={() => { visible.value = !visible.value; }}>
             <Icon name={visible.value ? "eye-off" : "eye"} size={18} />
           </button>
         )}

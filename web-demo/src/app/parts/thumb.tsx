@@ -2,13 +2,10 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Entry } from "../../core/api";
+import { preview as words } from "../../words/preview";
 import { Thumbs, type Thumb as Shown } from "../thumbs";
 import { shown, size } from "../words";
 import { Icon, type IconName } from "./icon";
-
-const WHY: Record<Exclude<Extract<Shown, { why: string }>["why"], "no-picture">, string> = {
-  damaged: "Damaged", broken: "Cannot be shown", "too-large": "Too large to show small",
-};
 
 export function Tile({ thumbs, snapshot, entry, icon, kind }: { thumbs: Thumbs; snapshot: string; entry: Entry; icon: IconName; kind: string }) {
   return (
@@ -33,7 +30,7 @@ function Thumb({ thumbs, snapshot, entry }: { thumbs: Thumbs; snapshot: string; 
   }, [thumbs, snapshot, entry.id]);
   if (thumb === null) return <span class="bone" />;
   if ("address" in thumb) return <img src={thumb.address} alt="" decoding="async" draggable={false} />;
-  const why = thumb.why === "no-picture" ? null : WHY[thumb.why];
+  const why = thumb.why === "no-picture" ? null : words.noThumb[thumb.why];
   return (
     <span class={thumb.why === "damaged" ? "kind damaged" : "kind"}>
       <Icon name={thumb.why === "damaged" ? "warning" : why === null ? "file" : "image"} size={44} />

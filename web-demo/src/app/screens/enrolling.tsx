@@ -13,19 +13,18 @@ import { Spinner } from "../parts/progress";
 import { say } from "../parts/say";
 import { Square } from "../parts/square";
 import { shown, when, within } from "../words";
+import { devices as words } from "../../words/devices";
+import { parts } from "../../words/parts";
 
 type Role = "write-only" | "full";
 
-const ROLES: Record<Role, { words: string; may: string }> = {
-  "write-only": { words: "Write-only", may: "It adds backups. It reads none and deletes none, its own included, and needs no passphrase." },
-  full: { words: "Full", may: "It backs up, restores and changes snapshots, together with a passphrase: it sees everything." },
-};
+const ROLES: readonly Role[] = ["write-only", "full"];
 
 export function Enrolling({ app, close }: { app: App; close: () => void }) {
   const made = useSignal<{ name: string; role: Role; invited: Invited } | null>(null);
   const ended = () => { close(); if (made.value) void app.devices.load(); };
   return (
-    <Confirming app={app} title="Add a device" why="Whoever has the link that is made can add backups, or more. So it needs one of the repository's keys again." close={ended}>
+    <Confirming app={app} title={words.add} why={words.enroll.why} close={ended}>
       {() => made.value ? <Link {...made.value} close={ended} /> : <Invite app={app} close={ended} made={(name, role, invited) => { made.value = { name, role, invited }; }} />}
     </Confirming>
   );
@@ -51,27 +50,27 @@ function Invite({ app, close, made }: { app: App; close: () => void; made: (name
     }
   };
   return (
-    <Dialog title="Add a device" close={() => { if (!isBusy.value) close(); }}
+    <Dialog title={words.add} close={() => { if (!isBusy.value) close(); }}
       footer={<>
-        <button type="button" class="button" disabled={isBusy.value} onClick={close}>Cancel</button>
-        <button type="submit" form={form} class="button main" disabled={isBusy.value}>{isBusy.value ? <Spinner label="Making the link…" /> : "Make the link"}</button>
+        <button type="button" class="button" disabled={isBusy.value} onClick={close}>{parts.cancel}</button>
+        <button type="submit" form={form} class="button main" disabled={isBusy.value}>{isBusy.value ? <Spinner label={words.enroll.making} /> : words.enroll.make}</button>
       </>}>
       <form id={form} class="stack tight" onSubmit={(event) => void invite(event)}>
         <div class="field">
-          <label for={`${form}-name`}>Name</label>
-          <input ref={name} id={`${form}-name`} class="input" type="text" required maxLength={80} autocomplete="off" placeholder="Ben's phone" disabled={isBusy.value} />
+          <label for={`${form}-name`}>{words.enroll.name}</label>
+          <input ref={name} id={`${form}-name`} class="input" type="text" required maxLength={80} autocomplete="off" placeholder={words.enroll.example} disabled={isBusy.value} />
         </div>
         <fieldset class="options">
-          <legend class="unseen">What it may do</legend>
-          {(Object.keys(ROLES) as Role[]).map((one) => (
+          <legend class="unseen">{words.enroll.mayDo}</legend>
+          {ROLES.map((one) => (
             <label key={one}>
               <input type="radio" name={`${form}-role`} checked={role.value === one} disabled={isBusy.value} onChange={() => { role.value = one; }} />
-              <span><span class="strong">{ROLES[one].words}</span><span class="small soft">{ROLES[one].may}</span></span>
+              <span><span class="strong">{words.enroll.roles[one]}</span><span class="small soft">{words.enroll.may[one]}</span></span>
             </label>
           ))}
         </fieldset>
         <div class="field">
-          <label for={`${form}-days`}>Days that the link works</label>
+          <label for={`${form}-days`}>{words.enroll.days}</label>
           <input ref={days} id={`${form}-days`} class="input narrow" type="number" required min={1} max={90} step={1} defaultValue="7" disabled={isBusy.value} />
         </div>
         {problem.value && <ProblemNotice problem={problem.value} />}
@@ -87,7 +86,7 @@ function Link({ name, role, invited, close }: { name: string; role: Role; invite
     try {
       await navigator.clipboard.writeText(invited.link);
       copied.value = "yes";
-      say("Copied.");
+      say(words.enroll.saidCopied);
     } catch {
       copied.value = "no";
       field.current?.select();
@@ -95,22 +94,22 @@ function Link({ name, role, invited, close }: { name: string; role: Role; invite
   };
   // It does not close by a click beside it: the link is never shown again.
   return (
-    <Dialog title={`Let ${shown(name)} join`} firm close={() => undefined}
+    <Dialog title={words.enroll.letJoin(shown(name))} firm close={() => undefined}
       footer={<>
-        <button type="button" class="button" onClick={() => void copy()}><Icon name={copied.value === "yes" ? "check" : "link"} size={18} />{copied.value === "yes" ? "Copied" : "Copy"}</button>
-        <button type="button" class="button main" autofocus onClick={close}>Done</button>
+        <button type="button" class="button" onClick={() => void copy()}><Icon name={copied.value === "yes" ? "check" : "link"} size={18} />{copied.value === "yes" ? words.enroll.copied : words.enroll.copy}</button>
+        <button type="button" class="button main" autofocus onClick={close}>{words.enroll.done}</button>
       </>}>
       <div class="stack tight">
-        <p>Scan this with the device, or open the link there. It works once, until {within(when(invited.expires, Date.now()))}.</p>
-        <Square picture={invited.picture} label="QR code of the link" />
+        <p>{words.enroll.scan(within(when(invited.expires, Date.now())))}</p>
+        <Square picture={invited.picture} label={words.enroll.square} />
         <div class="field">
-          <label for="join-link">Link</label>
+          <label for="join-link">{words.enroll.link}</label>
           <textarea ref={field} id="join-link" class="input" rows={3} readOnly value={invited.link} onFocus={(event) => event.currentTarget.select()} />
-          <p class="hint">On a machine without a browser, <code>copal client join</code> takes it.</p>
-          {copied.value === "no" && <p class="hint" role="alert">This browser does not let the page copy it. It is selected: copy it yourself.</p>}
+          <p class="hint">{words.enroll.noBrowser(<code>copal client join</code>)}</p>
+          {copied.value === "no" && <p class="hint" role="alert">{words.enroll.notCopied}</p>}
         </div>
-        <p class="small soft"><span class="strong">{ROLES[role].words}.</span> {ROLES[role].may}</p>
-        <Notice tone="warn" title="Whoever opens it first joins"><p class="soft">Send it by a way that nobody else reads. It is not shown again: if it is lost, revoke the device and add it anew.</p></Notice>
+        <p class="small soft"><span class="strong">{words.enroll.roles[role]}.</span> {words.enroll.may[role]}</p>
+        <Notice tone="warn" title={words.enroll.firstJoins}><p class="soft">{words.enroll.firstJoinsHow}</p></Notice>
       </div>
     </Dialog>
   );

@@ -2,15 +2,18 @@
 
 import { useSignal } from "@preact/signals";
 import type { LastKnown, Snapshot } from "../../core/api";
+import { settings } from "../../words/settings";
+import { unlock } from "../../words/unlock";
 import type { App } from "../app";
 import { Dialog } from "../parts/dialog";
 import { Icon, Mark } from "../parts/icon";
 import { Empty, Notice } from "../parts/notice";
 import { Rows } from "../parts/rows";
-import { counted, shown, size, stamp, whenAmong } from "../words";
+import { shown, size, stamp, whenAmong } from "../words";
 
 export function Offline({ app, known }: { app: App; known: LastKnown }) {
   const { snapshots, time } = known;
+  const { lastKnown: words } = settings;
   const looked = useSignal<Snapshot | null>(null);
   const made = whenAmong(snapshots);
   // The keys are nowhere yet: the passphrase opens the repository once the server answers.
@@ -22,19 +25,19 @@ export function Offline({ app, known }: { app: App; known: LastKnown }) {
     <div class="shell alone">
       <header class="side">
         <p class="brand"><Mark /><span>Copal</span></p>
-        <div class="side-foot"><p class="small faint">Offline</p></div>
-        <button type="button" class="button small lock" onClick={() => void app.lock()}><Icon name="lock" size={16} /><span>Lock</span></button>
+        <div class="side-foot"><p class="small faint">{words.offline}</p></div>
+        <button type="button" class="button small lock" onClick={() => void app.lock()}><Icon name="lock" size={16} /><span>{words.lock}</span></button>
       </header>
       <main id="content" tabIndex={-1}>
         <div class="page fill">
-          <header class="page-head"><h1>Snapshots as of {stamp(time)}</h1></header>
-          <Notice tone="warn" icon="offline" title="Offline: this is the last known list"
-            acts={<button type="button" class="button small" onClick={() => void again()}>Ask the server again</button>}>
-            <p class="soft">It may have changed since. What is in the snapshots lies on the server: nothing can be opened, restored or backed up until it answers.</p>
+          <header class="page-head"><h1>{words.heading(stamp(time))}</h1></header>
+          <Notice tone="warn" icon="offline" title={words.title}
+            acts={<button type="button" class="button small" onClick={() => void again()}>{unlock.askServer}</button>}>
+            <p class="soft">{words.untilItAnswers}</p>
           </Notice>
           {snapshots.length === 0
-            ? <Empty icon="restore" title="There was no snapshot then" />
-            : <Rows<Snapshot> label={`Snapshots as of ${stamp(time)}, offline`} rows={snapshots} rowHeight={68} look="last-known" columns={2} keyOf={({ id }) => id} isLanding
+            ? <Empty icon="restore" title={words.noneThen} />
+            : <Rows<Snapshot> label={words.label(stamp(time))} rows={snapshots} rowHeight={68} look="last-known" columns={2} keyOf={({ id }) => id} isLanding
                 open={(snapshot) => { looked.value = snapshot; }} cells={(snapshot) => <Cells snapshot={snapshot} made={made(snapshot, Date.now())} />} />}
         </div>
       </main>
@@ -52,24 +55,25 @@ function Cells({ snapshot, made }: { snapshot: Snapshot; made: string }) {
       </div>
       <div role="gridcell" class="two facts">
         <span>{size(snapshot.bytes)}</span>
-        <span class="small soft">{counted(snapshot.files, "file")}</span>
+        <span class="small soft">{settings.lastKnown.files(snapshot.files)}</span>
       </div>
     </>
   );
 }
 
 function Looked({ snapshot, time, close }: { snapshot: Snapshot; time: number; close: () => void }) {
+  const { lastKnown: words } = settings;
   return (
-    <Dialog title={shown(snapshot.source)} close={close} footer={<button type="button" class="button" onClick={close}>Close</button>}>
+    <Dialog title={shown(snapshot.source)} close={close} footer={<button type="button" class="button" onClick={close}>{words.close}</button>}>
       <div class="stack">
-        <Notice icon="offline" title="What is in it needs the server"><p class="soft">Files lie on the server alone. This browser keeps what stands here, as of {stamp(time)}.</p></Notice>
+        <Notice icon="offline" title={words.needsServer}><p class="soft">{words.onServerAlone(stamp(time))}</p></Notice>
         <dl class="pairs">
-          <dt>Made</dt><dd>{stamp(snapshot.time)}</dd>
-          <dt>Device</dt><dd><bdi>{shown(snapshot.device)}</bdi></dd>
-          <dt>Holds</dt><dd>{counted(snapshot.files, "file")}, {size(snapshot.bytes)}</dd>
-          {snapshot.tags.length > 0 && <><dt>Tags</dt><dd>{snapshot.tags.map(shown).join(", ")}</dd></>}
-          <dt>Pinned</dt><dd>{snapshot.pinned ? "yes" : "no"}</dd>
-          {snapshot.troubles.unreadable > 0 && <><dt>Lacks</dt><dd>{counted(snapshot.troubles.unreadable, "entry", "entries")} that could not be read</dd></>}
+          <dt>{words.made}</dt><dd>{stamp(snapshot.time)}</dd>
+          <dt>{words.device}</dt><dd><bdi>{shown(snapshot.device)}</bdi></dd>
+          <dt>{words.holds}</dt><dd>{words.files(snapshot.files)}, {size(snapshot.bytes)}</dd>
+          {snapshot.tags.length > 0 && <><dt>{words.tags}</dt><dd>{snapshot.tags.map(shown).join(", ")}</dd></>}
+          <dt>{words.pinned}</dt><dd>{snapshot.pinned ? words.yes : words.no}</dd>
+          {snapshot.troubles.unreadable > 0 && <><dt>{words.lacks}</dt><dd>{words.unread(snapshot.troubles.unreadable)}</dd></>}
         </dl>
       </div>
     </Dialog>

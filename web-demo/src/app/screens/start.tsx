@@ -2,6 +2,9 @@
 
 import type { ComponentChildren } from "preact";
 import type { MissingFeature, Problem, ProblemCode } from "../../core/api";
+import { LANGUAGES, language, type Language, speak } from "../../words/language";
+import { unlock as words } from "../../words/unlock";
+import type { App } from "../app";
 import { MISSING } from "../plain";
 import { Mark } from "../parts/icon";
 import { Notice, ProblemNotice } from "../parts/notice";
@@ -10,34 +13,39 @@ import { Spinner } from "../parts/progress";
 export function Starting() {
   return (
     <main class="gate" id="content">
-      <div class="splash"><h1 class="unseen">Copal</h1><Mark size={52} /><div class="late soft"><Spinner label="Starting…" /></div></div>
+      <div class="splash"><h1 class="unseen">Copal</h1><Mark size={52} /><div class="late soft"><Spinner label={words.starting} /></div></div>
     </main>
   );
 }
 
-export function Unsupported({ missing }: { missing: MissingFeature[] }) {
+export function Unsupported({ app, missing }: { app: App; missing: MissingFeature[] }) {
   return (
     <main class="gate" id="content">
       <div class="gate-box">
-        <GateHead title="This browser cannot run Copal" />
-        <Notice tone="warn" title="It lacks" urgent>
+        <GateHead title={words.cannotRun} />
+        <Notice tone="warn" title={words.itLacks} urgent>
           <ul class="bullets">{missing.map((feature) => <li key={feature}>{MISSING[feature]}</li>)}</ul>
         </Notice>
-        <p class="soft">Use a current Firefox, Chrome, Edge or Safari. What is stored is not affected, and the <code>copal</code> command reaches it from any computer.</p>
+        <p class="soft">{words.useAnother(<code>copal</code>)}</p>
+        <Languages app={app} />
       </div>
     </main>
   );
 }
 
-export function Unreachable({ problem, asking, retry }: { problem: Problem; asking: boolean; retry: () => void }) {
+/** `app`: none where there is no core. */
+export function Unreachable({ app, problem, asking, retry }: { app?: App; problem: Problem; asking: boolean; retry: () => void }) {
+  const { code } = problem;
+  const title = AWAY.has(code) ? words.away : code === "no-repository" ? words.noRepository : code === "unsupported" ? words.cannotRun : words.couldNotStart;
   return (
     <main class="gate" id="content">
       <div class="gate-box">
-        <GateHead title={TITLES[problem.code] ?? "Copal could not start"} />
+        <GateHead title={title} />
         <ProblemNotice problem={{ ...problem, canRetry: false }} tone="warn" />
         <button type="button" class="button main large full" disabled={asking} onClick={retry}>
-          {asking ? <Spinner label="Asking again…" /> : "Try again"}
+          {asking ? <Spinner label={words.asking} /> : words.tryAgain}
         </button>
+        <Languages app={app} />
       </div>
     </main>
   );
@@ -53,12 +61,20 @@ export function GateHead({ title, children }: { title: string; children?: Compon
   );
 }
 
-const AWAY = "The backup server does not answer";
-const TITLES: Partial<Record<ProblemCode, string>> = {
-  offline: AWAY,
-  "server-gone": AWAY,
-  "server-failed": AWAY,
-  busy: AWAY,
-  "no-repository": "There is no repository here yet",
-  unsupported: "This browser cannot run Copal",
-};
+/** At the foot of a page that nobody may be able to read. Keeps what is chosen in the settings, where there are any. */
+export function Languages({ app }: { app: App | undefined }) {
+  const choose = (chosen: Language) => {
+    void speak(chosen).catch(() => {});
+    void app?.changeSettings({ language: chosen });
+  };
+  return (
+    <div class="languages" role="group" aria-label={words.language}>
+      {(Object.entries(LANGUAGES) as [Language, string][]).map(([value, name]) => (
+        <button key={value} type="button" class="button small" lang={value} aria-pressed={value === language()} onClick={() => choose(value)}>{name}</button>
+      ))}
+    </div>
+  );
+}
+
+/** The server cannot be asked. */
+const AWAY: ReadonlySet<ProblemCode> = new Set(["offline", "server-gone", "server-failed", "busy"]);

@@ -5,6 +5,7 @@ import type { Ref, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../core/api";
 import { problemOf } from "../../core/problem";
+import { unlock as words } from "../../words/unlock";
 import type { App } from "../app";
 import { Choice } from "../parts/choice";
 import { Icon } from "../parts/icon";
@@ -12,10 +13,11 @@ import { Notice, ProblemNotice } from "../parts/notice";
 import { Spinner } from "../parts/progress";
 import { stamp } from "../words";
 import { opensItself, type Stage } from "../stage";
-import { GateHead } from "./start";
+import { GateHead, Languages } from "./start";
 
 type Locked = Extract<Stage, { at: "locked" }>;
-type Way = "passphrase" | "recovery-code" | "enrollment";
+const WAYS = ["passphrase", "recovery-code", "enrollment"] as const;
+type Way = (typeof WAYS)[number];
 
 export function Unlock({ app, stage }: { app: App; stage: Locked }) {
   const { environment } = stage;
@@ -29,9 +31,10 @@ export function Unlock({ app, stage }: { app: App; stage: Locked }) {
           : opensItself(environment) && !elsewise.value ? <Reopen app={app} stage={stage} elsewise={() => { app.staging.clearProblem(); elsewise.value = true; }} /> : <Enter app={app} stage={stage} />}
         {environment.server.state === "ready" && (
           <p class="faint small gate-foot">
-            Repository <span class="code">{environment.server.repository.id.slice(0, 8)}</span> · owner <span class="code">{environment.server.repository.owner.slice(0, 8)}</span>
+            {words.repository(<span class="code">{environment.server.repository.id.slice(0, 8)}</span>, <span class="code">{environment.server.repository.owner.slice(0, 8)}</span>)}
           </p>
         )}
+        <Languages app={app} />
       </div>
     </main>
   );
@@ -73,45 +76,42 @@ function Enter({ app, stage }: { app: App; stage: Locked }) {
 
   return (
     <>
-      <GateHead title="Unlock your backups"><Why stage={stage} /></GateHead>
+      <GateHead title={words.title}><Why stage={stage} /></GateHead>
       <form class="stack" onSubmit={submit} autocomplete="on">
-        <Choice<Way> label="How to unlock" value={way.value} change={choose}
-          options={[{ value: "passphrase", words: "Passphrase" }, { value: "recovery-code", words: "Recovery code" }, { value: "enrollment", words: "Enrollment" }]} />
+        <Choice<Way> label={words.how} value={way.value} change={choose} options={WAYS.map((value) => ({ value, words: words.ways[value] }))} />
         {!opensHere && way.value !== "enrollment" && (
-          <Notice tone="warn" title="This server keeps its key slots closed">
-            <p class="soft">A browser that was never here cannot unlock with a passphrase. Ask whoever runs the server to open them for a while, or use an enrollment.</p>
+          <Notice tone="warn" title={words.slotsClosed}>
+            <p class="soft">{words.askToOpen}</p>
           </Notice>
         )}
         {way.value === "passphrase" && <Passphrase hold={hold} disabled={stage.opening} isWrong={Boolean(stage.problem) || missing.value} />}
         {way.value === "recovery-code" && (
           <div class="field" key="recovery-code">
-            <label for="secret">Recovery code</label>
+            <label for="secret">{words.recoveryCode}</label>
             <input ref={hold} id="secret" class="input code" type="text" autocomplete="off" autocapitalize="off" spellcheck={false} disabled={stage.opening}
               aria-invalid={stage.problem || missing.value ? true : undefined} aria-describedby="secret-hint secret-problem" />
-            <p class="hint" id="secret-hint">It was shown once, when the repository was made.</p>
+            <p class="hint" id="secret-hint">{words.codeWasShown}</p>
           </div>
         )}
         {way.value === "enrollment" && (
           <>
             <div class="field" key="enrollment">
-              <label for="secret">Enrollment line or link</label>
+              <label for="secret">{words.lineOrLink}</label>
               <textarea ref={hold} id="secret" class="input" rows={3} autocomplete="off" autocapitalize="off" spellcheck={false} disabled={stage.opening}
                 aria-invalid={stage.problem || missing.value ? true : undefined} aria-describedby="secret-hint secret-problem" />
-              <p class="hint" id="secret-hint">The line or link that <code>copal client add</code> printed. It works once.</p>
+              <p class="hint" id="secret-hint">{words.linePrinted(<code>copal client add</code>)}</p>
             </div>
             <DeviceName input={deviceName} disabled={stage.opening} />
           </>
         )}
         <div id="secret-problem">
-          {missing.value && <p class="field-problem" role="alert">{way.value === "passphrase" ? "Enter the passphrase." : way.value === "recovery-code" ? "Enter the recovery code." : "Paste the enrollment line or link."}</p>}
+          {missing.value && <p class="field-problem" role="alert">{words.missing[way.value]}</p>}
           {stage.problem && !missing.value && <UnlockProblem app={app} problem={stage.problem} />}
         </div>
         <button type="submit" class="button main large full" disabled={stage.opening}>
-          {stage.opening ? <Spinner label={way.value === "enrollment" ? "Joining…" : "Unlocking…"} /> : way.value === "enrollment" ? "Join" : "Unlock"}
+          {stage.opening ? <Spinner label={way.value === "enrollment" ? words.joining : words.unlocking} /> : way.value === "enrollment" ? words.join : words.unlock}
         </button>
-        <p class="faint small center">{way.value === "enrollment"
-          ? "Whoever made the enrollment has decided what this browser may do."
-          : "What you type stays in this browser: the server never sees it."}</p>
+        <p class="faint small center">{way.value === "enrollment" ? words.makerDecided : words.staysHere}</p>
       </form>
     </>
   );
@@ -122,6 +122,7 @@ function Join({ app, stage }: { app: App; stage: Locked }) {
   const passphrase = useRef<HTMLInputElement>(null);
   const missing = useSignal(false);
   const full = stage.environment.enrollsAs === "full";
+  const means = full ? words.joinFull : words.joinWriteOnly;
   const join = (event: Event) => {
     event.preventDefault();
     const given = name.current?.value.trim();
@@ -133,33 +134,21 @@ function Join({ app, stage }: { app: App; stage: Locked }) {
   };
   return (
     <>
-      <GateHead title={full ? "Make this browser a full device" : "Back up from this browser"}>
-        <p class="soft">{full
-          ? "This enrollment, together with the passphrase, makes this browser a device of the repository's owner."
-          : "This enrollment makes this browser a device that adds backups to the repository."}</p>
-      </GateHead>
+      <GateHead title={means.title}><p class="soft">{means.means}</p></GateHead>
       <form class="stack" onSubmit={join}>
-        {full ? (
-          <ul class="promises">
-            <li><Icon name="check" size={18} />It can back up, restore, and see everything.</li>
-            <li><Icon name="lock" size={18} />It keeps nothing that opens the repository: the passphrase is asked for each time.</li>
-            <li><Icon name="link" size={18} />The enrollment works once. It is already gone from the address bar.</li>
-          </ul>
-        ) : (
-          <ul class="promises">
-            <li><Icon name="check" size={18} />It can add backups, encrypted before they leave this browser.</li>
-            <li><Icon name="lock" size={18} />It cannot read or delete any, its own included. Only the owner can.</li>
-            <li><Icon name="link" size={18} />The enrollment works once. It is already gone from the address bar.</li>
-          </ul>
-        )}
+        <ul class="promises">
+          <li><Icon name="check" size={18} />{means.can}</li>
+          <li><Icon name="lock" size={18} />{means.cannot}</li>
+          <li><Icon name="link" size={18} />{words.worksOnce}</li>
+        </ul>
         {full && <Passphrase hold={passphrase} disabled={stage.opening} isWrong={Boolean(stage.problem) || missing.value} />}
         <DeviceName input={name} disabled={stage.opening} />
         <div id="secret-problem">
-          {missing.value && <p class="field-problem" role="alert">Enter the passphrase.</p>}
+          {missing.value && <p class="field-problem" role="alert">{words.missing.passphrase}</p>}
           {stage.problem && !missing.value && <UnlockProblem app={app} problem={stage.problem} />}
         </div>
-        <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label="Joining…" /> : "Join"}</button>
-        <button type="button" class="button plain full" disabled={stage.opening} onClick={() => app.staging.dismissLink()}>Unlock in another way</button>
+        <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label={words.joining} /> : words.join}</button>
+        <button type="button" class="button plain full" disabled={stage.opening} onClick={() => app.staging.dismissLink()}>{words.anotherWay}</button>
       </form>
     </>
   );
@@ -183,17 +172,19 @@ function LastKnown({ app, stage, time }: { app: App; stage: Locked; time: number
     await app.staging.start();
     asking.value = false;
   };
+  const { server } = stage.environment;
+  const hasNetwork = server.state !== "unreachable" || server.problem.code !== "offline";
   return (
     <>
-      <GateHead title="Without the server"><p class="soft">{stage.environment.server.state === "unreachable" && stage.environment.server.problem.code === "offline" ? "There is no network." : "The backup server does not answer."} This browser keeps the list of snapshots as of {stamp(time)}.</p></GateHead>
+      <GateHead title={words.lastKnown.title}><p class="soft">{words.lastKnown.keeps(hasNetwork, stamp(time))}</p></GateHead>
       <form class="stack" onSubmit={open}>
         <Passphrase hold={field} disabled={stage.opening} isWrong={Boolean(stage.problem) || missing.value} />
         <div id="secret-problem">
-          {missing.value && <p class="field-problem" role="alert">Enter the passphrase.</p>}
+          {missing.value && <p class="field-problem" role="alert">{words.missing.passphrase}</p>}
           {stage.problem && !missing.value && <ProblemNotice problem={stage.problem} />}
         </div>
-        <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label="Unlocking…" /> : "Show the list"}</button>
-        <button type="button" class="button plain full" disabled={stage.opening || asking.value} onClick={() => void again()}>{asking.value ? <Spinner label="Asking again…" /> : "Ask the server again"}</button>
+        <button type="submit" class="button main large full" disabled={stage.opening}>{stage.opening ? <Spinner label={words.unlocking} /> : words.lastKnown.showList}</button>
+        <button type="button" class="button plain full" disabled={stage.opening || asking.value} onClick={() => void again()}>{asking.value ? <Spinner label={words.asking} /> : words.askServer}</button>
       </form>
     </>
   );
@@ -205,11 +196,11 @@ function Passphrase({ hold, disabled, isWrong }: { hold: Ref<HTMLInputElement>; 
   useEffect(() => { if (disabled) visible.value = false; }, [disabled]);
   return (
     <div class="field">
-      <label for="secret">Passphrase</label>
+      <label for="secret">{words.ways.passphrase}</label>
       <div class="with-button">
         <input ref={hold} id="secret" class="input" type={(visible.value ? "text" : "password") as "password"} name="passphrase" autocomplete="current-password" autocapitalize="off"
           spellcheck={false} aria-invalid={isWrong ? true : undefined} aria-describedby="secret-problem" disabled={disabled} />
-        <button type="button" class="button icon" aria-pressed={visible.value} aria-label="Show the passphrase" onClick={() => { visible.value = !visible.value; }}>
+        <button type="button" class="button icon" aria-pressed={visible.value} aria-label={words.showPassphrase} onClick={() => { visible.value = !visible.value; }}>
           <Icon name={visible.value ? "eye-off" : "eye"} size={18} />
         </button>
       </div>
@@ -221,14 +212,14 @@ function Reopen({ app, stage, elsewise }: { app: App; stage: Locked; elsewise: (
   const isNone = stage.problem?.code === "device-revoked" || stage.problem?.code === "device-unknown";
   return (
     <>
-      <GateHead title={stage.environment.device.name ?? "This device"}><Why stage={stage} /></GateHead>
+      <GateHead title={stage.environment.device.name ?? words.thisDevice}><Why stage={stage} /></GateHead>
       <div class="stack">
         {stage.problem && <UnlockProblem app={app} problem={stage.problem} />}
-        {!isNone && <p class="soft center">This browser may add backups, and needs no passphrase for that.</p>}
+        {!isNone && <p class="soft center">{words.mayAdd}</p>}
         <button type="button" class={isNone ? "button large full" : "button main large full"} disabled={stage.opening} onClick={() => void app.staging.unlock({ by: "device" })}>
-          {stage.opening ? <Spinner label="Opening…" /> : isNone ? "Ask again" : "Open"}
+          {stage.opening ? <Spinner label={words.opening} /> : isNone ? words.askAgain : words.open}
         </button>
-        <button type="button" class="button plain full" disabled={stage.opening} onClick={elsewise}>Unlock in another way</button>
+        <button type="button" class="button plain full" disabled={stage.opening} onClick={elsewise}>{words.anotherWay}</button>
       </div>
     </>
   );
@@ -237,18 +228,15 @@ function Reopen({ app, stage, elsewise }: { app: App; stage: Locked; elsewise: (
 function DeviceName({ input, disabled }: { input: RefObject<HTMLInputElement | null>; disabled: boolean }) {
   return (
     <div class="field">
-      <label for="device-name">Name of this device</label>
-      <input ref={input} id="device-name" class="input" type="text" autocomplete="off" maxLength={80} placeholder="Browser on my laptop" disabled={disabled} aria-describedby="device-hint" />
-      <p class="hint" id="device-hint">So that you recognise its backups. You may leave it empty.</p>
+      <label for="device-name">{words.deviceName}</label>
+      <input ref={input} id="device-name" class="input" type="text" autocomplete="off" maxLength={80} placeholder={words.deviceExample} disabled={disabled} aria-describedby="device-hint" />
+      <p class="hint" id="device-hint">{words.deviceHint}</p>
     </div>
   );
 }
 
 function Why({ stage }: { stage: Locked }) {
-  if (stage.why === "idle") return <p class="soft">Locked because nobody was here for a while. Nothing is lost.</p>;
-  if (stage.why === "asked") return <p class="soft">Locked. The keys are gone from this page.</p>;
-  if (stage.why === "failed") return <p class="soft">Locked because something went wrong. Nothing that is stored is affected.</p>;
-  return null;
+  return stage.why === "fresh" ? null : <p class="soft">{words.locked[stage.why]}</p>;
 }
 
 function UnlockProblem({ app, problem }: { app: App; problem: Problem }) {
@@ -266,8 +254,8 @@ function UnlockProblem({ app, problem }: { app: App; problem: Problem }) {
       <ProblemNotice problem={failed.value ?? problem} />
       {GONE.has(problem.code) && (
         <>
-          <p class="soft">If this browser forgets that it was this device, it can be unlocked like one that was never here. No backup is lost.</p>
-          <button type="button" class="button full" onClick={() => void forget()}>Forget this device</button>
+          <p class="soft">{words.likeNew}</p>
+          <button type="button" class="button full" onClick={() => void forget()}>{words.forgetDevice}</button>
         </>
       )}
     </div>

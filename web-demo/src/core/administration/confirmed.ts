@@ -11,7 +11,6 @@ import type { Gateway } from "../gateway/client";
 import { failure } from "../problem";
 import type { Stretcher } from "../work/stretcher";
 import { Descriptor, Owner } from "./engine";
-import { refusal } from "./refusal";
 
 /** Who asks: the repository as it was unlocked, its snapshots, what stretches a passphrase, and what signs a decision. */
 export interface Desk {
@@ -52,7 +51,7 @@ let confirmed: Confirmed | null = null;
 
 /** The secret that was confirmed. */
 export function current({ site }: Desk): Confirmed {
-  if (!confirmed?.isOf(site)) throw refusal("not-confirmed");
+  if (!confirmed?.isOf(site)) throw failure("not-confirmed");
   return confirmed;
 }
 

@@ -5,16 +5,16 @@ import { known } from "../coordinator/devices";
 import { brief } from "../gateway/client";
 import { failure } from "../problem";
 import { type Desk, current } from "./confirmed";
-import { asked, refusal } from "./refusal";
+import { asked } from "./refusal";
 
 export const inviting = {
   async invite(desk: Desk, { name, role, days }: Invitation): Promise<Invited> {
     const { owner, descriptor, gateway } = current(desk);
     const now = Number((await gateway.time(brief())) / 1_000_000n);
-    if (!(days > 0 && days <= 90)) throw refusal("invitation-malformed");
+    if (!(days > 0 && days <= 90)) throw failure("invitation-malformed");
     const isOver = (revoked: number | null, expires: number | null) => revoked !== null || (expires !== null && now > expires);
     const others = await known(desk.site);
-    if (others.some((other) => other?.name === name && !isOver(other.revoked, other.expires))) throw refusal("invitation-name-taken", name);
+    if (others.some((other) => other?.name === name && !isOver(other.revoked, other.expires))) throw failure("invitation-name-taken", name);
     const random = crypto.getRandomValues(new Uint8Array(64));
     const waiting = asked(() => owner.invite(descriptor, { name, role, now, expires: now + days * DAY, page: location.origin }, random));
     random.fill(0);

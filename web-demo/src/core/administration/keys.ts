@@ -5,7 +5,7 @@ import { type Gateway, brief } from "../gateway/client";
 import { failure } from "../problem";
 import { type Confirmed, type Desk, current } from "./confirmed";
 import { type NewSlot, Owner, keySlots, mayRemove, recoveryCode, slotKeys } from "./engine";
-import { asked, refusal } from "./refusal";
+import { asked } from "./refusal";
 
 export const keys = {
   async keys({ site }: Desk): Promise<Key[]> {
@@ -102,14 +102,14 @@ async function prove({ gateway, descriptor }: Confirmed, keys: string[], bytes: 
   let stored: Uint8Array | null = null;
   for (const key of keys) {
     stored = await gateway.read(brief(), key);
-    if (!stored || !isSame(stored, bytes)) throw refusal("key-unproven");
+    if (!stored || !isSame(stored, bytes)) throw failure("key-unproven");
   }
   let owner: Owner | null = null;
   try {
     owner = await opener.open(stored!);
     owner.check(descriptor);
   } catch (error) {
-    throw (error as { code?: unknown }).code === "no-memory" ? error : refusal("key-unproven");
+    throw (error as { code?: unknown }).code === "no-memory" ? error : failure("key-unproven");
   } finally {
     owner?.free();
   }
@@ -121,13 +121,13 @@ async function prove({ gateway, descriptor }: Confirmed, keys: string[], bytes: 
 async function remove(gateway: Gateway, slot: string, own: string): Promise<void> {
   const before = await copies(gateway);
   const isWhole = (there: { key: string }[]) => slotKeys(own).every((copy) => there.some(({ key }) => key === copy));
-  if (!isWhole(before)) throw refusal("key-gone");
+  if (!isWhole(before)) throw failure("key-gone");
   const [first, ...others] = before.filter(({ key }) => slotKeys(slot).includes(key));
   if (!first) return;
   await gateway.remove(brief(), first.key);
   if (!isWhole(await gateway.list(brief(), "keys/"))) {
     await gateway.create(brief(), first.key, first.bytes as Uint8Array<ArrayBuffer>);
-    throw refusal("key-gone");
+    throw failure("key-gone");
   }
   for (const { key } of others) await gateway.remove(brief(), key);
   // A server that only says so has removed nothing.

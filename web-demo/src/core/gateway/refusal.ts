@@ -1,6 +1,7 @@
 //! Refusal: what an answer is that is not the one asked for, of a gateway or of a store behind it.
 
-import { type UsualCode, failure, problem } from "../problem";
+import type { ProblemCode } from "../api";
+import { failure, problem } from "../problem";
 import { Passing } from "./retry";
 
 /** Who answers: the gateway, or the store at an address that it has handed out. */
@@ -110,7 +111,7 @@ const STORE_FULL = new Set(["QuotaExceeded", "XMinioStorageFull", "XMinioAdminBu
 const STORE_PASSING = new Set(["SlowDown", "RequestTimeout", "IncompleteBody", "BadDigest", "XAmzContentChecksumMismatch"]);
 /** Characters of a refusal that are looked at. */
 const SAID_MOST = 64 << 10;
-const REFUSALS: Record<string, UsualCode> = {
+const REFUSALS: Record<string, ProblemCode> = {
   "signature-missing": "not-permitted",
   "signature-malformed": "internal",
   "signature-wrong": "device-unknown",

@@ -34,7 +34,7 @@ export class Passing extends Error {
     /** Seconds the server asked to wait. */
     readonly after: number | null = null,
   ) {
-    super(problem.title);
+    super(problem.code);
   }
 }
 

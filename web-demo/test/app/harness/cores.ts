@@ -1,19 +1,17 @@
 /** The scenes' cores: one for each state that a person may see. */
 
 import type {
-  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Growth, GrowthProgress, Preview, Problem, RestoreProgress, RestoreResult, SeekProgress, SeekResult, ShareProgress, ShareResult, UnfinishedBackup, Version, Versions, Watched,
+  BackupProgress, BackupResult, Core, CoreEvent, Entry, Environment, Growth, GrowthProgress, Preview, RestoreProgress, RestoreResult, SeekProgress, SeekResult, ShareProgress, ShareResult, UnfinishedBackup, Version, Versions, Watched,
 } from "../../../src/core/api";
-import { refusal } from "../../../src/core/administration/refusal";
-import { problem } from "../../../src/core/problem";
+import { failure, problem } from "../../../src/core/problem";
 import { foresight, held, lingering, NO_RULES } from "./kept";
 import { paper } from "./paper";
 import {
-  administering, DAY, ENVIRONMENT, FACTS, failure, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SERVICE, SETTINGS, SHARED, snapshots, STATUS, versions, WRITE_ONLY,
+  administering, DAY, ENVIRONMENT, FACTS, FULL, GIB, manyEntries, MIB, MINUTE, never, NOW, PROGRESS, RESTORED, RESTORING, RESULT, scripted, scriptedRun, SERVICE, SETTINGS, SHARED, snapshots, STATUS, versions, WRITE_ONLY,
 } from "./scripted";
 
-const GONE: Problem = { code: "server-gone", title: "The server at backup.example does not answer", advice: "Check that you are online and that the server runs.", subject: null, canRetry: true };
-const WRONG = failure({ code: "passphrase-wrong", title: "This passphrase opens no key slot", advice: "Check capital letters and the keyboard's language. The recovery code opens the repository too.", canRetry: true });
-const REVOKED = failure({ code: "device-revoked", title: "This device was revoked", advice: "The owner has withdrawn its right to add backups. What it saved before stays. Ask the owner for a new enrollment." });
+const WRONG = failure("passphrase-wrong");
+const REVOKED = failure("device-revoked");
 
 /** A locked page whose unlocking does what the scene says. */
 function locked(environment: Partial<Environment>, unlock: Core["unlock"] = () => never()): Core {
@@ -69,7 +67,7 @@ const TROUBLED = {
 
 const DAMAGED: RestoreResult = {
   ...RESTORED,
-  damaged: [{ path: "Lisbon/raw/DSC_04417.NEF", problem: { code: "damaged", title: "a block of pack 9f3c11… is altered", advice: "", subject: null, canRetry: false } }],
+  damaged: [{ path: "Lisbon/raw/DSC_04417.NEF", problem: problem("damaged") }],
   skipped: [{ path: "latest", why: "link" }, { path: "README.txt", why: "exists" }],
 };
 
@@ -183,21 +181,21 @@ export class Walk {
 export const CORES: Record<string, () => Core> = {
   starting: () => scripted({ environment: () => never() }, null),
   unsupported: () => scripted({ environment: async () => ({ ...ENVIRONMENT, missing: ["wasm-simd", "private-storage"] }) }, null),
-  unreachable: () => locked({ server: { state: "unreachable", problem: GONE } }),
+  unreachable: () => locked({ server: { state: "unreachable", problem: problem("server-gone") } }),
   "other-owner": () => locked({ server: { state: "unreachable", problem: problem("other-owner") } }),
-  "no-repository": () => locked({ server: { state: "empty", problem: { code: "no-repository", title: "The server keeps no repository yet", advice: "Whoever runs the server makes one with \"copal init\".", subject: null, canRetry: true } } }),
+  "no-repository": () => locked({ server: { state: "empty", problem: problem("no-repository") } }),
   unlock: () => locked({}, async () => FULL),
   "unlock-opening": () => locked({}),
   "unlock-wrong": () => locked({}, async () => { throw WRONG; }),
   "unlock-closed": () => locked({ server: { state: "ready", repository: { ...FACTS, passphraseOpens: false } } }),
   "unlock-full-device": () => locked({ device: { role: "full", name: "Firefox on the laptop" } }, async () => FULL),
-  "unlock-offline": () => locked({}, async () => { throw failure(GONE); }),
+  "unlock-offline": () => locked({}, async () => { throw failure("server-gone"); }),
   join: () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => WRITE_ONLY),
-  "join-used": () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => { throw failure({ code: "enrollment-used", title: "Somebody has used this enrollment already", advice: "It works once. If it was not you, tell the owner: whoever used it can be revoked. Ask for a new one." }); }),
-  "join-expired": () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => { throw failure(problem("enrollment-expired")); }),
+  "join-used": () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => { throw failure("enrollment-used"); }),
+  "join-expired": () => locked({ hasEnrollmentLink: true, enrollsAs: "write-only" }, async () => { throw failure("enrollment-expired"); }),
   "join-full": () => locked({ hasEnrollmentLink: true, enrollsAs: "full" }, async () => { throw WRONG; }),
   "device-revoked": () => locked({ device: { role: "write-only", name: "Studio camera" } }, async () => { throw REVOKED; }),
-  "full-revoked": () => locked({ device: { role: "full", name: "Chrome on the laptop" } }, async () => { throw failure(problem("device-revoked")); }),
+  "full-revoked": () => locked({ device: { role: "full", name: "Chrome on the laptop" } }, async () => { throw failure("device-revoked"); }),
   "some-there": () => scripted({ restoreInto: async (_snapshot, _entries, decide) => ((await decide({ folder: "Documents", names: ["Lisbon", "Porto", "notes.txt"] })) ? scriptedRun<RestoreProgress, RestoreResult>(RESTORING, null) : null) }),
   "all-there": () => scripted({ restoreInto: async () => scriptedRun<RestoreProgress, RestoreResult>(RESTORING, { ...RESTORED, files: 0, bytes: 0, skipped: ["a.NEF", "b.NEF"].map((path) => ({ path, why: "exists" as const })) }) }),
   "not-registered": () => { const core = scripted(); return { ...core, session: async () => ({ ...(await core.session())!, client: null, deviceName: null }) }; },
@@ -208,20 +206,20 @@ export const CORES: Record<string, () => Core> = {
   remembered: () => scripted(REMEMBERED),
   unfinished: () => scripted({ ...REMEMBERED, unfinished: async () => UNFINISHED }),
   "input-only": () => scripted({ environment: async () => ({ ...ENVIRONMENT, canPickFolder: false, canAskWhere: false }) }),
-  "folder-gone": () => scripted({ ...REMEMBERED, openRemembered: async () => { throw failure({ code: "folder-gone", title: "The folder is not where it was", advice: "It was moved, renamed or deleted. Choose it again.", subject: "Pictures" }); } }),
+  "folder-gone": () => scripted({ ...REMEMBERED, openRemembered: async () => { throw failure("folder-gone", "Pictures"); } }),
 
   running: () => running({}),
   preparing: () => running({ phase: "preparing", bytes: { done: 0, read: 0, total: null, expected: null }, files: { done: 0, total: null, expected: null, unchanged: 0 }, unchangedBytes: 0, knownBytes: 0, newBytes: 0, storedBytes: 0, waitingBytes: 0, securedBytes: 0, rate: 0, eta: null, currentFile: null }),
   scanning: () => running({ phase: "scanning", bytes: { done: 210 * MIB, read: 210 * MIB, total: null, expected: null }, files: { done: 1_204, total: null, expected: null, unchanged: 900 }, eta: null, securedBytes: 0 }),
   offline: () => running({ state: "offline", problem: null, retryAt: null, rate: 0 }),
-  retrying: () => running({ state: "retrying", problem: GONE, retryAt: NOW + 12_000, rate: 0 }),
+  retrying: () => running({ state: "retrying", problem: problem("server-gone"), retryAt: NOW + 12_000, rate: 0 }),
   troubled: () => running({ leftOut: TROUBLED }),
   verifying: () => running({ phase: "verifying", bytes: { done: 4.6 * GIB, read: 4.6 * GIB, total: 4.6 * GIB, expected: null }, files: { done: 21_760, total: 21_760, expected: null, unchanged: 21_392 }, rate: 0, eta: null, currentFile: null, waitingBytes: 0, securedBytes: 4.6 * GIB }),
   done: () => ended(RESULT),
   "done-later": () => scripted({ startBackup: async () => ({ ...scriptedRun<BackupProgress, BackupResult>(PROGRESS, null), done: new Promise((done) => setTimeout(() => done(RESULT), 2_500)) }) }),
   "done-waiting": () => ended({ ...RESULT, receipt: "waiting", resumed: true }),
   "done-troubled": () => ended({ ...RESULT, leftOut: TROUBLED }),
-  "ended-full": () => ended(failure({ code: "server-full", title: "The server's disk is full", advice: "Whoever runs the server has to make room. Then try again.", canRetry: true })),
+  "ended-full": () => ended(failure("server-full")),
   "ended-revoked": () => ended(REVOKED),
 
   snapshots: () => scripted(),
@@ -230,13 +228,13 @@ export const CORES: Record<string, () => Core> = {
     return { snapshots: [{ ...first!, id: "again", time: first!.time + 20_000 }, first!, ...others], damage: [] };
   } }),
   signing: () => scripted({ changeSnapshots: () => never() }),
-  "state-older": () => scripted({ changeSnapshots: async () => { throw failure(problem("state-older")); } }),
+  "state-older": () => scripted({ changeSnapshots: async () => { throw failure("state-older"); } }),
   "nothing-forgotten": () => scripted({ forgotten: async () => ({ snapshots: [], damage: [] }) }),
   "snapshots-none": () => scripted({ snapshots: async () => ({ snapshots: [], damage: [] }) }),
   "snapshots-long": () => scripted({ snapshots: async () => ({ snapshots: (await scripted().snapshots()).snapshots.map((one) => ({ ...one, source: `${one.source} ${"Kapitänsmützenabzeichenverordnung".repeat(6)}` })), damage: [] }) }),
   "snapshots-asking": () => scripted({ snapshots: () => never() }),
-  "snapshots-failed": () => scripted({ snapshots: async () => { throw failure(GONE); } }),
-  "snapshots-damage": () => scripted({ snapshots: async () => ({ snapshots: (await scripted().snapshots()).snapshots, damage: [{ code: "damaged", title: "The manifest's signature is not its client's", advice: "", subject: "manifests/2b9e61f0/00000000000000000042", canRetry: false }] }) }),
+  "snapshots-failed": () => scripted({ snapshots: async () => { throw failure("server-gone"); } }),
+  "snapshots-damage": () => scripted({ snapshots: async () => ({ snapshots: (await scripted().snapshots()).snapshots, damage: [problem("damaged", "manifests/2b9e61f0/00000000000000000042")] }) }),
   "browse-many": () => scripted({
     directory: async (_snapshot, _directory, after, limit) => {
       const start = after === null ? 0 : Number(after);
@@ -244,7 +242,7 @@ export const CORES: Record<string, () => Core> = {
     },
   }),
   "browse-empty": () => scripted({ directory: async () => ({ entries: [], next: null, total: 0, damage: [] }) }),
-  "browse-damaged": () => scripted({ directory: async () => { throw failure({ code: "damaged", title: "A page of this folder is damaged", advice: "Other folders are not affected. An earlier snapshot may have it whole.", subject: "packs/9f/9f3c11a0", canRetry: true }); } }),
+  "browse-damaged": () => scripted({ directory: async () => { throw failure("damaged", "packs/9f/9f3c11a0"); } }),
   "search-none": () => scripted({ search: async () => scriptedRun({ state: "running", hits: [], looked: 0 }, { hits: [], looked: 21_760, more: false, damage: [] }) }),
   "preview-image": () => scripted({ preview: async () => { const bytes = await picture(); return { bytes, total: bytes.length, kind: "image", mediaType: "image/png" }; } }),
   "preview-large": () => scripted({ preview: async () => ({ bytes: new Uint8Array(0), total: 24_118, kind: "image", mediaType: "image/png", pixels: { width: 100_000, height: 100_000 } }) }),
@@ -259,16 +257,16 @@ export const CORES: Record<string, () => Core> = {
   "preview-sound": () => playing("audio", "audio/wav"),
   "preview-film": () => playing("video", "video/webm", { stream: async () => ({ address: "/film.webm", onProblem: () => () => undefined, end: () => undefined }) }),
   "preview-film-damaged": () => playing("video", "video/webm", { stream: async () => ({ address: "/film.webm", onProblem: (tell) => { setTimeout(() => tell(problem("damaged", "2026/Lisbon/film.webm"))); return () => undefined; }, end: () => undefined }) }),
-  "preview-film-unsupported": () => playing("video", "video/webm", { stream: async () => { throw failure({ code: "unsupported", title: "This browser cannot do that" }); } }),
+  "preview-film-unsupported": () => playing("video", "video/webm", { stream: async () => { throw failure("unsupported"); } }),
   "preview-film-strange": () => playing("video", "video/mp4", { stream: async () => ({ address: "/favicon.svg", onProblem: () => () => undefined, end: () => undefined }) }),
   "preview-binary": () => scripted({ preview: async () => ({ bytes: new Uint8Array(64), total: 612 * MIB, kind: "binary", mediaType: null }) }),
-  "preview-damaged": () => scripted({ preview: async () => { throw failure({ code: "damaged", title: "This file is damaged", advice: "A block of it is altered, and nothing of it is shown. An earlier snapshot may have it whole.", subject: "README.txt" }); } }),
+  "preview-damaged": () => scripted({ preview: async () => { throw failure("damaged", "README.txt"); } }),
   "versions-text": () => scripted({ preview: async (snapshot) => text(snapshot) }),
   "versions-pictures": () => scripted({ preview: async (snapshot) => { const bytes = await picture(snapshot === "snapshot-0" ? "#2f6b57" : "#d98e4a"); return { bytes, total: bytes.length, kind: "image", mediaType: "image/png" }; } }),
   "versions-long": () => scripted({ versions: async () => scriptedRun<Versions, Versions>({ ...versions(), versions: versions().versions.slice(0, 2), looked: 3 }, null) }),
   "versions-all": () => scripted({ versions: async (_snapshot, _entry, isWide) => scriptedRun<Versions, Versions>(null, isWide ? { ...versions(), versions: [...versions().versions, other()], total: 40 } : versions()) }),
   "versions-damage": () => scripted({ versions: async () => scriptedRun<Versions, Versions>(null, { ...versions(), versions: versions().versions.map((one, i) => (i === 2 ? { ...one, problem: problem("damaged", "behind 2026, up to README.txt: it is not there") } : one)) }) }),
-  "versions-failed": () => scripted({ versions: async () => { throw failure(GONE); } }),
+  "versions-failed": () => scripted({ versions: async () => { throw failure("server-gone"); } }),
   "seek-running": () => scripted({ seek: async () => scriptedRun<SeekProgress, SeekResult>({ hits: [], looked: 12, total: 40 }, null) }),
   "seek-none": () => scripted({ seek: async () => scriptedRun<SeekProgress, SeekResult>(null, { hits: [], looked: 40, total: 40, more: false, damage: [] }) }),
   "seek-damage": () => { const core = scripted(); return { ...core, seek: async (asked) => { const { done, ...run } = await core.seek(asked); return { ...run, done: done.then((result) => ({ ...result, more: true, damage: [problem("damaged", "behind 2026, up to 2026/Lisbon: it is not there")] })) }; } }; },
@@ -281,43 +279,43 @@ export const CORES: Record<string, () => Core> = {
   "status-waiting": () => scripted({ status: async () => ({ ...STATUS, receipts: STATUS.receipts.map((one, i) => (i === 0 ? { ...one, state: "waiting" } : one)), resumable: [{ label: "Pictures", time: NOW - 90 * MINUTE, bytes: 1.7 * GIB }] }) }),
   "status-unfinished": () => scripted({ status: async () => ({ ...STATUS, resumable: [{ label: "Pictures", time: NOW - 9 * MINUTE, bytes: 1.7 * GIB }], unfinishedSteps: 3 }) }),
   "status-unfinished-first": () => scripted({ status: async () => ({ ...STATUS, receipts: [], history: [], space: null, unfinishedSteps: 1 }) }),
-  "status-damage": () => scripted({ status: async () => ({ ...STATUS, lastCheck: { time: NOW - DAY, outcome: "damage", readBytes: 38 * GIB, findings: ["pack 9f3c11… is altered: 2 snapshots of Pictures lose 3 files"] }, receipts: STATUS.receipts.map((one, i) => (i === 1 ? { ...one, state: "rejected", problem: { code: "manifest-rejected", title: "The service did not accept the backup of desk", advice: "A pack it names had not arrived. Back up again: what is there is not uploaded twice.", subject: null, canRetry: false } } : one)) }) }),
+  "status-damage": () => scripted({ status: async () => ({ ...STATUS, lastCheck: { time: NOW - DAY, outcome: "damage", readBytes: 38 * GIB, findings: ["pack 9f3c11… is altered: 2 snapshots of Pictures lose 3 files"] }, receipts: STATUS.receipts.map((one, i) => (i === 1 ? { ...one, state: "rejected", problem: problem("manifest-rejected") } : one)) }) }),
   "status-none": () => scripted({ status: async () => ({ receipts: [], lastCheck: null, space: null, history: [], resumable: [], unfinishedSteps: 0 }) }),
   "status-asking": () => scripted({ status: () => never() }),
   "status-running": () => scripted({ service: async () => ({ ...SERVICE, jobs: SERVICE.jobs!.map((one) => ({ ...one, isRunning: one.job === "check" })) }) }),
-  "status-refused": () => scripted({ orderJob: async () => { throw failure(problem("job-rested")); } }),
+  "status-refused": () => scripted({ orderJob: async () => { throw failure("job-rested"); } }),
   "status-growing": () => scripted({ growth: async () => scriptedRun<GrowthProgress, Growth>({ done: 180, total: 412 }, null) }),
   "status-cost": () => scripted({ settings: async () => ({ ...SETTINGS, price: 0.023 }) }),
   "status-by-itself": () => scripted({ service: async () => ({ ...SERVICE, jobs: null }) }),
   alarms: () => scripted({ watched: async () => ALARMING, administer: administering({ holds: async () => held().holds.slice(0, 1) }), ...REMEMBERED_LONG_AGO }, { ...FULL, warnings: [problem("storage-short-lived")] }),
   "share-large": () => scripted({ measure: async () => ({ files: 21_760, directories: 900, bytes: 4.6 * GIB, leftOut: 0, damage: [] }) }),
   sharing: () => scripted({ share: async () => scriptedRun<ShareProgress, ShareResult>(RESTORING, null) }),
-  "share-failed": () => scripted({ share: async () => { throw failure(problem("quota")); } }),
+  "share-failed": () => scripted({ share: async () => { throw failure("quota"); } }),
   "share-left-out": () => scripted({ share: async () => scriptedRun<ShareProgress, ShareResult>(null, { ...SHARED, damaged: DAMAGED.damaged, skipped: [{ path: "Lisbon/latest", why: "link" }] }) }),
   "shares-none": () => scripted({ shares: async () => [] }),
-  "shares-failed": () => scripted({ shares: async () => { throw failure(GONE); } }),
+  "shares-failed": () => scripted({ shares: async () => { throw failure("server-gone"); } }),
   devices: () => scripted(),
   "devices-asking": () => scripted({ devices: () => never() }),
   "devices-never": () => scripted({ lastGood: async () => null }),
-  "devices-taken": () => scripted({ administer: administering({ invite: async () => { throw refusal("invitation-name-taken", "Ben's phone"); } }) }),
+  "devices-taken": () => scripted({ administer: administering({ invite: async () => { throw failure("invitation-name-taken", "Ben's phone"); } }) }),
   "keys-asking": () => scripted({ administer: administering({ keys: () => never() }) }),
-  "keys-failed": () => scripted({ administer: administering({ keys: async () => { throw failure(GONE); } }) }),
+  "keys-failed": () => scripted({ administer: administering({ keys: async () => { throw failure("server-gone"); } }) }),
   "keys-wrong": () => scripted({ administer: administering({ confirm: async () => { throw WRONG; } }) }),
-  "keys-unproven": () => scripted({ administer: administering({ addKey: async () => { throw refusal("key-unproven"); } }) }),
-  "devices-failed": () => scripted({ revokeDevice: async () => { throw failure(problem("state-older")); } }),
+  "keys-unproven": () => scripted({ administer: administering({ addKey: async () => { throw failure("key-unproven"); } }) }),
+  "devices-failed": () => scripted({ revokeDevice: async () => { throw failure("state-older"); } }),
   kept: () => scripted(),
   "kept-none": () => scripted({ administer: administering({ kept: async () => NO_RULES }) }),
   "kept-lingering": () => scripted({ administer: administering({ kept: async () => lingering(), foresee: async (plan) => foresight(plan, true) }) }),
   "kept-held": () => scripted({ administer: administering({ kept: async () => held() }) }),
   "kept-asking": () => scripted({ administer: administering({ kept: () => never() }) }),
-  "kept-damaged": () => scripted({ administer: administering({ kept: async () => { throw failure(problem("damaged")); } }) }),
+  "kept-damaged": () => scripted({ administer: administering({ kept: async () => { throw failure("damaged"); } }) }),
   "kept-weighing": () => scripted({ administer: administering({ foresee: () => never() }) }),
   "kept-signing": () => scripted({ administer: administering({ decide: () => never() }) }),
-  "kept-overtaken": () => scripted({ administer: administering({ decide: async () => { throw failure(problem("policy-changed")); } }) }),
+  "kept-overtaken": () => scripted({ administer: administering({ decide: async () => { throw failure("policy-changed"); } }) }),
   settings: () => scripted({}, { ...FULL, warnings: [problem("storage-short-lived")] }),
-  "settings-offline-refused": () => scripted({ setOffline: async () => { throw failure(problem("seal-needs-passphrase")); } }),
+  "settings-offline-refused": () => scripted({ setOffline: async () => { throw failure("seal-needs-passphrase"); } }),
   "last-known": () => locked({ server: { state: "unreachable", problem: problem("offline") }, lastKnown: { time: NOW - 2 * DAY } }),
-  "last-known-wrong": () => ({ ...locked({ server: { state: "unreachable", problem: problem("server-gone") }, lastKnown: { time: NOW - 2 * DAY } }), openLastKnown: async () => { throw failure(problem("passphrase-wrong")); } }),
+  "last-known-wrong": () => ({ ...locked({ server: { state: "unreachable", problem: problem("server-gone") }, lastKnown: { time: NOW - 2 * DAY } }), openLastKnown: async () => { throw failure("passphrase-wrong"); } }),
   "settings-dark": () => scripted({ settings: async () => ({ ...SETTINGS, theme: "dark" }) }),
   "lock-soon": () => saying({ type: "lock-soon", secondsLeft: 42 }),
   "no-network": () => saying({ type: "network", online: false }),

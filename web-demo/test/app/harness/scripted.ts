@@ -1,10 +1,10 @@
 /** A scripted core: answers as it is told, keeps nothing, seals nothing. */
 
 import type {
-  Acts, BackupProgress, BackupResult, Core, CoreEvent, Device, Entry, Environment, Hit, Key, Problem, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
+  Acts, BackupProgress, BackupResult, Core, CoreEvent, Device, Entry, Environment, Hit, Key, RepositoryFacts, RestoreProgress, RestoreResult, Run, SeekProgress, SeekResult, Session,
   Growth, GrowthProgress, GrownSeries, Service, Settings, Share, ShareProgress, ShareResult, Snapshot, Status, Version, Versions, Watched,
 } from "../../../src/core/api";
-import { CopalError } from "../../../src/core/problem";
+import { failure } from "../../../src/core/problem";
 import { KEPT, foresight } from "./kept";
 
 export const NOW = Date.UTC(2026, 10, 20, 20, 0, 0);
@@ -12,11 +12,6 @@ export const MINUTE = 60_000;
 export const DAY = 24 * 60 * MINUTE;
 export const MIB = 1024 * 1024;
 export const GIB = 1024 * MIB;
-
-/** Rejects with what the core would reject with. */
-export function failure(problem: Partial<Problem> & Pick<Problem, "code" | "title">): CopalError {
-  return new CopalError({ advice: "", subject: null, canRetry: false, ...problem });
-}
 
 export function never<Value>(): Promise<Value> {
   return new Promise(() => undefined);
@@ -46,7 +41,7 @@ export function scriptedRun<Progress extends object, Result>(progress: Progress 
     done,
     pause: () => tell("paused"),
     resume: () => { if (state && "state" in state && state.state === "paused") tell("running"); },
-    cancel: () => cancel(failure({ code: "cancelled", title: "Cancelled" })),
+    cancel: () => cancel(failure("cancelled")),
   };
 }
 

@@ -8,7 +8,10 @@ import type { Backing } from "../../backing";
 import { Icon } from "../../parts/icon";
 import { ProblemNotice } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
-import { ago, counted, shown, size } from "../../words";
+import { ago, shown, size } from "../../words";
+import { backup as words } from "../../../words/backup";
+import { plain } from "../../../words/plain";
+import { shell } from "../../../words/shell";
 import { Hidden } from "./hidden";
 
 export function Choose({ app, state }: { app: App; state: Extract<Backing, { at: "choosing" }> }) {
@@ -33,8 +36,8 @@ export function Choose({ app, state }: { app: App; state: Extract<Backing, { at:
   return (
     <div class="page stack wide">
       <header class="page-head">
-        <h1>Back up</h1>
-        <p class="soft">Everything is encrypted in this browser before it leaves it. What is stored already is not uploaded again.</p>
+        <h1>{shell.screens.backup}</h1>
+        <p class="soft">{words.choose.lead}</p>
       </header>
       {state.problem && <ProblemNotice problem={state.problem} />}
       <Unfinished app={app} busy={state.opening} choose={(one) => { goingOn.current = one; pick(); }} />
@@ -43,22 +46,20 @@ export function Choose({ app, state }: { app: App; state: Extract<Backing, { at:
         <Icon name="folder" size={40} />
         <div class="row center-row">
           <button type="button" class="button main large" disabled={state.opening || (!canPick && !canInput)} onClick={() => { goingOn.current = null; pick(); }}>
-            {state.opening ? <Spinner label="Opening…" /> : "Choose a folder"}
+            {state.opening ? <Spinner label={words.choose.opening} /> : words.choose.folder}
           </button>
-          <button type="button" class="button large" disabled={state.opening} onClick={() => files.current?.click()}>Choose files</button>
+          <button type="button" class="button large" disabled={state.opening} onClick={() => files.current?.click()}>{words.choose.files}</button>
         </div>
-        <p class="soft">or drop folders and files anywhere on this page</p>
-        <input ref={folders} class="unseen" type="file" multiple {...{ webkitdirectory: true }} tabIndex={-1} aria-label="Folder to back up" data-testid="folder-input"
+        <p class="soft">{words.choose.drop}</p>
+        <input ref={folders} class="unseen" type="file" multiple {...{ webkitdirectory: true }} tabIndex={-1} aria-label={words.choose.folderInput} data-testid="folder-input"
           onChange={(event) => chosen(event.currentTarget)} />
-        <input ref={files} class="unseen" type="file" multiple tabIndex={-1} aria-label="Files to back up" data-testid="files-input"
+        <input ref={files} class="unseen" type="file" multiple tabIndex={-1} aria-label={words.choose.filesInput} data-testid="files-input"
           onChange={(event) => chosen(event.currentTarget)} />
       </div>
-      {!canPick && (
-        <p class="faint small">This browser hands a folder over as a list of its files: empty folders and links are not in it, and it cannot be remembered for the next time. Chrome and Edge can.</p>
-      )}
+      {!canPick && <p class="faint small">{words.choose.asList}</p>}
       {canPick && (
         <details>
-          <summary><Icon name="forward" size={16} />Unusual names are hidden from a page</summary>
+          <summary><Icon name="forward" size={16} />{words.choose.hidden}</summary>
           <div class="inside stack tight"><Hidden app={app} busy={state.opening} /></div>
         </details>
       )}
@@ -72,21 +73,21 @@ function Unfinished({ app, busy, choose }: { app: App; busy: boolean; choose: (o
   if (backups.length === 0) return null;
   return (
     <section class="stack tight" aria-labelledby="unfinished">
-      <h2 id="unfinished">Unfinished</h2>
+      <h2 id="unfinished">{words.unfinished.title}</h2>
       <ul class="card list">
         {backups.map((one) => (
           <li key={one.id} class="folder">
             <span class="folder-icon"><Icon name="clock" /></span>
             <div class="grow">
               <p class="strong clip"><bdi>{shown(one.label)}</bdi></p>
-              <p class="small soft">{ago(one.time, Date.now())} · {one.safeBytes > 0 ? `${size(one.safeBytes)} are safe and are not sent again` : "nothing of it is safe yet"}</p>
+              <p class="small soft">{ago(one.time, Date.now())} · {one.safeBytes > 0 ? words.unfinished.isSafe(size(one.safeBytes)) : words.unfinished.nothingSafe}</p>
             </div>
             <div class="row firm">
-              <button type="button" class="button plain icon small" aria-label={`Do not go on with ${one.label}`} title="Take it off this list: what is stored stays" onClick={() => void app.backing.forgetUnfinished(one.id)}>
+              <button type="button" class="button plain icon small" aria-label={words.unfinished.dismiss(one.label)} title={words.unfinished.dismissTitle} onClick={() => void app.backing.forgetUnfinished(one.id)}>
                 <Icon name="close" size={16} />
               </button>
               <button type="button" class="button main small" disabled={busy} onClick={() => (one.folder === null ? choose(one) : void app.backing.startRemembered({ ...one, id: one.folder }))}>
-                {one.folder === null ? "Choose it again" : "Go on"}<span class="unseen"> {one.label}</span>
+                {one.folder === null ? words.unfinished.chooseAgain : words.goOn}<span class="unseen"> {one.label}</span>
               </button>
             </div>
           </li>
@@ -102,7 +103,7 @@ function Remembered({ app, busy }: { app: App; busy: boolean }) {
   if (folders.length === 0) return null;
   return (
     <section class="stack tight" aria-labelledby="remembered">
-      <h2 id="remembered">Folders you backed up before</h2>
+      <h2 id="remembered">{words.remembered.title}</h2>
       <ul class="card list">
         {folders.map((folder) => <Folder key={folder.id} app={app} folder={folder} busy={busy} />)}
       </ul>
@@ -113,8 +114,8 @@ function Remembered({ app, busy }: { app: App; busy: boolean }) {
 function Folder({ app, folder, busy }: { app: App; folder: RememberedFolder; busy: boolean }) {
   const asking = useSignal(false);
   const facts = [
-    folder.lastBackup === null ? "never finished" : `last backup ${ago(folder.lastBackup, Date.now())}`,
-    folder.files === null ? null : counted(folder.files, "file"),
+    folder.lastBackup === null ? words.remembered.neverFinished : words.remembered.last(ago(folder.lastBackup, Date.now())),
+    folder.files === null ? null : plain.files(folder.files),
     folder.bytes === null ? null : size(folder.bytes),
   ].filter((fact) => fact !== null);
   return (
@@ -125,20 +126,20 @@ function Folder({ app, folder, busy }: { app: App; folder: RememberedFolder; bus
         <p class="small soft">{facts.join(" · ")}</p>
         <label class="tick small">
           <input type="checkbox" checked={folder.automatic} onChange={(event) => void app.backing.setAutomatic(folder.id, event.currentTarget.checked)} />
-          <span>Back up when this page is opened<span class="unseen">: {folder.label}</span>{folder.automatic && folder.permission === "ask" && ". The browser asks for this folder: allow it on every visit"}</span>
+          <span>{words.remembered.automatic(<span class="unseen">: {folder.label}</span>, folder.automatic && folder.permission === "ask")}</span>
         </label>
       </div>
       {asking.value ? (
         <div class="row firm">
-          <button type="button" class="button small bad" onClick={() => void app.backing.forgetRemembered(folder.id)}>Forget it</button>
-          <button type="button" class="button small" onClick={() => { asking.value = false; }}>Keep</button>
+          <button type="button" class="button small bad" onClick={() => void app.backing.forgetRemembered(folder.id)}>{words.remembered.forgetIt}</button>
+          <button type="button" class="button small" onClick={() => { asking.value = false; }}>{words.remembered.keep}</button>
         </div>
       ) : (
         <div class="row firm">
-          <button type="button" class="button plain icon small" aria-label={`Forget ${folder.label}`} title="Forget this folder: its backups stay" onClick={() => { asking.value = true; }}>
+          <button type="button" class="button plain icon small" aria-label={words.remembered.forget(folder.label)} title={words.remembered.forgetTitle} onClick={() => { asking.value = true; }}>
             <Icon name="close" size={16} />
           </button>
-          <button type="button" class="button main small" disabled={busy} onClick={() => void app.backing.startRemembered(folder)}>Back up now<span class="unseen"> {folder.label}</span></button>
+          <button type="button" class="button main small" disabled={busy} onClick={() => void app.backing.startRemembered(folder)}>{words.remembered.now}<span class="unseen"> {folder.label}</span></button>
         </div>
       )}
     </li>

@@ -3,16 +3,20 @@
 import { useEffect, useState } from "preact/hooks";
 import type { Problem } from "../../../core/api";
 import { Icon } from "../../parts/icon";
+import { backup } from "../../../words/backup";
+import { problems } from "../../../words/problems";
+import { shell } from "../../../words/shell";
 
 export function Halt({ problem, retryAt, offline }: { problem: Problem | null; retryAt: number | null; offline: boolean }) {
+  const words = backup.halt;
   const seconds = useSecondsUntil(retryAt);
-  const title = problem?.title ?? (offline ? "There is no network" : "The server did not answer");
+  const title = problem ? problems[problem.code].title : offline ? shell.noNetwork : words.noAnswer;
   return (
     <div class="halt">
       <Icon name="offline" />
       <div class="grow">
         <p class="strong clip">{title}</p>
-        <p class="small soft">{offline && seconds === null ? "It goes on by itself when the network is back. Nothing is lost." : seconds === null || seconds === 0 ? "Trying again…" : `Trying again in ${seconds} s. Nothing is lost.`}</p>
+        <p class="small soft">{offline && seconds === null ? words.offline : seconds === null || seconds === 0 ? words.now : words.soon(seconds)}</p>
       </div>
     </div>
   );

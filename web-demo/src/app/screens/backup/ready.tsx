@@ -7,13 +7,17 @@ import { patterns, toggled, type Backing } from "../../backing";
 import { blindness } from "../../plain";
 import { Icon } from "../../parts/icon";
 import { Notice } from "../../parts/notice";
-import { counted, shown, size } from "../../words";
+import { shown, size } from "../../words";
+import { backup } from "../../../words/backup";
+import { plain } from "../../../words/plain";
+import { shell } from "../../../words/shell";
 import { Hidden } from "./hidden";
 
 /** What many people do not want to keep. */
 const USUAL = ["node_modules/", ".git/", "target/", "*.tmp", ".DS_Store", "Thumbs.db"];
 
 export function Ready({ app, state, session }: { app: App; state: Extract<Backing, { at: "ready" }>; session: Session }) {
+  const words = backup.ready;
   const { folder } = state;
   const name = useId();
   const lines = patterns(state.excludes);
@@ -25,62 +29,60 @@ export function Ready({ app, state, session }: { app: App; state: Extract<Backin
   return (
     <form class="page stack wide" onSubmit={begin}>
       <header class="page-head">
-        <h1>Back up</h1>
+        <h1>{shell.screens.backup}</h1>
       </header>
       <div class="card">
         <div class="chosen">
           <span class="folder-icon"><Icon name="folder" size={24} /></span>
           <div class="grow">
             <p class="strong wrap"><bdi>{shown(folder.name)}</bdi></p>
-            <p class="small soft">{folder.files === null ? "Its files are counted while it is read" : `${counted(folder.files, "file")}${folder.bytes === null ? "" : `, ${size(folder.bytes)}`}`}</p>
+            <p class="small soft">{folder.files === null ? words.countedLater : `${plain.files(folder.files)}${folder.bytes === null ? "" : `, ${size(folder.bytes)}`}`}</p>
           </div>
-          <button type="button" class="button small" onClick={() => app.backing.choose()}>Change</button>
+          <button type="button" class="button small" onClick={() => app.backing.choose()}>{words.change}</button>
         </div>
         <div class="inside-card stack">
           <div class="field">
-            <label for={`${name}-label`}>Name of the backup</label>
+            <label for={`${name}-label`}>{words.name}</label>
             <input id={`${name}-label`} class="input" type="text" maxLength={200} value={state.label} autocomplete="off" aria-describedby={`${name}-hint`}
               onInput={(event) => app.backing.edit({ label: event.currentTarget.value })} />
-            <p class="hint" id={`${name}-hint`}>Backups of one name belong together: each is compared with the one before.{folder.isFiles && " Each holds only the files that are chosen for it. If old backups are forgotten by a rule, so are files in them that you do not choose again: a name of its own keeps them apart."}</p>
+            <p class="hint" id={`${name}-hint`}>{words.nameHint}{folder.isFiles && ` ${words.nameOfFiles}`}</p>
           </div>
           {session.client === null && <DeviceName app={app} id={`${name}-device`} />}
           <details>
-            <summary><Icon name="forward" size={16} />Leave things out{lines.length > 0 && <span class="badge">{counted(lines.length, "pattern")}</span>}</summary>
+            <summary><Icon name="forward" size={16} />{words.leaveOut}{lines.length > 0 && <span class="badge">{words.patterns(lines.length)}</span>}</summary>
             <div class="inside stack tight">
-              <div class="row" role="group" aria-label="Often left out">
+              <div class="row" role="group" aria-label={words.usual}>
                 {USUAL.map((pattern) => (
                   <button key={pattern} type="button" class="button small code" aria-pressed={lines.includes(pattern)}
                     onClick={() => app.backing.edit({ excludes: toggled(state.excludes, pattern) })}>{pattern}</button>
                 ))}
               </div>
               <div class="field">
-                <label class="unseen" for={`${name}-excludes`}>Patterns of what is left out</label>
-                <textarea id={`${name}-excludes`} class="input" rows={4} spellcheck={false} value={state.excludes} placeholder={"*.iso\nDownloads/\n!Downloads/keep.iso"}
+                <label class="unseen" for={`${name}-excludes`}>{words.excludes}</label>
+                <textarea id={`${name}-excludes`} class="input" rows={4} spellcheck={false} value={state.excludes} placeholder={words.excludesExample}
                   aria-describedby={`${name}-patterns`} onInput={(event) => app.backing.edit({ excludes: event.currentTarget.value })} />
-                <p class="hint" id={`${name}-patterns`}>One pattern in a line, as in .gitignore: <code>*.tmp</code>, <code>cache/</code>, <code>/build</code>, and <code>!keep.tmp</code> to keep one.</p>
+                <p class="hint" id={`${name}-patterns`}>{words.excludesHint((text) => <code>{text}</code>)}</p>
               </div>
             </div>
           </details>
           {folder.canRemember && (
             <label class="tick">
               <input type="checkbox" checked={state.remember} onChange={(event) => app.backing.edit({ remember: event.currentTarget.checked })} />
-              <span>Remember this folder here, so that the next backup is one click</span>
+              <span>{words.remember}</span>
             </label>
           )}
         </div>
       </div>
       {folder.blindTo.length > 0 && (
-        <Notice tone={hides ? "warn" : "calm"} title={`Not in this backup: ${blindness(folder.blindTo)}`}>
-          <p class="soft">Browsers do not show them to a page. The <code>copal</code> command saves them too.</p>
-          {folder.blindTo.includes("names-not-text") && (
-            <p class="small soft">On this system a name may be bytes that are not text (UTF-8). The browser leaves such files and folders out of a list, and does not say which. Drop the folder on the page instead: then the end of the backup says where they are.</p>
-          )}
+        <Notice tone={hides ? "warn" : "calm"} title={words.lacks(blindness(folder.blindTo))}>
+          <p class="soft">{words.notShown(<code>copal</code>)}</p>
+          {folder.blindTo.includes("names-not-text") && <p class="small soft">{words.namesNotText}</p>}
           {hides && <Hidden app={app} busy={false} />}
         </Notice>
       )}
       <div class="row">
-        <button type="submit" class="button main large">Start backup</button>
-        <button type="button" class="button large plain" onClick={() => app.backing.choose()}>Cancel</button>
+        <button type="submit" class="button main large">{words.start}</button>
+        <button type="button" class="button large plain" onClick={() => app.backing.choose()}>{words.cancel}</button>
       </div>
     </form>
   );
@@ -93,10 +95,10 @@ function DeviceName({ app, id }: { app: App; id: string }) {
   useEffect(() => app.backing.edit({ device: suggested }), []);
   return (
     <div class="field">
-      <label for={id}>Name of this device</label>
+      <label for={id}>{backup.ready.device}</label>
       <input id={id} class="input" type="text" required maxLength={80} autocomplete="off" defaultValue={suggested} aria-describedby={`${id}-hint`}
         onInput={(event) => app.backing.edit({ device: event.currentTarget.value })} />
-      <p class="hint" id={`${id}-hint`}>So that you can tell its backups from those of your other devices, such as "Anna's laptop". It stays.</p>
+      <p class="hint" id={`${id}-hint`}>{backup.ready.deviceHint}</p>
     </div>
   );
 }

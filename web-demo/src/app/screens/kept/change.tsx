@@ -2,19 +2,17 @@
 
 import { useSignal } from "@preact/signals";
 import { useId, useLayoutEffect, useRef } from "preact/hooks";
-import type { Kept, Period, Rules } from "../../../core/api";
+import type { Kept, Rules } from "../../../core/api";
+import { PERIODS } from "../../../core/keeping";
+import { kept as words } from "../../../words/kept";
 import type { Keeping } from "../../keeping";
 import { Notice, ProblemNotice } from "../../parts/notice";
 import { Preview } from "./forecast";
 import { PRESETS, type PresetName, isSame, rulesOf, typedOf } from "./plans";
 import { besideWords, floorWords, ruleWords } from "./words";
 
-const FIELDS: readonly { period: Period; words: string }[] = [
-  { period: "last", words: "Last backups" }, { period: "hourly", words: "Hours" }, { period: "daily", words: "Days" }, { period: "weekly", words: "Weeks" },
-  { period: "monthly", words: "Months" }, { period: "quarterly", words: "Quarters" }, { period: "yearly", words: "Years" },
-];
-
 export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; kept: Kept; done: () => void }) {
+  const { change } = words;
   const chosen = useSignal<PresetName | "own">(policy ? "own" : "family");
   const typed = useSignal(typedOf(policy ?? PRESETS[0]!.rules));
   const wrong = useSignal<string | null>(null);
@@ -39,80 +37,68 @@ export function Change({ keeping, kept: { policy }, done }: { keeping: Keeping; 
     const same = policy && isSame(typedRules(typedOf(policy)), read.rules);
     void keeping.foresee({ rules: same ? { ...read.rules, floorAge: policy.floorAge } : read.rules });
   };
-  const field = (name: string, value: string, set: (value: string) => void, hint?: string) => (
+  const field = (name: string, value: string, set: (value: string) => void, hint: string, problem = change.notWhole) => (
     <>
       <input id={`${id}-${name}`} class="input" type="text" inputMode={name === "within" ? "text" : "numeric"} autocomplete="off" maxLength={24} value={value}
         aria-invalid={wrong.value === name} aria-describedby={wrong.value === name ? `${id}-wrong` : hint} onInput={(event) => { set(event.currentTarget.value); touched(); }} />
-      {wrong.value === name && <p id={`${id}-wrong`} class="field-problem" role="alert">{WRONG[name] ?? "A whole number, or “all”."}</p>}
+      {wrong.value === name && <p id={`${id}-wrong`} class="field-problem" role="alert">{problem}</p>}
     </>
   );
   return (
     <section class="card padded stack">
       <form class="stack" onSubmit={look}>
-        <h2 class="landing" ref={heading} tabIndex={-1}>{policy ? "Other rules" : "Rules"}</h2>
+        <h2 class="landing" ref={heading} tabIndex={-1}>{policy ? change.others : change.title}</h2>
         <fieldset class="options">
-          <legend class="unseen">Which rules</legend>
-          {PRESETS.map(({ name, title, words, rules }) => (
+          <legend class="unseen">{change.which}</legend>
+          {PRESETS.map(({ name, rules }) => (
             <label key={name}>
               <input type="radio" name={id} checked={chosen.value === name} onChange={() => choose(name)} />
-              <span><span class="strong">{title}</span><span class="small soft">{words}</span><span class="small">{summary(rules)}</span></span>
+              <span><span class="strong">{change[name].title}</span><span class="small soft">{change[name].about}</span><span class="small">{words.rules.together(ruleWords(rules), floorWords(rules))}</span></span>
             </label>
           ))}
           <label>
             <input type="radio" name={id} checked={chosen.value === "own"} onChange={() => choose("own")} />
-            <span><span class="strong">Own numbers</span><span class="small soft">{policy ? "Beginning with the rules in force." : "For each name of each device."}</span></span>
+            <span><span class="strong">{change.own}</span><span class="small soft">{policy ? change.ownFromPolicy : change.ownFromNone}</span></span>
           </label>
         </fieldset>
         {!preset && (
           <>
             <fieldset class="numbers">
-              <legend>Keep one for each of so many</legend>
-              {FIELDS.map(({ period, words }) => (
+              <legend>{change.keep}</legend>
+              {PERIODS.map((period) => (
                 <div key={period} class="field">
-                  <label for={`${id}-${period}`}>{words}</label>
+                  <label for={`${id}-${period}`}>{change.fields[period]}</label>
                   {field(period, typed.value.counts[period], (value) => { typed.value = { ...typed.value, counts: { ...typed.value.counts, [period]: value } }; }, `${id}-counts`)}
                 </div>
               ))}
             </fieldset>
-            <p class="hint small soft" id={`${id}-counts`}>A day without a backup does not count. Nothing is no rule; “all” is every one of them.</p>
+            <p class="hint small soft" id={`${id}-counts`}>{change.keepHint}</p>
             <div class="numbers">
-              <div class="field"><label for={`${id}-within`}>Everything of the last</label>{field("within", typed.value.within, (within) => { typed.value = { ...typed.value, within }; }, `${id}-span`)}<p class="hint" id={`${id}-span`}>Such as 2d, 3w, 6m or 1y.</p></div>
-              <div class="field"><label for={`${id}-floorLast`}>Guard the last</label>{field("floorLast", typed.value.floorLast, (floorLast) => { typed.value = { ...typed.value, floorLast }; }, `${id}-last`)}<p class="hint" id={`${id}-last`}>Of each name, also from forgetting.</p></div>
-              <div class="field"><label for={`${id}-floorAge`}>Guard so many days</label>{field("floorAge", typed.value.floorAge, (floorAge) => { typed.value = { ...typed.value, floorAge }; }, `${id}-age`)}<p class="hint" id={`${id}-age`}>What is younger, also from forgetting.</p></div>
+              <div class="field"><label for={`${id}-within`}>{change.within}</label>{field("within", typed.value.within, (within) => { typed.value = { ...typed.value, within }; }, `${id}-span`, change.noSpan)}<p class="hint" id={`${id}-span`}>{change.withinHint}</p></div>
+              <div class="field"><label for={`${id}-floorLast`}>{change.floorLast}</label>{field("floorLast", typed.value.floorLast, (floorLast) => { typed.value = { ...typed.value, floorLast }; }, `${id}-last`, change.noNumber)}<p class="hint" id={`${id}-last`}>{change.floorLastHint}</p></div>
+              <div class="field"><label for={`${id}-floorAge`}>{change.floorAge}</label>{field("floorAge", typed.value.floorAge, (floorAge) => { typed.value = { ...typed.value, floorAge }; }, `${id}-age`, change.noDays)}<p class="hint" id={`${id}-age`}>{change.floorAgeHint}</p></div>
             </div>
           </>
         )}
         {policy && (
-          <Notice title="What stays as it is">
+          <Notice title={change.stays}>
             {beside.length > 0 && <ul class="bullets soft">{beside.map((line) => <li key={line}>{line}</li>)}</ul>}
-            <p class="soft">{beside.length > 0 ? "These rules, and tags" : "Tags"}, holds, the time zone, the time until data is freed and the share of a check are set by <code>copal policy set</code>.</p>
+            <p class="soft">{change.staysAbout(beside.length > 0, <code>copal policy set</code>)}</p>
           </Notice>
         )}
         <div class="row">
-          <button type="submit" class={isShown ? "button" : "button main"}>Show what would go</button>
-          <button type="button" class="button plain" onClick={done}>Leave the rules as they are</button>
+          <button type="submit" class={isShown ? "button" : "button main"}>{change.look}</button>
+          <button type="button" class="button plain" onClick={done}>{change.leave}</button>
         </div>
       </form>
-      {isShown && forecast.foresight.at === "asking" && <p class="soft" role="status">Weighing every backup…</p>}
+      {isShown && forecast.foresight.at === "asking" && <p class="soft" role="status">{words.weighing}</p>}
       {isShown && forecast.foresight.at === "failed" && <ProblemNotice problem={forecast.foresight.problem} />}
       {isShown && forecast.foresight.at === "here" && <Preview keeping={keeping} foresight={forecast.foresight.value} />}
     </section>
   );
 }
 
-function summary(rules: Rules): string {
-  const floor = floorWords(rules);
-  const [first, ...others] = [...ruleWords(rules), ...(floor ? [`Guarded: ${floor}`] : [])];
-  return `${[first, ...others.map((line) => line.charAt(0).toLowerCase() + line.slice(1))].join("; ")}.`;
-}
-
 function typedRules(typed: ReturnType<typeof typedOf>): Rules {
   const read = rulesOf(typed);
   return "rules" in read ? read.rules : PRESETS[0]!.rules;
 }
-
-const WRONG: Record<string, string> = {
-  within: "A number and a unit, such as 2d, 3w, 6m or 1y.",
-  floorLast: "A whole number.",
-  floorAge: "A number of days.",
-};

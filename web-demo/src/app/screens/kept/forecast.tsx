@@ -3,13 +3,14 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import type { Foreseen, ForeseenSeries, Foresight, Kept } from "../../../core/api";
+import { kept as words } from "../../../words/kept";
 import type { App } from "../../app";
 import type { Forecast, Keeping } from "../../keeping";
 import { DeviceName } from "../../parts/device-name";
 import { Dialog } from "../../parts/dialog";
 import { Icon } from "../../parts/icon";
 import { Badge, Notice, ProblemNotice } from "../../parts/notice";
-import { count, counted, when } from "../../words";
+import { when } from "../../words";
 import { Name } from "./name";
 import { becomesWords, besideWords, floorWords, lingerWords, ruleWords, secondsWords } from "./words";
 
@@ -21,7 +22,7 @@ export function Preview({ keeping, foresight }: { keeping: Keeping; foresight: F
     <div class="stack preview-rules" ref={shown} tabIndex={-1}>
       <Sums foresight={foresight} />
       <Series foresight={foresight} />
-      <div><button type="button" class={goes > 0 ? "button bad" : "button main"} onClick={() => keeping.askToSign(true)}>Sign these rules…</button></div>
+      <div><button type="button" class={goes > 0 ? "button bad" : "button main"} onClick={() => keeping.askToSign(true)}>{words.forecast.signThese}</button></div>
     </div>
   );
 }
@@ -30,27 +31,29 @@ export function Preview({ keeping, foresight }: { keeping: Keeping; foresight: F
 function Sums({ foresight }: { foresight: Foresight }) {
   const { holds, lingers, freed } = foresight;
   const { goes, later, stays } = sums(foresight);
+  const { forecast } = words;
   const now = Date.now();
   return (
     <div class="stack tight">
-      <h3><span role="status">{goes === 0 ? `Nothing would go now: ${counted(stays + later, "backup")} ${stays + later === 1 ? "stays" : "stay"}` : `${counted(goes, "backup")} would go, ${count(stays + later)} would stay`}</span></h3>
-      {later > 0 && lingers && <p>{counted(later, "more", "more")} would go later: until {when(lingers.until, now)} the guard of the rules before keeps {later === 1 ? "it" : "them"}.</p>}
-      {freed > 0 && <p>{counted(freed, "forgotten backup")} would no longer be guarded, and prune may free {freed === 1 ? "it" : "them"}.</p>}
+      <h3><span role="status">{goes === 0 ? forecast.nothingGoes(stays + later) : forecast.wouldGo(goes, stays + later)}</span></h3>
+      {later > 0 && lingers && <p>{forecast.later(later, when(lingers.until, now))}</p>}
+      {freed > 0 && <p>{forecast.freed(freed)}</p>}
       {lingers && later === 0 && <p class="small soft">{lingerWords(lingers, now)}</p>}
-      {holds.length > 0 && <Notice tone="warn" title={`${counted(holds.length, "backup")} would still hold ${holds.length === 1 ? "its name" : "their names"}`}><p class="soft">Nothing of {holds.length === 1 ? "that name goes" : "those names goes"} before {holds.length === 1 ? "it is" : "they are"} released.</p></Notice>}
+      {holds.length > 0 && <Notice tone="warn" title={forecast.holds(holds.length)}><p class="soft">{forecast.holdsAbout(holds.length)}</p></Notice>}
     </div>
   );
 }
 
 /** Series by series; those of which something goes are open. */
 function Series({ foresight: { series } }: { foresight: Foresight }) {
-  if (series.length === 0) return <p class="soft">There is no backup yet.</p>;
+  if (series.length === 0) return <p class="soft">{words.forecast.none}</p>;
   return <div class="card list forecast">{series.map((one) => <One key={one.series} series={one} isAlone={series.length === 1} />)}</div>;
 }
 
 function One({ series, isAlone }: { series: ForeseenSeries; isAlone: boolean }) {
   const { snapshots } = series;
   const goes = snapshots.filter(({ becomes }) => becomes === "goes").length;
+  const { forecast } = words;
   const isOpen = useSignal(isAlone);
   const now = Date.now();
   return (
@@ -58,15 +61,15 @@ function One({ series, isAlone }: { series: ForeseenSeries; isAlone: boolean }) 
       <summary>
         <Icon name="forward" size={16} />
         <span class="grow wrap"><Name {...series} /></span>
-        <span class="small">{goes > 0 && <span class="strong">{count(goes)} {goes === 1 ? "goes" : "go"}, </span>}{count(snapshots.length - goes)} {snapshots.length - goes === 1 ? "stays" : "stay"}</span>
+        <span class="small">{goes > 0 && <span class="strong">{forecast.go(goes)}, </span>}{forecast.stay(snapshots.length - goes)}</span>
       </summary>
       {isOpen.value && (
-        <div class="scroll-x" tabIndex={0} role="region" aria-label="What becomes of each backup">
+        <div class="scroll-x" tabIndex={0} role="region" aria-label={forecast.table}>
           <table class="table">
-            <thead><tr><th scope="col">Backup</th><th scope="col">Becomes</th><th scope="col">Why</th></tr></thead>
+            <thead><tr>{Object.values(forecast.columns).map((column) => <th key={column} scope="col">{column}</th>)}</tr></thead>
             <tbody>{snapshots.slice(0, ROWS_MAX).map((one) => <Row key={one.id} one={one} now={now} />)}</tbody>
           </table>
-          {snapshots.length > ROWS_MAX && <p class="small soft rows-end">The newest {count(ROWS_MAX)} of {count(snapshots.length)}.</p>}
+          {snapshots.length > ROWS_MAX && <p class="small soft rows-end">{forecast.newestOf(ROWS_MAX, snapshots.length)}</p>}
         </div>
       )}
     </details>
@@ -77,7 +80,7 @@ function Row({ one, now }: { one: Foreseen; now: number }) {
   return (
     <tr>
       <td class="nowrap">{when(one.time, now)}</td>
-      <td>{one.becomes === "goes" ? <Badge tone="bad" icon="trash">Goes</Badge> : one.becomes === "later" ? <Badge tone="warn" icon="clock">Goes later</Badge> : <Badge tone="good" icon="check">Stays</Badge>}</td>
+      <td><Badge {...LOOKS[one.becomes]}>{words.forecast.becomes[one.becomes]}</Badge></td>
       <td class="small soft">{becomesWords(one, now)}</td>
     </tr>
   );
@@ -97,24 +100,25 @@ export function Ask({ app, keeping, kept, forecast, signed }: { app: App; keepin
     event.preventDefault();
     if (unnamed === null || device.value.trim() !== "") void keeping.sign(unnamed === null ? null : device.value.trim());
   };
-  const act = isRelease ? "release" : "set these rules";
+  const { ask } = words;
+  const act = isRelease ? ask.release : ask.set;
   return (
-    <Dialog title={isRelease ? "Release this backup?" : "Set these rules?"} broad={isRelease} close={() => keeping.askToSign(false)}
+    <Dialog title={act.title} broad={isRelease} close={() => keeping.askToSign(false)}
       footer={<>
-        <button type="button" class="button" disabled={isSigning} onClick={() => keeping.askToSign(false)}>Cancel</button>
-        <button type="submit" form={name} class={goes > 0 ? "button bad" : "button main"} disabled={isSigning || foresight.at !== "here"}>{isSigning ? "Signing…" : `Sign and ${act}`}</button>
+        <button type="button" class="button" disabled={isSigning} onClick={() => keeping.askToSign(false)}>{words.cancel}</button>
+        <button type="submit" form={name} class={goes > 0 ? "button bad" : "button main"} disabled={isSigning || foresight.at !== "here"}>{isSigning ? ask.signing : act.sign}</button>
       </>}>
       <form id={name} class="stack tight" onSubmit={sign}>
         {isRelease ? <Released kept={kept} ids={plan.release} /> : (
           <>
-            <ul class="named bullets">{[...ruleWords(plan.rules), ...(kept.policy ? besideWords(kept.policy) : []), "Pinned backups"].map((line) => <li key={line}>{line}</li>)}</ul>
-            <p class="small soft">{floorWords(plan.rules) === null ? "Nothing is guarded." : `Guarded: ${floorWords(plan.rules)}.`} It counts for all devices, until you sign other rules.</p>
+            <ul class="named bullets">{[...ruleWords(plan.rules), ...(kept.policy ? besideWords(kept.policy) : []), words.rules.pinned].map((line) => <li key={line}>{line}</li>)}</ul>
+            <p class="small soft">{ask.counts(floorWords(plan.rules))}</p>
           </>
         )}
-        {foresight.at === "asking" && <p class="small soft" role="status">Weighing every backup…</p>}
+        {foresight.at === "asking" && <p class="small soft" role="status">{words.weighing}</p>}
         {foresight.at === "failed" && <ProblemNotice problem={foresight.problem} />}
         {foresight.at === "here" && (isRelease ? <><Sums foresight={foresight.value} />{goes > 0 && <Series foresight={{ ...foresight.value, series: foresight.value.series.filter(({ snapshots }) => snapshots.some(({ becomes }) => becomes === "goes")) }} />}</> : <Sums foresight={foresight.value} />)}
-        {goes > 0 && <p class="small soft">Like what is forgotten, it can be brought back for {kept.policy ? secondsWords(kept.policy.grace) : "a day"} at least.</p>}
+        {goes > 0 && <p class="small soft">{ask.broughtBack(kept.policy && secondsWords(kept.policy.grace))}</p>}
         {unnamed !== null && <DeviceName id={name} value={unnamed} type={(typed) => { device.value = typed; }} />}
         {problem && <ProblemNotice problem={problem} />}
       </form>
@@ -127,7 +131,7 @@ function Released({ kept, ids }: { kept: Kept; ids: readonly string[] }) {
   return (
     <>
       <ul class="named">{kept.holds.filter(({ snapshot }) => ids.includes(snapshot)).map((hold) => <li key={hold.snapshot}><span class="strong">{when(hold.time, now)}</span> <Name {...hold} /></li>)}</ul>
-      <p>You say that it is as it should be. Then the rules count for its name again: they may let older backups go, the good ones before it too.</p>
+      <p>{words.ask.releases}</p>
     </>
   );
 }
@@ -140,3 +144,4 @@ function sums({ series }: Foresight): { goes: number; later: number; stays: numb
 
 /** Rows of one series that are drawn. */
 const ROWS_MAX = 1_000;
+const LOOKS = { goes: { tone: "bad", icon: "trash" }, later: { tone: "warn", icon: "clock" }, stays: { tone: "good", icon: "check" } } as const;

@@ -3,16 +3,17 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { Hold, Kept as Facts, Policy } from "../../../core/api";
+import { kept as words } from "../../../words/kept";
 import type { App } from "../../app";
 import "../../../style/kept.css";
 import { Keeping } from "../../keeping";
 import { Icon } from "../../parts/icon";
 import { Notice, ProblemNotice } from "../../parts/notice";
-import { counted, shown, when } from "../../words";
+import { shown, when } from "../../words";
 import { Change } from "./change";
 import { Ask } from "./forecast";
 import { Name } from "./name";
-import { besideWords, floorWords, holdWords, lingerWords, otherWords, ruleWords, suspicionWords } from "./words";
+import { besideWords, floorWords, holdWords, lingerWords, otherWords, ruleWords, secondsWords, suspicionWords } from "./words";
 
 export function Kept({ app }: { app: App }) {
   const keeping = useMemo(() => new Keeping(app.core), [app]);
@@ -20,18 +21,18 @@ export function Kept({ app }: { app: App }) {
   useEffect(() => { void keeping.load(); return () => keeping.leave(); }, [keeping]);
   const asked = keeping.kept.value;
   const outcome = keeping.outcome.value;
-  if (asked.at === "asking") return <div class="stack" role="status"><span class="unseen">Reading the rules</span><div class="bone verdict-bone" /><div class="bone chart-bone" /></div>;
+  if (asked.at === "asking") return <div class="stack" role="status"><span class="unseen">{words.reading}</span><div class="bone verdict-bone" /><div class="bone chart-bone" /></div>;
   if (asked.at === "failed") return <ProblemNotice problem={asked.problem} retry={() => void keeping.load()} />;
   const kept = asked.value;
   const forecast = keeping.forecast.value;
   return (
     <>
-      {outcome && <Notice tone={outcome.tone} title={outcome.title}><p class="soft">{outcome.words}</p></Notice>}
+      {outcome && <Notice tone={outcome === "waiting" ? "warn" : "good"} title={words.outcomes[outcome].title}><p class="soft">{words.outcomes[outcome].about}</p></Notice>}
       {kept.holds.length > 0 && <Holds keeping={keeping} holds={kept.holds} />}
       <InForce kept={kept} />
       {changing.value
         ? <Change keeping={keeping} kept={kept} done={() => { changing.value = false; keeping.drop(); }} />
-        : <div><button type="button" class="button" onClick={() => { changing.value = true; keeping.outcome.value = null; }}>{kept.policy ? "Change the rules…" : "Set rules…"}</button></div>}
+        : <div><button type="button" class="button" onClick={() => { changing.value = true; keeping.outcome.value = null; }}>{kept.policy ? words.changeRules : words.setRules}</button></div>}
       {forecast?.isAsked && <Ask app={app} keeping={keeping} kept={kept} forecast={forecast} signed={() => { changing.value = false; }} />}
     </>
   );
@@ -45,8 +46,8 @@ function Holds({ keeping, holds }: { keeping: Keeping; holds: readonly Hold[] })
       <div class="verdict">
         <span class="verdict-icon bad"><Icon name="warning" size={28} /></span>
         <div class="grow">
-          <h2 class="verdict-words">{counted(holds.length, "backup")} {holds.length === 1 ? "looks" : "look"} wrong</h2>
-          <p class="soft">No backup of {holds.length === 1 ? "its name" : "these names"} goes, and none that was forgotten is freed, until you release {holds.length === 1 ? "it" : "them"}. Compare {holds.length === 1 ? "it" : "each"} with the backup before it first.</p>
+          <h2 class="verdict-words">{words.holds.title(holds.length)}</h2>
+          <p class="soft">{words.holds.about(holds.length)}</p>
         </div>
       </div>
       <ul class="stack tight">
@@ -56,7 +57,7 @@ function Holds({ keeping, holds }: { keeping: Keeping; holds: readonly Hold[] })
               <p><span class="strong">{when(hold.time, now)}</span> <Name {...hold} /></p>
               <p class="small soft">{suspicionWords(hold.why)}</p>
             </div>
-            <button type="button" class="button small" onClick={() => void keeping.foresee({ release: [hold.snapshot] })}>Release…<span class="unseen"> {shown(hold.source ?? hold.snapshot.slice(0, 8))}, {when(hold.time, now)}</span></button>
+            <button type="button" class="button small" onClick={() => void keeping.foresee({ release: [hold.snapshot] })}>{words.holds.release}<span class="unseen"> {shown(hold.source ?? hold.snapshot.slice(0, 8))}, {when(hold.time, now)}</span></button>
           </li>
         ))}
       </ul>
@@ -65,11 +66,12 @@ function Holds({ keeping, holds }: { keeping: Keeping; holds: readonly Hold[] })
 }
 
 function InForce({ kept: { policy, lingers, snapshots } }: { kept: Facts }) {
+  const { inForce } = words;
   if (!policy) {
     return (
       <section class="card padded stack">
-        <h2>Everything is kept</h2>
-        <p class="soft">No rules are set. {snapshots === 0 ? "Every backup" : `Each of your ${counted(snapshots, "backup")}`} stays until somebody forgets it, and the repository grows with each one.</p>
+        <h2>{inForce.everything}</h2>
+        <p class="soft">{inForce.noRules(snapshots)}</p>
       </section>
     );
   }
@@ -77,16 +79,16 @@ function InForce({ kept: { policy, lingers, snapshots } }: { kept: Facts }) {
   return (
     <section class="card padded stack">
       <div>
-        <h2>The rules in force</h2>
-        <p class="small soft">They look at each name of each device by itself: no device pushes out what another has saved.</p>
+        <h2>{inForce.title}</h2>
+        <p class="small soft">{inForce.about}</p>
       </div>
       {lines.length === 0
-        ? <p>Every backup stays until somebody forgets it: no rule lets one go.</p>
-        : <ul class="bullets">{lines.map((line) => <li key={line}>{line}</li>)}<li>Pinned backups</li></ul>}
+        ? <p>{inForce.letNothingGo}</p>
+        : <ul class="bullets">{lines.map((line) => <li key={line}>{line}</li>)}<li>{words.rules.pinned}</li></ul>}
       <Guarded policy={policy} />
       {lingers && <Notice icon="clock"><p class="soft">{lingerWords(lingers, Date.now())}</p></Notice>}
       <details>
-        <summary><Icon name="forward" size={16} />Everything else that the policy says</summary>
+        <summary><Icon name="forward" size={16} />{inForce.everythingElse}</summary>
         <ul class="inside bullets small soft">{[holdWords(policy.hold), ...otherWords(policy)].map((line) => <li key={line}>{line}</li>)}</ul>
       </details>
     </section>
@@ -95,7 +97,5 @@ function InForce({ kept: { policy, lingers, snapshots } }: { kept: Facts }) {
 
 function Guarded({ policy }: { policy: Policy }) {
   const floor = floorWords(policy);
-  return floor === null
-    ? <p class="small soft">Nothing is guarded: what somebody forgets, prune frees after {otherWords(policy)[0]?.split(" for ")[1]?.replace(" at least", "")}.</p>
-    : <p class="small soft">Guarded, also against forgetting: {floor}. What is forgotten of it can be brought back for as long as it is guarded.</p>;
+  return <p class="small soft">{floor === null ? words.inForce.unguarded(secondsWords(policy.grace)) : words.inForce.guarded(floor)}</p>;
 }

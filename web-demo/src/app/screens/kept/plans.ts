@@ -7,13 +7,10 @@ const DAY = 86_400;
 
 export type PresetName = "family" | "office" | "little";
 
-export const PRESETS: readonly { name: PresetName; title: string; words: string; rules: Rules }[] = [
-  { name: "family", title: "A family", words: "Photos, letters, homework: the weeks behind you finely, the years coarsely, for ever.",
-    rules: { counts: { ...NONE, daily: 14, weekly: 8, monthly: 24, yearly: "all" }, within: "2d", floorLast: 3, floorAge: 14 * DAY } },
-  { name: "office", title: "An office", words: "Work that changes by the hour, and ten years of records.",
-    rules: { counts: { ...NONE, hourly: 48, daily: 30, weekly: 13, monthly: 36, yearly: 10 }, within: "7d", floorLast: 5, floorAge: 30 * DAY } },
-  { name: "little", title: "Little room", words: "Half a year back, as little as is sensible.",
-    rules: { counts: { ...NONE, daily: 7, weekly: 4, monthly: 6 }, within: null, floorLast: 2, floorAge: 7 * DAY } },
+export const PRESETS: readonly { name: PresetName; rules: Rules }[] = [
+  { name: "family", rules: { counts: { ...NONE, daily: 14, weekly: 8, monthly: 24, yearly: "all" }, within: "2d", floorLast: 3, floorAge: 14 * DAY } },
+  { name: "office", rules: { counts: { ...NONE, hourly: 48, daily: 30, weekly: 13, monthly: 36, yearly: 10 }, within: "7d", floorLast: 5, floorAge: 30 * DAY } },
+  { name: "little", rules: { counts: { ...NONE, daily: 7, weekly: 4, monthly: 6 }, within: null, floorLast: 2, floorAge: 7 * DAY } },
 ];
 
 /** Numbers as they stand in the fields. */

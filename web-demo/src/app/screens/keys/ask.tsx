@@ -14,6 +14,8 @@ import { say } from "../../parts/say";
 import { SecretField } from "../../parts/secret";
 import { isNoted, lastGroup, weakness } from "../../passphrases";
 import { day, stamp } from "../../words";
+import { keys as words } from "../../../words/keys";
+import { parts } from "../../../words/parts";
 
 /** What is wanted of the keys. */
 export type Wanted = { act: "passphrase" | "recovery-code"; replaces: Key | null } | { act: "remove"; about: Key };
@@ -28,9 +30,8 @@ interface Step {
 export function AskKey({ app, wanted, close }: { app: App; wanted: Wanted } & Omit<Step, "title">) {
   const title = titleOf(wanted);
   const step = { app, title, close };
-  const why = wanted.act === "remove" ? "This changes who can open the repository." : "This lets somebody open the repository, and everything in it.";
   return (
-    <Confirming app={app} title={title} why={`${why} So it needs one of its keys again.`} close={close}>
+    <Confirming app={app} title={title} why={wanted.act === "remove" ? words.whyRemove : words.whyAdd} close={close}>
       {(confirmed) =>
         wanted.act === "remove" ? <Remove {...step} about={wanted.about} confirmed={confirmed} />
         : wanted.act === "passphrase" ? <NewPassphrase {...step} replaces={wanted.replaces} />
@@ -40,9 +41,9 @@ export function AskKey({ app, wanted, close }: { app: App; wanted: Wanted } & Om
 }
 
 function titleOf(wanted: Wanted): string {
-  if (wanted.act === "remove") return `Remove ${wanted.about.kind === null ? "a damaged key" : wanted.about.kind === "passphrase" ? "a passphrase" : wanted.about.kind === "recovery-code" ? "a recovery code" : "a key file"}?`;
-  if (wanted.act === "passphrase") return wanted.replaces ? "Replace a passphrase" : "Add a passphrase";
-  return wanted.replaces ? "Replace a recovery code" : "Make a recovery code";
+  if (wanted.act === "remove") return words.removeTitle[wanted.about.kind ?? "damaged"];
+  if (wanted.act === "passphrase") return wanted.replaces ? words.replacePassphrase : words.addPassphrase;
+  return wanted.replaces ? words.replaceCode : words.makeCode;
 }
 
 /** Stores a new key; a failure is told where it was asked for. */
@@ -53,7 +54,7 @@ function useAdding({ app, close }: Step, replaces: Key | null) {
     [isBusy.value, problem.value] = [true, null];
     try {
       await app.core.administer("addKey", secret, replaces?.slot ?? null);
-      say(replaces ? "Replaced. The new key opens the repository." : "Added. The new key opens the repository.");
+      say(replaces ? words.replaced : words.added);
       close();
     } catch (thrown) {
       problem.value = problemOf(thrown);
@@ -73,7 +74,7 @@ function NewPassphrase({ replaces, ...step }: Step & { replaces: Key | null }) {
   const store = (event: Event) => {
     event.preventDefault();
     const typed = first.current?.value ?? "";
-    wrong.value = typed === "" ? "Enter the new passphrase." : typed !== second.current?.value ? "The two passphrases differ." : null;
+    wrong.value = typed === "" ? words.enterNew : typed !== second.current?.value ? words.differ : null;
     if (wrong.value !== null || isBusy.value) return;
     for (const field of [first, second]) if (field.current) field.current.value = "";
     weak.value = null;
@@ -82,19 +83,19 @@ function NewPassphrase({ replaces, ...step }: Step & { replaces: Key | null }) {
   return (
     <Dialog title={step.title} close={() => { if (!isBusy.value) step.close(); }}
       footer={<>
-        <button type="button" class="button" disabled={isBusy.value} onClick={step.close}>Cancel</button>
-        <button type="submit" form={form} class="button main" disabled={isBusy.value}>{isBusy.value ? <Spinner label="Storing and trying it…" /> : replaces ? "Replace" : "Add"}</button>
+        <button type="button" class="button" disabled={isBusy.value} onClick={step.close}>{parts.cancel}</button>
+        <button type="submit" form={form} class="button main" disabled={isBusy.value}>{isBusy.value ? <Spinner label={words.storing} /> : replaces ? words.replace : words.add}</button>
       </>}>
       <form id={form} class="stack tight" onSubmit={store}>
-        <SecretField label="New passphrase" hint="Nobody can reset it. Write it down, or make a recovery code." hold={first} disabled={isBusy.value} isWrong={wrong.value !== null} autocomplete="new-password"
+        <SecretField label={words.newPassphrase} hint={words.newPassphraseHint} hold={first} disabled={isBusy.value} isWrong={wrong.value !== null} autocomplete="new-password"
           problem={`${form}-problem`} heed={(text) => { weak.value = weakness(text); }} />
-        {weak.value && <Notice tone="warn" title="Easy to guess"><p class="soft">{weak.value}</p></Notice>}
-        <SecretField label="The same again" hold={second} disabled={isBusy.value} isWrong={wrong.value !== null} autocomplete="new-password" problem={`${form}-problem`} />
+        {weak.value && <Notice tone="warn" title={words.easyToGuess}><p class="soft">{weak.value}</p></Notice>}
+        <SecretField label={words.sameAgain} hold={second} disabled={isBusy.value} isWrong={wrong.value !== null} autocomplete="new-password" problem={`${form}-problem`} />
         <div id={`${form}-problem`}>
           {wrong.value && <p class="field-problem" role="alert">{wrong.value}</p>}
           {problem.value && <ProblemNotice problem={problem.value} />}
         </div>
-        {replaces && <p class="small soft">The one of {day(replaces.created ?? 0, Date.now())} is removed once the new one has opened the repository. <Untaken /></p>}
+        {replaces && <p class="small soft">{words.passphraseGoes(day(replaces.created ?? 0, Date.now()))} {words.untaken}</p>}
       </form>
     </Dialog>
   );
@@ -119,22 +120,22 @@ function NewCode({ replaces, ...step }: Step & { replaces: Key | null }) {
   return (
     <Dialog title={step.title} firm close={() => { if (!isBusy.value) step.close(); }}
       footer={<>
-        <button type="button" class="button" disabled={isBusy.value} onClick={step.close}>Cancel</button>
-        <button type="submit" form={form} class="button main" disabled={isBusy.value || code.value === null}>{isBusy.value ? <Spinner label="Storing and trying it…" /> : "I have noted it"}</button>
+        <button type="button" class="button" disabled={isBusy.value} onClick={step.close}>{parts.cancel}</button>
+        <button type="submit" form={form} class="button main" disabled={isBusy.value || code.value === null}>{isBusy.value ? <Spinner label={words.storing} /> : words.noted}</button>
       </>}>
       <form id={form} class="stack tight" onSubmit={store}>
-        <p>Write this down or print it, and keep it where a fire that takes your devices does not reach it. It is shown this once.</p>
+        <p>{words.writeDown}</p>
         <div class="recovery-code on-paper">
           <p class="code">{code.value ?? "…"}</p>
-          <p class="only-paper">Copal recovery code of {location.host}, made {stamp(Date.now())}. It opens every backup: keep it as you would keep a key.</p>
+          <p class="only-paper">{words.onPaper(location.host, stamp(Date.now()))}</p>
         </div>
-        <div><button type="button" class="button small" disabled={code.value === null} onClick={() => print()}><Icon name="file" size={16} />Print</button></div>
-        <SecretField label="Its last group, as you have noted it" hint="The code opens nothing until you have typed this." hold={noted} disabled={isBusy.value} isWrong={wrong.value} autocomplete="off" problem={`${form}-problem`} />
+        <div><button type="button" class="button small" disabled={code.value === null} onClick={() => print()}><Icon name="file" size={16} />{words.print}</button></div>
+        <SecretField label={words.lastGroup} hint={words.lastGroupHint} hold={noted} disabled={isBusy.value} isWrong={wrong.value} autocomplete="off" problem={`${form}-problem`} />
         <div id={`${form}-problem`}>
-          {wrong.value && <p class="field-problem" role="alert">That is not its last group. Compare it with the code.</p>}
+          {wrong.value && <p class="field-problem" role="alert">{words.notLastGroup}</p>}
           {problem.value && <ProblemNotice problem={problem.value} />}
         </div>
-        {replaces && <p class="small soft">The code of {day(replaces.created ?? 0, Date.now())} is removed once the new one has opened the repository. <Untaken /></p>}
+        {replaces && <p class="small soft">{words.codeGoes(day(replaces.created ?? 0, Date.now()))} {words.untaken}</p>}
       </form>
     </Dialog>
   );
@@ -148,7 +149,7 @@ function Remove({ about, confirmed, ...step }: Step & { about: Key; confirmed: C
     [isBusy.value, problem.value] = [true, null];
     try {
       await step.app.core.administer("removeKey", about.slot);
-      say("Removed.");
+      say(words.removed);
       step.close();
     } catch (thrown) {
       problem.value = problemOf(thrown);
@@ -158,25 +159,20 @@ function Remove({ about, confirmed, ...step }: Step & { about: Key; confirmed: C
   return (
     <Dialog title={step.title} close={() => { if (!isBusy.value) step.close(); }}
       footer={<>
-        <button type="button" class="button" disabled={isBusy.value} onClick={step.close}>Keep it</button>
-        <button type="button" class="button bad" disabled={isBusy.value || isIt} onClick={() => void remove()}>{isBusy.value ? <Spinner label="Removing…" /> : "Remove"}</button>
+        <button type="button" class="button" disabled={isBusy.value} onClick={step.close}>{words.keep}</button>
+        <button type="button" class="button bad" disabled={isBusy.value || isIt} onClick={() => void remove()}>{isBusy.value ? <Spinner label={words.removing} /> : words.remove}</button>
       </>}>
       <div class="stack tight">
         {isIt ? (
-          <Notice tone="warn" title="You have confirmed with this very key"><p class="soft">Confirm with another one to remove it: that proves that another one works. Or replace it.</p></Notice>
+          <Notice tone="warn" title={words.thisVeryKey}><p class="soft">{words.thisVeryKeyWhy}</p></Notice>
         ) : (
           <>
-            <p>It opens the repository no more, and cannot be brought back. The key that you have confirmed with stays.</p>
-            <p class="small soft"><Untaken /></p>
+            <p>{words.opensNoMore}</p>
+            <p class="small soft">{words.untaken}</p>
           </>
         )}
         {problem.value && <ProblemNotice problem={problem.value} />}
       </div>
     </Dialog>
   );
-}
-
-/** What no removal takes back. */
-function Untaken() {
-  return <>That takes back no knowledge: whoever had it may have copied the keys that it opened. If a stranger may have had it, only a new repository keeps new backups from them.</>;
 }

@@ -9,6 +9,7 @@ import { Icon } from "../../parts/icon";
 import { Badge, ProblemNotice } from "../../parts/notice";
 import { viewOf } from "../../route";
 import { day } from "../../words";
+import { keys as words } from "../../../words/keys";
 import { AskKey, type Wanted } from "./ask";
 
 export function Keys({ app }: { app: App }) {
@@ -21,15 +22,15 @@ export function Keys({ app }: { app: App }) {
   return (
     <div class="page stack wide">
       <header class="page-head">
-        <div class="crumbs"><button type="button" class="crumb crumb-part" onClick={() => app.route.go(viewOf("settings"))}><Icon name="back" size={16} />Settings</button></div>
-        <h1>Passphrases and recovery codes</h1>
-        <p class="soft">Each of these opens the whole repository: every backup of every device. They belong to the repository, not to this browser.</p>
+        <div class="crumbs"><button type="button" class="crumb crumb-part" onClick={() => app.route.go(viewOf("settings"))}><Icon name="back" size={16} />{words.settings}</button></div>
+        <h1>{words.title}</h1>
+        <p class="soft">{words.about}</p>
       </header>
       <div class="row wrap">
-        <button type="button" class="button" onClick={() => begin({ act: "passphrase", replaces: null })}><Icon name="plus" size={18} />Add a passphrase</button>
-        <button type="button" class="button" onClick={() => begin({ act: "recovery-code", replaces: null })}><Icon name="plus" size={18} />Make a recovery code</button>
+        <button type="button" class="button" onClick={() => begin({ act: "passphrase", replaces: null })}><Icon name="plus" size={18} />{words.addPassphrase}</button>
+        <button type="button" class="button" onClick={() => begin({ act: "recovery-code", replaces: null })}><Icon name="plus" size={18} />{words.makeCode}</button>
       </div>
-      {value.at === "asking" ? <div class="rows-bones" role="status"><span class="unseen">Reading the keys</span>{[0, 1].map((i) => <div key={i} class="bone" />)}</div>
+      {value.at === "asking" ? <div class="rows-bones" role="status"><span class="unseen">{words.reading}</span>{[0, 1].map((i) => <div key={i} class="bone" />)}</div>
         : value.at === "failed" ? <ProblemNotice problem={value.problem} retry={() => { list.value = { at: "asking" }; void load(); }} />
         : <ul class="stack tight devices">{value.value.map((key) => <One key={key.slot} about={key} isOnly={value.value.filter(({ kind }) => kind !== null).length === 1} begin={begin} />)}</ul>}
       {wanted.value && <AskKey app={app} wanted={wanted.value} close={() => { wanted.value = null; void load(); }} />}
@@ -37,26 +38,25 @@ export function Keys({ app }: { app: App }) {
   );
 }
 
-export const KINDS = { passphrase: "Passphrase", "recovery-code": "Recovery code", "key-file": "Key file" } as const;
-
 function One({ about, isOnly, begin }: { about: Key; isOnly: boolean; begin: (wanted: Wanted) => void }) {
-  const { slot, kind, created, faults, isCurrent } = about;
+  const { slot, kind, created, faults: [fault], isCurrent } = about;
   const id = slot.slice(0, 8);
+  const called = kind === null ? words.damagedKey : words.kinds[kind];
   return (
     <li class="card padded device">
       <Icon name={kind === "recovery-code" ? "list" : "lock"} size={24} />
       <div class="grow">
-        <h2 class="wrap">{kind === null ? "Damaged key" : KINDS[kind]} {isCurrent && <Badge tone="calm">Opened this page</Badge>}</h2>
-        <p class="small soft">{created === null ? "" : `Made ${day(created, Date.now())} · `}<span class="code">{id}</span></p>
-        {kind === null ? <p class="small soft">No copy of it is whole, so it opens nothing.</p>
-          : faults.length > 0 ? <p class="small soft">One of its two copies is {faults[0]}. It opens with the other one, and <code>copal repair</code> writes it again.</p>
-          : <p class="small soft">Both copies are whole</p>}
+        <h2 class="wrap">{called} {isCurrent && <Badge tone="calm">{words.openedThisPage}</Badge>}</h2>
+        <p class="small soft">{created === null ? "" : `${words.made(day(created, Date.now()))} · `}<span class="code">{id}</span></p>
+        {kind === null ? <p class="small soft">{words.noCopy}</p>
+          : fault ? <p class="small soft">{words.faulty(fault, <code>copal repair</code>)}</p>
+          : <p class="small soft">{words.bothWhole}</p>}
       </div>
       <div class="device-state">
-        {faults.length > 0 && <Badge tone={kind === null ? "bad" : "warn"} icon="warning">{kind === null ? "Damaged" : `One copy ${faults[0]}`}</Badge>}
+        {fault && <Badge tone={kind === null ? "bad" : "warn"} icon="warning">{kind === null ? words.damaged : words.oneCopy[fault]}</Badge>}
         <div class="row firm">
-          {(kind === "passphrase" || kind === "recovery-code") && <button type="button" class="button small" onClick={() => begin({ act: kind, replaces: about })}>Replace<span class="unseen"> {KINDS[kind]} {id}</span></button>}
-          {!(isOnly && kind !== null) && <button type="button" class="button small bad" onClick={() => begin({ act: "remove", about })}>Remove<span class="unseen"> {kind === null ? "" : KINDS[kind]} {id}</span></button>}
+          {(kind === "passphrase" || kind === "recovery-code") && <button type="button" class="button small" onClick={() => begin({ act: kind, replaces: about })}>{words.replace}<span class="unseen"> {called} {id}</span></button>}
+          {!(isOnly && kind !== null) && <button type="button" class="button small bad" onClick={() => begin({ act: "remove", about })}>{words.remove}<span class="unseen"> {kind === null ? "" : called} {id}</span></button>}
         </div>
       </div>
     </li>

@@ -9,7 +9,8 @@ import { sideBySide, type DifferenceRow, type Line } from "../../difference";
 import { Dialog } from "../../parts/dialog";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
-import { count, counted, shown, size, stamp } from "../../words";
+import { versions as words } from "../../../words/versions";
+import { shown, size, stamp } from "../../words";
 import { Content } from "./preview";
 import { Take } from "./take";
 
@@ -30,10 +31,10 @@ export function Beside({ app, before, after, close }: { app: App; before: Shown 
   useEffect(load, [before, after]);
   return (
     <Dialog title={shown(after.entry.name)} close={close} wide footer={<>
-      <button type="button" class="button" onClick={close}>Close</button>
+      <button type="button" class="button" onClick={close}>{words.beside.close}</button>
       <Take app={app} snapshot={after.snapshot} here="" hereName="" selected={[after.entry]} />
     </>}>
-      {asked.value.at === "asking" && <div class="preview-wait"><Spinner label="Fetching and verifying…" /></div>}
+      {asked.value.at === "asking" && <div class="preview-wait"><Spinner label={words.beside.fetching} /></div>}
       {asked.value.at === "failed" && <ProblemNotice problem={asked.value.problem} retry={load} />}
       {asked.value.at === "here" && <Both app={app} before={before} after={after} previews={asked.value.value} />}
     </Dialog>
@@ -41,18 +42,18 @@ export function Beside({ app, before, after, close }: { app: App; before: Shown 
 }
 
 function Both({ app, before, after, previews: [older, newer] }: { app: App; before: Shown | null; after: Shown; previews: [Previewed | null, Previewed] }) {
-  if (!before || !older) return <div class="preview"><Facts of={after} words="This version" /><Content app={app} {...after} preview={newer} /></div>;
+  if (!before || !older) return <div class="preview"><Facts of={after} title={words.beside.after} /><Content app={app} {...after} preview={newer} /></div>;
   if (isText(older) && isText(newer)) return <Lines before={before} after={after} older={older} newer={newer} />;
   return (
     <div class="beside">
-      <section class="preview" aria-label="Before"><Facts of={before} words="Before" /><Content app={app} {...before} preview={older} /></section>
-      <section class="preview" aria-label="This version"><Facts of={after} words="This version" /><Content app={app} {...after} preview={newer} /></section>
+      <section class="preview" aria-label={words.beside.before}><Facts of={before} title={words.beside.before} /><Content app={app} {...before} preview={older} /></section>
+      <section class="preview" aria-label={words.beside.after}><Facts of={after} title={words.beside.after} /><Content app={app} {...after} preview={newer} /></section>
     </div>
   );
 }
 
-function Facts({ of: { entry }, words }: { of: Shown; words: string }) {
-  return <p class="small soft"><span class="strong">{words}</span> · {size(entry.size)}{entry.modified === null ? "" : ` · changed ${stamp(entry.modified)}`}</p>;
+function Facts({ of: { entry }, title }: { of: Shown; title: string }) {
+  return <p class="small soft"><span class="strong">{title}</span> · {size(entry.size)}{entry.modified === null ? "" : ` · ${words.beside.changed(stamp(entry.modified))}`}</p>;
 }
 
 function Lines({ before, after, older, newer }: { before: Shown; after: Shown; older: Previewed; newer: Previewed }) {
@@ -61,40 +62,41 @@ function Lines({ before, after, older, newer }: { before: Shown; after: Shown; o
   const skipped = rows.reduce((sum, row) => sum + (row.kind === "skipped" ? row.lines : 0), 0);
   const changes = (side: "before" | "after") => rows.filter((row) => row.kind === "changed" && row[side] !== null).length;
   const isPart = [older, newer].some((one) => one.total > TEXT_MAX);
-  if (skipped > 0 && rows.length === 1) return <Empty icon="check" title="The same content"><p>Only the time of the file is another.</p></Empty>;
+  if (skipped > 0 && rows.length === 1) return <Empty icon="check" title={words.beside.same}><p>{words.beside.sameWhy}</p></Empty>;
+  const [removed, added] = [changes("before"), changes("after")];
   return (
     <>
       <p class="small soft row firm">
-        <span>{counted(changes("before"), "line")} removed, {counted(changes("after"), "line")} added{isPart ? `, in the first ${size(TEXT_MAX)}` : ""}</span>
-        {(skipped > 0 || all.value) && <button type="button" class="button small plain" onClick={() => { all.value = !all.value; }}>{all.value ? "Show the changes only" : "Show all lines"}</button>}
+        <span>{isPart ? words.beside.linesInFirst(removed, added, size(TEXT_MAX)) : words.beside.lines(removed, added)}</span>
+        {(skipped > 0 || all.value) && <button type="button" class="button small plain" onClick={() => { all.value = !all.value; }}>{all.value ? words.beside.onlyChanges : words.beside.allLines}</button>}
       </p>
-      <div class="difference" tabIndex={0} role="region" aria-label="What differs">
+      <div class="difference" tabIndex={0} role="region" aria-label={words.beside.differs}>
         <table>
-          <thead><tr><th scope="col"><Facts of={before} words="Before" /></th><th scope="col"><Facts of={after} words="This version" /></th></tr></thead>
+          <thead><tr><th scope="col"><Facts of={before} title={words.beside.before} /></th><th scope="col"><Facts of={after} title={words.beside.after} /></th></tr></thead>
           <tbody>{rows.slice(0, ROWS_MAX).map((row, at) => <Row key={at} row={row} />)}</tbody>
         </table>
-        {rows.length > ROWS_MAX && <p class="rows-end soft small">{count(rows.length - ROWS_MAX)} lines more: download both versions to compare them.</p>}
+        {rows.length > ROWS_MAX && <p class="rows-end soft small">{words.beside.more(rows.length - ROWS_MAX)}</p>}
       </div>
     </>
   );
 }
 
 function Row({ row }: { row: DifferenceRow }) {
-  if (row.kind === "skipped") return <tr class="skipped"><td colSpan={2}>{counted(row.lines, "line")} the same</td></tr>;
+  if (row.kind === "skipped") return <tr class="skipped"><td colSpan={2}>{words.beside.skipped(row.lines)}</td></tr>;
   return (
     <tr class={row.kind}>
-      <td class={row.kind === "changed" && row.before ? "removed" : ""}>{row.before && <Written line={row.before} sign={row.kind === "changed" ? "−" : ""} words="Removed" />}</td>
-      <td class={row.kind === "changed" && row.after ? "added" : ""}>{row.after && <Written line={row.after} sign={row.kind === "changed" ? "+" : ""} words="Added" />}</td>
+      <td class={row.kind === "changed" && row.before ? "removed" : ""}>{row.before && <Written line={row.before} sign={row.kind === "changed" ? "−" : ""} says={words.beside.removed} />}</td>
+      <td class={row.kind === "changed" && row.after ? "added" : ""}>{row.after && <Written line={row.after} sign={row.kind === "changed" ? "+" : ""} says={words.beside.added} />}</td>
     </tr>
   );
 }
 
-function Written({ line, sign, words }: { line: Line; sign: string; words: string }) {
+function Written({ line, sign, says }: { line: Line; sign: string; says: string }) {
   return (
     <span class="written">
       <span class="at">{line.number}</span>
       <span class="sign-of" aria-hidden="true">{sign}</span>
-      {sign !== "" && <span class="unseen">{words}: </span>}
+      {sign !== "" && <span class="unseen">{says}</span>}
       <span class="words">{line.text}</span>
     </span>
   );

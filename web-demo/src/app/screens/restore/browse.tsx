@@ -3,6 +3,8 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Entry, EntryId, Measure, Snapshot } from "../../../core/api";
+import { browse as words } from "../../../words/browse";
+import { restore } from "../../../words/restore";
 import type { App } from "../../app";
 import type { SortBy } from "../../listing";
 import { Choice } from "../../parts/choice";
@@ -10,9 +12,10 @@ import { Icon, type IconName } from "../../parts/icon";
 import { Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { Tile } from "../../parts/thumb";
+import { unseen } from "../../parts/unseen";
 import { LEFT_OUT, troubleWords } from "../../plain";
 import { viewOf, type Crumb } from "../../route";
-import { count, counted, shown, size, stamp, within } from "../../words";
+import { shown, size, stamp, within } from "../../words";
 import { Preview } from "./preview";
 import { Receipt, Tick } from "./snapshots";
 import { Take } from "./take";
@@ -69,7 +72,7 @@ export function Browse({ app, snapshot, crumbs, at }: { app: App; snapshot: Snap
       <div class="toolbar">
         <div class="with-icon grow search">
           <Icon name="search" size={18} />
-          <input ref={search} class="input" type="search" placeholder="Search names below this folder" aria-label="Search names below this folder" spellcheck={false} autocomplete="off"
+          <input ref={search} class="input" type="search" placeholder={words.search} aria-label={words.search} spellcheck={false} autocomplete="off"
             onInput={() => {
               // A search begins when the typing pauses.
               clearTimeout(pause.current);
@@ -85,22 +88,21 @@ export function Browse({ app, snapshot, crumbs, at }: { app: App; snapshot: Snap
       )}
       <div class="row ends firm">
       <p class="list-status small soft" role="status">
-        {isUnread ? "" : found
-          ? `${found.running ? "Searching… " : ""}${counted(found.hits.length, "name")} found${found.more ? ", and more: search for something longer" : ""}`
-          : listed.loading && listed.entries.length === 0 ? "Reading…"
-          : `${counted(listed.total ?? listed.entries.length, "entry", "entries")}${listed.loading ? `, ${count(listed.entries.length)} read…` : ""}${selected.value.length > 0 ? ` · ${count(selected.value.length)} selected` : ""}`}
+        {isUnread ? "" : found ? words.found(found.hits.length, found.running, found.more)
+          : listed.loading && listed.entries.length === 0 ? words.reading
+          : words.listed(listed.total ?? listed.entries.length, listed.loading ? listed.entries.length : null, selected.value.length)}
         {selected.value.length > 0 && <Measured app={app} snapshot={snapshot} entries={selected.value} />}
       </p>
       <View app={app} isGallery={isGallery} sortable={!found} />
       </div>
       {isUnread ? null : rows.length === 0 && !listed.loading && !found?.running && !listed.problem ? (
-        found ? <Empty icon="search" title="Nothing of that name"><p>Only names are searched, below the folder that is open.</p></Empty>
-          : <Empty icon="folder" title="This folder is empty" />
+        found ? <Empty icon="search" title={words.nothingFound.title}><p>{words.nothingFound.why}</p></Empty>
+          : <Empty icon="folder" title={words.isEmpty} />
       ) : isGallery ? (
-        <Rows<Entry> key={`${here}:${found ? "found" : ""}:gallery`} label={found ? "Names found" : "Folder"} rows={rows} rowHeight={206} tile={156} look="gallery" columns={1} {...acts}
+        <Rows<Entry> key={`${here}:${found ? "found" : ""}:gallery`} label={found ? words.namesFound : words.kinds.directory} rows={rows} rowHeight={206} tile={156} look="gallery" columns={1} {...acts}
           cells={(entry) => <><span class="tile-tick" data-tick><Tick on={listing.selected.value.has(entry.id)} /></span><Tile thumbs={app.thumbs} snapshot={snapshot.id} entry={entry} icon={KINDS[entry.kind].icon} kind={KINDS[entry.kind].words} /></>} />
       ) : (
-        <Rows<Entry> key={`${here}:${found ? "found" : ""}`} label={found ? "Names found" : "Folder"} rows={rows} rowHeight={found ? 56 : 46} look={found ? "entries found" : "entries"} columns={4}
+        <Rows<Entry> key={`${here}:${found ? "found" : ""}`} label={found ? words.namesFound : words.kinds.directory} rows={rows} rowHeight={found ? 56 : 46} look={found ? "entries found" : "entries"} columns={4}
           head={<Head app={app} sortable={!found} all={rows.length > 0 && listing.selected.value.size === rows.length} />}
           {...acts} cells={(entry) => <Cells entry={entry} ticked={listing.selected.value.has(entry.id)} found={found !== null} />} />
       )}
@@ -115,13 +117,13 @@ function View({ app, isGallery, sortable }: { app: App; isGallery: boolean; sort
   return (
     <div class="row firm">
       {isGallery && sortable && (
-        <select class="input narrow low" aria-label="Order" value={by} onChange={(event) => app.listing.sortBy(event.currentTarget.value as SortBy)}>
-          <option value="name">By name</option><option value="modified">Newest first</option><option value="size">Largest first</option>
+        <select class="input narrow low" aria-label={words.order} value={by} onChange={(event) => app.listing.sortBy(event.currentTarget.value as SortBy)}>
+          {(["name", "modified", "size"] as const).map((order) => <option key={order} value={order}>{words.orders[order]}</option>)}
         </select>
       )}
-      <Choice<"list" | "gallery"> label="Show as" value={isGallery ? "gallery" : "list"} change={(folders) => void app.changeSettings({ folders })} options={[
-        { value: "list", words: <><Icon name="list" size={16} /><span class="unseen">List</span></> },
-        { value: "gallery", words: <><Icon name="gallery" size={16} /><span class="unseen">Gallery</span></> },
+      <Choice<"list" | "gallery"> label={words.showAs} value={isGallery ? "gallery" : "list"} change={(folders) => void app.changeSettings({ folders })} options={[
+        { value: "list", words: <><Icon name="list" size={16} />{unseen(words.list)}</> },
+        { value: "gallery", words: <><Icon name="gallery" size={16} />{unseen(words.gallery)}</> },
       ]} />
     </div>
   );
@@ -150,14 +152,14 @@ function Measured({ app, snapshot, entries }: { app: App; snapshot: Snapshot; en
       clearTimeout(timer);
     };
   }, [app, snapshot.id, entries]);
-  return measure === null ? null : <>: {counted(measure.files, "file")}, {size(measure.bytes)}{measure.damage.length > 0 ? ", and what cannot be read" : ""}</>;
+  return measure === null ? null : <>{words.measured(measure.files, size(measure.bytes), measure.damage.length > 0)}</>;
 }
 
 function Crumbs({ snapshot, made, crumbs, go, out }: { snapshot: Snapshot; made: string; crumbs: Crumb[]; go: (to: Crumb[]) => void; out: () => void }) {
   return (
     <>
-      <nav aria-label="Where you are" class="crumbs">
-        <button type="button" class="crumb" onClick={out}>Snapshots</button>
+      <nav aria-label={words.crumbs} class="crumbs">
+        <button type="button" class="crumb" onClick={out}>{restore.snapshots}</button>
         <Icon name="forward" size={14} />
         {crumbs.length === 0 ? <span class="crumb here" aria-current="page"><bdi>{shown(snapshot.source)}</bdi></span> : <button type="button" class="crumb" onClick={() => go([])}><bdi>{shown(snapshot.source)}</bdi></button>}
         {crumbs.map((crumb, i) => (
@@ -171,7 +173,7 @@ function Crumbs({ snapshot, made, crumbs, go, out }: { snapshot: Snapshot; made:
       </nav>
       <h1 class="wrap"><bdi>{shown(crumbs[crumbs.length - 1]?.name ?? snapshot.source)}</bdi></h1>
       <p class="soft small row tight-row">
-        <span>As it was {within(made)} on <bdi>{shown(snapshot.device)}</bdi>{snapshot.fromBrowser ? ", saved by a browser" : ""}: {counted(snapshot.files, "file")}, {size(snapshot.bytes)}</span>
+        <span>{words.asItWas(within(made), <bdi>{shown(snapshot.device)}</bdi>, snapshot.fromBrowser, snapshot.files, size(snapshot.bytes))}</span>
         <Receipt snapshot={snapshot} />
       </p>
     </>
@@ -187,10 +189,10 @@ function Lacks({ snapshot: { troubles } }: { snapshot: Snapshot }) {
     <Notice tone="warn" title={troubleWords(troubles)}>
       {troubles.names.length > 0 && (
         <details>
-          <summary><Icon name="forward" size={16} />Which ones</summary>
-          <ul class="inside stack tight named" tabIndex={0} aria-label="What is missing or was changing">
+          <summary><Icon name="forward" size={16} />{words.lacks.which}</summary>
+          <ul class="inside stack tight named" tabIndex={0} aria-label={words.lacks.list}>
             {troubles.names.map(({ path, why }, at) => <li key={at}><span class="code"><bdi>{shown(path)}</bdi></span> <span class="small soft">{LEFT_OUT[why]}</span></li>)}
-            {more > 0 && <li class="small soft">and {counted(more, "other")}</li>}
+            {more > 0 && <li class="small soft">{words.lacks.more(more)}</li>}
           </ul>
         </details>
       )}
@@ -201,30 +203,30 @@ function Lacks({ snapshot: { troubles } }: { snapshot: Snapshot }) {
 function Head({ app, sortable, all }: { app: App; sortable: boolean; all: boolean }) {
   const { listing } = app;
   const order = listing.order.value;
-  const column = (by: SortBy, words: string, classes: string) => (
+  const column = (by: SortBy, classes: string) => (
     <div role="columnheader" class={classes} aria-sort={sortable && order.by === by ? (order.down ? "descending" : "ascending") : undefined}>
       {sortable
-        ? <button type="button" class="sort" onClick={() => listing.sortBy(by)}>{words}{order.by === by && <Icon name={order.down ? "down" : "up"} size={14} />}</button>
-        : words}
+        ? <button type="button" class="sort" onClick={() => listing.sortBy(by)}>{words.columns[by]}{order.by === by && <Icon name={order.down ? "down" : "up"} size={14} />}</button>
+        : words.columns[by]}
     </div>
   );
   return (
     <>
       <div role="columnheader" class="tick-cell">
-        {sortable ? <button type="button" class="tick-all" aria-pressed={all} aria-label="Select all" onClick={() => listing.toggleAll()}><Tick on={all} /></button> : <span class="unseen">Selected</span>}
+        {sortable ? <button type="button" class="tick-all" aria-pressed={all} aria-label={words.selectAll} onClick={() => listing.toggleAll()}><Tick on={all} /></button> : unseen(words.selected)}
       </div>
-      {column("name", "Name", "")}
-      {column("size", "Size", "number size")}
-      {column("modified", "Changed", "modified")}
+      {column("name", "")}
+      {column("size", "number size")}
+      {column("modified", "modified")}
     </>
   );
 }
 
-export const KINDS: Record<Entry["kind"], { icon: IconName; words: string }> = {
-  directory: { icon: "folder", words: "Folder" },
-  file: { icon: "file", words: "File" },
-  symlink: { icon: "link", words: "Link" },
-  other: { icon: "special", words: "Special file" },
+export const KINDS: Record<Entry["kind"], { icon: IconName; readonly words: string }> = {
+  directory: { icon: "folder", get words() { return words.kinds.directory; } },
+  file: { icon: "file", get words() { return words.kinds.file; } },
+  symlink: { icon: "link", get words() { return words.kinds.symlink; } },
+  other: { icon: "special", get words() { return words.kinds.other; } },
 };
 
 function Cells({ entry, ticked, found }: { entry: Entry; ticked: boolean; found: boolean }) {
@@ -234,10 +236,10 @@ function Cells({ entry, ticked, found }: { entry: Entry; ticked: boolean; found:
     <>
       <div role="gridcell" class="tick-cell" data-tick><Tick on={ticked} /></div>
       <div role="gridcell" class="name">
-        <span class={`kind ${entry.kind}`}><Icon name={kind.icon} /><span class="unseen">{kind.words} </span></span>
+        <span class={`kind ${entry.kind}`}><Icon name={kind.icon} />{unseen(`${kind.words} `)}</span>
         <span class="two">
           <span class="clip"><bdi>{shown(entry.name)}</bdi>{entry.target !== null && <span class="faint"> → <bdi>{shown(entry.target)}</bdi></span>}</span>
-          {found && <span class="small faint clip"><bdi>{where === "" ? "at the top" : shown(where)}</bdi></span>}
+          {found && <span class="small faint clip"><bdi>{where === "" ? words.atTheTop : shown(where)}</bdi></span>}
         </span>
       </div>
       <div role="gridcell" class="number size soft">{entry.kind === "file" ? size(entry.size) : ""}</div>

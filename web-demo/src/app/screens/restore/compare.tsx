@@ -10,7 +10,8 @@ import { Icon, type IconName } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { viewOf } from "../../route";
-import { count, counted, shown, size } from "../../words";
+import { versions as words } from "../../../words/versions";
+import { count, shown, size } from "../../words";
 
 const SIGNS: Record<Change["kind"], IconName> = { added: "plus", removed: "close", changed: "compare", metadata: "info" };
 
@@ -27,24 +28,24 @@ export function Compare({ app, before, after }: { app: App; before: Snapshot; af
   return (
     <>
       <header class="page-head browse-head">
-        <nav aria-label="Where you are" class="crumbs">
-          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>Snapshots</button>
+        <nav aria-label={words.whereYouAre} class="crumbs">
+          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{words.snapshots}</button>
           <Icon name="forward" size={14} />
-          <span class="crumb here" aria-current="page">Compare</span>
+          <span class="crumb here" aria-current="page">{words.compare.title}</span>
         </nav>
-        <h1>What changed</h1>
+        <h1>{words.compare.heading}</h1>
         <p class="soft"><bdi>{shown(before.source)}</bdi>, {app.whenMade.value(before, Date.now())} → {other && <><bdi>{shown(after.source)}</bdi>, </>}{app.whenMade.value(after, Date.now())}</p>
       </header>
       {problem && <ProblemNotice problem={problem} retry={load} />}
       {(loading || changes.length > 0) && <div class="toolbar">
-        <Choice<Shown> label="Which changes" value={comparing.shown.value} change={(value) => { comparing.shown.value = value; }}
-          options={[{ value: "all", words: <>All <small class="soft">{count(changes.length)}</small></> }, ...kinds.map((kind) => ({ value: kind, words: <>{CHANGES[kind]} <small class="soft">{count(counts[kind])}</small></> }))]} />
-        <p class="small soft" role="status">{loading ? `${counted(changes.length, "difference")} so far…` : ""}</p>
+        <Choice<Shown> label={words.compare.which} value={comparing.shown.value} change={(value) => { comparing.shown.value = value; }}
+          options={[{ value: "all", words: <>{words.compare.all} <small class="soft">{count(changes.length)}</small></> }, ...kinds.map((kind) => ({ value: kind, words: <>{CHANGES[kind]} <small class="soft">{count(counts[kind])}</small></> }))]} />
+        <p class="small soft" role="status">{loading ? words.compare.soFar(changes.length) : ""}</p>
       </div>}
       <Folders comparing={comparing} />
       {isSame && comparing.shown.value !== "folders"
-        ? <Empty icon="check" title="Nothing differs"><p>The two snapshots hold the same files.</p></Empty>
-        : <Rows<Change> key={comparing.shown.value} label="Differences" rows={comparing.rows.value} rowHeight={46} look="changes" columns={3} keyOf={(change) => `${change.kind}:${change.path}`} cells={(change) => <Cells change={change} />} />}
+        ? <Empty icon="check" title={words.compare.nothing}><p>{words.compare.nothingWhy}</p></Empty>
+        : <Rows<Change> key={comparing.shown.value} label={words.compare.differences} rows={comparing.rows.value} rowHeight={46} look="changes" columns={3} keyOf={(change) => `${change.kind}:${change.path}`} cells={(change) => <Cells change={change} />} />}
     </>
   );
 }
@@ -54,11 +55,11 @@ function Folders({ comparing }: { comparing: Comparing }) {
   const folders = comparing.folders.value;
   const isShown = comparing.shown.value === "folders";
   if (folders.length === 0) return null;
-  const details = folders.some(({ before, after }) => before?.mode !== after?.mode) ? "times, permissions" : "times";
+  const isMode = folders.some(({ before, after }) => before?.mode !== after?.mode);
   return (
     <p class="small soft row firm">
-      <span>{counted(folders.length, "folder")} {folders.length === 1 ? "differs" : "differ"} in details only ({details}).</span>
-      <button type="button" class="button small plain" onClick={() => { comparing.shown.value = isShown ? "all" : "folders"; }}>{isShown ? "Hide them" : "Show them"}</button>
+      <span>{words.compare.detailsOnly(folders.length, isMode)}</span>
+      <button type="button" class="button small plain" onClick={() => { comparing.shown.value = isShown ? "all" : "folders"; }}>{isShown ? words.compare.hide : words.compare.show}</button>
     </p>
   );
 }

@@ -4,30 +4,32 @@ import { useSignal } from "@preact/signals";
 import { useId } from "preact/hooks";
 import type { Guard, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
-import { type Act, type Question, forgettable, tagsOf, typedTags } from "../../marking";
+import { type Act, type Outcome, type Question, forgettable, tagsOf, typedTags } from "../../marking";
 import { DeviceName } from "../../parts/device-name";
 import { Dialog } from "../../parts/dialog";
 import { Icon, type IconName } from "../../parts/icon";
-import { Notice, ProblemNotice } from "../../parts/notice";
-import { counted, day, shown, span } from "../../words";
+import { Notice, ProblemNotice, type Tone } from "../../parts/notice";
+import { say } from "../../parts/say";
+import { marks as words } from "../../../words/marks";
+import { day, shown, span } from "../../words";
 
 /** What can be done to the snapshots that are ticked. */
 export function Marks({ app, ticked, done }: { app: App; ticked: readonly Snapshot[]; done: () => void }) {
   const { marking } = app;
-  const outcome = marking.outcome.value;
+  const outcome = marking.outcome.value && told(marking.outcome.value);
   const isForgotten = marking.forgotten.value !== null;
   const isOffered = (act: Act) => (act !== "pin" && act !== "unpin") || ticked.some(({ pinned }) => pinned === (act === "unpin"));
   const acts = isForgotten ? FORGOTTEN : KEPT.filter(({ act }) => isOffered(act));
   return (
     <>
-      {outcome && <Notice tone={outcome.tone} title={outcome.title}><p class="soft">{outcome.words}</p></Notice>}
+      {outcome && <Notice tone={outcome.tone} title={outcome.title}><p class="soft">{outcome.advice}</p></Notice>}
       {ticked.length > 0 && (
-        <div class="row marks" role="group" aria-label="With the ticked snapshots">
-          <span class="small soft">{counted(ticked.length, "snapshot")} ticked</span>
-          {acts.map(({ act, words, icon }) => (
-            <button key={act} type="button" class={act === "forget" ? "button small bad" : "button small"} onClick={() => void marking.begin(act, ticked)}><Icon name={icon} size={16} />{words}…</button>
+        <div class="row marks" role="group" aria-label={words.withTicked}>
+          <span class="small soft">{words.ticked(ticked.length)}</span>
+          {acts.map(({ act, icon }) => (
+            <button key={act} type="button" class={act === "forget" ? "button small bad" : "button small"} onClick={() => void marking.begin(act, ticked)}><Icon name={icon} size={16} />{words.begin[act]}</button>
           ))}
-          <button type="button" class="button small plain" onClick={done}>Tick none</button>
+          <button type="button" class="button small plain" onClick={done}>{words.tickNone}</button>
         </div>
       )}
       {marking.question.value && <Ask app={app} question={marking.question.value} />}
@@ -44,38 +46,39 @@ function Ask({ app, question }: { app: App; question: Question }) {
   const removed = useSignal<readonly string[]>([]);
   const typed = useSignal("");
   const name = useId();
-  const { title, button, says } = WORDS[act];
   const left = act === "forget" ? forgettable(snapshots) : snapshots;
   const add = typedTags(typed.value).filter((tag) => !snapshots.every(({ tags }) => tags.includes(tag)));
   const isEmpty = left.length === 0 || (act === "tag" && add.length === 0 && removed.value.length === 0) || (unnamed !== null && device.value.trim() === "");
-  const sign = (event: Event) => {
+  const sign = async (event: Event) => {
     event.preventDefault();
-    if (!isEmpty) void marking.sign({ add, remove: [...removed.value] }, unnamed === null ? null : device.value.trim());
+    if (isEmpty) return;
+    await marking.sign({ add, remove: [...removed.value] }, unnamed === null ? null : device.value.trim());
+    if (marking.outcome.value) say(told(marking.outcome.value).title);
   };
   return (
-    <Dialog title={`${title} ${counted(left.length, "snapshot")}?`} close={() => marking.cancel()}
+    <Dialog title={words.ask[act](left.length)} close={() => marking.cancel()}
       footer={<>
-        <button type="button" class="button" disabled={isSigning} onClick={() => marking.cancel()}>Cancel</button>
-        <button type="submit" form={name} class={act === "forget" ? "button bad" : "button main"} disabled={isSigning || isEmpty || guard?.at === "asking"}>{isSigning ? "Signing…" : button}</button>
+        <button type="button" class="button" disabled={isSigning} onClick={() => marking.cancel()}>{words.cancel}</button>
+        <button type="submit" form={name} class={act === "forget" ? "button bad" : "button main"} disabled={isSigning || isEmpty || guard?.at === "asking"}>{isSigning ? words.signing : words.sign[act]}</button>
       </>}>
-      <form id={name} class="stack tight" onSubmit={sign}>
+      <form id={name} class="stack tight" onSubmit={(event) => void sign(event)}>
         <ul class="named">{snapshots.map((snapshot) => <Named key={snapshot.id} app={app} snapshot={snapshot} note={noteOf(act, snapshot, guard?.at === "here" ? guard.value : null)} />)}</ul>
-        <p>{says}</p>
+        <p>{words.says[act]}</p>
         {act === "forget" && <Stays guard={guard} />}
         {act === "tag" && (
           <>
             {tagsOf(snapshots).length > 0 && (
-              <div class="row" role="group" aria-label="Tags to remove">
-                <span class="small soft">Remove:</span>
+              <div class="row" role="group" aria-label={words.tagsToRemove}>
+                <span class="small soft">{words.remove}</span>
                 {tagsOf(snapshots).map((tag) => (
                   <button key={tag} type="button" class="button small removed" aria-pressed={removed.value.includes(tag)} onClick={() => { removed.value = removed.value.includes(tag) ? removed.value.filter((one) => one !== tag) : [...removed.value, tag]; }}><bdi>{shown(tag)}</bdi></button>
                 ))}
               </div>
             )}
             <div class="field">
-              <label for={`${name}-add`}>Add tags</label>
-              <input id={`${name}-add`} class="input" type="text" maxLength={1_000} autocomplete="off" placeholder="before-move, taxes" aria-describedby={`${name}-hint`} onInput={(event) => { typed.value = event.currentTarget.value; }} />
-              <p class="hint" id={`${name}-hint`}>With commas between them.</p>
+              <label for={`${name}-add`}>{words.addTags}</label>
+              <input id={`${name}-add`} class="input" type="text" maxLength={1_000} autocomplete="off" placeholder={words.tagExamples} aria-describedby={`${name}-hint`} onInput={(event) => { typed.value = event.currentTarget.value; }} />
+              <p class="hint" id={`${name}-hint`}>{words.commas}</p>
             </div>
           </>
         )}
@@ -97,39 +100,39 @@ function Named({ app, snapshot, note }: { app: App; snapshot: Snapshot; note: st
 }
 
 function Stays({ guard }: { guard: Question["guard"] }) {
-  if (guard?.at === "asking") return <p class="small soft" role="status">Asking what the policy keeps…</p>;
-  if (guard?.at !== "here") return <Notice tone="warn" title="What the policy keeps cannot be told"><p class="soft">Its floor and holds count all the same.</p></Notice>;
+  if (guard?.at === "asking") return <p class="small soft" role="status">{words.asking}</p>;
+  if (guard?.at !== "here") return <Notice tone="warn" title={words.untold}><p class="soft">{words.untoldWhy}</p></Notice>;
   const { grace } = guard.value;
-  return <p class="small soft">You can bring them back for at least {span((grace ?? DAY) * 1000)}. For that long prune deletes nothing of theirs. What the policy’s floor or a hold protects can be brought back for as long as it is protected.</p>;
+  return <p class="small soft">{words.bringBack(span((grace ?? DAY) * 1000))}</p>;
 }
 
 function noteOf(act: Act, snapshot: Snapshot, guard: Guard | null): string | null {
   if (act !== "forget") return null;
-  if (snapshot.pinned) return "It is pinned, and stays: unpin it first.";
+  if (snapshot.pinned) return words.isPinned;
   const stays = guard?.stays.find(({ id }) => id === snapshot.id);
   switch (stays?.by) {
-    case "hold": return "Its data stays: a hold keeps all backups of this name.";
-    case "last": return "Its data stays: the floor keeps the last backups of each name.";
-    case "young": return `Its data stays until ${day(stays.until ?? 0, Date.now())}: the floor keeps what is that young.`;
+    case "hold": return words.stays.hold;
+    case "last": return words.stays.last;
+    case "young": return words.stays.young(day(stays.until ?? 0, Date.now()));
     default: return null;
   }
+}
+
+/** Says what became of it. */
+export function told({ act, state, changed, unchanged }: Outcome): { tone: Tone; title: string; advice: string } {
+  if (state === "waiting") return { tone: "warn", title: words.stored, advice: words.storedWhy };
+  const title = words.done(act, changed);
+  if (unchanged > 0) return { tone: "warn", title, advice: words.unchanged(unchanged, act === "undelete") };
+  return { tone: "good", title, advice: words.after[act] };
 }
 
 /** Seconds that prune leaves what nothing needs, without a policy. */
 const DAY = 86_400;
 
-const KEPT: readonly { act: Act; words: string; icon: IconName }[] = [
-  { act: "pin", words: "Pin", icon: "pin" },
-  { act: "unpin", words: "Unpin", icon: "pin" },
-  { act: "tag", words: "Tags", icon: "tag" },
-  { act: "forget", words: "Forget", icon: "trash" },
+const KEPT: readonly { act: Act; icon: IconName }[] = [
+  { act: "pin", icon: "pin" },
+  { act: "unpin", icon: "pin" },
+  { act: "tag", icon: "tag" },
+  { act: "forget", icon: "trash" },
 ];
-const FORGOTTEN: typeof KEPT = [{ act: "undelete", words: "Bring back", icon: "restore" }];
-
-const WORDS: Record<Act, { title: string; button: string; says: string }> = {
-  forget: { title: "Forget", button: "Sign and forget", says: "They leave the lists of every device at once, and prune may free what only they need." },
-  undelete: { title: "Bring back", button: "Sign and bring back", says: "They stand in the lists of every device again." },
-  pin: { title: "Pin", button: "Sign and pin", says: "They are kept, whatever the policy says, and nobody can forget them before somebody unpins them." },
-  unpin: { title: "Unpin", button: "Sign and unpin", says: "From then on the policy and people may forget them." },
-  tag: { title: "Change the tags of", button: "Sign", says: "Tags are names that all your devices see and the server cannot read." },
-};
+const FORGOTTEN: typeof KEPT = [{ act: "undelete", icon: "restore" }];

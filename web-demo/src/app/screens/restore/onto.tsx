@@ -2,29 +2,28 @@
 
 import { useSignal } from "@preact/signals";
 import type { OntoExisting } from "../../../core/api";
+import { browse } from "../../../words/browse";
 import type { Question } from "../../jobs";
 import { Dialog } from "../../parts/dialog";
-import { count, shown } from "../../words";
+import { shown } from "../../words";
 
 export function Onto({ question: { found, answer } }: { question: Question }) {
+  const words = browse.onto;
   const choice = useSignal<OntoExisting>("subfolder");
   const [first, ...rest] = found.names;
   return (
-    <Dialog title="Some of it is there already" close={() => answer(null)}
+    <Dialog title={words.title} close={() => answer(null)}
       footer={<>
-        <button type="button" class="button" onClick={() => answer(null)}>Cancel</button>
-        <button type="button" class="button main" onClick={() => answer(choice.value)}>Restore</button>
+        <button type="button" class="button" onClick={() => answer(null)}>{words.cancel}</button>
+        <button type="button" class="button main" onClick={() => answer(choice.value)}>{words.restore}</button>
       </>}>
-      <p>
-        <bdi class="strong">{shown(found.folder)}</bdi> already has <bdi class="strong">{shown(first ?? "")}</bdi>
-        {rest.length > 0 && ` and ${count(rest.length)} more of what you restore`}.
-      </p>
+      <p>{words.has(<bdi class="strong">{shown(found.folder)}</bdi>, <bdi class="strong">{shown(first ?? "")}</bdi>, rest.length)}</p>
       <fieldset class="options">
-        <legend class="unseen">What to do</legend>
-        {OPTIONS.map(({ value, words, means }) => (
+        <legend class="unseen">{words.whatToDo}</legend>
+        {OPTIONS.map((value) => (
           <label key={value}>
             <input type="radio" name="onto" checked={choice.value === value} onChange={() => { choice.value = value; }} />
-            <span><span class="strong">{words}</span><span class="small soft">{means}</span></span>
+            <span><span class="strong">{words.options[value].title}</span><span class="small soft">{words.options[value].means}</span></span>
           </label>
         ))}
       </fieldset>
@@ -32,9 +31,4 @@ export function Onto({ question: { found, answer } }: { question: Question }) {
   );
 }
 
-const OPTIONS: readonly { value: OntoExisting; words: string; means: string }[] = [
-  { value: "subfolder", words: "Put it into a new folder", means: "Named by today’s date. Nothing that is there is touched." },
-  { value: "both", words: "Keep both", means: "A file that differs is added beside yours as “report (restored).pdf”." },
-  { value: "leave", words: "Add only what is missing", means: "Files that are there stay as they are." },
-  { value: "replace", words: "Replace", means: "Restored files take the place of yours, each once it is whole. This cannot be undone." },
-];
+const OPTIONS: readonly OntoExisting[] = ["subfolder", "both", "leave", "replace"];

@@ -2,6 +2,7 @@
 
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Preview, Snapshot } from "../../../core/api";
+import { preview as words } from "../../../words/preview";
 import type { App } from "../../app";
 import { Papers, type Failure, type Page } from "../../papers/papers";
 import { Icon } from "../../parts/icon";
@@ -35,21 +36,21 @@ export function Paper({ app, snapshot, entry, preview }: { app: App; snapshot: S
     canvas.current.getContext("bitmaprenderer")?.transferFromImageBitmap(drawn.picture);
   }, [drawn]);
   if (failure?.why === "problem") return <ProblemNotice problem={failure.problem} />;
-  if (failure?.why === "locked") return <Empty icon="lock" title="This document has a password of its own"><p>Download it to open it.</p></Empty>;
-  if (failure || preview.total > TOTAL) return <Empty icon="file" title="This document cannot be shown here"><p>Its bytes are whole. Download it to open it.</p></Empty>;
+  if (failure?.why === "locked") return <Empty icon="lock" title={words.paper.locked.title}><p>{words.paper.locked.advice}</p></Empty>;
+  if (failure || preview.total > TOTAL) return <Empty icon="file" title={words.paper.unshown}><p>{words.isWhole}</p></Empty>;
   return (
     <div ref={box} class="paper">
-      {drawn === null ? <div class="preview-wait"><Spinner label="Drawing the first page…" /></div> : (
+      {drawn === null ? <div class="preview-wait"><Spinner label={words.paper.drawing} /></div> : (
         <>
-          <div class="sheet-of-paper" tabIndex={0} role="region" aria-label={`Page ${drawn.page}`}>
-            <canvas ref={canvas} role="img" aria-label={`Page ${drawn.page} of ${shown(entry.name)}`} />
+          <div class="sheet-of-paper" tabIndex={0} role="region" aria-label={words.paper.page(drawn.page)}>
+            <canvas ref={canvas} role="img" aria-label={words.paper.pageOf(drawn.page, shown(entry.name))} />
             <p class="unseen">{drawn.text}</p>
           </div>
           {pages > 1 && (
             <div class="row firm center-row">
-              <button type="button" class="button small" disabled={wanted === 1} onClick={() => setWanted(wanted - 1)}><Icon name="up" size={16} />Page before</button>
-              <span class="small soft nowrap" role="status">Page {count(wanted)} of {count(pages)}</span>
-              <button type="button" class="button small" disabled={wanted === pages} onClick={() => setWanted(wanted + 1)}>Next page<Icon name="down" size={16} /></button>
+              <button type="button" class="button small" disabled={wanted === 1} onClick={() => setWanted(wanted - 1)}><Icon name="up" size={16} />{words.paper.before}</button>
+              <span class="small soft nowrap" role="status">{words.paper.pageOf(count(wanted), count(pages))}</span>
+              <button type="button" class="button small" disabled={wanted === pages} onClick={() => setWanted(wanted + 1)}>{words.paper.next}<Icon name="down" size={16} /></button>
             </div>
           )}
         </>

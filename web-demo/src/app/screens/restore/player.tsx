@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Preview, Problem, Snapshot, Stream } from "../../../core/api";
 import { problemOf } from "../../../core/problem";
+import { preview as words } from "../../../words/preview";
 import type { App } from "../../app";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { shown } from "../../words";
@@ -34,16 +35,16 @@ export function Player({ app, snapshot, entry, preview }: { app: App; snapshot: 
       player?.load();
     };
   }, [stream]);
-  if (problem?.code === "unsupported") return <Empty icon="play" title="This browser cannot play from a backup"><p>Download the file to play it.</p></Empty>;
+  if (problem?.code === "unsupported") return <Empty icon="play" title={words.noPlayer.title}><p>{words.noPlayer.advice}</p></Empty>;
   if (isSilent && problem) return <ProblemNotice problem={problem} />;
-  if (isSilent) return <Empty icon="play" title="The browser cannot play this kind of file"><p>Download it to play it with another program.</p></Empty>;
+  if (isSilent) return <Empty icon="play" title={words.noSound.title}><p>{words.noSound.advice}</p></Empty>;
   if (stream === null) return problem && <ProblemNotice problem={problem} />;
   const Kind = preview.kind === "audio" ? "audio" : "video";
   return (
     <>
     {/* The browser reads ahead: what comes before the damage is played all the same. */}
     {problem && <ProblemNotice problem={problem} />}
-    <Kind ref={element} class={preview.kind === "audio" ? "sound" : "film"} src={stream.address} controls preload="metadata" aria-label={`${preview.kind === "audio" ? "Sound" : "Film"} ${shown(entry.name)}`}
+    <Kind ref={element} class={preview.kind === "audio" ? "sound" : "film"} src={stream.address} controls preload="metadata" aria-label={(preview.kind === "audio" ? words.sound : words.film)(shown(entry.name))}
       controlsList="nodownload noremoteplayback" disableRemotePlayback playsInline
       // Bytes came again: whatever kept them back is over, unless it was damage.
       onProgress={() => setProblem((before) => (before?.code === "damaged" ? before : null))}

@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Preview as Previewed, Snapshot } from "../../../core/api";
+import { preview as words } from "../../../words/preview";
 import type { App } from "../../app";
 import { ask, type Asked } from "../../asked";
 import { paint } from "../../colours/colours";
@@ -10,6 +11,7 @@ import { Dialog } from "../../parts/dialog";
 import { Icon } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
+import { keyAlong } from "../../way";
 import { count, shown, size, stamp } from "../../words";
 import { Paper } from "./paper";
 import { Player } from "./player";
@@ -35,13 +37,13 @@ export function Preview({ app, snapshot, entry, among, show, close }: { app: App
     <Dialog title={shown(entry.name)} close={close} broad
       footer={<>
         {files.length > 1 && at >= 0 && <Leaf files={files} at={at} show={show} />}
-        <button type="button" class="button" onClick={close}>Close</button>
+        <button type="button" class="button" onClick={close}>{words.close}</button>
         <VersionsButton app={app} snapshot={snapshot} entry={entry} />
-        <button type="button" class="button main" onClick={download}><Icon name="download" size={18} />Download</button>
+        <button type="button" class="button main" onClick={download}><Icon name="download" size={18} />{words.download}</button>
       </>}>
-      <p class="soft small preview-facts">{size(entry.size)}{pixels ? ` · ${count(pixels.width)} × ${count(pixels.height)}` : ""}{entry.modified === null ? "" : ` · changed ${stamp(entry.modified)}`}{entry.mode === null || snapshot.fromBrowser ? "" : <> · <span class="code">{entry.mode}</span></>}</p>
+      <p class="soft small preview-facts">{size(entry.size)}{pixels ? ` · ${count(pixels.width)} × ${count(pixels.height)}` : ""}{entry.modified === null ? "" : ` · ${words.changed(stamp(entry.modified))}`}{entry.mode === null || snapshot.fromBrowser ? "" : <> · <span class="code">{entry.mode}</span></>}</p>
       <div class="preview">
-        {asked.value.at === "asking" && <div class="preview-wait"><Spinner label="Fetching and verifying…" /></div>}
+        {asked.value.at === "asking" && <div class="preview-wait"><Spinner label={words.fetching} /></div>}
         {asked.value.at === "failed" && <ProblemNotice problem={asked.value.problem} retry={load} />}
         {asked.value.at === "here" && <Content key={entry.id} app={app} snapshot={snapshot} entry={entry} preview={asked.value.value} />}
       </div>
@@ -57,7 +59,7 @@ function Leaf({ files, at, show }: { files: readonly Entry[]; at: number; show: 
   };
   useEffect(() => {
     const pressed = (event: KeyboardEvent) => {
-      const by = { ArrowLeft: -1, ArrowRight: 1 }[event.key];
+      const by = { ArrowLeft: -1, ArrowRight: 1 }[keyAlong(event.key)];
       if (by === undefined || event.ctrlKey || event.altKey || event.metaKey || (event.target as Element).closest("audio, video, pre")) return;
       event.preventDefault();
       turn(by);
@@ -67,24 +69,24 @@ function Leaf({ files, at, show }: { files: readonly Entry[]; at: number; show: 
   });
   return (
     <div class="row firm leaf">
-      <button type="button" class="button icon" aria-label="The file before" disabled={at === 0} onClick={() => turn(-1)}><Icon name="back" size={18} /></button>
-      <span class="small soft nowrap" role="status">{count(at + 1)} of {count(files.length)}</span>
-      <button type="button" class="button icon" aria-label="The next file" disabled={at === files.length - 1} onClick={() => turn(1)}><Icon name="forward" size={18} /></button>
+      <button type="button" class="button icon" aria-label={words.fileBefore} disabled={at === 0} onClick={() => turn(-1)}><Icon name="back" size={18} /></button>
+      <span class="small soft nowrap" role="status">{words.place(count(at + 1), count(files.length))}</span>
+      <button type="button" class="button icon" aria-label={words.nextFile} disabled={at === files.length - 1} onClick={() => turn(1)}><Icon name="forward" size={18} /></button>
     </div>
   );
 }
 
 /** What a file shows of itself. */
 export function Content({ app, snapshot, entry, preview }: { app: App; snapshot: Snapshot; entry: Entry; preview: Previewed }) {
-  if (preview.total === 0) return <Empty icon="file" title="This file is empty" />;
+  if (preview.total === 0) return <Empty icon="file" title={words.isEmpty} />;
   if (preview.kind === "image" && preview.mediaType && SAFE_IMAGES.has(preview.mediaType)) {
-    if (preview.bytes.length < preview.total) return <Empty icon="image" title="This picture is too large to show"><p>Download it to see it.</p></Empty>;
+    if (preview.bytes.length < preview.total) return <Empty icon="image" title={words.tooLarge.title}><p>{words.tooLarge.advice}</p></Empty>;
     return <Picture bytes={preview.bytes} mediaType={preview.mediaType} name={entry.name} />;
   }
   if (preview.kind === "audio" || preview.kind === "video") return <Player app={app} snapshot={snapshot} entry={entry} preview={preview} />;
   if (preview.kind === "pdf") return <Paper app={app} snapshot={snapshot} entry={entry} preview={preview} />;
   if (preview.kind === "text") return <Plain preview={preview} name={entry.name} />;
-  return <Empty icon="file" title="There is no preview of this kind of file"><p>Download it to open it with the right program.</p></Empty>;
+  return <Empty icon="file" title={words.unknown.title}><p>{words.unknown.advice}</p></Empty>;
 }
 
 function Plain({ preview, name }: { preview: Previewed; name: string }) {
@@ -97,8 +99,8 @@ function Plain({ preview, name }: { preview: Previewed; name: string }) {
   }, [text, name]);
   return (
     <>
-      <pre ref={element} class="text" tabIndex={0} aria-label="Content">{text}</pre>
-      {part.length < preview.total && <p class="small soft">The first {size(part.length)} of {size(preview.total)}.</p>}
+      <pre ref={element} class="text" tabIndex={0} aria-label={words.content}>{text}</pre>
+      {part.length < preview.total && <p class="small soft">{words.first(size(part.length), size(preview.total))}</p>}
     </>
   );
 }
@@ -111,8 +113,8 @@ function Picture({ bytes, mediaType, name }: { bytes: Uint8Array; mediaType: str
     setAddress(made);
     return () => URL.revokeObjectURL(made);
   }, [bytes, mediaType]);
-  if (broken) return <Empty icon="image" title="The browser cannot show this picture"><p>Its bytes are whole. Download it to open it.</p></Empty>;
-  return address === null ? null : <img class="picture" src={address} alt={`Picture ${name}`} onError={() => setBroken(true)} />;
+  if (broken) return <Empty icon="image" title={words.broken}><p>{words.isWhole}</p></Empty>;
+  return address === null ? null : <img class="picture" src={address} alt={words.picture(name)} onError={() => setBroken(true)} />;
 }
 
 /** SVG is not among them: it is a document, and is shown as text. */

@@ -1,6 +1,7 @@
 /** Restoring: the list of snapshots, one of them, what differs between two, a file's versions, a search in all, what is kept, or shares. */
 
 import type { Session } from "../../../core/api";
+import { restore as words } from "../../../words/restore";
 import type { App } from "../../app";
 import { Icon } from "../../parts/icon";
 import { later } from "../../parts/later";
@@ -37,9 +38,9 @@ function WhatIsKept({ app }: { app: App }) {
   return (
     <div class="page stack wide">
       <header class="page-head">
-        <div><button type="button" class="button small plain" onClick={() => app.route.go(viewOf("restore"))}><Icon name="back" size={16} />Snapshots</button></div>
-        <h1>What is kept</h1>
-        <p class="soft">The service forgets old backups by rules that you sign, and frees their room. Nobody else can change the rules.</p>
+        <div><button type="button" class="button small plain" onClick={() => app.route.go(viewOf("restore"))}><Icon name="back" size={16} />{words.snapshots}</button></div>
+        <h1>{words.kept.title}</h1>
+        <p class="soft">{words.kept.lead}</p>
       </header>
       <Kept app={app} />
     </div>
@@ -51,12 +52,12 @@ const Kept = later(() => import("../kept/kept").then((part) => part.Kept));
 function WriteOnly({ app }: { app: App }) {
   return (
     <div class="page stack wide">
-      <h1>Restore</h1>
-      <Notice icon="lock" title="This device can add backups, but not read them">
-        <p class="soft">It was enrolled as a write-only device. It holds no key that opens what is stored, its own backups included, so that whoever takes this device cannot read or delete them.</p>
-        <p class="soft">To restore, unlock with the owner's passphrase on a computer of the owner, or use the <code>copal</code> command there.</p>
+      <h1>{words.title}</h1>
+      <Notice icon="lock" title={words.writeOnly.title}>
+        <p class="soft">{words.writeOnly.why}</p>
+        <p class="soft">{words.writeOnly.instead(<code>copal</code>)}</p>
       </Notice>
-      <div class="row"><button type="button" class="button" onClick={() => app.route.go(viewOf("backup"))}>Back up</button></div>
+      <div class="row"><button type="button" class="button" onClick={() => app.route.go(viewOf("backup"))}>{words.writeOnly.backUp}</button></div>
     </div>
   );
 }

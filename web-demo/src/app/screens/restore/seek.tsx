@@ -8,7 +8,8 @@ import { Icon } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { viewOf } from "../../route";
-import { baseName, count, counted, shown, size, stamp, within } from "../../words";
+import { versions as words } from "../../../words/versions";
+import { baseName, shown, size, stamp, within } from "../../words";
 import { KINDS } from "./browse";
 import { seriesOf } from "./snapshots";
 
@@ -24,7 +25,7 @@ export function Seek({ app }: { app: App }) {
   const snapshots = app.snapshots.value.at === "here" ? app.snapshots.value.value.snapshots : [];
   const byId = new Map(snapshots.map((one) => [one.id, one]));
   const all = seriesOf(snapshots);
-  const made = (id: string) => { const one = byId.get(id); return one ? app.whenMade.value(one, Date.now()) : "a snapshot"; };
+  const made = (id: string) => { const one = byId.get(id); return one ? app.whenMade.value(one, Date.now()) : words.aSnapshot; };
   const open = ({ entry, newest }: Hit) => {
     const snapshot = byId.get(newest);
     if (!snapshot) return;
@@ -35,17 +36,17 @@ export function Seek({ app }: { app: App }) {
   return (
     <>
       <header class="page-head">
-        <nav aria-label="Where you are" class="crumbs">
-          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>Snapshots</button>
+        <nav aria-label={words.whereYouAre} class="crumbs">
+          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{words.snapshots}</button>
           <Icon name="forward" size={14} />
-          <span class="crumb here" aria-current="page">Search</span>
+          <span class="crumb here" aria-current="page">{words.seek.title}</span>
         </nav>
-        <h1>Search all snapshots</h1>
+        <h1>{words.seek.heading}</h1>
       </header>
-      <form class="seek" role="search" aria-label="All snapshots" onSubmit={(event) => { event.preventDefault(); clearTimeout(pause.current); void seeking.seek(); }}>
+      <form class="seek" role="search" aria-label={words.seek.all} onSubmit={(event) => { event.preventDefault(); clearTimeout(pause.current); void seeking.seek(); }}>
         <div class="with-icon seek-name">
           <Icon name="search" size={18} />
-          <input class="input" type="search" placeholder="A part of the name, or a pattern such as *.jpg" aria-label="Name" spellcheck={false} autocomplete="off" data-landing defaultValue={asked.name}
+          <input class="input" type="search" placeholder={words.seek.example} aria-label={words.seek.name} spellcheck={false} autocomplete="off" data-landing defaultValue={asked.name}
             onInput={(event) => {
               const name = event.currentTarget.value;
               clearTimeout(pause.current);
@@ -53,44 +54,44 @@ export function Seek({ app }: { app: App }) {
             }} />
         </div>
         <label class="field">
-          <span class="label">Kind</span>
+          <span class="label">{words.seek.kind}</span>
           <select class="input" value={asked.kind ?? ""} onChange={(event) => void seeking.change({ kind: (event.currentTarget.value || null) as FileKind | null })}>
-            <option value="">Any kind</option>
-            {(Object.keys(FILE_KINDS) as FileKind[]).map((kind) => <option key={kind} value={kind}>{FILE_KINDS[kind]}</option>)}
+            <option value="">{words.seek.anyKind}</option>
+            {(Object.keys(words.seek.kinds) as FileKind[]).map((kind) => <option key={kind} value={kind}>{words.seek.kinds[kind]}</option>)}
           </select>
         </label>
         <label class="field">
-          <span class="label">Size</span>
+          <span class="label">{words.seek.size}</span>
           <select class="input" value={asked.sizeFrom ?? ""} onChange={(event) => void seeking.change({ sizeFrom: Number(event.currentTarget.value) || null })}>
-            <option value="">Any size</option>
-            {SIZES.map((bytes) => <option key={bytes} value={bytes}>{size(bytes).replace(".00", "")} and more</option>)}
+            <option value="">{words.seek.anySize}</option>
+            {SIZES.map((bytes) => <option key={bytes} value={bytes}>{words.seek.andMore(size(bytes).replace(/[.,]00/, ""))}</option>)}
           </select>
         </label>
         {all.length > 1 && (
           <label class="field">
-            <span class="label">Where</span>
+            <span class="label">{words.seek.where}</span>
             <select class="input" value={asked.series ?? ""} onChange={(event) => void seeking.change({ series: event.currentTarget.value || null })}>
-              <option value="">All</option>
+              <option value="">{words.seek.anywhere}</option>
               {all.map((one) => <option key={one.series} value={one.series}>{shown(one.source)} · {shown(one.device)}</option>)}
             </select>
           </label>
         )}
         <label class="field">
-          <span class="label">Changed from</span>
+          <span class="label">{words.seek.from}</span>
           <input class="input" type="date" defaultValue={dateOf(asked.modifiedFrom)} onChange={(event) => void seeking.change({ modifiedFrom: timeOf(event.currentTarget.value, 0) })} />
         </label>
         <label class="field">
-          <span class="label">Changed until</span>
+          <span class="label">{words.seek.until}</span>
           <input class="input" type="date" defaultValue={dateOf(asked.modifiedTo)} onChange={(event) => void seeking.change({ modifiedTo: timeOf(event.currentTarget.value, 1) })} />
         </label>
       </form>
       {sought?.problem && <ProblemNotice problem={sought.problem} retry={() => void seeking.seek()} />}
       <p class="list-status small soft" role="status">
-        {sought && `${sought.running ? `Searching… ${count(sought.looked)} of ${counted(sought.total, "snapshot")}, ` : ""}${counted(sought.hits.length, "hit")}${sought.running ? "" : ` in ${counted(sought.total, "snapshot")}`}${sought.more ? ", and more: search for something longer" : ""}`}
+        {sought?.running ? words.seek.searching(sought.looked, sought.total, sought.hits.length) : sought && words.seek[sought.more ? "foundMore" : "found"](sought.hits.length, sought.total)}
       </p>
-      {sought === null ? <Empty icon="search" title="What are you looking for?"><p>Every file of every snapshot is searched, also files that were deleted long ago.</p></Empty>
-        : sought.hits.length === 0 && !sought.running ? (sought.problem ? null : <Empty icon="search" title="No snapshot has such a file"><p>Try a part of the name, or fewer conditions.</p></Empty>)
-        : <Rows<Hit> label="Hits" rows={sought.hits} rowHeight={64} look="hits" columns={3} keyOf={(hit) => `${hit.newest} ${hit.entry.id}`} open={open}
+      {sought === null ? <Empty icon="search" title={words.seek.ask}><p>{words.seek.askWhy}</p></Empty>
+        : sought.hits.length === 0 && !sought.running ? (sought.problem ? null : <Empty icon="search" title={words.seek.none}><p>{words.seek.noneWhy}</p></Empty>)
+        : <Rows<Hit> label={words.seek.hits} rows={sought.hits} rowHeight={64} look="hits" columns={3} keyOf={(hit) => `${hit.newest} ${hit.entry.id}`} open={open}
           cells={(hit) => <Cells hit={hit} of={byId.get(hit.newest) ?? null} made={made} />} />}
     </>
   );
@@ -104,8 +105,8 @@ function Cells({ hit: { entry, newest, oldest, count: number }, of, made }: { hi
       <div role="gridcell" class="name">
         <span class={`kind ${entry.kind}`}><Icon name={kind.icon} /><span class="unseen">{kind.words} </span></span>
         <span class="two">
-          <span class="clip"><bdi>{shown(entry.name)}</bdi> <span class="small faint"><bdi>{where === "" ? "at the top" : shown(where)}</bdi></span></span>
-          <span class="small soft clip">{number === 1 ? `In the snapshot of ${within(made(newest))}` : `In ${counted(number, "snapshot")}, from ${within(made(oldest))} to ${within(made(newest))}`}{of && <> · <bdi>{shown(of.source)}</bdi> · <bdi>{shown(of.device)}</bdi></>}</span>
+          <span class="clip"><bdi>{shown(entry.name)}</bdi> <span class="small faint"><bdi>{where === "" ? words.seek.atTop : shown(where)}</bdi></span></span>
+          <span class="small soft clip">{words.where("in", number, within(made(oldest)), within(made(newest)))}{of && <> · <bdi>{shown(of.source)}</bdi> · <bdi>{shown(of.device)}</bdi></>}</span>
         </span>
       </div>
       <div role="gridcell" class="number size soft">{entry.kind === "file" ? size(entry.size) : ""}</div>
@@ -125,5 +126,4 @@ function dateOf(time: number | null): string {
   return time === null ? "" : stamp(time).slice(0, 10);
 }
 
-const FILE_KINDS: Record<FileKind, string> = { folder: "Folders", picture: "Pictures", document: "Documents", video: "Videos", audio: "Music and sound", archive: "Archives", other: "Other files" };
 const SIZES = [1, 10, 100, 1024].map((mib) => mib * 1024 * 1024);

@@ -10,7 +10,8 @@ import { Icon } from "../../parts/icon";
 import { Badge, Empty, ProblemNotice } from "../../parts/notice";
 import { say } from "../../parts/say";
 import { viewOf } from "../../route";
-import { count, shown, size, when, within } from "../../words";
+import { shares as words } from "../../../words/shares";
+import { shown, size, when, within } from "../../words";
 
 export function Shares({ app }: { app: App }) {
   const [asked, setAsked] = useState<Asked<Share[]>>({ at: "asking" });
@@ -27,13 +28,13 @@ export function Shares({ app }: { app: App }) {
   return (
     <>
       <header class="page-head">
-        <nav aria-label="Where you are" class="crumbs"><button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>Snapshots</button></nav>
-        <h1 ref={heading} tabIndex={-1}>Shares</h1>
-        <p class="soft">Links that open copies of your files without the passphrase. To make one, look into a snapshot and choose Share.</p>
+        <nav aria-label={words.whereYouAre} class="crumbs"><button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{words.snapshots}</button></nav>
+        <h1 ref={heading} tabIndex={-1}>{words.title}</h1>
+        <p class="soft">{words.about}</p>
       </header>
-      {asked.at === "asking" ? <div class="rows-bones" role="status"><span class="unseen">Reading the shares</span>{[0, 1].map((i) => <div key={i} class="bone" />)}</div>
+      {asked.at === "asking" ? <div class="rows-bones" role="status"><span class="unseen">{words.reading}</span>{[0, 1].map((i) => <div key={i} class="bone" />)}</div>
         : asked.at === "failed" ? <ProblemNotice problem={asked.problem} retry={() => void load()} />
-        : asked.value.length === 0 ? <Empty icon="link" title="Nothing is shared"><p>A link that has ended or was revoked does not stand here any more.</p></Empty>
+        : asked.value.length === 0 ? <Empty icon="link" title={words.none}><p>{words.noneWhy}</p></Empty>
         : <ul class="stack tight devices">{asked.value.map((share) => <One key={share.id} share={share} revoke={() => setRevoking(share)} />)}</ul>}
       {revoking && <Revoke app={app} share={revoking} done={(isRevoked) => { setRevoking(null); if (isRevoked) void load(); }} />}
     </>
@@ -49,11 +50,11 @@ function One({ share, revoke }: { share: Share; revoke: () => void }) {
       <Icon name="link" size={24} />
       <div class="grow">
         <h2 class="wrap"><Name share={share} /></h2>
-        <p class="small soft">Made {within(when(made, now))} · {size(bytes)} · {isOver ? "ended" : "ends"} {within(when(ends, now))}</p>
+        <p class="small soft">{words.facts(within(when(made, now)), size(bytes), within(when(ends, now)), isOver)}</p>
       </div>
       <div class="device-state">
-        {isOver ? <Badge tone="none">Ended</Badge> : <Badge tone={taken >= share.count ? "none" : taken > 0 ? "calm" : "good"}>Opened {count(taken)} of {count(share.count)}</Badge>}
-        <div class="row firm"><button type="button" class="button small bad" onClick={revoke}>Revoke<span class="unseen"> {called(share)}</span></button></div>
+        {isOver ? <Badge tone="none">{words.ended}</Badge> : <Badge tone={taken >= share.count ? "none" : taken > 0 ? "calm" : "good"}>{words.opened(taken, share.count)}</Badge>}
+        <div class="row firm"><button type="button" class="button small bad" onClick={revoke}>{words.revoke}<span class="unseen"> {called(share)}</span></button></div>
       </div>
     </li>
   );
@@ -67,7 +68,7 @@ function Revoke({ app, share, done }: { app: App; share: Share; done: (isRevoked
     setProblem(null);
     try {
       await app.core.revokeShare(share.id);
-      say("Revoked.");
+      say(words.revoked);
       done(true);
     } catch (thrown) {
       setProblem(problemOf(thrown));
@@ -75,14 +76,14 @@ function Revoke({ app, share, done }: { app: App; share: Share; done: (isRevoked
     }
   };
   return (
-    <Dialog title={`Revoke ${called(share)}?`} close={() => { if (!isAsking) done(false); }}
+    <Dialog title={words.revokeWhich(called(share))} close={() => { if (!isAsking) done(false); }}
       footer={<>
-        <button type="button" class="button" disabled={isAsking} onClick={() => done(false)}>Cancel</button>
-        <button type="button" class="button bad" disabled={isAsking} onClick={() => void revoke()}>{isAsking ? "Revoking…" : "Revoke"}</button>
+        <button type="button" class="button" disabled={isAsking} onClick={() => done(false)}>{words.cancel}</button>
+        <button type="button" class="button bad" disabled={isAsking} onClick={() => void revoke()}>{isAsking ? words.revoking : words.revoke}</button>
       </>}>
       <div class="stack tight">
-        <p>The link opens nothing from then on, a download that runs breaks off, and the server deletes the copy. It cannot be undone.</p>
-        <p class="small soft">Whoever has saved the files already keeps them. The backup stays as it is.</p>
+        <p>{words.revokeSays}</p>
+        <p class="small soft">{words.revokeStays}</p>
         {problem && <ProblemNotice problem={problem} />}
       </div>
     </Dialog>

@@ -3,12 +3,15 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Snapshot } from "../../../core/api";
+import { restore as words } from "../../../words/restore";
 import type { App } from "../../app";
 import { tagsOf } from "../../marking";
 import { Icon } from "../../parts/icon";
 import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
-import { ago, counted, shown, size } from "../../words";
+import { problems } from "../../../words/problems";
+import { unseen } from "../../parts/unseen";
+import { ago, shown, size } from "../../words";
 import { Marks } from "./marks";
 
 export function Snapshots({ app }: { app: App }) {
@@ -42,46 +45,46 @@ export function Snapshots({ app }: { app: App }) {
     <>
       <Head app={app} />
       {damage.length > 0 && (
-        <Notice tone="bad" title={`${counted(damage.length, "snapshot")} cannot be read`} urgent>
-          <p class="soft">The others are whole. Ask whoever runs the repository to run <code>copal check</code>.</p>
-          <ul class="bullets small">{damage.slice(0, 5).map((problem, i) => <li key={i}>{problem.title}{problem.subject && <> <span class="code">{shown(problem.subject)}</span></>}</li>)}</ul>
+        <Notice tone="bad" title={words.unread.title(damage.length)} urgent>
+          <p class="soft">{words.unread.advice(<code>copal check</code>)}</p>
+          <ul class="bullets small">{damage.slice(0, 5).map((problem, i) => <li key={i}>{problems[problem.code].title}{problem.subject && <> <span class="code">{shown(problem.subject)}</span></>}</li>)}</ul>
         </Notice>
       )}
       {snapshots.length === 0 && !isForgotten ? (
         <>
           <Marks app={app} ticked={[]} done={() => {}} />
-          <Empty icon="restore" title="No snapshots yet"><p>Each backup becomes a snapshot: everything as it was at that time.</p><button type="button" class="button main" onClick={() => app.route.go({ screen: "backup" })}>Back up a folder</button><button type="button" class="button plain" onClick={() => show(true)}>Forgotten snapshots</button></Empty>
+          <Empty icon="restore" title={words.none.title}><p>{words.none.means}</p><button type="button" class="button main" onClick={() => app.route.go({ screen: "backup" })}>{words.none.backUp}</button><button type="button" class="button plain" onClick={() => show(true)}>{words.forgottenSnapshots}</button></Empty>
         </>
       ) : (
         <>
           <div class="toolbar">
             {all.length > 1 ? (
               <label class="row firm">
-                <span class="unseen">Which backups</span>
+                <span class="unseen">{words.whichSeries}</span>
                 <select class="input narrow" value={series.value} onChange={narrow(series)}>
-                  <option value="">All backups</option>
+                  <option value="">{words.allSeries}</option>
                   {all.map((one) => <option key={one.series} value={one.series}>{shown(one.source)} · {shown(one.device)} ({one.number})</option>)}
                 </select>
               </label>
-            ) : <p class="soft small">{counted(snapshots.length, "snapshot")}</p>}
+            ) : <p class="soft small">{words.number(snapshots.length)}</p>}
             {tags.length > 0 && (
               <label class="row firm">
-                <span class="unseen">With which tag</span>
+                <span class="unseen">{words.whichTag}</span>
                 <select class="input narrow" value={tag.value} onChange={narrow(tag)}>
-                  <option value="">All tags</option>
+                  <option value="">{words.allTags}</option>
                   {tags.map((one) => <option key={one} value={one}>{shown(one)}</option>)}
                 </select>
               </label>
             )}
             <span class="grow" />
-            <button type="button" class="button" onClick={() => app.route.go({ screen: "restore", seek: true })}><Icon name="search" size={18} />Search<span class="unseen"> all snapshots</span></button>
-            <button type="button" class="button" onClick={() => app.route.go({ screen: "restore", shares: true })}><Icon name="link" size={18} />Shares</button>
-            <button type="button" class="button" aria-pressed={isForgotten} onClick={() => show(!isForgotten)}><Icon name="trash" size={18} />Forgotten</button>
-            {!isForgotten && <button type="button" class="button" disabled={ticked.length !== 2} onClick={compare} title="Tick two snapshots to compare them"><Icon name="compare" size={18} />Compare{ticked.length === 1 ? " (tick one more)" : ""}</button>}
+            <button type="button" class="button" onClick={() => app.route.go({ screen: "restore", seek: true })}><Icon name="search" size={18} />{words.search(unseen)}</button>
+            <button type="button" class="button" onClick={() => app.route.go({ screen: "restore", shares: true })}><Icon name="link" size={18} />{words.shares}</button>
+            <button type="button" class="button" aria-pressed={isForgotten} onClick={() => show(!isForgotten)}><Icon name="trash" size={18} />{words.forgotten}</button>
+            {!isForgotten && <button type="button" class="button" disabled={ticked.length !== 2} onClick={compare} title={words.compareHow}><Icon name="compare" size={18} />{words.compare(ticked.length)}</button>}
           </div>
           <Marks app={app} ticked={ticked} done={() => { selected.value = []; }} />
-          {isForgotten && snapshots.length === 0 && <Empty icon="trash" title="Nothing is forgotten"><p>A snapshot that was forgotten stands here until prune frees its data.</p></Empty>}
-          {rows.length > 0 && <Rows<Snapshot> label={isForgotten ? "Forgotten snapshots" : "Snapshots"} rows={rows} rowHeight={68} look="snapshots" columns={4} keyOf={(snapshot) => snapshot.id} cells={(snapshot) => <Cells snapshot={snapshot} made={app.whenMade.value(snapshot, Date.now())} ticked={selected.value.includes(snapshot.id)} />}
+          {isForgotten && snapshots.length === 0 && <Empty icon="trash" title={words.noneForgotten.title}><p>{words.noneForgotten.means}</p></Empty>}
+          {rows.length > 0 && <Rows<Snapshot> label={isForgotten ? words.forgottenSnapshots : words.snapshots} rows={rows} rowHeight={68} look="snapshots" columns={4} keyOf={(snapshot) => snapshot.id} cells={(snapshot) => <Cells snapshot={snapshot} made={app.whenMade.value(snapshot, Date.now())} ticked={selected.value.includes(snapshot.id)} />}
             open={(snapshot) => (isForgotten ? toggle(snapshot) : app.route.go({ screen: "restore", snapshot, crumbs: [] }))} isSelected={(snapshot) => selected.value.includes(snapshot.id)} toggle={toggle} />}
         </>
       )}
@@ -93,10 +96,10 @@ function Head({ app }: { app: App }) {
   return (
     <header class="page-head">
       <div class="row ends">
-        <h1>Restore</h1>
-        <button type="button" class="button small" onClick={() => app.route.go({ screen: "restore", kept: true })}><Icon name="clock" size={16} />What is kept</button>
+        <h1>{words.title}</h1>
+        <button type="button" class="button small" onClick={() => app.route.go({ screen: "restore", kept: true })}><Icon name="clock" size={16} />{words.kept.title}</button>
       </div>
-      <p class="soft">Choose a snapshot to look into it. Every byte is verified before it is handed to you.</p>
+      <p class="soft">{words.lead}</p>
     </header>
   );
 }
@@ -107,24 +110,24 @@ function Cells({ snapshot, made, ticked }: { snapshot: Snapshot; made: string; t
       <div role="gridcell" class="tick-cell" data-tick><Tick on={ticked} /></div>
       <div role="gridcell" class="two">
         <span class="strong clip">{made}</span>
-        <span class="small soft clip">{snapshot.pinned && <span class="pinned" title="Pinned: it is kept whatever the policy says"><Icon name="pin" size={14} /><span class="unseen">Pinned. </span></span>}<bdi>{shown(snapshot.source)}</bdi> · <bdi>{shown(snapshot.device)}</bdi>{snapshot.tags.map((tag) => <span key={tag} class="tag">{shown(tag)}</span>)}</span>
+        <span class="small soft clip">{snapshot.pinned && <span class="pinned" title={words.pinnedMeans}><Icon name="pin" size={14} />{unseen(words.pinned)}</span>}<bdi>{shown(snapshot.source)}</bdi> · <bdi>{shown(snapshot.device)}</bdi>{snapshot.tags.map((tag) => <span key={tag} class="tag">{shown(tag)}</span>)}</span>
       </div>
       <div role="gridcell" class="two facts">
         <span>{size(snapshot.bytes)}</span>
-        <span class="small soft">{counted(snapshot.files, "file")}</span>
+        <span class="small soft">{words.files(snapshot.files)}</span>
       </div>
       <div role="gridcell" class="state">
-        {snapshot.forgotten === null ? <Receipt snapshot={snapshot} /> : <Badge tone="warn" icon="trash">Forgotten {ago(snapshot.forgotten, Date.now())}</Badge>}
-        {snapshot.troubles.unreadable > 0 ? <Badge tone="warn" icon="warning">Some files missing</Badge>
-          : snapshot.troubles.changing > 0 && <Badge tone="warn" icon="warning">Some files were changing</Badge>}
+        {snapshot.forgotten === null ? <Receipt snapshot={snapshot} /> : <Badge tone="warn" icon="trash">{words.forgottenAgo(ago(snapshot.forgotten, Date.now()))}</Badge>}
+        {snapshot.troubles.unreadable > 0 ? <Badge tone="warn" icon="warning">{words.missing}</Badge>
+          : snapshot.troubles.changing > 0 && <Badge tone="warn" icon="warning">{words.changing}</Badge>}
       </div>
     </>
   );
 }
 
 export function Receipt({ snapshot }: { snapshot: Snapshot }) {
-  if (snapshot.receipt === "waiting") return <Badge tone="calm" icon="clock">Waiting to be verified</Badge>;
-  return <Badge tone="good" icon="shield">{snapshot.verifiedBy === "service" ? "Verified by the service" : "Verified"}</Badge>;
+  if (snapshot.receipt === "waiting") return <Badge tone="calm" icon="clock">{words.waiting}</Badge>;
+  return <Badge tone="good" icon="shield">{snapshot.verifiedBy === "service" ? words.verifiedByService : words.verified}</Badge>;
 }
 
 export function Tick({ on }: { on: boolean }) {
@@ -132,7 +135,7 @@ export function Tick({ on }: { on: boolean }) {
 }
 
 function Bones() {
-  return <div class="rows-bones" role="status"><span class="unseen">Reading the snapshots</span>{[0, 1, 2, 3, 4].map((i) => <div key={i} class="bone" />)}</div>;
+  return <div class="rows-bones" role="status">{unseen(words.reading)}{[0, 1, 2, 3, 4].map((i) => <div key={i} class="bone" />)}</div>;
 }
 
 /** The series there are, those with the newest snapshot first. */

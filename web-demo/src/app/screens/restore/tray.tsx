@@ -3,13 +3,16 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { RestoreProgress, RestoreResult } from "../../../core/api";
+import { browse } from "../../../words/browse";
 import type { App } from "../../app";
 import { isQuiet, type Job } from "../../jobs";
 import { SKIPPED } from "../../plain";
 import { Icon } from "../../parts/icon";
 import { Progress } from "../../parts/progress";
 import { say } from "../../parts/say";
-import { count, counted, percent, rate, remaining, shown, size, span } from "../../words";
+import { problems } from "../../../words/problems";
+import { unseen } from "../../parts/unseen";
+import { percent, rate, remaining, shown, size, span } from "../../words";
 
 export function Tray({ app }: { app: App }) {
   const jobs = app.jobs.jobs.value;
@@ -24,7 +27,7 @@ export function Tray({ app }: { app: App }) {
   }, [app, jobs]);
   if (jobs.length === 0) return null;
   return (
-    <section class={isOpen.value ? "tray card open" : "tray card"} aria-label="Downloads and restores">
+    <section class={isOpen.value ? "tray card open" : "tray card"} aria-label={browse.tray.title}>
       {jobs.map((job) => <Spoken key={job.id} job={job} />)}
       <button type="button" class="tray-line" aria-expanded={isOpen.value} onClick={() => { isOpen.value = !isOpen.value; }}>
         <Icon name={others.some(isBad) ? "warning" : "download"} size={18} />
@@ -42,21 +45,22 @@ export function Tray({ app }: { app: App }) {
 /** Says to a screen reader how a job has ended. */
 function Spoken({ job: { end, title } }: { job: Job }) {
   useEffect(() => {
-    if (end) say(end.at === "done" ? `${title}: done` : `${title}: ${end.problem.title}`);
+    if (end) say(end.at === "done" ? browse.tray.done(title) : `${title}: ${problems[end.problem.code].title}`);
   }, [end, title]);
   return null;
 }
 
 /** The jobs in a few words: all that a phone shows of them until the tray is opened. */
 function summary(jobs: readonly Job[]): string {
+  const words = browse.tray;
   const running = jobs.filter((job) => job.end === null);
   const bad = jobs.filter(isBad).length;
   const ended = jobs.length - running.length - bad;
   const [total, done] = [sum(running, (bytes) => bytes.total), sum(running, (bytes) => bytes.done)];
   return [
-    running.length > 0 ? `${running.length} running${total > 0 ? `, ${percent(done, total)}` : ""}` : "",
-    bad > 0 ? `${bad} with trouble` : "",
-    ended > 0 ? `${ended} finished` : "",
+    running.length > 0 ? words.running(running.length, total > 0 ? percent(done, total) : null) : "",
+    bad > 0 ? words.troubled(bad) : "",
+    ended > 0 ? words.finished(ended) : "",
   ].filter(Boolean).join(" · ");
 }
 
@@ -69,12 +73,12 @@ function Finished({ app, jobs }: { app: App; jobs: readonly Job[] }) {
   const done = jobs.flatMap(({ end }) => (end?.at === "done" ? end.result : []));
   const files = done.reduce((all, result) => all + result.files, 0);
   const bytes = done.reduce((all, result) => all + result.bytes, 0);
-  const facts = done.length === 0 ? "Stopped." : `${counted(files, "file")}, ${size(bytes)}. Every byte was verified.`;
+  const facts = done.length === 0 ? browse.tray.stopped : browse.tray.verified(files, size(bytes));
   return (
     <li class="job finished">
       <span class={done.length > 0 ? "job-icon good" : "job-icon"}><Icon name={done.length > 0 ? "check" : "close"} /></span>
       <p class="grow clip"><span class="strong">{jobs.map((job, i) => <span key={job.id}>{i > 0 && ", "}<bdi>{shown(job.title)}</bdi></span>)}</span> <span class="small soft">{facts}</span></p>
-      <button type="button" class="button small" onClick={() => app.jobs.clear()}>Clear<span class="unseen"> what has finished</span></button>
+      <button type="button" class="button small" onClick={() => app.jobs.clear()}>{browse.tray.clear(unseen)}</button>
     </li>
   );
 }
@@ -88,24 +92,25 @@ function isBad({ end }: Job): boolean {
 
 /** A job that runs, or that ended with something to be read. */
 function Item({ app, job }: { app: App; job: Job }) {
-  const { end } = job;
+  const { end, title } = job;
+  const words = browse.tray;
   const bad = isBad(job);
   return (
     <li class="job">
       <span class={bad ? "job-icon bad" : end ? "job-icon good" : "job-icon"}><Icon name={bad ? "warning" : end ? "check" : job.kind === "into" ? "into" : "download"} /></span>
       <div class="grow">
-        <p class="strong clip"><bdi>{shown(job.title)}</bdi></p>
-        {end === null ? <Going job={job} /> : end.at === "done" ? <Result result={end.result} /> : <p class="small soft">{end.problem.title}. {end.problem.advice}</p>}
+        <p class="strong clip"><bdi>{shown(title)}</bdi></p>
+        {end === null ? <Going job={job} /> : end.at === "done" ? <Result result={end.result} /> : <p class="small soft">{problems[end.problem.code].title}. {problems[end.problem.code].advice}</p>}
       </div>
       <div class="row firm">
         {end === null ? (
           <>
             {job.asked === "pause"
-              ? <button type="button" class="button icon small" aria-label={`Resume ${job.title}`} onClick={() => app.jobs.ask(job.id, "go")}><Icon name="play" size={16} /></button>
-              : <button type="button" class="button icon small" aria-label={`Pause ${job.title}`} disabled={job.asked === "cancel"} onClick={() => app.jobs.ask(job.id, "pause")}><Icon name="pause" size={16} /></button>}
-            <button type="button" class="button icon small" aria-label={`Stop ${job.title}`} disabled={job.asked === "cancel"} onClick={() => app.jobs.ask(job.id, "cancel")}><Icon name="close" size={16} /></button>
+              ? <button type="button" class="button icon small" aria-label={words.resume(title)} onClick={() => app.jobs.ask(job.id, "go")}><Icon name="play" size={16} /></button>
+              : <button type="button" class="button icon small" aria-label={words.pause(title)} disabled={job.asked === "cancel"} onClick={() => app.jobs.ask(job.id, "pause")}><Icon name="pause" size={16} /></button>}
+            <button type="button" class="button icon small" aria-label={words.stop(title)} disabled={job.asked === "cancel"} onClick={() => app.jobs.ask(job.id, "cancel")}><Icon name="close" size={16} /></button>
           </>
-        ) : <button type="button" class="button plain icon small" aria-label={`Dismiss ${job.title}`} onClick={() => app.jobs.dismiss(job.id)}><Icon name="close" size={16} /></button>}
+        ) : <button type="button" class="button plain icon small" aria-label={words.dismiss(title)} onClick={() => app.jobs.dismiss(job.id)}><Icon name="close" size={16} /></button>}
       </div>
     </li>
   );
@@ -113,6 +118,7 @@ function Item({ app, job }: { app: App; job: Job }) {
 
 function Going({ job }: { job: Job }) {
   const { progress } = job;
+  const words = browse.tray;
   const part = progress && progress.bytes.total > 0 ? progress.bytes.done / progress.bytes.total : null;
   const halted = job.asked === "pause" || progress?.state === "offline";
   return (
@@ -120,10 +126,10 @@ function Going({ job }: { job: Job }) {
       <Progress part={progress && progress.bytes.total === 0 ? 0 : part} label={job.title} state={halted ? "halted" : "running"} />
       <p class="small soft row ends firm">
         <span class="clip">
-          {job.asked === "cancel" ? "Stopping…" : progress === null ? "Getting ready…"
-            : job.asked === "pause" ? "Paused"
-            : progress.state === "offline" || progress.state === "retrying" ? `${progress.problem?.title ?? "The server did not answer"}: it goes on by itself`
-            : `${size(progress.bytes.done)} of ${size(progress.bytes.total)}, ${count(progress.files.done)} of ${counted(progress.files.total, "file")}`}
+          {job.asked === "cancel" ? words.stopping : progress === null ? words.gettingReady
+            : job.asked === "pause" ? words.paused
+            : progress.state === "offline" || progress.state === "retrying" ? words.goesOn(progress.problem ? problems[progress.problem.code].title : undefined)
+            : words.progress(size(progress.bytes.done), size(progress.bytes.total), progress.files.done, progress.files.total)}
         </span>
         <span class="clip">{progress && progress.state === "running" && job.asked === "go" ? `${rate(progress.rate)} · ${remaining(progress.eta === null ? null : progress.eta * 1000)}` : ""}</span>
       </p>
@@ -132,22 +138,23 @@ function Going({ job }: { job: Job }) {
 }
 
 function Result({ result }: { result: RestoreResult }) {
+  const words = browse.tray;
   const kept = result.skipped.filter(({ why }) => why === "exists").length;
   return (
     <div class="stack tight">
-      <p class="small soft">{result.files === 0 && kept > 0 ? "Nothing was written." : `${counted(result.files, "file")}, ${size(result.bytes)}, in ${span(result.seconds * 1000)}. Every byte was verified.`}</p>
-      {kept > 0 && <p class="small">{kept === 1 ? "1 file or folder of that name was there already, and stays as it was." : `${count(kept)} files or folders of that name were there already, and stay as they were.`} Restore again to keep both, or to replace them.</p>}
+      <p class="small soft">{result.files === 0 && kept > 0 ? words.nothingWritten : words.verified(result.files, size(result.bytes), span(result.seconds * 1000))}</p>
+      {kept > 0 && <p class="small">{words.kept(kept)}</p>}
       {result.damaged.length > 0 && (
         <details open>
-          <summary class="bad-words"><Icon name="forward" size={16} />{counted(result.damaged.length, "file")} damaged, and not handed over</summary>
-          <ul class="inside small named" tabIndex={0} aria-label="Damaged files">{result.damaged.map((one) => <li key={one.path}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="soft">{one.problem.title}</span></li>)}</ul>
-          <p class="small soft">An earlier snapshot may have them whole. Once <code>copal check --read-data</code> has found the damage, the next backup of the same folder mends what it still has.</p>
+          <summary class="bad-words"><Icon name="forward" size={16} />{words.damaged(result.damaged.length)}</summary>
+          <ul class="inside small named" tabIndex={0} aria-label={words.damagedFiles}>{result.damaged.map((one) => <li key={one.path}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="soft">{problems[one.problem.code].title}</span></li>)}</ul>
+          <p class="small soft">{words.damagedAdvice(<code>copal check --read-data</code>)}</p>
         </details>
       )}
       {result.skipped.length > 0 && (
         <details>
-          <summary><Icon name="forward" size={16} />{counted(result.skipped.length, "entry", "entries")} not written</summary>
-          <ul class="inside small named" tabIndex={0} aria-label="Not written">{result.skipped.map((one) => <li key={one.path}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="soft">{SKIPPED[one.why]}</span></li>)}</ul>
+          <summary><Icon name="forward" size={16} />{words.notWritten(result.skipped.length)}</summary>
+          <ul class="inside small named" tabIndex={0} aria-label={words.notWrittenList}>{result.skipped.map((one) => <li key={one.path}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="soft">{SKIPPED[one.why]}</span></li>)}</ul>
         </details>
       )}
     </div>

@@ -3,14 +3,15 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Entry, Snapshot, Version } from "../../../core/api";
+import { versions as words } from "../../../words/versions";
 import type { App } from "../../app";
 import { Choice } from "../../parts/choice";
 import { Icon, type IconName } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { viewOf } from "../../route";
-import { changeOf, versionBefore } from "../../tracing";
-import { counted, shown, size, when, within } from "../../words";
+import { changeOf, versionBefore } from "../../versions";
+import { shown, size, when, within } from "../../words";
 import { Beside, type Shown } from "./beside";
 import { Tick } from "./snapshots";
 
@@ -29,7 +30,7 @@ export function Versions({ app, snapshot, entry }: { app: App; snapshot: Snapsho
   const { versions, looked, total, running, problem } = tracing.traced.value;
   const known = app.snapshots.value.at === "here" ? app.snapshots.value.value.snapshots : [snapshot];
   const byId = new Map(known.map((one) => [one.id, one]));
-  const made = (id: string) => { const one = byId.get(id); return one ? app.whenMade.value(one, Date.now()) : "an older list"; };
+  const made = (id: string) => { const one = byId.get(id); return one ? app.whenMade.value(one, Date.now()) : words.olderList; };
   const hasOthers = new Set(known.map(({ series }) => series)).size > 1;
   const present = versions.filter((version) => version.entry !== null);
   const shownOf = (version: Version): Shown | null => {
@@ -49,31 +50,31 @@ export function Versions({ app, snapshot, entry }: { app: App; snapshot: Snapsho
   return (
     <>
       <header class="page-head">
-        <nav aria-label="Where you are" class="crumbs">
-          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>Snapshots</button>
+        <nav aria-label={words.whereYouAre} class="crumbs">
+          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{words.snapshots}</button>
           <Icon name="forward" size={14} />
           <button type="button" class="crumb" onClick={() => app.route.go({ screen: "restore", snapshot, crumbs: [] })}><bdi>{shown(snapshot.source)}</bdi></button>
           <Icon name="forward" size={14} />
-          <span class="crumb here" aria-current="page">Versions</span>
+          <span class="crumb here" aria-current="page">{words.title}</span>
         </nav>
-        <h1 class="wrap">Versions of <bdi>{shown(entry.name)}</bdi></h1>
+        <h1 class="wrap">{words.of(<bdi>{shown(entry.name)}</bdi>)}</h1>
         {entry.path !== entry.name && <p class="soft small wrap"><bdi>{shown(entry.path)}</bdi></p>}
       </header>
       {problem && <ProblemNotice problem={problem} retry={load} />}
       <div class="toolbar">
         {hasOthers ? (
-          <Choice<"series" | "all"> label="Which snapshots" value={scope.value} change={(value) => { scope.value = value; }}
-            options={[{ value: "series", words: "These backups" }, { value: "all", words: "All backups and devices" }]} />
+          <Choice<"series" | "all"> label={words.which} value={scope.value} change={(value) => { scope.value = value; }}
+            options={[{ value: "series", words: words.theseBackups }, { value: "all", words: words.allBackups }]} />
         ) : <span />}
-        <button type="button" class="button" disabled={pair.length !== 2} title="Tick two versions to compare them"
-          onClick={() => { const [after, before] = pair; if (after && before) show(after, before); }}><Icon name="compare" size={18} />Compare{pair.length === 1 ? " (tick one more)" : ""}</button>
+        <button type="button" class="button" disabled={pair.length !== 2} title={words.tickTwo}
+          onClick={() => { const [after, before] = pair; if (after && before) show(after, before); }}><Icon name="compare" size={18} />{pair.length === 1 ? words.tickOneMore : words.compareThem}</button>
       </div>
       <p class="list-status small soft" role="status">
-        {running ? `Looking into ${counted(total, "snapshot")}: ${looked} done…` : problem ? "" : `${counted(new Set(present.map(contentOf)).size, "version")} in ${counted(total, "snapshot")}`}
+        {running ? words.looking(looked, total) : problem ? "" : words.found(new Set(present.map(contentOf)).size, total)}
       </p>
-      {versions.length === 0 && total > 0 && !running ? <Empty icon="file" title="No snapshot has this file" />
+      {versions.length === 0 && total > 0 && !running ? <Empty icon="file" title={words.none} />
         : versions.length === 0 && problem ? null
-        : <Rows<Version> key={scope.value} label="Versions" rows={versions} rowHeight={68} look="versions" columns={4} keyOf={keyOf} isLanding
+        : <Rows<Version> key={scope.value} label={words.title} rows={versions} rowHeight={68} look="versions" columns={4} keyOf={keyOf} isLanding
           cells={(version) => <Cells version={version} change={changeOf(version, versions, Date.now(), !running && !problem)} ticked={ticked.value.includes(keyOf(version))} device={scope.value === "all" ? byId.get(version.newest) ?? null : null} made={made} />}
           open={(version) => show(version, versionBefore(version, versions))} isSelected={(version) => ticked.value.includes(keyOf(version))} toggle={toggle} />}
       {opened.value && <Beside app={app} before={opened.value.before} after={opened.value.after} close={() => { opened.value = null; }} />}
@@ -84,8 +85,8 @@ export function Versions({ app, snapshot, entry }: { app: App; snapshot: Snapsho
 function Cells({ version, change, ticked, device, made }: { version: Version; change: string; ticked: boolean; device: Snapshot | null; made: (id: string) => string }) {
   const { entry, problem, count, newest, oldest, incomplete } = version;
   const icon: IconName = problem ? "warning" : !entry ? "trash" : entry.kind === "directory" ? "folder" : entry.kind === "symlink" ? "link" : "file";
-  const where = count === 1 ? `the snapshot of ${within(made(newest))}` : `${counted(count, "snapshot")}, from ${within(made(oldest))} to ${within(made(newest))}`;
-  const told = entry ? change : incomplete && !problem ? "Some files could not be read then" : "";
+  const where = words.where(entry ? "in" : problem ? "damaged" : "out", count, within(made(oldest)), within(made(newest)));
+  const told = entry ? change : incomplete && !problem ? words.incomplete : "";
   return (
     <>
       <div role="gridcell" class="tick-cell" data-tick>{entry?.kind === "file" && <Tick on={ticked} />}</div>
@@ -94,7 +95,7 @@ function Cells({ version, change, ticked, device, made }: { version: Version; ch
         <span class="two">
           <span class="strong clip">{entry ? (entry.modified === null ? made(newest) : when(entry.modified, Date.now())) : change}</span>
           <span class="small clip narrow">{told}</span>
-          <span class="small soft clip">{entry ? "In" : problem ? "Damaged in" : "Not in"} {where}{device && <> · <bdi>{shown(device.source)}</bdi> · <bdi>{shown(device.device)}</bdi></>}</span>
+          <span class="small soft clip">{where}{device && <> · <bdi>{shown(device.source)}</bdi> · <bdi>{shown(device.device)}</bdi></>}</span>
         </span>
       </div>
       <div role="gridcell" class="number size soft">{entry?.kind === "file" ? size(entry.size) : ""}</div>

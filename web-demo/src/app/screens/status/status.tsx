@@ -2,6 +2,9 @@
 
 import { useEffect } from "preact/hooks";
 import type { Session, Status as Facts } from "../../../core/api";
+import { alarms } from "../../../words/alarms";
+import { digits } from "../../../words/numbers";
+import { status as words } from "../../../words/status";
 import type { App } from "../../app";
 import { SizeChart } from "../../parts/chart";
 import { Icon } from "../../parts/icon";
@@ -9,16 +12,16 @@ import { Alarms } from "./alarms";
 import { Growth } from "./growth";
 import { Upkeep } from "./upkeep";
 import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
-import { ago, counted, shown, size, whenAmong } from "../../words";
+import { ago, shown, size, whenAmong } from "../../words";
 
 export function Status({ app, session }: { app: App; session: Session }) {
   const asked = app.status.value;
   useEffect(() => { void app.loadStatus(); void app.upkeep.load(); void app.watch("closely"); }, [app]);
   return (
     <div class="page stack wide">
-      <header class="page-head"><h1>Status</h1></header>
+      <header class="page-head"><h1>{words.title}</h1></header>
       <Alarms app={app} />
-      {asked.at === "asking" && <div class="stack" role="status"><span class="unseen">Reading the status</span><div class="bone verdict-bone" /><div class="bone chart-bone" /><div class="bone chart-bone" /></div>}
+      {asked.at === "asking" && <div class="stack" role="status"><span class="unseen">{words.reading}</span><div class="bone verdict-bone" /><div class="bone chart-bone" /><div class="bone chart-bone" /></div>}
       {asked.at === "failed" && <ProblemNotice problem={asked.problem} retry={() => void app.loadStatus()} />}
       {asked.at === "here" && <Shown app={app} status={asked.value} session={session} />}
     </div>
@@ -35,8 +38,8 @@ function Shown({ app, status, session }: { app: App; status: Facts; session: Ses
       {space && space.sourceBytes > 0 && <Space space={space} />}
       {history.length > 1 && (
         <section class="card padded stack">
-          <div><h2>Size of the repository</h2><p class="small soft">What is stored, encrypted, after each change.</p></div>
-          <SizeChart label="Size of the repository" points={history.map((one) => ({ time: one.time, bytes: one.storedBytes }))} />
+          <div><h2>{words.sizeOfRepository}</h2><p class="small soft">{words.sizeAbout}</p></div>
+          <SizeChart label={words.sizeOfRepository} points={history.map((one) => ({ time: one.time, bytes: one.storedBytes }))} />
         </section>
       )}
       {session.role === "full" && <Growth app={app} status={status} />}
@@ -52,11 +55,11 @@ function Unfinished({ app, status }: { app: App; status: Facts }) {
   const running = backing.at === "running" ? backing.options.label : null;
   if (!isUnfinished(status)) return null;
   return (
-    <Notice title={resumable.length < 2 ? "An unfinished backup" : `${counted(resumable.length, "backup")} are unfinished`}>
+    <Notice title={words.unfinished(resumable.length)}>
       {resumable.map((one) => (
-        <p key={one.label} class="soft"><bdi>{shown(one.label)}</bdi>, {one.label === running ? "running now" : ago(one.time, Date.now())}: {size(one.bytes)} are kept.{one.label !== running && " Back it up again, and it goes on from there."}</p>
+        <p key={one.label} class="soft">{words.unfinishedOne(<bdi>{shown(one.label)}</bdi>, one.label === running ? null : ago(one.time, Date.now()), size(one.bytes))}</p>
       ))}
-      {steps > 0 && <p class="soft">{counted(steps, "step")} of it {steps === 1 ? "is" : "are"} being verified.</p>}
+      {steps > 0 && <p class="soft">{words.unfinishedSteps(steps)}</p>}
     </Notice>
   );
 }
@@ -74,11 +77,12 @@ function Verdict({ status }: { status: Facts }) {
   const now = Date.now();
   const damage = check?.outcome === "damage";
   const tone = damage || rejected.length > 0 ? "bad" : newest ? (waiting.length > 0 ? "calm" : "good") : "calm";
-  const title = damage ? "The last check found damage"
-    : rejected.length > 0 ? `${counted(rejected.length, "backup")} ${rejected.length === 1 ? "was" : "were"} not accepted`
-    : !newest ? (isUnfinished(status) ? "No backup has finished yet" : "Nothing is backed up yet")
-    : waiting.length > 0 ? `${counted(waiting.length, "backup")} ${waiting.length === 1 ? "waits" : "wait"} to be verified`
-    : "All backups are verified";
+  const { verdict } = words;
+  const title = damage ? alarms.damage
+    : rejected.length > 0 ? verdict.refused(rejected.length)
+    : !newest ? (isUnfinished(status) ? verdict.noneFinished : verdict.nothing)
+    : waiting.length > 0 ? verdict.waiting(waiting.length)
+    : verdict.good;
   return (
     <section class="card padded stack">
       <div class="verdict">
@@ -86,15 +90,15 @@ function Verdict({ status }: { status: Facts }) {
         <div class="grow">
           <h2 class="verdict-words">{title}</h2>
           <p class="soft">
-            {newest ? `Newest backup ${ago(newest.time, now)}. ` : ""}
-            {check ? `Last check ${ago(check.time, now)}${check.readBytes === null ? "" : `, ${size(check.readBytes)} read and hashed`}${damage ? "." : ": sound."}` : "Not checked yet."}
+            {newest && `${verdict.newest(ago(newest.time, now))} `}
+            {check ? verdict.checked(ago(check.time, now), check.readBytes === null ? null : size(check.readBytes), !damage) : verdict.unchecked}
           </p>
         </div>
       </div>
       {damage && (
         <>
           <ul class="bullets small">{check.findings.map((finding) => <li key={finding}>{shown(finding)}</li>)}</ul>
-          <p class="soft">Back up the same folders again: what they still have is stored anew. Then whoever runs the repository should run <code>copal repair</code>, which says what is still lost.</p>
+          <p class="soft">{verdict.repair(<code>copal repair</code>)}</p>
         </>
       )}
       {rejected.map((one) => one.problem && <ProblemNotice key={one.snapshot} problem={one.problem} urgent={false} />)}
@@ -104,18 +108,19 @@ function Verdict({ status }: { status: Facts }) {
 
 function Space({ space }: { space: NonNullable<Facts["space"]> }) {
   const { sourceBytes, newestBytes, storedBytes } = space;
+  const said = words.space;
   const bars = [
-    { name: "All snapshots, each as a full copy", bytes: sourceBytes, look: "pale", note: "" },
-    { name: "The newest of each alone", bytes: newestBytes, look: "mid", note: "" },
-    { name: "Stored, deduplicated and compressed", bytes: storedBytes, look: "full", note: less(sourceBytes, storedBytes) },
+    { name: said.copies, bytes: sourceBytes, look: "pale", note: "" },
+    { name: said.newest, bytes: newestBytes, look: "mid", note: "" },
+    { name: said.stored, bytes: storedBytes, look: "full", note: less(sourceBytes, storedBytes) },
   ];
   const widest = Math.max(...bars.map((bar) => bar.bytes));
   const times = storedBytes > 0 ? sourceBytes / storedBytes : 0;
   return (
     <section class="card padded stack">
       <div class="row ends">
-        <div><h2>Space saved</h2><p class="small soft">What your snapshots hold, and what it takes to keep them.</p></div>
-        {times >= 1.05 && <p class="big-figure">{times >= 10 ? Math.floor(times) : times.toFixed(1)}× <small>smaller</small></p>}
+        <div><h2>{said.title}</h2><p class="small soft">{said.about}</p></div>
+        {times >= 1.05 && <p class="big-figure">{times >= 10 ? Math.floor(times) : digits(times, 1)}× <small>{said.smaller}</small></p>}
       </div>
       <dl class="bars">
         {bars.map((bar) => (
@@ -132,32 +137,33 @@ function Space({ space }: { space: NonNullable<Facts["space"]> }) {
 
 function less(before: number, after: number): string {
   if (before <= 0 || after >= before) return "";
-  return `${Math.min(99, Math.floor(100 * (1 - after / before)))} % less`;
+  return words.space.less(Math.min(99, Math.floor(100 * (1 - after / before))));
 }
 
 function Receipts({ status, session }: { status: Facts; session: Session }) {
   const now = Date.now();
   const made = whenAmong(status.receipts);
+  const said = words.receipts;
   return (
     <section class="card">
-      <header><h2>{session.role === "write-only" ? "Backups of this device" : "Backups"}</h2></header>
+      <header><h2>{session.role === "write-only" ? said.ofThisDevice : said.title}</h2></header>
       {status.receipts.length === 0
-        ? <Empty icon="backup" title="None yet"><p>Once there is a backup, this says whether the service has verified it.</p></Empty>
+        ? <Empty icon="backup" title={said.none}><p>{said.noneAbout}</p></Empty>
         : (
-          <div class="scroll-x receipts" tabIndex={0} role="region" aria-label="Backups and whether they are verified">
+          <div class="scroll-x receipts" tabIndex={0} role="region" aria-label={said.table}>
             <table class="table">
-              <thead><tr><th scope="col">Time</th><th scope="col">Backup</th><th scope="col">State</th></tr></thead>
+              <thead><tr><th scope="col">{words.chart.time}</th><th scope="col">{said.backup}</th><th scope="col">{said.state}</th></tr></thead>
               <tbody>
                 {status.receipts.slice(0, RECEIPTS_MAX).map((one) => (
                   <tr key={one.snapshot}>
                     <td class="nowrap">{made(one, now)}</td>
                     <td class="wrap"><bdi>{shown(one.source)}</bdi></td>
-                    <td>{one.state === "verified" ? <Badge tone="good" icon="shield">Verified</Badge> : one.state === "waiting" ? <Badge tone="calm" icon="clock">Waiting</Badge> : <Badge tone="bad" icon="warning">Not accepted</Badge>}</td>
+                    <td>{one.state === "verified" ? <Badge tone="good" icon="shield">{said.verified}</Badge> : one.state === "waiting" ? <Badge tone="calm" icon="clock">{said.waiting}</Badge> : <Badge tone="bad" icon="warning">{said.rejected}</Badge>}</td>
                   </tr>
                 ))}
               </tbody>
             </table>
-            {status.receipts.length > RECEIPTS_MAX && <p class="small soft rows-end">The newest {RECEIPTS_MAX} of {counted(status.receipts.length, "backup")}.</p>}
+            {status.receipts.length > RECEIPTS_MAX && <p class="small soft rows-end">{said.newestOf(RECEIPTS_MAX, status.receipts.length)}</p>}
           </div>
         )}
     </section>
