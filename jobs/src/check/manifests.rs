@@ -35,15 +35,18 @@ pub(super) async fn check(
         Chains::Behind(link) => Some(link),
         Chains::Done => return Ok(Chains::Done),
     };
-    let registered = clients::below(job.store, "clients/").await?;
-    let writing = clients::below(job.store, "manifests/").await?;
-    let clients: BTreeSet<ClientId> = registered.into_iter().chain(writing).collect();
+    let mut known: BTreeSet<ClientId> = clients::below(job.store, "clients/").await?.into_iter().collect();
+    known.extend(clients::below(job.store, "manifests/").await?);
+    let answered = clients::below(job.store, "receipts/").await?;
+    let clients: BTreeSet<ClientId> = known.iter().copied().chain(answered).collect();
     let first = from.map_or(ClientId([0; 16]), |link| link.client);
     let due: Vec<ClientId> = clients.range(first..).copied().collect();
     let mut read = 0;
     for (at, client) in due.iter().enumerate() {
         let last = from.filter(|link| link.client == *client).map_or(0, |link| link.number);
-        if let Some(number) = check_client(job, (*client, last), (budget, &mut read), report).await? {
+        if let Some(number) =
+            check_client(job, (*client, known.contains(client), last), (budget, &mut read), report).await?
+        {
             report.clients_left = (due.len() - at) as u64;
             return Ok(Chains::Behind(Link { client: *client, number, goes_first: false }));
         }
@@ -59,13 +62,14 @@ pub(super) async fn check(
 /// budget was over before the end.
 async fn check_client(
     job: &JobContext<'_>,
-    (client, last): (ClientId, u64),
+    (client, is_known, last): (ClientId, bool, u64),
     (budget, read): (&Budget, &mut usize),
     report: &mut Report,
 ) -> Result<Option<u64>, JobError> {
     let receipts = numbers(job, &format!("receipts/{client}/")).await?;
     let manifests = numbers(job, &format!("manifests/{client}/")).await?;
-    let key = manifest_key(job, client, report).await?;
+    // Answers alone are no sign that there ever was a client.
+    let key = if is_known { manifest_key(job, client, report).await? } else { None };
     let answered = receipts.last().copied().unwrap_or(0);
     let due: BTreeSet<u64> = manifests.union(&receipts).copied().filter(|number| *number >= last).collect();
     // What was read last is read again: the next one must name it.
