@@ -4,11 +4,13 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { processorSeconds } from "./clock.mjs";
-import { start } from "../../tests/wasm/engine.mjs";
+import { start, startSealing } from "../../tests/wasm/engine.mjs";
 import { givenOf } from "../../tests/wasm/session.mjs";
 
 const [pkg, session] = process.argv.slice(2);
 const { copal } = await start(pkg);
+const { copal: sealing } = await startSealing(pkg);
+const compressor = new sealing.Compressor();
 
 const RUNS = 5;
 const NOW = 1_790_000_000_000;
@@ -37,11 +39,11 @@ function backUp(kept) {
   const view = new copal.View(null, [client.facts.domain]);
   const backup = new copal.Backup(client, descriptor, view, {
     random: new Uint8Array(128).fill(2), keptRandom: new Uint8Array(16).fill(3), now: NOW, host: "", paths: [],
-    label: "measured", tags: [], program: "", user: "", packTarget: 16 << 20,
+    label: "measured", tags: [], program: "", user: "", packTarget: 16 << 20, compressor,
   });
   backup.manifest(undefined);
   const isKnown = kept !== null && backup.parent(kept);
-  const chunker = new copal.Chunker(client.chunkerKey(), descriptor.facts.parameters);
+  const chunker = new sealing.Chunker(client.chunkerKey(), descriptor.facts.parameters);
   const sealer = chunker.sealer(backup.sealerKey(), 3);
   const content = new Uint8Array(SIZE).fill(7);
   const act = () => {

@@ -3,10 +3,10 @@
 // same natively.
 import { processorSeconds } from "./clock.mjs";
 import { read } from "./files.mjs";
-import { start } from "../../tests/wasm/engine.mjs";
+import { startSealing } from "../../tests/wasm/engine.mjs";
 
 const [pkg, folder, level] = process.argv.slice(2);
-const { copal } = await start(pkg);
+const { copal: sealing } = await startSealing(pkg);
 
 const RUNS = 5;
 /** A key for nonces, and two ids. */
@@ -23,7 +23,7 @@ for (let run = 0; run < RUNS; run++) {
 console.log(JSON.stringify({ bytes, ...best }));
 
 function seconds(blocks) {
-  const chunker = new copal.Chunker(new Uint8Array(32).fill(7), PARAMETERS);
+  const chunker = new sealing.Chunker(new Uint8Array(32).fill(7), PARAMETERS);
   const sealer = chunker.sealer(new Uint8Array(KEY).fill(7), Number(level));
   const spent = { cut: 0, compress: 0 };
   for (const [counter, block] of blocks.entries()) {

@@ -4,7 +4,7 @@ mod fault;
 mod pending;
 mod plaintext;
 
-use crate::compress::{Compressor, Decompressor, Parameters};
+use crate::compress::{Compress, Compressor, Decompressor, Parameters};
 use crate::id::ChunkId;
 use crate::limits::{BLOCK_ENTRIES, CHUNK_BYTES, CLEAR_SHARE, SESSION_RECORD_BYTES};
 use crate::seal::{BlockKind, Counter, NONCE, SessionCipher};
@@ -155,19 +155,19 @@ impl SealJob {
     }
 
     /// Seals the block, then opens it again and compares, so that an encoder's error does not become a lost backup.
-    pub fn run(self, tools: &mut SealTools, cipher: &SessionCipher) -> Result<SealedBlock, SealFault> {
+    pub fn run<C: Compress>(self, tools: &mut SealTools<C>, cipher: &SessionCipher) -> Result<SealedBlock, SealFault> {
         let (block, lengths, raw) = self.seal(tools, cipher);
         tools.verify(cipher, block.kind, block.counter, &block.bytes, &lengths, &raw)?;
         Ok(block)
     }
 
     /// Seals the block without reading it back. Only for redundant copies, on which nobody has to rely.
-    pub fn run_unread(self, tools: &mut SealTools, cipher: &SessionCipher) -> SealedBlock {
+    pub fn run_unread<C: Compress>(self, tools: &mut SealTools<C>, cipher: &SessionCipher) -> SealedBlock {
         self.seal(tools, cipher).0
     }
 
     /// Returns the block, the lengths of its items, and their bytes.
-    fn seal(self, tools: &mut SealTools, cipher: &SessionCipher) -> (SealedBlock, Vec<u32>, Vec<u8>) {
+    fn seal<C: Compress>(self, tools: &mut SealTools<C>, cipher: &SessionCipher) -> (SealedBlock, Vec<u32>, Vec<u8>) {
         let SealJob { kind, items, counter, raw, stored } = self;
         let number = counter.get();
         let lengths: Vec<u32> = items.iter().map(|item| item.length).collect();
@@ -194,8 +194,8 @@ pub struct SealedBlock {
 
 /// Reusable contexts and buffers with which one thread seals blocks.
 #[derive(Debug)]
-pub struct SealTools {
-    compressor: Compressor,
+pub struct SealTools<C = Compressor> {
+    compressor: C,
     plaintext: Vec<u8>,
     open: OpenTools,
     raw: Vec<u8>,
@@ -204,7 +204,13 @@ pub struct SealTools {
 impl SealTools {
     /// Prepares to compress with the parameters.
     pub fn new(parameters: Parameters) -> Self {
-        let compressor = Compressor::new(parameters);
+        Self::with(Compressor::new(parameters))
+    }
+}
+
+impl<C: Compress> SealTools<C> {
+    /// Prepares to seal what something else compresses.
+    pub fn with(compressor: C) -> Self {
         Self { compressor, plaintext: Vec::new(), open: OpenTools::new(), raw: Vec::new() }
     }
 

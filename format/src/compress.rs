@@ -27,6 +27,12 @@ impl Parameters {
     }
 }
 
+/// Compresses blocks: a [`Compressor`], or a host that has one outside of this program.
+pub trait Compress: core::fmt::Debug {
+    /// Appends the compressed bytes to `out` if they are fewer than the input; returns whether they are.
+    fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> bool;
+}
+
 /// Compresses blocks, one after another.
 pub struct Compressor {
     parameters: Parameters,
@@ -41,9 +47,10 @@ impl Compressor {
     pub fn new(parameters: Parameters) -> Self {
         Self { parameters, context: context(parameters) }
     }
+}
 
-    /// Appends the compressed bytes to `out` if they are fewer than the input; returns whether they are.
-    pub fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> bool {
+impl Compress for Compressor {
+    fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> bool {
         // Above level 3, Zstandard salts its hashes with what a context compressed before (ZSTD_advanceHashSalt), so a
         // used context may give other bytes than a fresh one.
         if self.parameters.level > 3 {
@@ -60,6 +67,12 @@ impl Compressor {
             out.truncate(start);
         }
         is_smaller
+    }
+}
+
+impl<C: Compress + ?Sized> Compress for Box<C> {
+    fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> bool {
+        (**self).compress(raw, out)
     }
 }
 

@@ -11,10 +11,13 @@ const chromium = process.argv[4];
 const PAGE = `<!doctype html><meta charset="utf-8"><script type="module" src="/page.mjs"></script>`;
 const SCRIPT = `
 import * as copal from "/pkg/copal.js";
+import * as sealing from "/pkg/sealing.js";
 import { givenOf, run } from "/session.mjs";
 const answer = async () => {
-  copal.initSync({ module: await WebAssembly.compileStreaming(fetch("/pkg/copal_bg.wasm")) });
-  return (await run(copal, givenOf(await (await fetch("/golden")).text()), crypto)).join("\\n") + "\\n";
+  for (const [engine, name] of [[copal, "copal"], [sealing, "sealing"]]) {
+    engine.initSync({ module: await WebAssembly.compileStreaming(fetch(\`/pkg/\${name}_bg.wasm\`)) });
+  }
+  return (await run(copal, sealing, givenOf(await (await fetch("/golden")).text()), crypto)).join("\\n") + "\\n";
 };
 const text = await answer().then((lines) => lines, (error) => "FAILED " + (error.stack ?? error) + "\\n");
 await fetch("/report", { method: "POST", body: text });

@@ -13,10 +13,12 @@ const NOW = 1_790_000_000_000;
 const owner = copal.Owner.open(given.slot, "correct horse battery staple");
 const { client } = owner.register(descriptor, "columns", NOW, new Uint8Array(80).fill(1));
 const view = new copal.View(null, [client.facts.domain]);
-const backup = new copal.Backup(client, descriptor, view, {
+const begin = (compressor) => new copal.Backup(client, descriptor, view, {
   random: new Uint8Array(128).fill(2), keptRandom: new Uint8Array(16).fill(3), now: NOW, host: "", paths: [],
-  label: "columns", tags: [], program: "", user: "",
+  label: "columns", tags: [], program: "", user: "", compressor,
 });
+assert.throws(() => begin(undefined), (error) => error.code === "misuse");
+const backup = begin({ compress: () => undefined });
 backup.manifest(undefined);
 
 const file = (path, size = 1, modified = NOW) => ({ path, size, modified });

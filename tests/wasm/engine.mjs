@@ -8,6 +8,11 @@ export async function start(pkg) {
   return startOne(pkg, "copal");
 }
 
+/** The module for sealing, which has a memory of its own. */
+export async function startSealing(pkg) {
+  return startOne(pkg, "sealing");
+}
+
 /** The module for administration, which has a memory of its own. */
 export async function startAdministration(pkg) {
   return startOne(pkg, "administration");

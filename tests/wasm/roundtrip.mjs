@@ -5,11 +5,11 @@ import { createHash, webcrypto as crypto } from "node:crypto";
 import { existsSync, lstatSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { basename, join } from "node:path";
 import { Directory } from "./directory.mjs";
-import { start } from "./engine.mjs";
+import { start, startSealing } from "./engine.mjs";
 import { Held } from "./session.mjs";
 
 const [pkg, place, passphrase, folder, keptFile] = process.argv.slice(2);
-const { copal } = await start(pkg);
+const [{ copal }, { copal: sealing }] = [await start(pkg), await startSealing(pkg)];
 const random = (length) => crypto.getRandomValues(new Uint8Array(length));
 
 const repository = new Directory(place);
@@ -39,6 +39,7 @@ const backup = new copal.Backup(client, descriptor, view, {
   tags: [],
   program: copal.version(),
   user: "",
+  compressor: new sealing.Compressor(),
 });
 for (let key = backup.nextManifest(); key !== null; key = backup.nextManifest()) backup.manifest(repository.whole(key));
 if (keptFile && existsSync(keptFile) && !backup.parent(new Uint8Array(readFileSync(keptFile)))) throw new Error("no kept tree");
@@ -46,7 +47,7 @@ const secret = backup.takeBlockKey();
 const key = await crypto.subtle.importKey("raw", secret, "AES-GCM", false, ["encrypt", "decrypt"]);
 secret.fill(0);
 const { parameters } = descriptor.facts;
-const chunker = new copal.Chunker(client.chunkerKey(), parameters);
+const chunker = new sealing.Chunker(client.chunkerKey(), parameters);
 const sealer = chunker.sealer(backup.sealerKey(), parameters.zstdLevel);
 const held = new Held();
 const kept = [];

@@ -1,5 +1,5 @@
 // The scripted session of wasm/examples/session/script.rs, through the JavaScript face, sealed by the host's WebCrypto.
-// Whatever runs it makes the same objects: `run(copal, given, crypto)` gives the lines of the report.
+// Whatever runs it makes the same objects: `run(copal, sealing, given, crypto)` (both modules) gives the lines of the report.
 
 const FILES = [
   ["Photos/2024/empty.txt", 0, 8],
@@ -29,7 +29,7 @@ export function givenOf(golden) {
   return given;
 }
 
-export async function run(copal, given, crypto) {
+export async function run(copal, sealing, given, crypto) {
   const lines = Object.entries(given).map(([name, bytes]) => `given ${name} ${hex(bytes)}`);
   const made = async (name, bytes) => lines.push(`${name} ${hex(await sha256(crypto, bytes))}`);
 
@@ -64,9 +64,10 @@ export async function run(copal, given, crypto) {
     program: "script",
     user: "ann",
     packTarget: 4 << 20,
+    compressor: new sealing.Compressor(),
   });
   const { parameters } = descriptor.facts;
-  const chunker = new copal.Chunker(resumed.chunkerKey(), parameters);
+  const chunker = new sealing.Chunker(resumed.chunkerKey(), parameters);
   const sealer = chunker.sealer(backup.sealerKey(), 3);
   const held = new Held();
   const secret = backup.takeBlockKey();

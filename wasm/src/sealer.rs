@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use copal_format::block::SealTools;
-use copal_format::compress::Parameters;
+use copal_format::compress::{Compress, Compressor, Parameters};
 use copal_format::id::{ChunkId, RepositoryId, SessionId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
@@ -95,8 +95,13 @@ impl Sealer {
     }
 }
 
+/// A compressor of this level, or of the nearest one available. For a [`super::backup::Backup`] in the same program.
+pub fn compressor(level: i32) -> Box<dyn Compress> {
+    Box::new(Compressor::new(parameters(level)))
+}
+
 /// A compression level for browsers: the module does not include levels above 3.
-pub(crate) fn parameters(level: i32) -> Parameters {
+fn parameters(level: i32) -> Parameters {
     Parameters::of_level(level.clamp(-7, 3))
 }
 

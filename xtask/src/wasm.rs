@@ -1,4 +1,4 @@
-//! WebAssembly: the two modules that browsers load. They are made, run in Node against the golden repository and the command,
+//! WebAssembly: the three modules that browsers load. They are made, run in Node against the golden repository and the command,
 //! and held to the golden session in every host.
 
 use std::path::PathBuf;
@@ -19,11 +19,12 @@ struct Loaded {
     bytes_max: u64,
 }
 
-/// What every browser loads, and what few load: what is decided about the repository itself.
-const LOADED: [Loaded; 2] = [
-    // 350,000 (docs/benchmarks.md), and what the same source differs by from place to place.
-    Loaded { name: "copal", feature: "page", bytes_max: 350_000 + 1_000 },
-    Loaded { name: "administration", feature: "administration", bytes_max: 220_000 },
+/// What every browser loads; what a backup loads; and what few load: what is decided about the repository itself.
+const LOADED: [Loaded; 3] = [
+    // Each what it has (docs/benchmarks.md) and 3 % more.
+    Loaded { name: "copal", feature: "page", bytes_max: 308_000 },
+    Loaded { name: "sealing", feature: "sealing", bytes_max: 90_000 },
+    Loaded { name: "administration", feature: "administration", bytes_max: 193_000 },
 ];
 
 impl Loaded {

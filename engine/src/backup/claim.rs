@@ -2,7 +2,7 @@
 
 use super::session::{Session, SessionError};
 use copal_format::block::{BlockBuilder, SealFault, SealTools};
-use copal_format::compress::Parameters;
+use copal_format::compress::Compress;
 use copal_format::extent::Extent;
 use copal_format::id::ChunkId;
 use copal_format::keys::domain::DomainKeys;
@@ -44,12 +44,12 @@ pub enum ClaimError {
 
 impl Session {
     /// The claim of a snapshot, with its description sealed as one more block of this session.
-    pub fn claim(
+    pub fn claim<C: Compress>(
         &mut self,
         of: &Described<'_>,
         keys: &DomainKeys,
         (record, cipher): (&SessionRecord, &SessionCipher),
-        parameters: Parameters,
+        tools: &mut SealTools<C>,
     ) -> Result<SnapshotClaim, ClaimError> {
         of.info.check()?;
         let bytes = of.info.encode();
@@ -58,7 +58,7 @@ impl Session {
         let mut block = BlockBuilder::new(BlockKind::Info, bytes.len().max(1));
         block.push(keys.chunk_id(&bytes), &bytes, None);
         let job = block.take(counter).expect("it holds the description");
-        let sealed = job.run(&mut SealTools::new(parameters), cipher)?;
+        let sealed = job.run(tools, cipher)?;
         let mut tags: Vec<_> = of.info.tags.iter().map(|tag| keys.tag_id(tag)).collect();
         order::sort(&mut tags);
         tags.dedup();

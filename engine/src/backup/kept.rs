@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 
 use copal_format::block::{BlockBuilder, OpenBlock, OpenTools, SealFault, SealTools};
-use copal_format::compress::Parameters;
+use copal_format::compress::{Compress, Compressor, Parameters};
 use copal_format::id::{ChunkId, RepositoryId, SessionId, SnapshotId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
@@ -161,10 +161,10 @@ impl<B: KeptBytes> Records<B> {
 }
 
 /// Writes the next kept tree while its backup runs.
-pub struct KeptWriter {
+pub struct KeptWriter<C = Compressor> {
     cipher: SessionCipher,
     counters: Counters,
-    tools: SealTools,
+    tools: SealTools<C>,
     builder: BlockBuilder,
     gathered: u32,
     records: u32,
@@ -177,10 +177,17 @@ pub struct KeptWriter {
 impl KeptWriter {
     /// Begins a file. The salt must be new: with the key it makes the key of the blocks.
     pub fn begin(key: &Secret, repository: RepositoryId, salt: [u8; SessionId::LEN]) -> Self {
+        Self::begin_with(key, repository, salt, Compressor::new(Parameters::of_level(KEPT_LEVEL)))
+    }
+}
+
+impl<C: Compress> KeptWriter<C> {
+    /// Like [`KeptWriter::begin`], with another compressor, of [`KEPT_LEVEL`].
+    pub fn begin_with(key: &Secret, repository: RepositoryId, salt: [u8; SessionId::LEN], compressor: C) -> Self {
         Self {
             cipher: cipher(key, repository, salt),
             counters: Counters::new(),
-            tools: SealTools::new(Parameters::of_level(LEVEL)),
+            tools: SealTools::with(compressor),
             builder: BlockBuilder::new(BlockKind::Tree, BLOCK),
             gathered: 0,
             records: 0,
@@ -338,7 +345,8 @@ const BLOCK: usize = 256 << 10;
 const HEAD_BYTES: usize = 4 << 20;
 /// Blocks kept open.
 const RECENT: usize = 8;
-const LEVEL: i32 = 1;
+/// The level of compression of a kept tree.
+pub const KEPT_LEVEL: i32 = 1;
 
 #[cfg(test)]
 mod tests;

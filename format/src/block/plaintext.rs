@@ -2,13 +2,13 @@
 
 use core::ops::Range;
 
-use crate::compress::{Compressor, DecompressError, Decompressor};
+use crate::compress::{Compress, DecompressError, Decompressor};
 use crate::limits::{BLOCK_BYTES, BLOCK_ENTRIES, CHUNK_BYTES};
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 
 /// Replaces `plaintext` by the encoding of chunks of these lengths, which follow each other in `raw`.
-pub(super) fn encode(lengths: &[u32], raw: &[u8], compressor: &mut Compressor, plaintext: &mut Vec<u8>) {
+pub(super) fn encode(lengths: &[u32], raw: &[u8], compressor: &mut dyn Compress, plaintext: &mut Vec<u8>) {
     plaintext.clear();
     plaintext.resize(HEAD, 0);
     lengths.iter().for_each(|length| plaintext.extend_from_slice(&length.to_le_bytes()));

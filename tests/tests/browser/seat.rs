@@ -22,7 +22,7 @@ use copal_wasm::client::Client;
 use copal_wasm::keeping::Keeping;
 use copal_wasm::look::{Damage, Library, Opened, Piece};
 use copal_wasm::owner::Owner;
-use copal_wasm::sealer::Sealer;
+use copal_wasm::sealer::{self, Sealer};
 use copal_wasm::view::{Read, View};
 
 /// What becomes of what the store gives.
@@ -93,7 +93,9 @@ impl Browser {
             info: SnapshotInfo { host: "browser".to_owned(), label: "test".to_owned(), ..SnapshotInfo::default() },
             pack_target: 16 << 10,
         };
-        let mut backup = Backup::begin(self.client.clone(), &self.descriptor, self.view(), &start).unwrap();
+        let compressors = Box::new(sealer::compressor);
+        let begun = Backup::begin(self.client.clone(), &self.descriptor, self.view(), &start, compressors);
+        let mut backup = begun.unwrap();
         while let Some(key) = backup.next_manifest() {
             let bytes = self.world.has(&key).then(|| self.world.read(&key));
             backup.manifest(bytes.as_deref());

@@ -20,7 +20,7 @@ use copal_format::time::Time;
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Verdict};
 use copal_wasm::chunker::Chunker;
 use copal_wasm::owner::Owner;
-use copal_wasm::sealer::Sealer;
+use copal_wasm::sealer::{self, Sealer};
 use copal_wasm::view::View;
 
 /// The files: a path, a length, and how many bits of a byte are random.
@@ -85,7 +85,9 @@ pub(crate) fn report() -> String {
         pack_target: 4 << 20,
     };
     let key = client.domain_key().clone();
-    let backup = Backup::begin(client, &descriptor, Rc::new(RefCell::new(view)), &start).expect("all is set");
+    let view = Rc::new(RefCell::new(view));
+    let begun = Backup::begin(client, &descriptor, view, &start, Box::new(sealer::compressor));
+    let backup = begun.expect("all is set");
     let chunker = Chunker::new(&key, 16 << 10, 64 << 10, 256 << 10).expect("the sizes are sound");
     let sealer = Sealer::new(chunker.keys().clone(), &backup.sealer_key(), 3);
     let mut run = Run {

@@ -13,7 +13,7 @@ use copal_format::time::Time;
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Verdict};
 use copal_wasm::client::Client;
 use copal_wasm::owner::Owner;
-use copal_wasm::sealer::Sealer;
+use copal_wasm::sealer::{self, Sealer};
 use copal_wasm::view::View;
 
 use crate::{RUNS, processor_seconds};
@@ -48,7 +48,8 @@ fn back_up(client: &Client, descriptor: &Descriptor, files: &[FileFacts], kept: 
         pack_target: 16 << 20,
     };
     let view = Rc::new(RefCell::new(view));
-    let mut backup = Backup::begin(client.clone(), descriptor, view, &start).expect("all is set");
+    let compressors = Box::new(sealer::compressor);
+    let mut backup = Backup::begin(client.clone(), descriptor, view, &start, compressors).expect("all is set");
     backup.manifest(None);
     let is_known = kept.is_some_and(|kept| backup.parent(kept));
     let mut sealer = Sealer::new(DomainKeys::new(client.domain_key()), &backup.sealer_key(), 3);

@@ -3,6 +3,7 @@
 use copal_engine::backup::claim::Described;
 use copal_engine::backup::kept::KeptSnapshot;
 use copal_engine::backup::session::FinishedTree;
+use copal_format::block::SealTools;
 use copal_format::id::{ObjectHash, PackId, SnapshotId};
 use copal_format::layout;
 use copal_format::limits::MANIFEST_PACKS;
@@ -11,7 +12,6 @@ use copal_format::manifest::{Manifest, SnapshotClaim};
 use super::{Backup, Stage, files};
 use crate::client::Signer;
 use crate::fault::Fault;
-use crate::sealer;
 
 /// A manifest to write, without its place in the chain.
 pub(super) struct Draft {
@@ -206,7 +206,7 @@ impl Backup {
         (info.counts, info.summary) = (self.tally.counts, self.tally.summary);
         let stored = core::mem::take(&mut self.claimed_bytes);
         let described = Described { info: &info, root: tree.root, is_partial: partial, time: self.now, stored };
-        let level = sealer::parameters(self.parameters.zstd_level);
-        Ok(self.session.claim(&described, &self.keys, (&self.record, &self.cipher), level)?)
+        let mut tools = SealTools::with((self.compressor_of)(self.parameters.zstd_level));
+        Ok(self.session.claim(&described, &self.keys, (&self.record, &self.cipher), &mut tools)?)
     }
 }

@@ -11,10 +11,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use copal_engine::backup::kept::{KeptTree, KeptWriter};
+use copal_engine::backup::kept::{KEPT_LEVEL, KeptTree, KeptWriter};
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_engine::backup::session::{FinishedTree, Session, SessionStart, UnnamedPack};
 use copal_format::block::PendingBlock;
+use copal_format::compress::Compress;
 use copal_format::id::{DomainId, SourceId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
@@ -89,6 +90,10 @@ pub struct Tally {
     pub bytes_stored: u64,
 }
 
+/// Returns a compressor of this level, or of the nearest one available. The session itself compresses little: browsers
+/// load it long before a backup, without Zstandard's compressor.
+pub type CompressorOf = Box<dyn Fn(i32) -> Box<dyn Compress>>;
+
 /// One run of a client.
 pub struct Backup {
     client: Client,
@@ -108,7 +113,8 @@ pub struct Backup {
     is_end_found: bool,
     cursors: Vec<compare::TreeCursor>,
     kept_before: Vec<KeptTree<Vec<u8>>>,
-    kept: KeptWriter,
+    kept: KeptWriter<Box<dyn Compress>>,
+    compressor_of: CompressorOf,
     rewrite_budget: RewriteBudget,
     /// Compared files that were not taken yet, in order.
     compared: VecDeque<compare::Compared>,
@@ -141,6 +147,7 @@ impl Backup {
         descriptor: &Descriptor,
         view: Rc<RefCell<View>>,
         start: &Start,
+        compressor_of: CompressorOf,
     ) -> Result<Self, Fault> {
         let owner = kem_of(descriptor, client.owner())?;
         if descriptor.repository != client.repository() {
@@ -171,7 +178,8 @@ impl Backup {
         let head = view.borrow().state().and_then(|state| state.heads.get(&client.id()).cloned());
         let chain = head.map_or_else(Chain::new, |head| Chain::after(head.number, head.hash));
         Ok(Self {
-            kept: KeptWriter::begin(&client.tree_key(), repository, start.kept_salt),
+            kept: KeptWriter::begin_with(&client.tree_key(), repository, start.kept_salt, compressor_of(KEPT_LEVEL)),
+            compressor_of,
             client,
             view,
             keys,

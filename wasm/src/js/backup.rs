@@ -1,5 +1,6 @@
 //! Backup: a client's run, for JavaScript.
 
+use copal_format::compress::Compress;
 use copal_format::order;
 use copal_format::path::TreePath;
 use copal_format::snapshot::SnapshotInfo;
@@ -32,6 +33,11 @@ impl Backup {
         view: &View,
         #[wasm_bindgen(unchecked_param_type = "BackupStart")] start: &JsValue,
     ) -> Thrown<Backup> {
+        let compressor = field(start, "compressor");
+        if !compressor.is_object() {
+            return Err(wrong("compressor", "an object"));
+        }
+        let compressor: Compressor = compressor.unchecked_into();
         let random = Zeroizing::new(bytes_field(start, "random")?);
         let mut paths: Vec<Vec<u8>> = texts_field(start, "paths")?.into_iter().map(String::into_bytes).collect();
         order::sort(&mut paths);
@@ -56,7 +62,10 @@ impl Backup {
             },
             pack_target: field(start, "packTarget").as_f64().map_or(PACK_TARGET, |bytes| bytes as u32),
         };
-        let begun = backup::Backup::begin(client.0.clone(), &descriptor.0, view.0.clone(), &begin);
+        let compressor_of =
+            move |level| -> Box<dyn Compress> { Box::new(Elsewhere { compressor: compressor.clone(), level }) };
+        let begun =
+            backup::Backup::begin(client.0.clone(), &descriptor.0, view.0.clone(), &begin, Box::new(compressor_of));
         zeroize::Zeroize::zeroize(&mut begin.random);
         Ok(Self(begun?))
     }
@@ -299,6 +308,31 @@ fn facts(file: &JsValue) -> Thrown<FileFacts> {
     let size = number(file.size(), "size")? as u64;
     let modified = time(number(file.modified(), "modified")?);
     Ok(FileFacts { path, size, modified, kind: FileKind::File })
+}
+
+/// Compresses in the module for sealing.
+#[derive(Debug)]
+struct Elsewhere {
+    compressor: Compressor,
+    level: i32,
+}
+
+impl Compress for Elsewhere {
+    fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> bool {
+        // What cannot be compressed is stored as it is.
+        let small = self.compressor.compress(raw, self.level).ok().flatten();
+        let small = small.filter(|small| small.len() < raw.len());
+        out.extend_from_slice(small.as_deref().unwrap_or_default());
+        small.is_some()
+    }
+}
+
+#[wasm_bindgen]
+extern "C" {
+    #[derive(Clone, Debug)]
+    type Compressor;
+    #[wasm_bindgen(method, structural, catch)]
+    fn compress(this: &Compressor, raw: &[u8], level: i32) -> Result<Option<Vec<u8>>, JsValue>;
 }
 
 const PACK_TARGET: u32 = 16 << 20;

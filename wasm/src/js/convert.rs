@@ -8,6 +8,7 @@ use copal_format::time::Time;
 use copal_format::tree::{Entry, EntryKind};
 use js_sys::{Array, Float64Array, Object, Reflect, Uint8Array};
 use wasm_bindgen::{JsCast, JsValue};
+use zeroize::Zeroizing;
 
 use crate::fault::{Code, Fault};
 use crate::look::id_of;
@@ -79,6 +80,16 @@ pub(super) fn wrong(name: &str, what: &str) -> JsValue {
 /// Exactly N bytes.
 pub(super) fn exact<const N: usize>(bytes: &[u8], what: &str) -> Thrown<[u8; N]> {
     bytes.try_into().map_err(|_| wrong(what, &format!("{N} bytes")))
+}
+
+/// The 32 bytes of a key.
+pub(super) fn key_of(bytes: &Uint8Array) -> Thrown<Zeroizing<[u8; 32]>> {
+    if bytes.length() != 32 {
+        return Err(wrong("the key", "32 bytes"));
+    }
+    let mut key = Zeroizing::new([0; 32]);
+    bytes.copy_to(key.as_mut_slice());
+    Ok(key)
 }
 
 /// A time from milliseconds; fractions are kept to the nanosecond.

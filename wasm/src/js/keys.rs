@@ -10,8 +10,8 @@ use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::prelude::wasm_bindgen;
 use zeroize::Zeroizing;
 
-use super::convert::{Thrown, bytes_field, exact, hex, list, milliseconds, object, optional, text_field, time};
-use super::owner::{Owner, key_of};
+use super::convert::{Thrown, bytes_field, exact, hex, key_of, list, milliseconds, object, optional, text_field, time};
+use super::owner::Owner;
 use crate::fault::Fault;
 use crate::slots;
 

@@ -1,15 +1,18 @@
 //! JavaScript: the engine's interface for browsers and Node. Converts, calls, converts.
 //!
-//! Two modules are made of it. `page` is what every browser loads; `administration` is loaded when an owner decides about
-//! the repository: about what is kept, or what needs the passphrase again. Each has a memory of its own, and what both need is in `owner`.
+//! Three modules are made of it, each with a memory of its own. `page` is what every browser loads. `sealing` is loaded when a
+//! backup begins: it cuts, compresses and seals. `administration` is loaded when an owner decides about the repository: about
+//! what is kept, or what needs the passphrase again. What it and `page` need is in `owner`.
 #![allow(unsafe_code)] // Reason: what wasm-bindgen generates for an export is unsafe; nothing here is.
 #![allow(missing_docs)] // Reason: `*.ts` and `docs/web.md` describe what JavaScript sees.
 #![allow(unreachable_pub)] // Reason: wasm-bindgen exports what no Rust reaches.
-#![cfg_attr(not(feature = "page"), allow(dead_code))] // Reason: the second module needs a part of `convert` only.
+#![cfg_attr(not(feature = "page"), allow(dead_code))] // Reason: the other modules need a part of `convert` only.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
 mod convert;
+
+#[cfg(any(feature = "page", feature = "administration"))]
 mod owner;
 
 #[cfg(feature = "administration")]
@@ -35,7 +38,7 @@ mod look;
 mod marking;
 #[cfg(feature = "page")]
 mod view;
-#[cfg(feature = "page")]
+#[cfg(feature = "sealing")]
 mod workers;
 
 #[wasm_bindgen(typescript_custom_section)]
@@ -44,6 +47,10 @@ const TYPES: &str = include_str!("types.ts");
 #[cfg(feature = "page")]
 #[wasm_bindgen(typescript_custom_section)]
 const PAGE: &str = include_str!("page.ts");
+
+#[cfg(feature = "sealing")]
+#[wasm_bindgen(typescript_custom_section)]
+const SEALING: &str = include_str!("sealing.ts");
 
 #[cfg(feature = "administration")]
 #[wasm_bindgen(typescript_custom_section)]

@@ -1,4 +1,4 @@
-//! Owner: descriptor and owner's secret, for JavaScript, in both modules.
+//! Owner: descriptor and owner's secret, for JavaScript, in the modules `page` and `administration`.
 
 use copal_format::client::Role;
 use copal_format::id::RepositoryId;
@@ -12,7 +12,7 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use zeroize::Zeroizing;
 
-use super::convert::{Thrown, ToSign, count, headers, hex, list, milliseconds, object, optional, wrong};
+use super::convert::{Thrown, ToSign, count, headers, hex, key_of, list, milliseconds, object, optional};
 use crate::fault::Fault;
 use crate::owner;
 
@@ -116,14 +116,4 @@ pub(super) fn by(by: IngestBy) -> &'static str {
         IngestBy::Client => "client",
         IngestBy::Service => "service",
     }
-}
-
-/// The 32 bytes of a key.
-pub(super) fn key_of(bytes: &Uint8Array) -> Thrown<Zeroizing<[u8; 32]>> {
-    if bytes.length() != 32 {
-        return Err(wrong("the key", "32 bytes"));
-    }
-    let mut key = Zeroizing::new([0; 32]);
-    bytes.copy_to(key.as_mut_slice());
-    Ok(key)
 }

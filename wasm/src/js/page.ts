@@ -23,14 +23,13 @@ export interface ReceiptFacts {
   number: number; outcome: "accepted" | "rejected"; by: "service" | "client"; root: number; time: number; manifest: string;
   reasons: { code: number; text: string }[]; missing: number; packs: string[];
 }
-export interface Cut { /** 24·n bytes. */ ids: Uint8Array<ArrayBuffer>; lengths: Uint32Array<ArrayBuffer>; consumed: number }
-/** To be sealed by AES-256-GCM, opened again, and handed to `opened`: only then iv and what was sealed may be handed to `sealed`. */
-export interface Prepared { plaintext: Uint8Array<ArrayBuffer>; iv: Uint8Array<ArrayBuffer>; additionalData: Uint8Array<ArrayBuffer> }
 export interface BackupStart {
   /** 128 random bytes: session key, its wrapping, the packs' names. Overwritten by you afterwards. */ random: Uint8Array;
   /** 16 random bytes for the kept tree. */ keptRandom: Uint8Array;
   now: number; host: string; /** What was chosen, such as ["Photos"]: the first name(s) of every path. */ paths: string[]; label: string; tags: string[];
   program: string; user: string; /** Patterns of what the scan left out (source/excludes.ts). */ excludes?: string[]; packTarget?: number /* default 16 MiB */;
+  /** The one of the module for sealing, for what the session seals itself. It must outlive the session. */
+  compressor: { compress(raw: Uint8Array, level: number): Uint8Array | undefined };
 }
 /** Number and hash of a change. */
 export interface Link { number: number; hash: string }

@@ -1,5 +1,6 @@
-//! Workers: the chunker and the sealer, for JavaScript.
+//! Workers: the chunker and the sealer, for JavaScript; and the compressor, for the module that has the session.
 
+use copal_format::compress::Compress;
 use copal_format::keys::domain::DomainKey;
 use copal_format::keys::secret::Secret;
 use js_sys::{Object, Uint8Array, Uint32Array};
@@ -7,8 +8,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 use wasm_bindgen::{JsCast, JsValue};
 use zeroize::Zeroizing;
 
-use super::convert::{Thrown, count, exact, ids, number_field, object};
-use super::owner::key_of;
+use super::convert::{Thrown, count, exact, ids, key_of, number_field, object};
 use crate::chunker;
 use crate::sealer::{self, BlockFacts};
 
@@ -95,6 +95,29 @@ impl Sealer {
 
     pub fn opened(&mut self, counter: f64, opened: &[u8]) -> Thrown<()> {
         Ok(self.sealer.opened(counter as u64, opened)?)
+    }
+}
+
+/// Compresses what the session seals itself. Keeps the tables of one level.
+#[wasm_bindgen]
+#[derive(Default)]
+pub struct Compressor {
+    of_level: Option<(i32, Box<dyn Compress>)>,
+    raw: Vec<u8>,
+}
+
+#[wasm_bindgen]
+impl Compressor {
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    pub fn compress(&mut self, raw: &Uint8Array, level: i32) -> Option<Vec<u8>> {
+        let kept = self.of_level.take().filter(|(kept, _)| *kept == level);
+        let (_, compressor) = self.of_level.insert(kept.unwrap_or_else(|| (level, sealer::compressor(level))));
+        let mut small = Vec::new();
+        compressor.compress(copied(raw, &mut self.raw), &mut small).then_some(small)
     }
 }
 

@@ -261,7 +261,7 @@ export interface Problem {
 
 export type ProblemCode =
   | "unsupported" // browser lacks something
-  | "offline" | "server-gone" | "server-failed" | "busy" | "clock-wrong"
+  | "offline" | "server-gone" | "server-failed" | "part-gone" | "busy" | "clock-wrong"
   | "no-repository" | "slots-closed" | "slots-costly" | "other-owner" | "repository-damaged" | "repository-newer"
   | "passphrase-wrong" | "passphrase-empty" | "passphrase-needed" | "seal-needs-passphrase" | "code-malformed"
   | "enrollment-malformed" | "enrollment-used" | "enrollment-expired" | "enrollment-unknown" | "enrollment-elsewhere"

@@ -80,7 +80,7 @@ const OF_ENGINE: Record<string, ProblemCode> = {
 
 /** Codes of what may have passed by the next try. */
 const WORTH_ANOTHER_TRY: ReadonlySet<ProblemCode> = new Set([
-  "offline", "server-gone", "server-failed", "busy", "clock-wrong", "no-repository", "repository-damaged", "repository-newer",
+  "offline", "server-gone", "server-failed", "part-gone", "busy", "clock-wrong", "no-repository", "repository-damaged", "repository-newer",
   "name-taken", "quota", "server-full", "browser-full", "file-unreadable", "job-running", "job-rested", "manifest-rejected",
   "state-older", "target-failed", "elsewhere", "internal",
 ]);

@@ -3,7 +3,9 @@
 
 import { type OpenShare, ShareError } from "../core/share/read";
 import type { ShareEntry } from "../core/share/list";
-import { type Place, SingleTarget, type Target, ZipTarget, asFileName, isGoodInZip, pickedPlace } from "../core/restore/targets";
+import { asFileName } from "../core/restore/paths";
+import { type Place, pickedPlace } from "../core/restore/place";
+import { SingleTarget, type Target, ZipTarget, isGoodInZip } from "../core/restore/targets";
 import { baseName } from "../app/names";
 
 /** What is to be saved: one file as itself, or all as a zip. */

@@ -7,6 +7,7 @@ export const problems = words("problems", {
   offline: { title: "There is no connection", advice: "Everything waits here and goes on by itself once the network is back." },
   "server-gone": { title: "The server does not answer", advice: "It may be restarting. Copal keeps trying; nothing is lost meanwhile." },
   "server-failed": { title: "The server reports a failure of its own", advice: "Try again in a moment. If it stays, its operator finds the reason in the server's log." },
+  "part-gone": { title: "This part of the page could not be loaded", advice: "The server is away, or it has a newer page by now. Try again, or load the page anew, which locks it." },
   busy: { title: "The server is busy", advice: "Copal tries again by itself." },
   "clock-wrong": { title: "This device's clock is wrong, or the server's is", advice: "Set date and time of this device right, then try again." },
   "no-repository": { title: "There is no repository at this server yet", advice: "Make one with the command \"copal init\" first." },

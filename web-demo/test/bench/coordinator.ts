@@ -3,14 +3,17 @@
 
 import { Ledger } from "../../src/core/backup/progress";
 import { BackupRun } from "../../src/core/backup/run";
+import type { Settings } from "../../src/core/api";
 import type { Site } from "../../src/core/backup/site";
 import { Control } from "../../src/core/coordinator/control";
+import { type Sealers, start } from "../../src/core/coordinator/labour";
 import { Descriptor, Owner, View, initSync } from "../../src/core/engine";
 import { type Origin, type Scanned, scan as scanned } from "../../src/core/source/tree";
-import { type Labour, startPool } from "../../src/core/work/pool";
+import type { Labour } from "../../src/core/work/pool";
 import { startStretcher } from "../../src/core/work/stretcher";
-import workerUrl from "../../src/core/work/worker.ts?worker&url";
+import { isStretching, spawnStretching, stretching } from "../../src/core/work/stretching";
 import moduleUrl from "../../../wasm/pkg/copal_bg.wasm?url";
+import sealingUrl from "../../../wasm/pkg/sealing_bg.wasm?url";
 
 /** What is to be measured. */
 export interface Order {
@@ -32,37 +35,34 @@ export interface Outcome {
   spent: Record<string, number>;
 }
 
-self.onmessage = async ({ data }: MessageEvent<{ order: Order; origin: Origin; maker: MessagePort }>) => {
+async function take({ data }: MessageEvent<{ order: Order; origin: Origin; maker: MessagePort }>): Promise<void> {
   try {
     self.postMessage(await measure(data.order, data.origin, data.maker));
   } catch (error) {
     self.postMessage(String((error as Error)?.stack ?? error));
   }
-};
+}
+
+self.onmessage = isStretching() ? stretching : take;
 
 let module: WebAssembly.Module | null = null;
+let sealers: Sealers | null = null;
 /** Goes on until the next measurement, so that it can be asked how long its threads were busy. */
 let labour: Labour | null = null;
 
 async function measure(order: Order, origin: Origin, maker: MessagePort): Promise<Outcome> {
   module ??= await WebAssembly.compileStreaming(fetch(moduleUrl));
   initSync({ module });
+  sealers ??= start(await WebAssembly.compileStreaming(fetch(sealingUrl)));
   const descriptor = new Descriptor(1, bytesOf(order.given.descriptor));
   const slot = bytesOf(order.given.slot);
-  const stretcher = startStretcher(hand, module);
+  const stretcher = startStretcher(spawnStretching, module);
   const owner = Owner.openStretched(slot, await stretcher.stretch(slot, "correct horse battery staple"));
   stretcher.end();
   const { client } = owner.register(descriptor, "measured", Date.now(), crypto.getRandomValues(new Uint8Array(80)));
   const { parameters } = descriptor.facts;
   labour?.end();
-  labour = await startPool({
-    workers: order.workers,
-    spawn: hand,
-    module,
-    key: () => client.chunkerKey() as Uint8Array<ArrayBuffer>,
-    parameters,
-    level: parameters.zstdLevel,
-  });
+  labour = await sealers.hire({ workers: order.workers } as Settings, () => client.chunkerKey() as Uint8Array<ArrayBuffer>, parameters);
   const control = new Control();
   let [packs, storedBytes, ended] = [0, 0, 0];
   const gateway = {
@@ -81,7 +81,7 @@ async function measure(order: Order, origin: Origin, maker: MessagePort): Promis
   };
   const nothing = { read: async () => null, write: async () => {}, remove: async () => {}, list: async () => [], create: () => Promise.reject(new Error("not here")), file: () => Promise.reject(new Error("not here")) };
   const site = {
-    client, descriptor, gateway, labour, kept: nothing, sign: null, now: () => Date.now(),
+    client, descriptor, gateway, labour, compressor: sealers.compressor, kept: nothing, sign: null, now: () => Date.now(),
     secured: async () => {},
     openView: async () => new View(null, [client.facts.domain]),
     random: (length: number) => crypto.getRandomValues(new Uint8Array(length)),
@@ -99,10 +99,6 @@ async function measure(order: Order, origin: Origin, maker: MessagePort): Promis
   owner.free();
   descriptor.free();
   return outcome;
-}
-
-function hand(): Worker {
-  return new Worker(workerUrl, { type: "module" });
 }
 
 /** Files that the maker makes. */

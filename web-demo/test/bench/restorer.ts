@@ -7,9 +7,10 @@ import { Descriptor, Owner, initSync } from "../../src/core/engine";
 import { openPrivate } from "../../src/core/keep/private";
 import { Books } from "../../src/core/restore/books";
 import { RestoreRun } from "../../src/core/restore/run";
-import { SingleTarget, ZipTarget, stagedPlace } from "../../src/core/restore/targets";
+import { stagedPlace } from "../../src/core/restore/place";
+import { SingleTarget, ZipTarget } from "../../src/core/restore/targets";
 import { startStretcher } from "../../src/core/work/stretcher";
-import workerUrl from "../../src/core/work/worker.ts?worker&url";
+import { isStretching, spawnStretching, stretching } from "../../src/core/work/stretching";
 import moduleUrl from "../../../wasm/pkg/copal_bg.wasm?url";
 
 /** What it took. */
@@ -22,13 +23,15 @@ export interface Restored {
 }
 
 /** Opens the repository with a passphrase, or restores from it. */
-self.onmessage = async ({ data }: MessageEvent<{ passphrase: string } | "restore">) => {
+async function take({ data }: MessageEvent<{ passphrase: string } | "restore">): Promise<void> {
   try {
     self.postMessage(data === "restore" ? await restore() : await open(data.passphrase));
   } catch (error) {
     self.postMessage(String((error as Error)?.stack ?? error));
   }
-};
+}
+
+self.onmessage = isStretching() ? stretching : take;
 
 let opened: Opened;
 let fetched = 0;
@@ -77,7 +80,7 @@ async function restore(): Promise<Restored> {
 }
 
 async function openOwner(module: WebAssembly.Module, passphrase: string): Promise<Owner> {
-  const stretcher = startStretcher(() => new Worker(workerUrl, { type: "module" }), module);
+  const stretcher = startStretcher(spawnStretching, module);
   try {
     for (const name of await names("keys/")) {
       const slot = (await gateway.read(null, name))!;

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 
 import { Gathered } from "../../src/core/restore/gathered";
-import type { Place } from "../../src/core/restore/targets";
+import type { Place } from "../../src/core/restore/place";
 
 const MIB = 1 << 20;
 

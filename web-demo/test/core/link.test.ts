@@ -1,7 +1,7 @@
 //! The page of a link: what it saves, and what it leaves out.
 
 import { expect, test } from "vitest";
-import type { Place } from "../../src/core/restore/targets";
+import type { Place } from "../../src/core/restore/place";
 import type { ShareEntry } from "../../src/core/share/list";
 import { type OpenShare, ShareError } from "../../src/core/share/read";
 import { canSave, fileName, refusedNames, save } from "../../src/share/save";

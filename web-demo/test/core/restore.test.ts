@@ -5,7 +5,8 @@ import type { Read, Restore, Window } from "../../src/core/engine";
 import { imageType, isText } from "../../src/core/look/kinds";
 import type { Books } from "../../src/core/restore/books";
 import { RestoreRun } from "../../src/core/restore/run";
-import { type Target, below, commonParent } from "../../src/core/restore/targets";
+import { below, commonParent } from "../../src/core/restore/paths";
+import type { Target } from "../../src/core/restore/targets";
 
 const bytes = (text: string) => new TextEncoder().encode(text);
 

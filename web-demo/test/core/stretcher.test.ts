@@ -1,20 +1,20 @@
 import { expect, test } from "vitest";
 
 import type { WorkerLike } from "../../src/core/work/pool";
-import type { FromWorker, ToWorker } from "../../src/core/work/protocol";
+import type { Stretch, Stretched } from "../../src/core/work/protocol";
 import { startStretcher } from "../../src/core/work/stretcher";
 
 const MODULE = {} as WebAssembly.Module;
 
 /** A worker that gives this answer; none at all if there is none. */
-function started(answer: FromWorker | null) {
-  const [asked, seen]: [ToWorker[], { ended: number }] = [[], { ended: 0 }];
-  const worker: WorkerLike = {
+function started(answer: Stretched | null) {
+  const [asked, seen]: [Stretch[], { ended: number }] = [[], { ended: 0 }];
+  const worker: WorkerLike<Stretch, Stretched> = {
     onmessage: null,
     onerror: null,
     postMessage: (message) => {
       asked.push(message);
-      if (answer) worker.onmessage?.({ data: answer } as MessageEvent<FromWorker>);
+      if (answer) worker.onmessage?.({ data: answer } as MessageEvent<Stretched>);
     },
     terminate: () => void (seen.ended += 1),
   };
@@ -25,20 +25,20 @@ const SLOT = new Uint8Array([1]);
 
 test("a worker is asked for what opens a slot, and ends when it is told", async () => {
   const key = new Uint8Array(32);
-  const { stretcher, asked, seen } = started({ type: "stretched", key });
+  const { stretcher, asked, seen } = started({ key });
   expect(await stretcher.stretch(SLOT, "p")).toBe(key);
-  expect(asked).toEqual([{ type: "stretch", module: MODULE, slot: SLOT, passphrase: "p" }]);
+  expect(asked).toEqual([{ module: MODULE, slot: SLOT, passphrase: "p" }]);
   stretcher.end();
   expect(seen.ended).toBe(1);
 });
 
 test("what the engine says of a slot is told on", async () => {
-  const { stretcher } = started({ type: "failed", job: null, reason: "slot-damaged" });
+  const { stretcher } = started({ reason: "slot-damaged" });
   await expect(stretcher.stretch(SLOT, "p")).rejects.toMatchObject({ code: "slot-damaged" });
 });
 
 test("an engine that the browser gives no memory is told as that", async () => {
-  const { stretcher } = started({ type: "failed", job: null, reason: "RuntimeError" });
+  const { stretcher } = started({ reason: "RuntimeError" });
   await expect(stretcher.stretch(SLOT, "p")).rejects.toMatchObject({ code: "no-memory" });
 });
 

@@ -5,7 +5,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 
 import type { EntryFacts } from "../../src/core/engine";
-import { DirectoryTarget, type Existing, type Place, SingleTarget, type Target, ZipTarget, anotherName, asFileName } from "../../src/core/restore/targets";
+import { asFileName } from "../../src/core/restore/paths";
+import type { Place } from "../../src/core/restore/place";
+import { DirectoryTarget, type Existing, SingleTarget, type Target, ZipTarget, anotherName } from "../../src/core/restore/targets";
 
 /** What a hostile client may have put into a snapshot of its own, were the engine not to refuse most of it. */
 const HOSTILE = ["..", "../up.txt", "a/../../up.txt", "/etc/passwd", "a//b", "a/./b", ".", "a/\0b", "\ud800lone"];

@@ -2,6 +2,7 @@
 
 import { existsSync, mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Route } from "playwright-core";
 import { expect, test } from "vitest";
 
 import { PASSPHRASE, backUp, generate, listing, open, unlock } from "./kit";
@@ -104,6 +105,33 @@ test("an engine that cannot be fetched is told, and fetched again when it is ask
   await unlock(tab);
   expect(await failing(`await core.snapshots()`)).toBe("nothing");
   expect(asked).toBe(3);
+});
+
+test("what only a backup needs is fetched when one begins; if it cannot be had, that is told, and it is fetched again", async () => {
+  const asked: string[] = [];
+  let lacks: [what: RegExp, how: (route: Route) => Promise<void>] | null = null;
+  await tab.context.route(/sealing_bg|backing-/, (route) => {
+    asked.push(route.request().url());
+    return lacks?.[0].test(asked.at(-1)!) ? lacks[1](route) : route.continue();
+  });
+  const folder = machine.path("Pictures");
+  generate(folder, { files: 5, large: 0 });
+  await unlock(tab);
+  expect(await failing(`await core.snapshots()`)).toBe("nothing");
+  expect(asked).toEqual([]);
+  await tab.page.setInputFiles("#folder", folder);
+  const start = () => failing(`
+    const folder = await core.folderFromInput(document.getElementById("folder").files);
+    await core.startBackup({ folder: folder.id, label: "photos", excludes: [], remember: false })`);
+  // The server has another page by now.
+  for (const what of [/backing-/, /sealing_bg/]) {
+    lacks = [what, (route) => route.fulfill({ status: 404 })];
+    expect(await start()).toBe("part-gone");
+  }
+  lacks = [/sealing_bg/, (route) => route.abort()];
+  expect(await start()).toBe("server-gone");
+  lacks = null;
+  expect((await backUp(tab, folder)).receipt).toBe("verified");
 });
 
 test("a server that is killed in the middle is waited for, and everything is there in the end", async () => {

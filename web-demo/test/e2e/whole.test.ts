@@ -8,6 +8,13 @@ import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest
 
 import { Machine, PASSPHRASE, generate, launch, listing, product } from "./kit";
 
+declare global {
+  interface Window {
+    /** Begins to load what other screens need. */
+    loadAhead: () => void;
+  }
+}
+
 let browser: Browser;
 let web: string;
 let machine: Machine;
@@ -166,6 +173,47 @@ function remembered(page: Page, change: object = {}): Promise<unknown[]> {
     return first ? [{ ...first, handle: null, ...change }, ...others] : [];
   }, change);
 }
+
+test("until a backup begins the page loads few bytes, and nothing of what seals", async () => {
+  const folder = machine.path("Letters");
+  generate(folder, { files: 5, large: 0 });
+  const first = await open();
+  await unlock(first);
+  await backUp(first, folder, "Letters");
+
+  const visitor = await anybody();
+  // The page loads other screens ahead a second after it is open; here when it is told, so that both sums are always the same.
+  await visitor.addInitScript(() => {
+    const later = window.setTimeout.bind(window);
+    window.setTimeout = ((work: () => void, ms?: number) => (ms === 1_000 ? void (window.loadAhead = work) : later(work, ms))) as typeof window.setTimeout;
+  });
+  const loaded: Record<string, number> = {};
+  visitor.on("response", (response) => {
+    const { pathname } = new URL(response.url());
+    if (!pathname.startsWith("/v1/")) loaded[pathname] = Number(response.headers()["content-length"]);
+  });
+  const sum = () => Object.values(loaded).reduce((sum, bytes) => sum + bytes, 0);
+  const lacks = (...names: string[]) => names.filter((name) => !Object.keys(loaded).some((path) => path.startsWith(`/assets/${name}-`)));
+  const page = await visitor.newPage();
+  await page.goto(machine.url);
+  await unlock(page);
+  await page.getByRole("link", { name: "Restore" }).click();
+  await page.locator(".two", { hasText: "Letters" }).first().waitFor();
+  expect(sum(), JSON.stringify(loaded)).toBeLessThanOrEqual(400_000);
+
+  await page.evaluate(() => window.loadAhead());
+  await expect.poll(() => lacks("devices", "settings", "offline", "status", "share", "shares", "kept", "enrolling", "keys")).toEqual([]);
+  expect(sum(), JSON.stringify(loaded)).toBeLessThanOrEqual(430_000);
+
+  const ofBackups = ["sealing_bg", "backing", "restoring"];
+  await page.getByRole("link", { name: "Back up" }).click();
+  await page.getByTestId("folder-input").setInputFiles(folder);
+  await page.getByRole("button", { name: "Start backup" }).waitFor();
+  expect(lacks(...ofBackups)).toEqual(ofBackups);
+  await page.getByRole("button", { name: "Start backup" }).click();
+  await expect.poll(() => lacks(...ofBackups)).toEqual(["restoring"]);
+  await visitor.close();
+});
 
 test("a folder is backed up by itself when the page is opened, and the system tells its end to whoever looks elsewhere", async () => {
   await context.addInitScript(() => {

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use copal_engine::backup::claim::Described;
 use copal_engine::backup::kept::KeptSnapshot;
 use copal_engine::backup::session::FinishedTree;
+use copal_format::block::SealTools;
 use copal_format::compress::Parameters;
 use copal_format::id::{ObjectHash, PackId};
 use copal_format::limits::MANIFEST_PACKS;
@@ -237,8 +238,9 @@ impl Assembly<'_, '_> {
             time: options.time.unwrap_or(corrected),
             stored: self.carried.packs.iter().map(|(_, _, length)| length).sum(),
         };
-        let level = Parameters::of_level(self.attempt.descriptor.parameters.zstd_level);
-        Ok(self.session.claim(&described, self.keys, (&self.record, &self.cipher), level)?)
+        let level = self.attempt.descriptor.parameters.zstd_level;
+        let mut tools = SealTools::new(Parameters::of_level(level));
+        Ok(self.session.claim(&described, self.keys, (&self.record, &self.cipher), &mut tools)?)
     }
 }
 

@@ -3,7 +3,7 @@
 
 import moduleUrl from "../../../../wasm/pkg/administration_bg.wasm?url";
 import type { Acts } from "../administration";
-import { failure } from "../problem";
+import { compiled } from "../coordinator/starting";
 import { type Desk, confirming } from "./confirmed";
 import { initSync } from "./engine";
 import { inviting } from "./inviting";
@@ -11,9 +11,7 @@ import { keys } from "./keys";
 import { keepings } from "./keeping";
 
 export async function start(): Promise<void> {
-  const response = await fetch(moduleUrl).catch(() => null);
-  if (!response?.ok) throw failure("server-gone");
-  initSync({ module: await WebAssembly.compileStreaming(response) });
+  initSync({ module: await compiled(moduleUrl) });
 }
 
 type WithDesk<Call> = Call extends (...args: infer Args) => infer Answer ? (desk: Desk, ...args: Args) => Answer : never;

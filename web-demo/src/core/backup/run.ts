@@ -130,7 +130,7 @@ class Attempt {
       const view = await site.openView(patience);
       const random = site.random(128);
       const { host, label, paths, program, excludes = [] } = this.task;
-      const start = { random, keptRandom: site.random(16), now: this.#begun, host, paths, label, tags: [], program, user: "", excludes };
+      const start = { random, keptRandom: site.random(16), now: this.#begun, host, paths, label, tags: [], program, user: "", excludes, compressor: site.compressor };
       try {
         this.#backup = new BackupClass(site.client, site.descriptor, view, start);
         this.#isOpen = true;

@@ -1,6 +1,6 @@
 //! Site: what a run works with, and what it is to back up.
 
-import type { Client, Descriptor, View } from "../engine";
+import type { BackupStart, Client, Descriptor, View } from "../engine";
 import type { Gateway } from "../gateway/client";
 import type { Patience } from "../gateway/retry";
 import type { Private } from "../keep/private";
@@ -13,6 +13,8 @@ export interface Site {
   descriptor: Descriptor;
   gateway: Gateway;
   labour: Labour;
+  /** Compresses what the session seals itself. */
+  compressor: BackupStart["compressor"];
   /** Copies of trees. */
   kept: Private;
   /** The newest state, read anew; whoever asks frees it. */

@@ -1,9 +1,8 @@
 //! Backing: one backup as the page asked for it, from its workers to its result.
 
-import type { BackupOptions, BackupProgress, BackupResult, Settings } from "../api";
+import type { BackupOptions, BackupProgress, BackupResult } from "../api";
 import { Ledger } from "../backup/progress";
 import { BackupRun } from "../backup/run";
-import type { Parameters } from "../engine";
 import { readSettings } from "../keep/database";
 import type { Private } from "../keep/private";
 import type { Task } from "../backup/site";
@@ -11,10 +10,10 @@ import { type Excludes, readExcludes } from "../source/excludes";
 import { type Origin, countFiles, scan } from "../source/tree";
 import type { Labour } from "../work/pool";
 import type { Control } from "./control";
+import { type Sealers, alone, start } from "./labour";
 import type { Opened } from "./opened";
 
-/** Starts workers that have a key which names chunks. */
-export type Hire = (settings: Settings, key: () => Uint8Array<ArrayBuffer>, parameters: Parameters) => Promise<Labour>;
+export { alone, start };
 
 /** One backup. */
 export class Backing {
@@ -29,7 +28,7 @@ export class Backing {
     private readonly origin: Origin,
     private readonly deviceName: string,
     private readonly kept: Private,
-    private readonly hire: Hire,
+    private readonly sealers: Sealers,
   ) {}
 
   progress(): BackupProgress {
@@ -53,7 +52,7 @@ export class Backing {
       const safe = Math.max(bytes, earlier?.bytes ?? 0);
       await database.put("unfinished", { id, repository, label: options.label, name: origin.name, excludes: options.excludes, time: Date.now(), bytes: safe }).catch(() => {});
     };
-    this.#labour = await this.hire(await readSettings(database), key, site.known.descriptor.facts.parameters);
+    this.#labour = await this.sealers.hire(await readSettings(database), key, site.known.descriptor.facts.parameters);
     try {
       this.#run = new BackupRun(
         {
@@ -61,6 +60,7 @@ export class Backing {
           descriptor: site.known.descriptor,
           gateway,
           labour: this.#labour,
+          compressor: this.sealers.compressor,
           kept: this.kept,
           sign: site.manifestSigner,
           openView: (patience) => site.openView(patience),

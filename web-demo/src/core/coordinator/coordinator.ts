@@ -5,11 +5,8 @@ import type { Desk } from "../administration/confirmed";
 import type { Act, BackupOptions, Changed, Decision, Entry, EntryId, GrowthProgress, LastGood, LastKnown, OrderedJob, Seek, SeekProgress, Settings, SnapshotList, Unlock, Versions, Wish } from "../api";
 import { initSync } from "../engine";
 import moduleUrl from "../../../../wasm/pkg/copal_bg.wasm?url";
-import { Backing } from "./backing";
-import { change } from "./changing";
+import sealingUrl from "../../../../wasm/pkg/sealing_bg.wasm?url";
 import type { Control } from "./control";
-import { alone, hand, workers } from "./labour";
-import { devices, lastGood, rename, revoke } from "./devices";
 import { Gateway } from "../gateway/client";
 import { browser } from "../gateway/retry";
 import { upload } from "../gateway/upload";
@@ -17,23 +14,19 @@ import { Database, changeSettings, readSettings } from "../keep/database";
 import { NOTHING_KEPT, type Private, openPrivate } from "../keep/private";
 import { keepList, readKept, removeKept, vaultOf } from "../keep/sealed-list";
 import { failure, problemOf } from "../problem";
-import { thumbnails } from "../look/thumbnails";
 import { Books } from "../restore/books";
-import { history } from "../restore/history";
-import { RestoreRun } from "../restore/run";
-import { seek } from "../restore/seek";
-import { DirectoryTarget, type Existing, SingleTarget, type Target, ZipTarget, pickedPlace } from "../restore/targets";
+import type { Existing } from "../restore/targets";
 import type { FromCoordinator, ToCoordinator } from "../rpc";
 import type { ShareTerms } from "../shares";
 import type { Origin } from "../source/tree";
+import { isStretching, spawnStretching, stretching } from "../work/stretching";
 import { startStretcher } from "../work/stretcher";
 import type { Known, Opened } from "./opened";
 import { type Begun, Runs } from "./runs";
 import { order, readService, readWatched } from "./service";
 import { Staging } from "./staging";
-import { Starting } from "./starting";
+import { Starting, compiled, loaded } from "./starting";
 import { readStatus } from "./status";
-import { growth } from "./growth";
 import { meet, roleOf, unlock, unlockKept } from "./unlock";
 
 const database = new Database();
@@ -42,17 +35,20 @@ const gateway = new Gateway({ origin: location.origin, fetch: fetch.bind(globalT
 const runs = new Runs(post);
 const staging = new Staging(() => openPrivate("downloads"));
 const engine = new Starting(async () => {
-  const response = await fetch(moduleUrl).catch(() => null);
-  if (!response?.ok) throw failure("server-gone");
-  const module = await WebAssembly.compileStreaming(response);
+  const module = await compiled(moduleUrl);
   initSync({ module });
   await staging.start();
   return module;
 });
 const administration = new Starting(async () => {
-  const desk = await import("../administration/desk").catch(() => Promise.reject(failure("server-gone")));
+  const desk = await loaded(import("../administration/desk"));
   await desk.start();
   return desk.acts;
+});
+/** What a backup needs, with the module for sealing. Most visits only look. */
+const backups = new Starting(async () => {
+  const [{ Backing, alone, start }, module] = await Promise.all([loaded(import("./backing")), compiled(sealingUrl)]);
+  return { Backing, alone, sealers: start(module) };
 });
 let known: Known | null = null;
 let opened: Opened | null = null;
@@ -77,7 +73,7 @@ const calls = {
     const module = await engine.begun();
     known ??= await meet(gateway, database);
     close();
-    const stretcher = () => startStretcher(hand, module);
+    const stretcher = () => startStretcher(spawnStretching, module);
     opened = await unlock(by, known, gateway, database, await privateFiles(`${known.facts.id}/objects`), stretcher);
     books = opened.owner ? new Books(opened) : null;
     // What a visit without a network shows is as new as the last visit with one.
@@ -94,7 +90,7 @@ const calls = {
     const kept = await readKept(await offlineFiles());
     if (!kept) throw failure("server-gone");
     const module = await engine.begun();
-    return { ...(await unlockKept(kept, passphrase, () => startStretcher(hand, module))), time: kept.time };
+    return { ...(await unlockKept(kept, passphrase, () => startStretcher(spawnStretching, module))), time: kept.time };
   },
 
   async setOffline(isOn: boolean) {
@@ -117,7 +113,9 @@ const calls = {
   },
 
   async startBackup(options: BackupOptions, origin: Origin, deviceName: string) {
-    return backup(current(), options, origin, deviceName);
+    current();
+    const parts = await backups.begun();
+    return backup(current(), parts, options, origin, deviceName);
   },
 
   async snapshots() {
@@ -133,7 +131,7 @@ const calls = {
     const { entry, bytes } = await library().part(snapshot, file, start, end);
     return new Handed({ bytes, total: entry.size }, [bytes.buffer]);
   },
-  thumbnails: async (snapshot: string, files: EntryId[]) => thumbnails(library(), snapshot, files),
+  thumbnails: async (snapshot: string, files: EntryId[]) => (await loaded(import("../look/thumbnails"))).thumbnails(library(), snapshot, files),
   compare: async (before: string, after: string, cursor: string | null, limit: number) => library().compare(before, after, cursor, limit),
   measure: async (snapshot: string, entries: EntryId[]) => library().measure(snapshot, entries),
 
@@ -146,17 +144,17 @@ const calls = {
   /** Seals what is shared, and makes the link. Loaded when it is needed: most sessions share nothing. */
   async share(snapshot: string, entries: EntryId[], terms: ShareTerms) {
     const [site, shelf] = [current(), library()];
-    const { ShareRun } = await import("../share/make");
+    const { ShareRun } = await loaded(import("../share/make"));
     const going = new ShareRun(site, shelf, snapshot, entries, terms);
     return run({ progress: () => going.progress(), work: (steering) => going.run(steering) });
   },
-  shares: async () => (await import("../share/kept")).shares(current()),
-  revokeShare: async (id: string) => (await import("../share/kept")).revoke(current(), id),
+  shares: async () => (await loaded(import("../share/kept"))).shares(current()),
+  revokeShare: async (id: string) => (await loaded(import("../share/kept"))).revoke(current(), id),
 
-  devices: async () => devices(current(), library()),
-  lastGood: async (client: string) => lastGood(current(), client),
-  renameDevice: async (client: string, name: string) => rename(current(), client, name),
-  revokeDevice: async (client: string, good: LastGood | null) => revoke(current(), client, good),
+  devices: async () => (await loaded(import("./devices"))).devices(current(), library()),
+  lastGood: async (client: string) => (await loaded(import("./devices"))).lastGood(current(), client),
+  renameDevice: async (client: string, name: string) => (await loaded(import("./devices"))).rename(current(), client, name),
+  revokeDevice: async (client: string, good: LastGood | null) => (await loaded(import("./devices"))).revoke(current(), client, good),
 
   /** Does what is about the repository itself: what can do it is loaded then. */
   async administer(act: Act, ...args: unknown[]) {
@@ -164,7 +162,7 @@ const calls = {
     if (!site.owner) throw failure("not-permitted");
     const [module, acts] = [await engine.begun(), await administration.begun()];
     const work = acts[act] as (desk: Desk, ...args: unknown[]) => Promise<unknown>;
-    const desk: Desk = { site, books: library, stretcher: () => startStretcher(hand, module), sign: (decision, device, check) => sign(site, decision, device, check), opensWith: (slot, by) => opensWith(site, slot, by) };
+    const desk: Desk = { site, books: library, stretcher: () => startStretcher(spawnStretching, module), sign: (decision, device, check) => sign(site, decision, device, check), opensWith: (slot, by) => opensWith(site, slot, by) };
     return work(desk, ...args);
   },
 
@@ -178,6 +176,7 @@ const calls = {
   },
 
   async seek(asked: Seek) {
+    const { seek } = await loaded(import("../restore/seek"));
     const shelf = library();
     let found: SeekProgress = { hits: [], looked: 0, total: 0 };
     return run({
@@ -187,6 +186,7 @@ const calls = {
   },
 
   async versions(snapshot: string, entry: EntryId, isWide: boolean) {
+    const { history } = await loaded(import("../restore/history"));
     const shelf = library();
     let found: Versions = { versions: [], looked: 0, total: 0 };
     return run({
@@ -202,14 +202,13 @@ const calls = {
 
   /** `place`: what the person has picked; null: the browser's downloads. */
   async restore(snapshot: string, entries: EntryId[], place: FileSystemFileHandle | null, isZip: boolean, name: string) {
-    return restore(library(), snapshot, entries, place, isZip, name);
+    const { download } = await loaded(import("./restoring"));
+    return run(await download(library(), snapshot, entries, place, isZip, name, staging));
   },
 
   async restoreInto(snapshot: string, entries: EntryId[], place: FileSystemDirectoryHandle, existing: Existing) {
-    const shelf = library();
-    const going = new RestoreRun(shelf, snapshot, entries);
-    const target = async () => new DirectoryTarget(place, await shelf.base(snapshot, entries), existing);
-    return run({ progress: () => going.progress(), work: (steering) => going.run(steering, target) });
+    const { into } = await loaded(import("./restoring"));
+    return run(into(library(), snapshot, entries, place, existing));
   },
 
   async status() {
@@ -223,6 +222,7 @@ const calls = {
   orderJob: async (job: OrderedJob) => order(current(), job),
 
   async growth() {
+    const { growth } = await loaded(import("./growth"));
     const [site, shelf] = [current(), library()];
     const files = await privateFiles(`${site.known.facts.id}/growth`);
     let done: GrowthProgress = { done: 0, total: 0 };
@@ -258,11 +258,11 @@ const calls = {
 /** The names of what may be asked. */
 export type Calls = typeof calls;
 
-async function backup(site: Opened, options: BackupOptions, origin: Origin, deviceName: string): Promise<Run> {
+async function backup(site: Opened, { Backing, alone, sealers }: Awaited<ReturnType<typeof backups.begun>>, options: BackupOptions, origin: Origin, deviceName: string): Promise<Run> {
   const release = await alone(site.known.facts.id);
   try {
     const kept = (await privateFiles(`${site.known.facts.id}/trees`)) ?? NOTHING_KEPT;
-    const backing = new Backing(site, options, origin, deviceName, kept, workers(engine));
+    const backing = new Backing(site, options, origin, deviceName, kept, sealers);
     const work = async (control: Control) => {
       try {
         if (!site.client) await register(site, deviceName);
@@ -282,6 +282,7 @@ async function backup(site: Opened, options: BackupOptions, origin: Origin, devi
 
 /** Signs what a person wants, in the name of this browser. */
 async function sign(site: Opened, wish: Wish | Decision, device: string | null, check?: () => Promise<void>): Promise<Changed> {
+  const { change } = await loaded(import("./changing"));
   const shelf = library();
   if (!site.client) await register(site, device ?? "");
   const changed = await change(site, shelf, wish, check);
@@ -305,23 +306,6 @@ async function register(site: Opened, name: string): Promise<void> {
   if (snapshots.some(({ device }) => plain(device) === plain(name))) throw failure("name-taken", name);
   await site.asClient(name);
   post({ type: "event", event: { type: "changed", what: "session" } });
-}
-
-async function restore(shelf: Books, snapshot: string, entries: EntryId[], place: FileSystemFileHandle | null, isZip: boolean, name: string): Promise<Run> {
-  const going = new RestoreRun(shelf, snapshot, entries);
-  const staged = place ? null : await staging.begin(name);
-  const target = async (): Promise<Target> => {
-    const base = await shelf.base(snapshot, entries);
-    const file = place ? await pickedPlace(place) : await staged!.place();
-    return isZip ? new ZipTarget(file, base, true) : new SingleTarget(file);
-  };
-  return run({
-    progress: () => going.progress(),
-    work: async (steering) => {
-      const result = await going.run(steering, target);
-      return { result, file: staged ? await staged.finish() : null, name };
-    },
-  });
 }
 
 function current(): Opened {
@@ -369,7 +353,7 @@ function run<Progress, Result>(begun: Begun<Progress, Result>): Run {
   return new Run(runs.start(begun));
 }
 
-self.onmessage = async ({ data }: MessageEvent<ToCoordinator>) => {
+async function take({ data }: MessageEvent<ToCoordinator>): Promise<void> {
   if (data.type === "control") return runs.steer(data.run, data.control);
   const { id, method, args } = data;
   try {
@@ -381,7 +365,9 @@ self.onmessage = async ({ data }: MessageEvent<ToCoordinator>) => {
   } catch (error) {
     post({ type: "refusal", id, problem: problemOf(error) });
   }
-};
+}
+
+self.onmessage = isStretching() ? stretching : take;
 
 function post(message: FromCoordinator, transfer: Transferable[] = []): void {
   postMessage(message, { transfer });

@@ -2,7 +2,7 @@
 //! needs to copy it.
 
 import type { Private } from "../keep/private";
-import { type Place, stagedPlace } from "../restore/targets";
+import { type Place, stagedPlace } from "../restore/place";
 
 /** What waiting depends on; tests bring their own. */
 export interface Clock {

@@ -8,14 +8,14 @@ import { brief } from "../gateway/client";
 import { failure, problem } from "../problem";
 import { type Opened, fetchAll } from "../coordinator/opened";
 import { Control } from "../coordinator/control";
+import { loaded } from "../coordinator/starting";
 import { kindOf } from "../look/kinds";
 import { type Part, readParts } from "../look/parts";
-import { isModest, sizeOf } from "../look/pictures";
 import { readLibrary } from "./library";
 import { entryKind, namedLike, nameIn } from "./names";
 import { Opener } from "./opener";
+import { asFileName, below, commonParent } from "./paths";
 import { damageOf, entryOf, snapshotOf } from "./shown";
-import { asFileName, below, commonParent } from "./targets";
 
 /** What can be looked at. One at a time: the engine answers one question after another. */
 export class Books {
@@ -139,6 +139,7 @@ export class Books {
     const { size } = head.entry;
     const kind = kindOf(head.bytes, head.bytes.length < size);
     if (kind.kind !== "image") return { ...kind, bytes: head.bytes, total: size };
+    const { isModest, sizeOf } = await loaded(import("../look/pictures"));
     const pixels = sizeOf(head.bytes, kind.mediaType!);
     // Who cannot or must not be shown it needs none of it.
     if (!isModest(pixels) || size > most) return { ...kind, bytes: new Uint8Array(0), total: size, pixels };

@@ -1,7 +1,7 @@
 //! Gathered: a place that is written to in large pieces. A zip of small files is some thirty thousand small writes for ten
 //! thousand files, and each of them costs a way to the browser and back.
 
-import type { Place } from "./targets";
+import type { Place } from "./place";
 
 /** Keeps what is written one after another until it is worth a write; what was kept may be written over. */
 export class Gathered implements Place {

@@ -3,11 +3,11 @@
 
 import type { OntoExisting, RestoreResult } from "../api";
 import type { EntryFacts } from "../engine";
-import type { Private } from "../keep/private";
-import { failure } from "../problem";
 import { isGoodName } from "../source/order";
 import { ZipWriter } from "../zip";
 import { Gathered } from "./gathered";
+import { below } from "./paths";
+import type { Place } from "./place";
 
 /** Takes entries in tree order; of files the bytes in order, all of them verified. */
 export interface Target {
@@ -21,52 +21,6 @@ export interface Target {
   finish(): Promise<void>;
   /** Nothing is to stay of what is not finished. */
   drop(): Promise<void>;
-}
-
-/** A place for bytes: a file in private storage, or one that a person has picked. */
-export interface Place {
-  write(bytes: Uint8Array<ArrayBuffer>, at: number): Promise<void>;
-  truncate(length: number): Promise<void>;
-  close(): Promise<void>;
-  drop(): Promise<void>;
-}
-
-/** A file in private storage, from where it goes to the browser's downloads. */
-export async function stagedPlace(files: Private, name: string): Promise<Place> {
-  const file = await files.create(name);
-  await file.truncate(0);
-  let end = 0;
-  return {
-    write: (bytes, at) => {
-      end = Math.max(end, at + bytes.length);
-      return file.write(bytes, at);
-    },
-    truncate: (length) => {
-      end = length;
-      return file.truncate(length);
-    },
-    close: async () => {
-      await file.flush();
-      await file.close();
-      // A private window of Chromium takes more than its memory holds without a word, and keeps a part of it.
-      if ((await files.file(name)).size !== end) throw failure("browser-full");
-    },
-    drop: async () => {
-      await file.close();
-      await files.remove(name);
-    },
-  };
-}
-
-/** A file that a person has picked: the browser puts it in place when it is closed. */
-export async function pickedPlace(handle: FileSystemFileHandle): Promise<Place> {
-  const stream = await handle.createWritable();
-  return {
-    write: (bytes, at) => stream.write({ type: "write", position: at, data: bytes }),
-    truncate: (length) => stream.truncate(length),
-    close: () => stream.close(),
-    drop: () => stream.abort(),
-  };
 }
 
 /** One file as itself. */
@@ -327,30 +281,6 @@ export function isGoodInZip(path: string): boolean {
   const names = path.split("/");
   if (!names.every(isGoodName) || new TextEncoder().encode(path).length >= ZIP_NAME) return false;
   return !/^(\\|[A-Za-z]:)/.test(path) && !path.split(/[/\\]/).includes("..");
-}
-
-/** A name as browsers and file systems take it: what parts or hides names is replaced. */
-export function asFileName(name: string): string {
-  const plain = name.replace(/[/\\:*?"<>|\u0000-\u001f\u007f-\u009f\u200e\u200f\u2028-\u202e\u2066-\u2069]/g, "_");
-  return /^\.*$/.test(plain) ? "_" : plain;
-}
-
-/** A path below a directory. */
-export function below(base: string, path: string): string {
-  return base === "" ? path : path === base ? "" : path.slice(base.length + 1);
-}
-
-/** The directory that all of some paths lie in. */
-export function commonParent(paths: string[]): string {
-  const parents = paths.map((path) => path.split("/").slice(0, -1));
-  const first = parents[0] ?? [];
-  let shared = first.length;
-  for (const parent of parents) {
-    let same = 0;
-    while (same < shared && parent[same] === first[same]) same++;
-    shared = same;
-  }
-  return first.slice(0, shared).join("/");
 }
 
 /** Names that are tried for a file whose own is taken. */

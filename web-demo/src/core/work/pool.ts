@@ -2,6 +2,7 @@
 
 import { buffersOf } from "../buffers";
 import type { Parameters } from "../engine";
+import { failure } from "../problem";
 import type { Block, FromWorker, Read, Sealed, Slices, Spent, ToWorker } from "./protocol";
 import { Stream, type Window } from "./stream";
 
@@ -28,9 +29,9 @@ export interface Labour {
 }
 
 /** What a worker is, as far as this needs one. */
-export interface WorkerLike {
-  postMessage(message: ToWorker, transfer: Transferable[]): void;
-  onmessage: ((event: MessageEvent<FromWorker>) => void) | null;
+export interface WorkerLike<To = ToWorker, From = FromWorker> {
+  postMessage(message: To, transfer: Transferable[]): void;
+  onmessage: ((event: MessageEvent<From>) => void) | null;
   onerror: ((event: ErrorEvent) => void) | null;
   terminate(): void;
 }
@@ -39,6 +40,7 @@ export interface PoolOptions {
   workers: number;
   /** Makes a worker. */
   spawn: () => WorkerLike;
+  /** The one for sealing. */
   module: WebAssembly.Module;
   /** Gives a copy of the key that names chunks; the worker overwrites it. */
   key: () => Uint8Array<ArrayBuffer>;
@@ -121,8 +123,9 @@ class Hand {
     const worker = options.spawn();
     const hand = new Hand(worker);
     return new Promise((resolve, reject) => {
-      worker.onerror = () => {
-        reject(new Error("a worker could not be started"));
+      worker.onerror = ({ message }) => {
+        // A script that could not be fetched is told without a text.
+        reject(message === undefined ? failure("part-gone") : new Error("a worker could not be started"));
         hand.fail("worker");
       };
       worker.onmessage = ({ data }) => {

@@ -1,11 +1,20 @@
-//! Messages between the coordinator and a worker that reads and compresses.
+//! Messages between the coordinator and a worker: one that reads and compresses, or one that stretches a passphrase.
 
-import type { Action, Cut, Parameters } from "../engine";
+import type { Action, Parameters } from "../engine";
+
+/** To a worker that stretches. `module`: the one that every browser loads. */
+export interface Stretch {
+  module: WebAssembly.Module;
+  slot: Uint8Array;
+  passphrase: string;
+}
+
+/** From it: what opens the slot; or the browser's or the engine's name for why there is nothing. */
+export type Stretched = { key: Uint8Array<ArrayBuffer> } | { reason: string };
 
 /** From the coordinator. */
 export type ToWorker =
-  /** What opens a key slot, made of a passphrase. A worker that does this does nothing else. */
-  | { type: "stretch"; module: WebAssembly.Module; slot: Uint8Array; passphrase: string }
+  /** `module`: the one for sealing. */
   | { type: "begin"; module: WebAssembly.Module; key: Uint8Array<ArrayBuffer>; parameters: Parameters; level: number }
   /** Small files, to be read whole, or what was read of them. */
   | { type: "read"; job: number; files: (File | Uint8Array<ArrayBuffer>)[] }
@@ -52,7 +61,6 @@ export interface Spent {
 
 /** From a worker. */
 export type FromWorker =
-  | { type: "stretched"; key: Uint8Array<ArrayBuffer> }
   | { type: "ready" }
   | { type: "read"; job: number; results: Read[]; spent: Spent }
   | { type: "window"; job: number; ids: Uint8Array; lengths: Uint32Array; bytes: Uint8Array<ArrayBuffer>; spent: Spent }
@@ -61,5 +69,3 @@ export type FromWorker =
   | { type: "end"; job: number; size: number; reason: string | null }
   | { type: "sealed"; job: number; sealed: Sealed; spent: Spent }
   | { type: "failed"; job: number | null; reason: string };
-
-export type { Cut };

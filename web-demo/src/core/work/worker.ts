@@ -2,8 +2,9 @@
 //! told. It knows the key that names chunks and the one that makes nonces; the cipher's own it can use and not see.
 
 import { buffersOf, release } from "../buffers";
-import { Chunker, Owner, Sealer, initSync } from "../engine";
+import { Chunker, Sealer, initSync } from "../backup/engine";
 import { readTogether } from "../source/together";
+import { reason } from "./reason";
 import type { Block, FromWorker, Read, Spent, ToWorker } from "./protocol";
 
 let chunker: Chunker;
@@ -24,11 +25,6 @@ self.onmessage = async ({ data }: MessageEvent<ToWorker>) => {
 
 async function take(message: ToWorker): Promise<void> {
   switch (message.type) {
-    case "stretch": {
-      initSync({ module: message.module });
-      const key = Owner.stretch(message.slot, message.passphrase);
-      return tell({ type: "stretched", key }, [key.buffer]);
-    }
     case "begin":
       initSync({ module: message.module });
       chunker = new Chunker(message.key, message.parameters);
@@ -179,12 +175,6 @@ async function stream(job: number, file: File | number): Promise<void> {
 
 function tell(message: FromWorker, transfer: Transferable[] = []): void {
   postMessage(message, { transfer });
-}
-
-/** The browser's or the engine's name for it, never a text. */
-function reason(error: unknown): string {
-  const code = (error as { code?: unknown } | null)?.code;
-  return typeof code === "string" ? code : error instanceof Error ? error.name : "unknown";
 }
 
 /** Bytes of a large file that are looked at together. */

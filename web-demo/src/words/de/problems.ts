@@ -7,6 +7,7 @@ export const problems: typeof english = {
   offline: { title: "Es gibt keine Verbindung", advice: "Alles wartet hier und geht von selbst weiter, sobald das Netz wieder da ist." },
   "server-gone": { title: "Der Server antwortet nicht", advice: "Vielleicht startet er gerade neu. Copal versucht es weiter; inzwischen geht nichts verloren." },
   "server-failed": { title: "Der Server meldet einen eigenen Fehler", advice: "Versuchen Sie es gleich noch einmal. Bleibt es dabei, steht der Grund im Protokoll des Servers; wer ihn betreibt, findet ihn dort." },
+  "part-gone": { title: "Dieser Teil der Seite konnte nicht geladen werden", advice: "Der Server ist nicht erreichbar, oder er hat inzwischen eine neuere Seite. Versuchen Sie es noch einmal, oder laden Sie die Seite neu; dabei wird sie gesperrt." },
   busy: { title: "Der Server ist beschäftigt", advice: "Copal versucht es von selbst noch einmal." },
   "clock-wrong": { title: "Die Uhr dieses Geräts geht falsch, oder die des Servers", advice: "Stellen Sie Datum und Uhrzeit dieses Geräts richtig und versuchen Sie es dann noch einmal." },
   "no-repository": { title: "Auf diesem Server gibt es noch kein Repository", advice: "Legen Sie zuerst eines mit dem Befehl „copal init“ an." },
