@@ -280,7 +280,7 @@ export const SCENES: Scene[] = [
   { name: "status-unfinished-first", core: "status-unfinished-first", screen: "status", shows: "No backup has finished yet" },
   { name: "status-damage", core: "status-damage", screen: "status", shows: "found damage" },
   { name: "status-none", core: "status-none", screen: "status", shows: "Nothing is backed up yet" },
-  { name: "status-asking", core: "status-asking", screen: "status", shows: "Status" },
+  { name: "status-asking", core: "status-asking", screen: "status", shows: "Reading the status" },
   { name: "status-write-only", core: "write-only", screen: "status", shows: "Backups of this device" },
 
   { name: "status-order", core: "status", screen: "status", steps: async (page) => { await click("Check now")(page); await page.getByText("Prune now").scrollIntoViewIfNeeded(); }, shows: "Prune now" },
