@@ -23,6 +23,7 @@ import { Tracing } from "./tracing";
 import { Upkeep } from "./upkeep";
 import type { Watching } from "./watching";
 import { whenAmong } from "./words";
+import { language } from "../words/language";
 
 /** Entries of a snapshot, and what they are called together. */
 export interface ToShare {
@@ -97,6 +98,11 @@ export class App {
     effect(() => {
       const state = this.backing.state.value;
       untracked(() => this.#telling.hear(state, this.settings.value?.notify ?? false));
+    });
+    // An alarm has the words of the language in which it was judged.
+    effect(() => {
+      language();
+      untracked(() => this.#watching?.judge());
     });
     setInterval(() => void this.watch("closely"), WATCH);
     await Promise.all([this.staging.start(), this.loadSettings()]);

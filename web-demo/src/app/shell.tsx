@@ -13,23 +13,22 @@ import { said } from "./parts/say";
 import { partOf } from "./backing";
 import { viewOf, type Screen } from "./route";
 import { Backup } from "./screens/backup/backup";
-import { Onto } from "./screens/restore/onto";
 import { Starting, Unreachable, Unsupported } from "./screens/start";
 import { Unlock } from "./screens/unlock";
-import { language, preferred, speak } from "../words/language";
+import { preferred, speak } from "../words/language";
 import { shell as words } from "../words/shell";
 import { countdown, percent } from "./words";
 
 const Restore = later(() => import("./screens/restore/restore").then((part) => part.Restore));
 const Devices = later(() => import("./screens/devices").then((part) => part.Devices));
 const Settings = later(() => import("./screens/settings").then((part) => part.Settings));
+const Onto = later(() => import("./screens/restore/onto").then((part) => part.Onto));
 const Offline = later(() => import("./screens/offline").then((part) => part.Offline));
 const Status = later(() => import("./screens/status/status").then((part) => part.Status));
 
 const ICONS: Record<Screen, IconName> = { backup: "backup", restore: "restore", status: "status", devices: "device", settings: "settings" };
 
 export function Shell({ app }: { app: App }) {
-  useSignalEffect(() => { document.documentElement.lang = language(); });
   useSignalEffect(() => {
     const { theme = "system", language: chosen = "system" } = app.settings.value ?? {};
     void speak(chosen === "system" ? preferred(navigator.languages) : chosen).catch(() => {});

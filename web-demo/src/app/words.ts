@@ -72,6 +72,11 @@ export function when(time: number, now: number, hasSeconds = false): string {
   return words.at(day(time, now), clock);
 }
 
+/** A day and a clock, whole, inside a sentence: what stands in a column is a `stamp`. */
+export function moment(time: number): string {
+  return words.moment(stamp(time));
+}
+
 /** What `when` says, inside a sentence. */
 export function within(said: string): string {
   return words.within(said);

@@ -12,7 +12,6 @@ export const alarms = words("alarms", {
   settleWhat: (title: string) => `Expect no more of it: ${title}`,
   look: "Look at it",
   lookWhat: (title: string) => `Look at it: ${title}`,
-  haveRead: "I have read it",
 
   someSeries: "A series of backups",
   seriesOf: (source: string, device: string) => `${source} of ${device}`,

@@ -10,7 +10,6 @@ type Unseen = (words: string) => ComponentChildren;
 const whatOf = (isFolder: boolean) => (isFolder ? "this folder" : "what is selected");
 
 export const browse = words("browse", {
-  crumbs: "Where you are",
   asItWas: (when: string, device: ComponentChildren, isFromBrowser: boolean, files: number, bytes: string): ComponentChildren =>
     [`As it was ${when} on `, device, `${isFromBrowser ? ", saved by a browser" : ""}: ${counted(files, "file")}, ${bytes}`],
   search: "Search names below this folder",
@@ -37,9 +36,7 @@ export const browse = words("browse", {
   kinds: { directory: "Folder", file: "File", symlink: "Link", other: "Special file" },
   atTheTop: "at the top",
   lacks: {
-    which: "Which ones",
     list: "What is missing or was changing",
-    more: (others: number) => `and ${counted(others, "other")}`,
   },
   take: {
     items: (items: number) => `${count(items)} items`,
@@ -52,8 +49,6 @@ export const browse = words("browse", {
     has: (folder: ComponentChildren, first: ComponentChildren, more: number): ComponentChildren =>
       [folder, " already has ", first, `${more > 0 ? ` and ${count(more)} more of what you restore` : ""}.`],
     whatToDo: "What to do",
-    cancel: "Cancel",
-    restore: "Restore",
     options: {
       subfolder: { title: "Put it into a new folder", means: "Named by today’s date. Nothing that is there is touched." },
       both: { title: "Keep both", means: "A file that differs is added beside yours as “report (restored).pdf”." },
@@ -74,10 +69,7 @@ export const browse = words("browse", {
     pause: (title: string) => `Pause ${title}`,
     stop: (title: string) => `Stop ${title}`,
     dismiss: (title: string) => `Dismiss ${title}`,
-    stopping: "Stopping…",
-    gettingReady: "Getting ready…",
     paused: "Paused",
-    goesOn: (trouble = "The server did not answer") => `${trouble}: it goes on by itself`,
     progress: (done: string, bytes: string, read: number, files: number) => `${done} of ${bytes}, ${count(read)} of ${counted(files, "file")}`,
     nothingWritten: "Nothing was written.",
     kept: (entries: number) =>

@@ -5,7 +5,6 @@ import { words } from "./language";
 import { counted } from "./numbers";
 
 export const devices = words("devices", {
-  title: "Devices",
   about: "Everything that saves into this repository.",
   add: "Add a device",
   ownerOnly: "Only the owner sees the devices",
@@ -34,7 +33,6 @@ export const devices = words("devices", {
   renameTitle: (name: string) => `Rename ${name}`,
   newName: "New name",
   newNameHint: "The lists of all devices show it. Its backups and series stay what they are.",
-  signing: "Signing…",
   signRename: "Sign and rename",
   renamed: "Renamed.",
   revokeTitle: (name: string) => `Revoke ${name}?`,

@@ -26,7 +26,6 @@ export const kept = words("kept", {
   reading: "Reading the rules",
   changeRules: "Change the rules…",
   setRules: "Set rules…",
-  cancel: "Cancel",
   weighing: "Weighing every backup…",
   /** A backup of which nothing can be read. */
   nameless: (device: ComponentChildren): ComponentChildren => ["a backup of the device ", device],
@@ -139,7 +138,6 @@ export const kept = words("kept", {
   ask: {
     release: { title: "Release this backup?", sign: "Sign and release" },
     set: { title: "Set these rules?", sign: "Sign and set these rules" },
-    signing: "Signing…",
     counts: (floor: string | null) => `${floor === null ? "Nothing is guarded" : `Guarded: ${floor}`}. It counts for all devices, until you sign other rules.`,
     /** What goes; `time` is null where no policy says how long. */
     broughtBack: (time: string | null) => `Like what is forgotten, it can be brought back for ${time ?? "a day"} at least.`,

@@ -6,7 +6,6 @@ import { words } from "./language";
 type Fault = "missing" | "damaged";
 
 export const keys = words("keys", {
-  settings: "Settings",
   title: "Passphrases and recovery codes",
   about: "Each of these opens the whole repository: every backup of every device. They belong to the repository, not to this browser.",
   addPassphrase: "Add a passphrase",

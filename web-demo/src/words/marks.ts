@@ -26,8 +26,6 @@ export const marks = words("marks", {
     tag: "Tags are names that all your devices see and the server cannot read.",
   },
   sign: { forget: "Sign and forget", undelete: "Sign and bring back", pin: "Sign and pin", unpin: "Sign and unpin", tag: "Sign" },
-  signing: "Signing…",
-  cancel: "Cancel",
 
   tagsToRemove: "Tags to remove",
   remove: "Remove:",

@@ -3,7 +3,6 @@
 import { words } from "./language";
 
 export const preview = words("preview", {
-  close: "Close",
   download: "Download",
   changed: (when: string) => `changed ${when}`,
   fetching: "Fetching and verifying…",

@@ -8,8 +8,8 @@ import { counted } from "./numbers";
 type Unseen = (words: string) => ComponentChildren;
 
 export const restore = words("restore", {
-  title: "Restore",
   lead: "Choose a snapshot to look into it. Every byte is verified before it is handed to you.",
+  whereYouAre: "Where you are",
   snapshots: "Snapshots",
   forgottenSnapshots: "Forgotten snapshots",
   number: (snapshots: number) => counted(snapshots, "snapshot"),

@@ -4,7 +4,6 @@ import { words } from "./language";
 import { counted } from "./numbers";
 
 export const settings = words("settings", {
-  title: "Settings",
   scope: (isFull: boolean) => `They hold for this browser only${isFull ? ", except the keys of the repository" : ""}.`,
   on: "On",
   off: "Off",
@@ -20,7 +19,6 @@ export const settings = words("settings", {
     title: "Lock by itself",
     hint: "When nobody touches the page for so long. Not while a backup or a download runs.",
     after: (minutes: number) => (minutes === 0 ? "Never" : minutes % 60 === 0 ? counted(minutes / 60, "hour") : `${minutes} minutes`),
-    now: "Lock now",
   },
   compression: {
     title: "Compression",
@@ -58,14 +56,12 @@ export const settings = words("settings", {
   /** The list that then opens. */
   lastKnown: {
     offline: "Offline",
-    lock: "Lock",
     heading: (time: string) => `Snapshots as of ${time}`,
     label: (time: string) => `Snapshots as of ${time}, offline`,
     title: "Offline: this is the last known list",
     untilItAnswers: "It may have changed since. What is in the snapshots lies on the server: nothing can be opened, restored or backed up until it answers.",
     noneThen: "There was no snapshot then",
     files: (files: number) => counted(files, "file"),
-    close: "Close",
     needsServer: "What is in it needs the server",
     onServerAlone: (time: string) => `Files lie on the server alone. This browser keeps what stands here, as of ${time}.`,
     made: "Made",

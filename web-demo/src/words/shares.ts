@@ -8,9 +8,6 @@ import { words } from "./language";
 type Strong = (words: string) => ComponentChildren;
 
 export const shares = words("shares", {
-  whereYouAre: "Where you are",
-  snapshots: "Snapshots",
-  title: "Shares",
   about: "Links that open copies of your files without the passphrase. To make one, look into a snapshot and choose Share.",
   reading: "Reading the shares",
   none: "Nothing is shared",
@@ -25,7 +22,6 @@ export const shares = words("shares", {
   revoked: "Revoked.",
   revokeSays: "The link opens nothing from then on, a download that runs breaks off, and the server deletes the copy. It cannot be undone.",
   revokeStays: "Whoever has saved the files already keeps them. The backup stays as it is.",
-  cancel: "Cancel",
 
   share: (name: string) => `Share ${name}`,
   make: "Make the link",
@@ -42,13 +38,9 @@ export const shares = words("shares", {
   whatServerLearns: (strong: Strong): ComponentChildren => [strong("The server"), " stores a second copy of them, encrypted anew. It learns how large it is, and when and from where it is opened. It cannot read it. No key of your backups is given away."],
 
   sharing: (name: string) => `Sharing ${name}`,
-  gettingReady: "Getting ready…",
-  noAnswer: "The server did not answer",
-  goesOn: (why: string) => `${why}: it goes on by itself`,
   stored: (done: string, total: string) => `${done} of ${total} stored`,
   keepOpen: "Keep this page open. Nothing can be opened before all of it is there.",
   stop: "Stop",
-  stopping: "Stopping…",
 
   isMade: "The link is made",
   saysMade: "The link is made.",

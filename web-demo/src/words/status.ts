@@ -8,7 +8,6 @@ import { count, counted } from "./numbers";
 const money = (dollars: number) => (dollars > 0 && dollars < 0.01 ? "under $0.01" : `$${dollars.toFixed(2)}`);
 
 export const status = words("status", {
-  title: "Status",
   reading: "Reading the status",
   sizeOfRepository: "Size of the repository",
   sizeAbout: "What is stored, encrypted, after each change.",

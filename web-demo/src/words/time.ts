@@ -12,6 +12,8 @@ export const time = words("time", {
   at: (day: string, clock: string) => `${day}, ${clock}`,
   /** The same inside a sentence. */
   within: (said: string) => said.replace(/^(Today|Yesterday)/, (word) => word.toLowerCase()),
+  /** "2026-03-12 14:05" inside a sentence. */
+  moment: (stamp: string) => stamp,
   /** `month` counts from 0; the year is none where it is this one. */
   day: (day: number, month: number, year: number | null) => `${day} ${MONTHS[month] ?? ""}${year === null ? "" : ` ${year}`}`,
   /** Between the larger and the smaller unit of a span: "3 min 20 s". */

@@ -17,7 +17,6 @@ export const unlock = words("unlock", {
   couldNotStart: "Copal could not start",
   away: "The backup server does not answer",
   noRepository: "There is no repository here yet",
-  tryAgain: "Try again",
 
   title: "Unlock your backups",
   repository: (id: ComponentChildren, owner: ComponentChildren): ComponentChildren => ["Repository ", id, " · owner ", owner],
@@ -57,7 +56,6 @@ export const unlock = words("unlock", {
     cannot: "It cannot read or delete any, its own included. Only the owner can.",
   },
   worksOnce: "The enrollment works once. It is already gone from the address bar.",
-  deviceName: "Name of this device",
   deviceExample: "Browser on my laptop",
   deviceHint: "So that you recognise its backups. You may leave it empty.",
 

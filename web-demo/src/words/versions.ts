@@ -7,8 +7,6 @@ import { words } from "./language";
 const STANDING = { in: "In", damaged: "Damaged in", out: "Not in" };
 
 export const versions = words("versions", {
-  whereYouAre: "Where you are",
-  snapshots: "Snapshots",
   title: "Versions",
   of: (name: ComponentChildren): ComponentChildren => ["Versions of ", name],
   which: "Which snapshots",
@@ -44,8 +42,6 @@ export const versions = words("versions", {
   },
 
   beside: {
-    close: "Close",
-    fetching: "Fetching and verifying…",
     before: "Before",
     after: "This version",
     changed: (when: string) => `changed ${when}`,
@@ -100,6 +96,5 @@ export const versions = words("versions", {
     none: "No snapshot has such a file",
     noneWhy: "Try a part of the name, or fewer conditions.",
     hits: "Hits",
-    atTop: "at the top",
   },
 });

@@ -8,7 +8,7 @@ import { children, entries, files, nameOf, parsed, SOURCE, TOLD, type Entry, typ
 import { preferred, speak, type Part } from "../../src/words/language";
 import { time } from "../../src/words/time";
 import { listed, SKIPPED } from "../../src/app/plain";
-import { size, when } from "../../src/app/words";
+import { moment, size, when } from "../../src/app/words";
 import { catalogue } from "../../src/words/de";
 
 afterEach(() => speak("en"));
@@ -117,9 +117,9 @@ test("German is punctuated as German is: „quotes“, an ellipsis behind a spac
 test("words, dates and numbers follow the language, and what was English is again", async () => {
   const now = new Date(2026, 2, 12, 15).getTime();
   const noon = new Date(2026, 2, 10, 12, 5).getTime();
-  expect([time.justNow, when(noon, now), size(1536)]).toEqual(["just now", "10 Mar, 12:05", "1.50 KiB"]);
+  expect([time.justNow, when(noon, now), moment(noon), size(1536)]).toEqual(["just now", "10 Mar, 12:05", "2026-03-10 12:05", "1.50 KiB"]);
   await speak("de");
-  expect([time.justNow, when(noon, now), size(1536)]).toEqual(["gerade eben", "10. März, 12:05", "1,50 KiB"]);
+  expect([time.justNow, when(noon, now), moment(noon), size(1536)]).toEqual(["gerade eben", "10. März, 12:05", "10.03.2026, 12:05", "1,50 KiB"]);
   await speak("en");
   expect(time.justNow).toBe("just now");
 });

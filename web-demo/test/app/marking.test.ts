@@ -54,7 +54,7 @@ test("what it did not come to is said, and what waits for the service too", asyn
   await other.sign({ add: [], remove: [] }, null);
   expect(told(other.outcome.value!)).toMatchObject({ tone: "warn", title: "Signed and stored" });
   await speak("de");
-  expect(told(one.outcome.value!)).toMatchObject({ title: "Zurückgeholt: 2 Stände", advice: "1 Stand blieb wie zuvor: Das Aufräumen hat die Daten schon freigegeben." });
+  expect(told(one.outcome.value!)).toMatchObject({ title: "Zurückgeholt: 2 Stände", advice: "1 Stand blieb wie zuvor: Das Aufräumen hat die Daten schon gelöscht." });
   await speak("en");
 });
 

@@ -5,6 +5,8 @@ import type { Page } from "playwright-core";
 export interface Scene {
   name: string;
   core: string;
+  /** The language of the browser; English where it is none. */
+  locale?: string;
   /** The screen that the address names. */
   screen?: "backup" | "restore" | "status" | "devices" | "settings";
   steps?: (page: Page) => Promise<void>;
@@ -67,6 +69,7 @@ export const SCENES: Scene[] = [
   { name: "unsupported", core: "unsupported", shows: "cannot run Copal" },
   { name: "unreachable", core: "unreachable", shows: "does not answer" },
   { name: "unreachable-language", core: "unreachable", steps: click("Deutsch"), shows: "Der Sicherungsserver antwortet nicht" },
+  { name: "no-core", core: "no-core", locale: "de-DE", steps: async (page) => page.locator("html[lang=de]").waitFor(), shows: "Der Sicherungsserver antwortet nicht" },
   { name: "other-owner", core: "other-owner", shows: "Copal could not start" },
   { name: "no-repository", core: "no-repository", shows: "no repository" },
 
@@ -291,6 +294,12 @@ export const SCENES: Scene[] = [
   { name: "status-growth", core: "status-cost", screen: "status", steps: async (page) => { await click("Add it up")(page); await page.getByText("A series without a kept snapshot").scrollIntoViewIfNeeded(); }, shows: "up to $0.72 a month" },
   { name: "settings-price", core: "settings", screen: "settings", steps: async (page) => { const price = page.getByRole("combobox", { name: "What storage costs" }); await price.selectOption("Another price"); await price.scrollIntoViewIfNeeded(); }, shows: "What storage costs" },
   { name: "alarms", core: "alarms", screen: "status", shows: "desk: /home/mara of desk was backed up 11 days ago" },
+  { name: "alarms-language", core: "alarms-once", screen: "status", steps: async (page) => {
+    await page.getByText("was backed up 11 days ago").first().waitFor();
+    await page.locator("a[href='#settings']").click();
+    await page.getByRole("radio", { name: "Deutsch" }).check();
+    await page.locator("a[href='#status']").click();
+  }, shows: "wurde zuletzt vor 11 Tagen gesichert" },
   { name: "alarms-badge", core: "alarms", steps: async (page) => page.locator(".tab-note.bad").waitFor(), shows: "Back up" },
 
   { name: "share", core: "snapshots", screen: "restore", steps: openShare, shows: "Whoever has the link" },
@@ -338,4 +347,21 @@ export const SCENES: Scene[] = [
   { name: "lock-soon", core: "lock-soon", shows: "Still there?" },
   { name: "no-network", core: "no-network", shows: "There is no network" },
   { name: "elsewhere", core: "elsewhere", shows: "open in another tab" },
+
+  // German, where there is the least room for it.
+  { name: "german-tabs", core: "alarms", locale: "de-DE", steps: async (page) => page.locator(".tab-note.bad").waitFor(), shows: "Sichern" },
+  { name: "german-selected", core: "snapshots", locale: "de-DE", screen: "restore", steps: async (page) => {
+    await openFirst(page);
+    await page.getByRole("row").filter({ hasText: "README.txt" }).locator("[data-tick]").click();
+  }, shows: "Fassungen" },
+  { name: "german-kept", core: "kept-lingering", locale: "de-DE", screen: "restore", steps: async (page) => {
+    await click("Was behalten wird")(page);
+    await click("Regeln ändern …")(page);
+    await click("Zeigen, was wegfällt")(page);
+    await page.locator("summary", { hasText: "Accounts" }).click();
+  }, shows: "Später weg" },
+  { name: "german-preview", core: "snapshots", locale: "de-DE", screen: "restore", steps: async (page) => {
+    await openFirst(page);
+    await page.getByText("README.txt").click();
+  }, shows: "geändert am" },
 ];

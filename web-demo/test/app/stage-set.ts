@@ -48,7 +48,7 @@ export async function stageSet(): Promise<StageSet> {
 
 /** A page that stands where the scene says; `complaints` are what the browser found wrong. */
 export async function enter(set: StageSet, scene: Scene, options: BrowserContextOptions = {}): Promise<{ page: Page; complaints: string[] }> {
-  const context = await set.browser.newContext({ locale: "en-GB", timezoneId: "UTC", viewport: DESKTOP, ...options });
+  const context = await set.browser.newContext({ locale: scene.locale ?? "en-GB", timezoneId: "UTC", viewport: DESKTOP, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
   const complaints: string[] = [];

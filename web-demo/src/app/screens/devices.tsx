@@ -13,6 +13,7 @@ import { say } from "../parts/say";
 import { day, shown, when, within } from "../words";
 import { devices as words } from "../../words/devices";
 import { parts } from "../../words/parts";
+import { shell } from "../../words/shell";
 
 const Enrolling = later(() => import("./enrolling").then((part) => part.Enrolling));
 
@@ -23,7 +24,7 @@ export function Devices({ app, session }: { app: App; session: Session }) {
   useEffect(() => { if (session.role === "full") void devices.load(); }, [devices]);
   return (
     <div class="page stack wide">
-      <header class="page-head"><h1>{words.title}</h1><p class="soft">{words.about}</p></header>
+      <header class="page-head"><h1>{shell.screens.devices}</h1><p class="soft">{words.about}</p></header>
       {session.role === "full" && <div><button type="button" class="button" onClick={() => { enrolls.value = true; }}><Icon name="plus" size={18} />{words.add}</button></div>}
       {session.role !== "full" ? <Notice icon="lock" title={words.ownerOnly}><p class="soft">{words.ownerOnlyHow}</p></Notice>
         : asked.at === "asking" ? <div class="rows-bones" role="status"><span class="unseen">{words.reading}</span>{[0, 1, 2].map((i) => <div key={i} class="bone" />)}</div>
@@ -85,7 +86,7 @@ function Ask({ app, question }: { app: App; question: Question }) {
     <Dialog title={about === "rename" ? words.renameTitle(called) : words.revokeTitle(called)} close={() => devices.cancel()}
       footer={<>
         <button type="button" class="button" disabled={isSigning} onClick={() => devices.cancel()}>{parts.cancel}</button>
-        <button type="submit" form={field} class={about === "revoke" ? "button bad" : "button main"} disabled={isSigning || !isReady}>{isSigning ? words.signing : about === "revoke" ? words.signRevoke : words.signRename}</button>
+        <button type="submit" form={field} class={about === "revoke" ? "button bad" : "button main"} disabled={isSigning || !isReady}>{isSigning ? parts.signing : about === "revoke" ? words.signRevoke : words.signRename}</button>
       </>}>
       <form id={field} class="stack tight" onSubmit={(event) => void sign(event)}>
         {about === "rename" ? (

@@ -14,6 +14,7 @@ import { say } from "../parts/say";
 import { askToNotify, canNotify } from "../telling";
 import { LANGUAGES, type Language } from "../../words/language";
 import { settings as words } from "../../words/settings";
+import { shell } from "../../words/shell";
 import { unlock } from "../../words/unlock";
 
 const Keys = later(() => import("./keys/keys").then((part) => part.Keys));
@@ -24,7 +25,7 @@ export function Settings({ app, session }: { app: App; session: Session }) {
   if (session.role === "full" && view.screen === "settings" && view.keys) return <Keys app={app} />;
   return (
     <div class="page stack wide">
-      <header class="page-head"><h1>{words.title}</h1><p class="soft">{words.scope(session.role === "full")}</p></header>
+      <header class="page-head"><h1>{shell.screens.settings}</h1><p class="soft">{words.scope(session.role === "full")}</p></header>
       {settings && <Look app={app} settings={settings} />}
       {settings && <Speaking app={app} settings={settings} />}
       {settings && <Locking app={app} settings={settings} />}
@@ -87,7 +88,7 @@ function Locking({ app, settings: { idleMinutes } }: { app: App; settings: Choic
         <select class="input narrow" aria-labelledby="idle" value={String(idleMinutes)} onChange={(event) => void app.changeSettings({ idleMinutes: Number(event.currentTarget.value) })}>
           {[...(IDLE.includes(idleMinutes) ? [] : [idleMinutes]), ...IDLE].map((minutes) => <option key={minutes} value={String(minutes)}>{words.locking.after(minutes)}</option>)}
         </select>
-        <button type="button" class="button" onClick={() => void app.lock()}><Icon name="lock" size={18} />{words.locking.now}</button>
+        <button type="button" class="button" onClick={() => void app.lock()}><Icon name="lock" size={18} />{shell.soon.lock}</button>
       </div>
     </section>
   );

@@ -3,6 +3,7 @@
 import type { ComponentChildren } from "preact";
 import type { MissingFeature, Problem, ProblemCode } from "../../core/api";
 import { LANGUAGES, language, type Language, speak } from "../../words/language";
+import { parts } from "../../words/parts";
 import { unlock as words } from "../../words/unlock";
 import type { App } from "../app";
 import { MISSING } from "../plain";
@@ -43,7 +44,7 @@ export function Unreachable({ app, problem, asking, retry }: { app?: App; proble
         <GateHead title={title} />
         <ProblemNotice problem={{ ...problem, canRetry: false }} tone="warn" />
         <button type="button" class="button main large full" disabled={asking} onClick={retry}>
-          {asking ? <Spinner label={words.asking} /> : words.tryAgain}
+          {asking ? <Spinner label={words.asking} /> : parts.tryAgain}
         </button>
         <Languages app={app} />
       </div>

@@ -5,13 +5,14 @@ import type { Ref, RefObject } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import type { Problem } from "../../core/api";
 import { problemOf } from "../../core/problem";
+import { parts } from "../../words/parts";
 import { unlock as words } from "../../words/unlock";
 import type { App } from "../app";
 import { Choice } from "../parts/choice";
 import { Icon } from "../parts/icon";
 import { Notice, ProblemNotice } from "../parts/notice";
 import { Spinner } from "../parts/progress";
-import { stamp } from "../words";
+import { moment } from "../words";
 import { opensItself, type Stage } from "../stage";
 import { GateHead, Languages } from "./start";
 
@@ -176,7 +177,7 @@ function LastKnown({ app, stage, time }: { app: App; stage: Locked; time: number
   const hasNetwork = server.state !== "unreachable" || server.problem.code !== "offline";
   return (
     <>
-      <GateHead title={words.lastKnown.title}><p class="soft">{words.lastKnown.keeps(hasNetwork, stamp(time))}</p></GateHead>
+      <GateHead title={words.lastKnown.title}><p class="soft">{words.lastKnown.keeps(hasNetwork, moment(time))}</p></GateHead>
       <form class="stack" onSubmit={open}>
         <Passphrase hold={field} disabled={stage.opening} isWrong={Boolean(stage.problem) || missing.value} />
         <div id="secret-problem">
@@ -228,7 +229,7 @@ function Reopen({ app, stage, elsewise }: { app: App; stage: Locked; elsewise: (
 function DeviceName({ input, disabled }: { input: RefObject<HTMLInputElement | null>; disabled: boolean }) {
   return (
     <div class="field">
-      <label for="device-name">{words.deviceName}</label>
+      <label for="device-name">{parts.nameOfThisDevice}</label>
       <input ref={input} id="device-name" class="input" type="text" autocomplete="off" maxLength={80} placeholder={words.deviceExample} disabled={disabled} aria-describedby="device-hint" />
       <p class="hint" id="device-hint">{words.deviceHint}</p>
     </div>

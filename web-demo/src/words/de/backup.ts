@@ -1,7 +1,7 @@
 /** Backup, in German. */
 
 import type { backup as english } from "../backup";
-import { count, counted } from "../numbers";
+import { counted } from "../numbers";
 
 export const backup: typeof english = {
   goOn: "Fortsetzen",
@@ -16,7 +16,7 @@ export const backup: typeof english = {
     drop: "oder ziehen Sie Ordner und Dateien irgendwohin auf diese Seite",
     folderInput: "Ordner, der gesichert wird",
     filesInput: "Dateien, die gesichert werden",
-    asList: "Dieser Browser übergibt einen Ordner als Liste seiner Dateien: Leere Ordner und Verknüpfungen fehlen darin, und er lässt sich nicht für das nächste Mal merken. Chrome und Edge können das.",
+    asList: "Dieser Browser übergibt einen Ordner als Liste seiner Dateien: Leere Ordner und Verknüpfungen fehlen darin, und er lässt sich nicht für das nächste Mal merken. Chrome und Edge können beides.",
     hidden: "Ungewöhnliche Namen bleiben der Seite verborgen",
   },
   unfinished: {
@@ -31,7 +31,7 @@ export const backup: typeof english = {
     title: "Ordner, die Sie schon gesichert haben",
     neverFinished: "nie fertig geworden",
     last: (ago) => `letzte Sicherung ${ago}`,
-    automatic: (label, asks) => ["Sichern, wenn diese Seite geöffnet wird", label, asks && ". Der Browser fragt nach diesem Ordner: Erlauben Sie ihn bei jedem Besuch"],
+    automatic: (label, asks) => ["Sichern, wenn diese Seite geöffnet wird", label, asks && ". Der Browser fragt nach diesem Ordner: Lassen Sie ihn bei jedem Besuch zu"],
     forgetIt: "Vergessen",
     keep: "Behalten",
     forget: (label) => `${label} vergessen`,
@@ -65,22 +65,18 @@ export const backup: typeof english = {
     notShown: (command) => ["Browser zeigen sie einer Seite nicht. Der Befehl ", command, " sichert sie mit."],
     namesNotText: "Auf diesem System kann ein Name aus Bytes bestehen, die kein Text (UTF-8) sind. Solche Dateien und Ordner lässt der Browser aus einer Liste weg und sagt nicht, welche es sind. Ziehen Sie den Ordner stattdessen auf die Seite: Dann steht am Ende der Sicherung, wo sie sind.",
     start: "Sicherung starten",
-    cancel: "Abbrechen",
-    device: "Name dieses Geräts",
-    deviceHint: "Damit Sie seine Sicherungen von denen Ihrer anderen Geräte unterscheiden können, zum Beispiel „Annas Laptop“. Er bleibt.",
+    deviceHint: "Damit Sie seine Sicherungen von denen Ihrer anderen Geräte unterscheiden können, zum Beispiel „Annas Laptop“. Der Name bleibt.",
   },
   running: {
     title: (label) => [label, " wird gesichert"],
     stopping: "Wird abgebrochen",
-    stoppingShown: "Wird abgebrochen …",
     paused: "Pausiert",
     progress: "Sicherung",
     resume: "Fortsetzen",
     pause: "Pausieren",
     stop: "Abbrechen",
-    isSafe: (size) => `${size} sind sicher gespeichert, falls diese Seite jetzt schließt`,
+    isSafe: (size) => `${size} sind sicher gespeichert, auch wenn diese Seite jetzt geschlossen wird`,
     keepOpen: "Lassen Sie diese Seite offen",
-    gettingReady: "Wird vorbereitet …",
     pausedHint: "Nichts wird hochgeladen, bis Sie fortsetzen. Was erledigt ist, bleibt erledigt.",
     preparing: "Liest, was von der letzten Sicherung bekannt ist",
     soFar: (files) => `bisher ${files}`,
@@ -101,7 +97,6 @@ export const backup: typeof english = {
     percent: (percent) => `${percent} Prozent`,
   },
   halt: {
-    noAnswer: "Der Server hat nicht geantwortet",
     offline: "Es geht von selbst weiter, sobald das Netz wieder da ist. Nichts geht verloren.",
     now: "Neuer Versuch …",
     soon: (seconds) => `Neuer Versuch in ${seconds} s. Nichts geht verloren.`,
@@ -132,12 +127,9 @@ export const backup: typeof english = {
     stopped: "Abgebrochen",
     notFinished: "Die Sicherung ist nicht fertig geworden",
     youStopped: "Sie haben diese Sicherung abgebrochen",
-    tryAgain: "Erneut versuchen",
     anotherFolder: "Anderen Ordner auswählen",
     leftOut: "Ausgelassen",
     changing: "Ein wachsendes Protokoll ist bis zu diesem Augenblick gesichert. Jede andere Datei kann ein Gemisch aus Alt und Neu sein: Schließen Sie das Programm, das in sie schreibt, und sichern Sie noch einmal.",
-    which: "Welche es sind",
     notSaved: "Was nicht gesichert wurde",
-    more: (others) => `und ${count(others)} weitere`,
   },
 };

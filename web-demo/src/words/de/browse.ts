@@ -7,12 +7,11 @@ const files = (value: number) => counted(value, "Datei", "Dateien");
 const whatOf = (isFolder: boolean) => (isFolder ? "dieser Ordner" : "die Auswahl");
 
 export const browse: typeof english = {
-  crumbs: "Wo Sie sind",
   asItWas: (when, device, isFromBrowser, number, bytes) =>
     [`So war es ${/^\d/.test(when) ? "am " : ""}${when}, auf `, device, `${isFromBrowser ? ", gesichert von einem Browser" : ""}: ${files(number)}, ${bytes}`],
-  search: "Namen in diesem Ordner suchen",
+  search: "Namen im Ordner suchen",
   found: (names, isRunning, hasMore) =>
-    `${isRunning ? "Suche läuft … " : ""}${counted(names, "Name", "Namen")} gefunden${hasMore ? ", und es gibt mehr: Suchen Sie nach etwas Längerem" : ""}`,
+    `${isRunning ? "Suche läuft … " : ""}${counted(names, "Name", "Namen")} gefunden${hasMore ? ", und es gibt mehr: Suchen Sie genauer" : ""}`,
   reading: "Wird gelesen …",
   listed: (entries, read, selected) =>
     `${counted(entries, "Eintrag", "Einträge")}${read === null ? "" : `, ${count(read)} gelesen …`}${selected > 0 ? ` · ${count(selected)} ausgewählt` : ""}`,
@@ -29,12 +28,10 @@ export const browse: typeof english = {
   selectAll: "Alle auswählen",
   selected: "Ausgewählt",
   columns: { name: "Name", size: "Größe", modified: "Geändert" },
-  kinds: { directory: "Ordner", file: "Datei", symlink: "Link", other: "Spezialdatei" },
+  kinds: { directory: "Ordner", file: "Datei", symlink: "Verknüpfung", other: "Spezialdatei" },
   atTheTop: "ganz oben",
   lacks: {
-    which: "Welche",
     list: "Was fehlt oder sich gerade änderte",
-    more: (others) => `und ${counted(others, "weitere", "weitere")}`,
   },
   take: {
     items: (items) => `${count(items)} Einträge`,
@@ -47,8 +44,6 @@ export const browse: typeof english = {
     has: (folder, first, more) =>
       ["In ", folder, " gibt es schon ", first, more > 0 ? ` und ${counted(more, "weiteren Eintrag, den", "weitere Einträge, die")} Sie wiederherstellen.` : "."],
     whatToDo: "Was geschehen soll",
-    cancel: "Abbrechen",
-    restore: "Wiederherstellen",
     options: {
       subfolder: { title: "In einen neuen Ordner legen", means: "Er heißt nach dem heutigen Datum. Was schon da ist, bleibt unberührt." },
       both: { title: "Beides behalten", means: "Eine Datei, die sich unterscheidet, kommt als „bericht (restored).pdf“ neben Ihre." },
@@ -69,10 +64,7 @@ export const browse: typeof english = {
     pause: (title) => `${title} pausieren`,
     stop: (title) => `${title} abbrechen`,
     dismiss: (title) => `${title} ausblenden`,
-    stopping: "Wird abgebrochen …",
-    gettingReady: "Wird vorbereitet …",
     paused: "Pausiert",
-    goesOn: (trouble = "Der Server hat nicht geantwortet") => `${trouble}: Es geht von selbst weiter`,
     progress: (done, bytes, read, number) => `${done} von ${bytes}, ${count(read)} von ${files(number)}`,
     nothingWritten: "Es wurde nichts geschrieben.",
     kept: (entries) =>

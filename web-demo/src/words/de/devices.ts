@@ -4,7 +4,6 @@ import type { devices as english } from "../devices";
 import { counted } from "../numbers";
 
 export const devices: typeof english = {
-  title: "Geräte",
   about: "Alles, was in dieses Repository sichert.",
   add: "Gerät aufnehmen",
   ownerOnly: "Die Geräte sieht nur, wer das Repository besitzt",
@@ -17,7 +16,7 @@ export const devices: typeof english = {
     unknown: "Der Eintrag ist nicht glaubwürdig: Führen Sie „copal check“ aus",
   },
   last: (when, source, snapshots) => [`Letzte Sicherung ${when}: `, source, ` · ${counted(snapshots, "Stand", "Stände")} behalten`],
-  noBackup: "Keine Sicherung dieses Geräts ist mehr da",
+  noBackup: "Von diesem Gerät ist keine Sicherung mehr da",
   linkUnused: "Der Link wurde noch nicht benutzt",
   linkExpired: "Der Link ist abgelaufen: Laden Sie das Gerät neu ein",
   linkWorks: (until) => `Der Link wurde noch nicht benutzt und gilt bis ${until}`,
@@ -33,7 +32,6 @@ export const devices: typeof english = {
   renameTitle: (name) => `${name} umbenennen`,
   newName: "Neuer Name",
   newNameHint: "Die Listen aller Geräte zeigen ihn. An den Sicherungen und Reihen des Geräts ändert sich nichts.",
-  signing: "Unterschreiben …",
   signRename: "Unterschreiben und umbenennen",
   renamed: "Umbenannt.",
   revokeTitle: (name) => `${name} ausschließen?`,
@@ -58,13 +56,13 @@ export const devices: typeof english = {
     },
     days: "So viele Tage gilt der Link",
     make: "Link erstellen",
-    making: "Link erstellen …",
+    making: "Link wird erstellt …",
 
     letJoin: (name) => `${name} beitreten lassen`,
     scan: (until) => `Scannen Sie den Code mit dem Gerät, oder öffnen Sie dort den Link. Er gilt einmal, bis ${until}.`,
     square: "QR-Code des Links",
     link: "Link",
-    noBrowser: (command) => ["Auf einem Rechner ohne Browser nimmt ihn ", command, " entgegen."],
+    noBrowser: (command) => ["Auf einem Computer ohne Browser nimmt ihn ", command, " entgegen."],
     firstJoins: "Wer ihn zuerst öffnet, tritt bei",
     firstJoinsHow: "Schicken Sie ihn auf einem Weg, den sonst niemand mitliest. Er wird nicht noch einmal gezeigt: Geht er verloren, schließen Sie das Gerät aus und nehmen es neu auf.",
     copy: "Kopieren",

@@ -22,7 +22,6 @@ export const kept: typeof english = {
   reading: "Die Regeln werden gelesen",
   changeRules: "Regeln ändern …",
   setRules: "Regeln festlegen …",
-  cancel: "Abbrechen",
   weighing: "Jede Sicherung wird abgewogen …",
   nameless: (device) => ["eine Sicherung des Geräts ", device],
 
@@ -65,7 +64,7 @@ export const kept: typeof english = {
     zone: (zone) => `Tage beginnen um Mitternacht der Zeitzone ${zone}`,
     checkParts: (parts) => (parts === 1 ? "Jede Prüfung liest alles, was gespeichert ist" : `Jede Prüfung liest einen von ${count(parts)} Teilen dessen, was gespeichert ist`),
     linger: (until, floor, hasHolds) =>
-      `Bis ${until} bleibt auch, was die Regeln davor geschützt haben: ${[...(floor === null ? [] : [floor]), ...(hasHolds ? ["was sie angehalten haben"] : [])].join("; ")}.`,
+      `Bis zum ${until} bleibt auch, was die früheren Regeln geschützt haben: ${[...(floor === null ? [] : [floor]), ...(hasHolds ? ["was sie angehalten haben"] : [])].join("; ")}.`,
   },
 
   holds: {
@@ -96,7 +95,7 @@ export const kept: typeof english = {
     within: "Alles der letzten",
     withinHint: "Zum Beispiel 2d, 3w, 6m oder 1y.",
     noSpan: "Eine Zahl und eine Einheit, zum Beispiel 2d, 3w, 6m oder 1y.",
-    floorLast: "Schutz der letzten",
+    floorLast: "Schutz für die letzten",
     floorLastHint: "Zu jedem Namen, auch vor dem Vergessen.",
     noNumber: "Eine ganze Zahl.",
     floorAge: "Schutz in Tagen",
@@ -113,14 +112,14 @@ export const kept: typeof english = {
     signThese: "Diese Regeln unterschreiben …",
     nothingGoes: (stays) => `Jetzt würde nichts wegfallen: ${backups(stays)} ${stays === 1 ? "bleibt" : "bleiben"}`,
     wouldGo: (goes, stays) => `${backups(goes)} ${goes === 1 ? "würde" : "würden"} wegfallen, ${count(stays)} ${stays === 1 ? "bleibt" : "bleiben"}`,
-    later: (later, until) => `${later === 1 ? "1 weitere würde" : `${count(later)} weitere würden`} später wegfallen: Bis ${time.within(until)} behält ${later === 1 ? "sie" : "sie alle"} noch der Schutz der Regeln davor.`,
+    later: (later, until) => `${later === 1 ? "1 weitere würde" : `${count(later)} weitere würden`} später wegfallen: Der Schutz der früheren Regeln behält sie noch bis ${time.within(until)}.`,
     freed: (number) => (number === 1
       ? "1 vergessene Sicherung wäre nicht mehr geschützt, und das Aufräumen darf sie löschen."
       : `${count(number)} vergessene Sicherungen wären nicht mehr geschützt, und das Aufräumen darf sie löschen.`),
     holds: (number) => `${backups(number)} ${number === 1 ? "würde weiter alles unter ihrem Namen" : "würden weiter alles unter ihren Namen"} anhalten`,
     holdsAbout: (number) => (number === 1 ? "Von diesem Namen fällt nichts weg, bis sie freigegeben ist." : "Von diesen Namen fällt nichts weg, bis sie freigegeben sind."),
     none: "Es gibt noch keine Sicherung.",
-    go: (number) => `${count(number)} weg`,
+    go: (number) => `${count(number)} ${number === 1 ? "geht" : "gehen"}`,
     stay: (number) => (number === 1 ? "1 bleibt" : `${count(number)} bleiben`),
     table: "Was aus jeder Sicherung wird",
     columns: { backup: "Sicherung", becomes: "Was geschieht", why: "Warum" },
@@ -139,20 +138,19 @@ export const kept: typeof english = {
     },
     byHold: "Eine Sicherung hält alles unter diesem Namen an",
     byLast: "Der Schutz behält die letzten zu jedem Namen",
-    byAge: (until) => `Der Schutz behält sie bis ${until}`,
+    byAge: (until) => `Der Schutz behält sie bis zum ${until}`,
   },
 
   ask: {
     release: { title: "Diese Sicherung freigeben?", sign: "Unterschreiben und freigeben" },
     set: { title: "Diese Regeln festlegen?", sign: "Unterschreiben und festlegen" },
-    signing: "Unterschreiben …",
     counts: (floor) => `${floor === null ? "Nichts ist geschützt" : `Geschützt: ${floor}`}. Das gilt für alle Geräte, bis Sie andere Regeln unterschreiben.`,
     broughtBack: (time) => `Wie Vergessenes lässt es sich noch zurückholen, mindestens ${time ?? "einen Tag"} lang.`,
     releases: "Sie bestätigen, dass sie so ist, wie sie sein soll. Dann gelten die Regeln wieder für ihren Namen: Ältere Sicherungen dürfen wegfallen, auch die guten davor.",
   },
 
   outcomes: {
-    waiting: { title: "Unterschrieben und gespeichert", about: "Der Server hat es noch nicht übernommen. Sobald er es hat, zeigt es diese Seite." },
+    waiting: { title: "Unterschrieben und gespeichert", about: "Der Server hat es noch nicht übernommen. Diese Seite zeigt es, sobald er so weit ist." },
     set: { title: "Die Regeln sind unterschrieben", about: "Der Dienst folgt ihnen von jetzt an. Einmal in der Stunde sucht er, was wegfallen darf, sofern es auf dem Server nicht anders eingestellt ist." },
     released: { title: "Freigegeben", about: "Die Regeln gelten wieder für diese Sicherungen." },
   },

@@ -3,7 +3,6 @@
 import type { keys as english } from "../keys";
 
 export const keys: typeof english = {
-  settings: "Einstellungen",
   title: "Passphrasen und Wiederherstellungscodes",
   about: "Jeder dieser Schlüssel öffnet das ganze Repository: jede Sicherung jedes Geräts. Sie gehören zum Repository, nicht zu diesem Browser.",
   addPassphrase: "Passphrase hinzufügen",
@@ -26,7 +25,7 @@ export const keys: typeof english = {
     byCode: "Mit Ihrem Wiederherstellungscode bestätigen",
     usePassphrase: "Passphrase verwenden",
     useCode: "Wiederherstellungscode verwenden",
-    checking: "Prüfen …",
+    checking: "Wird geprüft …",
     proceed: "Weiter",
   },
   whyAdd: "Damit kann jemand das Repository öffnen und alles darin lesen. Deshalb ist noch einmal einer seiner Schlüssel nötig.",
@@ -34,7 +33,7 @@ export const keys: typeof english = {
 
   replacePassphrase: "Passphrase ersetzen",
   replaceCode: "Wiederherstellungscode ersetzen",
-  storing: "Speichern und testen …",
+  storing: "Wird gespeichert und ausprobiert …",
   replaced: "Ersetzt. Der neue Schlüssel öffnet das Repository.",
   added: "Hinzugefügt. Der neue Schlüssel öffnet das Repository.",
   untaken: "Das macht nichts ungeschehen: Wer diesen Schlüssel hatte, kann kopiert haben, was er aufschließt. Falls Fremde ihn hatten, sind neue Sicherungen nur in einem neuen Repository vor ihnen sicher.",
@@ -64,6 +63,6 @@ export const keys: typeof english = {
   thisVeryKeyWhy: "Bestätigen Sie mit einem anderen, um diesen zu entfernen: Das zeigt, dass ein anderer funktioniert. Oder ersetzen Sie ihn.",
   opensNoMore: "Dieser Schlüssel öffnet das Repository dann nicht mehr und lässt sich nicht zurückholen. Der Schlüssel, mit dem Sie bestätigt haben, bleibt.",
   keep: "Behalten",
-  removing: "Entfernen …",
+  removing: "Wird entfernt …",
   removed: "Entfernt.",
 };

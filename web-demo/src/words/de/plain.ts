@@ -7,7 +7,7 @@ const files = (number: number) => counted(number, "Datei", "Dateien");
 
 export const plain: typeof english = {
   missing: {
-    "secure-context": "eine sichere Verbindung: Die Adresse muss mit https:// beginnen (oder die dieses Rechners selbst sein)",
+    "secure-context": "eine sichere Verbindung: Die Adresse muss mit https:// beginnen (oder die dieses Computers selbst sein)",
     webassembly: "WebAssembly, darin läuft der Kern der Sicherung",
     "wasm-simd": "die Vektorbefehle von WebAssembly",
     workers: "Prozesse im Hintergrund (Worker)",

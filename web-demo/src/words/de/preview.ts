@@ -3,9 +3,8 @@
 import type { preview as english } from "../preview";
 
 export const preview: typeof english = {
-  close: "Schließen",
   download: "Herunterladen",
-  changed: (when) => `geändert ${when}`,
+  changed: (when) => `geändert am ${when}`,
   fetching: "Wird geholt und geprüft …",
   fileBefore: "Vorige Datei",
   nextFile: "Nächste Datei",
@@ -28,8 +27,8 @@ export const preview: typeof english = {
     drawing: "Die erste Seite wird gezeichnet …",
     page: (page) => `Seite ${page}`,
     pageOf: (page, whole) => `Seite ${page} von ${whole}`,
-    before: "Zurück",
-    next: "Weiter",
+    before: "Vorige Seite",
+    next: "Nächste Seite",
   },
-  noThumb: { damaged: "Beschädigt", broken: "Nicht darstellbar", "too-large": "Zu groß für ein kleines Bild" },
+  noThumb: { damaged: "Beschädigt", broken: "Nicht darstellbar", "too-large": "Zu groß für eine Vorschau" },
 };

@@ -4,8 +4,8 @@ import type { restore as english } from "../restore";
 import { counted } from "../numbers";
 
 export const restore: typeof english = {
-  title: "Wiederherstellen",
   lead: "Wählen Sie einen Stand, um hineinzusehen. Jedes Byte wird geprüft, bevor Sie es bekommen.",
+  whereYouAre: "Wo Sie sind",
   snapshots: "Sicherungsstände",
   forgottenSnapshots: "Vergessene Sicherungsstände",
   number: (snapshots) => counted(snapshots, "Sicherungsstand", "Sicherungsstände"),
@@ -18,7 +18,7 @@ export const restore: typeof english = {
   writeOnly: {
     title: "Dieses Gerät kann sichern, aber keine Sicherung lesen",
     why: "Es wurde als Gerät aufgenommen, das nur sichern darf. Ihm fehlt jeder Schlüssel zu dem, was gespeichert ist, auch zu seinen eigenen Sicherungen. Wer dieses Gerät an sich nimmt, kann sie also weder lesen noch löschen.",
-    instead: (command) => ["Zum Wiederherstellen entsperren Sie auf einem Computer des Besitzers mit dessen Passphrase, oder verwenden Sie dort den Befehl ", command, "."],
+    instead: (command) => ["Zum Wiederherstellen entsperren Sie auf einem Computer des Besitzers mit dessen Passphrase, oder Sie verwenden dort den Befehl ", command, "."],
     backUp: "Sichern",
   },
   unread: {
@@ -32,7 +32,7 @@ export const restore: typeof english = {
   },
   noneForgotten: {
     title: "Nichts ist vergessen",
-    means: "Ein vergessener Sicherungsstand steht hier, bis das Aufräumen seinen Platz freigibt.",
+    means: "Ein vergessener Sicherungsstand steht hier, bis das Aufräumen seine Daten löscht.",
   },
   whichSeries: "Welche Reihe",
   allSeries: "Alle Reihen",

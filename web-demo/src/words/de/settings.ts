@@ -4,7 +4,6 @@ import { counted } from "../numbers";
 import type { settings as english } from "../settings";
 
 export const settings: typeof english = {
-  title: "Einstellungen",
   scope: (isFull) => `Sie gelten nur für diesen Browser${isFull ? ", bis auf die Schlüssel des Repositorys" : ""}.`,
   on: "An",
   off: "Aus",
@@ -17,9 +16,8 @@ export const settings: typeof english = {
   browsers: "Wie im Browser",
   locking: {
     title: "Von selbst sperren",
-    hint: "Wenn so lange niemand die Seite berührt. Nicht, während gesichert oder heruntergeladen wird.",
+    hint: "Wenn so lange niemand die Seite benutzt. Nicht, während gesichert oder heruntergeladen wird.",
     after: (minutes) => (minutes === 0 ? "Nie" : minutes % 60 === 0 ? counted(minutes / 60, "Stunde", "Stunden") : counted(minutes, "Minute", "Minuten")),
-    now: "Jetzt sperren",
   },
   compression: {
     title: "Kompression",
@@ -29,7 +27,7 @@ export const settings: typeof english = {
   },
   notifying: {
     title: "Benachrichtigungen",
-    hint: "Wenn eine Sicherung endet oder etwas Sie braucht, während Sie anderes ansehen. Das System zeigt den Namen der Sicherung und, wenn sie scheitert, den Grund.",
+    hint: "Wenn eine Sicherung endet oder etwas Ihre Aufmerksamkeit braucht, während Sie etwas anderes ansehen. Das System zeigt den Namen der Sicherung und, wenn sie scheitert, den Grund.",
     forbidden: "Dieser Browser verbietet es. Erlauben Sie Benachrichtigungen dieser Seite zuerst in den Einstellungen des Browsers.",
   },
   stale: {
@@ -41,7 +39,7 @@ export const settings: typeof english = {
   },
   price: {
     title: "Was Speicher kostet",
-    hint: "Je GB und Monat, in Dollar. Unter „Zustand“ steht dann, was alles Gespeicherte kostet. Bei einer eigenen Platte: Preis und Strom über etwa fünf Jahre.",
+    hint: "Je GB und Monat, in Dollar. Unter „Zustand“ steht dann, was das Gespeicherte kostet. Bei einer eigenen Platte: Preis und Strom über etwa fünf Jahre.",
     offers: { none: "Nicht gezeigt", s3: "S3 Standard, 0,023 $", disk: "Eigene Platte, etwa 0,001 $" },
     another: "Anderer Preis",
     dollars: "Dollar je GB und Monat",
@@ -49,23 +47,21 @@ export const settings: typeof english = {
   offline: {
     title: "Ohne Netz öffnen",
     hint: "Dieser Browser behält dann die Seite und die letzte Liste der Sicherungsstände, versiegelt mit Ihrer Passphrase. Wer diesen Computer an sich nimmt, kann darauf versuchen, die Passphrase zu erraten, wie bei jeder Kopie eines versiegelten Schlüssels.",
-    keeping: "Wird behalten …",
-    kept: "Behalten.",
+    keeping: "Wird gespeichert …",
+    kept: "Gespeichert.",
     removing: "Wird entfernt …",
     removed: "Entfernt.",
   },
   lastKnown: {
     offline: "Offline",
-    lock: "Sperren",
     heading: (time) => `Sicherungsstände, Liste vom ${time}`,
     label: (time) => `Sicherungsstände, Liste vom ${time}, offline`,
     title: "Offline: Das ist die letzte bekannte Liste",
     untilItAnswers: "Seitdem kann sie sich geändert haben. Was in den Ständen ist, liegt auf dem Server. Bis er antwortet, lässt sich nichts öffnen, wiederherstellen oder sichern.",
     noneThen: "Damals gab es keinen Sicherungsstand",
     files: (files) => counted(files, "Datei", "Dateien"),
-    close: "Schließen",
     needsServer: "Den Inhalt hat nur der Server",
-    onServerAlone: (time) => `Dateien liegen nur auf dem Server. Dieser Browser behält, was hier steht, wie es am ${time} war.`,
+    onServerAlone: (time) => `Dateien liegen nur auf dem Server. Dieser Browser behält, was hier steht, so wie am ${time}.`,
     made: "Gesichert",
     device: "Gerät",
     holds: "Enthält",
@@ -73,7 +69,7 @@ export const settings: typeof english = {
     pinned: "Angeheftet",
     yes: "ja",
     no: "nein",
-    lacks: "Es fehlen",
+    lacks: "Was fehlt",
     unread: (entries) => (entries === 1 ? "1 Eintrag, der nicht zu lesen war" : `${counted(entries, "Eintrag", "Einträge")}, die nicht zu lesen waren`),
   },
   device: {

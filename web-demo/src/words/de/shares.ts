@@ -4,11 +4,8 @@ import type { shares as english } from "../shares";
 import { count, counted } from "../numbers";
 
 export const shares: typeof english = {
-  whereYouAre: "Wo Sie sind",
-  snapshots: "Sicherungsstände",
-  title: "Freigaben",
   about: "Links, die Kopien Ihrer Dateien ohne die Passphrase öffnen. Um einen zu erstellen, sehen Sie in einen Stand und wählen „Teilen“.",
-  reading: "Freigaben werden gelesen",
+  reading: "Die Freigaben werden gelesen",
   none: "Nichts ist geteilt",
   noneWhy: "Ein Link, der abgelaufen ist oder widerrufen wurde, steht hier nicht mehr.",
   facts: (made, size, ends, isOver) => `Erstellt: ${made} · ${size} · ${isOver ? "abgelaufen" : "läuft ab"}: ${ends}`,
@@ -21,7 +18,6 @@ export const shares: typeof english = {
   revoked: "Widerrufen.",
   revokeSays: "Der Link öffnet dann nichts mehr, ein laufender Download bricht ab, und der Server löscht die Kopie. Das lässt sich nicht rückgängig machen.",
   revokeStays: "Wer die Dateien schon gespeichert hat, behält sie. Die Sicherung bleibt, wie sie ist.",
-  cancel: "Abbrechen",
 
   share: (name) => `${name} teilen`,
   make: "Link erstellen",
@@ -33,22 +29,18 @@ export const shares: typeof english = {
   endsAfter: "Läuft ab nach",
   days: (days) => counted(days, "Tag", "Tagen"),
   mayBeOpened: "Lässt sich öffnen",
-  times: (times) => `${count(times)}-mal`,
+  times: (times) => (times === 1 ? "einmal" : `${count(times)}-mal`),
   whoReads: (strong) => [strong("Wer den Link hat,"), " kann diese Dateien, ihre Namen und Zeiten ohne Passphrase lesen, bis er abläuft. Das gilt für alle, an die der Link weitergegeben wird."],
   whatServerLearns: (strong) => [strong("Der Server"), " speichert eine zweite Kopie davon, neu verschlüsselt. Er erfährt, wie groß sie ist und wann und von wo sie geöffnet wird. Lesen kann er sie nicht. Kein Schlüssel Ihrer Sicherungen wird weitergegeben."],
 
   sharing: (name) => `${name} wird geteilt`,
-  gettingReady: "Wird vorbereitet …",
-  noAnswer: "Der Server hat nicht geantwortet",
-  goesOn: (why) => `${why}: Es geht von selbst weiter`,
-  stored: (done, total) => `${done} von ${total}`,
+  stored: (done, total) => `${done} von ${total} gespeichert`,
   keepOpen: "Lassen Sie diese Seite offen. Erst wenn alles da ist, lässt sich etwas öffnen.",
   stop: "Abbrechen",
-  stopping: "Wird abgebrochen …",
 
   isMade: "Der Link ist fertig",
   saysMade: "Der Link ist fertig.",
-  opens: (files, size, times, ends) => `Er öffnet ${counted(files, "Datei", "Dateien")}, ${size}, ${count(times)}-mal bis ${ends}.`,
+  opens: (files, size, times, ends) => `Er öffnet ${counted(files, "Datei", "Dateien")}, ${size}, ${times === 1 ? "einmal" : `${count(times)}-mal`} bis ${ends}.`,
   link: "Der Link",
   copy: "Kopieren",
   copied: "Kopiert",
@@ -58,5 +50,5 @@ export const shares: typeof english = {
   done: "Fertig",
   leftOut: "Ausgelassen",
   entriesLeftOut: (entries) => `${counted(entries, "Eintrag", "Einträge")} ausgelassen`,
-  why: { damaged: "beschädigt", link: "ein Verweis auf einen anderen Ort", other: "keine Datei" },
+  why: { damaged: "beschädigt", link: "eine Verknüpfung zu einem anderen Ort", other: "keine Datei" },
 };

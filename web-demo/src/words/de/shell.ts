@@ -23,7 +23,7 @@ export const shell: typeof english = {
   },
   elsewhere: {
     title: "Copal ist in einem anderen Tab offen",
-    advice: "Nur ein Tab kann gleichzeitig sichern. Machen Sie dort weiter, oder schließen Sie ihn.",
+    advice: "Es kann immer nur ein Tab sichern. Machen Sie dort weiter, oder schließen Sie ihn.",
   },
   read: "Gelesen",
   noNetwork: "Es gibt kein Netz",

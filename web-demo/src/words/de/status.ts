@@ -7,7 +7,6 @@ const money = (dollars: number) => (dollars > 0 && dollars < 0.01 ? "unter 0,01 
 const backups = (number: number) => counted(number, "Sicherung", "Sicherungen");
 
 export const status: typeof english = {
-  title: "Zustand",
   reading: "Der Zustand wird gelesen",
   sizeOfRepository: "Größe des Repositorys",
   sizeAbout: "Was nach jeder Änderung gespeichert ist, verschlüsselt.",
@@ -27,7 +26,7 @@ export const status: typeof english = {
     checked: (ago, read, isSound) => `Letzte Prüfung ${ago}${read === null ? "" : `, ${read} gelesen und verglichen`}${isSound ? ": alles in Ordnung." : "."}`,
     unchecked: "Noch nicht geprüft.",
     repair: (command) =>
-      ["Sichern Sie dieselben Ordner noch einmal: Was dort noch da ist, wird neu gespeichert. Danach sollte, wer das Repository betreibt, ", command, " ausführen: Der Befehl sagt, was noch fehlt."],
+      ["Sichern Sie dieselben Ordner noch einmal: Was dort noch da ist, wird neu gespeichert. Danach sollte die Person, die das Repository betreibt, ", command, " ausführen: Der Befehl sagt, was noch fehlt."],
   },
 
   space: {

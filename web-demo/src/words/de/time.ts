@@ -10,6 +10,7 @@ export const time: typeof english = {
   yesterday: (clock) => `Gestern, ${clock}`,
   at: (day, clock) => `${day}, ${clock}`,
   within: (said) => said.replace(/^(Heute|Gestern)/, (word) => word.toLowerCase()),
+  moment: (stamp) => stamp.replace(/^(\d+)-(\d+)-(\d+) /, "$3.$2.$1, "),
   day: (day, month, year) => `${day}. ${MONTHS[month] ?? ""}${year === null ? "" : ` ${year}`}`,
   units: { s: "s", min: "min", h: "h", days: "Tage" },
   estimating: "wird geschätzt …",

@@ -178,10 +178,11 @@ export class Walk {
 }
 `;
 
-export const CORES: Record<string, () => Core> = {
+export const CORES: Record<string, () => Core | Promise<Core>> = {
   starting: () => scripted({ environment: () => never() }, null),
   unsupported: () => scripted({ environment: async () => ({ ...ENVIRONMENT, missing: ["wasm-simd", "private-storage"] }) }, null),
   unreachable: () => locked({ server: { state: "unreachable", problem: problem("server-gone") } }),
+  "no-core": async () => { throw failure("server-gone"); },
   "other-owner": () => locked({ server: { state: "unreachable", problem: problem("other-owner") } }),
   "no-repository": () => locked({ server: { state: "empty", problem: problem("no-repository") } }),
   unlock: () => locked({}, async () => FULL),
@@ -288,6 +289,11 @@ export const CORES: Record<string, () => Core> = {
   "status-cost": () => scripted({ settings: async () => ({ ...SETTINGS, price: 0.023 }) }),
   "status-by-itself": () => scripted({ service: async () => ({ ...SERVICE, jobs: null }) }),
   alarms: () => scripted({ watched: async () => ALARMING, administer: administering({ holds: async () => held().holds.slice(0, 1) }), ...REMEMBERED_LONG_AGO }, { ...FULL, warnings: [problem("storage-short-lived")] }),
+  /** Tells once what alarms are judged by. */
+  "alarms-once": () => {
+    let told = 0;
+    return scripted({ watched: async () => { if (told++ > 0) throw failure("server-gone"); return ALARMING; } });
+  },
   "share-large": () => scripted({ measure: async () => ({ files: 21_760, directories: 900, bytes: 4.6 * GIB, leftOut: 0, damage: [] }) }),
   sharing: () => scripted({ share: async () => scriptedRun<ShareProgress, ShareResult>(RESTORING, null) }),
   "share-failed": () => scripted({ share: async () => { throw failure("quota"); } }),

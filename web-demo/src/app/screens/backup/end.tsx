@@ -11,6 +11,7 @@ import { say } from "../../parts/say";
 import { viewOf } from "../../route";
 import { count, shown, size, span } from "../../words";
 import { backup } from "../../../words/backup";
+import { parts } from "../../../words/parts";
 import { plain } from "../../../words/plain";
 import { problems } from "../../../words/problems";
 
@@ -77,7 +78,7 @@ export function Ended({ app, state }: { app: App; state: Extract<Backing, { at: 
       {!cancelled && <p class="soft">{kept}</p>}
       {progress && <NotSaved leftOut={progress.leftOut} />}
       <div class="row">
-        {goesOn && <button type="button" class="button main" onClick={() => void app.backing.again()}>{cancelled ? backup.goOn : words.tryAgain}</button>}
+        {goesOn && <button type="button" class="button main" onClick={() => void app.backing.again()}>{cancelled ? backup.goOn : parts.tryAgain}</button>}
         <button type="button" class="button" onClick={() => app.backing.choose()}>{words.anotherFolder}</button>
       </div>
     </div>
@@ -95,10 +96,10 @@ function NotSaved({ leftOut }: { leftOut: LeftOut }) {
       {leftOut.changing > 0 && <p class="soft">{words.changing}</p>}
       {bad.length > 0 && (
         <details>
-          <summary><Icon name="forward" size={16} />{words.which}</summary>
+          <summary><Icon name="forward" size={16} />{parts.which}</summary>
           <ul class="inside stack tight named" tabIndex={0} aria-label={words.notSaved}>
             {bad.map((one, i) => <li key={i}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="small soft">{plain.leftOut[one.why]}{one.detail ? `: ${reasonWords(one.detail)}` : ""}</span></li>)}
-            {more > 0 && <li class="small soft">{words.more(more)}</li>}
+            {more > 0 && <li class="small soft">{parts.others(more)}</li>}
           </ul>
         </details>
       )}

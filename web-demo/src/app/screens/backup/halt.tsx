@@ -4,13 +4,14 @@ import { useEffect, useState } from "preact/hooks";
 import type { Problem } from "../../../core/api";
 import { Icon } from "../../parts/icon";
 import { backup } from "../../../words/backup";
+import { parts } from "../../../words/parts";
 import { problems } from "../../../words/problems";
 import { shell } from "../../../words/shell";
 
 export function Halt({ problem, retryAt, offline }: { problem: Problem | null; retryAt: number | null; offline: boolean }) {
   const words = backup.halt;
   const seconds = useSecondsUntil(retryAt);
-  const title = problem ? problems[problem.code].title : offline ? shell.noNetwork : words.noAnswer;
+  const title = problem ? problems[problem.code].title : offline ? shell.noNetwork : parts.noAnswer;
   return (
     <div class="halt">
       <Icon name="offline" />

@@ -9,6 +9,7 @@ import { Icon } from "../../parts/icon";
 import { Notice } from "../../parts/notice";
 import { shown, size } from "../../words";
 import { backup } from "../../../words/backup";
+import { parts } from "../../../words/parts";
 import { plain } from "../../../words/plain";
 import { shell } from "../../../words/shell";
 import { Hidden } from "./hidden";
@@ -82,7 +83,7 @@ export function Ready({ app, state, session }: { app: App; state: Extract<Backin
       )}
       <div class="row">
         <button type="submit" class="button main large">{words.start}</button>
-        <button type="button" class="button large plain" onClick={() => app.backing.choose()}>{words.cancel}</button>
+        <button type="button" class="button large plain" onClick={() => app.backing.choose()}>{parts.cancel}</button>
       </div>
     </form>
   );
@@ -95,7 +96,7 @@ function DeviceName({ app, id }: { app: App; id: string }) {
   useEffect(() => app.backing.edit({ device: suggested }), []);
   return (
     <div class="field">
-      <label for={id}>{backup.ready.device}</label>
+      <label for={id}>{parts.nameOfThisDevice}</label>
       <input id={id} class="input" type="text" required maxLength={80} autocomplete="off" defaultValue={suggested} aria-describedby={`${id}-hint`}
         onInput={(event) => app.backing.edit({ device: event.currentTarget.value })} />
       <p class="hint" id={`${id}-hint`}>{backup.ready.deviceHint}</p>

@@ -11,6 +11,7 @@ import { Progress } from "../../parts/progress";
 import { say } from "../../parts/say";
 import { count, percent, rate, remaining, shown, size } from "../../words";
 import { backup } from "../../../words/backup";
+import { parts } from "../../../words/parts";
 import { plain } from "../../../words/plain";
 import { Halt } from "./halt";
 
@@ -31,7 +32,7 @@ export function Running({ app, state }: { app: App; state: State }) {
       </header>
       <div class="card padded stack">
         <div class="row ends firm">
-          <p class="strong">{asked === "cancel" ? words.stoppingShown : doing}</p>
+          <p class="strong">{asked === "cancel" ? parts.stopping : doing}</p>
           <p class="part">{part === null ? "" : percent(Math.floor(part * 1e6), 1e6)}</p>
         </div>
         <Progress part={part} label={words.progress} state={paused || progress?.state === "offline" ? "halted" : "running"} />
@@ -54,7 +55,7 @@ export function Running({ app, state }: { app: App; state: State }) {
 }
 
 function Now({ progress, paused }: { progress: BackupProgress | null; paused: boolean }) {
-  if (!progress) return <p class="soft small">{backup.running.gettingReady}</p>;
+  if (!progress) return <p class="soft small">{parts.gettingReady}</p>;
   if (progress.state === "offline" || progress.state === "retrying") return <Halt problem={progress.problem} retryAt={progress.retryAt} offline={progress.state === "offline"} />;
   if (paused) return <p class="soft small">{backup.running.pausedHint}</p>;
   return (

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import type { Foreseen, ForeseenSeries, Foresight, Kept } from "../../../core/api";
 import { kept as words } from "../../../words/kept";
+import { parts } from "../../../words/parts";
 import type { App } from "../../app";
 import type { Forecast, Keeping } from "../../keeping";
 import { DeviceName } from "../../parts/device-name";
@@ -105,8 +106,8 @@ export function Ask({ app, keeping, kept, forecast, signed }: { app: App; keepin
   return (
     <Dialog title={act.title} broad={isRelease} close={() => keeping.askToSign(false)}
       footer={<>
-        <button type="button" class="button" disabled={isSigning} onClick={() => keeping.askToSign(false)}>{words.cancel}</button>
-        <button type="submit" form={name} class={goes > 0 ? "button bad" : "button main"} disabled={isSigning || foresight.at !== "here"}>{isSigning ? ask.signing : act.sign}</button>
+        <button type="button" class="button" disabled={isSigning} onClick={() => keeping.askToSign(false)}>{parts.cancel}</button>
+        <button type="submit" form={name} class={goes > 0 ? "button bad" : "button main"} disabled={isSigning || foresight.at !== "here"}>{isSigning ? parts.signing : act.sign}</button>
       </>}>
       <form id={name} class="stack tight" onSubmit={sign}>
         {isRelease ? <Released kept={kept} ids={plan.release} /> : (

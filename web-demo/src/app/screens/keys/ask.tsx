@@ -13,7 +13,7 @@ import { Spinner } from "../../parts/progress";
 import { say } from "../../parts/say";
 import { SecretField } from "../../parts/secret";
 import { isNoted, lastGroup, weakness } from "../../passphrases";
-import { day, stamp } from "../../words";
+import { day, moment } from "../../words";
 import { keys as words } from "../../../words/keys";
 import { parts } from "../../../words/parts";
 
@@ -127,7 +127,7 @@ function NewCode({ replaces, ...step }: Step & { replaces: Key | null }) {
         <p>{words.writeDown}</p>
         <div class="recovery-code on-paper">
           <p class="code">{code.value ?? "…"}</p>
-          <p class="only-paper">{words.onPaper(location.host, stamp(Date.now()))}</p>
+          <p class="only-paper">{words.onPaper(location.host, moment(Date.now()))}</p>
         </div>
         <div><button type="button" class="button small" disabled={code.value === null} onClick={() => print()}><Icon name="file" size={16} />{words.print}</button></div>
         <SecretField label={words.lastGroup} hint={words.lastGroupHint} hold={noted} disabled={isBusy.value} isWrong={wrong.value} autocomplete="off" problem={`${form}-problem`} />

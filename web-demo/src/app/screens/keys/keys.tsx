@@ -10,6 +10,7 @@ import { Badge, ProblemNotice } from "../../parts/notice";
 import { viewOf } from "../../route";
 import { day } from "../../words";
 import { keys as words } from "../../../words/keys";
+import { shell } from "../../../words/shell";
 import { AskKey, type Wanted } from "./ask";
 
 export function Keys({ app }: { app: App }) {
@@ -22,7 +23,7 @@ export function Keys({ app }: { app: App }) {
   return (
     <div class="page stack wide">
       <header class="page-head">
-        <div class="crumbs"><button type="button" class="crumb crumb-part" onClick={() => app.route.go(viewOf("settings"))}><Icon name="back" size={16} />{words.settings}</button></div>
+        <div class="crumbs"><button type="button" class="crumb crumb-part" onClick={() => app.route.go(viewOf("settings"))}><Icon name="back" size={16} />{shell.screens.settings}</button></div>
         <h1>{words.title}</h1>
         <p class="soft">{words.about}</p>
       </header>

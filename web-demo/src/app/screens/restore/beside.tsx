@@ -9,8 +9,10 @@ import { sideBySide, type DifferenceRow, type Line } from "../../difference";
 import { Dialog } from "../../parts/dialog";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
+import { parts } from "../../../words/parts";
+import { preview } from "../../../words/preview";
 import { versions as words } from "../../../words/versions";
-import { shown, size, stamp } from "../../words";
+import { shown, size, moment } from "../../words";
 import { Content } from "./preview";
 import { Take } from "./take";
 
@@ -31,10 +33,10 @@ export function Beside({ app, before, after, close }: { app: App; before: Shown 
   useEffect(load, [before, after]);
   return (
     <Dialog title={shown(after.entry.name)} close={close} wide footer={<>
-      <button type="button" class="button" onClick={close}>{words.beside.close}</button>
+      <button type="button" class="button" onClick={close}>{parts.close}</button>
       <Take app={app} snapshot={after.snapshot} here="" hereName="" selected={[after.entry]} />
     </>}>
-      {asked.value.at === "asking" && <div class="preview-wait"><Spinner label={words.beside.fetching} /></div>}
+      {asked.value.at === "asking" && <div class="preview-wait"><Spinner label={preview.fetching} /></div>}
       {asked.value.at === "failed" && <ProblemNotice problem={asked.value.problem} retry={load} />}
       {asked.value.at === "here" && <Both app={app} before={before} after={after} previews={asked.value.value} />}
     </Dialog>
@@ -53,7 +55,7 @@ function Both({ app, before, after, previews: [older, newer] }: { app: App; befo
 }
 
 function Facts({ of: { entry }, title }: { of: Shown; title: string }) {
-  return <p class="small soft"><span class="strong">{title}</span> · {size(entry.size)}{entry.modified === null ? "" : ` · ${words.beside.changed(stamp(entry.modified))}`}</p>;
+  return <p class="small soft"><span class="strong">{title}</span> · {size(entry.size)}{entry.modified === null ? "" : ` · ${words.beside.changed(moment(entry.modified))}`}</p>;
 }
 
 function Lines({ before, after, older, newer }: { before: Shown; after: Shown; older: Previewed; newer: Previewed }) {

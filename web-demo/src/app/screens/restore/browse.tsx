@@ -4,6 +4,7 @@ import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Entry, EntryId, Measure, Snapshot } from "../../../core/api";
 import { browse as words } from "../../../words/browse";
+import { parts } from "../../../words/parts";
 import { restore } from "../../../words/restore";
 import type { App } from "../../app";
 import type { SortBy } from "../../listing";
@@ -158,7 +159,7 @@ function Measured({ app, snapshot, entries }: { app: App; snapshot: Snapshot; en
 function Crumbs({ snapshot, made, crumbs, go, out }: { snapshot: Snapshot; made: string; crumbs: Crumb[]; go: (to: Crumb[]) => void; out: () => void }) {
   return (
     <>
-      <nav aria-label={words.crumbs} class="crumbs">
+      <nav aria-label={restore.whereYouAre} class="crumbs">
         <button type="button" class="crumb" onClick={out}>{restore.snapshots}</button>
         <Icon name="forward" size={14} />
         {crumbs.length === 0 ? <span class="crumb here" aria-current="page"><bdi>{shown(snapshot.source)}</bdi></span> : <button type="button" class="crumb" onClick={() => go([])}><bdi>{shown(snapshot.source)}</bdi></button>}
@@ -189,10 +190,10 @@ function Lacks({ snapshot: { troubles } }: { snapshot: Snapshot }) {
     <Notice tone="warn" title={troubleWords(troubles)}>
       {troubles.names.length > 0 && (
         <details>
-          <summary><Icon name="forward" size={16} />{words.lacks.which}</summary>
+          <summary><Icon name="forward" size={16} />{parts.which}</summary>
           <ul class="inside stack tight named" tabIndex={0} aria-label={words.lacks.list}>
             {troubles.names.map(({ path, why }, at) => <li key={at}><span class="code"><bdi>{shown(path)}</bdi></span> <span class="small soft">{LEFT_OUT[why]}</span></li>)}
-            {more > 0 && <li class="small soft">{words.lacks.more(more)}</li>}
+            {more > 0 && <li class="small soft">{parts.others(more)}</li>}
           </ul>
         </details>
       )}

@@ -10,6 +10,7 @@ import { Icon, type IconName } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { viewOf } from "../../route";
+import { restore } from "../../../words/restore";
 import { versions as words } from "../../../words/versions";
 import { count, shown, size } from "../../words";
 
@@ -28,8 +29,8 @@ export function Compare({ app, before, after }: { app: App; before: Snapshot; af
   return (
     <>
       <header class="page-head browse-head">
-        <nav aria-label={words.whereYouAre} class="crumbs">
-          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{words.snapshots}</button>
+        <nav aria-label={restore.whereYouAre} class="crumbs">
+          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{restore.snapshots}</button>
           <Icon name="forward" size={14} />
           <span class="crumb here" aria-current="page">{words.compare.title}</span>
         </nav>

@@ -11,6 +11,7 @@ import { Icon, type IconName } from "../../parts/icon";
 import { Notice, ProblemNotice, type Tone } from "../../parts/notice";
 import { say } from "../../parts/say";
 import { marks as words } from "../../../words/marks";
+import { parts } from "../../../words/parts";
 import { day, shown, span } from "../../words";
 
 /** What can be done to the snapshots that are ticked. */
@@ -58,8 +59,8 @@ function Ask({ app, question }: { app: App; question: Question }) {
   return (
     <Dialog title={words.ask[act](left.length)} close={() => marking.cancel()}
       footer={<>
-        <button type="button" class="button" disabled={isSigning} onClick={() => marking.cancel()}>{words.cancel}</button>
-        <button type="submit" form={name} class={act === "forget" ? "button bad" : "button main"} disabled={isSigning || isEmpty || guard?.at === "asking"}>{isSigning ? words.signing : words.sign[act]}</button>
+        <button type="button" class="button" disabled={isSigning} onClick={() => marking.cancel()}>{parts.cancel}</button>
+        <button type="submit" form={name} class={act === "forget" ? "button bad" : "button main"} disabled={isSigning || isEmpty || guard?.at === "asking"}>{isSigning ? parts.signing : words.sign[act]}</button>
       </>}>
       <form id={name} class="stack tight" onSubmit={(event) => void sign(event)}>
         <ul class="named">{snapshots.map((snapshot) => <Named key={snapshot.id} app={app} snapshot={snapshot} note={noteOf(act, snapshot, guard?.at === "here" ? guard.value : null)} />)}</ul>

@@ -3,6 +3,8 @@
 import { useSignal } from "@preact/signals";
 import type { OntoExisting } from "../../../core/api";
 import { browse } from "../../../words/browse";
+import { parts } from "../../../words/parts";
+import { shell } from "../../../words/shell";
 import type { Question } from "../../jobs";
 import { Dialog } from "../../parts/dialog";
 import { shown } from "../../words";
@@ -14,8 +16,8 @@ export function Onto({ question: { found, answer } }: { question: Question }) {
   return (
     <Dialog title={words.title} close={() => answer(null)}
       footer={<>
-        <button type="button" class="button" onClick={() => answer(null)}>{words.cancel}</button>
-        <button type="button" class="button main" onClick={() => answer(choice.value)}>{words.restore}</button>
+        <button type="button" class="button" onClick={() => answer(null)}>{parts.cancel}</button>
+        <button type="button" class="button main" onClick={() => answer(choice.value)}>{shell.screens.restore}</button>
       </>}>
       <p>{words.has(<bdi class="strong">{shown(found.folder)}</bdi>, <bdi class="strong">{shown(first ?? "")}</bdi>, rest.length)}</p>
       <fieldset class="options">

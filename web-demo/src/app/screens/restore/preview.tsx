@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef, useState } from "preact/hooks";
 import type { Entry, Preview as Previewed, Snapshot } from "../../../core/api";
+import { parts } from "../../../words/parts";
 import { preview as words } from "../../../words/preview";
 import type { App } from "../../app";
 import { ask, type Asked } from "../../asked";
@@ -12,7 +13,7 @@ import { Icon } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Spinner } from "../../parts/progress";
 import { keyAlong } from "../../way";
-import { count, shown, size, stamp } from "../../words";
+import { count, shown, size, moment } from "../../words";
 import { Paper } from "./paper";
 import { Player } from "./player";
 import { VersionsButton } from "./versions-button";
@@ -37,11 +38,11 @@ export function Preview({ app, snapshot, entry, among, show, close }: { app: App
     <Dialog title={shown(entry.name)} close={close} broad
       footer={<>
         {files.length > 1 && at >= 0 && <Leaf files={files} at={at} show={show} />}
-        <button type="button" class="button" onClick={close}>{words.close}</button>
+        <button type="button" class="button" onClick={close}>{parts.close}</button>
         <VersionsButton app={app} snapshot={snapshot} entry={entry} />
         <button type="button" class="button main" onClick={download}><Icon name="download" size={18} />{words.download}</button>
       </>}>
-      <p class="soft small preview-facts">{size(entry.size)}{pixels ? ` · ${count(pixels.width)} × ${count(pixels.height)}` : ""}{entry.modified === null ? "" : ` · ${words.changed(stamp(entry.modified))}`}{entry.mode === null || snapshot.fromBrowser ? "" : <> · <span class="code">{entry.mode}</span></>}</p>
+      <p class="soft small preview-facts">{size(entry.size)}{pixels ? ` · ${count(pixels.width)} × ${count(pixels.height)}` : ""}{entry.modified === null ? "" : ` · ${words.changed(moment(entry.modified))}`}{entry.mode === null || snapshot.fromBrowser ? "" : <> · <span class="code">{entry.mode}</span></>}</p>
       <div class="preview">
         {asked.value.at === "asking" && <div class="preview-wait"><Spinner label={words.fetching} /></div>}
         {asked.value.at === "failed" && <ProblemNotice problem={asked.value.problem} retry={load} />}

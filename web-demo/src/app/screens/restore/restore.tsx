@@ -2,6 +2,7 @@
 
 import type { Session } from "../../../core/api";
 import { restore as words } from "../../../words/restore";
+import { shell } from "../../../words/shell";
 import type { App } from "../../app";
 import { Icon } from "../../parts/icon";
 import { later } from "../../parts/later";
@@ -52,7 +53,7 @@ const Kept = later(() => import("../kept/kept").then((part) => part.Kept));
 function WriteOnly({ app }: { app: App }) {
   return (
     <div class="page stack wide">
-      <h1>{words.title}</h1>
+      <h1>{shell.screens.restore}</h1>
       <Notice icon="lock" title={words.writeOnly.title}>
         <p class="soft">{words.writeOnly.why}</p>
         <p class="soft">{words.writeOnly.instead(<code>copal</code>)}</p>

@@ -8,6 +8,8 @@ import { Icon } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { viewOf } from "../../route";
+import { browse } from "../../../words/browse";
+import { restore } from "../../../words/restore";
 import { versions as words } from "../../../words/versions";
 import { baseName, shown, size, stamp, within } from "../../words";
 import { KINDS } from "./browse";
@@ -36,8 +38,8 @@ export function Seek({ app }: { app: App }) {
   return (
     <>
       <header class="page-head">
-        <nav aria-label={words.whereYouAre} class="crumbs">
-          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{words.snapshots}</button>
+        <nav aria-label={restore.whereYouAre} class="crumbs">
+          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{restore.snapshots}</button>
           <Icon name="forward" size={14} />
           <span class="crumb here" aria-current="page">{words.seek.title}</span>
         </nav>
@@ -105,7 +107,7 @@ function Cells({ hit: { entry, newest, oldest, count: number }, of, made }: { hi
       <div role="gridcell" class="name">
         <span class={`kind ${entry.kind}`}><Icon name={kind.icon} /><span class="unseen">{kind.words} </span></span>
         <span class="two">
-          <span class="clip"><bdi>{shown(entry.name)}</bdi> <span class="small faint"><bdi>{where === "" ? words.seek.atTop : shown(where)}</bdi></span></span>
+          <span class="clip"><bdi>{shown(entry.name)}</bdi> <span class="small faint"><bdi>{where === "" ? browse.atTheTop : shown(where)}</bdi></span></span>
           <span class="small soft clip">{words.where("in", number, within(made(oldest)), within(made(newest)))}{of && <> · <bdi>{shown(of.source)}</bdi> · <bdi>{shown(of.device)}</bdi></>}</span>
         </span>
       </div>

@@ -11,6 +11,7 @@ import { Icon } from "../../parts/icon";
 import { Notice, ProblemNotice } from "../../parts/notice";
 import { Progress } from "../../parts/progress";
 import { say } from "../../parts/say";
+import { parts } from "../../../words/parts";
 import { problems } from "../../../words/problems";
 import { shares as words } from "../../../words/shares";
 import { rate, remaining, shown, size, when, within } from "../../words";
@@ -64,9 +65,9 @@ export function Share({ app, what }: { app: App; what: ToShare }) {
   return (
     <Dialog title={state.at === "made" ? words.isMade : words.share(shown(what.title))} close={close} firm={state.at !== "asked"}
       footer={state.at === "asked" ? <>
-        <button type="button" class="button" onClick={close}>{words.cancel}</button>
+        <button type="button" class="button" onClick={close}>{parts.cancel}</button>
         <button type="submit" form={form} class="button main" disabled={isTooLarge || measure?.files === 0}>{words.make}</button>
-      </> : state.at === "running" ? <button type="button" class="button" disabled={state.isStopping || running.current === null} onClick={stop}>{state.isStopping ? words.stopping : words.stop}</button>
+      </> : state.at === "running" ? <button type="button" class="button" disabled={state.isStopping || running.current === null} onClick={stop}>{state.isStopping ? parts.stopping : words.stop}</button>
         : <button type="button" class="button" onClick={close}>{words.done}</button>}>
       {state.at === "asked" && (
         <form id={form} class="stack" onSubmit={(event) => void make(event)}>
@@ -98,7 +99,7 @@ function Going({ name, progress }: { name: string; progress: ShareProgress | nul
     <div class="stack tight">
       <Progress part={part} label={words.sharing(name)} state={isWaiting ? "halted" : "running"} />
       <p class="small soft row ends firm">
-        <span class="clip">{progress === null ? words.gettingReady : isWaiting ? words.goesOn(progress.problem ? problems[progress.problem.code].title : words.noAnswer) : words.stored(size(progress.bytes.done), size(progress.bytes.total))}</span>
+        <span class="clip">{progress === null ? parts.gettingReady : isWaiting ? parts.goesOn(progress.problem ? problems[progress.problem.code].title : parts.noAnswer) : words.stored(size(progress.bytes.done), size(progress.bytes.total))}</span>
         <span class="clip">{progress?.state === "running" ? `${rate(progress.rate)} · ${remaining(progress.eta === null ? null : progress.eta * 1000)}` : ""}</span>
       </p>
       <p class="small soft">{words.keepOpen}</p>

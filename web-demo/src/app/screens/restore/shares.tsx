@@ -10,6 +10,8 @@ import { Icon } from "../../parts/icon";
 import { Badge, Empty, ProblemNotice } from "../../parts/notice";
 import { say } from "../../parts/say";
 import { viewOf } from "../../route";
+import { parts } from "../../../words/parts";
+import { restore } from "../../../words/restore";
 import { shares as words } from "../../../words/shares";
 import { shown, size, when, within } from "../../words";
 
@@ -28,8 +30,8 @@ export function Shares({ app }: { app: App }) {
   return (
     <>
       <header class="page-head">
-        <nav aria-label={words.whereYouAre} class="crumbs"><button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{words.snapshots}</button></nav>
-        <h1 ref={heading} tabIndex={-1}>{words.title}</h1>
+        <nav aria-label={restore.whereYouAre} class="crumbs"><button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{restore.snapshots}</button></nav>
+        <h1 ref={heading} tabIndex={-1}>{restore.shares}</h1>
         <p class="soft">{words.about}</p>
       </header>
       {asked.at === "asking" ? <div class="rows-bones" role="status"><span class="unseen">{words.reading}</span>{[0, 1].map((i) => <div key={i} class="bone" />)}</div>
@@ -78,7 +80,7 @@ function Revoke({ app, share, done }: { app: App; share: Share; done: (isRevoked
   return (
     <Dialog title={words.revokeWhich(called(share))} close={() => { if (!isAsking) done(false); }}
       footer={<>
-        <button type="button" class="button" disabled={isAsking} onClick={() => done(false)}>{words.cancel}</button>
+        <button type="button" class="button" disabled={isAsking} onClick={() => done(false)}>{parts.cancel}</button>
         <button type="button" class="button bad" disabled={isAsking} onClick={() => void revoke()}>{isAsking ? words.revoking : words.revoke}</button>
       </>}>
       <div class="stack tight">

@@ -10,6 +10,7 @@ import { Icon } from "../../parts/icon";
 import { Badge, Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { problems } from "../../../words/problems";
+import { shell } from "../../../words/shell";
 import { unseen } from "../../parts/unseen";
 import { ago, shown, size } from "../../words";
 import { Marks } from "./marks";
@@ -96,7 +97,7 @@ function Head({ app }: { app: App }) {
   return (
     <header class="page-head">
       <div class="row ends">
-        <h1>{words.title}</h1>
+        <h1>{shell.screens.restore}</h1>
         <button type="button" class="button small" onClick={() => app.route.go({ screen: "restore", kept: true })}><Icon name="clock" size={16} />{words.kept.title}</button>
       </div>
       <p class="soft">{words.lead}</p>

@@ -10,6 +10,7 @@ import { SKIPPED } from "../../plain";
 import { Icon } from "../../parts/icon";
 import { Progress } from "../../parts/progress";
 import { say } from "../../parts/say";
+import { parts } from "../../../words/parts";
 import { problems } from "../../../words/problems";
 import { unseen } from "../../parts/unseen";
 import { percent, rate, remaining, shown, size, span } from "../../words";
@@ -126,9 +127,9 @@ function Going({ job }: { job: Job }) {
       <Progress part={progress && progress.bytes.total === 0 ? 0 : part} label={job.title} state={halted ? "halted" : "running"} />
       <p class="small soft row ends firm">
         <span class="clip">
-          {job.asked === "cancel" ? words.stopping : progress === null ? words.gettingReady
+          {job.asked === "cancel" ? parts.stopping : progress === null ? parts.gettingReady
             : job.asked === "pause" ? words.paused
-            : progress.state === "offline" || progress.state === "retrying" ? words.goesOn(progress.problem ? problems[progress.problem.code].title : undefined)
+            : progress.state === "offline" || progress.state === "retrying" ? parts.goesOn(progress.problem ? problems[progress.problem.code].title : parts.noAnswer)
             : words.progress(size(progress.bytes.done), size(progress.bytes.total), progress.files.done, progress.files.total)}
         </span>
         <span class="clip">{progress && progress.state === "running" && job.asked === "go" ? `${rate(progress.rate)} · ${remaining(progress.eta === null ? null : progress.eta * 1000)}` : ""}</span>

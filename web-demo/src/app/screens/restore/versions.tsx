@@ -3,6 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Entry, Snapshot, Version } from "../../../core/api";
+import { restore } from "../../../words/restore";
 import { versions as words } from "../../../words/versions";
 import type { App } from "../../app";
 import { Choice } from "../../parts/choice";
@@ -50,8 +51,8 @@ export function Versions({ app, snapshot, entry }: { app: App; snapshot: Snapsho
   return (
     <>
       <header class="page-head">
-        <nav aria-label={words.whereYouAre} class="crumbs">
-          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{words.snapshots}</button>
+        <nav aria-label={restore.whereYouAre} class="crumbs">
+          <button type="button" class="crumb" onClick={() => app.route.go(viewOf("restore"))}>{restore.snapshots}</button>
           <Icon name="forward" size={14} />
           <button type="button" class="crumb" onClick={() => app.route.go({ screen: "restore", snapshot, crumbs: [] })}><bdi>{shown(snapshot.source)}</bdi></button>
           <Icon name="forward" size={14} />

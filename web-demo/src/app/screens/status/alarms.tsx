@@ -2,6 +2,7 @@
 
 import type { ProblemCode } from "../../../core/api";
 import { alarms as words } from "../../../words/alarms";
+import { shell } from "../../../words/shell";
 import type { App } from "../../app";
 import { Notice } from "../../parts/notice";
 
@@ -16,7 +17,7 @@ export function Alarms({ app }: { app: App }) {
         <Notice key={id} tone={tone} title={`${title}.`}
           acts={series !== undefined ? <button type="button" class="button small" aria-label={words.settleWhat(title)} onClick={() => settle(series)}>{words.settle}</button>
             : isHold ? <button type="button" class="button small" aria-label={words.lookWhat(title)} onClick={() => app.route.go({ screen: "restore", kept: true })}>{words.look}</button>
-            : warning !== undefined ? <button type="button" class="button small" onClick={() => read(warning)}>{words.haveRead}</button> : undefined}>
+            : warning !== undefined ? <button type="button" class="button small" onClick={() => read(warning)}>{shell.read}</button> : undefined}>
           <p class="soft">{advice}</p>
         </Notice>
       ))}

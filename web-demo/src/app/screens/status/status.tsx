@@ -4,6 +4,7 @@ import { useEffect } from "preact/hooks";
 import type { Session, Status as Facts } from "../../../core/api";
 import { alarms } from "../../../words/alarms";
 import { digits } from "../../../words/numbers";
+import { shell } from "../../../words/shell";
 import { status as words } from "../../../words/status";
 import type { App } from "../../app";
 import { SizeChart } from "../../parts/chart";
@@ -19,7 +20,7 @@ export function Status({ app, session }: { app: App; session: Session }) {
   useEffect(() => { void app.loadStatus(); void app.upkeep.load(); void app.watch("closely"); }, [app]);
   return (
     <div class="page stack wide">
-      <header class="page-head"><h1>{words.title}</h1></header>
+      <header class="page-head"><h1>{shell.screens.status}</h1></header>
       <Alarms app={app} />
       {asked.at === "asking" && <div class="stack" role="status"><span class="unseen">{words.reading}</span><div class="bone verdict-bone" /><div class="bone chart-bone" /><div class="bone chart-bone" /></div>}
       {asked.at === "failed" && <ProblemNotice problem={asked.problem} retry={() => void app.loadStatus()} />}
