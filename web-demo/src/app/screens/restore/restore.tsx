@@ -9,12 +9,12 @@ import { later } from "../../parts/later";
 import { Notice } from "../../parts/notice";
 import { viewOf, type View } from "../../route";
 import { Browse } from "./browse";
-import { Compare } from "./compare";
-import { Seek } from "./seek";
 import { Snapshots } from "./snapshots";
 import { Tray } from "./tray";
-import { Versions } from "./versions";
 
+const Compare = later(() => import("./compare").then(({ Compare }) => Compare));
+const Seek = later(() => import("./seek").then(({ Seek }) => Seek));
+const Versions = later(() => import("./versions").then(({ Versions }) => Versions));
 const Share = later(() => import("./share").then(({ Share }) => Share));
 const Shares = later(() => import("./shares").then(({ Shares }) => Shares));
 
