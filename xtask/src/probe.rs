@@ -9,12 +9,12 @@ use crate::tally::Tally;
 /// Builds the probe, checks its imports, runs it, and compares it with the golden report, which a native test holds
 /// the native engine to.
 pub(crate) fn run() -> Result<Tally, String> {
-    let mut build = cargo(&["build", "--package", "copal-engine", "--example", "probe", "--release"]);
+    let mut build = cargo(&["build", "--package", "copal-engine", "--example", "probe", "--profile", "release-wasm"]);
     // The flags for WebAssembly are in cargo's configuration, which these variables would override.
     build.args(["--target", "wasm32-unknown-unknown"]).env_remove("RUSTFLAGS").env_remove("CARGO_ENCODED_RUSTFLAGS");
     succeed(&mut build)?;
 
-    let path = target().join("wasm32-unknown-unknown/release/examples/probe.wasm");
+    let path = target().join("wasm32-unknown-unknown/release-wasm/examples/probe.wasm");
     let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
     let module = Module::parse(&bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     println!("{}: {} bytes", path.display(), bytes.len());
