@@ -66,7 +66,8 @@ export default defineConfig({
   base: "/",
   plugins: [sharePage(), listing(), compressed()],
   build: BUILD,
-  worker: { format: "es" },
+  // Parts that are loaded later import from this script, never from a worker's first one (coordinator/entry.ts).
+  worker: { format: "es", rollupOptions: { output: { manualChunks: (id) => (id.endsWith("/coordinator/coordinator.ts") ? "coordinator" : undefined) } } },
   server: { fs: { allow: [".."] } },
   // A machine that is shared may be slow.
   test: { testTimeout: 60_000, include: ["test/**/*.test.ts", "test/**/*.test.tsx"], exclude: ["test/e2e/**", "node_modules/**"] },

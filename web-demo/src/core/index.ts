@@ -5,7 +5,7 @@ import type {
   BackupOptions, BackupProgress, BackupResult, Core, CoreEvent, Decide, DownloadOptions, EntryId, Environment, Folder, LastKnown,
   RememberedFolder, RestoreProgress, RestoreResult, Run, Session, Settings, UnfinishedBackup, Unlock, Unwarned,
 } from "./api";
-import coordinatorUrl from "./coordinator/coordinator.ts?worker&url";
+import coordinatorUrl from "./coordinator/entry.ts?worker&url";
 import { lineIn, takeLink } from "./enrollment";
 import { deviceName, missingFeatures } from "./features";
 import { type Restored, handedOver, through } from "./handing";
