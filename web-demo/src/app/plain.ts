@@ -3,16 +3,6 @@
 import type { BackupProgress, Folder, LeftOut, Troubles } from "../core/api";
 import { plain as words } from "../words/plain";
 
-export const MISSING = table("missing");
-export const LEFT_OUT = table("leftOut");
-export const SKIPPED = table("skipped");
-export const CHANGES = table("changes");
-
-/** A table of the catalogue, each word in the language that is spoken when it is read. */
-function table<Name extends "missing" | "leftOut" | "skipped" | "changes">(name: Name): (typeof words)[Name] {
-  return new Proxy(words[name], { get: (_, key) => Reflect.get(words[name], key) });
-}
-
 export function blindness(blindTo: Folder["blindTo"]): string {
   return listed(blindTo.map((what) => words.blind[what]));
 }

@@ -7,7 +7,8 @@ import { afterEach, expect, test } from "vitest";
 import { children, entries, files, nameOf, parsed, SOURCE, TOLD, type Entry, type Node } from "./harness/entries";
 import { preferred, speak, type Part } from "../../src/words/language";
 import { time } from "../../src/words/time";
-import { listed, SKIPPED } from "../../src/app/plain";
+import { listed } from "../../src/app/plain";
+import { plain } from "../../src/words/plain";
 import { moment, size, when } from "../../src/app/words";
 import { catalogue } from "../../src/words/de";
 
@@ -126,9 +127,9 @@ test("words, dates and numbers follow the language, and what was English is agai
 
 test("lists and tables of words follow the language", async () => {
   await speak("de");
-  expect([listed(["a", "b", "c"]), SKIPPED.special, Object.keys(SKIPPED).length]).toEqual(["a, b und c", "ist weder Datei noch Ordner", 4]);
+  expect([listed(["a", "b", "c"]), plain.skipped.special, Object.keys(plain.skipped).length]).toEqual(["a, b und c", "ist weder Datei noch Ordner", 4]);
   await speak("en");
-  expect([listed(["a", "b", "c"]), SKIPPED.special]).toEqual(["a, b and c", "is no file or folder"]);
+  expect([listed(["a", "b", "c"]), plain.skipped.special]).toEqual(["a, b and c", "is no file or folder"]);
 });
 
 test("the page speaks the first of a person's languages that it knows", () => {

@@ -2,11 +2,11 @@
 
 import type { ComponentChildren } from "preact";
 import type { MissingFeature, Problem, ProblemCode } from "../../core/api";
+import { plain } from "../../words/plain";
 import { LANGUAGES, language, type Language, speak } from "../../words/language";
 import { parts } from "../../words/parts";
 import { unlock as words } from "../../words/unlock";
 import type { App } from "../app";
-import { MISSING } from "../plain";
 import { Mark } from "../parts/icon";
 import { Notice, ProblemNotice } from "../parts/notice";
 import { Spinner } from "../parts/progress";
@@ -25,7 +25,7 @@ export function Unsupported({ app, missing }: { app: App; missing: MissingFeatur
       <div class="gate-box">
         <GateHead title={words.cannotRun} />
         <Notice tone="warn" title={words.itLacks} urgent>
-          <ul class="bullets">{missing.map((feature) => <li key={feature}>{MISSING[feature]}</li>)}</ul>
+          <ul class="bullets">{missing.map((feature) => <li key={feature}>{plain.missing[feature]}</li>)}</ul>
         </Notice>
         <p class="soft">{words.useAnother(<code>copal</code>)}</p>
         <Languages app={app} />

@@ -3,6 +3,7 @@
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
 import type { Entry, EntryId, Measure, Snapshot } from "../../../core/api";
+import { plain } from "../../../words/plain";
 import { browse as words } from "../../../words/browse";
 import { parts } from "../../../words/parts";
 import { restore } from "../../../words/restore";
@@ -14,7 +15,7 @@ import { Empty, Notice, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { Tile } from "../../parts/thumb";
 import { unseen } from "../../parts/unseen";
-import { LEFT_OUT, troubleWords } from "../../plain";
+import { troubleWords } from "../../plain";
 import { viewOf, type Crumb } from "../../route";
 import { shown, size, stamp, within } from "../../words";
 import { Preview } from "./preview";
@@ -192,7 +193,7 @@ function Lacks({ snapshot: { troubles } }: { snapshot: Snapshot }) {
         <details>
           <summary><Icon name="forward" size={16} />{parts.which}</summary>
           <ul class="inside stack tight named" tabIndex={0} aria-label={words.lacks.list}>
-            {troubles.names.map(({ path, why }, at) => <li key={at}><span class="code"><bdi>{shown(path)}</bdi></span> <span class="small soft">{LEFT_OUT[why]}</span></li>)}
+            {troubles.names.map(({ path, why }, at) => <li key={at}><span class="code"><bdi>{shown(path)}</bdi></span> <span class="small soft">{plain.leftOut[why]}</span></li>)}
             {more > 0 && <li class="small soft">{parts.others(more)}</li>}
           </ul>
         </details>

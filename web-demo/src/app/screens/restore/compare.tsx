@@ -4,12 +4,12 @@ import { useEffect } from "preact/hooks";
 import type { Change, Snapshot } from "../../../core/api";
 import type { App } from "../../app";
 import type { Comparing, Shown } from "../../comparing";
-import { CHANGES } from "../../plain";
 import { Choice } from "../../parts/choice";
 import { Icon, type IconName } from "../../parts/icon";
 import { Empty, ProblemNotice } from "../../parts/notice";
 import { Rows } from "../../parts/rows";
 import { viewOf } from "../../route";
+import { plain } from "../../../words/plain";
 import { restore } from "../../../words/restore";
 import { versions as words } from "../../../words/versions";
 import { count, shown, size } from "../../words";
@@ -40,7 +40,7 @@ export function Compare({ app, before, after }: { app: App; before: Snapshot; af
       {problem && <ProblemNotice problem={problem} retry={load} />}
       {(loading || changes.length > 0) && <div class="toolbar">
         <Choice<Shown> label={words.compare.which} value={comparing.shown.value} change={(value) => { comparing.shown.value = value; }}
-          options={[{ value: "all", words: <>{words.compare.all} <small class="soft">{count(changes.length)}</small></> }, ...kinds.map((kind) => ({ value: kind, words: <>{CHANGES[kind]} <small class="soft">{count(counts[kind])}</small></> }))]} />
+          options={[{ value: "all", words: <>{words.compare.all} <small class="soft">{count(changes.length)}</small></> }, ...kinds.map((kind) => ({ value: kind, words: <>{plain.changes[kind]} <small class="soft">{count(counts[kind])}</small></> }))]} />
         <p class="small soft" role="status">{loading ? words.compare.soFar(changes.length) : ""}</p>
       </div>}
       <Folders comparing={comparing} />
@@ -68,7 +68,7 @@ function Folders({ comparing }: { comparing: Comparing }) {
 function Cells({ change }: { change: Change }) {
   return (
     <>
-      <div role="gridcell" class={`sign ${change.kind}`}><Icon name={SIGNS[change.kind]} size={16} /><span class="unseen">{CHANGES[change.kind]}</span></div>
+      <div role="gridcell" class={`sign ${change.kind}`}><Icon name={SIGNS[change.kind]} size={16} /><span class="unseen">{plain.changes[change.kind]}</span></div>
       <div role="gridcell" class="clip path"><bdi>{shown(change.path)}{(change.after ?? change.before)?.kind === "directory" ? "/" : ""}</bdi></div>
       <div role="gridcell" class="number soft">{sizes(change).before && <span class="before">{sizes(change).before} → </span>}{sizes(change).after}</div>
     </>

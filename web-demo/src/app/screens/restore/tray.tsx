@@ -3,10 +3,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { RestoreProgress, RestoreResult } from "../../../core/api";
+import { plain } from "../../../words/plain";
 import { browse } from "../../../words/browse";
 import type { App } from "../../app";
 import { isQuiet, type Job } from "../../jobs";
-import { SKIPPED } from "../../plain";
 import { Icon } from "../../parts/icon";
 import { Progress } from "../../parts/progress";
 import { say } from "../../parts/say";
@@ -155,7 +155,7 @@ function Result({ result }: { result: RestoreResult }) {
       {result.skipped.length > 0 && (
         <details>
           <summary><Icon name="forward" size={16} />{words.notWritten(result.skipped.length)}</summary>
-          <ul class="inside small named" tabIndex={0} aria-label={words.notWrittenList}>{result.skipped.map((one) => <li key={one.path}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="soft">{SKIPPED[one.why]}</span></li>)}</ul>
+          <ul class="inside small named" tabIndex={0} aria-label={words.notWrittenList}>{result.skipped.map((one) => <li key={one.path}><span class="code"><bdi>{shown(one.path)}</bdi></span> <span class="soft">{plain.skipped[one.why]}</span></li>)}</ul>
         </details>
       )}
     </div>
