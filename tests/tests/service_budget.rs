@@ -7,20 +7,17 @@ use std::time::Duration;
 
 use copal_format::change::Operation;
 use copal_format::client::Role;
-use copal_format::id::ObjectHash;
 use copal_format::layout::{self, Place};
-use copal_format::manifest::Manifest;
 use copal_format::pack::PackKind;
 use copal_format::state::SnapshotState;
 use copal_jobs::budget::Budget;
 use copal_jobs::check::{Depth, check_until};
 use copal_jobs::compact::compact_until;
-use copal_jobs::faults::{Windows, plant};
 use copal_jobs::prune::Options;
 use copal_jobs::upkeep;
 use copal_store::Store;
 use copal_tests::kit::repository::key;
-use copal_tests::kit::{Client, DAY, Random, Tree, World, path};
+use copal_tests::kit::{DAY, Random, Tree, World, path};
 use futures::executor::block_on;
 
 #[test]
@@ -373,74 +370,4 @@ fn forget_all_but_the_last(world: &World) {
     let old = snapshots.iter().filter(|((_, number), _)| *number < 3).map(|(_, snapshot)| snapshot.id);
     world.change(&owner, vec![Operation::Forget(old.collect())]);
     world.wait(DAY);
-}
-
-/// Three clients with twelve manifests each.
-fn many_manifests() -> (World, Vec<Client>) {
-    let world = World::new();
-    let clients: Vec<Client> = (1..=3).map(|number| world.register(number, Role::Full)).collect();
-    for client in &clients {
-        for time in 0..12 {
-            world.back_up(client, &[(path("a"), vec![time; 100])].into());
-        }
-    }
-    (world, clients)
-}
-
-/// Makes a check that has to end at once read eight manifests.
-const FEW: Windows = Windows { at_once: 1, ..Windows::DESIGN };
-
-#[test]
-fn checks_without_time_read_the_manifests_of_all_clients_one_after_another_and_then_begin_anew() {
-    let (world, _) = many_manifests();
-    plant(None, FEW);
-    let mut ends = Vec::new();
-    for _ in 0..10 {
-        world.wait(Duration::from_secs(60));
-        let report = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
-        assert!(report.is_ok(), "{:?}", report.findings);
-        assert_eq!(report.is_unfinished(), report.clients_left + report.domains_left > 0);
-        ends.push(report.clients_left);
-    }
-    plant(None, Windows::DESIGN);
-    // Each reads eight, the first of which the one before has read last; then the first client comes again.
-    assert_eq!(ends, [3, 2, 2, 1, 0, 3, 2, 2, 1, 0]);
-}
-
-#[test]
-fn damage_to_the_last_manifest_of_the_last_client_is_found_by_checks_without_time() {
-    let (world, _) = many_manifests();
-    let name = world.names("manifests/").pop().unwrap();
-    world.flip(&name);
-    plant(None, FEW);
-    let found = (0..6).any(|_| {
-        world.wait(Duration::from_secs(60));
-        let report = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
-        report.findings.iter().any(|finding| finding.object == name)
-    });
-    plant(None, Windows::DESIGN);
-    assert!(found);
-}
-
-#[test]
-fn where_one_check_ends_and_the_next_goes_on_a_manifest_must_name_the_one_before() {
-    let (world, clients) = many_manifests();
-    let first = clients.iter().min_by_key(|client| client.id).unwrap();
-    // The first run ends with the eighth.
-    let name = layout::manifest(first.id, 9);
-    let repository = world.job().repository;
-    let key = first.keys.manifest_key();
-    let read = Manifest::verify(repository, &key.verifying_key().to_bytes(), first.id, 9, &world.read(&name)).unwrap();
-    let forged = Manifest { previous: ObjectHash([7; 32]), ..read.manifest }.sign(repository, &key);
-    world.store.corrupt(&self::key(&name), |bytes| bytes.clone_from(&forged)).unwrap();
-    plant(None, FEW);
-    let found: Vec<bool> = (0..2)
-        .map(|_| {
-            world.wait(Duration::from_secs(60));
-            let report = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
-            report.findings.iter().any(|finding| finding.object == name && finding.why.contains("does not name"))
-        })
-        .collect();
-    plant(None, Windows::DESIGN);
-    assert_eq!(found, [false, true]);
 }

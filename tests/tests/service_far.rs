@@ -14,13 +14,12 @@ use copal_format::receipt::{Outcome, Reason, Receipt};
 use copal_format::repository::IngestBy;
 use copal_format::state::PackRecord;
 use copal_format::time::Time;
-use copal_jobs::check::{Depth, check};
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, work};
 use copal_tests::kit::craft::claim;
 use copal_tests::kit::repository::key;
-use copal_tests::kit::{Client, Random, Slow, World, path};
+use copal_tests::kit::{Client, Random, Slow, World};
 use futures::executor::block_on;
 
 #[test]
@@ -355,21 +354,3 @@ fn mixed(number: u64) -> u64 {
 }
 
 const LOST: Mark = Mark { bits: Bits::LOST, time: Time(1) };
-
-#[test]
-fn a_check_reads_many_manifests_and_their_answers_at_the_same_time_and_each_once() {
-    let world = World::new();
-    let clients = [1, 2].map(|number| world.register(number, Role::Full));
-    for time in 0..200 {
-        for client in &clients {
-            world.back_up(client, &[(path("a"), vec![time; 100])].into());
-        }
-    }
-    // What a check compares with the state begins at what the last prune has verified.
-    world.prune(Duration::ZERO);
-    let slow = Slow::new(&world.store);
-    let report = slow.run(check(&world.job_of(&slow), Depth::Structure)).unwrap();
-    assert!(report.is_ok(), "{:?}", report.findings);
-    // One after another, these 800 reads alone take 28 s.
-    assert!(slow.now() < Duration::from_secs(8), "{:?} {:?}", slow.now(), slow.calls());
-}

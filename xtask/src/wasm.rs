@@ -19,7 +19,8 @@ struct Loaded {
     bytes_max: u64,
 }
 
-/// What every browser loads; what a backup loads; and what few load: what is decided about the repository itself.
+/// The module that every browser loads when it opens the page, the one that it loads when a backup begins, and the one for
+/// decisions about the repository itself, which few people make.
 const LOADED: [Loaded; 3] = [
     // Each what it has (docs/benchmarks.md) and 3 % more.
     Loaded { name: "copal", feature: "page", bytes_max: 308_000 },

@@ -11,7 +11,7 @@ use copal_format::state::ClientHead;
 use copal_format::time::Time;
 use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{Kind, Report};
+use super::{Kind, Report, numbers};
 use crate::baseline;
 use crate::clients::{self, Known};
 use crate::context::JobContext;
@@ -164,11 +164,6 @@ const OWED_FOR: Duration = Duration::from_secs(3600);
 const OWED_MOST: usize = 8192;
 /// No saved data depends on a receipt.
 const OWED: &str = "a root has decided the manifest, and the answer is not there: the next ingest writes it";
-
-async fn numbers(job: &JobContext<'_>, prefix: &str) -> Result<BTreeSet<u64>, JobError> {
-    let listed = objects::list(job.store, prefix).await?;
-    Ok(listed.iter().filter_map(|object| layout::trailing_number(object.key.as_str())).collect())
-}
 
 /// Reports the first missing object and how many more are missing. The numbers may be far apart.
 fn report_gaps(found: &BTreeSet<u64>, (from, to): (u64, u64), name: impl Fn(u64) -> String, report: &mut Report) {

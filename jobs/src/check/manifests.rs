@@ -11,9 +11,9 @@ use copal_format::manifest::Manifest;
 use copal_format::receipt::{Outcome, Receipt};
 use copal_store::StoreError;
 use futures::future::join;
-use futures::{StreamExt, stream};
+use futures::{StreamExt, TryStreamExt, stream};
 
-use super::{Kind, Report};
+use super::{Kind, Report, numbers};
 use crate::budget::Budget;
 use crate::clients;
 use crate::context::JobContext;
@@ -22,8 +22,8 @@ use crate::faults::windows;
 use crate::objects;
 use crate::progress::{Chains, Link};
 
-/// Checks the clients behind the cursor until the budget is over, but at least [`least`] manifests. Returns where the next
-/// check continues.
+/// Checks the clients behind the cursor until the budget is over, but takes some [`Steps`] in any case. Returns where the
+/// next check continues.
 pub(super) async fn check(
     job: &JobContext<'_>,
     cursor: Chains,
@@ -41,85 +41,131 @@ pub(super) async fn check(
     let clients: BTreeSet<ClientId> = known.iter().copied().chain(answered).collect();
     let first = from.map_or(ClientId([0; 16]), |link| link.client);
     let due: Vec<ClientId> = clients.range(first..).copied().collect();
-    let mut read = 0;
+    let chains = due.iter().map(|client| Chain::look(job, *client, known.contains(client)));
+    let mut chains = stream::iter(chains).buffered(windows().at_once);
+    let mut steps = Steps { budget, left: 8 * windows().at_once };
     for (at, client) in due.iter().enumerate() {
+        let Some(chain) = chains.try_next().await? else { break };
         let last = from.filter(|link| link.client == *client).map_or(0, |link| link.number);
-        if let Some(number) =
-            check_client(job, (*client, known.contains(client), last), (budget, &mut read), report).await?
-        {
-            report.clients_left = (due.len() - at) as u64;
-            return Ok(Chains::Behind(Link { client: *client, number, goes_first: false }));
-        }
-        if read >= least() && budget.is_over() && at + 1 < due.len() {
-            report.clients_left = (due.len() - at - 1) as u64;
-            return Ok(Chains::Behind(Link { client: due[at + 1], number: 0, goes_first: false }));
+        let reached = chain.check(job, last, &mut steps, report).await?;
+        let behind = |client, number| Ok(Chains::Behind(Link { client, number, goes_first: false }));
+        match (reached, due.get(at + 1)) {
+            (Some(number), _) => {
+                report.clients_left = (due.len() - at) as u64;
+                return behind(*client, number);
+            }
+            (None, Some(next)) if steps.is_over() => {
+                report.clients_left = (due.len() - at - 1) as u64;
+                return behind(*next, 0);
+            }
+            _ => {}
         }
     }
     Ok(Chains::Done)
 }
 
-/// Checks a client's records and its chain from manifest `last` on. Returns the last manifest that was checked if the
-/// budget was over before the end.
-async fn check_client(
-    job: &JobContext<'_>,
-    (client, is_known, last): (ClientId, bool, u64),
-    (budget, read): (&Budget, &mut usize),
-    report: &mut Report,
-) -> Result<Option<u64>, JobError> {
-    let receipts = numbers(job, &format!("receipts/{client}/")).await?;
-    let manifests = numbers(job, &format!("manifests/{client}/")).await?;
-    // Answers alone are no sign that there ever was a client.
-    let key = if is_known { manifest_key(job, client, report).await? } else { None };
-    let answered = receipts.last().copied().unwrap_or(0);
-    let due: BTreeSet<u64> = manifests.union(&receipts).copied().filter(|number| *number >= last).collect();
-    // What was read last is read again: the next one must name it.
-    let (mut number, mut before) = (last.saturating_sub(1), (last == 0).then_some(ObjectHash::NONE));
-    let read_if = async |is_there: bool, name: &str| match is_there {
-        true => objects::read(job.store, name).await,
-        false => Ok(None),
-    };
-    let reads = due.iter().map(|found| {
-        let is_there = (manifests.contains(found), receipts.contains(found));
-        let names = [layout::manifest(client, *found), layout::receipt(client, *found)];
-        async move {
-            let [manifest, receipt] = &names;
-            let found = join(read_if(is_there.0, manifest), read_if(is_there.1, receipt)).await;
-            (names, found)
-        }
-    });
-    let mut reads = stream::iter(reads).buffered(windows().at_once);
-    for (at, found) in due.iter().enumerate() {
-        let Some(([name, answer], (manifest, receipt))) = reads.next().await else { break };
-        let is_rejected = check_receipt((client, *found), (&answer, receipt), report)?;
-        if manifests.contains(found)
-            && let Some(key) = &key
-        {
-            if *found != number + 1 {
-                report.add(Kind::Missing, layout::manifest(client, number + 1), "a manifest of the chain is gone");
+/// Says when a check has to end: once the budget is over, but not before some steps were taken. A step is a client, or a
+/// manifest with its answer.
+struct Steps<'a> {
+    budget: &'a Budget,
+    left: usize,
+}
+
+impl Steps<'_> {
+    fn take(&mut self) {
+        self.left = self.left.saturating_sub(1);
+    }
+
+    fn is_over(&self) -> bool {
+        self.left == 0 && self.budget.is_over()
+    }
+}
+
+/// A client, and what is listed of it.
+struct Chain {
+    client: ClientId,
+    /// What its manifests are verified with; none if nothing of the client can be believed.
+    key: Option<[u8; 32]>,
+    manifests: BTreeSet<u64>,
+    receipts: BTreeSet<u64>,
+    /// What is wrong with its records.
+    found: Report,
+}
+
+impl Chain {
+    /// Checks a client's records, and lists its manifests and the answers to them.
+    async fn look(job: &JobContext<'_>, client: ClientId, is_known: bool) -> Result<Self, JobError> {
+        let receipts = numbers(job, &format!("receipts/{client}/")).await?;
+        let manifests = numbers(job, &format!("manifests/{client}/")).await?;
+        let mut found = Report::default();
+        // A client of which only answers are there may never have existed.
+        let key = if is_known { manifest_key(job, client, &mut found).await? } else { None };
+        Ok(Self { client, key, manifests, receipts, found })
+    }
+
+    /// Checks the chain from manifest `last` on. Returns the last manifest that was checked if the check had to end before
+    /// the end of the chain.
+    async fn check(
+        self,
+        job: &JobContext<'_>,
+        last: u64,
+        steps: &mut Steps<'_>,
+        report: &mut Report,
+    ) -> Result<Option<u64>, JobError> {
+        let Self { client, key, manifests, receipts, found } = self;
+        report.findings.extend(found.findings);
+        steps.take();
+        let answered = receipts.last().copied().unwrap_or(0);
+        // The manifest `last` is read again, because the next manifest must name its hash.
+        let due: BTreeSet<u64> = manifests.union(&receipts).copied().filter(|number| *number >= last).collect();
+        let (mut number, mut before) = (last.saturating_sub(1), (last == 0).then_some(ObjectHash::NONE));
+        let read_if = async |is_there: bool, name: &str| match is_there {
+            true => objects::read(job.store, name).await,
+            false => Ok(None),
+        };
+        let reads = due.iter().map(|found| {
+            let is_there = (manifests.contains(found), receipts.contains(found));
+            let names = [layout::manifest(client, *found), layout::receipt(client, *found)];
+            async move {
+                let [manifest, receipt] = &names;
+                let found = join(read_if(is_there.0, manifest), read_if(is_there.1, receipt)).await;
+                (names, found)
             }
-            let expected = if *found == number + 1 { before } else { None };
-            (number, before) = (*found, None);
-            if let Some(bytes) = given(&name, manifest, report)? {
-                before = Some(ObjectHash::of(&bytes));
-                let is_believed = *found <= answered && !is_rejected;
-                match Manifest::verify(job.repository, key, client, *found, &bytes) {
-                    // A client may write anything. Nothing relies on a manifest that was rejected or still waits for an
-                    // answer.
-                    _ if !is_believed => {}
-                    Ok(verified) if expected.is_some_and(|before| verified.manifest.previous != before) => {
-                        report.add(Kind::Damaged, name, "it does not name the manifest before it");
+        });
+        let mut reads = stream::iter(reads).buffered(windows().at_once);
+        for found in &due {
+            let Some(([name, answer], (manifest, receipt))) = reads.next().await else { break };
+            let is_rejected = check_receipt((client, *found), (&answer, receipt), report)?;
+            if manifests.contains(found)
+                && let Some(key) = &key
+            {
+                if *found != number + 1 {
+                    report.add(Kind::Missing, layout::manifest(client, number + 1), "a manifest of the chain is gone");
+                }
+                let expected = if *found == number + 1 { before } else { None };
+                (number, before) = (*found, None);
+                if let Some(bytes) = given(&name, manifest, report)? {
+                    before = Some(ObjectHash::of(&bytes));
+                    let is_believed = *found <= answered && !is_rejected;
+                    match Manifest::verify(job.repository, key, client, *found, &bytes) {
+                        // A client may write anything. Nothing relies on a manifest that was rejected or still waits
+                        // for an answer.
+                        _ if !is_believed => {}
+                        Ok(verified) if expected.is_some_and(|before| verified.manifest.previous != before) => {
+                            report.add(Kind::Damaged, name, "it does not name the manifest before it");
+                        }
+                        Ok(_) => {}
+                        Err(error) => report.add(Kind::Damaged, name, error),
                     }
-                    Ok(_) => {}
-                    Err(error) => report.add(Kind::Damaged, name, error),
                 }
             }
+            steps.take();
+            if due.last() != Some(found) && steps.is_over() {
+                return Ok(Some(*found));
+            }
         }
-        *read += 1;
-        if *read >= least() && at + 1 < due.len() && budget.is_over() {
-            return Ok(Some(*found));
-        }
+        Ok(None)
     }
-    Ok(None)
 }
 
 /// The key that a client's manifests are verified with; none if nothing of the client can be believed.
@@ -166,7 +212,7 @@ fn check_receipt(
     }
 }
 
-/// What was read. Reports an object that the store has and does not give.
+/// The bytes that a read returned. Reports an object that the store has and does not give.
 fn given(name: &str, read: Result<Option<Bytes>, StoreError>, report: &mut Report) -> Result<Option<Bytes>, JobError> {
     match read.map_err(JobError::from) {
         Err(error) => {
@@ -177,14 +223,4 @@ fn given(name: &str, read: Result<Option<Bytes>, StoreError>, report: &mut Repor
         }
         Ok(bytes) => Ok(bytes),
     }
-}
-
-async fn numbers(job: &JobContext<'_>, prefix: &str) -> Result<BTreeSet<u64>, JobError> {
-    let listed = objects::list(job.store, prefix).await?;
-    Ok(listed.iter().filter_map(|object| layout::trailing_number(object.key.as_str())).collect())
-}
-
-/// A check that has to end at once reads so many manifests all the same.
-fn least() -> usize {
-    8 * windows().at_once
 }

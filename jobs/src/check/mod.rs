@@ -18,11 +18,13 @@ pub use harm::{Harm, note};
 pub use needed::Needed;
 
 use copal_format::id::{ObjectHash, PackId, SnapshotId};
+use copal_format::layout;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
+use crate::objects;
 use crate::progress::{self, Chains, Link, Progress};
 use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
@@ -325,6 +327,12 @@ async fn inspect_state(
     }
     harm.tell_standing(&view, report);
     Ok(Looked { state: Some((view, harm)), is_readable: is_newest && structure.is_readable, next })
+}
+
+/// The numbers of the objects with a prefix.
+async fn numbers(job: &JobContext<'_>, prefix: &str) -> Result<BTreeSet<u64>, JobError> {
+    let listed = objects::list(job.store, prefix).await?;
+    Ok(listed.iter().filter_map(|object| layout::trailing_number(object.key.as_str())).collect())
 }
 
 fn hash_in(name: &str) -> Option<ObjectHash> {

@@ -182,7 +182,7 @@ impl Watch {
         match checked {
             Ok(picture) => {
                 let healthy = self.healthy(&picture, &seen.damaged);
-                // What was displaced may go with the first root for which the time is up.
+                // A prune may remove a copy that a forged one has displaced with its first root after the grace period.
                 seen.thefts.pass(picture.root.time);
                 let staying: Vec<_> = Self::staying(&seen.law, seen.live.as_ref(), &picture).collect();
                 let owed = staying.iter().filter(|of| !seen.thefts.may_harm(of));

@@ -319,7 +319,7 @@ struct Elsewhere {
 
 impl Compress for Elsewhere {
     fn compress(&mut self, raw: &[u8], out: &mut Vec<u8>) -> bool {
-        // What cannot be compressed is stored as it is.
+        // If the other module returns nothing, or nothing smaller, the block is stored uncompressed.
         let small = self.compressor.compress(raw, self.level).ok().flatten();
         let small = small.filter(|small| small.len() < raw.len());
         out.extend_from_slice(small.as_deref().unwrap_or_default());
