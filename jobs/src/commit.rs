@@ -51,6 +51,14 @@ impl Proposal {
     }
 }
 
+/// A root that is about to be created; all that it names is stored.
+pub(crate) struct Prepared {
+    root: Root,
+    bytes: Vec<u8>,
+    /// The base's passed-over roots.
+    unreached: BTreeSet<u64>,
+}
+
 /// Writes the runs and the next root. Returns the root if this writer won. None if another writer won: then everything
 /// has to be decided again on the new root.
 pub async fn commit(
@@ -58,6 +66,16 @@ pub async fn commit(
     view: &View,
     proposal: Proposal,
 ) -> Result<Option<(Root, ObjectHash)>, JobError> {
+    let Some(prepared) = prepare(job, view, proposal).await? else { return Ok(None) };
+    create(job.store, prepared).await
+}
+
+/// Writes all that the next root names. None if another writer won.
+pub(crate) async fn prepare(
+    job: &JobContext<'_>,
+    view: &View,
+    proposal: Proposal,
+) -> Result<Option<Prepared>, JobError> {
     let nothing = State::default();
     let (old, state) = match (&proposal.rebuilt_as, &view.root) {
         (None, Some((root, _))) => (root.runs.as_slice(), &view.state),
@@ -79,8 +97,8 @@ pub async fn commit(
         let delta = &delta;
         let kinds = RunKind::RECORDS
             .into_iter()
-            .map(|kind| -> Call<'_, _> { Box::pin(async move { write_records(job, old, kind, delta).await }) });
-        Ok(objects::join(kinds).await?.into_iter().collect::<Option<Vec<Vec<RunRef>>>>())
+            .map(|kind| -> Call<'_, _> { Box::pin(async move { fold_records(job, old, kind, delta).await }) });
+        Ok(objects::join(kinds).await?.into_iter().collect::<Option<Vec<Folded>>>())
     };
     let is_newest_known = async { if proposal.rebuilt_as.is_some() { Ok(()) } else { refuse_older(job, view).await } };
     let now = async { Ok(job.now().await?) };
@@ -95,7 +113,7 @@ pub async fn commit(
         base: if proposal.rebuilt_as.is_some() { None } else { view.base() },
         time,
         rebuilt: proposal.rebuilt_as.is_some(),
-        runs: runs.concat(),
+        runs: runs.iter().flat_map(|folded| folded.runs.iter().cloned()).collect(),
         change_head: proposal.change_head.or(before.and_then(|root| root.change_head)),
         policy: proposal.policy.or(before.and_then(|root| root.policy)),
         expiry_head: proposal.expiry_head.or(before.and_then(|root| root.expiry_head)),
@@ -103,11 +121,19 @@ pub async fn commit(
     };
     let bytes = root.encode().map_err(|_| JobError::RootSize { number })?;
     let hash = ObjectHash::of(&bytes);
+    let new = runs.into_iter().filter_map(|folded| folded.new);
+    let new = new.map(|(hash, bytes)| -> Call<'_, _> {
+        Box::pin(async move { put(job.store, layout::state(hash), bytes).await })
+    });
     // Noted before the root is created: no other record accounts for what this root removes.
-    if proposal.is_baseline {
-        baseline::note(job, view.number(), (number, hash)).await?;
-    }
-    create(job.store, (root, hash), bytes, &view.unreached).await
+    let noted = async {
+        match proposal.is_baseline {
+            true => baseline::note(job, view.number(), (number, hash)).await,
+            false => Ok(()),
+        }
+    };
+    futures::try_join!(objects::join(new), noted)?;
+    Ok(Some(Prepared { root, bytes, unreached: view.unreached.clone() }))
 }
 
 /// Fails if a record is evidence of a newer root that is gone: nobody may write on an older one.
@@ -121,13 +147,11 @@ async fn refuse_older(job: &JobContext<'_>, view: &View) -> Result<(), JobError>
 
 /// Creates a root; none if it did not win. It wins if the object is new or our own, and afterwards its base still
 /// exists. A root without a base wins if no newer root exists.
-async fn create(
+pub(crate) async fn create(
     store: &dyn Store,
-    (root, hash): (Root, ObjectHash),
-    bytes: Vec<u8>,
-    unreached: &BTreeSet<u64>,
+    Prepared { root, bytes, unreached }: Prepared,
 ) -> Result<Option<(Root, ObjectHash)>, JobError> {
-    let number = root.number;
+    let (number, hash) = (root.number, ObjectHash::of(&bytes));
     let name = layout::root(number);
     if !objects::create_own(store, &name, Bytes::from(bytes)).await? {
         return Ok(None);
@@ -136,7 +160,7 @@ async fn create(
         _ if is_planted(Mistake::WinUnchecked) => true,
         Some((base, base_hash)) => view::is_there(store, base, base_hash).await?,
         // Number 1 may be free because it was deleted long ago, so a root without a base must also be the newest.
-        None => view::Listed::read(store).await?.newest(unreached) == Some(number),
+        None => view::Listed::read(store).await?.newest(&unreached) == Some(number),
     };
     Ok(has_won.then_some((root, hash)))
 }
@@ -155,18 +179,25 @@ pub async fn put(store: &dyn Store, name: String, bytes: impl Into<Bytes>) -> Re
     Ok(())
 }
 
-/// Writes the run of one kind: the changes, merged with as many of the newest runs as keeps their number small. None if
+/// The runs of one kind that a root names.
+struct Folded {
+    runs: Vec<RunRef>,
+    /// The new one among them, which is not stored yet.
+    new: Option<(ObjectHash, Vec<u8>)>,
+}
+
+/// Makes the run of one kind: the changes, merged with as many of the newest runs as keeps their number small. None if
 /// one of these is gone: the root is superseded, or the state is lost. The next read of the state tells which.
-async fn write_records(
+async fn fold_records(
     job: &JobContext<'_>,
     old: &[RunRef],
     kind: RunKind,
     delta: &StateDelta,
-) -> Result<Option<Vec<RunRef>>, JobError> {
+) -> Result<Option<Folded>, JobError> {
     let old: Vec<&RunRef> = old.iter().filter(|run| run.kind == kind).collect();
     let mut records = delta.records(kind);
     if records.is_empty() {
-        return Ok(Some(old.into_iter().cloned().collect()));
+        return Ok(Some(Folded { runs: old.into_iter().cloned().collect(), new: None }));
     }
     let folded = state::runs_to_fold(records.len() as u64, &old.iter().map(|run| run.records).collect::<Vec<_>>());
     for run in &old[..folded] {
@@ -180,14 +211,14 @@ async fn write_records(
     if folded == old.len() {
         records.retain(|_, value| value.is_some());
     }
-    let mut runs = Vec::new();
+    let (mut runs, mut new) = (Vec::new(), None);
     if !records.is_empty() {
         let run = state::write_run(kind, job.random(), &records);
-        put(job.store, layout::state(run.reference.hash), run.bytes).await?;
+        new = Some((run.reference.hash, run.bytes));
         runs.push(run.reference);
     }
     runs.extend(old[folded..].iter().map(|run| (*run).clone()));
-    Ok(Some(runs))
+    Ok(Some(Folded { runs, new }))
 }
 
 /// Writes the overlay runs that change, and notes their names in the delta. False if a run to be merged is gone.

@@ -58,11 +58,15 @@ pub enum Mistake {
     RevocationForgets,
     /// Prune deletes what the state lists as doomed without checking that nothing needs it.
     DoomedUnchecked,
+    /// Prune writes a decision for a newer root without looking at what that needs.
+    RebaseBlind,
+    /// Prune writes a decision for a newer root without looking at the segments that others have written.
+    RebaseSkips,
 }
 
 impl Mistake {
     /// All faults.
-    pub const ALL: [Mistake; 26] = [
+    pub const ALL: [Mistake; 28] = [
         Mistake::WinUnchecked,
         Mistake::BaseUnchecked,
         Mistake::DeletedFirst,
@@ -89,6 +93,8 @@ impl Mistake {
         Mistake::RootUnbounded,
         Mistake::RevocationForgets,
         Mistake::DoomedUnchecked,
+        Mistake::RebaseBlind,
+        Mistake::RebaseSkips,
     ];
 }
 
@@ -101,6 +107,8 @@ pub struct Windows {
     pub roots_age: Duration,
     /// How long an object that no root names is left alone: it may belong to a running job.
     pub orphan_age: Duration,
+    /// How old a decision of a prune may be when it is written for a newer root.
+    pub decision_age: Duration,
     /// How many segments may cover one id before they are merged.
     pub cover: usize,
     /// How many store calls are made at the same time.
@@ -113,6 +121,7 @@ impl Windows {
         roots_kept: 100,
         roots_age: Duration::from_secs(7 * 24 * 3600),
         orphan_age: Duration::from_secs(7 * 24 * 3600),
+        decision_age: Duration::from_secs(6 * 3600),
         cover: 12,
         at_once: 32,
     };

@@ -59,7 +59,6 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
         let mut is_copy = Bits::new(scratch, count);
         let mut first = 0;
         let mut many: (usize, HashSet<(u32, u16)>) = (usize::MAX, HashSet::new());
-        let mut crowds = BTreeMap::new();
         for Placed { place, segment, entry } in merged.walk(0) {
             let at = place as usize;
             if self.graph.starts().has(place) {
@@ -75,7 +74,6 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
             } else {
                 if many.0 != first {
                     many = (first, (first..at).map(copy).collect());
-                    crowds.insert(first as u32, Vec::new());
                 }
                 !many.1.insert((block, entry.ordinal))
             };
@@ -89,15 +87,7 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
             block_of.set(at, block);
             ordinals.set(at, entry.ordinal);
         }
-        let mut inventory =
-            Inventory { packs: self.packs, blocks, block_of, ordinals, is_copy, graph: self.graph, crowds };
-        let mut crowds = core::mem::take(&mut inventory.crowds);
-        for (first, copies) in &mut crowds {
-            let id = inventory.graph.starts().rank(first + 1) - 1;
-            copies.extend(inventory.copies_of(id));
-            copies.sort_unstable_by_key(|copy| inventory.lies_at(*copy));
-        }
-        inventory.crowds = crowds;
+        let mut inventory = Inventory { packs: self.packs, blocks, block_of, ordinals, is_copy, graph: self.graph };
         if self.rows.iter().any(|(_, is_read)| !is_read) {
             doubt_pages(&mut inventory, |pack| self.rows[pack as usize].1);
         }

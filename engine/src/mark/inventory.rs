@@ -1,12 +1,10 @@
 //! Inventory: everything that a domain holds, as numbers.
 
 use core::fmt;
-use std::collections::BTreeMap;
 
 use super::merged::Placed;
 use super::{Bits, BlockItem, CopyItem, Graph, PackItem};
-use copal_format::id::{ChunkId, PackId};
-use copal_format::index::Location;
+use copal_format::id::ChunkId;
 use copal_format::room::{Column, List};
 
 /// Everything that a domain holds. A copy's number is its position among all entries of the segments, so a copy takes
@@ -22,8 +20,6 @@ pub struct Inventory<'a, B> {
     pub(super) ordinals: Column<u16>,
     /// The entries that count as copies. Entries in unknown packs and repeated entries do not.
     pub(super) is_copy: Bits,
-    /// For ids with many copies, by the id's first entry: its copies in the order of packs and offsets.
-    pub(super) crowds: BTreeMap<u32, Vec<u32>>,
 }
 
 impl<B: AsRef<[u8]>> Inventory<'_, B> {
@@ -86,22 +82,6 @@ impl<B: AsRef<[u8]>> Inventory<'_, B> {
         let start = self.graph.starts().select(id);
         let end = start.map(|_| self.graph.starts().select(id + 1).unwrap_or(self.block_of.len() as u32));
         (start.unwrap_or(0)..end.unwrap_or(0)).filter(|copy| self.is_copy.has(*copy))
-    }
-
-    /// The number of the copy of an id at a location; none if the inventory has no such copy.
-    pub fn copy_at(&self, id: &ChunkId, place: &Location) -> Option<u32> {
-        let wanted = (place.pack, place.offset, place.ordinal);
-        let number = self.graph.number(id)?;
-        match self.graph.starts().select(number).and_then(|first| self.crowds.get(&first)) {
-            Some(crowd) => crowd.binary_search_by_key(&wanted, |copy| self.lies_at(*copy)).ok().map(|at| crowd[at]),
-            None => self.copies_of(number).find(|copy| self.lies_at(*copy) == wanted),
-        }
-    }
-
-    /// A copy's pack, its block's offset, and its position in the block.
-    pub(super) fn lies_at(&self, copy: u32) -> (PackId, u32, u16) {
-        let block = self.block(self.block_of.get(copy as usize));
-        (self.packs[block.pack as usize].id, block.offset, self.ordinals.get(copy as usize))
     }
 
     /// The pack that holds a copy.

@@ -54,8 +54,19 @@ pub(super) struct Claim {
 }
 
 impl Claims {
+    /// All claims since a state, also those that nobody has decided.
     pub(super) async fn since(job: &JobContext<'_>, before: &View, view: &View) -> Result<Self, JobError> {
         let clients = clients::below_behind(job.store, "manifests/", &before.state.heads).await?;
+        Self::of(job, before, view, clients).await
+    }
+
+    /// The claims since a state of the clients about which a newer state has decided anything.
+    pub(super) async fn decided_since(job: &JobContext<'_>, before: &View, view: &View) -> Result<Self, JobError> {
+        let heads = view.state.heads.iter().filter(|(client, head)| before.state.heads.get(client) != Some(head));
+        Self::of(job, before, view, heads.map(|(client, _)| *client).collect()).await
+    }
+
+    async fn of(job: &JobContext<'_>, before: &View, view: &View, clients: Vec<ClientId>) -> Result<Self, JobError> {
         let calls = clients.into_iter().map(|client| -> Call<'_, _> {
             let from = before.state.heads.get(&client).map_or(0, |head| head.number);
             let chain = Chain { job, client, from, head: view.state.heads.get(&client), root: view.number() };

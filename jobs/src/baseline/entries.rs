@@ -25,12 +25,11 @@ pub(super) async fn compare(job: &JobContext<'_>, before: &View, view: &View) ->
     let new = view.state.packs.iter().filter(|(id, _)| !before.state.packs.contains_key(id));
     let domains: BTreeSet<DomainId> =
         changed.map(|(domain, _)| *domain).chain(new.map(|(_, record)| record.domain)).collect();
-    for domain in domains {
-        if let Err(why) = (Comparison { job, before, view, domain, key: job.random() }).run().await? {
-            return Ok(Err(why));
-        }
-    }
-    Ok(Ok(()))
+    let calls = domains.into_iter().map(|domain| -> Call<'_, _> {
+        let comparison = Comparison { job, before, view, domain, key: job.random() };
+        Box::pin(async move { comparison.run().await })
+    });
+    Ok(objects::join_few(FEW, calls).await?.into_iter().collect())
 }
 
 struct Comparison<'a> {

@@ -22,6 +22,11 @@ pub(crate) struct Mends {
 }
 
 impl Mends {
+    /// Whether there is nothing to put right.
+    pub(super) fn is_empty(&self) -> bool {
+        self.snapshots.is_empty() && self.packs.is_empty() && self.revived.is_empty()
+    }
+
     /// Applies the mends to a view, and returns the changes that the next root must write.
     pub(crate) async fn apply(&self, job: &JobContext<'_>, view: &mut View) -> Result<StateDelta, JobError> {
         let mut delta = StateDelta::default();

@@ -100,16 +100,40 @@ async fn compare(job: &JobContext<'_>, baseline: Option<(u64, ObjectHash)>, view
         // Without a baseline nothing was ever removed: the state holds everything that was accepted.
         None => View::default(),
     };
+    let claims = Claims::since(job, &before, view).await?;
+    let (claimed, mends) = compare_with(job, (&before, view), claims).await?;
+    Ok(Agreed { claimed, mends, is_baseline: false })
+}
+
+/// Whether a state follows from an older one that was verified, without anything to put right. Looks only at the
+/// clients about which it has decided anything, so that this takes as long as little has happened.
+pub(crate) async fn follows(job: &JobContext<'_>, before: &View, view: &View) -> Result<bool, JobError> {
+    if is_planted(Mistake::StateBelieved) {
+        return Ok(true);
+    }
+    let claims = Claims::decided_since(job, before, view).await?;
+    match compare_with(job, (before, view), claims).await {
+        Ok((_, mends)) => Ok(mends.is_empty()),
+        Err(JobError::StateLost { .. } | JobError::Contradicted { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+/// Compares two states. Returns the packs of undecided claims, and what has to be put right.
+async fn compare_with(
+    job: &JobContext<'_>,
+    (before, view): (&View, &View),
+    mut claims: Claims,
+) -> Result<(BTreeSet<PackId>, Mends), JobError> {
     let contradicts = |why| JobError::Contradicted { root: view.number(), why };
-    let mut claims = Claims::since(job, &before, view).await?;
-    let changes = Changes::between(job, &before, view).await?.map_err(contradicts)?;
+    let changes = Changes::between(job, before, view).await?.map_err(contradicts)?;
     claims.proven.extend(changes.proven());
-    changes.compare_policy(job, &before, view).await?.map_err(contradicts)?;
-    claims::compare_heads(&before, view).map_err(contradicts)?;
+    changes.compare_policy(job, before, view).await?.map_err(contradicts)?;
+    claims::compare_heads(before, view).map_err(contradicts)?;
     let mut mends = Mends::default();
-    snapshots::compare(&before, view, &claims, &changes, &mut mends).map_err(contradicts)?;
-    packs::compare(&before, view, &claims, &mut mends).map_err(contradicts)?;
-    flags::compare(job, &before, view).await?.map_err(contradicts)?;
-    entries::compare(job, &before, view).await?.map_err(contradicts)?;
-    Ok(Agreed { claimed: claims.waiting, mends, is_baseline: false })
+    snapshots::compare(before, view, &claims, &changes, &mut mends).map_err(contradicts)?;
+    packs::compare(before, view, &claims, &mut mends).map_err(contradicts)?;
+    let (flags, entries) = futures::try_join!(flags::compare(job, before, view), entries::compare(job, before, view))?;
+    flags.and(entries).map_err(contradicts)?;
+    Ok((claims.waiting, mends))
 }

@@ -1,84 +1,68 @@
 //! Changes: applies a plan to one domain's segments, packs and marks.
 
 use core::iter::Peekable;
-use std::collections::{BTreeMap, HashSet, btree_map};
+use std::collections::{BTreeMap, BTreeSet, btree_map};
 
 use bytes::Bytes;
+use copal_engine::mark::PackItem;
 use copal_engine::plan::Plan;
 use copal_format::id::{ChunkId, ObjectHash, PackId, PackTag};
-use copal_format::index::{Bits, Copied, Entry, Mark, NewMarks, Segment, merge};
+use copal_format::index::{Bits, Copied, Mark, NewMarks, Segment, merge};
 use copal_format::layout::{self, Prunable};
+use copal_format::room::Scratch;
 
 use super::deletion;
 use super::inventory::Inventory;
 use super::new_packs::NewPacks;
 use super::part::Part;
 use super::repack::Moved;
-use crate::commit::{Proposal, put, write_marks};
+use super::replay::{Replay, Written};
+use crate::commit::{Proposal, put};
 use crate::error::JobError;
-use crate::view;
 
 impl Part<'_> {
-    /// Replaces the segments that hold removed or moved entries.
-    pub(super) async fn change_segments(
+    /// Writes segments in place of those that hold entries which leave, and the entries of new packs.
+    pub(super) async fn write_segments(
         &self,
         inventory: &Inventory<'_>,
         plan: &Plan,
         moved: &Moved,
         new_packs: &NewPacks,
-        proposal: &mut Proposal,
+        replay: &mut Replay<'_>,
     ) -> Result<(), JobError> {
-        if plan.removed.iter().next().is_none() && moved.blocks.is_empty() {
+        let leaving = &replay.leaving;
+        if leaving.is_empty() {
             return Ok(());
         }
-        // A copied block keeps exactly the entries that were present in its original.
-        let staying: HashSet<(PackId, u32, u16)> = inventory
-            .copies()
-            .filter(|(copy, _)| !moved.blocks.is_empty() && !plan.removed.has(*copy))
-            .filter_map(|(_, item)| {
-                let (pack, offset) = moved.blocks.get(&item.block)?;
-                Some((*pack, *offset, item.ordinal))
-            })
-            .collect();
-        let fresh = moved.segment(self.job, self.domain, new_packs)?;
-        let stays = |entry: &Entry| {
-            let place = &entry.location;
-            if moved.packs.contains(&place.pack) {
-                return staying.contains(&(place.pack, place.offset, place.ordinal));
-            }
-            let copy = inventory.copy_at(&entry.id, place);
-            copy.is_none_or(|copy| !plan.removed.has(copy) && !moved.blocks.contains_key(&inventory.copy(copy).block))
-        };
+        replay.fresh = moved.segment(self, inventory, plan, new_packs)?;
+        let fresh = replay.fresh.as_ref().map(|fresh| Segment::parse(Bytes::copy_from_slice(&fresh.bytes)));
+        let damaged = |error| JobError::damaged("index/", error);
+        let fresh = fresh.transpose().map_err(damaged)?;
         let mut parts: Vec<(Option<ObjectHash>, &Segment<Bytes>)> = fresh.iter().map(|fresh| (None, fresh)).collect();
         parts.extend(self.view.segments_by_size(self.domain).into_iter().map(|(hash, segment)| (Some(hash), segment)));
         for group in groups(&parts, self.options.segment_most) {
             // A large segment that loses nothing stays.
             if let [(Some(_), segment)] = group
-                && segment.entries().all(|entry| stays(&entry))
+                && !segment.entries().any(|entry| leaving.has(&entry))
             {
                 continue;
             }
             let segments: Vec<&Segment<Bytes>> = group.iter().map(|(_, segment)| *segment).collect();
-            let merged = merge(self.domain, self.job.random(), &segments, |entry| stays(entry))?;
-            for hash in group.iter().filter_map(|(hash, _)| *hash) {
-                proposal.delta.segments.insert((self.domain, hash), None);
-                deletion::doom(self.view, Prunable::Segment(hash), self.now, proposal);
-            }
+            let merged = merge(self.domain, self.job.random(), &segments, |entry| !leaving.has(entry))?;
+            let output = merged.as_ref().map(|merged| (merged.hash, merged.record.clone()));
             if let Some(merged) = merged {
-                proposal.delta.segments.insert((self.domain, merged.hash), Some(merged.record));
                 // Stored at once: all segments of a domain do not fit into memory. If no root names it, the run dooms
                 // it.
-                if view::is_superseded(self.job.store, self.view).await? {
-                    let evidence = format!("{} is not the newest any more", layout::root(self.view.number()));
-                    return Err(JobError::StateLost { evidence });
-                }
                 put(self.job.store, layout::segment(merged.hash), merged.bytes).await?;
             }
+            let inputs: Vec<ObjectHash> = group.iter().filter_map(|(hash, _)| *hash).collect();
+            let has_fresh = inputs.len() < group.len();
+            replay.written.push(Written { inputs, output, has_fresh });
         }
         Ok(())
     }
 
-    /// Dooms packs without present entries, and records the new packs.
+    /// Dooms packs without present entries, and records the new packs. Returns the doomed ones.
     pub(super) fn change_packs(
         &self,
         inventory: &Inventory<'_>,
@@ -86,9 +70,10 @@ impl Part<'_> {
         moved: &Moved,
         new_packs: &NewPacks,
         proposal: &mut Proposal,
-    ) {
+    ) -> BTreeSet<PackId> {
         let dead = plan.dead_packs.iter().copied().chain(moved.emptied.iter().copied());
-        for pack in dead.map(|number| &inventory.packs[number as usize]) {
+        let dead: Vec<&PackItem> = dead.map(|number| &inventory.packs[number as usize]).collect();
+        for pack in &dead {
             proposal.delta.packs.insert(pack.id, None);
             deletion::doom(self.view, Prunable::Pack(pack.place, pack.id), self.now, proposal);
         }
@@ -96,28 +81,19 @@ impl Part<'_> {
             let record = new_packs.packs()[id].record(self.domain, self.now);
             proposal.delta.packs.insert(*id, Some(record));
         }
+        dead.iter().map(|pack| pack.id).collect()
     }
 
-    /// Writes the changed marks at once, because there may be one for every entry.
-    pub(super) async fn change_overlay(
+    /// The marks that change. Copies of one id in one pack share a mark, with only the bits that all of them have.
+    pub(super) fn new_marks<'s>(
         &self,
         inventory: &Inventory<'_>,
         plan: &Plan,
         moved: &Moved,
-        proposal: &mut Proposal,
-    ) -> Result<(), JobError> {
-        let marks = self.new_marks(inventory, plan, moved);
-        let (number, state) = (self.view.number(), &self.view.state);
-        if write_marks(self.job, state, (number + 1, self.domain), &marks, &mut proposal.delta).await? {
-            return Ok(());
-        }
-        Err(JobError::StateLost { evidence: format!("a run that {} names is gone", layout::root(number)) })
-    }
-
-    /// The marks that change. Copies of one id in one pack share a mark, with only the bits that all of them have.
-    fn new_marks(&self, inventory: &Inventory<'_>, plan: &Plan, moved: &Moved) -> NewMarks<'_> {
+        scratch: &'s dyn Scratch,
+    ) -> NewMarks<'s> {
         let mut changes = Changes {
-            marks: NewMarks::new(self.job.scratch),
+            marks: NewMarks::new(scratch),
             beside: self.marks_without_copies(inventory, plan).into_iter().peekable(),
         };
         let mut noted = self.view.indexes[&self.domain].overlay().marks().peekable();

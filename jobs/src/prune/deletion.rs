@@ -18,7 +18,7 @@ use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted, windows};
 use crate::objects::{self, Call};
-use crate::view::{self, Parts, View};
+use crate::view::{self, View};
 
 /// Names that stop being doomed.
 #[derive(Default)]
@@ -138,11 +138,6 @@ async fn recorded_since(job: &JobContext<'_>, root: u64) -> Result<BTreeSet<Prun
         recorded.extend(deletion.into_iter().flat_map(|deletion| deletion.names));
     }
     Ok(recorded)
-}
-
-/// Whether the view's root is not the newest any more. Then another prune may have deleted and cleared.
-pub(super) async fn is_superseded(job: &JobContext<'_>, view: &View) -> Result<bool, JobError> {
-    Ok(view::read_parts(job.store, &Parts::NOTHING).await?.base() != view.base())
 }
 
 /// Marks the names deleted by this prune as spent, and removes spared names from the doomed list.

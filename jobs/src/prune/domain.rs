@@ -7,13 +7,16 @@ use copal_engine::mark::Marks;
 use copal_engine::plan::{self, Plan, Rules, plan};
 use copal_format::id::ChunkId;
 use copal_format::pack::PackKind;
+use copal_format::room::Scratch;
 use copal_format::state::PackRecord;
 use copal_format::time::Time;
 
 use super::inventory::Inventory;
+use super::leaving::Leaving;
 use super::new_packs::NewPacks;
 use super::part::{Part, Work};
 use super::repack::move_blocks;
+use super::replay::Replay;
 use super::sabotage::sabotage;
 use super::tables::Tables;
 use super::{Live, Report, Sparse, SparseBlock};
@@ -22,14 +25,15 @@ use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
 
 impl Part<'_> {
-    /// Adds this domain's changes to the proposal.
-    pub(super) async fn propose(
+    /// Adds this domain's changes to the proposal, except those of its index: these are returned. None in a dry run.
+    pub(super) async fn propose<'s>(
         &self,
         roots: &[ChunkId],
         work: &mut Work<'_>,
+        scratch: &'s dyn Scratch,
         proposal: &mut Proposal,
         report: &mut Report,
-    ) -> Result<(), JobError> {
+    ) -> Result<Option<Replay<'s>>, JobError> {
         self.verify_segments()?;
         let mut inventory = self.inventory(work.tables, proposal).await?;
         let old = self.marks(&inventory);
@@ -39,7 +43,7 @@ impl Part<'_> {
             let mut plan = self.plan(&inventory, &old, roots, work.new_packs, &rules);
             if self.options.is_dry_run {
                 self.report(&inventory, &old, roots, &rules, &plan, report);
-                return Ok(());
+                return Ok(None);
             }
             let wanted = plan.copied_bytes + plan.postponed_bytes;
             if self.is_first && !plan.dead_packs.is_empty() && plan.copied_bytes > 0 {
@@ -75,9 +79,13 @@ impl Part<'_> {
         report.is_full |= is_full;
         self.report(&inventory, &old, roots, &rules, &plan, report);
         self.bury_roots(&inventory, &plan, proposal);
-        self.change_segments(&inventory, &plan, &moved, work.new_packs, proposal).await?;
-        self.change_packs(&inventory, &plan, &moved, work.new_packs, proposal);
-        self.change_overlay(&inventory, &plan, &moved, proposal).await
+        let leaving = Leaving::of(&inventory, &plan, &moved, scratch);
+        let marks = self.new_marks(&inventory, &plan, &moved, scratch);
+        let overlay = self.view.indexes[&self.domain].overlay().clone();
+        let mut replay = Replay::new(self.domain, self.now, leaving, marks, overlay);
+        self.write_segments(&inventory, &plan, &moved, work.new_packs, &mut replay).await?;
+        replay.dead = self.change_packs(&inventory, &plan, &moved, work.new_packs, proposal);
+        Ok(Some(replay))
     }
 
     /// The blocks with so little live data, all together, that it is worth writing that data anew.

@@ -69,9 +69,7 @@ pub(super) async fn doom_orphans(
                 let is_known = |pack| view.state.packs.contains_key(pack) || proposal.delta.packs.contains_key(pack);
                 is_known(&pack) || claimed.contains(&pack)
             }
-            Prunable::Segment(hash) => {
-                view.state.segments.keys().chain(proposal.delta.segments.keys()).any(|(_, named)| *named == hash)
-            }
+            Prunable::Segment(hash) => view.state.segments.keys().any(|(_, named)| *named == hash),
             // A root that cannot be read may name the run.
             Prunable::Run(hash) => named_runs.as_ref().is_none_or(|named| named.contains(&hash)),
         };

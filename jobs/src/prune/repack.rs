@@ -1,11 +1,11 @@
 //! Repack: copies live blocks, still sealed, into new packs in `moved/`. Needs no key: a sealed block names no pack.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use bytes::Bytes;
 use copal_engine::plan::Plan;
 use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId};
-use copal_format::index::{Segment, SegmentWriter};
+use copal_format::index::{NewSegment, Segment, SegmentWriter, merge};
 use copal_format::layout::{self, Place};
 use copal_format::limits::PACK_SESSIONS;
 use copal_format::pack::{self, PackKind, PackLimit, PackTable, PackWriter, PageRow};
@@ -37,24 +37,35 @@ pub(super) struct Moved {
 }
 
 impl Moved {
-    /// A segment with all entries of the new packs; none without new packs.
+    /// A segment with the entries of the new packs; none without new packs. A copied block keeps exactly the entries
+    /// that were present in its original.
     pub(super) fn segment(
         &self,
-        job: &JobContext<'_>,
-        domain: DomainId,
+        part: &Part<'_>,
+        inventory: &Inventory<'_>,
+        plan: &Plan,
         new_packs: &NewPacks,
-    ) -> Result<Option<Segment<Bytes>>, JobError> {
+    ) -> Result<Option<NewSegment>, JobError> {
         if self.packs.is_empty() {
             return Ok(None);
         }
-        let mut writer = SegmentWriter::new(domain, job.random());
+        let mut writer = SegmentWriter::new(part.domain, part.job.random());
         for id in &self.packs {
             writer.add_pack(*id, Place::Moved, &new_packs.packs()[id].table)?;
         }
-        let Some(segment) = writer.finish() else { return Ok(None) };
-        let hash = segment.hash;
-        let segment = Segment::parse(Bytes::from(segment.bytes));
-        segment.map(Some).map_err(|error| JobError::damaged(layout::segment(hash), error))
+        let Some(all) = writer.finish() else { return Ok(None) };
+        let staying = inventory.copies().filter(|(copy, _)| !plan.removed.has(*copy));
+        let staying: HashSet<(PackId, u32, u16)> = staying
+            .filter_map(|(_, item)| {
+                let (pack, offset) = self.blocks.get(&item.block)?;
+                Some((*pack, *offset, item.ordinal))
+            })
+            .collect();
+        let segment = Segment::parse(all.bytes).map_err(|error| JobError::damaged(layout::segment(all.hash), error))?;
+        Ok(merge(part.domain, part.job.random(), &[&segment], |entry| {
+            let place = &entry.location;
+            staying.contains(&(place.pack, place.offset, place.ordinal))
+        })?)
     }
 }
 

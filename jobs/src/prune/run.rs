@@ -4,25 +4,26 @@
 use std::collections::BTreeSet;
 
 use copal_format::id::{DomainId, ObjectHash};
-use copal_format::layout::{self, Place, Prunable};
+use copal_format::layout::{Place, Prunable};
 use copal_format::root::Root;
 use copal_format::state::DoomedState;
 use copal_format::time::Time;
-use copal_store::{Key, StoreError};
+use copal_store::StoreError;
 
-use super::deletion::{Cleared, clear, delete_doomed, doom, doomed_by, is_superseded, record};
+use super::deletion::{Cleared, clear, delete_doomed, doom};
 use super::kept::{bury, roots_of};
 use super::new_packs::NewPacks;
 use super::notes::Notes;
 use super::part::{Part, Work};
+use super::rebuilt::{self, Rebuilt};
+use super::replay::Replay;
 use super::tables::Tables;
 use super::verified::Verified;
-use super::{Options, Report, garbage, rebuilt, roots};
+use super::{Options, Report, garbage, roots};
 use crate::commit::{Proposal, commit};
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::faults::{Mistake, is_planted, windows};
-use crate::objects;
+use crate::faults::windows;
 use crate::policy::Guarded;
 use crate::progress::{self, Progress};
 use crate::report;
@@ -47,6 +48,7 @@ pub(super) async fn prune(job: &JobContext<'_>, options: &Options) -> Result<Rep
         is_lean: false,
         begins: Progress::default(),
         planned: 0,
+        in_plan: BTreeSet::new(),
         verified: Verified::default(),
     };
     // Without a time budget, prune examines every domain.
@@ -69,16 +71,16 @@ pub(super) async fn prune(job: &JobContext<'_>, options: &Options) -> Result<Rep
 }
 
 /// The state of one prune, across all its roots.
-struct Run<'a> {
-    job: &'a JobContext<'a>,
-    notes: &'a Notes<'a>,
-    options: &'a Options,
+pub(super) struct Run<'a> {
+    pub(super) job: &'a JobContext<'a>,
+    pub(super) notes: &'a Notes<'a>,
+    pub(super) options: &'a Options,
     tables: Tables,
-    new_packs: NewPacks,
-    left_over: Vec<LeftOver>,
+    pub(super) new_packs: NewPacks,
+    pub(super) left_over: Vec<LeftOver>,
     standings: Standings,
     /// Names that roots of this run doom.
-    own: BTreeSet<Prunable>,
+    pub(super) own: BTreeSet<Prunable>,
     report: Report,
     /// Bytes that may still be copied.
     may_copy: u64,
@@ -89,32 +91,56 @@ struct Run<'a> {
     /// Where the next root begins: behind the domain where the last prune stopped, if it did not finish.
     begins: Progress,
     /// The number of the root whose doomed names are already in a plan.
-    planned: u64,
-    verified: Verified,
+    pub(super) planned: u64,
+    /// The names in the plan of the decision that is being written.
+    pub(super) in_plan: BTreeSet<Prunable>,
+    pub(super) verified: Verified,
 }
 
 /// A segment or run that was written for a root that did not win.
-struct LeftOver {
-    name: Prunable,
-    root: u64,
+pub(super) struct LeftOver {
+    pub(super) name: Prunable,
+    pub(super) root: u64,
 }
 
-/// The changes of one attempt, and the report about them.
-struct Decided {
-    proposal: Proposal,
-    report: Report,
+/// A decision: the changes for the next root, and the report about them.
+pub(super) struct Decided<'a> {
+    /// All changes but those of the indexes.
+    pub(super) proposal: Proposal,
+    /// The changes of the indexes, by domain.
+    pub(super) replays: Vec<Replay<'a>>,
+    /// When it was made, by the store's clock.
+    pub(super) now: Time,
+    /// The last rebuild, if what it left out is still protected.
+    pub(super) rebuilt: Option<Rebuilt>,
+    /// What the policy guarded then.
+    pub(super) guarded: Guarded,
+    /// What it does, for the plan; none if there is no need for a plan.
+    pub(super) report: Option<Report>,
     /// Whether this root moved blocks, or put copying off because packs die whole.
     has_more: bool,
     /// The last domain that was decided, if the budget was over before all were.
     after: Option<DomainId>,
 }
 
-impl Run<'_> {
+impl Decided<'_> {
+    /// A decision that changes no index.
+    fn of(proposal: Proposal, now: Time, rebuilt: Option<Rebuilt>) -> Self {
+        let (replays, guarded) = Default::default();
+        Self { proposal, replays, now, rebuilt, guarded, report: None, has_more: false, after: None }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.proposal.is_empty() && self.replays.iter().all(Replay::is_empty)
+    }
+}
+
+impl<'a> Run<'a> {
     /// Writes roots until nothing is left to do.
     async fn go(&mut self) -> Result<(), JobError> {
         let mut is_first = !self.begins.owes_rest;
-        let mut lost = 0;
-        while lost < ATTEMPTS {
+        let mut tries = ATTEMPTS;
+        while tries > 0 {
             if self.options.budget.is_over() {
                 // Every root so far is complete. The next prune deletes what is doomed and continues the rest.
                 self.report.is_unfinished = true;
@@ -126,59 +152,48 @@ impl Run<'_> {
             }
             let Some((root, hash)) = view.root.clone() else { return Ok(()) };
             if !self.is_ready(&mut view).await? {
-                lost += 1;
+                tries -= 1;
                 continue;
             }
             // Deletes what an earlier root doomed, of this run or of an interrupted one.
             let cleared = self.delete_doomed(&view, (&root, hash)).await?;
-            if is_superseded(self.job, &view).await? {
-                lost += 1;
-                continue;
-            }
             let decided = self.decide(&mut view, &cleared, is_first).await;
             self.count_copied();
             if decided.is_err() {
                 self.leave_over(view.next_number());
             }
-            let decided = match decided {
+            let mut decided = match decided {
                 // An index fits its root only while that is the newest.
                 Err(JobError::StateLost { .. }) if view::is_superseded(self.job.store, &view).await? => {
-                    lost += 1;
+                    tries -= 1;
                     continue;
                 }
                 decided => decided?,
             };
-            if self.options.is_dry_run || decided.proposal.is_empty() {
-                self.report.take(decided.report);
+            if self.options.is_dry_run || decided.is_empty() {
+                self.report.take(decided.report.unwrap_or_default());
                 if !self.options.is_dry_run {
                     without_room(self.verified.note(self.job, &view).await)?;
                 }
                 return self.note_progress(decided.after, false).await;
             }
-            self.keep_plan(&view, &decided).await?;
-            if is_planted(Mistake::DeletedFirst) {
-                let names = decided.proposal.delta.doomed.keys();
-                let keys: Vec<Key> = names.map(|name| objects::key(name.to_string())).collect();
-                objects::delete(self.job.store, &keys).await?;
-            }
-            if !self.commit(&view, decided.proposal).await? {
-                lost += 1;
+            if !self.commit(&view, &mut decided, &mut tries).await? {
+                tries = tries.saturating_sub(1);
                 continue;
             }
-            self.report.take(decided.report);
-            self.planned = view.next_number();
+            self.report.take(decided.report.unwrap_or_default());
             let is_over = decided.after.is_some() || self.options.budget.is_over();
             if is_over || !decided.has_more {
                 self.note_progress(decided.after, decided.has_more).await?;
                 return self.finish().await;
             }
-            (is_first, lost) = (false, 0);
+            (is_first, tries) = (false, ATTEMPTS);
         }
         Err(JobError::Contended { attempts: ATTEMPTS })
     }
 
     /// Whether a decision may be taken on this state. If it needs mending, writes a root for that instead.
-    async fn is_ready(&mut self, view: &mut View) -> Result<bool, JobError> {
+    pub(super) async fn is_ready(&mut self, view: &mut View) -> Result<bool, JobError> {
         let Some(delta) = self.verified.take(self.job, view).await? else { return Ok(false) };
         if delta.is_empty() || self.options.is_dry_run {
             return Ok(true);
@@ -198,13 +213,21 @@ impl Run<'_> {
         self.go().await
     }
 
-    /// Writes the plan for the next root before anything is removed or doomed.
-    async fn keep_plan(&self, view: &View, decided: &Decided) -> Result<(), JobError> {
-        let names: Vec<Prunable> = doomed_by(&decided.proposal).collect();
-        if !self.options.keeps_plan || names.is_empty() {
+    /// Writes the plan for the next root before anything is removed or doomed. For one decision, one that names all of
+    /// its packs is enough.
+    pub(super) async fn keep_plan(
+        &mut self,
+        view: &View,
+        report: &Report,
+        doomed: &[Prunable],
+    ) -> Result<(), JobError> {
+        let is_known = |name: &Prunable| !matches!(name, Prunable::Pack(..)) || self.in_plan.contains(name);
+        let is_planned = !self.in_plan.is_empty() && doomed.iter().all(is_known);
+        if !self.options.keeps_plan || doomed.is_empty() || is_planned {
             return Ok(());
         }
-        without_room(report::plan(self.job, view.number(), &names, Some(serde_json::json!(decided.report))).await)
+        self.in_plan = doomed.iter().copied().collect();
+        without_room(report::plan(self.job, view.number(), doomed, Some(serde_json::json!(report))).await)
     }
 
     /// Notes where the next prune continues, if this one did not finish all domains or all copying. The domains whose
@@ -238,14 +261,13 @@ impl Run<'_> {
     }
 
     /// Decides everything that the next root changes.
-    async fn decide(&mut self, view: &mut View, cleared: &Cleared, is_first: bool) -> Result<Decided, JobError> {
+    async fn decide(&mut self, view: &mut View, cleared: &Cleared, is_first: bool) -> Result<Decided<'a>, JobError> {
         let mut proposal = Proposal::default();
         let mut report = Report::default();
         // Listed after the root was read: a pack that the root names and that is not listed here is gone.
         let stored = garbage::Stored::list(self.job).await?;
         let now = self.job.now().await?;
-        let age = windows().orphan_age.max(self.options.grace);
-        let rebuilt = rebuilt::within(self.job, now, age).await?;
+        let rebuilt = self.rebuilt(now).await?;
         clear(view, cleared, now, &mut proposal);
         self.new_packs.keep_own(view, &stored);
         // Copies of an earlier attempt must suffice, or this step would never end beside constant writers.
@@ -261,8 +283,9 @@ impl Run<'_> {
             has_put_off: false,
         };
         let (mut after, mut last) = (None, None);
+        let (mut replays, mut guarded) = (Vec::new(), Guarded::default());
         if !self.is_lean {
-            let guarded = Guarded::of(self.job, view, now).await?;
+            guarded = Guarded::of(self.job, view, now).await?;
             self.standings.learn(self.job, view.state.packs.values()).await?;
             let (standings, floor) = (&self.standings, guarded.floor);
             report.protected = guarded.protected.len() as u64;
@@ -279,7 +302,7 @@ impl Run<'_> {
                 let part =
                     Part { job, view, options, stored: &stored, domain, now, rebuilt, standings, floor, is_first };
                 let roots = roots_of(view, domain, now, options.grace, &guarded);
-                part.propose(&roots, &mut work, &mut proposal, &mut report).await?;
+                replays.extend(part.propose(&roots, &mut work, job.scratch, &mut proposal, &mut report).await?);
                 last = Some(domain);
             }
             bury(view, now, &mut proposal);
@@ -293,53 +316,18 @@ impl Run<'_> {
         self.count_copied();
         let unused = self.new_packs.packs().keys().filter(|pack| !used.contains(pack));
         unused.for_each(|pack| doom(view, Prunable::Pack(Place::Moved, *pack), now, &mut proposal));
-        self.doom_left_over(view, now, &mut proposal).await?;
+        self.doom_left_over(view, self.named_by_lost().await?, now, &mut proposal);
         let ages = (now, rebuilt.is_some());
         garbage::doom_orphans(self.job, (view, &self.verified.claimed), &stored, ages, &mut proposal, &mut report)
             .await?;
         garbage::expire_spent(view, now, &mut proposal);
         let has_more = report.bytes_postponed > 0 && self.may_copy > 0 && (has_put_off || !used.is_empty());
-        Ok(Decided { proposal, report, has_more, after })
+        Ok(Decided { proposal, replays, now, rebuilt, guarded, report: Some(report), has_more, after })
     }
 
-    /// Dooms what was written for roots that did not win. If such a root was created after all (long after its number
-    /// was deleted), its runs leave with it.
-    async fn doom_left_over(&self, view: &View, now: Time, proposal: &mut Proposal) -> Result<(), JobError> {
-        let mut named = roots::named_by(view);
-        for root in self.left_over.iter().map(|left| left.root).collect::<BTreeSet<_>>() {
-            match roots::runs_of(self.job, &layout::root(root)).await? {
-                Some(runs) => named.extend(runs.into_iter().map(Prunable::Run)),
-                None => return Ok(()),
-            }
-        }
-        for LeftOver { name, .. } in self.left_over.iter().filter(|left| !named.contains(&left.name)) {
-            doom(view, *name, now, proposal);
-        }
-        Ok(())
-    }
-
-    /// Writes the next root; returns whether it won.
-    async fn commit(&mut self, view: &View, proposal: Proposal) -> Result<bool, JobError> {
-        let doomed: Vec<Prunable> = doomed_by(&proposal).collect();
-        // The decision's root is not the newest any more: write nothing more for it.
-        let won = match view::is_superseded(self.job.store, view).await? {
-            false => commit(self.job, view, Proposal { is_baseline: true, ..proposal }).await,
-            true => Ok(None),
-        };
-        if let Ok(Some((root, hash))) = &won {
-            // The new root has decided about everything noted so far.
-            self.notes.take();
-            self.new_packs = NewPacks::default();
-            self.left_over.clear();
-            // A run that may end here leaves its doomed names to the next run.
-            if self.options.budget.is_limited() && !doomed.is_empty() {
-                without_room(record(self.job, (root.number, *hash), &doomed).await)?;
-            }
-            self.own.extend(doomed);
-            return Ok(true);
-        }
-        self.leave_over(view.next_number());
-        won.map(|_| false)
+    /// The last rebuild, if what it left out is still protected.
+    pub(super) async fn rebuilt(&self, now: Time) -> Result<Option<Rebuilt>, JobError> {
+        rebuilt::within(self.job, now, windows().orphan_age.max(self.options.grace)).await
     }
 
     /// Counts copied bytes, whatever becomes of the root for which they were copied.
@@ -349,15 +337,11 @@ impl Run<'_> {
         self.report.bytes_copied += copied;
     }
 
-    /// Remembers what was written for a root that did not win.
-    fn leave_over(&mut self, root: u64) {
-        let created = self.notes.take().into_iter();
-        self.left_over.extend(created.map(|name| LeftOver { name, root }));
-    }
-
     /// Deletes what the last root dooms, and clears the deleted names.
     async fn finish(&mut self) -> Result<(), JobError> {
-        for _ in 0..ATTEMPTS {
+        let mut tries = ATTEMPTS;
+        while tries > 0 {
+            tries -= 1;
             if self.options.budget.is_over() && self.left_over.is_empty() {
                 self.report.is_unfinished = true;
                 return Ok(());
@@ -374,9 +358,11 @@ impl Run<'_> {
             let mut proposal = Proposal::default();
             let now = self.job.now().await?;
             clear(&view, &cleared, now, &mut proposal);
-            self.doom_left_over(&view, now, &mut proposal).await?;
-            let is_last = self.left_over.is_empty();
-            if self.commit(&view, proposal).await? && is_last {
+            self.doom_left_over(&view, self.named_by_lost().await?, now, &mut proposal);
+            let rebuilt = self.rebuilt(now).await?;
+            let doomed = self.own.len();
+            let has_won = self.commit(&view, &mut Decided::of(proposal, now, rebuilt), &mut tries).await?;
+            if has_won && self.own.len() == doomed {
                 return Ok(());
             }
         }
@@ -386,7 +372,7 @@ impl Run<'_> {
 }
 
 /// Ignores a full disk for objects that only inform: they must not keep a prune from making room.
-fn without_room(noted: Result<(), JobError>) -> Result<(), JobError> {
+pub(super) fn without_room(noted: Result<(), JobError>) -> Result<(), JobError> {
     match noted {
         Err(JobError::Store(StoreError::Full { .. })) => Ok(()),
         noted => noted,

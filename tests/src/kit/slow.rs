@@ -20,12 +20,21 @@ pub struct Slow<'a> {
     sleepers: Mutex<Vec<(Duration, Waker)>>,
     /// How many calls of each kind were made, and their bytes.
     calls: Mutex<BTreeMap<&'static str, (u64, u64)>>,
+    /// How long a listing of packs takes.
+    packs: Duration,
 }
 
 impl<'a> Slow<'a> {
     /// Puts one before another store.
     pub fn new(store: &'a dyn Store) -> Self {
-        Self { store, now: Mutex::default(), sleepers: Mutex::default(), calls: Mutex::default() }
+        let (now, sleepers, calls) = Default::default();
+        Self { store, now, sleepers, calls, packs: Duration::from_millis(50) }
+    }
+
+    /// Makes each listing of packs take so long, as if there were very many.
+    #[must_use]
+    pub fn with_packs(self, packs: Duration) -> Self {
+        Self { packs, ..self }
     }
 
     /// How much time has gone by.
@@ -116,7 +125,9 @@ impl Store for Slow<'_> {
     }
 
     async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.take("list", 50, 0).await;
+        let (of, time) =
+            if prefix == "packs/" { ("list packs", self.packs) } else { ("list", Duration::from_millis(50)) };
+        self.take(of, time.as_millis() as u64, 0).await;
         self.store.list(prefix, after, limit).await
     }
 

@@ -76,6 +76,11 @@ impl Mood {
                 (mood.expires, mood.naps, mood.steps, mood.is_small) = (true, 20, 6000, true);
                 (mood.rebuild, mood.damage) = (0, 0);
             }
+            // Others must write between the decision to remove something and the root that removes it.
+            Some(Mistake::RebaseBlind | Mistake::RebaseSkips) => {
+                (mood.tick, mood.steps, mood.naps, mood.stale) = (25, 8000, 60, 300);
+                (mood.rebuild, mood.damage, mood.crash, mood.robs_one) = (0, 0, 0, false);
+            }
             // Time must pass beside thieves.
             Some(Mistake::NewerCopyWins | Mistake::UnprovenMoved) => {
                 (mood.robs_one, mood.robs_all) = (true, random.chance(500));

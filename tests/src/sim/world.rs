@@ -280,6 +280,8 @@ const WINDOWS: Windows = Windows {
     roots_kept: 3,
     roots_age: Duration::from_secs(0),
     orphan_age: Duration::from_secs(24 * 3600),
+    // No age makes up for a look at what changed.
+    decision_age: Duration::MAX,
     cover: 2,
     at_once: 1,
 };

@@ -8,7 +8,7 @@ mod doubt;
 mod full;
 mod marks;
 mod misread;
-mod moves;
+pub(crate) mod moves;
 mod plans;
 mod races;
 mod rebuilt;

@@ -1,15 +1,21 @@
 //! Races: other writers create roots while a prune decides, copies and writes its own.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use copal_format::change::Operation;
 use copal_format::client::Role;
+use copal_format::id::SnapshotId;
+use copal_format::layout;
+use copal_format::manifest::Manifest;
+use copal_format::receipt::Outcome;
+use copal_format::state::SnapshotState;
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options};
 use copal_store::Op;
 use copal_store::fault::{Fate, Fault};
-use copal_tests::kit::{DAY, Tree, World};
+use copal_tests::kit::{Client, DAY, How, Tree, World};
 use futures::executor::block_on;
 
 use super::moves::mostly_forgotten;
@@ -53,8 +59,8 @@ fn beside_a_writer_that_is_faster_most_times_a_prune_ends_copies_once_and_leaves
 
 #[test]
 fn beside_a_writer_that_is_always_faster_a_prune_gives_up_and_harms_nothing() {
-    // The writer comes before a prune creates its root, while it verifies the state, and while it decides.
-    for (op, prefix) in [(Op::Create, "roots/"), (Op::List, "deletions/"), (Op::List, "packs/")] {
+    // The writer comes before a prune creates its root, and while it verifies the state.
+    for (op, prefix) in [(Op::Create, "roots/"), (Op::List, "deletions/")] {
         let world = Arc::new(World::new());
         let client = world.register(1, Role::Full);
         let (kept, tree) = mostly_forgotten(&world, &client);
@@ -74,6 +80,132 @@ fn beside_a_writer_that_is_always_faster_a_prune_gives_up_and_harms_nothing() {
         assert!(matches!(ended, Err(JobError::Contended { .. })), "{prefix}: {ended:?}");
         assert_eq!(world.restore(kept), Ok(tree));
     }
+}
+
+/// Runs a prune whose store does something before each call that is meant, and returns how often it listed the packs.
+fn beside(
+    world: &Arc<World>,
+    grace: Duration,
+    mut is_meant: impl FnMut(Op, &str) -> bool + Send + 'static,
+    act: impl Fn(&World) + Send + Sync + 'static,
+) -> (Result<prune::Report, JobError>, u64) {
+    let (other, act) = (world.clone(), Arc::new(act));
+    let listings = Arc::new(AtomicU64::new(0));
+    let seen = listings.clone();
+    let store = Fault::new(&world.store, move |call| {
+        seen.fetch_add(u64::from(call.op == Op::List && call.key.starts_with("packs/")), Ordering::Relaxed);
+        if is_meant(call.op, call.key) {
+            let (world, act) = (other.clone(), act.clone());
+            std::thread::spawn(move || act(&world)).join().unwrap();
+        }
+        Fate::Proceed
+    });
+    let options = Options { grace, ..Options::new([4096, 3072]) };
+    let ended = block_on(prune::prune(&world.job_of(&store), &options));
+    (ended, listings.load(Ordering::Relaxed))
+}
+
+#[test]
+fn beside_a_writer_for_each_look_at_the_packs_a_prune_decides_once_for_each_root() {
+    let world = Arc::new(World::new());
+    let client = world.register(1, Role::Full);
+    let (kept, tree) = mostly_forgotten(&world, &client);
+    let alone = {
+        let world = Arc::new(World::new());
+        let client = world.register(1, Role::Full);
+        mostly_forgotten(&world, &client);
+        beside(&world, Duration::ZERO, |_, _| false, |_| ()).1
+    };
+    let writer = world.register(2, Role::Full);
+    let saved = Arc::new(AtomicU64::new(0));
+    let number = saved.clone();
+    let save = move |world: &World| {
+        let number = number.fetch_add(1, Ordering::Relaxed);
+        world.back_up(&writer, &files(1000 + number, 1, 300));
+    };
+    let is_meant = |op, key: &str| op == Op::List && ["packs/", "moved/", "index/"].contains(&key);
+    let (ended, listings) = beside(&world, Duration::ZERO, is_meant, save);
+    let report = ended.unwrap();
+    assert!(report.entries_removed > 0 && report.packs_rewritten > 0, "{report:?}");
+    assert!(saved.load(Ordering::Relaxed) >= 3 * listings);
+    assert_eq!(listings, alone, "nothing is decided twice");
+    assert_eq!(left_behind(&world), Vec::<String>::new());
+    assert_eq!(world.restore(kept), Ok(tree));
+    assert!(world.check().is_ok());
+}
+
+/// A world whose next prune removes a forgotten snapshot, and moves what is left of its packs.
+fn due() -> (Arc<World>, Client, SnapshotId, Tree) {
+    let world = Arc::new(World::new());
+    let client = world.register(1, Role::Full);
+    let tree = files(1, 8, 3000);
+    let old = world.back_up(&client, &tree);
+    world.back_up(&client, &files(2, 2, 3000));
+    world.change(&client, vec![Operation::Forget(vec![old])]);
+    world.prune(DAY);
+    world.wait(DAY + Duration::from_secs(60));
+    (world, client, old, tree)
+}
+
+/// True before the first root is created.
+fn first_root() -> impl FnMut(Op, &str) -> bool + Send {
+    let mut is_due = true;
+    move |op, key| op == Op::Create && key.starts_with("roots/") && std::mem::take(&mut is_due)
+}
+
+#[test]
+fn what_somebody_undeletes_before_the_root_that_removes_it_stays() {
+    let (world, client, old, tree) = due();
+    let undelete = move |world: &World| world.change(&client, vec![Operation::Undelete(vec![old])]);
+    let (ended, listings) = beside(&world, DAY, first_root(), undelete);
+    assert_eq!(ended.unwrap().entries_removed, 0);
+    assert!(listings > 1, "the decision is made again");
+    assert_eq!(world.restore(old), Ok(tree));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn what_somebody_names_again_before_the_root_that_removes_it_stays() {
+    let (world, client, _, tree) = due();
+    let bytes = world.read(&layout::manifest(client.id, 1));
+    let key = client.keys.manifest_key().verifying_key().to_bytes();
+    let old = Manifest::verify(world.repository.owner.repository(), &key, client.id, 1, &bytes).unwrap().manifest;
+    let again = Arc::new(Mutex::new(None));
+    let set = again.clone();
+    let name = move |world: &World| {
+        let (job, how, view) = (world.job(), How::default(), world.view());
+        let snapshot = old.snapshot.clone().map(|claim| (claim, &tree));
+        let written = client.write_manifest(&job, &view, &old.packs, snapshot.as_ref(), &how);
+        let written = block_on(written).unwrap();
+        world.ingest().unwrap();
+        assert_eq!(world.receipt(&client, written.number).outcome, Outcome::Accepted);
+        *set.lock().unwrap() = Some((written.hash.snapshot(), tree.clone()));
+    };
+    let (ended, listings) = beside(&world, DAY, first_root(), name);
+    ended.unwrap();
+    assert!(listings > 1, "the decision is made again");
+    let (snapshot, tree) = again.lock().unwrap().take().unwrap();
+    assert_eq!(world.restore(snapshot), Ok(tree));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn segments_that_others_merge_meanwhile_lose_what_leaves_as_well() {
+    let (world, client, old, _) = due();
+    let (tree, saved) = (files(3, 8, 3000), Arc::new(Mutex::new(None)));
+    // A backup folds smaller segments into its own.
+    let (copy, set) = (tree.clone(), saved.clone());
+    let save = move |world: &World| *set.lock().unwrap() = Some(world.back_up(&client, &copy));
+    let before = world.view().state.segments;
+    let (ended, listings) = beside(&world, DAY, first_root(), save);
+    assert!(ended.unwrap().entries_removed > 0);
+    assert_eq!(listings, 1, "nothing is decided again");
+    let after = world.view().state.segments;
+    assert!(before.keys().all(|segment| !after.contains_key(segment)));
+    assert_eq!(world.snapshot(old).state, SnapshotState::Gone);
+    assert_eq!(world.restore(saved.lock().unwrap().take().unwrap()), Ok(tree));
+    super::picture(&world);
+    assert!(world.check().is_ok());
 }
 
 #[test]
