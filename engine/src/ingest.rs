@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use copal_format::client::{ClientRecord, Role};
+use copal_format::client::ClientRecord;
 use copal_format::id::{ChunkId, PackId};
 use copal_format::limits::RECEIPT_NAMES;
 use copal_format::manifest::VerifiedManifest;
@@ -103,7 +103,7 @@ pub fn judge_client(manifest: &VerifiedManifest, client: &ClientRecord) -> Verdi
     if !client.accepts(claim.number, manifest.hash) {
         verdict.add(Reason::Revoked, "the client is revoked");
     }
-    if client.role == Role::WriteOnly && claim.domain != client.domain {
+    if claim.domain != client.domain {
         verdict.add(Reason::Domain, format!("the client may not write to domain {}", claim.domain));
     }
     verdict

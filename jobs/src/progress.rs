@@ -3,7 +3,8 @@
 
 use bytes::Bytes;
 use copal_format::id::{ClientId, DomainId};
-use copal_store::{Key, StoreError};
+use copal_format::time::Time;
+use copal_store::{Key, Listed, StoreError};
 use serde_json::{Value, json};
 
 use crate::context::JobContext;
@@ -66,11 +67,16 @@ impl Chains {
     }
 }
 
-/// Reads the newest note.
+/// Reads the newest note. A note that cannot be read, or is not one, is no note.
 pub(crate) async fn last(job: &JobContext<'_>, kind: &str) -> Result<Progress, JobError> {
-    let page = job.store.list(&prefix(kind), None, 1).await?;
-    let Some(newest) = page.objects.first() else { return Ok(Progress::default()) };
-    let bytes = objects::read(job.store, newest.key.as_str()).await?.unwrap_or_default();
+    let notes = until(job, kind, job.now_to_note().await?).await?;
+    let Some(newest) = notes.first().filter(|listed| listed.stat.length <= NOTE_BYTES) else {
+        return Ok(Progress::default());
+    };
+    let bytes = match objects::read(job.store, newest.key.as_str()).await {
+        Err(error) if error.is_transient() => return Err(error.into()),
+        read => read.ok().flatten().unwrap_or_default(),
+    };
     let Ok(noted) = serde_json::from_slice::<Value>(&bytes) else { return Ok(Progress::default()) };
     let after = noted["after"].as_str().and_then(|text| DomainId::from_hex(text).ok());
     let owes_rest = noted["owes_rest"].as_bool().unwrap_or(false);
@@ -82,9 +88,7 @@ pub(crate) async fn note(job: &JobContext<'_>, kind: &str, progress: &Progress) 
     let Progress { after, owes_rest, chains } = progress;
     let after = after.map(|domain| domain.to_string());
     let bytes = json!({ "after": after, "owes_rest": owes_rest, "chains": chains.noted() }).to_string();
-    // The newest note lists first.
-    let time = job.now_to_note().await?.0.max(0) as u64;
-    let name = objects::key(format!("{}{:020}", prefix(kind), u64::MAX - time));
+    let name = name(kind, job.now_to_note().await?);
     match job.store.create(&name, Bytes::from(bytes)).await {
         Ok(_) => Ok(()),
         Err(error @ (StoreError::Denied { .. } | StoreError::ReadOnly { .. })) => {
@@ -95,11 +99,37 @@ pub(crate) async fn note(job: &JobContext<'_>, kind: &str, progress: &Progress) 
     }
 }
 
-/// Deletes all notes but the newest.
+/// Deletes everything among the notes but the newest.
 pub(crate) async fn delete_old(job: &JobContext<'_>, kind: &str) -> Result<(), JobError> {
-    let listed = objects::list(job.store, &prefix(kind)).await?;
-    let old: Vec<Key> = listed.into_iter().skip(1).map(|listed| listed.key).collect();
+    let newest = until(job, kind, job.now().await?).await?.into_iter().next().map(|listed| listed.key);
+    let listed = all(job, kind).await?.into_iter().map(|listed| listed.key);
+    let old: Vec<Key> = listed.filter(|key| Some(key) != newest.as_ref()).collect();
     objects::delete(job.store, &old).await
+}
+
+/// The notes up to `now`, newest first. A later one was planted, or a clock was ahead: until then it would hide from
+/// every run what it says was done.
+async fn until(job: &JobContext<'_>, kind: &str, now: Time) -> Result<Vec<Listed>, JobError> {
+    let first = name(kind, now);
+    let is_note = |listed: &Listed| {
+        let name = listed.key.as_str();
+        let is_number = name.bytes().skip(prefix(kind).len()).all(|byte| byte.is_ascii_digit());
+        is_number && name.len() == first.as_str().len() && listed.key >= first
+    };
+    Ok(all(job, kind).await?.into_iter().filter(is_note).collect())
+}
+
+/// Lists what lies among the notes. A link or a pipe there would fail every listing, so it is deleted.
+async fn all(job: &JobContext<'_>, kind: &str) -> Result<Vec<Listed>, JobError> {
+    match objects::list(job.store, &prefix(kind)).await {
+        Err(StoreError::Obstructed { key }) if key.starts_with(&prefix(kind)) => {
+            tracing::warn!(job = kind, key, "no object lies here: the job begins at the beginning");
+            let planted: Vec<Key> = Key::new(key).into_iter().collect();
+            objects::delete(job.store, &planted).await?;
+            Ok(Vec::new())
+        }
+        listed => Ok(listed?),
+    }
 }
 
 /// The domains behind `after`; all domains if there are none behind it.
@@ -109,9 +139,17 @@ pub(crate) fn behind(mut domains: Vec<DomainId>, after: Option<DomainId>) -> Vec
     if first < domains.len() { domains.split_off(first) } else { domains }
 }
 
+/// The name of a note of this time: the newest note lists first.
+fn name(kind: &str, time: Time) -> Key {
+    objects::key(format!("{}{:020}", prefix(kind), u64::MAX - time.0.max(0) as u64))
+}
+
 fn prefix(kind: &str) -> String {
     format!("work/{kind}/")
 }
+
+/// The most bytes of a note. Whatever is longer was not written by a job.
+const NOTE_BYTES: u64 = 4 << 10;
 
 #[cfg(test)]
 mod tests {

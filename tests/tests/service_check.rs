@@ -1,6 +1,7 @@
 //! Check: finds what is damaged, says whom it harms, and lets clients heal it.
 
 mod manifests;
+mod notes;
 mod records;
 
 use std::collections::BTreeSet;

@@ -55,8 +55,11 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     };
     let (mut waiting, mut rejected) = (Vec::new(), Vec::new());
     for client in clients {
-        let name = name_of(access, client);
-        waiting.extend(waiting_of(store, &view, client, &name, now)?);
+        let (name, last) = known_of(access, client);
+        let mut undecided = waiting_of(store, &view, client, &name, now)?;
+        // What a client wrote after its revocation may lie there for ever.
+        undecided.retain(|waiting| waiting.manifest <= last);
+        waiting.extend(undecided);
         rejected.extend(rejected_of(store, &view, client, &name)?);
     }
     let mut report = StatusReport {
@@ -223,11 +226,12 @@ fn list_after(store: &dyn Store, prefix: &str, after: &str) -> Result<Vec<Listed
     }
 }
 
-/// The client's name; none for write-only machines.
-fn name_of(access: Access<'_>, client: ClientId) -> Option<String> {
-    let Access::Owner(repository) = access else { return None };
-    let record = wait(clients::read(&repository.job(), client)).ok()??;
-    record.name(&repository.owner)
+/// The client's name, and the last of its manifests that may be accepted. Write-only machines know neither.
+fn known_of(access: Access<'_>, client: ClientId) -> (Option<String>, u64) {
+    let Access::Owner(repository) = access else { return (None, u64::MAX) };
+    let record = wait(clients::read(&repository.job(), client)).ok().flatten();
+    let last = record.as_ref().and_then(|record| record.revoked).map_or(u64::MAX, |(last, _)| last);
+    (record.and_then(|record| record.name(&repository.owner)), last)
 }
 
 /// Most manifests of one client that are looked at for rejections.

@@ -50,6 +50,24 @@ fn what_was_rejected_is_shown_with_the_reason_until_something_is_accepted() {
 }
 
 #[test]
+fn what_a_revoked_machine_left_is_not_waited_for() {
+    let owner = managed();
+    let machine = joined(&owner, "camera", "write-only");
+    machine.write("file", "text");
+    upload(&machine, &[]).ok();
+    owner.ok(&["ingest"]);
+    // Behind a gap nobody decides them.
+    let first = owner.objects().into_keys().find(|name| name.starts_with("manifests/")).unwrap();
+    let folder = first.rsplit_once('/').unwrap().0;
+    for number in [5, 900] {
+        std::fs::write(owner.object(&format!("{folder}/{number:020}")), "junk").unwrap();
+    }
+    assert_eq!(owner.json(&["status"])["waiting"].as_array().unwrap().len(), 2);
+    owner.ok(&["client", "revoke", "camera"]);
+    assert_eq!(owner.json(&["status"])["waiting"].as_array().unwrap().len(), 0);
+}
+
+#[test]
 fn a_machine_sees_nothing_of_others() {
     let owner = managed();
     let (one, two) = (joined(&owner, "one", "write-only"), joined(&owner, "two", "write-only"));

@@ -327,6 +327,7 @@ impl Browser {
                 is_own: (self.terms.is_own)(snapshot),
             });
         }
+                client: snapshot.key.0,
         Ok(Shelf::of(&shown, &self.numbers))
     }
 

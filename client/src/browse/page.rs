@@ -25,21 +25,11 @@ pub(super) enum Claim<'a> {
 }
 
 impl TreePage {
-    /// Prepares a page; `None` if its lengths exceed 64 bits in sum.
+    /// Prepares a page; `None` if its lengths exceed 64 bits in sum, or its entries [`ENTRIES`].
     pub(super) fn of(page: VerifiedPage) -> Option<Self> {
         let height = page.height();
         let content = page.into_content();
-        let mut total = 0u64;
-        let mut sum = |length: u64| {
-            total = total.checked_add(length)?;
-            Some(total)
-        };
-        let sums = match &content {
-            PageContent::Entries(_) => Some(Vec::new()),
-            PageContent::Directory(children) => children.iter().map(|child| sum(child.entries)).collect(),
-            PageContent::List(pieces) => pieces.iter().map(|piece| sum(piece.length.into())).collect(),
-            PageContent::Lists(children) => children.iter().map(|child| sum(child.bytes)).collect(),
-        }?;
+        let sums = sums(&content)?;
         let bytes = match &content {
             PageContent::Entries(entries) => entries.iter().fold(0, |sum: u64, entry| sum.saturating_add(entry.size)),
             PageContent::Directory(children) => {
@@ -104,6 +94,22 @@ impl TreePage {
     }
 }
 
+fn sums(content: &PageContent) -> Option<Vec<u64>> {
+    let mut total = 0u64;
+    let mut sum = |length: u64| {
+        total = total.checked_add(length)?;
+        Some(total)
+    };
+    match content {
+        PageContent::Entries(_) => Some(Vec::new()),
+        PageContent::Directory(children) => {
+            children.iter().map(|child| sum(child.entries).filter(|sum| *sum <= ENTRIES)).collect()
+        }
+        PageContent::List(pieces) => pieces.iter().map(|piece| sum(piece.length.into())).collect(),
+        PageContent::Lists(children) => children.iter().map(|child| sum(child.bytes)).collect(),
+    }
+}
+
 fn weight(entry: &Entry) -> usize {
     let content = match &entry.content {
         // Content in the page is as long as the file without its holes.
@@ -115,4 +121,25 @@ fn weight(entry: &Entry) -> usize {
     let xattrs: usize = extras.xattrs.iter().map(|(name, value)| name.len() + value.len() + 48).sum();
     let target = extras.link_target.as_ref().map_or(0, Vec::len);
     size_of::<Entry>() + entry.path.as_bytes().len() + content + xattrs + target + 16 * extras.holes.len()
+}
+
+/// The most entries of a tree: their numbers are offsets in listings, which are signed. Behind a larger number a listing
+/// would begin again and again.
+const ENTRIES: u64 = i64::MAX as u64 - 3;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_that_claims_more_entries_than_a_listing_can_number_is_refused() {
+        let page = |entries: [u64; 2]| {
+            let child = |entries| Child { last_path: TreePath::TOP, id: ChunkId([1; 24]), entries, bytes: 0 };
+            sums(&PageContent::Directory(entries.map(child).into()))
+        };
+        assert_eq!(page([ENTRIES - 20, 20]), Some(vec![ENTRIES - 20, ENTRIES]));
+        for entries in [[ENTRIES - 20, 21], [u64::MAX - 20, 20], [20, u64::MAX]] {
+            assert_eq!(page(entries), None, "{entries:?}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
 use ed25519_dalek::SigningKey;
 
 use super::*;
-use copal_format::client::{ClientPublic, SignedBy};
+use copal_format::client::{ClientPublic, Role, SignedBy};
 use copal_format::id::{ClientId, DomainId, ObjectHash, RepositoryId};
 use copal_format::manifest::Manifest;
 use copal_format::pack::{PackWriter, PageView};

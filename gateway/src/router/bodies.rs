@@ -11,21 +11,32 @@ use futures::StreamExt;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 
-/// Room for bodies. A slow sender holds room for long, so each sender's share is limited and others always have room.
+/// Room for bodies. A slow sender holds room for long, so each client's share is limited, and two clients leave as much
+/// to others. Bodies that nobody has signed are small; they have a room of their own and take none from clients.
 #[derive(Debug)]
 pub(super) struct Bodies {
     pace: Pace,
     all: Arc<Semaphore>,
-    /// The free part of each client's share, while the client uses some of it.
-    shares: Mutex<HashMap<Option<ClientId>, Arc<Semaphore>>>,
+    unsigned: Arc<Semaphore>,
+    /// The free part of each sender's share, while the sender uses some of it.
+    shares: Mutex<HashMap<Sender, Arc<Semaphore>>>,
+}
+
+/// Who sends a body.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Sender {
+    /// Nobody has signed it.
+    Stranger,
+    Owner,
+    Client(ClientId),
 }
 
 /// How long the gateway waits.
 #[derive(Copy, Clone, Debug)]
 pub(super) struct Pace {
-    /// How long no byte of a body may arrive.
-    pub(super) idle: Duration,
-    /// The lowest permitted rate of a whole body, in bytes per second.
+    /// A body has to go on within this time: by so many bytes as the lowest rate brings.
+    pub(super) window: Duration,
+    /// The lowest permitted rate, in bytes per second.
     pub(super) slowest: u64,
     /// How long a body may wait for room.
     pub(super) wait: Duration,
@@ -33,7 +44,7 @@ pub(super) struct Pace {
 
 impl Default for Pace {
     fn default() -> Self {
-        Self { idle: Duration::from_secs(60), slowest: 16 << 10, wait: Duration::from_secs(20) }
+        Self { window: Duration::from_secs(60), slowest: 16 << 10, wait: Duration::from_secs(20) }
     }
 }
 
@@ -52,13 +63,14 @@ pub(super) enum Unread {
 
 impl Bodies {
     pub(super) fn new(pace: Pace) -> Self {
-        Self { pace, all: Arc::new(Semaphore::new(ALL as usize)), shares: Mutex::default() }
+        let [all, unsigned] = [ALL, UNSIGNED].map(|most| Arc::new(Semaphore::new(most as usize)));
+        Self { pace, all, unsigned, shares: Mutex::default() }
     }
 
     /// Reads a body of at most `most` bytes. `length` is the length that the sender has declared, if any.
     pub(super) async fn read(
         &self,
-        sender: Option<ClientId>,
+        sender: Sender,
         body: Body,
         length: Option<u64>,
         most: u64,
@@ -69,46 +81,56 @@ impl Bodies {
         let expected = length.unwrap_or(most);
         let room = timeout(self.pace.wait, self.room(sender, expected)).await;
         let room = room.map_err(|_| Unread::Busy)?.ok_or(Unread::Busy)?;
-        let end = Instant::now() + self.pace.idle + Duration::from_secs(expected / self.pace.slowest);
+        // Fast bytes at first do not allow slow ones later: each window counts alone.
+        let step = self.pace.slowest.saturating_mul(self.pace.window.as_millis() as u64) / 1000;
+        let (mut by, mut goal) = (Instant::now() + self.pace.window, step);
         let mut read = BytesMut::with_capacity(usize::try_from(length.unwrap_or(0)).unwrap_or(0));
         let mut stream = body.into_data_stream();
         loop {
-            let by = end.min(Instant::now() + self.pace.idle);
             let Some(piece) = timeout_at(by, stream.next()).await.map_err(|_| Unread::Slow)? else { break };
             let piece = piece.map_err(|_| Unread::Cut)?;
             if read.len() as u64 + piece.len() as u64 > most {
                 return Err(Unread::Large);
             }
             read.extend_from_slice(&piece);
+            if read.len() as u64 >= goal {
+                (by, goal) = (Instant::now() + self.pace.window, read.len() as u64 + step);
+            }
         }
         Ok((read.freeze(), room))
     }
 
     /// Waits for room in the sender's share first, so that a sender's uploads wait for each other and not for others.
-    async fn room(&self, sender: Option<ClientId>, bytes: u64) -> Option<Room> {
-        let mebibytes = u32::try_from(bytes.div_ceil(1 << 20)).unwrap_or(u32::MAX).clamp(1, SHARE);
+    async fn room(&self, sender: Sender, bytes: u64) -> Option<Room> {
+        let kibibytes = u32::try_from(bytes.div_ceil(1 << 10)).unwrap_or(u32::MAX).clamp(1, SHARE);
+        if sender == Sender::Stranger {
+            let all = self.unsigned.clone().acquire_many_owned(kibibytes.min(UNSIGNED)).await.ok()?;
+            return Some(Room { _own: None, _all: all });
+        }
         let share = {
             let mut shares = self.shares.lock().unwrap_or_else(PoisonError::into_inner);
             // Drops unused shares: nobody waits for them, and nothing of them is taken.
             shares.retain(|_, share| Arc::strong_count(share) > 1);
             shares.entry(sender).or_insert_with(|| Arc::new(Semaphore::new(SHARE as usize))).clone()
         };
-        let own = share.acquire_many_owned(mebibytes).await.ok()?;
-        Some(Room { _own: own, _all: self.all.clone().acquire_many_owned(mebibytes).await.ok()? })
+        let own = share.acquire_many_owned(kibibytes).await.ok()?;
+        Some(Room { _own: Some(own), _all: self.all.clone().acquire_many_owned(kibibytes).await.ok()? })
     }
 }
 
 /// The room of one body, given back when dropped.
 #[derive(Debug)]
 pub(super) struct Room {
-    _own: OwnedSemaphorePermit,
+    _own: Option<OwnedSemaphorePermit>,
     _all: OwnedSemaphorePermit,
 }
 
-/// Mebibytes of bodies in memory at once.
-const ALL: u32 = 768;
-/// Mebibytes per client. Larger than the largest body.
-const SHARE: u32 = 384;
+/// Kibibytes of clients' bodies in memory at once.
+const ALL: u32 = 768 << 10;
+/// Kibibytes per client: the largest body.
+const SHARE: u32 = 256 << 10;
+/// Kibibytes of bodies that nobody has signed.
+const UNSIGNED: u32 = 16 << 10;
 
 #[cfg(test)]
 mod tests {
@@ -116,11 +138,11 @@ mod tests {
     use futures::stream;
     use std::convert::Infallible;
 
-    const ONE: Option<ClientId> = Some(ClientId([1; 16]));
-    const OTHER: Option<ClientId> = Some(ClientId([2; 16]));
+    const ONE: Sender = Sender::Client(ClientId([1; 16]));
+    const OTHER: Sender = Sender::Client(ClientId([2; 16]));
 
     fn bodies() -> Bodies {
-        Bodies::new(Pace { idle: Duration::from_millis(200), slowest: 1 << 20, wait: Duration::from_millis(50) })
+        Bodies::new(Pace { window: Duration::from_millis(200), slowest: 1 << 20, wait: Duration::from_millis(50) })
     }
 
     /// A byte now and then, without end.
@@ -137,14 +159,40 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_body_may_take_as_long_as_the_least_rate_takes_and_no_longer() {
+    async fn a_body_goes_on_at_the_least_rate_whatever_came_before_and_may_take_long() {
         let bodies = bodies();
         let started = Instant::now();
-        assert_eq!(bodies.read(ONE, trickle(), Some(1 << 20), 1 << 20).await.err(), Some(Unread::Slow));
-        let took = started.elapsed();
-        assert!(took >= Duration::from_millis(1_150) && took < Duration::from_secs(20), "{took:?}");
-        assert_eq!(bodies.read(ONE, silence(), Some(9 << 20), 9 << 20).await.err(), Some(Unread::Slow));
-        assert!(started.elapsed() - took < Duration::from_secs(5), "nothing at all is noticed early");
+        let fast_at_first = stream::iter([Ok::<_, Infallible>(Bytes::from(vec![1; 8 << 20]))]);
+        let fast_at_first =
+            Body::from_stream(fast_at_first.chain(trickle().into_data_stream().map(|piece| Ok(piece.unwrap()))));
+        for body in [trickle(), silence(), fast_at_first] {
+            assert_eq!(bodies.read(ONE, body, Some(9 << 20), 9 << 20).await.err(), Some(Unread::Slow));
+        }
+        assert!(started.elapsed() < Duration::from_secs(5), "{:?}", started.elapsed());
+        let steady = stream::iter(0..20).then(|_| async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            Ok::<_, Infallible>(Bytes::from(vec![1; 256 << 10]))
+        });
+        let read = bodies.read(ONE, Body::from_stream(steady), Some(5 << 20), 5 << 20).await;
+        assert_eq!(read.unwrap().0.len(), 5 << 20, "longer than a window");
+    }
+
+    #[tokio::test]
+    async fn strangers_and_two_slow_clients_hold_up_no_other() {
+        let bodies = Arc::new(Bodies::new(Pace { window: Duration::from_secs(60), ..bodies().pace }));
+        let large = 256 << 20;
+        let begin = |sender, length| {
+            let bodies = bodies.clone();
+            tokio::spawn(async move { bodies.read(sender, silence(), Some(length), length).await.err() })
+        };
+        let mut slow: Vec<_> = (0..2_000).map(|_| begin(Sender::Stranger, 1_000)).collect();
+        slow.extend([ONE, ONE, OTHER, OTHER].map(|client| begin(client, large)));
+        // All of them have their room, or wait.
+        tokio::task::yield_now().await;
+        let third = Sender::Client(ClientId([3; 16]));
+        assert_eq!(bodies.read(third, Body::from("pack"), Some(large), large).await.unwrap().0, "pack");
+        assert_eq!(bodies.read(Sender::Stranger, Body::from("token"), Some(1_000), 1_000).await.unwrap().0, "token");
+        slow.iter().for_each(tokio::task::JoinHandle::abort);
     }
 
     #[tokio::test]

@@ -14,7 +14,7 @@ use copal_format::time::Time;
 use serde_json::json;
 
 use super::Gateway;
-use super::bodies::{Room, Unread};
+use super::bodies::{Room, Sender, Unread};
 use super::facts::{Facts, job};
 use super::memory::Refused;
 use super::problem::{Problem, busy};
@@ -132,13 +132,18 @@ impl Call {
             None => None,
         };
         let body = std::mem::take(self.body.get_mut().unwrap_or_else(PoisonError::into_inner));
-        let read =
-            gateway.bodies.read(self.caller.client(), body, length, most).await.map_err(|unread| match unread {
-                Unread::Busy => busy("too much is sent at once"),
-                Unread::Slow => Problem::new("slow", StatusCode::REQUEST_TIMEOUT, "the body does not arrive"),
-                Unread::Cut => Problem::bad_request("the body is cut"),
-                Unread::Large => Problem::too_large(format!("at most {most} bytes are taken here")),
-            })?;
+        let sender = match self.caller {
+            Caller::Client { id, .. } | Caller::Joining { id, .. } => Sender::Client(id),
+            Caller::Nobody if self.house.is_made => Sender::Stranger,
+            // Whoever makes the repository cannot be known yet.
+            Caller::Owner | Caller::Nobody => Sender::Owner,
+        };
+        let read = gateway.bodies.read(sender, body, length, most).await.map_err(|unread| match unread {
+            Unread::Busy => busy("too much is sent at once"),
+            Unread::Slow => Problem::new("slow", StatusCode::REQUEST_TIMEOUT, "the body does not arrive"),
+            Unread::Cut => Problem::bad_request("the body is cut"),
+            Unread::Large => Problem::too_large(format!("at most {most} bytes are taken here")),
+        })?;
         if let Some(signed) = &self.signed {
             signed.verify_body(&read.0).map_err(|error| Problem::of_request(error, self.now))?;
         }

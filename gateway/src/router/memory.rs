@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use copal_format::request::{Signatory, Terms, WINDOW};
 
 use super::ledger::Ledger;
+use super::records::Written;
 use super::shared::Allowed;
 use super::tickets::Tickets;
 
@@ -21,6 +22,8 @@ pub struct Memory {
     pub(super) uploads: Ledger,
     /// Uploads to shares.
     pub(super) shares: Allowed,
+    /// Manifests and changes.
+    pub(super) written: Written,
     /// Tickets of shares that have opened something.
     pub(super) tickets: Tickets,
 }

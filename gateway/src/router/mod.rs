@@ -15,6 +15,7 @@ mod objects;
 mod pieces;
 mod problem;
 mod quota;
+mod records;
 mod rights;
 mod shared;
 mod shares;

@@ -20,12 +20,13 @@ use super::Gateway;
 use super::call::Call;
 use super::ledger::{Asker, Uploaded};
 use super::problem::Problem;
+use super::records;
 use super::rights::{Caller, Upload};
-use super::shared::Taken;
+use super::shared::{Allowed, Taken};
 
-/// How much may be stored. Packs and shares count, because they take the space. Clients of a domain share its quota. The
-/// newest root says what the domain holds; a long-lived gateway also counts uploads that the root does not know yet.
-/// Shares are those of full clients, and count for these.
+/// How much may be stored. Clients of a domain share its quota. The newest root says which packs the domain holds; a
+/// long-lived gateway also counts uploads that the root does not know yet. A client's manifests count for the client.
+/// Shares and changes are those of full clients, and count for these.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
     /// Bytes that a domain may hold.
@@ -38,19 +39,27 @@ pub struct Quota {
 /// knows.
 pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Result<Response, Problem> {
     let facts = call.facts()?;
-    let (domain, role) = match call.caller {
-        Caller::Client { domain, role, .. } => (domain, role),
+    let (client, domain, role) = match call.caller {
+        Caller::Client { id, domain, role } => (Some(id), domain, role),
         // Full clients share this one; the owner's own requests have no quota.
-        Caller::Owner => (facts.descriptor.shared_domain, Role::Full),
+        Caller::Owner => (None, facts.descriptor.shared_domain, Role::Full),
         Caller::Nobody | Caller::Joining { .. } => {
             return call.permitted(Err("it has to be signed by a client that has joined"));
         }
     };
     let Quota { stored, daily } = gateway.settings.quota;
     let shared = match in_shares(&gateway, role).await? {
-        Some(listed) => counted(&gateway, call.now, &listed, &[], |_| Ok(()))?,
+        Some(listed) => counted(shares_of(&gateway), call.now, &listed, &[], |_| Ok(()))?,
         None => Taken::default(),
     };
+    let written = match client.filter(|_| gateway.settings.quota != Quota::default()) {
+        Some(id) => {
+            let (listed, allowed) = records::of_client(&gateway, (id, role), call.now).await?;
+            counted(gateway.memory.is_some().then_some(&*allowed), call.now, &listed, &[], |_| Ok(()))?
+        }
+        None => Taken::default(),
+    };
+    let shared = shared.and(written);
     let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
     let since = Time::from_unix(call.now as i64 - DAY, 0);
     let (held, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &BTreeMap::new()));
@@ -62,8 +71,12 @@ pub(super) async fn told(State(gateway): State<Arc<Gateway>>, call: Call) -> Res
 /// Fails if uploads exceed a quota; otherwise notes them.
 pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload<'_>]) -> Result<(), Problem> {
     let Caller::Client { id, domain, role } = call.caller else { return Ok(()) };
-    let (mut packs, mut to_share) = (BTreeMap::new(), Vec::new());
+    let (mut packs, mut to_share, mut to_write) = (BTreeMap::new(), Vec::new(), Vec::new());
     for upload in uploads {
+        records::is_reached(gateway, call, upload).await?;
+        if records::is_record(upload.key) {
+            to_write.push((upload.key, upload.length));
+        }
         if upload.key.starts_with(FOLDER) {
             to_share.push((upload.key, upload.length));
         }
@@ -73,16 +86,18 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
         }
     }
     let quota = gateway.settings.quota;
-    if (packs.is_empty() && to_share.is_empty()) || quota == Quota::default() {
+    if (packs.is_empty() && to_share.is_empty() && to_write.is_empty()) || quota == Quota::default() {
         return Ok(());
     }
     let listed = in_shares(gateway, role).await?;
+    let (written, allowed) = records::of_client(gateway, (id, role), call.now).await?;
+    let allowed = gateway.memory.is_some().then_some(&*allowed);
     let newest = gateway.known.newest(gateway.settings.store.as_ref(), call.now, false).await?;
     let newest = newest.as_deref();
     let since = Time::from_unix(call.now as i64 - DAY, 0);
     let (stored, added) = newest.map_or((0, 0), |newest| newest.stored(domain, since, &packs));
     let in_packs = packs.values().fold(0u64, |sum, length| sum.saturating_add(*length));
-    let asked = to_share.iter().fold(in_packs, |sum, (_, length)| sum.saturating_add(*length));
+    let asked = to_share.iter().chain(&to_write).fold(in_packs, |sum, (_, length)| sum.saturating_add(*length));
     let allow = |shared: Taken| {
         let (stored, added) = (stored.saturating_add(shared.all), added.saturating_add(shared.today));
         let judge = |uploaded: Uploaded| {
@@ -95,30 +110,36 @@ pub(super) async fn allow(gateway: &Arc<Gateway>, call: &Call, uploads: &[Upload
         let is_known = |id: &PackId| newest.is_some_and(|newest| newest.has_pack(id));
         memory.uploads.note(Asker { client: id, domain, now: call.now, root }, &packs, is_known, judge)
     };
+    let allow =
+        |shared: Taken| counted(allowed, call.now, &written, &to_write, |written| allow(shared.and(written))).map(drop);
     match listed {
-        Some(listed) => counted(gateway, call.now, &listed, &to_share, allow).map(drop),
+        Some(listed) => counted(shares_of(gateway), call.now, &listed, &to_share, allow).map(drop),
         None => allow(Taken::default()),
     }
 }
 
-/// Returns what all other objects of shares take, if `allow` accepts the uploads. A gateway that is a function counts
-/// stored objects only.
+/// Returns what all other objects take, if `allow` accepts the uploads. A gateway that is a function counts stored
+/// objects only.
 fn counted(
-    gateway: &Gateway,
+    allowed: Option<&Allowed>,
     now: u64,
     listed: &[Listed],
     uploads: &[(&str, u64)],
     allow: impl FnOnce(Taken) -> Result<(), Problem>,
 ) -> Result<Taken, Problem> {
     let mut told = Taken::of(listed, now);
-    match &gateway.memory {
+    match allowed {
         None => allow(told)?,
-        Some(memory) => memory.shares.note(now, listed, uploads, |taken| {
+        Some(allowed) => allowed.note(now, listed, uploads, |taken| {
             told = taken;
             allow(taken)
         })?,
     }
     Ok(told)
+}
+
+fn shares_of(gateway: &Gateway) -> Option<&Allowed> {
+    gateway.memory.as_ref().map(|memory| &memory.shares)
 }
 
 /// All objects of shares, where they count: for full clients.

@@ -27,16 +27,6 @@ pub(super) enum Caller {
     },
 }
 
-impl Caller {
-    /// The id of the client, joined or not.
-    pub(super) fn client(self) -> Option<ClientId> {
-        match self {
-            Self::Nobody | Self::Owner => None,
-            Self::Client { id, .. } | Self::Joining { id, .. } => Some(id),
-        }
-    }
-}
-
 /// General settings of the repository and its gateway.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) struct House {

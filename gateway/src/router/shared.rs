@@ -1,4 +1,5 @@
-//! Shared: the bytes that shares take, for quotas: of what is stored, and of what was allowed and may still come.
+//! Shared: the bytes that shares or records take, for quotas: of what is stored, and of what was allowed and may still
+//! come.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -8,7 +9,7 @@ use copal_store::Listed;
 
 use super::problem::{Problem, busy};
 
-/// Bytes of shares: all of them, and those of the last day.
+/// Bytes of objects: all of them, and those of the last day.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Taken {
     pub all: u64,
@@ -38,6 +39,11 @@ impl Taken {
             today: sum(new.map(|object| object.stat.length)),
         }
     }
+
+    /// Both together.
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { all: self.all.saturating_add(other.all), today: self.today.saturating_add(other.today) }
+    }
 }
 
 impl Allowed {
@@ -55,7 +61,7 @@ impl Allowed {
         allowed.retain(|upload| upload.time.saturating_add(DAY) > now);
         allowed.iter_mut().for_each(|upload| upload.has_come |= stored.contains_key(upload.name.as_str()));
         if allowed.len() + uploads.len() > MOST {
-            return Err(busy("too many objects of shares were uploaded within a day"));
+            return Err(busy("too many objects were uploaded within a day"));
         }
         let asked: HashMap<&str, u64> = uploads.iter().copied().collect();
         let others = |name: &str, length: u64| length.saturating_sub(asked.get(name).copied().unwrap_or(0));

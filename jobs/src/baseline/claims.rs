@@ -122,6 +122,9 @@ impl Chain<'_> {
         let numbered = listed.iter().filter_map(|listed| Some((number(listed)?, Time(listed.stat.created.0))));
         let numbered: Vec<(u64, Time)> = numbered.collect();
         let last = reached(self.from, CHAIN_LEAP, numbered.iter().map(|(number, _)| *number));
+        // What a client wrote after its revocation is not read: it may be much, and lie there for ever.
+        let head = self.head.map_or(0, |head| head.number);
+        let last = record.revoked.map_or(last, |(good, _)| last.min(good.max(head)));
         let calls = numbered.into_iter().filter(|(number, _)| *number <= last).map(|(number, stored)| -> Call<'_, _> {
             let record = &record;
             Box::pin(async move { Ok(self.claim(record, number, stored).await?.map(|claim| (number, claim))) })

@@ -117,7 +117,9 @@ impl Chain {
         steps.take();
         let answered = receipts.last().copied().unwrap_or(0);
         // The manifest `last` is read again, because the next manifest must name its hash.
-        let due: BTreeSet<u64> = manifests.union(&receipts).copied().filter(|number| *number >= last).collect();
+        // A client may write anything behind the last answer, and leave gaps there: nothing relies on it.
+        let due = manifests.union(&receipts).copied().filter(|number| (last..=answered).contains(number));
+        let due: BTreeSet<u64> = due.collect();
         let (mut number, mut before) = (last.saturating_sub(1), (last == 0).then_some(ObjectHash::NONE));
         let read_if = async |is_there: bool, name: &str| match is_there {
             true => objects::read(job.store, name).await,
@@ -146,11 +148,9 @@ impl Chain {
                 (number, before) = (*found, None);
                 if let Some(bytes) = given(&name, manifest, report)? {
                     before = Some(ObjectHash::of(&bytes));
-                    let is_believed = *found <= answered && !is_rejected;
                     match Manifest::verify(job.repository, key, client, *found, &bytes) {
-                        // A client may write anything. Nothing relies on a manifest that was rejected or still waits
-                        // for an answer.
-                        _ if !is_believed => {}
+                        // Nothing relies on a manifest that was rejected.
+                        _ if is_rejected => {}
                         Ok(verified) if expected.is_some_and(|before| verified.manifest.previous != before) => {
                             report.add(Kind::Damaged, name, "it does not name the manifest before it");
                         }

@@ -238,7 +238,7 @@ fn judge(
     if previous.is_some_and(|previous| previous != verified.manifest.previous) {
         return Standing::Refused(Reason::BrokenChain, "it does not name the manifest before it".into());
     }
-    if record.role == Role::WriteOnly && verified.manifest.domain != record.domain {
+    if verified.manifest.domain != record.domain {
         return Standing::Refused(Reason::Domain, "the client may not write to its domain".into());
     }
     Standing::Unanswered(verified)

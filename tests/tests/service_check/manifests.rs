@@ -8,6 +8,8 @@ use copal_format::layout;
 use copal_format::manifest::Manifest;
 use copal_jobs::check::{Depth, check, check_until};
 use copal_jobs::faults::{Windows, plant};
+use copal_store::Op;
+use copal_store::record::Record;
 use copal_tests::kit::repository::key as store_key;
 use copal_tests::kit::{Client, Slow, World, path};
 use futures::executor::block_on;
@@ -118,4 +120,28 @@ fn a_check_of_many_clients_that_have_written_nothing_looks_at_many_at_the_same_t
     let report = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
     plant(None, Windows::DESIGN);
     assert_eq!(report.clients_left, 192);
+}
+
+#[test]
+fn what_a_client_has_written_behind_the_last_answer_is_no_loss_and_is_not_read_once_it_is_revoked() {
+    let world = World::new();
+    let client = world.register(1, Role::WriteOnly);
+    for time in 0..3 {
+        world.back_up(&client, &[(path("a"), vec![time; 100])].into());
+    }
+    let junk = [5, 1_000, 9_007_199_254_740_991].map(|number| layout::manifest(client.id, number));
+    junk.iter().for_each(|name| world.put(name, vec![7; 1_000]));
+    assert!(world.check().is_ok(), "{:?}", world.check().findings);
+    let last = (3, ObjectHash::of(&world.read(&layout::manifest(client.id, 3))));
+    block_on(world.repository.revoke(&world.store, &client, last, None)).unwrap();
+    let record = Record::new(&world.store);
+    let report = block_on(check(&world.job_of(&record), Depth::Structure)).unwrap();
+    assert!(report.is_ok(), "{:?}", report.findings);
+    let read = record.events().into_iter().find(|event| event.op == Op::Read && junk.contains(&event.key));
+    assert_eq!(read, None);
+    // A gap before it is one.
+    world.destroy(&layout::manifest(client.id, 2));
+    let report = world.check();
+    let missing: Vec<&str> = report.findings.iter().map(|finding| finding.object.as_str()).collect();
+    assert!(missing.contains(&layout::manifest(client.id, 2).as_str()), "{:?}", report.findings);
 }

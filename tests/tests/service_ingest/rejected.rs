@@ -41,7 +41,7 @@ fn a_manifest_or_pack_that_is_longer_than_any_is_rejected_and_the_chain_goes_on(
 }
 
 #[test]
-fn a_pack_of_another_domain_is_rejected_and_a_write_only_client_stays_in_its_own() {
+fn a_pack_of_another_domain_is_rejected_and_every_client_stays_in_its_own() {
     let (world, client) = begin();
     let outsider = world.register(2, Role::WriteOnly);
     let pack = store(&world, &data_pack(outsider.domain, 1, &[id(1)]));
@@ -50,6 +50,10 @@ fn a_pack_of_another_domain_is_rejected_and_a_write_only_client_stays_in_its_own
     let number = write_by_hand(&world, &outsider, client.domain, &[inside], None);
     world.ingest().unwrap();
     assert_eq!(reasons(&world.receipt(&outsider, number)), [Reason::Domain]);
+    // Nor does a full client leave its own: no reader would believe it.
+    let number = write_by_hand(&world, &client, outsider.domain, &[pack], None);
+    world.ingest().unwrap();
+    assert_eq!(reasons(&world.receipt(&client, number)), [Reason::Domain]);
     assert_eq!(world.view().state.packs.len(), 0);
 }
 

@@ -132,7 +132,9 @@ async fn verify_ticket(store: &dyn Store, id: &ShareId, ticket: &str, now: u64) 
     let parts = ticket
         .split_once('-')
         .and_then(|(number, secret)| Some((number.parse::<u64>().ok()?, ObjectHash::from_hex(secret).ok()?)));
-    let (number, secret) = parts.ok_or_else(gone)?;
+    // Another way to write the same ticket would be remembered beside it.
+    let is_as_given = |(number, secret): &(u64, ObjectHash)| format!("{number}-{secret}") == ticket;
+    let (number, secret) = parts.filter(is_as_given).ok_or_else(gone)?;
     let noted = objects::read(store, id.taken(number).as_str()).await?;
     let taken: Option<Taken> = noted.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     let is_valid = taken.is_some_and(|taken| taken.ticket == hash_of(&secret.0) && now < taken.ends);

@@ -301,6 +301,65 @@ async fn a_quota_is_not_escaped_by_naming_a_pack_twice_or_shorter_than_it_is() {
 }
 
 #[tokio::test]
+async fn manifests_and_changes_count_towards_a_quota_whoever_decides_them() {
+    for quota in [Quota { stored: Some(100), daily: None }, Quota { stored: None, daily: Some(100) }] {
+        let world = World::with(IngestBy::Service, |settings| settings.quota = quota).await;
+        let put = async |name: String, length: usize| {
+            world.signed(WRITER_SIGNS, "PUT", &format!("/v1/objects/{name}"), &vec![1; length]).await
+        };
+        assert_eq!(put(layout::manifest(WRITER, 1), 60).await.status, 201);
+        let refused = put(layout::manifest(WRITER, 2), 41).await;
+        assert_eq!(
+            (refused.problem(), refused.json()["used"].as_u64()),
+            (problem(403, "quota"), Some(60)),
+            "{quota:?}"
+        );
+        let used = world.signed(WRITER_SIGNS, "GET", "/v1/quota", b"").await.json();
+        let used = [&used["stored"], &used["daily"]].map(|of| of["used"].as_u64());
+        assert!(used.contains(&Some(60)), "{used:?}");
+        assert_eq!(put(layout::manifest(WRITER, 2), 10).await.status, 201);
+        let pack = [1; 40];
+        assert_eq!(world.signed(WRITER_SIGNS, "PUT", &pack_path(&pack), &pack).await.problem(), problem(403, "quota"));
+        let change = format!("/v1/objects/{}", layout::change(1));
+        assert_eq!(world.signed(FULL_SIGNS, "PUT", &change, &[1; 101]).await.problem(), problem(403, "quota"));
+        assert_eq!(world.signed(FULL_SIGNS, "PUT", &change, &[1; 60]).await.status, 201);
+        let named = |number| {
+            let name = layout::change(number);
+            serde_json::json!({ "key": name, "length": 20, "sha256": ObjectHash([1; 32]).to_string() })
+        };
+        // Addresses count before anything comes.
+        let both = serde_json::json!({ "objects": [named(2), named(3)] }).to_string();
+        assert_eq!(world.signed(FULL_SIGNS, "POST", "/v1/uploads", both.as_bytes()).await.status, 200);
+        let more = serde_json::json!({ "objects": [named(4)] }).to_string();
+        let more = world.signed(FULL_SIGNS, "POST", "/v1/uploads", more.as_bytes()).await;
+        assert_eq!(more.problem(), problem(403, "quota"));
+    }
+}
+
+#[tokio::test]
+async fn numbers_of_manifests_and_changes_follow_others_closely() {
+    let world = World::new().await;
+    let put = async |name: String| world.signed(FULL_SIGNS, "PUT", &format!("/v1/objects/{name}"), b"x").await.status;
+    for number in [1_025, 9_007_199_254_740_991] {
+        assert_eq!(put(layout::manifest(FULL, number)).await, 403, "{number}");
+        assert_eq!(put(layout::change(number)).await, 403, "{number}");
+    }
+    for number in [1, 2, 1_000, 2_000] {
+        assert_eq!(put(layout::manifest(FULL, number)).await, 201, "{number}");
+        assert_eq!(put(layout::change(number)).await, 201, "{number}");
+    }
+    assert_eq!(put(layout::manifest(FULL, 3_025)).await, 403);
+    world.put(layout::receipt(FULL, 3_000), b"the manifests behind it are lost".to_vec()).await;
+    assert_eq!(put(layout::manifest(FULL, 3_025)).await, 201);
+    let far = serde_json::json!({ "key": layout::manifest(FULL, 9_000), "length": 1, "sha256": ObjectHash([1; 32]).to_string() });
+    let far = serde_json::json!({ "objects": [far] }).to_string();
+    assert_eq!(
+        world.signed(FULL_SIGNS, "POST", "/v1/uploads", far.as_bytes()).await.problem(),
+        problem(403, "not-permitted")
+    );
+}
+
+#[tokio::test]
 async fn requests_that_nobody_signed_are_answered_slowly() {
     // Also where whoever came first was let make the repository.
     for accept_init in [false, true] {

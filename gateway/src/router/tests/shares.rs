@@ -169,6 +169,9 @@ async fn a_ticket_counts_for_its_share_and_its_time_and_is_not_to_be_guessed() {
         (&one, format!("1-{}", "00".repeat(32))),
         (&one, "1".to_owned()),
         (&one, format!("../1-{secret}")),
+        // Each other way to write the ticket would take memory of its own.
+        (&one, format!("01-{secret}")),
+        (&one, format!("+1-{secret}")),
         (&one, String::new()),
     ] {
         assert_eq!(world.part(id, &ticket, Some(1)).await.problem(), problem(404, "no-share"), "{ticket}");

@@ -1,0 +1,109 @@
+//! Records: the manifests and changes that clients write. Nobody deletes them, so quotas count them, and no number may
+//! leave a gap that the client could fill at any time.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use copal_format::client::Role;
+use copal_format::id::ClientId;
+use copal_format::layout;
+use copal_jobs::objects;
+use copal_store::{Listed, Store};
+
+use super::Gateway;
+use super::call::Call;
+use super::problem::Problem;
+use super::rights::{Caller, Upload};
+use super::shared::Allowed;
+
+/// What clients have written, listed a short time ago, and what they were allowed since.
+#[derive(Debug, Default)]
+pub(super) struct Written(Mutex<HashMap<ClientId, Account>>);
+
+#[derive(Clone, Debug)]
+struct Account {
+    /// Seconds since 1970.
+    since: u64,
+    listed: Arc<Vec<Listed>>,
+    allowed: Arc<Allowed>,
+}
+
+/// Whether an object is a manifest or a change.
+pub(super) fn is_record(key: &str) -> bool {
+    FOLDERS.iter().any(|folder| key.starts_with(folder))
+}
+
+/// What counts for a client: its manifests, and for a full client all changes. In a long-lived gateway also what it was
+/// allowed.
+pub(super) async fn of_client(
+    gateway: &Gateway,
+    (client, role): (ClientId, Role),
+    now: u64,
+) -> Result<(Arc<Vec<Listed>>, Arc<Allowed>), Problem> {
+    let written = gateway.memory.as_ref().map(|memory| &memory.written);
+    if let Some(account) = written.and_then(|written| written.of(client, now)) {
+        return Ok((account.listed, account.allowed));
+    }
+    let store = gateway.settings.store.as_ref();
+    let mut listed = objects::list(store, &format!("manifests/{client}/")).await?;
+    if role == Role::Full {
+        listed.extend(objects::list(store, "changes/").await?);
+    }
+    let listed = Arc::new(listed);
+    let allowed = written.map(|written| written.keep(client, now, &listed)).unwrap_or_default();
+    Ok((listed, allowed))
+}
+
+/// Fails if a record's number is far beyond all others of its chain.
+pub(super) async fn is_reached(gateway: &Gateway, call: &Call, upload: &Upload<'_>) -> Result<(), Problem> {
+    let Some(number) = layout::trailing_number(upload.key).filter(|_| is_record(upload.key)) else { return Ok(()) };
+    let store = gateway.settings.store.as_ref();
+    let is_after = match call.caller {
+        Caller::Client { id, .. } if upload.key.starts_with("manifests/") => {
+            is_near(store, number, |number| layout::manifest(id, number)).await?
+                // Manifests can be lost.
+                || is_near(store, number, |number| layout::receipt(id, number)).await?
+        }
+        _ => {
+            is_near(store, number, layout::change).await? || {
+                let newest = gateway.known.newest(store, call.now, false).await?;
+                let head = newest.and_then(|newest| newest.root.change_head).map_or(0, |(head, _)| head);
+                (head + 1..=head + LEAP).contains(&number)
+            }
+        }
+    };
+    call.permitted(if is_after { Ok(()) } else { Err("its number is far beyond the last one") })
+}
+
+/// Whether the number is among the first, or follows another one closely.
+async fn is_near(store: &dyn Store, number: u64, name: impl Fn(u64) -> String) -> Result<bool, Problem> {
+    let Some(before) = number.checked_sub(LEAP + 1) else { return Ok(true) };
+    let start = objects::key(name(before));
+    let folder = start.as_str().rsplit_once('/').map_or("", |(folder, _)| folder);
+    let page = store.list(&format!("{folder}/"), Some(&start), 1).await?;
+    let found = page.objects.first().and_then(|listed| layout::trailing_number(listed.key.as_str()));
+    Ok(found.is_some_and(|found| found < number))
+}
+
+impl Written {
+    fn of(&self, client: ClientId, now: u64) -> Option<Account> {
+        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        written.get(&client).filter(|account| now < account.since.saturating_add(LISTED_FOR)).cloned()
+    }
+
+    fn keep(&self, client: ClientId, now: u64, listed: &Arc<Vec<Listed>>) -> Arc<Allowed> {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever has written nothing for a day has nothing that was allowed within it.
+        written.retain(|_, account| now < account.since.saturating_add(DAY));
+        let allowed = written.get(&client).map(|account| account.allowed.clone()).unwrap_or_default();
+        written.insert(client, Account { since: now, listed: listed.clone(), allowed: allowed.clone() });
+        allowed
+    }
+}
+
+const FOLDERS: [&str; 2] = ["manifests/", "changes/"];
+/// How far a number may be beyond another one: as many backups can be lost at once.
+const LEAP: u64 = 1 << 10;
+/// Seconds for which a listing is used.
+const LISTED_FOR: u64 = 60;
+const DAY: u64 = 24 * 60 * 60;
