@@ -160,9 +160,9 @@ fn entries_are_found_in_every_snapshot_by_name_or_path() {
     let of = |id: &str, path: &str| (id.to_owned(), path.to_owned());
     assert_eq!(found(&["a.b"]), [of(&first, "a.b"), of(&second, "a.b"), of(&second, "new/a.b")]);
     assert_eq!(found(&["new/a.*"]), [of(&second, "new/a.b")]);
-    assert_eq!(found(&["[ab]", "--snapshot", &first]), [of(&first, "a"), of(&first, "a/b"), of(&first, "b")]);
-    assert_eq!(found(&["b/", "--snapshot", &second]), [of(&second, "a/b")], "directories only");
-    assert_eq!(found(&["*b*", "--snapshot", "latest:source/new"]), [of(&second, "new/a.b")]);
+    assert_eq!(found(&["[ab]", &first]), [of(&first, "a"), of(&first, "a/b"), of(&first, "b")]);
+    assert_eq!(found(&["b/", &second]), [of(&second, "a/b")], "directories only");
+    assert_eq!(found(&["*b*", "latest:source/new"]), [of(&second, "new/a.b")]);
     assert_eq!(found(&["nothing"]), []);
     assert_eq!(found(&["c", "--host", "other"]), []);
     assert_eq!(machine.run(&["find", "[", "--json"]).exits(2).kind(), "usage");

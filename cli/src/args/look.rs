@@ -2,8 +2,10 @@
 
 use clap::{Args, ValueEnum};
 
+use copal_format::time::Time;
+
 use super::spec::{self, SnapshotSpec, Which};
-use super::values::GroupBy;
+use super::values::{self, GroupBy, Pattern};
 
 /// Which snapshots are considered.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -12,9 +14,9 @@ pub struct Narrow {
     /// Only snapshots that this client has signed (its name, or the first digits of its id); may be repeated: any of them.
     #[arg(long = "client", value_name = "CLIENT")]
     pub clients: Vec<String>,
-    /// Only snapshots of this host; may be repeated: any of them. A write-only client stands for its registered name only.
-    #[arg(long = "host", value_name = "HOST")]
-    pub hosts: Vec<String>,
+    /// Only snapshots of this host, like nas or 'web-*'; may be repeated: any of them. A write-only client stands for its registered name only.
+    #[arg(long = "host", value_name = "GLOB")]
+    pub hosts: Vec<Pattern>,
     /// Only snapshots of this path; may be repeated: all of them.
     #[arg(long = "path", value_name = "PATH")]
     pub paths: Vec<std::path::PathBuf>,
@@ -24,11 +26,27 @@ pub struct Narrow {
     /// Only snapshots with this label; "" means those without one.
     #[arg(long, value_name = "NAME")]
     pub label: Option<String>,
+    /// Only snapshots older than this: 2026-01-31 (its beginning), "2026-01-31 17:05:00", or 7d (seven days ago).
+    #[arg(long, value_name = "TIME", value_parser = values::moment)]
+    pub before: Option<Time>,
+    /// Only snapshots of this time or later.
+    #[arg(long, value_name = "TIME", value_parser = values::moment)]
+    pub after: Option<Time>,
+}
+
+impl Narrow {
+    /// Whether they say whose snapshots are meant.
+    pub fn names_machines(&self) -> bool {
+        !self.hosts.is_empty() || !self.clients.is_empty()
+    }
 }
 
 /// Options of `snapshots`.
 #[derive(Args, Debug)]
 pub struct Snapshots {
+    /// Only these snapshots: "latest" or the first digits of an id.
+    #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
+    pub snapshots: Vec<Which>,
     /// List forgotten snapshots that "undelete" can bring back.
     #[arg(long)]
     pub forgotten: bool,
@@ -66,8 +84,8 @@ pub struct Find {
     /// Pattern of the name; with a "/" in it, of the whole path.
     #[arg(value_name = "GLOB")]
     pub glob: String,
-    /// Only in this snapshot; may be repeated.
-    #[arg(long = "snapshot", value_name = "SNAPSHOT[:PATH]", value_parser = spec::spec())]
+    /// Only in these snapshots, or in a directory of them [default: all].
+    #[arg(value_name = "SNAPSHOT[:PATH]", value_parser = spec::spec())]
     pub snapshots: Vec<SnapshotSpec>,
     /// Which snapshots are considered.
     #[command(flatten)]

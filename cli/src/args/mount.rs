@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::look::Narrow;
+use super::spec::{self, Which};
 use super::values::Size;
 
 /// Options of `mount`.
@@ -29,6 +30,9 @@ pub struct Mount {
     /// With --allow-other, let all of them read everything.
     #[arg(long, requires = "allow_other")]
     pub no_default_permissions: bool,
+    /// Only this snapshot; may be repeated.
+    #[arg(long = "snapshot", value_name = "SNAPSHOT", value_parser = spec::which())]
+    pub snapshots: Vec<Which>,
     /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,

@@ -78,17 +78,25 @@ fn the_reference_has_the_options_of_every_command_and_no_others() {
         let (_, rest) = reference.split_once(heading).unwrap_or_else(|| panic!("docs/cli.md lacks {heading:?}"));
         rest.split("\n#").next().unwrap_or_default()
     };
+    let table =
+        |heading: &str| -> Vec<&str> { section(heading).lines().filter(|line| line.starts_with("| `")).collect() };
     for (name, command) in commands().iter().filter(|(_, command)| !command.has_subcommands()) {
         let text = section(&format!("\n### copal {name}\n"));
-        let arguments = command.get_arguments().filter(|argument| !argument.is_global_set());
-        let expected: Vec<String> = arguments.filter(|argument| argument.get_id() != "help").map(row).collect();
+        let is_own = |argument: &&clap::Arg| !argument.is_global_set() && argument.get_id() != "help";
+        let (narrow, own): (Vec<_>, Vec<_>) =
+            command.get_arguments().filter(is_own).partition(|argument| argument.get_help_heading() == Some(NARROW));
+        let expected: Vec<String> = own.into_iter().map(row).collect();
         let found: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).take(expected.len()).collect();
         assert_eq!(found, expected, "docs/cli.md: {name}");
+        assert_eq!(text.contains("(#which-options-choose-snapshots)"), !narrow.is_empty(), "docs/cli.md: {name}");
+        if !narrow.is_empty() {
+            let rows: Vec<String> = narrow.into_iter().map(row).collect();
+            assert_eq!(table("\n### Which options choose snapshots?\n"), rows, "docs/cli.md: {name}");
+        }
     }
     let (_, command) = &commands()[0];
     let globals: Vec<String> = command.get_arguments().filter(|argument| argument.is_global_set()).map(row).collect();
-    let text = section("\n## Global options\n");
-    assert_eq!(text.lines().filter(|line| line.starts_with("| `")).collect::<Vec<_>>(), globals);
+    assert_eq!(table("\n## Global options\n"), globals);
 }
 
 /// The line of an argument in the reference.
@@ -240,7 +248,7 @@ fn commands_on_snapshots_want_at_least_one() {
     }
     let Command::Tag(tag) = parsed("tag latest ab12 --add x --remove y --host h").command else { panic!() };
     assert_eq!((tag.choice.snapshots.len(), tag.add, tag.remove), (2, vec!["x".into()], vec!["y".into()]));
-    assert_eq!(tag.choice.narrow.hosts, ["h"]);
+    assert!(tag.choice.narrow.hosts.iter().all(|host| host.fits("h")) && tag.choice.narrow.names_machines());
     assert!(matches!(parsed("pin latest --tag t").command, Command::Pin(_)));
 }
 
@@ -256,12 +264,14 @@ fn the_grace_of_prune_is_for_the_policy_to_say_unless_told() {
 
 #[test]
 fn looking_commands_parse() {
-    let Command::Snapshots(list) = parsed("snapshots --latest 2 --group-by host --path /a").command else { panic!() };
+    let Command::Snapshots(list) = parsed("snapshots ab --latest 2 --group-by host --path /a").command else {
+        panic!()
+    };
     assert_eq!((list.latest.map(|n| n.get()), list.group_by.map(|group| group.host)), (Some(2), Some(true)));
     assert!(refusal("snapshots --latest 0").contains("--latest"));
     let Command::Ls(ls) = parsed("ls latest:/etc -l -R").command else { panic!() };
     assert!(ls.long && ls.recursive);
-    let Command::Find(find) = parsed("find *.rs --snapshot ab --host h").command else { panic!() };
+    let Command::Find(find) = parsed("find *.rs ab --host h").command else { panic!() };
     assert_eq!((find.glob.as_str(), find.snapshots.len()), ("*.rs", 1));
     assert!(parse("diff ab cd:/x").is_ok() && parse("dump latest:/x --format tar").is_ok());
     for line in [
@@ -297,6 +307,8 @@ fn no_arguments_show_the_help() {
     assert_eq!(parse("").unwrap_err().kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
 }
 
+const NARROW: &str = "Which snapshots";
+
 const GLOBAL: &str =
     "-r --repository -p --password-file --key-file --cache-dir --state-dir --json -q --quiet -v --verbose";
 
@@ -310,7 +322,7 @@ const CONTRACT: &[(&str, &str)] = &[
     ),
     ("snapshots", "--tag --host --path --forgotten --latest --group-by"),
     ("ls", "-l -R --host --path --tag"),
-    ("find", "--snapshot --host --path --tag"),
+    ("find", "--host --path --tag"),
     ("diff", "--host --path --tag"),
     ("dump", "--format --host --path --tag"),
     (

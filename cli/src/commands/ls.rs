@@ -1,9 +1,7 @@
 //! `ls`: lists a directory of a snapshot.
 
-use copal_client::history;
-
 use super::context::Context;
-use super::place::place;
+use super::place::Place;
 use crate::args::look::Ls;
 use crate::exit::Exit;
 use crate::look::listing::{Depth, Listing};
@@ -15,9 +13,8 @@ pub(super) fn run(context: &Context<'_>, options: &Ls) -> Result<Exit, Failure> 
     let repository = context.open()?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let snapshot = context.find(&repository, &history, &options.snapshot.which, &options.narrow)?;
-    let pages = history::pages(&repository, &view, snapshot.domain);
-    let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
+    let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
+    let Place { snapshot, pages, scope } = place;
     let mut lines = context.report.lines();
     if !scope.is_directory() {
         let entry = scope.entries(&pages, snapshot.root).next()?;

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use copal_client::filter::{Case, Filter, FilterBuilder, Selection};
-use copal_client::history::{Snapshot, pages};
+use copal_client::history::Snapshot;
 use copal_client::materialize::{Lack, Overwrite, Power, Powers, Shortfalls, TargetOptions};
 use copal_client::progress::Progress;
 use copal_client::reader::PageReader;
@@ -18,7 +18,7 @@ use copal_format::path::TreePath;
 
 use super::context::Context;
 use super::failure::of_restore;
-use super::place::place;
+use super::place::Place;
 use super::signals::{asks, is_yes, watch_signals};
 use crate::args::restore::{Overwrite as When, Restore};
 use crate::exit::Exit;
@@ -45,9 +45,8 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     }
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let snapshot = context.find(&repository, &history, &options.snapshot.which, &options.narrow)?;
-    let pages = pages(&repository, &view, snapshot.domain);
-    let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
+    let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
+    let Place { snapshot, pages, scope } = place;
     let threads = repository.backend().readers(std::thread::available_parallelism().map_or(2, usize::from));
     let approves = |paths: &[TreePath]| options.dry_run || confirm(context, options, paths, &interrupted);
     let deletion = match options.delete {

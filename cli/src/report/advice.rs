@@ -73,11 +73,9 @@ impl Failure {
                 "give the passphrase (COPAL_PASSWORD_FILE) or a key file (--key-file), so that the owner signs it; or leave the option out"
             }
             Self::NoSnapshot { .. } => {
-                "\"copal snapshots\" lists what there is; --client, --host, --path, --tag and --label narrow \"latest\""
+                "\"copal snapshots\" lists what there is; --client, --host, --path, --tag, --label, --before and --after narrow it down"
             }
-            Self::AmbiguousSnapshot { .. } => {
-                "give more digits of the id, or narrow \"latest\" with --client, --host, --path, --tag and --label"
-            }
+            Self::AmbiguousSnapshot { .. } => "give more digits of the id",
             Self::NoneOfThisHost { .. } => {
                 "say whose is meant with --client or --host, or give the first digits of an id; --path, --tag and --label narrow \"latest\" further"
             }

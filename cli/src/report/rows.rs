@@ -50,16 +50,49 @@ impl From<&Snapshot> for SnapshotRow {
 }
 
 impl SnapshotRow {
-    /// A note that `latest` means this snapshot on a host that has none.
-    pub fn as_latest_for(&self, host: &str) -> String {
-        let time = human::time(self.time.0);
+    /// A note that `latest` is this snapshot. `host` is this machine, if it has made none; `is_older` says that newer ones
+    /// lack the path; `others` are the newest of other series.
+    pub fn as_latest(&self, host: Option<&str>, is_older: bool, others: &[Self]) -> String {
+        let (time, id) = (human::time(self.time.0), self.id.short());
         let (paths, client) = (self.paths.human().replace('\n', ", "), self.signer.human());
-        let [host, of] = [host, &self.host].map(human::text);
-        format!(
-            "this machine (\"{host}\") has made no snapshot; \"latest\" is that of \"{of}\", {paths}, {time}, by client {client}"
-        )
+        let mut note = match host {
+            Some(host) => {
+                let [host, of] = [host, &self.host].map(human::text);
+                format!(
+                    "this machine (\"{host}\") has made no snapshot; \"latest\" is {id} of \"{of}\", {paths}, {time}, by client {client}"
+                )
+            }
+            None => format!("\"latest\" is {id}, {paths}, {time}"),
+        };
+        if is_older {
+            note.push_str(": newer ones do not have that path");
+        }
+        if !others.is_empty() {
+            let mut named: Vec<String> = others.iter().take(OTHERS).map(|other| other.beside(self)).collect();
+            named.extend(others.len().checked_sub(OTHERS + 1).map(|more| format!("{} more", more + 1)));
+            let named = named.join("; ");
+            note.push_str(&format!(
+                "; also there: {named} (name one by its id, or with --path, --label, --host or --client)"
+            ));
+        }
+        note
+    }
+
+    /// Its id, and what tells its series from that of another snapshot.
+    fn beside(&self, other: &Self) -> String {
+        let mut text = format!("{}, {}", self.id.short(), self.paths.human().replace('\n', ", "));
+        if self.host != other.host || self.signer.client != other.signer.client {
+            text.push_str(&format!(", of \"{}\", by client {}", human::text(&self.host), self.signer.human()));
+        }
+        if !self.label.is_empty() {
+            text.push_str(&format!(", label {}", human::text(&self.label)));
+        }
+        text
     }
 }
+
+/// Other series that a note names.
+const OTHERS: usize = 4;
 
 impl List for SnapshotRow {
     fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {

@@ -176,7 +176,7 @@ fn samples() -> Vec<(&'static str, Value)> {
     let diff =
         DiffRow { change: Change::Added, path: PathField(b"\xff".to_vec()), size_before: Some(1), size_after: Some(2) };
     let trouble = EntryTrouble { path: PathField(b"/a".to_vec()), warning: "cannot read".into() };
-    let ambiguous = Failure::AmbiguousSnapshot { wanted: "latest".into(), candidates: vec![snapshot_row()] };
+    let ambiguous = Failure::AmbiguousSnapshot { wanted: "ab".into(), candidates: vec![snapshot_row()] };
     vec![
         ("init", json_of(&init_summary())),
         ("backup", json_of(&BackupSummary::default())),
@@ -362,9 +362,9 @@ fn a_failure_names_its_causes_in_one_line() {
 
 #[test]
 fn several_snapshots_that_fit_are_listed() {
-    let failure = Failure::AmbiguousSnapshot { wanted: "latest".into(), candidates: vec![snapshot_row()] };
+    let failure = Failure::AmbiguousSnapshot { wanted: "ab".into(), candidates: vec![snapshot_row()] };
     let told = Printer::new(&Global::default()).told(&failure);
-    says(&told, "copal: \"latest\" matches several snapshots\nID |abababab");
+    says(&told, "copal: \"ab\" matches several snapshots\nID |abababab");
     let object: Value = serde_json::from_str(&failure.json()).unwrap();
     assert_eq!(object["candidates"][0]["host"], "laptop");
 }

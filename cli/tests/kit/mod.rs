@@ -162,7 +162,12 @@ impl Machine {
 
     /// The ids of the snapshots that are kept, the oldest first.
     pub(crate) fn snapshots(&self) -> Vec<String> {
-        texts(&self.json(&["snapshots"]), "id")
+        self.snapshots_that(&[])
+    }
+
+    /// The ids of the snapshots that `snapshots` lists with these options.
+    pub(crate) fn snapshots_that(&self, options: &[&str]) -> Vec<String> {
+        texts(&self.json(&[&["snapshots"], options].concat()), "id")
     }
 
     /// Objects of the repository: name and content.
