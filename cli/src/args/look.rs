@@ -3,9 +3,10 @@
 use clap::{Args, ValueEnum};
 
 use copal_format::time::Time;
+use copal_format::tree::{Entry, EntryKind};
 
 use super::spec::{self, SnapshotSpec, Which};
-use super::values::{self, GroupBy, Pattern};
+use super::values::{self, GroupBy, Pattern, Size};
 
 /// Which snapshots are considered.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -64,7 +65,7 @@ pub struct Snapshots {
 /// Options of `ls`.
 #[derive(Args, Debug)]
 pub struct Ls {
-    /// The snapshot, "latest" or the first digits of an id, and a directory in it.
+    /// The snapshot, "latest" or the first digits of an id, and a directory in it [default: what was backed up].
     #[arg(value_name = "SNAPSHOT[:PATH]", value_parser = spec::spec())]
     pub snapshot: SnapshotSpec,
     /// Show mode, owner, size and time.
@@ -87,9 +88,75 @@ pub struct Find {
     /// Only in these snapshots, or in a directory of them [default: all].
     #[arg(value_name = "SNAPSHOT[:PATH]", value_parser = spec::spec())]
     pub snapshots: Vec<SnapshotSpec>,
+    /// Show mode, owner, size and time.
+    #[arg(short, long)]
+    pub long: bool,
+    /// What an entry must be.
+    #[command(flatten)]
+    pub wanted: Wanted,
     /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
+}
+
+/// What an entry must be to be found.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Which entries")]
+pub struct Wanted {
+    /// Only entries of this type; may be repeated: any of them.
+    #[arg(long = "type", value_name = "TYPE", value_enum)]
+    pub kinds: Vec<Kind>,
+    /// Only files larger than this, like 10M.
+    #[arg(long, value_name = "SIZE")]
+    pub larger: Option<Size>,
+    /// Only files smaller than this.
+    #[arg(long, value_name = "SIZE")]
+    pub smaller: Option<Size>,
+    /// Only entries changed at this time or later, like 2026-01-31 or 7d (seven days ago).
+    #[arg(long, value_name = "TIME", value_parser = values::moment)]
+    pub newer: Option<Time>,
+    /// Only entries not changed since this time.
+    #[arg(long, value_name = "TIME", value_parser = values::moment)]
+    pub older: Option<Time>,
+}
+
+impl Wanted {
+    /// Whether an entry is so.
+    pub fn fits(&self, entry: &Entry) -> bool {
+        let is_file = entry.kind() == EntryKind::File;
+        (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind.fits(entry.kind())))
+            && self.larger.is_none_or(|size| is_file && entry.size > size.0)
+            && self.smaller.is_none_or(|size| is_file && entry.size < size.0)
+            && self.newer.is_none_or(|time| entry.mtime >= time)
+            && self.older.is_none_or(|time| entry.mtime < time)
+    }
+}
+
+/// The type of an entry.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A regular file.
+    #[value(alias = "f")]
+    File,
+    /// A directory.
+    #[value(alias = "d")]
+    Dir,
+    /// A symbolic link.
+    #[value(alias = "l")]
+    Symlink,
+    /// A pipe, socket or device.
+    Other,
+}
+
+impl Kind {
+    fn fits(self, kind: EntryKind) -> bool {
+        match kind {
+            EntryKind::File => self == Self::File,
+            EntryKind::Directory => self == Self::Dir,
+            EntryKind::Symlink => self == Self::Symlink,
+            _ => self == Self::Other,
+        }
+    }
 }
 
 /// Options of `diff`.
@@ -101,6 +168,9 @@ pub struct Diff {
     /// The later snapshot, maybe a directory in it.
     #[arg(value_name = "B[:PATH]", value_parser = spec::spec())]
     pub b: SnapshotSpec,
+    /// Show only how many entries and bytes differ, and the largest files among them.
+    #[arg(long)]
+    pub stat: bool,
     /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,

@@ -5,6 +5,7 @@ use crate::args::look::Diff;
 use crate::exit::Exit;
 use crate::look::compare::{Side, compare};
 use crate::report::Failure;
+use crate::report::diff::DiffStat;
 
 pub(super) fn run(context: &Context<'_>, options: &Diff) -> Result<Exit, Failure> {
     let repository = context.open()?;
@@ -18,8 +19,18 @@ pub(super) fn run(context: &Context<'_>, options: &Diff) -> Result<Exit, Failure
         return Err(Failure::Usage(why.into()));
     }
     let mut lines = context.report.lines();
+    let mut stat = DiffStat::default();
     let [before, after] = [&a, &b].map(|of| Side { root: of.snapshot.root, path: of.scope.path() });
-    compare(&a.pages, before, after, |row| lines.row(&row))?;
+    compare(&a.pages, before, after, |row| match options.stat {
+        true => {
+            stat.add(row);
+            Ok(())
+        }
+        false => lines.row(&row),
+    })?;
+    if options.stat {
+        lines.row(&stat)?;
+    }
     lines.finish()?;
     Ok(context.exit_of(&history))
 }

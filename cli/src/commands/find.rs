@@ -27,11 +27,12 @@ pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure
     let mut lines = context.report.lines();
     let mut lost = Vec::new();
     for (domain, pages) in &readers.0 {
-        let mut search = Search::new(pages, &pattern);
+        let mut search = Search::new(pages, &pattern, &options.wanted);
         for (snapshot, directory) in places.iter().filter(|(snapshot, _)| snapshot.domain == *domain) {
             let signer = SignerField::of(snapshot);
             let unread = search.run(snapshot.root, directory, |entry| {
-                lines.row(&FindRow { snapshot: snapshot.id, signer: signer.clone(), entry: row(entry) })
+                let row = FindRow { snapshot: snapshot.id, signer: signer.clone(), entry: row(entry) };
+                if options.long { lines.columns(&row) } else { lines.row(&row) }
             })?;
             lost.extend(unread.into_iter().map(|(range, why)| (snapshot.id.short(), hidden(&range, &why))));
         }

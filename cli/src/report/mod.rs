@@ -12,6 +12,7 @@ use crate::exit::Exit;
 
 mod advice;
 pub mod clients;
+pub mod diff;
 mod failure;
 pub mod field;
 pub mod guard;
@@ -82,6 +83,15 @@ struct EntryNote<'a> {
     #[serde(flatten)]
     path: field::PathField,
     note: &'a str,
+}
+
+/// A result that has many others beside it, which people see in columns.
+pub trait Columns: Serialize {
+    /// One for each column; `>` aligns it to the right.
+    const COLUMNS: &[&str];
+
+    /// The text of each column.
+    fn cells(&self) -> Vec<String>;
 }
 
 impl Printer {
@@ -196,7 +206,7 @@ impl Printer {
 
     /// Begins results that are written one by one, each on its line.
     pub fn lines(&self) -> Lines {
-        Lines { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), form: self.form }
+        Lines { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), form: self.form, table: None }
     }
 
     /// Shows progress until the returned value is dropped.
@@ -217,6 +227,8 @@ impl Printer {
 pub struct Lines {
     out: BufWriter<StdoutLock<'static>>,
     form: Form,
+    /// Rows whose columns are not written yet.
+    table: Option<human::Table>,
 }
 
 impl Lines {
@@ -231,6 +243,20 @@ impl Lines {
         written.map_err(Failure::output)
     }
 
+    /// Writes one of many results. People get some at a time, in columns as wide as these need.
+    pub fn columns<T: Columns>(&mut self, result: &T) -> Result<(), Failure> {
+        if self.form == Form::Json {
+            return writeln!(self.out, "{}", json(result)).map_err(Failure::output);
+        }
+        let table = self.table.get_or_insert_with(|| human::Table::new(T::COLUMNS));
+        table.row(result.cells());
+        if table.len() < ALIGNED { Ok(()) } else { self.flush_columns() }
+    }
+
+    fn flush_columns(&mut self) -> Result<(), Failure> {
+        self.table.take().map_or(Ok(()), |table| table.write(&mut self.out)).map_err(Failure::output)
+    }
+
     /// Writes raw bytes, for `dump` and completions.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.out.write_all(bytes).map_err(Failure::output)
@@ -243,6 +269,7 @@ impl Lines {
 
     /// Flushes the output.
     pub fn finish(mut self) -> Result<(), Failure> {
+        self.flush_columns()?;
         self.out.flush().map_err(Failure::output)
     }
 }
@@ -261,6 +288,9 @@ pub fn usage<'a>(error: &clap::Error, mut arguments: impl Iterator<Item = &'a Os
     let _ = error.print();
     if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }
+
+/// Rows whose columns are made equally wide.
+const ALIGNED: usize = 1_000;
 
 #[derive(Serialize)]
 struct Warning<'a> {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::clients::SignerField;
 use super::field::{PathField, PathsField, Stamp, TargetField};
 use super::human::{self, Table};
-use super::{Answer, List};
+use super::{Answer, Columns, List};
 
 /// A snapshot in a list.
 #[derive(Serialize, Clone, Debug)]
@@ -147,22 +147,20 @@ impl Answer for LsRow {
     }
 }
 
-/// An entry of a snapshot; people see it as in `ls -l`.
-#[derive(Serialize, Clone, Debug)]
-#[serde(transparent)]
-pub struct LongLsRow(pub LsRow);
+impl Columns for LsRow {
+    const COLUMNS: &[&str] = &["", "", "", ">", "", ""];
 
-impl Answer for LongLsRow {
-    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        let row = &self.0;
+    fn cells(&self) -> Vec<String> {
         let named = |name: &str, number: u32| if name.is_empty() { number.to_string() } else { human::text(name) };
-        let (mode, time) = (human::mode(row.kind as u32 | row.mode), human::time(row.mtime.0));
-        let (user, group) = (named(&row.user, row.uid), named(&row.group, row.gid));
-        write!(out, "{mode} {user:<8} {group:<8} {:>12} {time} {}", row.size, row.path.human())?;
-        match &row.target.0 {
-            Some(target) => writeln!(out, " -> {}", human::path(target)),
-            None => writeln!(out),
-        }
+        let target = self.target.0.as_ref().map(|target| format!(" -> {}", human::path(target)));
+        vec![
+            human::mode(self.kind as u32 | self.mode),
+            named(&self.user, self.uid),
+            named(&self.group, self.gid),
+            if self.kind == EntryKind::File { human::size(self.size) } else { "-".into() },
+            human::time(self.mtime.0),
+            format!("{}{}", self.path.human(), target.unwrap_or_default()),
+        ]
     }
 }
 
@@ -180,6 +178,16 @@ impl Answer for FindRow {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let (snapshot, client) = (self.snapshot.short(), self.signer.human());
         writeln!(out, "{snapshot}  {client}  {}", self.entry.path.human())
+    }
+}
+
+impl Columns for FindRow {
+    const COLUMNS: &[&str] = &["", "", "", "", "", ">", "", ""];
+
+    fn cells(&self) -> Vec<String> {
+        let mut cells = vec![self.snapshot.short(), self.signer.human()];
+        cells.extend(self.entry.cells());
+        cells
     }
 }
 
@@ -211,14 +219,19 @@ pub struct DiffRow {
 
 impl Answer for DiffRow {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        let sign = match self.change {
-            Change::Added => '+',
-            Change::Removed => '-',
-            Change::Modified => 'M',
-            Change::Metadata => 'm',
-            Change::Type => 'T',
-        };
-        writeln!(out, "{sign} {}", self.path.human())
+        writeln!(out, "{} {}", self.change.sign(), self.path.human())
+    }
+}
+
+impl Change {
+    pub(super) fn sign(self) -> char {
+        match self {
+            Self::Added => '+',
+            Self::Removed => '-',
+            Self::Modified => 'M',
+            Self::Metadata => 'm',
+            Self::Type => 'T',
+        }
     }
 }
 
