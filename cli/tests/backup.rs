@@ -136,7 +136,8 @@ fn a_file_that_grows_while_it_is_read_is_counted_and_saved_and_no_error() {
     drop(growing);
     let summary = ran.json();
     assert_eq!((&summary["changing"], &summary["errors"]), (&1.into(), &0.into()), "{ran}");
-    let note: serde_json::Value = serde_json::from_str(ran.err.lines().next().unwrap()).unwrap();
+    let note = ran.err.lines().find(|line| line.contains("\"note\"")).unwrap();
+    let note: serde_json::Value = serde_json::from_str(note).unwrap();
     assert!(text(&note["path"]).ends_with("/log") && text(&note["note"]).contains("read last"), "{ran}");
     assert!(told.text().contains("1 file changed while being read") && told.err.contains("/log: it changed"), "{told}");
     assert_eq!(quiet.err, "");

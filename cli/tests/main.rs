@@ -23,5 +23,6 @@ mod round_trip;
 mod serve;
 mod surplus;
 mod together;
+mod told;
 mod transcripts;
 mod upkeep;

@@ -11,6 +11,7 @@ mod context;
 mod diff;
 mod dump;
 mod failure;
+mod fates;
 mod find;
 mod forget;
 mod guard;

@@ -1,6 +1,7 @@
 //! Report: the only module with sentences for people. Results go to standard output, all else to standard error.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::Arc;
 
@@ -33,6 +34,11 @@ pub use failure::Failure;
 pub trait Answer: Serialize {
     /// Writes the text for people.
     fn human(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Whether it only confirms that an act succeeded, as the exit code does: people do not get it with `--quiet`.
+    fn only_confirms(&self) -> bool {
+        false
+    }
 }
 
 /// A result with many rows: one JSON array, or one table.
@@ -141,6 +147,14 @@ impl Printer {
         }
     }
 
+    /// Prints what happened to an entry, one line each.
+    pub fn event(&self, event: &(impl Serialize + fmt::Display)) {
+        match self.form {
+            Form::Human => self.on_stderr(&event.to_string()),
+            Form::Json => self.on_stderr(&json(event)),
+        }
+    }
+
     /// Prints a warning: the work goes on.
     pub fn warn(&self, text: &str) {
         match self.form {
@@ -189,6 +203,9 @@ impl Printer {
 
     /// Writes a command's result.
     pub fn answer(&self, answer: &impl Answer) -> Result<(), Failure> {
+        if self.form == Form::Human && self.amount == Amount::Quiet && answer.only_confirms() {
+            return Ok(());
+        }
         let mut lines = self.lines();
         lines.row(answer)?;
         lines.finish()
@@ -209,9 +226,12 @@ impl Printer {
         Lines { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), form: self.form, table: None }
     }
 
-    /// Shows progress until the returned value is dropped.
+    /// Shows progress, in JSON as one object a second, until the returned value is dropped.
     pub fn watch(&self, act: &'static str, progress: Arc<copal_client::progress::Progress>) -> progress::Watch {
-        progress::Watch::begin(&self.screen, act, progress)
+        match self.form {
+            Form::Json if self.says(Amount::Normal) => progress::Watch::telling(act, progress),
+            _ => progress::Watch::begin(&self.screen, act, progress),
+        }
     }
 
     /// Writes whole lines above the progress display.

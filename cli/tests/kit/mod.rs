@@ -157,7 +157,9 @@ impl Machine {
     /// A run of check, whatever it finds.
     pub(crate) fn check(&self, options: &[&str]) -> (i32, Value) {
         let ran = self.run(&[&["check", "--json"], options].concat());
-        (ran.code, if ran.out.is_empty() { first_json(&ran.err) } else { first_json(&ran.text()) })
+        let last = ran.err.lines().last().unwrap_or_default();
+        let out = ran.text();
+        (ran.code, first_json(if out.is_empty() { last } else { &out }))
     }
 
     /// The ids of the snapshots that are kept, the oldest first.
