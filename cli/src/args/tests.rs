@@ -199,13 +199,17 @@ fn restore_replaces_what_changed_unless_told() {
     let Command::Restore(restore) = parsed("restore latest:docs -t /t --no-owner --no-xattrs").command else {
         panic!()
     };
-    assert_eq!((restore.overwrite, restore.delete), (Overwrite::Changed, false));
+    assert_eq!((restore.overwrite, restore.delete), (Overwrite::IfChanged, false));
     assert_eq!(restore.snapshot.which, Which::Latest);
     assert!(matches!(restore.snapshot.path, Some(SpecPath::Relative(_))));
     assert!(restore.no_owner && restore.no_xattrs && restore.target == Path::new("/t"));
     assert!(refusal("restore latest").contains("--target"));
     assert!(refusal("restore newest -t /t").contains("latest"));
     assert!(refusal("restore latest -t /t --overwrite maybe").contains("never"));
+    for (word, meaning) in [("changed", Overwrite::IfChanged), ("if-newer", Overwrite::IfNewer)] {
+        let line = format!("restore latest -t /t --overwrite {word}");
+        assert!(matches!(parsed(&line).command, Command::Restore(restore) if restore.overwrite == meaning));
+    }
 }
 
 #[test]

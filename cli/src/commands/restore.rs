@@ -111,7 +111,8 @@ fn request<'a>(
         options: TargetOptions {
             overwrite: match options.overwrite {
                 When::Never => Overwrite::Never,
-                When::Changed => Overwrite::Changed,
+                When::IfChanged => Overwrite::Changed,
+                When::IfNewer => Overwrite::Newer,
                 When::Always => Overwrite::Always,
             },
             // The backup may have left out the content of such a directory.
@@ -188,7 +189,8 @@ fn tell(context: &Context<'_>, event: Event<'_>, options: &Restore) {
     let report = context.report;
     match event {
         Event::Restored(path) if report.says(Amount::Verbose) => {
-            report.say(Amount::Verbose, &format!("restored {}", PathField::of(path).human()));
+            let verb = if options.dry_run { "would restore" } else { "restored" };
+            report.say(Amount::Verbose, &format!("{verb} {}", PathField::of(path).human()));
         }
         Event::Deleted(path) if options.dry_run => report.note(&format!("would delete {}", there(options, path))),
         Event::Deleted(path) if report.says(Amount::Verbose) => {

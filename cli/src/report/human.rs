@@ -124,7 +124,7 @@ impl Table {
     }
 
     /// How many rows it has.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 

@@ -172,6 +172,9 @@ impl Answer for RestoreSummary {
             human::size(self.tally.bytes_written),
             human::duration(self.seconds),
         )?;
+        if self.tally.bytes_read > 0 {
+            writeln!(out, "{} read from the repository", human::size(self.tally.bytes_read))?;
+        }
         if self.tally.files_skipped > 0 {
             writeln!(out, "{}", things(self.tally.files_skipped, "file left as it was", "files left as they were"))?;
         }

@@ -136,6 +136,7 @@ fn restore_summary() -> RestoreSummary {
             others: 0,
             deleted: 1,
             errors: 0,
+            bytes_read: 20,
             bytes_written: 10,
             files_verified: 2,
         },
