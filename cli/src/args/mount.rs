@@ -11,6 +11,8 @@ use super::values::Size;
 
 /// Options of `mount`.
 #[derive(Args, Debug)]
+#[command(override_usage = "copal mount [OPTIONS] DIR
+       copal mount [OPTIONS] --webdav [ADDRESS:PORT]")]
 pub struct Mount {
     /// Directory that shows the snapshots until the command ends.
     #[arg(value_name = "DIR", required_unless_present = "webdav", conflicts_with = "webdav")]

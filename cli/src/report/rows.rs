@@ -84,8 +84,10 @@ impl SnapshotRow {
         if self.host != other.host || self.signer.client != other.signer.client {
             text.push_str(&format!(", of \"{}\", by client {}", human::text(&self.host), self.signer.human()));
         }
-        if !self.label.is_empty() {
-            text.push_str(&format!(", label {}", human::text(&self.label)));
+        match self.label.as_str() {
+            label if label == other.label => {}
+            "" => text.push_str(", without a label"),
+            label => text.push_str(&format!(", label {}", human::text(label))),
         }
         text
     }

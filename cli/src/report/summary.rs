@@ -260,6 +260,13 @@ impl Answer for CheckReport {
                 writeln!(out, "  and {} more", human::count(damage.more_paths))?;
             }
         }
+        if self.ok && self.packs_read == 0 {
+            let took = human::duration(self.seconds);
+            return writeln!(
+                out,
+                "no damage found in {took}: the index is whole and every pack is there (--read-data reads them, too)"
+            );
+        }
         let read = format!("{} ({}) read", things(self.packs_read, "pack", "packs"), human::size(self.bytes_read));
         let time = human::duration(self.seconds);
         match self.ok {

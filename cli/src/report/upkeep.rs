@@ -214,6 +214,9 @@ impl Answer for IngestReport {
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.accepted + self.rejected + self.waiting == 0 {
+            return writeln!(out, "nothing to accept: no upload waits");
+        }
         let accepted = things(self.accepted, "manifest", "manifests");
         writeln!(out, "{accepted} accepted, {} rejected, {} waiting", self.rejected, self.waiting)
     }
@@ -275,6 +278,9 @@ impl Answer for RepairReport {
                 false => "\"copal key add\" makes a whole key, then \"copal key remove\" this one",
             };
             writeln!(out, "{name}: damaged; {remedy}")?;
+        }
+        if self.healed + self.lost == 0 && self.damaged.is_empty() {
+            return writeln!(out, "nothing is lost");
         }
         let healed = things(self.healed, "chunk or page", "chunks and pages");
         writeln!(out, "{healed} healed, {} still lost", human::count(self.lost))?;

@@ -107,6 +107,10 @@ fn usable(context: &Context<'_>, directory: &Path) -> Result<PathBuf, Failure> {
             let at = directory.display();
             Failure::Other(format!("a mount on {at} has lost its program: \"umount {at}\" takes it away").into())
         }
+        ErrorKind::NotFound => {
+            let at = directory.display();
+            Failure::Other(format!("{at} does not exist: make the directory first, with \"mkdir {at}\"").into())
+        }
         _ => Failure::io("mount on", directory, error),
     };
     let at = directory.canonicalize().map_err(failed)?;
