@@ -307,6 +307,24 @@ fn every_shell_gets_its_completions() {
 }
 
 #[test]
+fn help_on_a_command_shows_its_own_options_and_says_where_the_others_are() {
+    let help = |words: &[&str]| CommandLine::help_on(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    for (words, own) in [(&["ls"][..], "--recursive"), (&["key", "add"], "--new-key-file"), (&["key"], "recovery")] {
+        let text = help(words).unwrap();
+        assert!(text.contains(own) && text.contains("copal help options"), "{text}");
+        assert!(!text.contains("--cache-dir") && !text.contains("--json"), "{text}");
+        let asked = parse(&format!("{} --help", words.join(" "))).unwrap_err().to_string();
+        assert_eq!(asked.trim(), text.trim());
+    }
+    let options = help(&["options"]).unwrap();
+    assert!(GLOBAL.split_whitespace().all(|option| options.contains(option)) && options.contains("KMS"), "{options}");
+    let all = help(&[]).unwrap();
+    assert!(all.contains("First steps") && all.contains("rebuild-index") && all.contains("--cache-dir"), "{all}");
+    assert_eq!(help(&["lss"]), None);
+    assert!(parsed("ls latest -r /r").global.repository.is_some(), "what is not shown is taken all the same");
+}
+
+#[test]
 fn no_arguments_show_the_help() {
     assert_eq!(parse("").unwrap_err().kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
 }
@@ -365,4 +383,5 @@ const CONTRACT: &[(&str, &str)] = &[
     ("cache clean", ""),
     ("completions", ""),
     ("version", ""),
+    ("help", ""),
 ];

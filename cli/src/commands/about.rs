@@ -1,8 +1,9 @@
-//! `completions`, `version`: commands without a repository.
+//! `completions`, `version`, `help`: commands without a repository.
 
 use super::context::Context;
 use super::failure::FORMAT;
 use crate::args::repository::Completions;
+use crate::args::{CommandLine, Help};
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::upkeep::VersionSummary;
@@ -16,5 +17,16 @@ pub(super) fn completions(context: &Context<'_>, options: &Completions) -> Resul
 
 pub(super) fn version(context: &Context<'_>) -> Result<Exit, Failure> {
     context.report.answer(&VersionSummary { version: env!("CARGO_PKG_VERSION"), format: FORMAT })?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn help(context: &Context<'_>, options: &Help) -> Result<Exit, Failure> {
+    let topic = options.topic.join(" ");
+    let help = CommandLine::help_on(&options.topic);
+    let help =
+        help.ok_or_else(|| Failure::Usage(format!("there is no command \"{topic}\" (\"copal help\" lists them)")))?;
+    let mut lines = context.report.lines();
+    lines.bytes(help.as_bytes())?;
+    lines.finish()?;
     Ok(Exit::Done)
 }

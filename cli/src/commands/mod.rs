@@ -94,5 +94,6 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Compact => compact::run(context),
         Command::Completions(options) => about::completions(context, options),
         Command::Version => about::version(context),
+        Command::Help(options) => about::help(context, options),
     }
 }
