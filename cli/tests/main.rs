@@ -2,6 +2,7 @@
 
 mod backup;
 mod damage;
+mod doctor;
 mod dump;
 mod ending;
 mod far;

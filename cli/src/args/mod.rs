@@ -180,6 +180,10 @@ pub enum Command {
     ///
     /// A write-only client sees its own; the owner sees all.
     Status,
+    /// Look at all that backups need on this machine, and say what to do about what is missing.
+    ///
+    /// Directories, repository, rights, key, clock, state, packs and the newest backup. Changes nothing.
+    Doctor,
     /// Build the index again from the packs and manifests.
     ///
     /// A repair: nobody else may write to the repository meanwhile.

@@ -379,6 +379,7 @@ const CONTRACT: &[(&str, &str)] = &[
     ("policy show", ""),
     ("status", ""),
     ("rebuild-index", ""),
+    ("doctor", ""),
     ("cat", ""),
     ("cache clean", ""),
     ("completions", ""),

@@ -9,6 +9,7 @@ mod client;
 mod compact;
 mod context;
 mod diff;
+mod doctor;
 mod dump;
 mod failure;
 mod fates;
@@ -90,6 +91,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Client(options) => client::run(context, options),
         Command::Policy(options) => policy::run(context, options),
         Command::Status => status::run(context),
+        Command::Doctor => doctor::run(context),
         Command::RebuildIndex => rebuild::run(context),
         Command::Compact => compact::run(context),
         Command::Completions(options) => about::completions(context, options),

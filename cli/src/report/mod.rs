@@ -14,6 +14,7 @@ use crate::exit::Exit;
 mod advice;
 pub mod clients;
 pub mod diff;
+pub mod doctor;
 mod failure;
 pub mod field;
 pub mod guard;

@@ -20,6 +20,7 @@ use serde_json::Value;
 
 use super::clients::SignerField;
 use super::diff::DiffStat;
+use super::doctor::Finding;
 use super::field::{PathField, PathsField, Stamp, TargetField};
 use super::keys::*;
 use super::rows::*;
@@ -187,6 +188,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("find", json_of(&FindRow { snapshot: snapshot(), signer: signer(), entry: entry() })),
         ("diff", json_of(&diff)),
         ("diff", json_of(&DiffStat::default())),
+        ("doctor", json_of(&Finding { check: "clock", ok: true, found: String::new(), remedy: None })),
         ("restore", json_of(&restore_summary())),
         ("check", json_of(&check_report())),
         ("forget", json_of(&forget_report())),
