@@ -174,6 +174,7 @@ fn backup_refuses_what_makes_no_sense() {
     assert!(refusal("backup a --rewrite-budget 200%").contains("100%"));
     assert!(refusal("backup a --time soon").contains("2026-01-31"));
     assert!(refusal("backup a --tag=").contains("--tag"));
+    assert!(refusal("backup a --compression 20").contains("from 0"));
 }
 
 #[test]

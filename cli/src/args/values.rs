@@ -4,6 +4,7 @@ use core::num::NonZeroU32;
 use core::str::FromStr;
 use core::time::Duration;
 
+use copal_client::compression::Compression;
 use copal_format::time::Time;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -29,6 +30,9 @@ pub enum BadValue {
     /// Not an instant.
     #[error("a time is like 2026-01-31, \"2026-01-31 17:05:00\" (local) or 2026-01-31T17:05:00Z")]
     Time,
+    /// Not a strength of compression.
+    #[error("compression is auto, fast, max, or a level from 0 (none) to 19")]
+    Compression,
     /// Not a list of what snapshots have in common.
     #[error("snapshots are grouped by a list of host, paths, tags and label, like host,paths; or by none")]
     Group,
@@ -155,6 +159,20 @@ pub fn moment(text: &str) -> Result<Time, BadValue> {
     let ago = i64::try_from(span.as_nanos()).map_err(|_| BadValue::Time)?;
     let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).map_err(|_| BadValue::Time)?;
     Ok(Time(now.saturating_sub(ago)))
+}
+
+/// Reads how hard to compress.
+pub fn compression(text: &str) -> Result<Compression, BadValue> {
+    Ok(match text {
+        "auto" => Compression::Auto,
+        "fast" => Compression::Level(1),
+        "max" => Compression::Level(19),
+        level => match level.parse() {
+            Ok(0) => Compression::Off,
+            Ok(level @ 1..=19) => Compression::Level(level),
+            _ => return Err(BadValue::Compression),
+        },
+    })
 }
 
 /// A text in which `*` stands for any characters and `?` for one.

@@ -68,6 +68,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         is_dry_run: options.dry_run,
         skip_if_unchanged: options.skip_if_unchanged,
         rewrite_budget: options.rewrite_budget.fraction(),
+        compression: options.compression,
         threads,
         wait: (!options.no_wait).then_some(options.wait.0),
     };
