@@ -241,6 +241,8 @@ impl Change {
 #[derive(Serialize, Clone, Debug)]
 pub struct KeyRow {
     pub slot: SlotId,
+    /// Its name, if it has one.
+    pub name: Option<String>,
     pub kind: SlotKind,
     pub created: Stamp,
     /// Whether it opened the repository this time.
@@ -249,10 +251,11 @@ pub struct KeyRow {
 
 impl List for KeyRow {
     fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(&["Slot", "Kind", "Created", ""]);
+        let mut table = Table::new(&["Slot", "Name", "Kind", "Created", ""]);
         for row in rows {
             let current = if row.current { "in use" } else { "" };
-            table.row(vec![row.slot.short(), row.kind.to_string(), human::time(row.created.0), current.into()]);
+            let name = row.name.as_deref().map(human::text).unwrap_or_default();
+            table.row(vec![row.slot.short(), name, row.kind.to_string(), human::time(row.created.0), current.into()]);
         }
         table.write(out)
     }

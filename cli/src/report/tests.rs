@@ -175,7 +175,8 @@ fn keys(value: &Value, into: &mut Vec<String>) {
 
 /// One of each result, with every optional field.
 fn samples() -> Vec<(&'static str, Value)> {
-    let key = KeyRow { slot: SlotId([3; 16]), kind: SlotKind::KeyFile, created: Stamp(Time(0)), current: true };
+    let key =
+        KeyRow { slot: SlotId([3; 16]), name: None, kind: SlotKind::KeyFile, created: Stamp(Time(0)), current: true };
     let diff =
         DiffRow { change: Change::Added, path: PathField(b"\xff".to_vec()), size_before: Some(1), size_after: Some(2) };
     let trouble = EntryTrouble { path: PathField(b"/a".to_vec()), warning: "cannot read".into() };
