@@ -415,3 +415,29 @@ fn some_commands_need_no_repository() {
     assert!(!cache.exists() && bare.path("home/.cache/copal/mine").exists());
     assert_eq!(bare.command(&["cache", "clean", "--json"]).ran().ok().json()["bytes_freed"], 0);
 }
+
+#[test]
+fn a_benchmark_needs_no_passphrase_and_leaves_nothing_behind() {
+    let machine = Machine::new();
+    let before = machine.objects();
+    let speeds = machine.command(&["benchmark", "--json"]).ran().ok().json();
+    let speeds = speeds.as_array().unwrap();
+    assert!(speeds.iter().all(|speed| speed["mb_per_second"].as_f64().unwrap() > 0.0), "{speeds:?}");
+    let acts: Vec<String> = speeds.iter().map(|speed| text(&speed["act"])).collect();
+    let own = ["cut", "name", "compress", "decompress", "encrypt", "decrypt"];
+    assert_eq!(acts, [&own[..], &["store: write", "store: read"]].concat());
+    let left = fs::read_dir(machine.object("tmp")).map(Iterator::count).unwrap_or(0);
+    assert!(machine.objects() == before && left == 0, "{left} files below tmp/");
+    let alone = machine.command(&["benchmark", "--json"]).env_remove("COPAL_REPOSITORY").ran().ok().json();
+    assert_eq!(alone.as_array().unwrap().len(), own.len());
+}
+
+#[test]
+fn every_command_has_a_manual_page_and_the_first_one_has_the_common_options() {
+    let machine = Machine::bare();
+    machine.command(&["man", "deep/man1"]).ran().ok();
+    let page = |name: &str| fs::read_to_string(machine.path("deep/man1").join(format!("{name}.1"))).unwrap();
+    assert!(page("copal").contains("cache\\-dir") && page("copal").contains("copal\\-backup(1)"));
+    assert!(page("copal-restore").contains("overwrite") && !page("copal-restore").contains("cache\\-dir"));
+    assert!(page("copal-key-add").contains("new\\-key\\-file"));
+}

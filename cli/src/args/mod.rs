@@ -59,6 +59,11 @@ impl CommandLine {
         Self::from_arg_matches_mut(&mut brief(command).try_get_matches_from(words)?)
     }
 
+    /// The commands for manual pages: each with its own options.
+    pub fn for_manual() -> clap::Command {
+        brief(Self::command())
+    }
+
     /// The help on a command, or on the options that every command takes; none if there is no such topic.
     pub fn help_on(topic: &[String]) -> Option<String> {
         if topic == ["options"] {
@@ -184,6 +189,8 @@ pub enum Command {
     ///
     /// Directories, repository, rights, key, clock, state, packs and the newest backup. Changes nothing.
     Doctor,
+    /// Measure how fast this machine, and the store if a repository is named, do what backups need.
+    Benchmark,
     /// Build the index again from the packs and manifests.
     ///
     /// A repair: nobody else may write to the repository meanwhile.
@@ -205,6 +212,10 @@ pub enum Command {
     ///
     /// For bash: copal completions bash > ~/.local/share/bash-completion/completions/copal
     Completions(repository::Completions),
+    /// Write manual pages into a directory.
+    ///
+    /// For example: copal man ~/.local/share/man/man1
+    Man(repository::Manual),
     /// Print the version of the program and of the format.
     Version,
     /// Explain a command, like "copal --help" and "copal COMMAND --help".

@@ -381,6 +381,8 @@ const CONTRACT: &[(&str, &str)] = &[
     ("status", ""),
     ("rebuild-index", ""),
     ("doctor", ""),
+    ("benchmark", ""),
+    ("man", ""),
     ("cat", ""),
     ("cache clean", ""),
     ("completions", ""),

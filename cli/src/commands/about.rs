@@ -1,8 +1,8 @@
-//! `completions`, `version`, `help`: commands without a repository.
+//! `completions`, `man`, `version`, `help`: commands without a repository.
 
 use super::context::Context;
 use super::failure::FORMAT;
-use crate::args::repository::Completions;
+use crate::args::repository::{Completions, Manual};
 use crate::args::{CommandLine, Help};
 use crate::exit::Exit;
 use crate::report::Failure;
@@ -12,6 +12,14 @@ pub(super) fn completions(context: &Context<'_>, options: &Completions) -> Resul
     let mut lines = context.report.lines();
     lines.bytes(&options.script())?;
     lines.finish()?;
+    Ok(Exit::Done)
+}
+
+pub(super) fn manual(options: &Manual) -> Result<Exit, Failure> {
+    let directory = &options.directory;
+    std::fs::create_dir_all(directory).map_err(|cause| Failure::io("write", directory, cause))?;
+    let written = clap_mangen::generate_to(CommandLine::for_manual(), directory);
+    written.map_err(|cause| Failure::io("write", directory, cause))?;
     Ok(Exit::Done)
 }
 

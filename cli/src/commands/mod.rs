@@ -2,6 +2,7 @@
 
 mod about;
 mod backup;
+mod benchmark;
 mod cache;
 mod cat;
 mod check;
@@ -92,9 +93,11 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Policy(options) => policy::run(context, options),
         Command::Status => status::run(context),
         Command::Doctor => doctor::run(context),
+        Command::Benchmark => benchmark::run(context),
         Command::RebuildIndex => rebuild::run(context),
         Command::Compact => compact::run(context),
         Command::Completions(options) => about::completions(context, options),
+        Command::Man(options) => about::manual(options),
         Command::Version => about::version(context),
         Command::Help(options) => about::help(context, options),
     }

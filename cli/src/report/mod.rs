@@ -12,6 +12,7 @@ use crate::args::global::Global;
 use crate::exit::Exit;
 
 mod advice;
+pub mod benchmark;
 pub mod clients;
 pub mod diff;
 pub mod doctor;

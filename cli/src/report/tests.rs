@@ -18,6 +18,7 @@ use copal_store::{Op, StoreError};
 use rustix::io::Errno;
 use serde_json::Value;
 
+use super::benchmark::Speed;
 use super::clients::SignerField;
 use super::diff::DiffStat;
 use super::doctor::Finding;
@@ -189,6 +190,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("find", json_of(&FindRow { snapshot: snapshot(), signer: signer(), entry: entry() })),
         ("diff", json_of(&diff)),
         ("diff", json_of(&DiffStat::default())),
+        ("benchmark", json_of(&Speed::of("cut", 1_000_000, std::time::Duration::from_secs(1)))),
         ("doctor", json_of(&Finding { check: "clock", ok: true, found: String::new(), remedy: None })),
         ("restore", json_of(&restore_summary())),
         ("check", json_of(&check_report())),
