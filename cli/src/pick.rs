@@ -1,9 +1,10 @@
 //! Pick: resolves the snapshot that the user names.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use copal_client::history::{History, Snapshot};
 use copal_engine::retention::Series;
+use copal_format::client::Role;
 use copal_format::id::ClientId;
 
 use crate::args::look::Narrow;
@@ -31,7 +32,7 @@ impl Here {
 /// The purpose for which a command picks a snapshot.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Intent {
-    /// The command reads it: `latest` may be another client's snapshot if only one series fits.
+    /// The command reads it: `latest` may be another client's snapshot if this machine has none.
     Read,
     /// The command changes its record: `latest` is this client's own.
     Change,
@@ -50,10 +51,11 @@ pub fn forgotten<'a>(history: &'a History, narrow: &Narrow) -> Vec<&'a Snapshot>
 /// Write-only clients whose snapshots claim one of the hosts asked for, and do not count for these hosts.
 pub fn claimants(history: &History, narrow: &Narrow) -> BTreeMap<ClientId, SignerField> {
     let fields = history.snapshots.iter().map(|snapshot| (snapshot.signer.id, SignerField::of(snapshot)));
-    fields.filter(|(_, field)| field.claimed_host.as_ref().is_some_and(|host| narrow.hosts.contains(host))).collect()
+    fields.filter(|(_, field)| field.claimed_host.as_ref().is_some_and(|host| is_of(host, narrow))).collect()
 }
 
-/// Whether a snapshot matches the options: any of the clients, any of the hosts, all paths, all tags, and the label.
+/// Whether a snapshot matches the options: any of the clients, any of the hosts, all paths, all tags, the label, and
+/// the times.
 pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let has_path = |path: &std::path::PathBuf| {
@@ -64,20 +66,27 @@ pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
         snapshot.info.paths.iter().any(|other| other == trimmed)
     };
     (narrow.clients.is_empty() || narrow.clients.iter().any(|client| snapshot.signer.is_called(client)))
-        && (narrow.hosts.is_empty() || narrow.hosts.iter().any(|host| host == snapshot.machine()))
+        && (narrow.hosts.is_empty() || is_of(snapshot.machine(), narrow))
         && narrow.paths.iter().all(has_path)
         && narrow.tags.iter().all(|tag| snapshot.tags.contains(tag))
         && narrow.label.as_ref().is_none_or(|label| *label == snapshot.info.label)
+        && narrow.before.is_none_or(|time| snapshot.time < time)
+        && narrow.after.is_none_or(|time| snapshot.time >= time)
 }
 
-/// The one snapshot that the user names; fails if none or several match.
+fn is_of(host: &str, narrow: &Narrow) -> bool {
+    narrow.hosts.iter().any(|pattern| pattern.fits(host))
+}
+
+/// The snapshots that the user may mean, the likeliest first; fails if there is none. `latest` means the newest of this
+/// machine. An id means one.
 pub fn find<'a>(
     history: &'a History,
     which: &Which,
     narrow: &Narrow,
     here: &Here,
     intent: Intent,
-) -> Result<&'a Snapshot, Failure> {
+) -> Result<Vec<&'a Snapshot>, Failure> {
     // A snapshot that cannot be listed may be this machine's, so another host's must not stand in for it.
     let intent = if history.problems.is_empty() { intent } else { Intent::Change };
     pick(narrowed(history, narrow), which, narrow, here, intent).map_err(|failure| or_damage(history, failure))
@@ -94,63 +103,63 @@ fn or_damage(history: &History, failure: Failure) -> Failure {
     }
 }
 
-/// Picks the snapshot that the user names from those that match the options, the oldest first. `latest` never chooses
-/// between series: it fails if several fit.
+/// Like [`find`], from the snapshots that match the options, the oldest first.
 pub fn pick<'a>(
     narrowed: Vec<&'a Snapshot>,
     which: &Which,
     narrow: &Narrow,
     here: &Here,
     intent: Intent,
-) -> Result<&'a Snapshot, Failure> {
-    match which {
-        Which::Latest => latest(&narrowed, narrow, here, intent),
-        Which::Prefix(digits) => one(narrowed.into_iter().filter(|snapshot| which.fits(snapshot.id)).collect(), digits),
+) -> Result<Vec<&'a Snapshot>, Failure> {
+    let wanted = match which {
+        Which::Latest => LATEST,
+        Which::Prefix(digits) => digits,
+    };
+    let found = match which {
+        Which::Latest => latest(narrowed, narrow, here, intent)?,
+        Which::Prefix(_) => narrowed.into_iter().filter(|snapshot| which.fits(snapshot.id)).collect(),
+    };
+    match found.len() {
+        0 => Err(Failure::NoSnapshot { wanted: wanted.to_owned() }),
+        2.. if *which != Which::Latest => {
+            Err(Failure::AmbiguousSnapshot { wanted: wanted.to_owned(), candidates: rows(&found) })
+        }
+        _ => Ok(found),
     }
 }
 
+/// The snapshots that `latest` may mean, the newest first.
 fn latest<'a>(
-    narrowed: &[&'a Snapshot],
+    mut narrowed: Vec<&'a Snapshot>,
     narrow: &Narrow,
     here: &Here,
     intent: Intent,
-) -> Result<&'a Snapshot, Failure> {
-    let of = |fits: &dyn Fn(&Snapshot) -> bool| newest(narrowed.iter().copied().filter(|snapshot| fits(snapshot)));
-    if !narrow.hosts.is_empty() || !narrow.clients.is_empty() {
-        return only(of(&|_| true));
-    }
+) -> Result<Vec<&'a Snapshot>, Failure> {
+    narrowed.reverse();
+    let of = |fits: &dyn Fn(&Snapshot) -> bool| -> Vec<&'a Snapshot> {
+        narrowed.iter().copied().filter(|snapshot| fits(snapshot)).collect()
+    };
     let own = of(&|snapshot| here.has_signed(snapshot));
-    if !own.is_empty() {
-        return only(own);
-    }
     // A machine that was set up again is another client with the same host name.
     let of_host = of(&|snapshot| snapshot.machine() == here.host);
-    if !of_host.is_empty() && intent == Intent::Read {
-        return only(of_host);
-    }
-    match of(&|_| true).as_slice() {
-        [] => Err(Failure::NoSnapshot { wanted: LATEST.into() }),
-        [only] if intent == Intent::Read => Ok(only),
-        others => Err(Failure::NoneOfThisHost { host: here.host.clone(), candidates: rows(others) }),
-    }
+    // A write-only machine may have been taken over: it decides nothing for machines of other names.
+    let of_full = of(&|snapshot| snapshot.signer.role == Role::Full);
+    Ok(match intent {
+        _ if narrow.names_machines() => narrowed,
+        _ if !own.is_empty() => own,
+        Intent::Change if !narrowed.is_empty() => {
+            return Err(Failure::NoneOfThisHost { host: here.host.clone(), candidates: rows(&newest(&narrowed)) });
+        }
+        _ if !of_host.is_empty() => of_host,
+        _ if !of_full.is_empty() => of_full,
+        _ => narrowed,
+    })
 }
 
-/// The newest snapshot of each series.
-fn newest<'a>(snapshots: impl Iterator<Item = &'a Snapshot>) -> Vec<&'a Snapshot> {
-    let newest: BTreeMap<Series, &Snapshot> = snapshots.map(|snapshot| (snapshot.series(), snapshot)).collect();
-    newest.into_values().collect()
-}
-
-fn only(series: Vec<&Snapshot>) -> Result<&Snapshot, Failure> {
-    one(series, LATEST)
-}
-
-fn one<'a>(fitting: Vec<&'a Snapshot>, wanted: &str) -> Result<&'a Snapshot, Failure> {
-    match fitting.as_slice() {
-        [] => Err(Failure::NoSnapshot { wanted: wanted.to_owned() }),
-        [only] => Ok(only),
-        _ => Err(Failure::AmbiguousSnapshot { wanted: wanted.to_owned(), candidates: rows(&fitting) }),
-    }
+/// The newest snapshot of each series, of snapshots that begin with the newest.
+pub fn newest<'a>(snapshots: &[&'a Snapshot]) -> Vec<&'a Snapshot> {
+    let mut series: BTreeSet<Series> = BTreeSet::new();
+    snapshots.iter().copied().filter(|snapshot| series.insert(snapshot.series())).collect()
 }
 
 fn rows(snapshots: &[&Snapshot]) -> Vec<SnapshotRow> {

@@ -99,7 +99,11 @@ pub enum PolicyError {
 impl PolicyFile {
     /// Parses a file.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
-        toml::from_str(text).map_err(|error| PolicyError::Toml(error.to_string().trim().replace('\n', " ")))
+        toml::from_str(text).map_err(|error| {
+            let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);
+            let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
+            PolicyError::Toml(format!("{line}{}", error.message().trim().replace('\n', ", ")))
+        })
     }
 
     /// The names of all tags in the file, each once.
@@ -349,7 +353,7 @@ check-share = "1/12"
     #[test]
     fn what_is_wrong_with_a_file_is_named() {
         let cases = [
-            ("keep-dialy = 3", "unknown field `keep-dialy`"),
+            ("floor = \"1d\"\nkeep-dialy = 3", "the policy cannot be read: line 2: unknown field `keep-dialy`"),
             ("keep-daily = \"some\"", "keep-daily is a number"),
             ("keep-within = \"3x\"", "keep-within: the units"),
             ("timezone = \"Europe/Berlin\"", "POSIX"),

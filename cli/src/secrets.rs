@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
 use copal_format::keys::slot::SlotKind;
+use copal_format::keys::text::decode_recovery;
 use zeroize::Zeroizing;
 
 /// A secret that may open a repository; wiped when dropped.
@@ -43,10 +44,14 @@ impl Credential {
         }
         let begins =
             |prefix: &str| text.trim_start().get(..prefix.len()).is_some_and(|s| s.eq_ignore_ascii_case(prefix));
-        let kind = match kind {
-            _ if begins("copal-recovery-") => SlotKind::RecoveryCode,
-            _ if begins("copal-key-") => SlotKind::KeyFile,
-            kind => kind,
+        // As people type a code: without the prefix, or with other signs in it. No passphrase has its checksum.
+        let typed = Zeroizing::new(format!("copal-recovery-1 {text}"));
+        let of_code = [text, &typed].into_iter().find(|text| decode_recovery(text).is_ok());
+        let (kind, text) = match (kind, of_code) {
+            (_, Some(code)) => (SlotKind::RecoveryCode, code),
+            _ if begins("copal-recovery-") => (SlotKind::RecoveryCode, text),
+            _ if begins("copal-key-") => (SlotKind::KeyFile, text),
+            (kind, None) => (kind, text),
         };
         Ok(Self { kind, text: Zeroizing::new(text.to_owned()) })
     }
@@ -380,6 +385,27 @@ mod tests {
     fn a_recovery_code_is_known_by_its_prefix() {
         let found = Sources::default().existing(&mut Answers(vec!["Copal-Recovery-1 ABCDEFG"])).unwrap();
         assert_eq!(found.kind(), SlotKind::RecoveryCode);
+    }
+
+    #[test]
+    fn a_recovery_code_is_known_in_any_form_that_people_type() {
+        const CODE: &str = "copal-recovery-1-1W8124G-K2GAHC5-RR34D1P-70X3RFJ-08924CJ-2A9H750-MJMASC5-MQ2RSWH";
+        let short = CODE.strip_prefix("copal-recovery-1-").unwrap();
+        let typed = short.to_lowercase().replace('-', " ").replace('0', "o").replace('1', "l");
+        let long = CODE.replace('-', " ").to_uppercase();
+        let mistyped = typed.replace('h', "j");
+        for (text, kind) in [
+            (CODE, SlotKind::RecoveryCode),
+            (short, SlotKind::RecoveryCode),
+            (&typed, SlotKind::RecoveryCode),
+            (&long, SlotKind::RecoveryCode),
+            (&mistyped, SlotKind::Passphrase),
+            ("hunter2", SlotKind::Passphrase),
+        ] {
+            let found = Credential::read(text.as_bytes(), SlotKind::Passphrase, &Origin::Prompt).unwrap();
+            assert_eq!(found.kind(), kind, "{text}");
+            assert_eq!(decode_recovery(found.expose()).is_ok(), kind == SlotKind::RecoveryCode, "{text}");
+        }
     }
 
     #[test]

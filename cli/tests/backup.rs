@@ -136,7 +136,8 @@ fn a_file_that_grows_while_it_is_read_is_counted_and_saved_and_no_error() {
     drop(growing);
     let summary = ran.json();
     assert_eq!((&summary["changing"], &summary["errors"]), (&1.into(), &0.into()), "{ran}");
-    let note: serde_json::Value = serde_json::from_str(ran.err.lines().next().unwrap()).unwrap();
+    let note = ran.err.lines().find(|line| line.contains("\"note\"")).unwrap();
+    let note: serde_json::Value = serde_json::from_str(note).unwrap();
     assert!(text(&note["path"]).ends_with("/log") && text(&note["note"]).contains("read last"), "{ran}");
     assert!(told.text().contains("1 file changed while being read") && told.err.contains("/log: it changed"), "{told}");
     assert_eq!(quiet.err, "");
@@ -182,4 +183,24 @@ fn an_empty_stream_is_saved_only_if_that_is_allowed() {
     stdin(&["--stdin", "--allow-empty"]).ok();
     assert_eq!(machine.snapshots().len(), 1);
     assert_eq!(machine.ok(&["dump", "latest:stdin"]), "");
+}
+
+#[test]
+fn how_hard_to_compress_is_the_writers_choice_and_readers_need_not_know_it() {
+    let words: String = (0..60_000_u32).map(|n| format!("{:x} ", n.wrapping_mul(n))).collect();
+    let mut stored = Vec::new();
+    for level in ["max", "auto", "fast", "0"] {
+        let machine = Machine::new();
+        machine.write("words", &words);
+        machine.write("noise", noise(1, 300_000));
+        let told = machine.json(&["backup", "source", "--compression", level]);
+        stored.push(told["bytes_stored"].as_u64().unwrap());
+        assert_eq!(machine.check(&["--full"]).0, 0, "{level}");
+        machine.restore(&[]).ok();
+        crate::kit::assert_same(&machine.path("source"), &machine.path("out"));
+    }
+    assert!(stored.is_sorted_by(|small, large| small < large), "{stored:?}");
+    assert!(stored[3] > words.len() as u64 + 300_000, "{stored:?}");
+    let machine = Machine::new();
+    assert_eq!(machine.run(&["backup", "source", "--compression", "best", "--json"]).exits(2).kind(), "usage");
 }

@@ -92,6 +92,41 @@ fn a_mistyped_recovery_code_is_told_from_a_wrong_one() {
 }
 
 #[test]
+fn keys_have_names_that_the_list_shows_and_only_the_owner_reads() {
+    let machine = Machine::new();
+    machine.ok(&["key", "add", "--new-key-file", "second", "--name", "old server"]);
+    let code = text(&machine.json(&["key", "recovery", "--name", "in the safe"])["recovery_code"]);
+    let named = |name: &str| keys(&machine).into_iter().find(|key| key["name"] == name);
+    assert_eq!(named("old server").unwrap()["kind"], "key_file");
+    assert_eq!(named("in the safe").unwrap()["kind"], "recovery_code");
+    assert!(keys(&machine)[0]["name"].is_null());
+    let shown = machine.run(&["key", "list"]).ok().text();
+    assert!(shown.contains("old server"), "{shown}");
+    assert!(machine.objects().values().all(|bytes| !bytes.windows(6).any(|window| window == b"server")));
+    let slot = format!("keys/{}", text(&named("old server").unwrap()["slot"]));
+    assert_eq!(machine.json(&["cat", &slot])["name"], "old server");
+    machine.ok(&["key", "remove", "old server"]);
+    assert_eq!(named("old server"), None);
+    // A code without its prefix, as somebody types it from paper.
+    let typed = code["copal-recovery-1-".len()..].to_lowercase().replace('-', " ").replace('0', "o");
+    opens(machine.run_with(&typed, &["snapshots"]));
+    let long = "n".repeat(101);
+    assert_eq!(machine.run(&["key", "recovery", "--name", &long, "--json"]).exits(2).kind(), "usage");
+}
+
+#[test]
+fn a_new_passphrase_keeps_the_name_of_the_old_one() {
+    let machine = Machine::new();
+    write(&machine, "first", "first");
+    write(&machine, "second", "second");
+    machine.ok(&["key", "add", "--new-password-file", "first", "--name", "mine"]);
+    machine.run_with("first", &["key", "change", "--new-password-file", "second"]).ok();
+    opens(machine.run_with("second", &["snapshots"]));
+    let named: Vec<_> = keys(&machine).into_iter().filter(|key| key["name"] == "mine").collect();
+    assert!(named.len() == 1 && named[0]["kind"] == "passphrase", "{named:?}");
+}
+
+#[test]
 fn the_key_in_use_is_not_removed_and_so_never_the_last() {
     let machine = Machine::new();
     let in_use = slot(&machine, "key_file");

@@ -1,7 +1,6 @@
 //! `latest`: which snapshot it is, on which machine, and for which command.
 
 use crate::kit::{Machine, Ran, Run, text};
-use serde_json::Value;
 
 fn tree() -> Machine {
     let machine = Machine::new();
@@ -20,13 +19,14 @@ fn elsewhere(machine: &Machine, arguments: &[&str]) -> Ran {
 }
 
 #[test]
-fn a_host_without_snapshots_reads_the_latest_of_the_only_series() {
+fn a_host_without_snapshots_reads_the_latest_of_another() {
     let machine = tree();
     machine.backup(&[]);
     machine.write("newer", "x");
     let newest = machine.backup(&[]);
     let restored = elsewhere(&machine, &["restore", "latest:source", "-t", "out"]).ok();
-    assert!(restored.err.contains("\"desk\") has made no snapshot; \"latest\" is that of \"laptop\""), "{restored}");
+    let said = format!("(\"desk\") has made no snapshot; \"latest\" is {} of \"laptop\"", &newest[..8]);
+    assert!(restored.err.contains(&said), "{restored}");
     assert!(machine.path("out/newer").exists());
     let told = elsewhere(&machine, &["restore", "latest", "-t", "again", "--json"]).ok().json();
     assert_eq!((text(&told["snapshot_id"]), text(&told["host"])), (newest.clone(), "laptop".to_owned()));
@@ -40,40 +40,83 @@ fn a_host_without_snapshots_reads_the_latest_of_the_only_series() {
 }
 
 #[test]
-fn a_host_without_snapshots_chooses_among_several_series() {
+fn a_host_without_snapshots_reads_the_newest_and_says_whose_it_is_and_what_else_there_is() {
     let machine = tree();
-    machine.backup(&[]);
     let whole = machine.backup(&[]);
     let part = text(&machine.json(&["backup", "source/a", "--host", "server"])["snapshot_id"]);
-    let refused = elsewhere(&machine, &["ls", "latest", "--json"]).exits(1);
-    assert_eq!(refused.kind(), "ambiguous_snapshot");
-    let failure: Value = serde_json::from_str(refused.err.trim()).unwrap();
-    let mut candidates: Vec<_> = failure["candidates"].as_array().unwrap().iter().map(|row| text(&row["id"])).collect();
-    candidates.sort();
-    let mut newest = vec![whole, part.clone()];
-    newest.sort();
-    assert_eq!(candidates, newest, "the newest of each series");
-    let told = elsewhere(&machine, &["ls", "latest"]).exits(1).err;
-    assert!(told.contains("(\"desk\") has made no snapshot") && told.contains("other clients have 2 series"), "{told}");
-    assert!(told.contains("server") && told.contains("laptop") && told.contains("--host"), "{told}");
-    let found = elsewhere(&machine, &["find", "--json", "c", "--snapshot", "latest", "--host", "server"]).ok().rows();
-    assert_eq!(found.iter().map(|row| text(&row["snapshot"])).collect::<Vec<_>>(), [part]);
-    let narrowed = elsewhere(&machine, &["ls", "latest", "--path", "source"]).ok();
-    assert!(narrowed.err.contains("that of \"laptop\""), "{narrowed}");
+    let read = |options: &[&str]| elsewhere(&machine, &[&["ls", "latest"], options].concat()).ok();
+    let told = read(&[]).err;
+    let said = format!("(\"desk\") has made no snapshot; \"latest\" is {} of \"server\"", &part[..8]);
+    assert!(told.contains(&said), "{told}");
+    assert!(told.contains(&whole[..8]) && told.contains("of \"laptop\"") && told.contains("--host"), "{told}");
+    let found = elsewhere(&machine, &["find", "--json", "c", "latest", "--host", "lap*"]).ok().rows();
+    assert_eq!(found.iter().map(|row| text(&row["snapshot"])).collect::<Vec<_>>(), [whole]);
+    assert_eq!(read(&["--host", "server"]).err, "", "one series fits");
 }
 
 #[test]
-fn series_of_one_host_and_path_are_told_apart_by_their_labels() {
+fn of_several_series_the_newest_is_taken_and_the_others_are_named() {
     let machine = tree();
     let plain = machine.backup(&[]);
     let labelled = machine.backup(&["--label", "nightly"]);
-    assert_eq!(machine.run(&["ls", "latest", "--json"]).exits(1).kind(), "ambiguous_snapshot");
+    let told = machine.run(&["ls", "latest"]).ok().err;
+    assert!(told.starts_with(&format!("copal: \"latest\" is {}", &labelled[..8])), "{told}");
+    assert!(told.contains(&format!("also there: {}", &plain[..8])) && told.contains("--label"), "{told}");
+    assert_eq!(machine.run(&["ls", "latest", "--quiet"]).ok().err, "");
     for (label, id) in [("", plain), ("nightly", labelled)] {
         let target = format!("out {label}");
         let restored = machine.json(&["restore", "latest", "--label", label, "-t", &target]);
         assert_eq!(text(&restored["snapshot_id"]), id);
         assert_eq!(machine.json(&["snapshots", "--label", label])[0]["id"], id.as_str());
     }
+}
+
+#[test]
+fn latest_is_the_newest_snapshot_that_holds_the_path() {
+    let machine = tree();
+    machine.write("b/gone", "was here");
+    let first = machine.backup(&[]);
+    machine.remove("b/gone");
+    let second = machine.backup(&[]);
+    let other = text(&machine.json(&["backup", "source/a"])["snapshot_id"]);
+    let restored = |place: &str| machine.run(&["restore", place, "-t", "out", "--json"]).ok().json();
+    let taken = |place: &str| text(&restored(place)["snapshot_id"]);
+    assert_eq!((taken("latest:b/gone"), taken("latest:source/b"), taken("latest:a/b")), (first.clone(), second, other));
+    let told = machine.run(&["dump", &format!("latest:{}", machine.source("b/gone").display())]).ok();
+    assert_eq!(told.text(), "was here");
+    assert!(told.err.contains(&format!("is {}", &first[..8])) && told.err.contains("newer ones do not have"), "{told}");
+    assert!(!told.err.contains("also there"), "another series cannot hold it: {told}");
+    assert_eq!(machine.run(&["ls", "latest:nowhere", "--json"]).exits(1).kind(), "not_in_snapshot");
+}
+
+#[test]
+fn times_ids_and_patterns_of_hosts_choose_snapshots() {
+    let machine = tree();
+    let at = |time: &str, host: &str| machine.backup(&["--time", time, "--host", host]);
+    let ids = [at("2020-01-01", "web-1"), at("2020-01-02", "web-2"), at("2020-01-03", "nas")];
+    let listed = |options: &[&str]| machine.snapshots_that(options);
+    assert_eq!(listed(&["--before", "2020-01-03"]), ids[..2]);
+    assert_eq!(listed(&["--after", "2020-01-02"]), ids[1..]);
+    assert_eq!(listed(&["--after", "2020-01-02", "--host", "web-*"]), ids[1..2]);
+    assert_eq!(listed(&["--after", "7d"]), [""; 0]);
+    assert_eq!(listed(&[&ids[2], &ids[0][..8], &ids[2]]), [ids[0].clone(), ids[2].clone()]);
+    let found = machine.run(&["find", "c", &ids[1], "--json"]).ok().rows();
+    assert_eq!(found.len(), 1);
+    let read = machine.json(&["restore", "latest", "--host", "*", "--before", "2020-01-03", "-t", "out"]);
+    assert_eq!(text(&read["snapshot_id"]), ids[1]);
+    let rules = machine.json(&["forget", "--keep-last", "1", "--host", "web-?", "--after", "2020-01-02"]);
+    assert_eq!((rules["kept"].as_u64(), rules["forgotten"].as_u64()), (Some(1), Some(0)));
+}
+
+#[test]
+fn what_changes_takes_this_machines_newest_of_several_series_and_says_so() {
+    let machine = tree();
+    machine.backup(&[]);
+    let newest = machine.backup(&["--label", "nightly"]);
+    let pinned = machine.run(&["pin", "latest"]).ok();
+    assert!(pinned.err.contains(&format!("\"latest\" is {}", &newest[..8])), "{pinned}");
+    let forgotten = machine.run(&["forget", "latest", "--json"]).ok().json();
+    assert_eq!(forgotten["snapshots"][0]["id"], newest.as_str());
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod backup;
 mod damage;
+mod doctor;
 mod dump;
 mod ending;
 mod far;
@@ -23,5 +24,6 @@ mod round_trip;
 mod serve;
 mod surplus;
 mod together;
+mod told;
 mod transcripts;
 mod upkeep;

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::time::Duration;
 
 use crate::kit::{Harm, Machine, assert_same, image, name, noise, number, set_xattr};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, linkat, makedev, mknodat, utimensat};
@@ -160,7 +161,32 @@ fn overwriting_always_writes_everything_anew() {
     File::options().write(true).open(machine.path("out/a/file")).unwrap().set_modified(stat).unwrap();
     let run = machine.restore(&["--overwrite", "always"]).ok();
     assert_eq!((number(&run, "files_restored"), number(&run, "files_unchanged")), (2, 0));
+    let read = number(&run, "bytes_read");
+    assert!((300_000..310_000).contains(&read), "what does not compress is read once: {read}");
+    assert_eq!(number(&machine.restore(&[]).ok(), "bytes_read"), 0, "nothing is read for what is right");
     assert_eq!(image(&machine.path("out")), before);
+}
+
+#[test]
+fn what_is_newer_than_in_the_snapshot_stays_if_that_is_wanted() {
+    let machine = Machine::new();
+    machine.write("older", "from the backup");
+    machine.write("newer", "from the backup");
+    fs::hard_link(machine.source("newer"), machine.source("second")).unwrap();
+    machine.backup(&[]);
+    fs::create_dir(machine.path("out")).unwrap();
+    for (name, seconds) in [("older", -9), ("newer", 9), ("second", 9)] {
+        let saved = fs::metadata(machine.source(name)).unwrap().modified().unwrap();
+        let time = if seconds < 0 { saved - Duration::from_secs(9) } else { saved + Duration::from_secs(9) };
+        fs::write(machine.path("out").join(name), "mine").unwrap();
+        File::options().write(true).open(machine.path("out").join(name)).unwrap().set_modified(time).unwrap();
+    }
+    let run = machine.restore(&["--overwrite", "if-newer"]).ok();
+    assert_eq!((number(&run, "files_restored"), number(&run, "files_skipped")), (1, 2));
+    assert_eq!(
+        ["older", "newer", "second"].map(|name| fs::read(machine.path("out").join(name)).unwrap()),
+        [b"from the backup".to_vec(), b"mine".to_vec(), b"mine".to_vec()]
+    );
 }
 
 #[test]
@@ -265,6 +291,8 @@ fn a_dry_run_counts_and_writes_nothing() {
     machine.write("b", "b");
     fs::hard_link(machine.source("b"), machine.source("c")).unwrap();
     machine.backup(&[]);
+    let told = machine.run(&["restore", &machine.whole(), "-t", "out", "-n", "-v"]).ok().err;
+    assert!(told.contains("copal: would restore /") && !told.contains("copal: restored"), "{told}");
     let planned = machine.restore(&["--dry-run"]).ok();
     assert_eq!((number(&planned, "files_restored"), number(&planned, "bytes_written")), (3, 200_001));
     assert!(!machine.path("out").exists());

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use copal_format::exclusions::Pattern;
 use copal_format::path::TreePath;
+use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::classes::without_slashes;
@@ -43,12 +44,16 @@ pub enum BadPattern {
 pub struct FilterBuilder {
     patterns: GitignoreBuilder,
     added: Vec<Pattern>,
+    /// The lines that the patterns became.
+    lines: Vec<String>,
 }
 
 /// Compiled patterns.
 #[derive(Clone)]
 pub struct Filter {
     patterns: Gitignore,
+    /// Each pattern as it was added, behind the line that it became.
+    added: Vec<(String, String)>,
 }
 
 /// The entries that a command works on: all, or those that `includes` covers, minus those that `excludes` covers.
@@ -65,7 +70,7 @@ impl FilterBuilder {
     pub fn new() -> Self {
         let mut patterns = GitignoreBuilder::new("");
         patterns.allow_unclosed_class(false);
-        Self { patterns, added: Vec::new() }
+        Self { patterns, added: Vec::new(), lines: Vec::new() }
     }
 
     /// Adds one pattern.
@@ -96,6 +101,7 @@ impl FilterBuilder {
         };
         self.patterns.case_insensitive(case == Case::Any).map_err(bad)?;
         self.patterns.add_line(None, &line).map_err(bad)?;
+        self.lines.push(line);
         self.added.push(Pattern { text: pattern.into(), any_case: case == Case::Any });
         Ok(())
     }
@@ -118,7 +124,8 @@ impl FilterBuilder {
     /// Compiles the patterns.
     pub fn finish(self) -> Result<Filter, BadPattern> {
         let whole = |error: ignore::Error| BadPattern::Glob { pattern: "(all)".into(), problem: error.to_string() };
-        Ok(Filter { patterns: self.patterns.build().map_err(whole)? })
+        let added = self.lines.into_iter().zip(self.added.into_iter().map(|pattern| pattern.text)).collect();
+        Ok(Filter { patterns: self.patterns.build().map_err(whole)?, added })
     }
 }
 
@@ -140,6 +147,13 @@ impl Filter {
     /// Whether the patterns match this entry itself; for walks that do not enter excluded directories.
     pub fn excludes(&self, path: &TreePath, is_directory: bool) -> bool {
         !path.is_top() && self.patterns.matched(as_path(path), is_directory).is_ignore()
+    }
+
+    /// The pattern that excludes this entry itself, as it was added.
+    pub fn excluding(&self, path: &TreePath, is_directory: bool) -> Option<&str> {
+        let Match::Ignore(glob) = self.patterns.matched(as_path(path), is_directory) else { return None };
+        let added = self.added.iter().rev().find(|(line, _)| line.trim_end() == glob.original());
+        Some(added.map_or(glob.original(), |(_, text)| text))
     }
 
     /// True if a walk that does not enter excluded directories leaves the entry out.
@@ -181,7 +195,7 @@ impl Default for FilterBuilder {
 
 impl Default for Filter {
     fn default() -> Self {
-        Self { patterns: Gitignore::empty() }
+        Self { patterns: Gitignore::empty(), added: Vec::new() }
     }
 }
 

@@ -28,6 +28,7 @@ pub mod entropy;
 pub mod wait;
 pub mod location;
 pub mod places;
+pub mod compression;
 pub mod credentials;
 pub mod progress;
 

@@ -1,7 +1,10 @@
 //! Progress: how far an operation is. Its threads count; another thread of the program may show the totals.
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
+
+use copal_format::tree::{Entry, EntryKind};
 
 /// Counters of a running operation. Counting never waits for the reader.
 #[derive(Debug, Default)]
@@ -15,14 +18,74 @@ pub struct Progress {
     bytes_claimed: AtomicU64,
     is_all_claimed: AtomicBool,
     errors: AtomicU64,
+    files_found: AtomicU64,
+    bytes_found: AtomicU64,
+    is_estimate: AtomicBool,
     current: Mutex<Vec<u8>>,
+    teller: Option<Teller>,
+}
+
+/// What became of an entry in a backup, compared with the parent snapshot.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// The parent snapshot does not have it.
+    New,
+    /// Its content differs.
+    Changed,
+    /// Its content is taken over; owner, mode, times or attributes differ.
+    Metadata,
+    /// Nothing differs.
+    Unchanged,
+    /// It is a further name of a file that was saved before.
+    Link,
+}
+
+/// Takes the fate of each entry that is no directory.
+struct Teller(Box<Tell>);
+
+type Tell = dyn Fn(&Entry, Fate) + Send + Sync;
+
+impl fmt::Debug for Teller {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Teller(..)")
+    }
 }
 
 impl Progress {
+    /// Counters that also tell what becomes of each entry of a backup.
+    pub fn telling(tell: impl Fn(&Entry, Fate) + Send + Sync + 'static) -> Self {
+        Self { teller: Some(Teller(Box::new(tell))), ..Self::default() }
+    }
+
+    /// Tells what became of an entry.
+    pub fn tell(&self, entry: &Entry, fate: Fate) {
+        if let Some(Teller(tell)) = self.teller.as_ref().filter(|_| entry.kind() != EntryKind::Directory) {
+            tell(entry, fate);
+        }
+    }
+
     /// Sets the total amount of work, once known; zero means unknown.
     pub fn expect(&self, files: u64, bytes: u64) {
         self.files_total.store(files, Relaxed);
         self.bytes_total.store(bytes, Relaxed);
+        self.is_estimate.store(false, Relaxed);
+    }
+
+    /// Sets the amount of work of an earlier run, which the total is probably near.
+    pub fn estimate(&self, bytes: u64) {
+        self.expect(0, bytes);
+        self.is_estimate.store(true, Relaxed);
+    }
+
+    /// Counts a file that is to be done.
+    pub fn file_found(&self, bytes: u64) {
+        self.files_found.fetch_add(1, Relaxed);
+        self.bytes_found.fetch_add(bytes, Relaxed);
+    }
+
+    /// Makes what was found the total amount of work.
+    pub fn all_found(&self) {
+        self.expect(self.files_found.load(Relaxed), self.bytes_found.load(Relaxed));
     }
 
     /// Counts a file that is done.
@@ -81,11 +144,14 @@ impl Progress {
 
     /// The counters at this moment.
     pub fn totals(&self) -> Totals {
+        let (bytes_done, bytes_total) = (self.bytes_done.load(Relaxed), self.bytes_total.load(Relaxed));
+        let is_estimate = self.is_estimate.load(Relaxed);
         Totals {
             files_done: self.files_done.load(Relaxed),
             files_total: self.files_total.load(Relaxed),
-            bytes_done: self.bytes_done.load(Relaxed),
-            bytes_total: self.bytes_total.load(Relaxed),
+            bytes_done,
+            bytes_total: if is_estimate && bytes_done >= bytes_total { 0 } else { bytes_total },
+            is_estimate,
             bytes_new: self.bytes_new.load(Relaxed),
             bytes_stored: self.bytes_stored.load(Relaxed),
             errors: self.errors(),
@@ -119,6 +185,8 @@ pub struct Totals {
     pub bytes_done: u64,
     /// All bytes; 0 if unknown.
     pub bytes_total: u64,
+    /// Whether all bytes are those of an earlier run, and may be fewer or more.
+    pub is_estimate: bool,
     /// Bytes that the repository did not have.
     pub bytes_new: u64,
     /// Bytes that were written to the repository.

@@ -153,6 +153,17 @@ fn key_slots_of_each_kind() {
 }
 
 #[test]
+fn a_key_slot_with_a_name() {
+    let (id, created) = (SlotId(run(0x40)), Time::from_unix(1_700_000_000, 5));
+    let argon2 = Argon2Params { m_kib: 8 << 10, t: 1, p: 1 };
+    let params = SlotParams { id, created, nonce: run(0x60), salt: run(0x80), argon2 };
+    let input = SlotInput::KeyFile(Secret::new(run(0x1f)));
+    assert_eq!(hex(&slot::seal_named(&input, &params, &owner(), "laptop")), NAMED_SLOT);
+    let read = Slot::parse(&unhex(NAMED_SLOT)).unwrap();
+    assert_eq!((read.name(&owner()).as_deref(), read.open(&input)), (Some("laptop"), Ok(owner())));
+}
+
+#[test]
 fn recovery_code_and_key_file() {
     assert_eq!(*text::encode_recovery(&Secret::new(run(0x0f))), RECOVERY_CODE);
     assert_eq!(*text::encode_key_file(&Secret::new(run(0x1f))), KEY_FILE);
@@ -235,6 +246,13 @@ const RECOVERY_SLOT: &str = "\
     2f0b7dcade3908c85a982a78086a9118be9b95b0bea29f9cddded802efc13ad3a98cb8483560ca44898bf57f42cc2b3ba32850939545\
     ff8d8b98dff57ef0e3cd11d1188999ad6400568c81378af327370aa4dd78c60870e0a0f70cebd009506ad86f3632919cd3df9fb3b138\
     ec345115c2a9c70f380f4caeda973f2f6164b63804b0f4fc64bf802d4cbba94253434898298fd91c595c63";
+const NAMED_SLOT: &str = "\
+    65000000a600030150404142434445464748494a4b4c4d4e4f0250101112131415161718191a1b1c1d1e1f044c606162636465666768\
+    696a6b051b17979cfe362a000518405822d10dce1260c97d8b4d43f902aaa7f548f6ffc9f1237643cd7127ef6f64bbeb5d9051f50ee3\
+    88c29ae06e6cbc769c93464fe83d6b25fee0933c9569322e995b97528f97e62a6d5e50ae0adbf05f478cae6377f027e0cfe1dfcef82f\
+    e387731328d2d5e8b3d721ac9fb09127650f872decfe704aea627efa5a118f92bb14c2c1b3da43a8b9a08a2b14d46e90ad83c6616230\
+    bc1f6b72442ba3f16b9e01ad852f498cf8f02494d823f4f07b9c0aa3c6a4d903a9f0e8bf1f4157a24549ec32cbde1d47a82eb06bf33a\
+    8b890ceef6752c796b624ba80363a47063b4772d84002a21822b04";
 const KEY_FILE_SLOT: &str = "\
     3f000000a500030150404142434445464748494a4b4c4d4e4f0250101112131415161718191a1b1c1d1e1f044c606162636465666768\
     696a6b051b17979cfe362a0005a2a9a9c728ec575189637298f032f49306a631ad2a85029c2a20029220465c9db28a268c68a8cedda8\

@@ -91,6 +91,6 @@ mod tests {
         let key = Key::new("roots/1").unwrap().as_str().to_owned();
         let failure = Failure::from(StoreError::Transient { op: Op::Read, key, source: "reset by peer".into() });
         assert_eq!(failure.name(), "Store");
-        assert_eq!(failure.chain(), "for now cannot read roots/1: reset by peer");
+        assert_eq!(failure.chain(), "cannot read roots/1 for now: reset by peer");
     }
 }

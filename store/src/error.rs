@@ -55,7 +55,7 @@ pub enum StoreError {
     Unfit { lack: &'static str },
 
     /// A retry may succeed later.
-    #[error("for now cannot {}", deed(*op, key))]
+    #[error("cannot {} for now", deed(*op, key))]
     Transient { op: Op, key: String, source: Cause },
 
     /// The simulated process has crashed (see [`fault`](crate::fault)): all calls fail.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
+use copal_client::compression::Compression;
 use copal_format::time::Time;
 
 use super::values::{self, Percent, Size, Span};
@@ -49,6 +50,10 @@ pub struct Backup {
     /// Upload at most this share of the previous snapshot again, to heal damage and to let prune free space.
     #[arg(long, value_name = "PERCENT", default_value = "2%")]
     pub rewrite_budget: Percent,
+
+    /// How hard to compress: auto (as the repository says), fast, max, or a level from 0 (not at all) to 19.
+    #[arg(long, value_name = "LEVEL", default_value = "auto", value_parser = values::compression)]
+    pub compression: Compression,
 
     /// Exit after the upload; do not wait for the service to accept the backup.
     #[arg(long, conflicts_with = "wait")]

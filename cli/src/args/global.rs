@@ -64,7 +64,7 @@ pub struct Global {
     /// Write results and errors as JSON.
     #[arg(long, global = true)]
     pub json: bool,
-    /// Write results, warnings and errors only: no notes, no progress.
+    /// Write only what was asked for, warnings and errors: no notes, no progress, nothing about success.
     #[arg(short, long, global = true, conflicts_with = "verbose")]
     pub quiet: bool,
     /// Say more; twice, much more.

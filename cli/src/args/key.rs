@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use copal_format::keys::slot::KEY_NAME_BYTES;
 
 /// What to do with the repository's keys.
 #[derive(Subcommand, Debug)]
@@ -23,7 +24,7 @@ pub enum Key {
     /// The passphrase in use is replaced; if a key file or recovery code is in use, the only passphrase there is. Whoever knew the old one and copied the repository's keys/ can still open that copy.
     Change(Change),
     /// Make a new recovery code and print it, once. Earlier codes stay valid until "key remove".
-    Recovery,
+    Recovery(Recovery),
 }
 
 /// Options of `key add`.
@@ -35,14 +36,32 @@ pub struct Add {
     /// Write a new key file here and add it; the file must not be there yet.
     #[arg(long, value_name = "FILE")]
     pub new_key_file: Option<PathBuf>,
+    /// Name of the key, shown by "key list"; who cannot open the repository cannot read it.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = key_name)]
+    pub name: String,
+}
+
+/// Options of `key recovery`.
+#[derive(Args, Debug)]
+pub struct Recovery {
+    /// Name of the code, shown by "key list".
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true, value_parser = key_name)]
+    pub name: String,
+}
+
+fn key_name(text: &str) -> Result<String, String> {
+    match text.len() <= KEY_NAME_BYTES {
+        true => Ok(text.to_owned()),
+        false => Err(format!("a name has at most {KEY_NAME_BYTES} bytes")),
+    }
 }
 
 /// Options of `key remove`.
 #[derive(Args, Debug)]
 pub struct Remove {
-    /// First digits of the slot's id, as "key list" shows it.
-    #[arg(value_name = "SLOT")]
-    pub slot: String,
+    /// The key's name, or the first digits of its id, as "key list" shows them.
+    #[arg(value_name = "KEY")]
+    pub key: String,
 }
 
 /// Options of `key change`.

@@ -5,7 +5,7 @@
 use std::ffi::OsString;
 
 use clap::builder::Resettable;
-use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
+use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 pub mod backup;
 pub mod check;
@@ -56,14 +56,53 @@ impl CommandLine {
             Self::command().mut_args(|option| option.env(Resettable::Reset)).try_get_matches_from(&words)?;
         }
         let command = Self::command().mut_args(without_empty).mut_subcommands(|below| below.mut_args(without_empty));
-        Self::from_arg_matches_mut(&mut command.try_get_matches_from(words)?)
+        Self::from_arg_matches_mut(&mut brief(command).try_get_matches_from(words)?)
+    }
+
+    /// The commands for manual pages: each with its own options.
+    pub fn for_manual() -> clap::Command {
+        brief(Self::command())
+    }
+
+    /// The help on a command, or on the options that every command takes; none if there is no such topic.
+    pub fn help_on(topic: &[String]) -> Option<String> {
+        if topic == ["options"] {
+            let options = global::Global::augment_args(clap::Command::new("copal"));
+            return Some(options.disable_help_flag(true).help_template("{all-args}").render_long_help().to_string());
+        }
+        let mut command = brief(Self::command());
+        for name in topic {
+            command = command.find_subcommand(name)?.clone();
+        }
+        Some(command.render_long_help().to_string())
     }
 }
+
+/// The command line with a help of each command that shows only its own options, and says where the others are.
+fn brief(mut command: clap::Command) -> clap::Command {
+    fn each(command: clap::Command) -> clap::Command {
+        let command = command.mut_args(|option| if option.is_global_set() { option.hide(true) } else { option });
+        command.after_help(GLOBAL_OPTIONS).mut_subcommands(each)
+    }
+    // Building hands the global options down.
+    command.build();
+    command.mut_subcommands(each)
+}
+
+const GLOBAL_OPTIONS: &str = "Options of all commands (repository, passphrase, output): copal help options";
 
 /// A variable that is set to nothing is not set.
 fn without_empty(option: Arg) -> Arg {
     let is_empty = option.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
     if is_empty { option.env(Resettable::Reset) } else { option }
+}
+
+/// Options of `help`.
+#[derive(Args, Debug)]
+pub struct Help {
+    /// The command; "options" are those that every command takes [default: all commands].
+    #[arg(value_name = "COMMAND")]
+    pub topic: Vec<String>,
 }
 
 /// What to do.
@@ -146,6 +185,12 @@ pub enum Command {
     ///
     /// A write-only client sees its own; the owner sees all.
     Status,
+    /// Look at all that backups need on this machine, and say what to do about what is missing.
+    ///
+    /// Directories, repository, rights, key, clock, state, packs and the newest backup. Changes nothing.
+    Doctor,
+    /// Measure how fast this machine, and the store if a repository is named, do what backups need.
+    Benchmark,
     /// Build the index again from the packs and manifests.
     ///
     /// A repair: nobody else may write to the repository meanwhile.
@@ -167,6 +212,12 @@ pub enum Command {
     ///
     /// For bash: copal completions bash > ~/.local/share/bash-completion/completions/copal
     Completions(repository::Completions),
+    /// Write manual pages into a directory.
+    ///
+    /// For example: copal man ~/.local/share/man/man1
+    Man(repository::Manual),
     /// Print the version of the program and of the format.
     Version,
+    /// Explain a command, like "copal --help" and "copal COMMAND --help".
+    Help(Help),
 }

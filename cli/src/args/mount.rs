@@ -6,10 +6,13 @@ use std::path::PathBuf;
 use clap::Args;
 
 use super::look::Narrow;
+use super::spec::{self, Which};
 use super::values::Size;
 
 /// Options of `mount`.
 #[derive(Args, Debug)]
+#[command(override_usage = "copal mount [OPTIONS] DIR
+       copal mount [OPTIONS] --webdav [ADDRESS:PORT]")]
 pub struct Mount {
     /// Directory that shows the snapshots until the command ends.
     #[arg(value_name = "DIR", required_unless_present = "webdav", conflicts_with = "webdav")]
@@ -29,6 +32,9 @@ pub struct Mount {
     /// With --allow-other, let all of them read everything.
     #[arg(long, requires = "allow_other")]
     pub no_default_permissions: bool,
+    /// Only this snapshot; may be repeated.
+    #[arg(long = "snapshot", value_name = "SNAPSHOT", value_parser = spec::which())]
+    pub snapshots: Vec<Which>,
     /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,

@@ -47,6 +47,14 @@ pub enum Cache {
     Clean,
 }
 
+/// Options of `man`.
+#[derive(Args, Debug)]
+pub struct Manual {
+    /// Directory to write into; created if it is not there.
+    #[arg(value_name = "DIR")]
+    pub directory: PathBuf,
+}
+
 /// Options of `completions`.
 #[derive(Args, Debug)]
 pub struct Completions {

@@ -35,7 +35,7 @@ pub struct Restore {
     #[arg(short, long)]
     pub yes: bool,
     /// Which files in the target may be replaced.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Overwrite::Changed)]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Overwrite::IfChanged)]
     pub overwrite: Overwrite,
     /// Read everything that was restored again and compare it.
     #[arg(long)]
@@ -63,10 +63,13 @@ pub struct Restore {
 /// Which files in the target may be replaced.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Overwrite {
-    /// Nothing that is there.
-    Never,
-    /// What differs from the snapshot.
-    Changed,
     /// Everything, also what looks the same.
     Always,
+    /// What differs from the snapshot in size or time.
+    #[value(alias = "changed")]
+    IfChanged,
+    /// What is older than in the snapshot.
+    IfNewer,
+    /// Nothing that is there.
+    Never,
 }

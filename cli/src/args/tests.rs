@@ -78,17 +78,25 @@ fn the_reference_has_the_options_of_every_command_and_no_others() {
         let (_, rest) = reference.split_once(heading).unwrap_or_else(|| panic!("docs/cli.md lacks {heading:?}"));
         rest.split("\n#").next().unwrap_or_default()
     };
+    let table =
+        |heading: &str| -> Vec<&str> { section(heading).lines().filter(|line| line.starts_with("| `")).collect() };
     for (name, command) in commands().iter().filter(|(_, command)| !command.has_subcommands()) {
         let text = section(&format!("\n### copal {name}\n"));
-        let arguments = command.get_arguments().filter(|argument| !argument.is_global_set());
-        let expected: Vec<String> = arguments.filter(|argument| argument.get_id() != "help").map(row).collect();
+        let is_own = |argument: &&clap::Arg| !argument.is_global_set() && argument.get_id() != "help";
+        let (narrow, own): (Vec<_>, Vec<_>) =
+            command.get_arguments().filter(is_own).partition(|argument| argument.get_help_heading() == Some(NARROW));
+        let expected: Vec<String> = own.into_iter().map(row).collect();
         let found: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).take(expected.len()).collect();
         assert_eq!(found, expected, "docs/cli.md: {name}");
+        assert_eq!(text.contains("(#which-options-choose-snapshots)"), !narrow.is_empty(), "docs/cli.md: {name}");
+        if !narrow.is_empty() {
+            let rows: Vec<String> = narrow.into_iter().map(row).collect();
+            assert_eq!(table("\n### Which options choose snapshots?\n"), rows, "docs/cli.md: {name}");
+        }
     }
     let (_, command) = &commands()[0];
     let globals: Vec<String> = command.get_arguments().filter(|argument| argument.is_global_set()).map(row).collect();
-    let text = section("\n## Global options\n");
-    assert_eq!(text.lines().filter(|line| line.starts_with("| `")).collect::<Vec<_>>(), globals);
+    assert_eq!(table("\n## Global options\n"), globals);
 }
 
 /// The line of an argument in the reference.
@@ -166,6 +174,7 @@ fn backup_refuses_what_makes_no_sense() {
     assert!(refusal("backup a --rewrite-budget 200%").contains("100%"));
     assert!(refusal("backup a --time soon").contains("2026-01-31"));
     assert!(refusal("backup a --tag=").contains("--tag"));
+    assert!(refusal("backup a --compression 20").contains("from 0"));
 }
 
 #[test]
@@ -191,13 +200,17 @@ fn restore_replaces_what_changed_unless_told() {
     let Command::Restore(restore) = parsed("restore latest:docs -t /t --no-owner --no-xattrs").command else {
         panic!()
     };
-    assert_eq!((restore.overwrite, restore.delete), (Overwrite::Changed, false));
+    assert_eq!((restore.overwrite, restore.delete), (Overwrite::IfChanged, false));
     assert_eq!(restore.snapshot.which, Which::Latest);
     assert!(matches!(restore.snapshot.path, Some(SpecPath::Relative(_))));
     assert!(restore.no_owner && restore.no_xattrs && restore.target == Path::new("/t"));
     assert!(refusal("restore latest").contains("--target"));
     assert!(refusal("restore newest -t /t").contains("latest"));
     assert!(refusal("restore latest -t /t --overwrite maybe").contains("never"));
+    for (word, meaning) in [("changed", Overwrite::IfChanged), ("if-newer", Overwrite::IfNewer)] {
+        let line = format!("restore latest -t /t --overwrite {word}");
+        assert!(matches!(parsed(&line).command, Command::Restore(restore) if restore.overwrite == meaning));
+    }
 }
 
 #[test]
@@ -240,7 +253,7 @@ fn commands_on_snapshots_want_at_least_one() {
     }
     let Command::Tag(tag) = parsed("tag latest ab12 --add x --remove y --host h").command else { panic!() };
     assert_eq!((tag.choice.snapshots.len(), tag.add, tag.remove), (2, vec!["x".into()], vec!["y".into()]));
-    assert_eq!(tag.choice.narrow.hosts, ["h"]);
+    assert!(tag.choice.narrow.hosts.iter().all(|host| host.fits("h")) && tag.choice.narrow.names_machines());
     assert!(matches!(parsed("pin latest --tag t").command, Command::Pin(_)));
 }
 
@@ -256,12 +269,14 @@ fn the_grace_of_prune_is_for_the_policy_to_say_unless_told() {
 
 #[test]
 fn looking_commands_parse() {
-    let Command::Snapshots(list) = parsed("snapshots --latest 2 --group-by host --path /a").command else { panic!() };
+    let Command::Snapshots(list) = parsed("snapshots ab --latest 2 --group-by host --path /a").command else {
+        panic!()
+    };
     assert_eq!((list.latest.map(|n| n.get()), list.group_by.map(|group| group.host)), (Some(2), Some(true)));
     assert!(refusal("snapshots --latest 0").contains("--latest"));
     let Command::Ls(ls) = parsed("ls latest:/etc -l -R").command else { panic!() };
     assert!(ls.long && ls.recursive);
-    let Command::Find(find) = parsed("find *.rs --snapshot ab --host h").command else { panic!() };
+    let Command::Find(find) = parsed("find *.rs ab --host h").command else { panic!() };
     assert_eq!((find.glob.as_str(), find.snapshots.len()), ("*.rs", 1));
     assert!(parse("diff ab cd:/x").is_ok() && parse("dump latest:/x --format tar").is_ok());
     for line in [
@@ -293,9 +308,29 @@ fn every_shell_gets_its_completions() {
 }
 
 #[test]
+fn help_on_a_command_shows_its_own_options_and_says_where_the_others_are() {
+    let help = |words: &[&str]| CommandLine::help_on(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
+    for (words, own) in [(&["ls"][..], "--recursive"), (&["key", "add"], "--new-key-file"), (&["key"], "recovery")] {
+        let text = help(words).unwrap();
+        assert!(text.contains(own) && text.contains("copal help options"), "{text}");
+        assert!(!text.contains("--cache-dir") && !text.contains("--json"), "{text}");
+        let asked = parse(&format!("{} --help", words.join(" "))).unwrap_err().to_string();
+        assert_eq!(asked.trim(), text.trim());
+    }
+    let options = help(&["options"]).unwrap();
+    assert!(GLOBAL.split_whitespace().all(|option| options.contains(option)) && options.contains("KMS"), "{options}");
+    let all = help(&[]).unwrap();
+    assert!(all.contains("First steps") && all.contains("rebuild-index") && all.contains("--cache-dir"), "{all}");
+    assert_eq!(help(&["lss"]), None);
+    assert!(parsed("ls latest -r /r").global.repository.is_some(), "what is not shown is taken all the same");
+}
+
+#[test]
 fn no_arguments_show_the_help() {
     assert_eq!(parse("").unwrap_err().kind(), ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand);
 }
+
+const NARROW: &str = "Which snapshots";
 
 const GLOBAL: &str =
     "-r --repository -p --password-file --key-file --cache-dir --state-dir --json -q --quiet -v --verbose";
@@ -310,7 +345,7 @@ const CONTRACT: &[(&str, &str)] = &[
     ),
     ("snapshots", "--tag --host --path --forgotten --latest --group-by"),
     ("ls", "-l -R --host --path --tag"),
-    ("find", "--snapshot --host --path --tag"),
+    ("find", "--host --path --tag"),
     ("diff", "--host --path --tag"),
     ("dump", "--format --host --path --tag"),
     (
@@ -345,8 +380,12 @@ const CONTRACT: &[(&str, &str)] = &[
     ("policy show", ""),
     ("status", ""),
     ("rebuild-index", ""),
+    ("doctor", ""),
+    ("benchmark", ""),
+    ("man", ""),
     ("cat", ""),
     ("cache clean", ""),
     ("completions", ""),
     ("version", ""),
+    ("help", ""),
 ];

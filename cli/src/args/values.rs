@@ -4,6 +4,7 @@ use core::num::NonZeroU32;
 use core::str::FromStr;
 use core::time::Duration;
 
+use copal_client::compression::Compression;
 use copal_format::time::Time;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
@@ -29,6 +30,9 @@ pub enum BadValue {
     /// Not an instant.
     #[error("a time is like 2026-01-31, \"2026-01-31 17:05:00\" (local) or 2026-01-31T17:05:00Z")]
     Time,
+    /// Not a strength of compression.
+    #[error("compression is auto, fast, max, or a level from 0 (none) to 19")]
+    Compression,
     /// Not a list of what snapshots have in common.
     #[error("snapshots are grouped by a list of host, paths, tags and label, like host,paths; or by none")]
     Group,
@@ -147,6 +151,65 @@ impl FromStr for Share {
 /// Reads an instant; without an offset it is in the zone of this machine.
 pub fn instant(text: &str) -> Result<Time, BadValue> {
     instant_in(text, TimeZone::system())
+}
+
+/// Reads an instant, or a length of time before now.
+pub fn moment(text: &str) -> Result<Time, BadValue> {
+    let Ok(Span(span)) = text.parse() else { return instant(text) };
+    let ago = i64::try_from(span.as_nanos()).map_err(|_| BadValue::Time)?;
+    let now = i64::try_from(jiff::Timestamp::now().as_nanosecond()).map_err(|_| BadValue::Time)?;
+    Ok(Time(now.saturating_sub(ago)))
+}
+
+/// Reads how hard to compress.
+pub fn compression(text: &str) -> Result<Compression, BadValue> {
+    Ok(match text {
+        "auto" => Compression::Auto,
+        "fast" => Compression::Level(1),
+        "max" => Compression::Level(19),
+        level => match level.parse() {
+            Ok(0) => Compression::Off,
+            Ok(level @ 1..=19) => Compression::Level(level),
+            _ => return Err(BadValue::Compression),
+        },
+    })
+}
+
+/// A text in which `*` stands for any characters and `?` for one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// Whether it fits a whole text.
+    pub fn fits(&self, text: &str) -> bool {
+        let (pattern, text): (Vec<char>, Vec<char>) = (self.0.chars().collect(), text.chars().collect());
+        let (mut at, mut seen) = (0, 0);
+        // The last star, and how much of the text it takes so far.
+        let mut star: Option<(usize, usize)> = None;
+        while seen < text.len() {
+            match (pattern.get(at), star) {
+                (Some('*'), _) => {
+                    star = Some((at, seen));
+                    at += 1;
+                }
+                (Some(&next), _) if next == '?' || next == text[seen] => (at, seen) = (at + 1, seen + 1),
+                (_, Some((place, taken))) => {
+                    star = Some((place, taken + 1));
+                    (at, seen) = (place + 1, taken + 1);
+                }
+                (_, None) => return false,
+            }
+        }
+        pattern[at..].iter().all(|&next| next == '*')
+    }
+}
+
+impl FromStr for Pattern {
+    type Err = core::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(Self(text.to_owned()))
+    }
 }
 
 /// What the snapshots of one group have in common.
@@ -330,6 +393,29 @@ mod tests {
         assert_eq!(instant_in("1970-01-01 02:00:01", zone()), Ok(Time(1_000_000_000)));
         assert_eq!(instant_in("1970-01-02", zone()), Ok(Time(22 * 3_600 * 1_000_000_000)));
         assert_eq!(instant_in("yesterday", zone()), Err(BadValue::Time));
+    }
+
+    #[test]
+    fn a_moment_may_be_counted_back_from_now() {
+        let now = jiff::Timestamp::now().as_nanosecond() as i64;
+        let hour_ago = moment("1h").unwrap().0;
+        assert!((0..60_000_000_000).contains(&(hour_ago - (now - 3_600_000_000_000))), "{hour_ago}");
+        assert_eq!(moment("1970-01-01T00:00:01Z"), Ok(Time(1_000_000_000)));
+        assert_eq!(moment("300y"), Err(BadValue::Time), "a time has 64 bits of nanoseconds");
+        assert_eq!(moment("tomorrow"), Err(BadValue::Time));
+    }
+
+    #[test]
+    fn stars_stand_for_any_characters() {
+        let fits = |pattern: &str, text: &str| Pattern(pattern.into()).fits(text);
+        for (pattern, text) in
+            [("", ""), ("a", "a"), ("*", ""), ("w*-?1", "web-01"), ("*b*b", "abcbb"), ("ü?", "üä"), ("a**", "a")]
+        {
+            assert!(fits(pattern, text), "{pattern} {text}");
+        }
+        for (pattern, text) in [("", "a"), ("a", "b"), ("a", "ab"), ("?", ""), ("*b", "abc"), ("w*-1", "web-2")] {
+            assert!(!fits(pattern, text), "{pattern} {text}");
+        }
     }
 
     #[test]

@@ -11,7 +11,6 @@ use copal_client::backend::Backend;
 use copal_client::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
 use copal_client::entropy::SystemEntropy;
 use copal_client::filter::{Case, FilterBuilder};
-use copal_client::progress::Progress;
 use copal_client::repository::{Access, ReaderProgram};
 use copal_client::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
 use copal_client::stat::EntryStat;
@@ -23,9 +22,9 @@ use copal_jobs::context::Entropy;
 use copal_store::reserve;
 
 use super::context::Context;
-use super::init;
 use super::opening::Opening;
 use super::signals::{tell_kept, watch_signals};
+use super::{fates, init};
 use crate::args::backup::{Backup, Exclude, Source as Wanted};
 use crate::args::repository::IngestBy;
 use crate::exit::Exit;
@@ -37,14 +36,15 @@ use crate::secrets::Terminal;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
     let started = Instant::now();
-    let progress = Arc::new(Progress::default());
+    let progress = Arc::new(fates::progress(context.report));
+    let excluded = (options.dry_run && context.report.says(Amount::Verbose)).then(fates::Excluded::default);
     let counted = progress.clone();
     let interrupted = watch_signals(context.report, move || Some(kept(counted.kept())))?;
     let sources = Sources::of(options)?;
     sources.tell_links(context);
     let (backend, opening) = backend(context, options)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    let (scan, exclusions) = sources.scan(backend.directory(), options)?.unzip();
+    let (scan, exclusions) = sources.scan(backend.directory(), options, excluded.as_ref())?.unzip();
     let scan = scan.map(Arc::new);
     // Start the scan before unlocking: unlocking takes as long as looking at tens of thousands of entries.
     let mut ahead = scan.as_ref().map(|scan| scan.begin(threads));
@@ -68,6 +68,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         is_dry_run: options.dry_run,
         skip_if_unchanged: options.skip_if_unchanged,
         rewrite_budget: options.rewrite_budget.fraction(),
+        compression: options.compression,
         threads,
         wait: (!options.no_wait).then_some(options.wait.0),
     };
@@ -122,7 +123,8 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         let dated = if options.time.is_some() { "" } else { "; the snapshot is dated by the repository's" };
         context.report.warn(&format!("this machine's clock is {by} {side} the repository's: set it{dated}"));
     }
-    context.report.answer(&summary(&outcome, options.dry_run, started))?;
+    let excluded = excluded.map(|excluded| excluded.counted()).unwrap_or_default();
+    context.report.answer(&BackupSummary { excluded, ..summary(&outcome, options.dry_run, started) })?;
     if let Some(segment) = outcome.damaged.first() {
         let cause = "its bytes do not have the hash it is named by; what was saved can be restored once the index is made again";
         return Err(Failure::Damaged { object: segment.clone(), cause: cause.into() });
@@ -210,7 +212,12 @@ impl Sources {
     }
 
     /// The scan of the named paths, and what it leaves out; none for a stream.
-    fn scan(&self, repository: Option<&Path>, options: &Backup) -> Result<Option<(Scan, Exclusions)>, Failure> {
+    fn scan(
+        &self,
+        repository: Option<&Path>,
+        options: &Backup,
+        excluded: Option<&fates::Excluded>,
+    ) -> Result<Option<(Scan, Exclusions)>, Failure> {
         let Self::Roots(roots) = self else { return Ok(None) };
         let patterns = patterns(&options.exclude)?;
         let mut markers = Vec::new();
@@ -236,6 +243,7 @@ impl Sources {
             markers,
             ignore_files: options.exclude.ignore_file.clone(),
             exclude_larger_than: exclusions.larger_than,
+            on_excluded: excluded.map(fates::Excluded::counting),
             forbidden,
         });
         scan.map(|scan| Some((scan, exclusions)))
@@ -347,6 +355,7 @@ fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary 
         seconds: started.elapsed().as_secs_f64(),
         dry_run,
         accepted_by: outcome.accepted_by,
+        excluded: Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 
 use copal_client::backend::{Backend, BackendOptions};
 use copal_client::credentials::Credentials;
-use copal_client::history::{History, Snapshot};
+use copal_client::history::History;
 use copal_client::location::{BadLocation, Location};
 use copal_client::met::{met_at, remember};
 use copal_client::places::{Places, this_host};
@@ -23,11 +23,9 @@ use super::failure::of_open;
 use crate::agree::agrees;
 use crate::args::global::Global;
 use crate::args::look::Narrow;
-use crate::args::spec::Which;
 use crate::args::values::Size;
 use crate::exit::Exit;
-use crate::pick::{self, Here, Intent};
-use crate::report::rows::SnapshotRow;
+use crate::pick::{self, Here};
 use crate::report::{Failure, Printer, human};
 use crate::secrets::{Credential, Sources, Terminal};
 
@@ -278,24 +276,6 @@ impl<'a> Context<'a> {
         }
         history.problems.extend(lost);
         Ok(history)
-    }
-
-    /// Resolves the snapshot to read. Notes whose it is if `latest` falls back to one that is not this machine's own.
-    pub(super) fn find<'h>(
-        &self,
-        repository: &Repository,
-        history: &'h History,
-        which: &Which,
-        narrow: &Narrow,
-    ) -> Result<&'h Snapshot, Failure> {
-        let here = self.here(repository);
-        let snapshot = pick::find(history, which, narrow, &here, Intent::Read);
-        let snapshot = snapshot.inspect_err(|_| self.note_claimants(history, narrow))?;
-        let is_asked_for = !narrow.hosts.is_empty() || !narrow.clients.is_empty();
-        if *which == Which::Latest && !is_asked_for && !here.has_signed(snapshot) {
-            self.report.note(&SnapshotRow::from(snapshot).as_latest_for(&here.host));
-        }
-        Ok(snapshot)
     }
 
     /// Notes which write-only clients claim the host asked for: only `--client` finds their snapshots.

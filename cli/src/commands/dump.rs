@@ -1,26 +1,24 @@
 //! `dump`: writes a file or directory of a snapshot to standard output.
 
 use copal_client::dump::{dump_file, dump_tar};
-use copal_client::history::pages;
 use copal_format::tree::EntryKind;
 
 use super::context::Context;
-use super::place::place;
+use super::place::Place;
 use crate::args::look::Dump;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::PathField;
 
 pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure> {
-    let Some(path) = &options.snapshot.path else {
+    if options.snapshot.path.is_none() {
         return Err(Failure::Usage("say what to dump: SNAPSHOT:PATH (\":/\" is everything)".into()));
-    };
+    }
     let repository = context.open()?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let snapshot = context.find(&repository, &history, &options.snapshot.which, &options.narrow)?;
-    let pages = pages(&repository, &view, snapshot.domain);
-    let scope = place(&pages, snapshot, Some(path))?;
+    let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
+    let Place { snapshot, pages, scope } = place;
     let mut lines = context.report.lines();
     if scope.is_directory() || options.format.is_some() {
         dump_tar(&pages, snapshot.root, &scope, lines.raw())?;

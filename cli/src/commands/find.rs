@@ -8,7 +8,6 @@ use copal_format::path::TreePath;
 use copal_jobs::view::View;
 
 use super::context::Context;
-use super::place::place;
 use crate::args::look::Find;
 use crate::exit::Exit;
 use crate::look::search::{self, Search};
@@ -24,15 +23,16 @@ pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
     let readers = Readers::of(&repository, &view, &history);
-    let places = chosen(context, &repository, options, &history, &readers)?;
+    let places = chosen(context, &repository, options, (&view, &history))?;
     let mut lines = context.report.lines();
     let mut lost = Vec::new();
     for (domain, pages) in &readers.0 {
-        let mut search = Search::new(pages, &pattern);
+        let mut search = Search::new(pages, &pattern, &options.wanted);
         for (snapshot, directory) in places.iter().filter(|(snapshot, _)| snapshot.domain == *domain) {
             let signer = SignerField::of(snapshot);
             let unread = search.run(snapshot.root, directory, |entry| {
-                lines.row(&FindRow { snapshot: snapshot.id, signer: signer.clone(), entry: row(entry) })
+                let row = FindRow { snapshot: snapshot.id, signer: signer.clone(), entry: row(entry) };
+                if options.long { lines.columns(&row) } else { lines.row(&row) }
             })?;
             lost.extend(unread.into_iter().map(|(range, why)| (snapshot.id.short(), hidden(&range, &why))));
         }
@@ -54,11 +54,6 @@ impl Readers {
         domains.dedup();
         Self(domains.into_iter().map(|domain| (domain, history::pages(repository, view, domain))).collect())
     }
-
-    fn of_snapshot(&self, snapshot: &Snapshot) -> &PageReader {
-        let found = self.0.iter().find(|(domain, _)| *domain == snapshot.domain);
-        &found.expect("every snapshot's domain has a reader").1
-    }
 }
 
 /// The snapshots to search, and the directory to search in each.
@@ -66,8 +61,7 @@ fn chosen<'h>(
     context: &Context<'_>,
     repository: &Repository,
     options: &Find,
-    history: &'h History,
-    readers: &Readers,
+    (view, history): (&View, &'h History),
 ) -> Result<Vec<(&'h Snapshot, TreePath)>, Failure> {
     if options.snapshots.is_empty() {
         let all = pick::narrowed(history, &options.narrow).into_iter();
@@ -75,9 +69,8 @@ fn chosen<'h>(
     }
     let mut places = Vec::new();
     for spec in &options.snapshots {
-        let snapshot = context.find(repository, history, &spec.which, &options.narrow)?;
-        let scope = place(readers.of_snapshot(snapshot), snapshot, spec.path.as_ref())?;
-        places.push((snapshot, scope.path().clone()));
+        let place = context.place(repository, (view, history), spec, &options.narrow)?;
+        places.push((place.snapshot, place.scope.path().clone()));
     }
     Ok(places)
 }

@@ -10,7 +10,7 @@ use copal_format::keys::text;
 use copal_store::Store;
 
 use super::context::{Context, input};
-use crate::args::key::{Add, Change, Key, Remove};
+use crate::args::key::{Add, Change, Key, Recovery, Remove};
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::Stamp;
@@ -27,7 +27,7 @@ pub(super) fn run(context: &Context<'_>, options: &Key) -> Result<Exit, Failure>
         Key::Add(options) => keys.add(options)?,
         Key::Remove(options) => keys.remove(options)?,
         Key::Change(options) => keys.change(options)?,
-        Key::Recovery => keys.recovery()?,
+        Key::Recovery(options) => keys.recovery(options)?,
     }
     Ok(keys.exit())
 }
@@ -45,6 +45,7 @@ impl Keys<'_> {
             let whole = slot.slot.as_ref()?;
             Some(KeyRow {
                 slot: slot.id,
+                name: self.name(slot),
                 kind: whole.kind(),
                 created: Stamp(whole.created()),
                 current: slot.id == self.repository.slot,
@@ -60,21 +61,21 @@ impl Keys<'_> {
                 let key = secret();
                 // Write the key file first: a slot whose key was lost would be useless.
                 create_private(path, text::encode_key_file(&key).as_bytes())?;
-                let written = self.write(&SlotInput::KeyFile(key)).inspect_err(|_| {
+                let written = self.write(&SlotInput::KeyFile(key), &options.name).inspect_err(|_| {
                     let _ = std::fs::remove_file(path);
                 });
                 (written?, SlotKind::KeyFile)
             }
             None => {
                 let input = input(&added(options.new_password_file.as_deref(), &mut Terminal)?)?;
-                (self.write(&input)?, input.kind())
+                (self.write(&input, &options.name)?, input.kind())
             }
         };
         self.context.report.answer(&KeySummary { added: Some(slot), removed: None, kind: Some(added) })
     }
 
     fn remove(&self, options: &Remove) -> Result<(), Failure> {
-        let slot = self.meant(&options.slot)?;
+        let slot = self.meant(&options.key)?;
         let used = self.repository.slot;
         keyring::may_remove(&self.slots, slot.id, used).map_err(|kept| match kept {
             Kept::InUse { is_only } => Failure::KeyInUse { slot: slot.id, is_only },
@@ -92,7 +93,10 @@ impl Keys<'_> {
         if input.kind() != SlotKind::Passphrase {
             return Err(Failure::Usage("a recovery code or key file is no new passphrase".into()));
         }
-        let new = self.write(&input)?;
+        // The new passphrase takes over the name.
+        let named = old.and_then(|old| self.slots.iter().find(|slot| slot.id == old));
+        let name = named.and_then(|slot| self.name(slot)).unwrap_or_default();
+        let new = self.write(&input, &name)?;
         if !proves(store(self.repository), new, &input)? {
             let cause = "it does not open with the new passphrase; the old one stays".into();
             return Err(Failure::Damaged { object: format!("keys/{new}"), cause });
@@ -103,10 +107,10 @@ impl Keys<'_> {
         self.context.report.answer(&KeySummary { added: Some(new), removed: old, kind: Some(SlotKind::Passphrase) })
     }
 
-    fn recovery(&self) -> Result<(), Failure> {
+    fn recovery(&self, options: &Recovery) -> Result<(), Failure> {
         let key = secret();
         let recovery_code = text::encode_recovery(&key).to_string();
-        let slot = self.write(&SlotInput::RecoveryCode(key))?;
+        let slot = self.write(&SlotInput::RecoveryCode(key), &options.name)?;
         self.context.report.answer(&RecoverySummary { slot, recovery_code })
     }
 
@@ -118,20 +122,29 @@ impl Keys<'_> {
         })
     }
 
-    fn write(&self, input: &SlotInput) -> Result<SlotId, Failure> {
-        add_slot(store(self.repository), &self.repository.owner, input, Argon2Params::default()).map_err(Failure::from)
+    fn write(&self, input: &SlotInput, name: &str) -> Result<SlotId, Failure> {
+        let (store, owner) = (store(self.repository), &self.repository.owner);
+        add_slot(store, owner, input, Argon2Params::default(), name).map_err(Failure::from)
     }
 
-    /// The only slot whose id begins with these digits.
+    fn name(&self, slot: &KeySlot) -> Option<String> {
+        slot.slot.as_ref()?.name(&self.repository.owner)
+    }
+
+    /// The only slot that has this name, or whose id begins with these digits.
     fn meant(&self, digits: &str) -> Result<&KeySlot, Failure> {
         let wanted = digits.to_ascii_lowercase();
-        let fitting: Vec<&KeySlot> =
-            self.slots.iter().filter(|slot| slot.id.to_string().starts_with(&wanted)).collect();
+        let is_meant = |slot: &&KeySlot| {
+            slot.id.to_string().starts_with(&wanted) || self.name(slot).is_some_and(|name| name == digits)
+        };
+        let fitting: Vec<&KeySlot> = self.slots.iter().filter(is_meant).collect();
         match fitting.as_slice() {
             _ if wanted.is_empty() => Err(Failure::Usage("no key is named".into())),
             [] => Err(Failure::NoObject { what: "key", wanted: digits.to_owned() }),
             [only] => Ok(only),
-            _ => Err(Failure::Usage(format!("several keys begin with \"{digits}\": give more digits"))),
+            _ => Err(Failure::Usage(format!(
+                "several keys are called \"{digits}\" or begin so: give more digits of the id"
+            ))),
         }
     }
 

@@ -1,43 +1,60 @@
 //! `ls`: lists a directory of a snapshot.
 
-use copal_client::history;
+use copal_client::restore::{Scope, SpecPath};
+use copal_format::path::TreePath;
 
 use super::context::Context;
-use super::place::place;
+use super::place::{Place, locate};
 use crate::args::look::Ls;
 use crate::exit::Exit;
 use crate::look::listing::{Depth, Listing};
 use crate::look::{hidden, row, troubles};
-use crate::report::rows::{LongLsRow, LsRow};
+use crate::report::rows::LsRow;
 use crate::report::{Failure, Lines};
 
 pub(super) fn run(context: &Context<'_>, options: &Ls) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let snapshot = context.find(&repository, &history, &options.snapshot.which, &options.narrow)?;
-    let pages = history::pages(&repository, &view, snapshot.domain);
-    let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
+    let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
+    let Place { snapshot, pages, scope } = &place;
     let mut lines = context.report.lines();
-    if !scope.is_directory() {
-        let entry = scope.entries(&pages, snapshot.root).next()?;
-        entry.map_or(Ok(()), |entry| write(&mut lines, row(&entry), options.long))?;
-        lines.finish()?;
-        return Ok(context.exit_of(&history));
-    }
-    let depth = if options.recursive { Depth::Everything } else { Depth::Children };
-    let mut listing = Listing::new(&pages, snapshot.root, scope.path().clone(), depth);
-    while let Some(entry) = listing.next_readable()? {
-        write(&mut lines, row(&entry), options.long)?;
+    let mut lost = Vec::new();
+    // Without a path the listing begins at what was backed up, not at the directories above it.
+    let mut sources = if options.snapshot.path.is_none() { snapshot.sources() } else { Vec::new() };
+    sources.sort();
+    sources.dedup_by(|source, above| source.is_within(above));
+    let scopes: Vec<Scope> = match sources.as_slice() {
+        [] => vec![scope.clone()],
+        sources => sources.iter().map(|source| source_of(&place, source)).collect(),
+    };
+    let has_one = scopes.len() == 1;
+    for scope in scopes {
+        if !scope.is_directory() || !has_one {
+            let entry = scope.entries(pages, snapshot.root).next()?;
+            entry.map_or(Ok(()), |entry| write(&mut lines, row(&entry), options.long))?;
+        }
+        if scope.is_directory() && (has_one || options.recursive) {
+            let depth = if options.recursive { Depth::Everything } else { Depth::Children };
+            let mut listing = Listing::new(pages, snapshot.root, scope.path().clone(), depth);
+            while let Some(entry) = listing.next_readable()? {
+                write(&mut lines, row(&entry), options.long)?;
+            }
+            lost.extend(listing.lost().iter().map(|(range, why)| hidden(range, why)));
+        }
     }
     lines.finish()?;
     troubles(&snapshot.info).iter().for_each(|trouble| context.report.note(trouble));
-    for (range, why) in listing.lost() {
-        context.report.warn(&hidden(range, why));
-    }
-    Ok(if listing.lost().is_empty() { context.exit_of(&history) } else { Exit::Damage })
+    lost.iter().for_each(|hidden| context.report.warn(hidden));
+    Ok(if lost.is_empty() { context.exit_of(&history) } else { Exit::Damage })
+}
+
+/// A path that was backed up. If it cannot be found, everything: the listing then tells what cannot be read.
+fn source_of(place: &Place<'_>, source: &TreePath) -> Scope {
+    let path = SpecPath::Absolute(source.clone());
+    locate(&place.pages, place.snapshot, Some(&path)).unwrap_or_else(|_| Scope::whole())
 }
 
 fn write(lines: &mut Lines, row: LsRow, long: bool) -> Result<(), Failure> {
-    if long { lines.row(&LongLsRow(row)) } else { lines.row(&row) }
+    if long { lines.columns(&row) } else { lines.row(&row) }
 }

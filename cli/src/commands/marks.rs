@@ -21,8 +21,8 @@ pub(super) fn run(context: &Context<'_>, options: &Chosen, mark: Mark) -> Result
     let history = read(context, &repository)?;
     let here = context.here(&repository);
     let chosen = match mark {
-        Mark::Undelete => forgotten(&here, &history, &options.choice)?,
-        Mark::Forget | Mark::Pin | Mark::Unpin => kept(&here, &history, &options.choice)?,
+        Mark::Undelete => forgotten(context, &here, &history, &options.choice)?,
+        Mark::Forget | Mark::Pin | Mark::Unpin => kept(context, &here, &history, &options.choice)?,
     };
     let needing = chosen.iter().filter(|snapshot| mark.changes(&snapshot.record));
     let ids: Vec<SnapshotId> = needing.map(|snapshot| snapshot.id).collect();
@@ -38,7 +38,7 @@ pub(super) fn run(context: &Context<'_>, options: &Chosen, mark: Mark) -> Result
 pub(super) fn tag(context: &Context<'_>, options: &Tag) -> Result<Exit, Failure> {
     let repository = context.open()?;
     let history = read(context, &repository)?;
-    let chosen = kept(&context.here(&repository), &history, &options.choice)?;
+    let chosen = kept(context, &context.here(&repository), &history, &options.choice)?;
     let tagged = chosen.iter().map(|of| Tagged { id: of.id, domain: of.domain, tags: &of.tags });
     let operations = changing::tag(&repository.owner, tagged, &options.add, &options.remove);
     let written = write(context, &repository, operations.map_err(|error| Failure::Usage(error.to_string()))?)?;
@@ -52,18 +52,28 @@ fn read(context: &Context<'_>, repository: &Repository) -> Result<History, Failu
     context.history(repository, &view)
 }
 
-fn kept<'a>(here: &Here, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
-    let find = |which| pick::find(history, which, &choice.narrow, here, Intent::Change);
+fn kept<'a>(
+    context: &Context<'_>,
+    here: &Here,
+    history: &'a History,
+    choice: &Choice,
+) -> Result<Vec<&'a Snapshot>, Failure> {
+    let find = |which| context.to_change(here, history, which, &choice.narrow);
     distinct(choice.snapshots.iter().map(find))
 }
 
 /// The snapshots to undelete. One that was not forgotten is accepted too, and needs no change.
-fn forgotten<'a>(here: &Here, history: &'a History, choice: &Choice) -> Result<Vec<&'a Snapshot>, Failure> {
+fn forgotten<'a>(
+    context: &Context<'_>,
+    here: &Here,
+    history: &'a History,
+    choice: &Choice,
+) -> Result<Vec<&'a Snapshot>, Failure> {
     let find = |which| {
         let found = pick(pick::forgotten(history, &choice.narrow), which, &choice.narrow, here, Intent::Change);
         match found {
-            Err(Failure::NoSnapshot { .. }) => pick::find(history, which, &choice.narrow, here, Intent::Change),
-            found => found,
+            Err(Failure::NoSnapshot { .. }) => context.to_change(here, history, which, &choice.narrow),
+            found => found.map(|found| found[0]),
         }
     };
     distinct(choice.snapshots.iter().map(find))

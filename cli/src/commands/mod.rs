@@ -2,6 +2,7 @@
 
 mod about;
 mod backup;
+mod benchmark;
 mod cache;
 mod cat;
 mod check;
@@ -9,8 +10,10 @@ mod client;
 mod compact;
 mod context;
 mod diff;
+mod doctor;
 mod dump;
 mod failure;
+mod fates;
 mod find;
 mod forget;
 mod guard;
@@ -89,9 +92,13 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Client(options) => client::run(context, options),
         Command::Policy(options) => policy::run(context, options),
         Command::Status => status::run(context),
+        Command::Doctor => doctor::run(context),
+        Command::Benchmark => benchmark::run(context),
         Command::RebuildIndex => rebuild::run(context),
         Command::Compact => compact::run(context),
         Command::Completions(options) => about::completions(context, options),
+        Command::Man(options) => about::manual(options),
         Command::Version => about::version(context),
+        Command::Help(options) => about::help(context, options),
     }
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use copal_client::filter::{Case, Filter, FilterBuilder, Selection};
-use copal_client::history::{Snapshot, pages};
+use copal_client::history::Snapshot;
 use copal_client::materialize::{Lack, Overwrite, Power, Powers, Shortfalls, TargetOptions};
 use copal_client::progress::Progress;
 use copal_client::reader::PageReader;
@@ -18,7 +18,7 @@ use copal_format::path::TreePath;
 
 use super::context::Context;
 use super::failure::of_restore;
-use super::place::place;
+use super::place::Place;
 use super::signals::{asks, is_yes, watch_signals};
 use crate::args::restore::{Overwrite as When, Restore};
 use crate::exit::Exit;
@@ -45,9 +45,8 @@ pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Fail
     }
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
-    let snapshot = context.find(&repository, &history, &options.snapshot.which, &options.narrow)?;
-    let pages = pages(&repository, &view, snapshot.domain);
-    let scope = place(&pages, snapshot, options.snapshot.path.as_ref())?;
+    let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
+    let Place { snapshot, pages, scope } = place;
     let threads = repository.backend().readers(std::thread::available_parallelism().map_or(2, usize::from));
     let approves = |paths: &[TreePath]| options.dry_run || confirm(context, options, paths, &interrupted);
     let deletion = match options.delete {
@@ -112,7 +111,8 @@ fn request<'a>(
         options: TargetOptions {
             overwrite: match options.overwrite {
                 When::Never => Overwrite::Never,
-                When::Changed => Overwrite::Changed,
+                When::IfChanged => Overwrite::Changed,
+                When::IfNewer => Overwrite::Newer,
                 When::Always => Overwrite::Always,
             },
             // The backup may have left out the content of such a directory.
@@ -189,7 +189,8 @@ fn tell(context: &Context<'_>, event: Event<'_>, options: &Restore) {
     let report = context.report;
     match event {
         Event::Restored(path) if report.says(Amount::Verbose) => {
-            report.say(Amount::Verbose, &format!("restored {}", PathField::of(path).human()));
+            let verb = if options.dry_run { "would restore" } else { "restored" };
+            report.say(Amount::Verbose, &format!("{verb} {}", PathField::of(path).human()));
         }
         Event::Deleted(path) if options.dry_run => report.note(&format!("would delete {}", there(options, path))),
         Event::Deleted(path) if report.says(Amount::Verbose) => {

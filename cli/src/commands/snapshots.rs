@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use copal_client::history::Snapshot;
+use copal_client::repository::Repository;
 
 use super::context::Context;
 use crate::args::look::Snapshots;
 use crate::args::values::GroupBy;
 use crate::exit::Exit;
-use crate::pick;
+use crate::pick::{self, Intent};
 use crate::report::Failure;
 use crate::report::rows::SnapshotRow;
 
@@ -16,10 +17,11 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
     let repository = context.open()?;
     let view = context.records(&repository)?;
     let history = context.history(&repository, &view)?;
-    let mut chosen = match options.forgotten {
+    let all = match options.forgotten {
         true => pick::forgotten(&history, &options.narrow),
         false => pick::narrowed(&history, &options.narrow),
     };
+    let mut chosen = if options.snapshots.is_empty() { all } else { named(context, &repository, options, &all)? };
     if chosen.is_empty() {
         context.note_claimants(&history, &options.narrow);
     }
@@ -32,6 +34,23 @@ pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Fa
     let rows: Vec<SnapshotRow> = chosen.iter().copied().map(SnapshotRow::from).collect();
     context.report.list(&rows)?;
     Ok(context.exit_of(&history))
+}
+
+/// The snapshots that the operands name, each once, the oldest first.
+fn named<'a>(
+    context: &Context<'_>,
+    repository: &Repository,
+    options: &Snapshots,
+    all: &[&'a Snapshot],
+) -> Result<Vec<&'a Snapshot>, Failure> {
+    let here = context.here(repository);
+    let mut named = Vec::new();
+    for which in &options.snapshots {
+        named.push(pick::pick(all.to_vec(), which, &options.narrow, &here, Intent::Read)?[0]);
+    }
+    named.sort_by_key(|snapshot| snapshot.age());
+    named.dedup_by_key(|snapshot| snapshot.id);
+    Ok(named)
 }
 
 fn newest_of_each<'a>(snapshots: Vec<&'a Snapshot>, options: &Snapshots, most: usize) -> Vec<&'a Snapshot> {

@@ -10,12 +10,14 @@ use copal_format::path::TreePath;
 use copal_format::tree::{Entry, LostRange, PageContent, Step, TreeWalk, VerifiedPage};
 
 use super::is_directory;
+use crate::args::look::Wanted;
 use crate::report::Failure;
 
 /// A search in the snapshots of one domain.
 pub struct Search<'a> {
     pages: &'a PageReader,
     pattern: &'a Filter,
+    wanted: &'a Wanted,
     /// Pages without a match in or below them.
     barren: HashSet<ChunkId>,
     /// The children of each directory page that was read.
@@ -33,9 +35,9 @@ pub fn pattern(glob: &str) -> Result<Filter, BadPattern> {
 }
 
 impl<'a> Search<'a> {
-    /// Searches for a pattern in trees of this reader's domain.
-    pub fn new(pages: &'a PageReader, pattern: &'a Filter) -> Self {
-        Self { pages, pattern, barren: HashSet::new(), below: HashMap::new() }
+    /// Searches for entries of a pattern in trees of this reader's domain.
+    pub fn new(pages: &'a PageReader, pattern: &'a Filter, wanted: &'a Wanted) -> Self {
+        Self { pages, pattern, wanted, barren: HashSet::new(), below: HashMap::new() }
     }
 
     /// Passes every match in a directory of a tree to `found`, in order. Returns what could not be searched.
@@ -70,7 +72,7 @@ impl<'a> Search<'a> {
     }
 
     fn matches(&self, entry: &Entry) -> bool {
-        self.pattern.excludes(&entry.path, is_directory(entry))
+        self.pattern.excludes(&entry.path, is_directory(entry)) && self.wanted.fits(entry)
     }
 
     /// Whether it is known that nothing in or below a page matches.

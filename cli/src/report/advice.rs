@@ -54,6 +54,7 @@ impl Failure {
             Self::CostlySlot(_) => {
                 "if it is yours, try it with --unlock-memory SIZE; if not, somebody else has written to keys/: \"copal key list\" shows the slots"
             }
+            Self::BadSecret { kind: SlotKind::KeyFile, .. } => "name the file that \"init\" or \"key add\" wrote",
             Self::BadSecret { .. } => "compare it with what was written down, letter by letter",
             Self::Revoked { .. } => {
                 "its earlier snapshots are kept; the owner may let the machine join again with \"copal client add\""
@@ -73,13 +74,16 @@ impl Failure {
                 "give the passphrase (COPAL_PASSWORD_FILE) or a key file (--key-file), so that the owner signs it; or leave the option out"
             }
             Self::NoSnapshot { .. } => {
-                "\"copal snapshots\" lists what there is; --client, --host, --path, --tag and --label narrow \"latest\""
+                "\"copal snapshots\" lists what there is; --client, --host, --path, --tag, --label, --before and --after narrow it down"
             }
-            Self::AmbiguousSnapshot { .. } => {
-                "give more digits of the id, or narrow \"latest\" with --client, --host, --path, --tag and --label"
-            }
+            Self::AmbiguousSnapshot { .. } => "give more digits of the id",
             Self::NoneOfThisHost { .. } => {
                 "say whose is meant with --client or --host, or give the first digits of an id; --path, --tag and --label narrow \"latest\" further"
+            }
+            Self::NoObject { what: "key", .. } => "\"copal key list\" shows the keys",
+            Self::NoObject { what: "client", .. } => "\"copal client list\" shows the clients",
+            Self::NoObject { what: "object", .. } => {
+                "give the name of an object (roots/..., manifests/..., packs/...) or an id; \"copal cat root\" shows the newest root"
             }
             Self::KeyInUse { is_only: true, .. } => "add another key first, with \"copal key add\"",
             Self::KeyInUse { .. } => {
@@ -126,9 +130,9 @@ impl Failure {
             Self::Store(error) => return advice_on_store(error),
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)
+            | Self::NoObject { .. }
             | Self::Order(_)
             | Self::Freed { .. }
-            | Self::NoObject { .. }
             | Self::OutputClosed
             | Self::Other(_) => {
                 return None;
@@ -156,7 +160,7 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
         StoreError::Obstructed { .. } => "something else was put into the repository's directory: move it away",
         StoreError::NotCreateOnly { .. } => "keep the repository on another file system",
         StoreError::Unfit { .. } => "keep the repository on another server, or bring this one up to date",
-        StoreError::Transient { .. } => "run it again in a while",
+        StoreError::Transient { .. } => "look at the address and the network, or run it again in a while",
         StoreError::Io { source, .. } => match source.downcast_ref() {
             Some(Trouble::ClockSkew) => "set this machine's clock",
             Some(Trouble::Region(_)) => "set AWS_REGION to the bucket's region",

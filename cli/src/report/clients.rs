@@ -80,6 +80,10 @@ pub struct JoinSummary {
 }
 
 impl Answer for JoinSummary {
+    fn only_confirms(&self) -> bool {
+        true
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let (client, repository) = (self.client.short(), human::text(&self.repository));
         writeln!(out, "this machine is now {} client {client} of {repository}", self.role)
@@ -164,6 +168,10 @@ pub struct RevokeSummary {
 }
 
 impl Answer for RevokeSummary {
+    fn only_confirms(&self) -> bool {
+        true
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let client = self.client.short();
         match self.last_good {

@@ -107,17 +107,25 @@ pub struct Table {
 }
 
 impl Table {
-    /// A table with these headings; a `>` before a heading aligns its column to the right.
+    /// A table with these headings, or without if all are empty; a `>` before a heading aligns its column to the right.
     pub fn new(headings: &[&str]) -> Self {
         let right = headings.iter().map(|heading| heading.starts_with('>')).collect();
         let mut table = Self { rows: Vec::new(), right };
-        table.row(headings.iter().map(|heading| heading.trim_start_matches('>').to_owned()).collect());
+        let headings: Vec<String> = headings.iter().map(|heading| heading.trim_start_matches('>').to_owned()).collect();
+        if headings.iter().any(|heading| !heading.is_empty()) {
+            table.row(headings);
+        }
         table
     }
 
     /// Adds a row; a line feed begins another line of a cell.
     pub fn row(&mut self, cells: Vec<String>) {
         self.rows.push(cells.into_iter().map(|cell| cell.split('\n').map(str::to_owned).collect()).collect());
+    }
+
+    /// How many rows it has.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
     }
 
     /// Writes the rows, each column as wide as its widest cell.

@@ -57,6 +57,10 @@ pub struct ReaderSummary {
 }
 
 impl Answer for ReaderSummary {
+    fn only_confirms(&self) -> bool {
+        true
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         match (self.stored, &self.descriptor) {
             (false, None) => writeln!(out, "the repository carries this reader already: {}", self.reader),
@@ -93,6 +97,10 @@ pub struct KeySummary {
 }
 
 impl Answer for KeySummary {
+    fn only_confirms(&self) -> bool {
+        true
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some(slot) = &self.added {
             writeln!(out, "key {} added", slot.short())?;

@@ -1,6 +1,7 @@
 //! Report: the only module with sentences for people. Results go to standard output, all else to standard error.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
 use std::sync::Arc;
 
@@ -11,7 +12,10 @@ use crate::args::global::Global;
 use crate::exit::Exit;
 
 mod advice;
+pub mod benchmark;
 pub mod clients;
+pub mod diff;
+pub mod doctor;
 mod failure;
 pub mod field;
 pub mod guard;
@@ -32,6 +36,11 @@ pub use failure::Failure;
 pub trait Answer: Serialize {
     /// Writes the text for people.
     fn human(&self, out: &mut dyn Write) -> io::Result<()>;
+
+    /// Whether it only confirms that an act succeeded, as the exit code does: people do not get it with `--quiet`.
+    fn only_confirms(&self) -> bool {
+        false
+    }
 }
 
 /// A result with many rows: one JSON array, or one table.
@@ -84,6 +93,15 @@ struct EntryNote<'a> {
     note: &'a str,
 }
 
+/// A result that has many others beside it, which people see in columns.
+pub trait Columns: Serialize {
+    /// One for each column; `>` aligns it to the right.
+    const COLUMNS: &[&str];
+
+    /// The text of each column.
+    fn cells(&self) -> Vec<String>;
+}
+
 impl Printer {
     /// A report with the global options. Draws progress only on a terminal.
     pub fn new(global: &Global) -> Self {
@@ -128,6 +146,14 @@ impl Printer {
     pub fn say(&self, amount: Amount, text: &str) {
         if self.form == Form::Human && self.says(amount) {
             self.on_stderr(&format!("copal: {}", human::text(text)));
+        }
+    }
+
+    /// Prints what happened to an entry, one line each.
+    pub fn event(&self, event: &(impl Serialize + fmt::Display)) {
+        match self.form {
+            Form::Human => self.on_stderr(&event.to_string()),
+            Form::Json => self.on_stderr(&json(event)),
         }
     }
 
@@ -179,6 +205,9 @@ impl Printer {
 
     /// Writes a command's result.
     pub fn answer(&self, answer: &impl Answer) -> Result<(), Failure> {
+        if self.form == Form::Human && self.amount == Amount::Quiet && answer.only_confirms() {
+            return Ok(());
+        }
         let mut lines = self.lines();
         lines.row(answer)?;
         lines.finish()
@@ -196,12 +225,15 @@ impl Printer {
 
     /// Begins results that are written one by one, each on its line.
     pub fn lines(&self) -> Lines {
-        Lines { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), form: self.form }
+        Lines { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), form: self.form, table: None }
     }
 
-    /// Shows progress until the returned value is dropped.
+    /// Shows progress, in JSON as one object a second, until the returned value is dropped.
     pub fn watch(&self, act: &'static str, progress: Arc<copal_client::progress::Progress>) -> progress::Watch {
-        progress::Watch::begin(&self.screen, act, progress)
+        match self.form {
+            Form::Json if self.says(Amount::Normal) => progress::Watch::telling(act, progress),
+            _ => progress::Watch::begin(&self.screen, act, progress),
+        }
     }
 
     /// Writes whole lines above the progress display.
@@ -217,6 +249,8 @@ impl Printer {
 pub struct Lines {
     out: BufWriter<StdoutLock<'static>>,
     form: Form,
+    /// Rows whose columns are not written yet.
+    table: Option<human::Table>,
 }
 
 impl Lines {
@@ -231,6 +265,20 @@ impl Lines {
         written.map_err(Failure::output)
     }
 
+    /// Writes one of many results. People get some at a time, in columns as wide as these need.
+    pub fn columns<T: Columns>(&mut self, result: &T) -> Result<(), Failure> {
+        if self.form == Form::Json {
+            return writeln!(self.out, "{}", json(result)).map_err(Failure::output);
+        }
+        let table = self.table.get_or_insert_with(|| human::Table::new(T::COLUMNS));
+        table.row(result.cells());
+        if table.len() < ALIGNED { Ok(()) } else { self.flush_columns() }
+    }
+
+    fn flush_columns(&mut self) -> Result<(), Failure> {
+        self.table.take().map_or(Ok(()), |table| table.write(&mut self.out)).map_err(Failure::output)
+    }
+
     /// Writes raw bytes, for `dump` and completions.
     pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         self.out.write_all(bytes).map_err(Failure::output)
@@ -243,6 +291,7 @@ impl Lines {
 
     /// Flushes the output.
     pub fn finish(mut self) -> Result<(), Failure> {
+        self.flush_columns()?;
         self.out.flush().map_err(Failure::output)
     }
 }
@@ -261,6 +310,9 @@ pub fn usage<'a>(error: &clap::Error, mut arguments: impl Iterator<Item = &'a Os
     let _ = error.print();
     if error.use_stderr() { Exit::Usage } else { Exit::Done }
 }
+
+/// Rows whose columns are made equally wide.
+const ALIGNED: usize = 1_000;
 
 #[derive(Serialize)]
 struct Warning<'a> {

@@ -25,6 +25,10 @@ pub struct PolicySummary {
 }
 
 impl Answer for PolicySummary {
+    fn only_confirms(&self) -> bool {
+        !self.dry_run
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let expire = match self.would_expire {
             0 => "it keeps every snapshot there is today".to_owned(),

@@ -1,5 +1,6 @@
 //! Progress: shows how far a command is, ten times a second.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
@@ -7,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use copal_client::progress::{KeptSoFar, Progress, Totals};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
+use serde::Serialize;
 
 use super::human::{self, count, size};
 
@@ -24,19 +26,80 @@ impl Watch {
         let style = || ProgressStyle::with_template("{wide_msg}").expect("the template is well-formed");
         let line = || ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_style(style());
         let bars = [screen.add(line()), screen.add(line())];
+        let ending = bars.clone();
+        let paint = move |totals: &Totals, elapsed, rate: &Rate| {
+            let lines = lines(act, totals, elapsed, rate);
+            bars.iter().zip(lines).for_each(|(bar, line)| bar.set_message(line));
+        };
+        Self::every(PERIOD, progress, paint, move || ending.iter().for_each(ProgressBar::finish_and_clear))
+    }
+
+    /// Writes a line of JSON each second until dropped.
+    pub(super) fn telling(act: &'static str, progress: Arc<Progress>) -> Self {
+        let tell = move |totals: &Totals, elapsed, rate: &Rate| {
+            let status = Status::of(act, totals, elapsed, rate);
+            // An error of standard error cannot be reported.
+            let _ = writeln!(io::stderr().lock(), "{}", super::json(&status));
+        };
+        Self::every(Duration::from_secs(1), progress, tell, || {})
+    }
+
+    fn every(
+        period: Duration,
+        progress: Arc<Progress>,
+        tell: impl Fn(&Totals, Duration, &Rate) + Send + 'static,
+        end: impl FnOnce() + Send + 'static,
+    ) -> Self {
         let (stop, stopped) = channel();
         let painter = std::thread::spawn(move || {
             let mut rate = Rate::new();
             let start = Instant::now();
-            while stopped.recv_timeout(PERIOD) == Err(RecvTimeoutError::Timeout) {
+            while stopped.recv_timeout(period) == Err(RecvTimeoutError::Timeout) {
                 let totals = progress.totals();
                 rate.update(totals.bytes_done, start.elapsed());
-                let lines = lines(act, &totals, start.elapsed(), &rate);
-                bars.iter().zip(lines).for_each(|(bar, line)| bar.set_message(line));
+                tell(&totals, start.elapsed(), &rate);
             }
-            bars.iter().for_each(ProgressBar::finish_and_clear);
+            end();
         });
         Self { painter: Some((stop, painter)) }
+    }
+}
+
+/// How far a command is, as one line of JSON. The names are those that restic has.
+#[derive(Serialize)]
+struct Status<'a> {
+    message_type: &'static str,
+    act: &'a str,
+    seconds_elapsed: u64,
+    seconds_remaining: Option<u64>,
+    percent_done: Option<f64>,
+    files_done: u64,
+    total_files: Option<u64>,
+    bytes_done: u64,
+    total_bytes: Option<u64>,
+    is_estimate: bool,
+    error_count: u64,
+    current_files: [String; 1],
+}
+
+impl<'a> Status<'a> {
+    fn of(act: &'a str, totals: &Totals, elapsed: Duration, rate: &Rate) -> Self {
+        let known = |total: u64| Some(total).filter(|total| *total > 0);
+        let share = |total: u64| (totals.bytes_done as f64 / total as f64).min(1.0);
+        Self {
+            message_type: "status",
+            act,
+            seconds_elapsed: elapsed.as_secs(),
+            seconds_remaining: eta(totals, rate),
+            percent_done: known(totals.bytes_total).map(share),
+            files_done: totals.files_done,
+            total_files: known(totals.files_total),
+            bytes_done: totals.bytes_done,
+            total_bytes: known(totals.bytes_total),
+            is_estimate: totals.is_estimate && totals.bytes_total > 0,
+            error_count: totals.errors,
+            current_files: [String::from_utf8_lossy(&totals.current).into_owned()],
+        }
     }
 }
 
@@ -93,11 +156,12 @@ pub fn kept(kept: KeptSoFar) -> String {
 fn lines(act: &str, totals: &Totals, elapsed: Duration, rate: &Rate) -> [String; 2] {
     let mut first = vec![format!("{} {}", act, human::clock(elapsed.as_secs()))];
     first.push(match totals.files_total {
-        0 => format!("{} files", count(totals.files_done)),
+        0 => human::things(totals.files_done, "file", "files"),
         total => format!("{} of {} files", count(totals.files_done), count(total)),
     });
     first.push(match totals.bytes_total {
         0 => size(totals.bytes_done),
+        total if totals.is_estimate => format!("{} of about {}", size(totals.bytes_done), size(total)),
         total => format!("{} of {}", size(totals.bytes_done), size(total)),
     });
     first.push(format!("{}/s", size(rate.per_second() as u64)));
@@ -138,8 +202,13 @@ mod tests {
         progress.now_at(b"/a/\x1b");
         rate.update(10 << 20, seconds(10));
         let [first, second] = lines("backup", &progress.totals(), seconds(10), &rate);
-        assert_eq!(first, "backup 0:10  1 files  10.0 MiB  1.00 MiB/s");
+        assert_eq!(first, "backup 0:10  1 file  10.0 MiB  1.00 MiB/s");
         assert_eq!(second, "/a/\\x1b");
+        progress.estimate(40 << 20);
+        let [first, _] = lines("backup", &progress.totals(), seconds(10), &rate);
+        assert_eq!(first, "backup 0:10  1 file  10.0 MiB of about 40.0 MiB  1.00 MiB/s  ETA 0:30");
+        progress.estimate(9 << 20);
+        assert_eq!(progress.totals().bytes_total, 0, "more is done than there was");
         progress.expect(1_000, 70 << 20);
         progress.add_new(4 << 20);
         progress.add_stored(1 << 20);

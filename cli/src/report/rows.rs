@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::clients::SignerField;
 use super::field::{PathField, PathsField, Stamp, TargetField};
 use super::human::{self, Table};
-use super::{Answer, List};
+use super::{Answer, Columns, List};
 
 /// A snapshot in a list.
 #[derive(Serialize, Clone, Debug)]
@@ -50,16 +50,51 @@ impl From<&Snapshot> for SnapshotRow {
 }
 
 impl SnapshotRow {
-    /// A note that `latest` means this snapshot on a host that has none.
-    pub fn as_latest_for(&self, host: &str) -> String {
-        let time = human::time(self.time.0);
+    /// A note that `latest` is this snapshot. `host` is this machine, if it has made none; `is_older` says that newer ones
+    /// lack the path; `others` are the newest of other series.
+    pub fn as_latest(&self, host: Option<&str>, is_older: bool, others: &[Self]) -> String {
+        let (time, id) = (human::time(self.time.0), self.id.short());
         let (paths, client) = (self.paths.human().replace('\n', ", "), self.signer.human());
-        let [host, of] = [host, &self.host].map(human::text);
-        format!(
-            "this machine (\"{host}\") has made no snapshot; \"latest\" is that of \"{of}\", {paths}, {time}, by client {client}"
-        )
+        let mut note = match host {
+            Some(host) => {
+                let [host, of] = [host, &self.host].map(human::text);
+                format!(
+                    "this machine (\"{host}\") has made no snapshot; \"latest\" is {id} of \"{of}\", {paths}, {time}, by client {client}"
+                )
+            }
+            None => format!("\"latest\" is {id}, {paths}, {time}"),
+        };
+        if is_older {
+            note.push_str(": newer ones do not have that path");
+        }
+        if !others.is_empty() {
+            let mut named: Vec<String> = others.iter().take(OTHERS).map(|other| other.beside(self)).collect();
+            named.extend(others.len().checked_sub(OTHERS + 1).map(|more| format!("{} more", more + 1)));
+            let named = named.join("; ");
+            note.push_str(&format!(
+                "; also there: {named} (name one by its id, or with --path, --label, --host or --client)"
+            ));
+        }
+        note
+    }
+
+    /// Its id, and what tells its series from that of another snapshot.
+    fn beside(&self, other: &Self) -> String {
+        let mut text = format!("{}, {}", self.id.short(), self.paths.human().replace('\n', ", "));
+        if self.host != other.host || self.signer.client != other.signer.client {
+            text.push_str(&format!(", of \"{}\", by client {}", human::text(&self.host), self.signer.human()));
+        }
+        match self.label.as_str() {
+            label if label == other.label => {}
+            "" => text.push_str(", without a label"),
+            label => text.push_str(&format!(", label {}", human::text(label))),
+        }
+        text
     }
 }
+
+/// Other series that a note names.
+const OTHERS: usize = 4;
 
 impl List for SnapshotRow {
     fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
@@ -114,22 +149,20 @@ impl Answer for LsRow {
     }
 }
 
-/// An entry of a snapshot; people see it as in `ls -l`.
-#[derive(Serialize, Clone, Debug)]
-#[serde(transparent)]
-pub struct LongLsRow(pub LsRow);
+impl Columns for LsRow {
+    const COLUMNS: &[&str] = &["", "", "", ">", "", ""];
 
-impl Answer for LongLsRow {
-    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        let row = &self.0;
+    fn cells(&self) -> Vec<String> {
         let named = |name: &str, number: u32| if name.is_empty() { number.to_string() } else { human::text(name) };
-        let (mode, time) = (human::mode(row.kind as u32 | row.mode), human::time(row.mtime.0));
-        let (user, group) = (named(&row.user, row.uid), named(&row.group, row.gid));
-        write!(out, "{mode} {user:<8} {group:<8} {:>12} {time} {}", row.size, row.path.human())?;
-        match &row.target.0 {
-            Some(target) => writeln!(out, " -> {}", human::path(target)),
-            None => writeln!(out),
-        }
+        let target = self.target.0.as_ref().map(|target| format!(" -> {}", human::path(target)));
+        vec![
+            human::mode(self.kind as u32 | self.mode),
+            named(&self.user, self.uid),
+            named(&self.group, self.gid),
+            if self.kind == EntryKind::File { human::size(self.size) } else { "-".into() },
+            human::time(self.mtime.0),
+            format!("{}{}", self.path.human(), target.unwrap_or_default()),
+        ]
     }
 }
 
@@ -147,6 +180,16 @@ impl Answer for FindRow {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let (snapshot, client) = (self.snapshot.short(), self.signer.human());
         writeln!(out, "{snapshot}  {client}  {}", self.entry.path.human())
+    }
+}
+
+impl Columns for FindRow {
+    const COLUMNS: &[&str] = &["", "", "", "", "", ">", "", ""];
+
+    fn cells(&self) -> Vec<String> {
+        let mut cells = vec![self.snapshot.short(), self.signer.human()];
+        cells.extend(self.entry.cells());
+        cells
     }
 }
 
@@ -178,14 +221,19 @@ pub struct DiffRow {
 
 impl Answer for DiffRow {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
-        let sign = match self.change {
-            Change::Added => '+',
-            Change::Removed => '-',
-            Change::Modified => 'M',
-            Change::Metadata => 'm',
-            Change::Type => 'T',
-        };
-        writeln!(out, "{sign} {}", self.path.human())
+        writeln!(out, "{} {}", self.change.sign(), self.path.human())
+    }
+}
+
+impl Change {
+    pub(super) fn sign(self) -> char {
+        match self {
+            Self::Added => '+',
+            Self::Removed => '-',
+            Self::Modified => 'M',
+            Self::Metadata => 'm',
+            Self::Type => 'T',
+        }
     }
 }
 
@@ -193,6 +241,8 @@ impl Answer for DiffRow {
 #[derive(Serialize, Clone, Debug)]
 pub struct KeyRow {
     pub slot: SlotId,
+    /// Its name, if it has one.
+    pub name: Option<String>,
     pub kind: SlotKind,
     pub created: Stamp,
     /// Whether it opened the repository this time.
@@ -201,10 +251,11 @@ pub struct KeyRow {
 
 impl List for KeyRow {
     fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(&["Slot", "Kind", "Created", ""]);
+        let mut table = Table::new(&["Slot", "Name", "Kind", "Created", ""]);
         for row in rows {
             let current = if row.current { "in use" } else { "" };
-            table.row(vec![row.slot.short(), row.kind.to_string(), human::time(row.created.0), current.into()]);
+            let name = row.name.as_deref().map(human::text).unwrap_or_default();
+            table.row(vec![row.slot.short(), name, row.kind.to_string(), human::time(row.created.0), current.into()]);
         }
         table.write(out)
     }

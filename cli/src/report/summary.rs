@@ -2,10 +2,12 @@
 
 use std::io::{self, Write};
 
+use copal_client::progress::Fate;
 use copal_client::restore::Tally;
 use copal_client::verify::{self, DamageKind};
 use copal_format::id::SnapshotId;
 use copal_format::receipt::IngestBy;
+use copal_format::tree::Entry;
 use serde::Serialize;
 
 use super::Answer;
@@ -45,9 +47,60 @@ pub struct BackupSummary {
     pub dry_run: bool,
     /// The party that accepted the snapshot; `None` if it is not accepted yet.
     pub accepted_by: Option<IngestBy>,
+    /// What is left out, with `--dry-run -v`.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub excluded: Vec<LeftOut>,
+}
+
+/// What one pattern leaves out of a backup.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct LeftOut {
+    /// The pattern, or the name of the marker.
+    pub by: String,
+    /// Entries, with those below.
+    pub entries: u64,
+    /// Bytes of these files.
+    pub bytes: u64,
+}
+
+/// What became of an entry in a backup.
+#[derive(Serialize, Clone, Debug)]
+pub struct EntryFate {
+    message_type: &'static str,
+    action: &'static str,
+    item: String,
+    data_size: u64,
+    #[serde(skip)]
+    shown: String,
+}
+
+impl EntryFate {
+    /// The fate of an entry.
+    pub fn of(entry: &Entry, fate: Fate) -> Self {
+        let action = match fate {
+            Fate::New => "new",
+            Fate::Changed => "changed",
+            Fate::Metadata => "metadata",
+            Fate::Unchanged => "unchanged",
+            Fate::Link => "link",
+        };
+        let path = PathField::of(&entry.path);
+        let item = String::from_utf8_lossy(&path.0).into_owned();
+        Self { message_type: "verbose_status", action, item, data_size: entry.size, shown: path.human() }
+    }
+}
+
+impl std::fmt::Display for EntryFate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:<9} {}", self.action, self.shown)
+    }
 }
 
 impl Answer for BackupSummary {
+    fn only_confirms(&self) -> bool {
+        !self.dry_run && self.errors == 0
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let files = self.files_new + self.files_changed + self.files_unmodified;
         writeln!(
@@ -61,7 +114,12 @@ impl Answer for BackupSummary {
             human::duration(self.seconds),
         )?;
         if self.dry_run {
-            return writeln!(out, "{} would be new; nothing was saved (dry run)", human::size(self.bytes_new));
+            writeln!(out, "{} would be new; nothing was saved (dry run)", human::size(self.bytes_new))?;
+            for LeftOut { by, entries, bytes } in &self.excluded {
+                let entries = things(*entries, "entry", "entries");
+                writeln!(out, "{} leaves out {entries}, {}", human::text(by), human::size(*bytes))?;
+            }
+            return Ok(());
         }
         writeln!(out, "{} new, {} stored", human::size(self.bytes_new), human::size(self.bytes_stored))?;
         if self.changing > 0 {
@@ -98,6 +156,10 @@ pub struct RestoreSummary {
 }
 
 impl Answer for RestoreSummary {
+    fn only_confirms(&self) -> bool {
+        !self.dry_run && self.tally.errors == 0
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let verb = if self.dry_run { "would be restored" } else { "restored" };
         writeln!(
@@ -110,6 +172,9 @@ impl Answer for RestoreSummary {
             human::size(self.tally.bytes_written),
             human::duration(self.seconds),
         )?;
+        if self.tally.bytes_read > 0 {
+            writeln!(out, "{} read from the repository", human::size(self.tally.bytes_read))?;
+        }
         if self.tally.files_skipped > 0 {
             writeln!(out, "{}", things(self.tally.files_skipped, "file left as it was", "files left as they were"))?;
         }
@@ -178,6 +243,10 @@ fn words(kind: DamageKind) -> &'static str {
 }
 
 impl Answer for CheckReport {
+    fn only_confirms(&self) -> bool {
+        self.ok
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for damage in &self.errors {
             let (object, why) = (human::text(&damage.object), human::text(&damage.why));
@@ -190,6 +259,13 @@ impl Answer for CheckReport {
             if damage.more_paths > 0 {
                 writeln!(out, "  and {} more", human::count(damage.more_paths))?;
             }
+        }
+        if self.ok && self.packs_read == 0 {
+            let took = human::duration(self.seconds);
+            return writeln!(
+                out,
+                "no damage found in {took}: the index is whole and every pack is there (--read-data reads them, too)"
+            );
         }
         let read = format!("{} ({}) read", things(self.packs_read, "pack", "packs"), human::size(self.bytes_read));
         let time = human::duration(self.seconds);

@@ -18,7 +18,10 @@ use copal_store::{Op, StoreError};
 use rustix::io::Errno;
 use serde_json::Value;
 
+use super::benchmark::Speed;
 use super::clients::SignerField;
+use super::diff::DiffStat;
+use super::doctor::Finding;
 use super::field::{PathField, PathsField, Stamp, TargetField};
 use super::keys::*;
 use super::rows::*;
@@ -135,6 +138,7 @@ fn restore_summary() -> RestoreSummary {
             others: 0,
             deleted: 1,
             errors: 0,
+            bytes_read: 20,
             bytes_written: 10,
             files_verified: 2,
         },
@@ -172,18 +176,22 @@ fn keys(value: &Value, into: &mut Vec<String>) {
 
 /// One of each result, with every optional field.
 fn samples() -> Vec<(&'static str, Value)> {
-    let key = KeyRow { slot: SlotId([3; 16]), kind: SlotKind::KeyFile, created: Stamp(Time(0)), current: true };
+    let key =
+        KeyRow { slot: SlotId([3; 16]), name: None, kind: SlotKind::KeyFile, created: Stamp(Time(0)), current: true };
     let diff =
         DiffRow { change: Change::Added, path: PathField(b"\xff".to_vec()), size_before: Some(1), size_after: Some(2) };
     let trouble = EntryTrouble { path: PathField(b"/a".to_vec()), warning: "cannot read".into() };
-    let ambiguous = Failure::AmbiguousSnapshot { wanted: "latest".into(), candidates: vec![snapshot_row()] };
+    let ambiguous = Failure::AmbiguousSnapshot { wanted: "ab".into(), candidates: vec![snapshot_row()] };
     vec![
         ("init", json_of(&init_summary())),
         ("backup", json_of(&BackupSummary::default())),
         ("snapshots", json_of(&[snapshot_row()])),
-        ("ls", json_of(&LongLsRow(entry()))),
+        ("ls", json_of(&entry())),
         ("find", json_of(&FindRow { snapshot: snapshot(), signer: signer(), entry: entry() })),
         ("diff", json_of(&diff)),
+        ("diff", json_of(&DiffStat::default())),
+        ("benchmark", json_of(&Speed::of("cut", 1_000_000, std::time::Duration::from_secs(1)))),
+        ("doctor", json_of(&Finding { check: "clock", ok: true, found: String::new(), remedy: None })),
         ("restore", json_of(&restore_summary())),
         ("check", json_of(&check_report())),
         ("forget", json_of(&forget_report())),
@@ -266,9 +274,9 @@ fn a_list_of_snapshots_names_what_people_look_for() {
 
 #[test]
 fn long_entries_read_as_ls_writes_them() {
-    let text = human_of(&LongLsRow(entry()));
-    assert!(text.starts_with("lrwxrwxrwx u        100                 0 "), "{text}");
-    assert!(text.ends_with(" /home/\\xff -> x\\xff\n"), "{text}");
+    let cells = entry().cells();
+    assert_eq!(cells[..4], ["lrwxrwxrwx", "u", "100", "-"]);
+    assert_eq!(cells[5], "/home/\\xff -> x\\xff");
     assert_eq!(human_of(&entry()), "/home/\\xff\n");
 }
 
@@ -362,9 +370,9 @@ fn a_failure_names_its_causes_in_one_line() {
 
 #[test]
 fn several_snapshots_that_fit_are_listed() {
-    let failure = Failure::AmbiguousSnapshot { wanted: "latest".into(), candidates: vec![snapshot_row()] };
+    let failure = Failure::AmbiguousSnapshot { wanted: "ab".into(), candidates: vec![snapshot_row()] };
     let told = Printer::new(&Global::default()).told(&failure);
-    says(&told, "copal: \"latest\" matches several snapshots\nID |abababab");
+    says(&told, "copal: \"ab\" matches several snapshots\nID |abababab");
     let object: Value = serde_json::from_str(&failure.json()).unwrap();
     assert_eq!(object["candidates"][0]["host"], "laptop");
 }

@@ -50,6 +50,10 @@ pub struct ForgetRow {
 }
 
 impl Answer for ForgetReport {
+    fn only_confirms(&self) -> bool {
+        !self.dry_run && self.guarded.held.is_empty() && self.guarded.stays.is_empty()
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let mut table = Table::new(&["", "ID", "Time", "Host", "Client", "Paths", "Why"]);
         for row in &self.snapshots {
@@ -120,6 +124,10 @@ pub struct PruneReport {
 }
 
 impl Answer for PruneReport {
+    fn only_confirms(&self) -> bool {
+        !self.dry_run
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let (freed, written) = (human::size(self.bytes_freed), human::size(self.bytes_rewritten));
         let packs = things(self.packs_deleted, "pack", "packs");
@@ -177,6 +185,10 @@ pub struct ChangeSummary {
 }
 
 impl Answer for ChangeSummary {
+    fn only_confirms(&self) -> bool {
+        true
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.change {
             Some(_) => writeln!(out, "{} changed", things(self.snapshots.len() as u64, "snapshot", "snapshots")),
@@ -197,7 +209,14 @@ pub struct IngestReport {
 }
 
 impl Answer for IngestReport {
+    fn only_confirms(&self) -> bool {
+        self.rejected == 0
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        if self.accepted + self.rejected + self.waiting == 0 {
+            return writeln!(out, "nothing to accept: no upload waits");
+        }
         let accepted = things(self.accepted, "manifest", "manifests");
         writeln!(out, "{accepted} accepted, {} rejected, {} waiting", self.rejected, self.waiting)
     }
@@ -213,6 +232,10 @@ pub struct CompactReport {
 }
 
 impl Answer for CompactReport {
+    fn only_confirms(&self) -> bool {
+        true
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let segments = things(self.segments_before, "index segment", "index segments");
         match self.segments_before == self.segments_after {
@@ -241,6 +264,10 @@ pub struct RepairReport {
 }
 
 impl Answer for RepairReport {
+    fn only_confirms(&self) -> bool {
+        self.lost == 0 && self.damaged.is_empty()
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for name in &self.restored {
             writeln!(out, "{name}: written again from its other copy")?;
@@ -251,6 +278,9 @@ impl Answer for RepairReport {
                 false => "\"copal key add\" makes a whole key, then \"copal key remove\" this one",
             };
             writeln!(out, "{name}: damaged; {remedy}")?;
+        }
+        if self.healed + self.lost == 0 && self.damaged.is_empty() {
+            return writeln!(out, "nothing is lost");
         }
         let healed = things(self.healed, "chunk or page", "chunks and pages");
         writeln!(out, "{healed} healed, {} still lost", human::count(self.lost))?;
@@ -275,6 +305,10 @@ pub struct RebuildReport {
 }
 
 impl Answer for RebuildReport {
+    fn only_confirms(&self) -> bool {
+        self.lost == 0
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let (packs, snapshots) = (things(self.packs, "pack", "packs"), things(self.snapshots, "snapshot", "snapshots"));
         writeln!(out, "index of {packs} and {snapshots} rebuilt: {} entries", human::count(self.entries))?;
@@ -294,6 +328,10 @@ pub struct CacheSummary {
 }
 
 impl Answer for CacheSummary {
+    fn only_confirms(&self) -> bool {
+        true
+    }
+
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{} freed in {}", human::size(self.bytes_freed), self.directory.human())
     }

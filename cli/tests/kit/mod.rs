@@ -157,12 +157,19 @@ impl Machine {
     /// A run of check, whatever it finds.
     pub(crate) fn check(&self, options: &[&str]) -> (i32, Value) {
         let ran = self.run(&[&["check", "--json"], options].concat());
-        (ran.code, if ran.out.is_empty() { first_json(&ran.err) } else { first_json(&ran.text()) })
+        let last = ran.err.lines().last().unwrap_or_default();
+        let out = ran.text();
+        (ran.code, first_json(if out.is_empty() { last } else { &out }))
     }
 
     /// The ids of the snapshots that are kept, the oldest first.
     pub(crate) fn snapshots(&self) -> Vec<String> {
-        texts(&self.json(&["snapshots"]), "id")
+        self.snapshots_that(&[])
+    }
+
+    /// The ids of the snapshots that `snapshots` lists with these options.
+    pub(crate) fn snapshots_that(&self, options: &[&str]) -> Vec<String> {
+        texts(&self.json(&[&["snapshots"], options].concat()), "id")
     }
 
     /// Objects of the repository: name and content.

@@ -292,6 +292,18 @@ fn the_owner_may_restore_there_with_the_passphrase_but_leaves_no_keys_that_sign_
 }
 
 #[test]
+fn its_newest_snapshot_is_not_latest_on_a_machine_of_another_name() {
+    let (owner, machine) = saved();
+    owner.write("mine", "1");
+    owner.ok(&["backup", "source", "--no-wait"]);
+    owner.ok(&["ingest"]);
+    again(&machine);
+    owner.ok(&["ingest"]);
+    let listed = owner.with_key(&["find", "*", "latest", "--json"]).env("COPAL_HOST", "desk").ran().ok();
+    assert!(listed.rows().iter().all(|row| row["role"] == "full") && listed.text().contains("mine"), "{listed}");
+}
+
+#[test]
 fn a_repository_of_another_owner_in_its_place_gets_nothing() {
     let (owner, machine) = saved();
     let stranger = Machine::new();

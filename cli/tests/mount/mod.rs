@@ -159,11 +159,13 @@ fn a_mount_whose_program_was_killed_is_named_by_the_next_one() {
 fn the_options_choose_which_snapshots_are_shown() {
     let machine = Machine::new();
     machine.write("file", "one");
-    machine.backup(&["--tag", "a"]);
+    let first = machine.backup(&["--tag", "a"]);
     machine.write("file", "two");
     let second = machine.backup(&["--tag", "b"]);
-    let mounted = Mounted::start(&machine, &["--tag", "b"]);
-    assert_eq!(mounted.names("snapshots/by-id"), [&second[..8]]);
+    for (options, chosen) in [(["--tag", "b"], &second), (["--snapshot", &first[..6]], &first)] {
+        let mounted = Mounted::start(&machine, &options);
+        assert_eq!(mounted.names("snapshots/by-id"), [&chosen[..8]]);
+    }
 }
 
 #[test]

@@ -8,6 +8,7 @@ use copal_engine::backup::change::{ChangeDetection, is_unchanged};
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_format::tree::{Content, Entry};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
+use rustix::fs::FileType;
 
 use super::content::{Job, Tools, words};
 use super::cursor::{ParentCursor, ParentEntry};
@@ -15,6 +16,7 @@ use super::entry::look;
 use super::outbox::{Outbox, Outgoing};
 use super::parent::Parent;
 use super::{SkipKind, Trouble, TroubleKind};
+use crate::progress::Progress;
 use crate::reader::{TreeError, pieces};
 use crate::scan::{ScanEvent, Scanned, Skip, source_of};
 use crate::stat::{EntryStat, FileId};
@@ -27,6 +29,7 @@ pub(super) struct Comparison<'a> {
     /// Bytes that may still be uploaded again because the repository wants them.
     pub(super) rewrite_budget: RewriteBudget,
     pub(super) tools: &'a Tools<'a>,
+    pub(super) progress: &'a Progress,
     pub(super) interrupted: &'a AtomicBool,
     /// Set when the receiver takes no more items.
     pub(super) ended: &'a AtomicBool,
@@ -52,9 +55,13 @@ impl Comparison<'_> {
                     ScanEvent::Entry(entry)
                         if entry.stat.links > 1 && !entry.stat.is_directory() && linked.contains(&entry.stat.id()) =>
                     {
+                        self.progress.file_found(0);
                         Outgoing::Link { path: entry.path, stat: entry.stat }
                     }
                     ScanEvent::Entry(entry) => {
+                        if entry.stat.kind() == FileType::RegularFile {
+                            self.progress.file_found(entry.stat.size);
+                        }
                         if entry.stat.links > 1 && !entry.stat.is_directory() {
                             linked.insert(entry.stat.id());
                         }
@@ -71,6 +78,7 @@ impl Comparison<'_> {
                 }
             }
         }
+        self.progress.all_found();
         Ok(())
     }
 

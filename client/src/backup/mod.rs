@@ -45,6 +45,7 @@ use manifest::Claimed;
 pub use parent::Parent;
 pub use rewrite::{Rewritten, rewrite};
 
+use crate::compression::Compression;
 use crate::progress::Progress;
 use crate::reader::TreeError;
 use crate::repository::{Access, LocalClient};
@@ -97,6 +98,8 @@ pub struct Options {
     pub skip_if_unchanged: bool,
     /// Share of the parent snapshot's bytes, from 0 to 1, that may be uploaded again because the repository wants them.
     pub rewrite_budget: f64,
+    /// How hard blocks are compressed.
+    pub compression: Compression,
     /// Number of threads that read, and of threads that seal.
     pub threads: usize,
     /// How long to wait for the service's receipt. With `None` a client that does not ingest itself does not wait.
@@ -119,6 +122,7 @@ impl Options {
             is_dry_run: false,
             skip_if_unchanged: false,
             rewrite_budget: 0.0,
+            compression: Compression::Auto,
             threads,
             wait: None,
         }

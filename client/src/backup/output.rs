@@ -9,7 +9,6 @@ use std::time::{Duration, Instant};
 
 use copal_engine::backup::session::{Action, Session};
 use copal_format::block::{SealJob, SealTools, SealedBlock};
-use copal_format::compress::Parameters;
 use copal_format::id::PackId;
 use copal_format::layout::{self, Place};
 use copal_format::pack::Pack;
@@ -21,6 +20,7 @@ use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bo
 
 use super::BackupError;
 use crate::backend::Backend;
+use crate::compression::Compression;
 use crate::progress::Progress;
 use crate::wait::wait;
 
@@ -43,7 +43,7 @@ impl<'a> Output<'a> {
         scope: &'scope Scope<'scope, '_>,
         threads: usize,
         cipher: &SessionCipher,
-        level: i32,
+        (compression, level): (Compression, i32),
         backend: Option<&Backend>,
         progress: &Arc<Progress>,
         interrupted: &'a AtomicBool,
@@ -53,7 +53,7 @@ impl<'a> Output<'a> {
         for _ in 0..threads {
             let (to_seal, to_session, cipher) = (to_seal.clone(), to_session.clone(), cipher.clone());
             scope.spawn(move || {
-                let mut tools = SealTools::new(Parameters::of_level(level));
+                let mut tools = SealTools::with(compression.compressor(level));
                 for job in to_seal {
                     let sealed = outliving(|| Ok(job.run(&mut tools, &cipher)?));
                     if to_session.send(sealed).is_err() {

@@ -24,6 +24,7 @@ use copal_store::Store;
 use super::BackupError;
 use super::manifest::{MANIFEST_EVERY, ManifestChain, refusal};
 use super::output::Output;
+use crate::compression::Compression;
 use crate::entropy::secret;
 use crate::progress::Progress;
 use crate::reader::{BlockReader, CopyError};
@@ -65,7 +66,7 @@ pub fn rewrite(
     let store: Arc<dyn Store> = repository.store().clone();
     let reader = BlockReader::new(store, repository.owner.clone(), client.domain);
     thread::scope(|scope| {
-        let level = descriptor.parameters.zstd_level;
+        let level = (Compression::Auto, descriptor.parameters.zstd_level);
         let progress = Arc::new(Progress::default());
         let output = Output::start(scope, threads, &cipher, level, Some(repository.backend()), &progress, interrupted);
         let chain = ManifestChain::find(repository.into(), client, &view)?;

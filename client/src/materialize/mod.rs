@@ -65,6 +65,8 @@ pub enum Overwrite {
     /// Replace those whose size or mtime differs.
     #[default]
     Changed,
+    /// Replace those whose mtime is older.
+    Newer,
     /// Replace them.
     Always,
 }

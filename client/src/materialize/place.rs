@@ -47,8 +47,9 @@ impl Target {
         let Some((at, stat)) = self.find(path)? else { return Ok(TargetState::Free) };
         Ok(match self.options.overwrite {
             Overwrite::Never => TargetState::Kept,
-            Overwrite::Changed if matches(&at, &stat, wanted) => TargetState::Same,
-            Overwrite::Changed | Overwrite::Always => TargetState::Taken,
+            Overwrite::Changed | Overwrite::Newer if matches(&at, &stat, wanted) => TargetState::Same,
+            Overwrite::Newer if stat.mtime >= wanted.mtime => TargetState::Kept,
+            Overwrite::Changed | Overwrite::Newer | Overwrite::Always => TargetState::Taken,
         })
     }
 

@@ -85,7 +85,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
     let recovery = secret();
     let recovery_code = text::encode_recovery(&recovery);
     for input in options.inputs.iter().chain([&SlotInput::RecoveryCode(recovery)]) {
-        add_slot(&store, &owner, input, options.argon2)?;
+        add_slot(&store, &owner, input, options.argon2, "")?;
     }
     let reader = options.reader.map(|reader| reader.store(&store)).transpose()?;
     let descriptor = Descriptor {
@@ -127,17 +127,18 @@ fn begun(options: &Init<'_>, slots: Vec<FoundSlot>) -> Option<Result<OwnerSecret
     Some(unlock(options.backend.location(), slots, input, None, &|_| false).map(|(owner, _)| owner))
 }
 
-/// Writes both copies of a new key slot.
+/// Writes both copies of a new key slot; its name may be empty.
 pub fn add_slot(
     store: &dyn Store,
     owner: &OwnerSecret,
     input: &SlotInput,
     argon2: Argon2Params,
+    name: &str,
 ) -> Result<SlotId, StoreError> {
     let id = SlotId(random());
     let created = Time(wait(store.now())?.0);
     let params = SlotParams { id, created, nonce: random(), salt: random(), argon2 };
-    let bytes = Bytes::from(slot::seal(input, &params, owner));
+    let bytes = Bytes::from(slot::seal_named(input, &params, owner, name));
     for name in layout::slot(id) {
         wait(store.create(&objects::key(name), bytes.clone()))?;
     }

@@ -83,6 +83,7 @@ impl Fetch<'_> {
         let mut missed = Vec::new();
         match blocks.read_part(read.place, read.pack, read.pack_length, read.range.clone()) {
             Ok(stored) => {
+                self.work.count(|tally| tally.bytes_read += stored.len() as u64);
                 for block in &read.blocks {
                     let start = (u64::from(block.offset) - read.range.start) as usize;
                     self.block(&read, block, &stored[start..start + block.length as usize], files, &mut missed);

@@ -89,7 +89,7 @@ fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Re
             count(work, &stat, is_whole, false);
             return Ok(());
         }
-        Some(_) if work.request.options.overwrite == Overwrite::Never => {
+        Some(other) if is_kept(work.request.options.overwrite, &other, &stat) => {
             work.count(|tally| tally.files_skipped += 1);
             work.leave_unverified(place);
             return Ok(());
@@ -121,5 +121,14 @@ fn count(work: &Work<'_>, stat: &EntryStat, is_whole: bool, is_new: bool) {
     });
     if is_file {
         work.progress.file_done();
+    }
+}
+
+/// Whether a file of the target stays where the first name of its file should be linked.
+fn is_kept(overwrite: Overwrite, other: &EntryStat, first: &EntryStat) -> bool {
+    match overwrite {
+        Overwrite::Never => true,
+        Overwrite::Newer => other.mtime > first.mtime,
+        Overwrite::Changed | Overwrite::Always => false,
     }
 }

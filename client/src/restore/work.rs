@@ -30,6 +30,8 @@ pub struct Tally {
     pub deleted: u64,
     /// Entries that were not restored, or not completely.
     pub errors: u64,
+    /// Bytes of packs read to write them.
+    pub bytes_read: u64,
     /// Bytes written.
     pub bytes_written: u64,
     /// Files read again and found equal.

@@ -147,6 +147,13 @@ impl<'s> Found<'s> {
         let there = |name: &OsStr| names.contains(name.as_bytes());
         if let Some(marker) = options.markers.iter().find(|marker| there(marker.name()) && marker.marks(fd)) {
             self.skipped(directory.path.clone(), Skip::Marked(marker.name().into()));
+            if let Some(tell) = &options.on_excluded {
+                let others = (0..names.len()).map(|at| names.at(at).0.to_bytes());
+                let others = others.filter(|name| *name != marker.name().as_bytes());
+                others
+                    .flat_map(|name| directory.path.join(name))
+                    .for_each(|path| tell(&path, &marker.name().to_string_lossy()));
+            }
             let few = Names::from_few(roots().chain([marker.name().as_bytes()]));
             directory.content = Content::Marker(marker.name());
             return few;
@@ -189,6 +196,9 @@ impl<'s> Found<'s> {
         if wanted && directory.excludes(&path, is_directory, options) {
             wanted = false;
             self.excluded(&path, is_root);
+            if let Some(tell) = &options.on_excluded {
+                tell(&path, directory.excluding(&path, is_directory, options).unwrap_or_default());
+            }
         }
         if !wanted && !leads_to_roots {
             return;
@@ -199,6 +209,7 @@ impl<'s> Found<'s> {
             FileType::Socket => self.skipped(path, Skip::Socket),
             FileType::RegularFile if options.exclude_larger_than.is_some_and(|most| stat.size > most) => {
                 self.excluded(&path, is_root);
+                options.on_excluded.iter().for_each(|tell| tell(&path, "(larger files)"));
             }
             _ => self.events.push(ScanEvent::Entry(Scanned { path, stat })),
         }
@@ -265,7 +276,13 @@ impl<'s> Found<'s> {
 impl Directory<'_> {
     fn excludes(&self, path: &TreePath, is_directory: bool, options: &ScanOptions) -> bool {
         options.excludes.excludes(path, is_directory)
-            || self.rules.as_ref().is_some_and(|rules| rules.exclude(path, is_directory))
+            || self.rules.as_ref().is_some_and(|rules| rules.exclude(path, is_directory).is_some())
+    }
+
+    /// The pattern that excludes an entry.
+    fn excluding<'a>(&'a self, path: &TreePath, is_directory: bool, options: &'a ScanOptions) -> Option<&'a str> {
+        let by_rules = || self.rules.as_ref()?.exclude(path, is_directory);
+        options.excludes.excluding(path, is_directory).or_else(by_rules)
     }
 }
 

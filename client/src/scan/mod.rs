@@ -44,9 +44,14 @@ pub struct ScanOptions {
     pub ignore_files: Vec<OsString>,
     /// Leave out regular files with more bytes than this.
     pub exclude_larger_than: Option<u64>,
+    /// Takes each entry that is left out by a pattern, marker, ignore file or its size, and by which; from any thread.
+    pub on_excluded: Option<OnExcluded>,
     /// The repository's directory: emitted without its content.
     pub forbidden: Option<FileId>,
 }
+
+/// Takes an entry that is left out, and what leaves it out.
+pub type OnExcluded = Box<dyn Fn(&TreePath, &str) + Send + Sync>;
 
 /// What a scan emits.
 #[derive(Debug)]

@@ -50,18 +50,18 @@ impl Rules {
         (Some(Arc::new(Rules { prefix, patterns, above })), problem)
     }
 
-    /// Whether the rules exclude an entry. The nearest directory's rules come first.
-    pub(super) fn exclude(&self, path: &TreePath, is_directory: bool) -> bool {
+    /// The pattern that excludes an entry, if one does. The nearest directory's rules come first.
+    pub(super) fn exclude(&self, path: &TreePath, is_directory: bool) -> Option<&str> {
         let mut rules = Some(self);
         while let Some(at) = rules {
             let below = Path::new(OsStr::from_bytes(path.as_bytes().get(at.prefix..).unwrap_or_default()));
             match at.patterns.matched(below, is_directory) {
-                Match::Ignore(_) => return true,
-                Match::Whitelist(_) => return false,
+                Match::Ignore(glob) => return Some(glob.original()),
+                Match::Whitelist(_) => return None,
                 Match::None => rules = at.above.as_deref(),
             }
         }
-        false
+        None
     }
 }
 
@@ -110,7 +110,7 @@ mod tests {
         let (patterns, problem) = compile(b"build[!s]*\n!/keep[+-9]\n#[!x]\n");
         assert_eq!(problem, None);
         let rules = Rules { prefix: 0, patterns, above: None };
-        let is_out = |path: &str| rules.exclude(&TreePath::new(path).unwrap(), false);
+        let is_out = |path: &str| rules.exclude(&TreePath::new(path).unwrap(), false).is_some();
         assert_eq!(["buildx", "a/buildx", "builds", "build/x"].map(is_out), [true, true, false, false]);
         assert!(!is_out("#y") && !is_out("a"));
     }

@@ -148,6 +148,8 @@ pub enum TextPurpose {
     ClientName = 1,
     /// The name of a tag; the subject is the tag's id.
     TagName = 2,
+    /// The name of a key; the subject is the id of its slot.
+    KeyName = 3,
 }
 
 impl TextPurpose {
@@ -155,6 +157,7 @@ impl TextPurpose {
         match self {
             TextPurpose::ClientName => "client name",
             TextPurpose::TagName => "tag name",
+            TextPurpose::KeyName => "key name",
         }
     }
 }

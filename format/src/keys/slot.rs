@@ -14,7 +14,7 @@ use zeroize::Zeroizing;
 
 use super::{NONCE, TAG, gcm_open};
 use crate::id::{ObjectHash, RepositoryId, SlotId};
-use crate::keys::owner::OwnerSecret;
+use crate::keys::owner::{OwnerSecret, TextPurpose};
 use crate::keys::secret::Secret;
 use crate::limits::SLOT_HEADER_BYTES;
 use crate::time::Time;
@@ -98,10 +98,23 @@ pub struct SlotParams {
 /// # Panics
 /// If the Argon2 parameters exceed the limits, or the memory does not suffice for them.
 pub fn seal(input: &SlotInput, params: &SlotParams, owner: &OwnerSecret) -> Vec<u8> {
+    seal_named(input, params, owner, "")
+}
+
+/// Like [`seal`], with a name for the key, which only the owner can read; an empty one is none.
+///
+/// # Panics
+/// As [`seal`], or if the name has more than [`KEY_NAME_BYTES`].
+pub fn seal_named(input: &SlotInput, params: &SlotParams, owner: &OwnerSecret, name: &str) -> Vec<u8> {
+    assert!(name.len() <= KEY_NAME_BYTES, "names are checked before a slot is made");
     let stretch = Some((params.argon2, params.salt));
     let secret = unwrapping_secret(input, stretch).expect("the parameters are within the limits and fit the memory");
-    SlotDraft::new(input.kind(), params, owner.repository()).seal(&secret, owner)
+    let name = (!name.is_empty()).then(|| owner.seal_text(TextPurpose::KeyName, &params.id.0, name));
+    SlotDraft::named(input.kind(), params, owner.repository(), name.as_deref()).seal(&secret, owner)
 }
+
+/// The longest name of a key.
+pub const KEY_NAME_BYTES: usize = 100;
 
 /// The largest length of a stored slot.
 pub const STORED_BYTES: usize = 4 + SLOT_HEADER_BYTES + 32 + SEALED + ObjectHash::LEN;
@@ -116,6 +129,7 @@ pub struct Slot {
     stretch: Option<(Argon2Params, [u8; 16])>,
     nonce: [u8; NONCE],
     created: Time,
+    sealed_name: Option<Vec<u8>>,
     commitment: [u8; 32],
     sealed: [u8; SEALED],
 }
@@ -151,6 +165,11 @@ impl Slot {
     /// When the slot was made, by its maker's clock.
     pub fn created(&self) -> Time {
         self.created
+    }
+
+    /// The key's name, if it has one that this owner has sealed.
+    pub fn name(&self, owner: &OwnerSecret) -> Option<String> {
+        owner.open_text(TextPurpose::KeyName, &self.id.0, self.sealed_name.as_ref()?).ok()
     }
 
     /// The repository that the slot claims to belong to.
@@ -215,8 +234,11 @@ impl Slot {
         }
         let nonce = fields.required(4)?.fixed()?;
         let created = fields.required(5)?.time()?;
+        let sealed_name = fields.optional(NAME)?.map(|field| field.bytes(SLOT_HEADER_BYTES)).transpose()?;
+        let sealed_name = sealed_name.map(<[u8]>::to_vec);
         fields.end()?;
-        Ok(Self { header: header.to_vec(), kind, id, repository, stretch, nonce, created, commitment, sealed })
+        let header = header.to_vec();
+        Ok(Self { header, kind, id, repository, stretch, nonce, created, sealed_name, commitment, sealed })
     }
 }
 
@@ -284,16 +306,23 @@ fn encode_header(
     params: &SlotParams,
     repository: RepositoryId,
     stretch: Option<(Argon2Params, [u8; 16])>,
+    name: Option<&[u8]>,
 ) -> Vec<u8> {
     let mut writer = Writer::new();
-    writer.map(5 + u64::from(stretch.is_some()));
+    writer.map(5 + u64::from(stretch.is_some()) + u64::from(name.is_some()));
     writer.key(0).uint(kind as u64).key(1).bytes(params.id.as_bytes()).key(2).bytes(repository.as_bytes());
     if let Some((cost, salt)) = stretch {
         writer.key(3).array(4).uint(cost.m_kib.into()).uint(cost.t.into()).uint(cost.p.into()).bytes(&salt);
     }
     writer.key(4).bytes(&params.nonce).key(5).time(params.created);
+    if let Some(name) = name {
+        writer.key(NAME).bytes(name);
+    }
     writer.finish()
 }
+
+/// The field of the name, which readers may ignore.
+const NAME: u64 = 64;
 
 fn decode_stretch(reader: &mut Reader<'_>) -> Result<(Argon2Params, [u8; 16]), DecodeError> {
     reader.tuple(4)?;

@@ -103,8 +103,13 @@ fn encode(form: &Form, secret: &Secret) -> Zeroizing<String> {
 }
 
 fn decode(form: &Form, text: &str) -> Result<Secret, TextError> {
-    let all = values(form, text)?;
-    let own = values(form, form.prefix)?;
+    let (all, wrong) = values(form, text);
+    let (own, _) = values(form, form.prefix);
+    if let Some(wrong) = wrong {
+        // Of another text it says more that the prefix is not there.
+        let is_begun = all.starts_with(&own) || own.starts_with(&all);
+        return Err(if is_begun { wrong } else { wrong_start(form, &all) });
+    }
     let digits = all.strip_prefix(&own[..]).ok_or_else(|| wrong_start(form, &all))?;
     if digits.len() != CHARACTERS {
         return Err(TextError::Length { form: form.name, prefix: form.prefix, actual: digits.len() });
@@ -122,30 +127,29 @@ fn decode(form: &Form, text: &str) -> Result<Secret, TextError> {
 }
 
 fn wrong_start(form: &Form, all: &[u8]) -> TextError {
-    let actual = [&RECOVERY, &KEY_FILE].into_iter().find(|other| {
-        let prefix = values(other, other.prefix);
-        prefix.is_ok_and(|prefix| all.starts_with(&prefix))
-    });
+    let actual = [&RECOVERY, &KEY_FILE].into_iter().find(|other| all.starts_with(&values(other, other.prefix).0));
     match actual {
         Some(other) => TextError::OtherForm { form: form.name, actual: other.name },
         None => TextError::Prefix { form: form.name, prefix: form.prefix },
     }
 }
 
-/// The values of all characters that are not ignored.
-fn values(form: &Form, text: &str) -> Result<Zeroizing<Vec<u8>>, TextError> {
+/// The values of all characters that are not ignored, up to the first one that has none.
+fn values(form: &Form, text: &str) -> (Zeroizing<Vec<u8>>, Option<TextError>) {
     let mut values = Zeroizing::new(Vec::with_capacity(text.len()));
     for (index, character) in text.chars().enumerate() {
         let value = match character.to_ascii_uppercase() {
-            '-' | ' ' | '\t' | '\r' | '\n' => continue,
+            '-' | '\u{2010}'..='\u{2015}' | '_' | ' ' | '\u{a0}' | '\t' | '\r' | '\n' => continue,
             'I' | 'L' => Some(1),
             'O' => Some(0),
             upper => ALPHABET.iter().position(|&known| known as char == upper),
         };
-        let wrong = TextError::Character { form: form.name, position: index + 1 };
-        values.push(value.ok_or(wrong)? as u8);
+        let Some(value) = value else {
+            return (values, Some(TextError::Character { form: form.name, position: index + 1 }));
+        };
+        values.push(value as u8);
     }
-    Ok(values)
+    (values, None)
 }
 
 /// The five bits at an index, most significant first.
@@ -181,6 +185,7 @@ mod tests {
         assert_ne!(typed, *code);
         assert_eq!(decode_recovery(&format!("  {typed}\r\n")), Ok(secret()));
         assert_eq!(decode_recovery(&code.replace('-', "").replace('1', "I")), Ok(secret()));
+        assert_eq!(decode_recovery(&code.replace('-', "\u{2013}")), Ok(secret()), "as a word processor writes it");
     }
 
     #[test]
@@ -210,6 +215,7 @@ mod tests {
         let prefix = RECOVERY.prefix;
         assert_eq!(decode_recovery("hello"), Err(TextError::Prefix { form, prefix }));
         assert_eq!(decode_recovery("copal!"), Err(TextError::Character { form, position: 6 }));
+        assert_eq!(decode_recovery("Dear Ada,"), Err(TextError::Prefix { form, prefix }));
         let short = &code[..code.len() - 1];
         assert_eq!(decode_recovery(short), Err(TextError::Length { form, prefix, actual: 55 }));
     }

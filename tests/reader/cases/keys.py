@@ -75,6 +75,7 @@ class Keys(unittest.TestCase):
         self.assertEqual(Slot(octets(FILE, "PASSPHRASE_SLOT"), "slot").open_passphrase("gru\u0308n").public, owner().public)
         self.assertEqual(Slot(octets(FILE, "RECOVERY_SLOT"), "slot").open(run(0x0F, 32)).public, owner().public)
         self.assertEqual(Slot(octets(FILE, "KEY_FILE_SLOT"), "slot").open(run(0x1F, 32)).public, owner().public)
+        self.assertEqual(Slot(octets(FILE, "NAMED_SLOT"), "slot").open(run(0x1F, 32)).public, owner().public)
 
     def test_a_wrong_passphrase_is_no_damage(self):
         stored = octets(FILE, "PASSPHRASE_SLOT")

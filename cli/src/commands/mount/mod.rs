@@ -17,13 +17,14 @@ use std::time::{Duration, Instant};
 
 use copal_client::browse::{Browser, Terms, Trouble};
 use copal_client::location::Location;
+use copal_format::id::SnapshotId;
 use rustix::mount::{UnmountFlags, unmount};
 use signal_hook::iterator::Signals;
 
 use super::context::Context;
 use crate::args::mount::Mount;
 use crate::exit::Exit;
-use crate::pick;
+use crate::pick::{self, Intent};
 use crate::report::field::{self, PathField};
 use crate::report::{EntryTrouble, Failure, Printer, human};
 use answer::Shown;
@@ -49,11 +50,15 @@ fn browser(context: &Context<'_>, options: &Mount, is_damaged: Arc<AtomicBool>) 
     let history = context.history(&repository, &view)?;
     is_damaged.store(!history.problems.is_empty(), Ordering::Relaxed);
     let (here, narrow) = (context.here(&repository), options.narrow.clone());
+    let find = |which| pick::find(&history, which, &narrow, &here, Intent::Read).map(|found| found[0].id);
+    let only = options.snapshots.iter().map(find).collect::<Result<Vec<SnapshotId>, Failure>>()?;
     let (report, told) = (context.report.clone(), Mutex::new(HashSet::new()));
     let terms = Terms {
         cache_bytes: options.cache_memory.0,
         numeric_owner: options.numeric_owner,
-        shows: Box::new(move |snapshot| pick::fits(snapshot, &narrow)),
+        shows: Box::new(move |snapshot| {
+            pick::fits(snapshot, &narrow) && (only.is_empty() || only.contains(&snapshot.id))
+        }),
         is_own: Box::new(move |snapshot| here.has_signed(snapshot)),
         time_name: Box::new(human::time_name),
         tell: Box::new(move |trouble| {
@@ -101,6 +106,10 @@ fn usable(context: &Context<'_>, directory: &Path) -> Result<PathBuf, Failure> {
         ErrorKind::NotConnected => {
             let at = directory.display();
             Failure::Other(format!("a mount on {at} has lost its program: \"umount {at}\" takes it away").into())
+        }
+        ErrorKind::NotFound => {
+            let at = directory.display();
+            Failure::Other(format!("{at} does not exist: make the directory first, with \"mkdir {at}\"").into())
         }
         _ => Failure::io("mount on", directory, error),
     };

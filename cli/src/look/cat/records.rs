@@ -34,7 +34,7 @@ pub(super) fn decode(repository: &Repository, name: &str, bytes: &Bytes) -> Resu
     let client = || layout::client_of(name).ok_or_else(|| "its name has no client".to_owned());
     match name.split('/').next().unwrap_or_default() {
         "copal" => Ok(json!(Descriptor::decode(number()?, bytes).map_err(words)?)),
-        "keys" => slot(bytes),
+        "keys" => slot(repository, bytes),
         "clients" => client_record(repository, client()?, name, bytes),
         "manifests" => manifest(repository, client()?, number()?, bytes),
         "changes" => change(repository, number()?, bytes),
@@ -55,12 +55,11 @@ pub(super) fn decode(repository: &Repository, name: &str, bytes: &Bytes) -> Resu
 }
 
 /// A key slot's header, without the secret that it wraps.
-fn slot(bytes: &[u8]) -> Result<Value, String> {
+fn slot(repository: &Repository, bytes: &[u8]) -> Result<Value, String> {
     let slot = Slot::parse(bytes).map_err(words)?;
-    let (id, kind, repository) = (slot.id(), slot.kind(), slot.repository());
-    Ok(
-        json!({ "slot": id, "kind": kind, "repository": repository, "created": slot.created(), "argon2id": slot.cost() }),
-    )
+    let (id, kind, of, name) = (slot.id(), slot.kind(), slot.repository(), slot.name(&repository.owner));
+    let (created, cost) = (slot.created(), slot.cost());
+    Ok(json!({ "slot": id, "name": name, "kind": kind, "repository": of, "created": created, "argon2id": cost }))
 }
 
 fn client_record(repository: &Repository, client: ClientId, name: &str, bytes: &[u8]) -> Result<Value, String> {

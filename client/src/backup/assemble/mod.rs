@@ -76,7 +76,7 @@ impl Attempt<'_> {
         let (record, cipher) = self.access.new_session(self.client.domain);
         let backend = (!self.options.is_dry_run).then(|| self.access.backend());
         thread::scope(|scope| {
-            let (threads, level) = (self.options.threads, p.zstd_level);
+            let (threads, level) = (self.options.threads, (self.options.compression, p.zstd_level));
             let output = Output::start(scope, threads, &cipher, level, backend, self.progress, self.interrupted);
             let mut session = Session::begin(SessionStart {
                 parameters: p.clone(),

@@ -13,6 +13,7 @@ use super::super::content::{Job, Part, Tools, do_job, work};
 use super::super::outbox::{Outgoing, TOGETHER};
 use super::super::{BackupError, Trouble, TroubleKind};
 use super::Assembly;
+use crate::progress::Fate;
 use crate::scan::{Sweep, source_of};
 use crate::stat::{EntryStat, FileId};
 
@@ -22,14 +23,14 @@ impl Assembly<'_, '_> {
         let ended = AtomicBool::new(false);
         // The scan may have seen a file before a write that comes after this time.
         self.started = sweep.started();
+        let before = attempt.parent.trees().map(|tree| tree.bytes).max().unwrap_or(0);
+        attempt.progress.estimate(before);
         let comparison = Comparison {
             parent: &attempt.parent,
+            progress: attempt.progress,
             detection: attempt.options.detection,
             force: attempt.options.force,
-            rewrite_budget: RewriteBudget(
-                (attempt.parent.trees().map(|tree| tree.bytes).max().unwrap_or(0) as f64
-                    * attempt.options.rewrite_budget) as u64,
-            ),
+            rewrite_budget: RewriteBudget((before as f64 * attempt.options.rewrite_budget) as u64),
             tools,
             interrupted: attempt.interrupted,
             ended: &ended,
@@ -97,6 +98,7 @@ impl Assembly<'_, '_> {
             self.linked.insert(group, (entry.size, entry.content.clone(), entry.extras.clone()));
         }
         self.keep_content(&entry.content);
+        self.attempt.progress.tell(&entry, Fate::Unchanged);
         self.add(entry)
     }
 
@@ -170,15 +172,22 @@ impl Assembly<'_, '_> {
         if let Some(group) = entry.extras.hardlink {
             self.linked.insert(group, (entry.size, entry.content.clone(), entry.extras.clone()));
         }
+        let fate = match old {
+            None => Fate::New,
+            // Maybe read again to be sure.
+            Some(old) if *old == entry => Fate::Unchanged,
+            Some(old) if (&old.content, old.size) == (&entry.content, entry.size) => Fate::Metadata,
+            Some(_) => Fate::Changed,
+        };
         if entry.kind() == EntryKind::File {
             let summary = &mut self.outcome.summary;
-            *match old {
-                None => &mut summary.new,
-                // Read again to be sure, and found to be the same.
-                Some(old) if *old == entry => &mut summary.unmodified,
-                Some(_) => &mut summary.changed,
+            *match fate {
+                Fate::New => &mut summary.new,
+                Fate::Unchanged | Fate::Link => &mut summary.unmodified,
+                Fate::Changed | Fate::Metadata => &mut summary.changed,
             } += 1;
         }
+        self.attempt.progress.tell(&entry, fate);
         self.add(entry)
     }
 
@@ -193,6 +202,7 @@ impl Assembly<'_, '_> {
             if entry.kind() == EntryKind::File {
                 self.outcome.summary.unmodified += 1;
             }
+            self.attempt.progress.tell(&entry, Fate::Link);
             self.add(entry)?;
         }
         Ok(())

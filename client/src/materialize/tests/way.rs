@@ -25,6 +25,19 @@ fn a_link_that_points_elsewhere_or_a_file_with_other_names_is_not_the_same() {
 }
 
 #[test]
+fn a_file_that_is_not_older_than_that_of_the_snapshot_stays_if_that_is_wanted() {
+    let place = Playground::new();
+    let target = place.overwriting(Overwrite::Newer);
+    write(&target, "file", b"12345");
+    let mtime = target.existing(&path("file")).unwrap().unwrap().mtime;
+    let state = |size, mtime| target.look(&path("file"), &Wanted { mtime, ..wanted(size) }).unwrap();
+    assert_eq!(state(5, mtime), TargetState::Same);
+    assert_eq!(state(6, mtime), TargetState::Kept);
+    assert_eq!(state(5, Time(mtime.0 - 1)), TargetState::Kept);
+    assert_eq!(state(5, Time(mtime.0 + 1)), TargetState::Taken);
+}
+
+#[test]
 fn overwriting_never_changed_and_always_do_what_they_say() {
     for (overwrite, same, other) in [
         (Overwrite::Never, TargetState::Kept, TargetState::Kept),

@@ -17,8 +17,13 @@ pub struct SlotDraft {
 impl SlotDraft {
     /// Plans a slot of this kind.
     pub fn new(kind: SlotKind, params: &SlotParams, repository: RepositoryId) -> Self {
+        Self::named(kind, params, repository, None)
+    }
+
+    /// Plans a slot of this kind, with a sealed name.
+    pub(super) fn named(kind: SlotKind, params: &SlotParams, repository: RepositoryId, name: Option<&[u8]>) -> Self {
         let stretch = (kind == SlotKind::Passphrase).then_some((params.argon2, params.salt));
-        let header = encode_header(kind, params, repository, stretch);
+        let header = encode_header(kind, params, repository, stretch, name);
         Self { header, params: params.clone(), repository }
     }
 

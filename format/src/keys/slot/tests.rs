@@ -47,6 +47,23 @@ fn a_slot_of_each_kind_opens_with_its_own_input_only() {
 }
 
 #[test]
+fn a_name_is_read_by_its_owner_only_and_belongs_to_one_slot() {
+    let bytes = seal_named(&key_file(), &params(), &owner(), "Ännchen's laptop");
+    let slot = Slot::parse(&bytes).unwrap();
+    assert_eq!((slot.name(&owner()).as_deref(), slot.open(&key_file())), (Some("Ännchen's laptop"), Ok(owner())));
+    assert!(!bytes.windows(6).any(|window| window == b"laptop"));
+    let [root, kem, signing] = [9, 3, 4].map(|byte| Secret::new([byte; 32]));
+    assert_eq!(slot.name(&OwnerSecret::new(RepositoryId([1; 16]), root, kem, signing)), None);
+    let other = SlotParams { id: SlotId([6; 16]), ..params() };
+    let moved = Slot { id: other.id, ..slot };
+    assert_eq!(moved.name(&owner()), None);
+    let unnamed = Slot::parse(&seal(&key_file(), &params(), &owner())).unwrap();
+    assert_eq!(unnamed.name(&owner()), None);
+    let longest = seal_named(&passphrase("p"), &params(), &owner(), &"n".repeat(KEY_NAME_BYTES));
+    assert!(longest.len() <= STORED_BYTES && Slot::parse(&longest).is_ok());
+}
+
+#[test]
 fn a_wrong_passphrase_and_damage_are_told_apart() {
     let bytes = seal(&passphrase("correct horse"), &params(), &owner());
     let slot = Slot::parse(&bytes).unwrap();
@@ -87,7 +104,7 @@ fn an_altered_header_does_not_open() {
 
 #[test]
 fn a_slot_that_wraps_the_secret_of_another_repository_is_refused() {
-    let header = encode_header(SlotKind::KeyFile, &params(), RepositoryId([9; 16]), None);
+    let header = encode_header(SlotKind::KeyFile, &params(), RepositoryId([9; 16]), None, None);
     let (kek, commitment) = wrap_keys(&Secret::new([8; 32]), &header);
     let sealed = gcm_seal(&kek, params().nonce, &associated(&header, &commitment), &owner().to_bytes()[..]);
     let slot = Slot::parse_header(&header, commitment, sealed.try_into().unwrap()).unwrap();
@@ -104,7 +121,7 @@ fn costs_beyond_the_limits_are_refused_before_any_work() {
         Argon2Params { p: 0, ..WEAK },
         Argon2Params { p: 17, ..WEAK },
     ] {
-        let header = encode_header(SlotKind::Passphrase, &params(), RepositoryId([1; 16]), Some((cost, [7; 16])));
+        let header = encode_header(SlotKind::Passphrase, &params(), RepositoryId([1; 16]), Some((cost, [7; 16])), None);
         let parsed = Slot::parse_header(&header, [0; 32], [0; SEALED]);
         assert_eq!(parsed, Err(SlotError::Cost { slot: SlotId([5; 16]), cost }));
     }
@@ -120,7 +137,7 @@ fn kinds_this_program_does_not_know_are_named() {
 
 #[test]
 fn a_cost_in_a_slot_without_a_passphrase_is_refused() {
-    let header = encode_header(SlotKind::KeyFile, &params(), RepositoryId([1; 16]), Some((WEAK, [7; 16])));
+    let header = encode_header(SlotKind::KeyFile, &params(), RepositoryId([1; 16]), Some((WEAK, [7; 16])), None);
     assert!(matches!(Slot::parse_header(&header, [0; 32], [0; SEALED]), Err(SlotError::Malformed(_))));
 }
 
