@@ -1,6 +1,7 @@
 //! The command, used as a person uses it, on real files; one program, so that what it is made of is linked once.
 
 mod backup;
+mod copy;
 mod damage;
 mod dump;
 mod ending;

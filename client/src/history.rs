@@ -9,12 +9,12 @@ use copal_engine::read::SignedSnapshot;
 use copal_engine::retention::{Series, age};
 use copal_format::change::{Change, Operation};
 use copal_format::client::{ClientRecord, Role};
-use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId, TagId};
+use copal_format::id::{ChunkId, ClientId, DomainId, RepositoryId, SnapshotId, TagId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::owner::TextPurpose;
 use copal_format::layout;
 use copal_format::path::TreePath;
-use copal_format::snapshot::SnapshotInfo;
+use copal_format::snapshot::{Origin, SnapshotInfo};
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_jobs::context::JobContext;
@@ -85,6 +85,12 @@ impl Snapshot {
     /// The machine that it counts for: the host it claims, or the client's name for a write-only client.
     pub fn machine(&self) -> &str {
         self.signer.role.machine(&self.info.host, &self.signer.name)
+    }
+
+    /// The snapshot that it was copied from, or itself. A snapshot that was rewritten here is another one than its origin.
+    pub fn origin_in(&self, repository: RepositoryId) -> Origin {
+        let own = Origin { repository, snapshot: self.id, client: self.signer.id };
+        self.info.origin.filter(|origin| origin.repository != repository).unwrap_or(own)
     }
 
     /// The series it belongs to.

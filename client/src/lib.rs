@@ -56,6 +56,7 @@ pub mod backup;
 pub mod restore;
 pub mod dump;
 pub mod browse;
+pub mod copy;
 pub mod met;
 pub mod changes;
 pub mod verify;

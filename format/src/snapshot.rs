@@ -99,6 +99,11 @@ impl MetadataSeen {
         self.0 & other.0 == other.0
     }
 
+    /// The bits that `other` does not have.
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
     /// The bits of both sets.
     pub fn union(self, other: Self) -> Self {
         Self(self.0 | other.0)

@@ -10,6 +10,7 @@ use clap::{Arg, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub mod backup;
 pub mod check;
 pub mod client;
+pub mod copy;
 pub mod forget;
 pub mod global;
 pub mod key;
@@ -94,6 +95,11 @@ pub enum Command {
     ///
     /// SNAPSHOT:PATH puts PATH's content directly into the target; SNAPSHOT alone recreates the full paths below it.
     Restore(restore::Restore),
+    /// Copy snapshots into another repository, which has other keys.
+    ///
+    /// Copies what is not there yet, the oldest snapshot first. Everything is checked while it is read. Run it again after an
+    /// interruption, or every night: it copies only what is missing.
+    Copy(Box<copy::Copy>),
     /// Show snapshots as folders, read-only, until Ctrl-C.
     ///
     /// DIR shows snapshots/latest, and each snapshot in by-id, by-host and by-time; new ones appear by themselves. --webdav

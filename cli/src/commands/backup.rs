@@ -58,6 +58,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         tags: options.tags.clone(),
         time: options.time,
         user: std::env::var("USER").unwrap_or_default(),
+        inherited: None,
         exclusions: exclusions.and_then(Exclusions::recorded),
         force: options.changes.force,
         detection: ChangeDetection {
@@ -107,10 +108,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         }
     }
     tell_troubles(context, &outcome);
-    if backend.directory().is_some() && !options.dry_run && outcome.tally.bytes_stored >= RESERVE_FROM {
-        // A missing reserve does not matter to the snapshot, which is saved.
-        let _ = wait(reserve::keep(&backend.store(), |bytes| SystemEntropy.fill(bytes)));
-    }
+    keep_reserve(&backend, if options.dry_run { 0 } else { outcome.tally.bytes_stored });
     if let Some(error) = &outcome.not_kept {
         context
             .report
@@ -123,11 +121,24 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         context.report.warn(&format!("this machine's clock is {by} {side} the repository's: set it{dated}"));
     }
     context.report.answer(&summary(&outcome, options.dry_run, started))?;
-    if let Some(segment) = outcome.damaged.first() {
-        let cause = "its bytes do not have the hash it is named by; what was saved can be restored once the index is made again";
-        return Err(Failure::Damaged { object: segment.clone(), cause: cause.into() });
-    }
+    refuse_damaged(&outcome)?;
     Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
+}
+
+/// Creates the reserve of a directory that now holds so many bytes more.
+pub(super) fn keep_reserve(backend: &Backend, stored: u64) {
+    if backend.directory().is_some() && stored >= RESERVE_FROM {
+        // A missing reserve does not matter to the snapshot, which is saved.
+        let _ = wait(reserve::keep(&backend.store(), |bytes| SystemEntropy.fill(bytes)));
+    }
+}
+
+/// Fails if the index that the backup looked chunks up in is damaged.
+pub(super) fn refuse_damaged(outcome: &Outcome) -> Result<(), Failure> {
+    let Some(segment) = outcome.damaged.first() else { return Ok(()) };
+    let cause =
+        "its bytes do not have the hash it is named by; what was saved can be restored once the index is made again";
+    Err(Failure::Damaged { object: segment.clone(), cause: cause.into() })
 }
 
 /// Finds the repository and the secret that opens it; with `--init`, makes the repository first if there is none.
@@ -316,7 +327,7 @@ impl Read for Checked<'_> {
     }
 }
 
-fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
+pub(super) fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
     for trouble in &outcome.troubles {
         let path = PathField(trouble.path.as_os_str().as_bytes().to_vec());
         match trouble.kind {

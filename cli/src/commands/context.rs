@@ -29,17 +29,27 @@ use crate::exit::Exit;
 use crate::pick::{self, Here, Intent};
 use crate::report::rows::SnapshotRow;
 use crate::report::{Failure, Printer, human};
-use crate::secrets::{Credential, Sources, Terminal};
+use crate::secrets::{Credential, Names, OF_REPOSITORY, Sources, Terminal};
 
 pub(super) struct Context<'a> {
     pub(super) global: &'a Global,
     pub(super) report: &'a Printer,
     renews_locks: bool,
+    /// The variables that name the secret.
+    names: &'static Names,
 }
 
 impl<'a> Context<'a> {
     pub(super) fn new(global: &'a Global, report: &'a Printer) -> Self {
-        Self { global, report, renews_locks: false }
+        Self { global, report, renews_locks: false, names: &OF_REPOSITORY }
+    }
+
+    /// A context for another repository, with these options and variables.
+    pub(super) fn other<'o>(&self, global: &'o Global, names: &'static Names) -> Context<'o>
+    where
+        'a: 'o,
+    {
+        Context { names, ..Context::new(global, self.report) }
     }
 
     /// Like this context, but renews object locks. For commands that read everything needed, which then stays locked.
@@ -141,7 +151,7 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn secrets(&self) -> Sources {
-        Sources::new(self.global.key_file.clone(), self.global.password_file.clone(), environment)
+        Sources::new(self.names, self.global.key_file.clone(), self.global.password_file.clone(), environment)
     }
 
     pub(super) fn this_host(&self) -> String {

@@ -8,6 +8,7 @@ mod check;
 mod client;
 mod compact;
 mod context;
+mod copy;
 mod diff;
 mod dump;
 mod failure;
@@ -70,6 +71,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Find(options) => find::run(context, options),
         Command::Diff(options) => diff::run(context, options),
         Command::Dump(options) => dump::run(context, options),
+        Command::Copy(options) => copy::run(context, options),
         Command::Mount(options) => mount::run(context, options),
         Command::Check(options) => check::run(context, options),
         Command::Forget(options) => forget::run(context, options),

@@ -12,6 +12,7 @@ use crate::exit::Exit;
 
 mod advice;
 pub mod clients;
+pub mod copy;
 mod failure;
 pub mod field;
 pub mod guard;

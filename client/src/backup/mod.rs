@@ -14,6 +14,7 @@ mod content;
 mod entry;
 mod kept;
 mod manifest;
+mod original;
 mod outbox;
 mod output;
 mod rewrite;
@@ -33,7 +34,7 @@ use copal_format::exclusions::Exclusions;
 use copal_format::id::{ChunkId, PackId, SnapshotId};
 use copal_format::pack::PackKind;
 use copal_format::receipt::IngestBy;
-use copal_format::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
+use copal_format::snapshot::{Counts, MetadataSeen, Origin, SnapshotInfo, Summary};
 use copal_format::time::Time;
 use copal_format::troubles::Troubles;
 use copal_jobs::error::JobError;
@@ -42,7 +43,8 @@ use copal_jobs::view::{self, Parts};
 use copal_store::StoreError;
 
 use manifest::Claimed;
-pub use parent::Parent;
+pub use original::{EarlierCopy, Original};
+pub use parent::{Compared, Parent};
 pub use rewrite::{Rewritten, rewrite};
 
 use crate::progress::Progress;
@@ -69,6 +71,8 @@ pub enum Source<'a> {
         /// Whether the stream may be empty. An empty stream mostly means that the command before it failed.
         may_be_empty: bool,
     },
+    /// A snapshot of this repository or of another one.
+    Snapshot(Original<'a>),
 }
 
 /// Options of a backup.
@@ -85,6 +89,8 @@ pub struct Options {
     pub time: Option<Time>,
     /// The user who runs the backup.
     pub user: String,
+    /// What the snapshot takes over, if it is not made from the file system of this machine.
+    pub inherited: Option<Inherited>,
     /// The exclusions of the source, as the snapshot records them.
     pub exclusions: Option<Exclusions>,
     /// Whether every file is read, changed or not.
@@ -113,6 +119,7 @@ impl Options {
             tags: Vec::new(),
             time: None,
             user: String::new(),
+            inherited: None,
             exclusions: None,
             force: false,
             detection: ChangeDetection::default(),
@@ -123,6 +130,21 @@ impl Options {
             wait: None,
         }
     }
+}
+
+/// What a snapshot takes over from the one that it is made from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inherited {
+    /// Where it comes from; none if it was no snapshot.
+    pub origin: Option<Origin>,
+    /// When the run began that looked at the source itself.
+    pub started: Time,
+    /// What that run could see.
+    pub metadata: MetadataSeen,
+    /// What that run could not read.
+    pub troubles: Troubles,
+    /// How many entries that run could not read.
+    pub errors: u64,
 }
 
 impl From<ClaimError> for BackupError {
@@ -177,6 +199,8 @@ impl From<&Skip> for SkipKind {
 pub struct Outcome {
     /// The snapshot; none after a dry run, or if it was skipped because nothing had changed.
     pub snapshot: Option<SnapshotId>,
+    /// Its root page, also after a dry run.
+    pub root: Option<ChunkId>,
     /// The parent snapshot.
     pub parent: Option<SnapshotId>,
     /// Counts of what the snapshot holds.
@@ -232,6 +256,9 @@ pub enum BackupError {
         "a block did not read back right after it was sealed: this machine's memory or processor cannot be trusted"
     )]
     Seal(#[from] copal_format::block::SealFault),
+    /// The snapshot that is the source cannot be read.
+    #[error("the snapshot to copy cannot be read")]
+    Original(#[source] TreeError),
     /// The parent snapshot cannot be read.
     #[error("the snapshot to compare with cannot be read")]
     Parent(#[from] TreeError),
@@ -323,7 +350,7 @@ pub fn backup<'a>(
     while left > 0 {
         let before = carried.accepted;
         let view = seen.take().map_or_else(|| wait(read()), Ok)?;
-        let parent = Parent::find(access, client, &view, options)?;
+        let parent = Parent::find(access, client, &view, options, source)?;
         let attempt = assemble::Attempt { access, client, descriptor, view, parent, options, progress, interrupted };
         match attempt.run(source, &mut carried) {
             Ok(outcome) => return Ok(outcome),
@@ -347,6 +374,8 @@ impl Outcome {
         let mut tags = options.tags.clone();
         tags.sort();
         tags.dedup();
+        let inherited = options.inherited.as_ref();
+        let errors = self.summary.errors + inherited.map_or(0, |inherited| inherited.errors);
         SnapshotInfo {
             host: options.host.clone(),
             paths,
@@ -354,18 +383,19 @@ impl Outcome {
             tags,
             started,
             counts: self.counts,
-            summary: self.summary,
-            metadata: METADATA,
+            summary: Summary { errors, ..self.summary },
+            metadata: inherited.map_or(METADATA, |inherited| inherited.metadata),
             program: concat!("copal ", env!("CARGO_PKG_VERSION")).to_owned(),
             user: options.user.clone(),
             exclusions: options.exclusions.clone(),
-            troubles: self.recorded_troubles(),
+            troubles: self.recorded_troubles(inherited),
+            origin: inherited.and_then(|inherited| inherited.origin),
         }
     }
 
     /// The troubles as the snapshot records them: paths of the tree, which are those of the system without the root.
-    fn recorded_troubles(&self) -> Troubles {
-        let mut recorded = Troubles::default();
+    fn recorded_troubles(&self, inherited: Option<&Inherited>) -> Troubles {
+        let mut recorded = inherited.map(|inherited| inherited.troubles.clone()).unwrap_or_default();
         for trouble in &self.troubles {
             let path = trouble.path.as_os_str().as_bytes();
             let path = path.strip_prefix(b"/").unwrap_or(path);

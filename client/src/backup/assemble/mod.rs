@@ -2,6 +2,7 @@
 //! snapshot at the end.
 
 mod claim;
+mod copied;
 mod stream;
 mod tree;
 
@@ -124,6 +125,7 @@ impl Attempt<'_> {
                 index: self.parent.index.clone(),
                 recorder: Recorder::default(),
                 linked: HashMap::new(),
+                copied: HashMap::new(),
                 open: None,
                 outcome,
                 started: now(),
@@ -170,6 +172,8 @@ struct Assembly<'a, 'c> {
     recorder: Recorder,
     /// Size, content and attributes of hard-linked files, by group.
     linked: HashMap<u64, (u64, Content, Extras)>,
+    /// Content of copied files with several names, by what all their names share.
+    copied: HashMap<(u64, u64), Content>,
     /// The file being taken, and its path.
     open: Option<(TreePath, FileContent)>,
     outcome: Outcome,
@@ -189,6 +193,7 @@ impl Assembly<'_, '_> {
                 0 if !*may_be_empty => Err(BackupError::EmptyStream),
                 _ => Ok(()),
             },
+            Source::Snapshot(original) => self.take_snapshot(original, tools),
         }
     }
 

@@ -31,18 +31,14 @@ impl Assembly<'_, '_> {
                     Read::by_ref(&mut bytes).take(wanted).read_to_end(&mut window).map_err(BackupError::Stream)?;
                 is_last = (got as u64) < wanted;
             }
-            let mut start = 0;
-            while start < window.len()
-                && let Some(length) = tools.chunker.next_cut(&window[start..], is_last)
-            {
-                let chunk = &window[start..start + length];
-                let id = tools.keys.chunk_id(chunk);
-                self.add_chunk(id, chunk)?;
-                size += length as u64;
-                start += length;
+            let mut end = 0;
+            for (id, range) in tools.certain_cuts(&window, is_last) {
+                end = range.end;
+                self.add_chunk(id, &window[range])?;
             }
-            self.attempt.progress.add_done(start as u64);
-            window.drain(..start);
+            size += end as u64;
+            self.attempt.progress.add_done(end as u64);
+            window.drain(..end);
             self.claim_if_due()?;
             if self.attempt.interrupted.load(Ordering::Relaxed) {
                 return Err(BackupError::Interrupted);
