@@ -19,6 +19,7 @@ mod place;
 mod reader;
 mod refused;
 mod restore;
+mod rewrite;
 mod rollback;
 mod round_trip;
 mod serve;

@@ -11,9 +11,11 @@ use copal_engine::backup::change::ChangeDetection;
 use copal_format::client::Role;
 use copal_format::exclusions::{Exclusions, Pattern};
 use copal_format::id::{DomainId, SnapshotId};
+use copal_format::path::TreePath;
 use copal_format::snapshot::{MetadataSeen, Origin};
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
+use copal_format::tree::EntryKind;
 use copal_jobs::view::View;
 
 use crate::backup::{BackupError, Compared, EarlierCopy, Inherited, Options, Original, Outcome, Source, backup};
@@ -21,7 +23,7 @@ use crate::browse::{Domain, Shared};
 use crate::filter::Filter;
 use crate::history::{History, Snapshot, pages};
 use crate::progress::Progress;
-use crate::reader::PageReader;
+use crate::reader::{PageReader, TreeError};
 use crate::repository::{LocalClient, Repository};
 
 /// How to copy.
@@ -112,6 +114,42 @@ impl<'a> Copier<'a> {
         Ok(outcome)
     }
 
+    /// Makes a snapshot of the same repository without what the patterns match. Content of this client's domain stays
+    /// where it is; that of other domains is read and stored in this one, because a snapshot counts in the domain of its
+    /// signer only. The outcome has no snapshot if that would be the snapshot itself, or one that an earlier run has made
+    /// of it.
+    pub fn rewrite(
+        &mut self,
+        snapshot: &Snapshot,
+        left_out: &LeftOut,
+        progress: &Arc<Progress>,
+        interrupted: &AtomicBool,
+    ) -> Result<Outcome, BackupError> {
+        let origin = Origin { repository: self.source.id(), snapshot: snapshot.id, client: snapshot.signer.id };
+        let is_earlier =
+            |of: &&Snapshot| of.info.origin == Some(origin) && of.signer.role == Role::Full && of.is_kept();
+        let earlier = self.history.snapshots.iter().rfind(is_earlier);
+        let versions = earlier.into_iter().chain([snapshot]).map(|of| There::of(self.source, of));
+        let usable = versions.filter(|there| there.is_usable(self.client));
+        let copies = usable.map(|there| EarlierCopy { copy: there.copy, of: snapshot.root }).collect();
+        let options = Options { skip_if_unchanged: true, ..self.options(snapshot, origin, left_out) };
+        self.make(snapshot, copies, &options, &left_out.filter, progress, interrupted)
+    }
+
+    /// Counts the entries that a rewrite would leave out. Fails if not all entries can be read.
+    pub fn entries_left_out(&mut self, snapshot: &Snapshot, filter: &Filter) -> Result<u64, TreeError> {
+        let mut entries = self.reading(snapshot.domain).pages.entries(snapshot.root);
+        let (mut count, mut above): (u64, Option<TreePath>) = (0, None);
+        while let Some(entry) = entries.next()? {
+            let is_below = above.as_ref().is_some_and(|above| entry.path.is_within(above));
+            if is_below || filter.excludes(&entry.path, entry.kind() == EntryKind::Directory) {
+                count += 1;
+                above = above.filter(|_| is_below).or(Some(entry.path));
+            }
+        }
+        Ok(count)
+    }
+
     /// The copy whose original is nearest before the snapshot in time, of the same source; else the next one after it.
     fn nearest(&self, snapshot: &Snapshot) -> Option<EarlierCopy> {
         let original = |there: &There| {
@@ -164,6 +202,14 @@ impl<'a> Copier<'a> {
         snapshot.signer.role == Role::WriteOnly && !self.how.trusts
     }
 
+    fn reading(&mut self, domain: DomainId) -> &Reading {
+        let (source, view, threads) = (self.source, self.view, self.how.threads);
+        self.readers.entry(domain).or_insert_with(|| {
+            let open = || pages(source, view, domain);
+            Reading { pages: open(), chunks: Arc::new(Domain::new(domain, open(), Shared::new(HELD, threads))) }
+        })
+    }
+
     fn make(
         &mut self,
         snapshot: &Snapshot,
@@ -173,20 +219,13 @@ impl<'a> Copier<'a> {
         progress: &Arc<Progress>,
         interrupted: &AtomicBool,
     ) -> Result<Outcome, BackupError> {
-        let (source, view, threads) = (self.source, self.view, self.how.threads);
-        let is_tamed = self.is_tamed(snapshot);
-        let readers = source.backend().readers(threads);
-        let reading = self.readers.entry(snapshot.domain).or_insert_with(|| {
-            let open = || pages(source, view, snapshot.domain);
-            Reading {
-                pages: open(),
-                chunks: Arc::new(Domain::new(snapshot.domain, open(), Shared::new(HELD, threads))),
-            }
-        });
+        let (target, client, is_tamed) = (self.target, self.client, self.is_tamed(snapshot));
+        let readers = self.source.backend().readers(self.how.threads);
+        let reading = self.reading(snapshot.domain);
         let chunks = reading.chunks.clone();
         let original =
             Original { pages: &reading.pages, chunks, root: snapshot.root, excludes, is_tamed, copies, readers };
-        backup(self.target, self.client, &mut Source::Snapshot(original), options, progress, interrupted)
+        backup(target, client, &mut Source::Snapshot(original), options, progress, interrupted)
     }
 
     fn note(&mut self, snapshot: &Snapshot, origin: Origin, outcome: &Outcome) {

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{ArgGroup, Args};
 
 use super::global::Global;
 use super::look::Narrow;
@@ -20,6 +20,30 @@ pub struct Copy {
     #[command(flatten)]
     pub to: Target,
     /// How to copy.
+    #[command(flatten)]
+    pub making: Making,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+/// Options of `rewrite`.
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("patterns").required(true).multiple(true).args(["exclude", "iexclude", "exclude_file"]))]
+pub struct Rewrite {
+    /// Snapshots to rewrite: "latest" or the first digits of an id [default: all].
+    #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
+    pub snapshots: Vec<Which>,
+    /// Leave out paths that match the pattern; may be repeated.
+    #[arg(short, long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Like --exclude, whatever the case of letters.
+    #[arg(long, value_name = "GLOB")]
+    pub iexclude: Vec<String>,
+    /// Leave out paths that match a pattern in this file, one per line; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub exclude_file: Vec<PathBuf>,
+    /// How to make the new snapshots.
     #[command(flatten)]
     pub making: Making,
     /// Which snapshots are considered.

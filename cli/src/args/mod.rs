@@ -100,6 +100,11 @@ pub enum Command {
     /// Copies what is not there yet, the oldest snapshot first. Everything is checked while it is read. Run it again after an
     /// interruption, or every night: it copies only what is missing.
     Copy(Box<copy::Copy>),
+    /// Replace snapshots by new ones without some paths.
+    ///
+    /// For what should never have been saved. The old snapshots are forgotten once the new ones are accepted: "undelete" brings
+    /// them back until prune has freed what only they hold.
+    Rewrite(copy::Rewrite),
     /// Show snapshots as folders, read-only, until Ctrl-C.
     ///
     /// DIR shows snapshots/latest, and each snapshot in by-id, by-host and by-time; new ones appear by themselves. --webdav

@@ -223,7 +223,8 @@ impl Sources {
     /// The scan of the named paths, and what it leaves out; none for a stream.
     fn scan(&self, repository: Option<&Path>, options: &Backup) -> Result<Option<(Scan, Exclusions)>, Failure> {
         let Self::Roots(roots) = self else { return Ok(None) };
-        let patterns = patterns(&options.exclude)?;
+        let Exclude { exclude, iexclude, exclude_file, .. } = &options.exclude;
+        let patterns = patterns(exclude, iexclude, exclude_file)?;
         let mut markers = Vec::new();
         if options.exclude.exclude_caches {
             markers.push(Marker::cache_directory());
@@ -285,15 +286,16 @@ fn read_list(file: &std::path::Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
     Ok(names.map(|name| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec()))).collect())
 }
 
-fn patterns(exclude: &Exclude) -> Result<FilterBuilder, Failure> {
+/// The patterns of `--exclude`, `--iexclude` and `--exclude-file`.
+pub(super) fn patterns(exclude: &[String], any_case: &[String], files: &[PathBuf]) -> Result<FilterBuilder, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let mut builder = FilterBuilder::new();
-    for (patterns, case) in [(&exclude.exclude, Case::Exact), (&exclude.iexclude, Case::Any)] {
+    for (patterns, case) in [(exclude, Case::Exact), (any_case, Case::Any)] {
         for pattern in patterns {
             builder.add(pattern, case).map_err(|error| usage(&error))?;
         }
     }
-    for file in &exclude.exclude_file {
+    for file in files {
         let text = std::fs::read_to_string(file).map_err(|error| Failure::io("read", file, error))?;
         builder.add_lines(&text, Case::Exact).map_err(|error| usage(&error))?;
     }

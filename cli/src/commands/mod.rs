@@ -31,6 +31,7 @@ mod reader;
 mod rebuild;
 mod repair;
 mod restore;
+mod rewrite;
 mod serve;
 mod signals;
 mod snapshots;
@@ -72,6 +73,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Diff(options) => diff::run(context, options),
         Command::Dump(options) => dump::run(context, options),
         Command::Copy(options) => copy::run(context, options),
+        Command::Rewrite(options) => rewrite::run(context, options),
         Command::Mount(options) => mount::run(context, options),
         Command::Check(options) => check::run(context, options),
         Command::Forget(options) => forget::run(context, options),

@@ -47,6 +47,29 @@ pub struct CopiedRow {
     pub errors: u64,
 }
 
+/// The result of `rewrite`.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct RewriteSummary {
+    /// The snapshots that were rewritten, the oldest first.
+    pub rewritten: Vec<RewrittenRow>,
+    /// Snapshots that have none of the paths.
+    pub unchanged: u64,
+    pub seconds: f64,
+    /// Whether nothing was written because `--dry-run` was given.
+    pub dry_run: bool,
+}
+
+/// A snapshot that was replaced by another one.
+#[derive(Serialize, Clone, Debug)]
+pub struct RewrittenRow {
+    #[serde(flatten)]
+    pub row: CopiedRow,
+    /// Entries that the new snapshot does not have.
+    pub left_out: u64,
+    /// Whether the old snapshot is forgotten.
+    pub forgotten: bool,
+}
+
 impl CopiedRow {
     /// The row of a snapshot and what came of it; none in a dry run.
     pub fn of(snapshot: &Snapshot, outcome: Option<&Outcome>) -> Self {
@@ -93,5 +116,22 @@ impl Answer for CopySummary {
         let verb = if self.dry_run { "would be copied (dry run)" } else { "copied" };
         write!(out, "{} {verb}", things(made as u64, "snapshot", "snapshots"))?;
         writeln!(out, "; already there: {}; {}", human::count(self.already_there), human::duration(self.seconds))
+    }
+}
+
+impl Answer for RewriteSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        for RewrittenRow { row, left_out, forgotten } in &self.rewritten {
+            let of = format!("{} of {}, {}", row.source_id.short(), human::text(&row.host), human::time(row.time.0));
+            let without = things(*left_out, "entry", "entries");
+            match &row.snapshot_id {
+                Some(id) if *forgotten => writeln!(out, "{of}: replaced by {} without {without}", id.short())?,
+                Some(id) => writeln!(out, "{of}: {} is the same without {without}; both are kept", id.short())?,
+                None => writeln!(out, "{of}: would be replaced, without {without}")?,
+            }
+        }
+        let verb = if self.dry_run { "would be rewritten (dry run)" } else { "rewritten" };
+        write!(out, "{} {verb}", things(self.rewritten.len() as u64, "snapshot", "snapshots"))?;
+        writeln!(out, "; unchanged: {}; {}", human::count(self.unchanged), human::duration(self.seconds))
     }
 }
