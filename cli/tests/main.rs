@@ -7,6 +7,7 @@ mod dump;
 mod ending;
 mod far;
 mod golden;
+mod import;
 mod key;
 mod kill;
 mod kit;

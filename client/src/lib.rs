@@ -36,6 +36,7 @@ mod classes;
 pub mod filter;
 pub mod materialize;
 mod names;
+pub mod archive;
 pub mod open;
 #[cfg(test)]
 mod privileges;

@@ -13,6 +13,7 @@ pub mod client;
 pub mod copy;
 pub mod forget;
 pub mod global;
+pub mod import;
 pub mod key;
 pub mod look;
 pub mod mount;
@@ -81,6 +82,9 @@ pub enum Command {
     /// Reads only what changed since the last snapshot of the same host and paths, and stores only what the repository
     /// does not have yet. On a machine that the repository does not know, the passphrase registers the machine.
     Backup(Box<backup::Backup>),
+    /// Save what other programs have written.
+    #[command(subcommand, arg_required_else_help = true)]
+    Import(import::Import),
     /// List snapshots.
     Snapshots(look::Snapshots),
     /// List the content of a directory in a snapshot.

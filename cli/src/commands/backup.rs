@@ -24,7 +24,7 @@ use copal_store::reserve;
 
 use super::context::Context;
 use super::init;
-use super::opening::Opening;
+use super::opening::{Opened, Opening};
 use super::signals::{tell_kept, watch_signals};
 use crate::args::backup::{Backup, Exclude, Source as Wanted};
 use crate::args::repository::IngestBy;
@@ -101,11 +101,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         }
     }
     if !options.dry_run {
-        let met = opened.met(context);
-        // The snapshot is saved. A failure only costs the next run its comparison with this state.
-        if let Err(error) = met.and_then(|(store, state_dir, clients)| context.remember(store, &state_dir, &clients)) {
-            context.report.warn(&format!("this machine could not note the state it has met: {error}"));
-        }
+        remember(context, &opened);
     }
     tell_troubles(context, &outcome);
     keep_reserve(&backend, if options.dry_run { 0 } else { outcome.tally.bytes_stored });
@@ -123,6 +119,15 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     context.report.answer(&summary(&outcome, options.dry_run, started))?;
     refuse_damaged(&outcome)?;
     Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
+}
+
+/// Remembers the state after a backup.
+pub(super) fn remember(context: &Context<'_>, opened: &Opened) {
+    let met = opened.met(context);
+    // The snapshot is saved. A failure only costs the next run its comparison with this state.
+    if let Err(error) = met.and_then(|(store, state_dir, clients)| context.remember(store, &state_dir, &clients)) {
+        context.report.warn(&format!("this machine could not note the state it has met: {error}"));
+    }
 }
 
 /// Creates the reserve of a directory that now holds so many bytes more.
@@ -343,7 +348,7 @@ pub(super) fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
     }
 }
 
-fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary {
+pub(super) fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary {
     BackupSummary {
         snapshot_id: outcome.snapshot,
         parent_id: outcome.parent,

@@ -15,6 +15,7 @@ mod failure;
 mod find;
 mod forget;
 mod guard;
+mod import;
 mod ingest;
 mod init;
 mod key;
@@ -42,6 +43,7 @@ use std::ffi::OsString;
 
 use copal_engine::changing::Mark;
 
+use crate::args::import::Import;
 use crate::args::{Command, CommandLine};
 use crate::exit::Exit;
 use crate::report::{self, Failure, Printer};
@@ -66,6 +68,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Init(options) => init::run(context, options),
         Command::Backup(options) => backup::run(context, options),
+        Command::Import(Import::Tar(options)) => import::run(context, options),
         Command::Snapshots(options) => snapshots::run(context, options),
         Command::Restore(options) => restore::run(context, options),
         Command::Ls(options) => ls::run(context, options),

@@ -18,6 +18,7 @@ mod original;
 mod outbox;
 mod output;
 mod rewrite;
+mod sorter;
 
 use std::collections::{HashSet, VecDeque};
 use std::io::Read;
@@ -47,6 +48,7 @@ pub use original::{EarlierCopy, Original};
 pub use parent::{Compared, Parent};
 pub use rewrite::{Rewritten, rewrite};
 
+use crate::archive::ArchiveError;
 use crate::progress::Progress;
 use crate::reader::TreeError;
 use crate::repository::{Access, LocalClient};
@@ -71,6 +73,8 @@ pub enum Source<'a> {
         /// Whether the stream may be empty. An empty stream mostly means that the command before it failed.
         may_be_empty: bool,
     },
+    /// The members of a tar archive.
+    Archive(Box<dyn Read + Send + 'a>),
     /// A snapshot of this repository or of another one.
     Snapshot(Original<'a>),
 }
@@ -271,6 +275,12 @@ pub enum BackupError {
     /// The stream could not be read.
     #[error("the stream could not be read")]
     Stream(#[source] std::io::Error),
+    /// The archive could not be read.
+    #[error("the archive could not be read")]
+    Archive(#[from] ArchiveError),
+    /// The entries of an archive could not be sorted on disk.
+    #[error("there is no room for the entries of the archive in the directory of temporary files (TMPDIR)")]
+    Scratch(#[source] std::io::Error),
     /// The stream is empty, and that is not allowed.
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
@@ -359,7 +369,7 @@ pub fn backup<'a>(
         }
         // A run of many hours may overlap many prunes: progress resets the attempts.
         left = if carried.accepted > before { ATTEMPTS } else { left - 1 };
-        if matches!(source, Source::Stream { .. }) || interrupted.load(Ordering::Relaxed) {
+        if matches!(source, Source::Stream { .. } | Source::Archive(_)) || interrupted.load(Ordering::Relaxed) {
             break;
         }
     }

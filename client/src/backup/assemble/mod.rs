@@ -1,6 +1,7 @@
 //! Assemble: the thread that owns the session. It takes entries in order, decides which chunks are new, and claims the
 //! snapshot at the end.
 
+mod archive;
 mod claim;
 mod copied;
 mod stream;
@@ -193,6 +194,7 @@ impl Assembly<'_, '_> {
                 0 if !*may_be_empty => Err(BackupError::EmptyStream),
                 _ => Ok(()),
             },
+            Source::Archive(bytes) => self.take_archive(bytes, tools),
             Source::Snapshot(original) => self.take_snapshot(original, tools),
         }
     }
