@@ -104,7 +104,9 @@ impl<'a> Copier<'a> {
         interrupted: &AtomicBool,
     ) -> Result<Outcome, BackupError> {
         let origin = snapshot.origin_in(self.source.id());
-        let own = self.there.iter().rfind(|there| there.is_usable(self.client) && there.origin == origin);
+        // A copy in part comes before a checkpoint, which only an interrupted second attempt has left.
+        let is_own = |there: &&There| there.is_usable(self.client) && there.origin == origin;
+        let own = self.there.iter().filter(is_own).max_by_key(|there| !there.is_checkpoint);
         let is_retry = own.is_some_and(|own| !own.is_checkpoint);
         let own = own.map(|own| EarlierCopy { copy: own.copy, of: snapshot.root });
         let copies = own.into_iter().chain(self.nearest(snapshot)).collect();
@@ -126,8 +128,7 @@ impl<'a> Copier<'a> {
         interrupted: &AtomicBool,
     ) -> Result<Outcome, BackupError> {
         let origin = Origin { repository: self.source.id(), snapshot: snapshot.id, client: snapshot.signer.id };
-        let is_earlier =
-            |of: &&Snapshot| of.info.origin == Some(origin) && of.signer.role == Role::Full && of.is_kept();
+        let is_earlier = |of: &&Snapshot| of.origin() == Some(origin) && of.is_kept();
         let earlier = self.history.snapshots.iter().rfind(is_earlier);
         let versions = earlier.into_iter().chain([snapshot]).map(|of| There::of(self.source, of));
         let usable = versions.filter(|there| there.is_usable(self.client));

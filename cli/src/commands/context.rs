@@ -1,8 +1,11 @@
 //! Context: the global options, and the repository that they name.
 
 use std::ffi::OsString;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use copal_client::backend::{Backend, BackendOptions};
+use copal_client::backup::answered;
 use copal_client::credentials::Credentials;
 use copal_client::history::{History, Snapshot};
 use copal_client::location::{BadLocation, Location};
@@ -343,6 +346,22 @@ impl<'a> Context<'a> {
             ));
         }
         Ok(())
+    }
+
+    /// The newest state, in which everything is decided that this machine has uploaded: ingests it, or waits for the
+    /// service to do so.
+    pub(super) fn settled(
+        &self,
+        repository: &Repository,
+        client: &LocalClient,
+        most: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<View, Failure> {
+        self.ingest(repository)?;
+        match repository.ingests() {
+            true => self.view(repository),
+            false => Ok(answered(repository.into(), client, most, interrupted)?),
+        }
     }
 
     /// Ingests waiting manifests and changes, if clients ingest here.

@@ -42,10 +42,13 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
         return Err(Failure::Usage("--to names the repository that the snapshots are in".into()));
     }
     there.is_met(target.backend(), target.id(), false)?;
-    there.ingest(&target)?;
-    let copies = there.history(&target, &there.view(&target)?)?;
     let client = there.client(&target)?;
     let making = Makings::watch(context)?;
+    let now = match options.making.dry_run {
+        true => there.view(&target)?,
+        false => there.settled(&target, &client, options.making.wait.0, &making.interrupted)?,
+    };
+    let copies = there.history(&target, &now)?;
     let mut copier = Copier::new((&source, &view, &history), (&target, &client, &copies), how(&options.making));
     let mut summary = CopySummary { dry_run: options.making.dry_run, ..CopySummary::default() };
     for snapshot in chosen {

@@ -22,12 +22,14 @@ pub(super) fn run(context: &Context<'_>, options: &Rewrite) -> Result<Exit, Fail
     let started = Instant::now();
     let left_out = left_out(options)?;
     let repository = context.open()?;
-    context.ingest(&repository)?;
-    let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
-    let chosen = chosen(context, &repository, &history, &options.snapshots, &options.narrow)?;
     let client = context.client(&repository)?;
     let making = Makings::watch(context)?;
+    let view = match options.making.dry_run {
+        true => context.view(&repository)?,
+        false => context.settled(&repository, &client, options.making.wait.0, &making.interrupted)?,
+    };
+    let history = context.history(&repository, &view)?;
+    let chosen = chosen(context, &repository, &history, &options.snapshots, &options.narrow)?;
     let mut copier =
         Copier::new((&repository, &view, &history), (&repository, &client, &history), how(&options.making));
     let mut summary = RewriteSummary { dry_run: options.making.dry_run, ..RewriteSummary::default() };

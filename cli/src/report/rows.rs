@@ -49,7 +49,7 @@ impl From<&Snapshot> for SnapshotRow {
             bytes: snapshot.info.counts.bytes,
             signer: SignerField::of(snapshot),
             pinned: snapshot.record.pinned,
-            origin: snapshot.info.origin,
+            origin: snapshot.origin(),
         }
     }
 }

@@ -92,3 +92,40 @@ fn a_copy_killed_anywhere_is_gone_on_with() {
         }
     });
 }
+
+#[test]
+fn a_copy_that_a_service_has_not_accepted_yet_is_not_made_again() {
+    let machine = Machine::new();
+    machine.write("file", noise(1, 100_000));
+    machine.backup(&[]);
+    let there = managed();
+    let target = there.path("repository");
+    let copying = |wait: &str| {
+        let to = ["copy", "--json", "--to", target.to_str().unwrap(), "--wait", wait];
+        let key = there.path("key");
+        machine.with_key(&[&to[..], &["--to-key-file", key.to_str().unwrap()]].concat()).ran()
+    };
+    // The machine becomes a client there when it copies for the first time.
+    assert_eq!(copying("0s").exits(5).kind(), "not_yet_accepted");
+    let manifests = there.names("manifests/").len();
+    assert_eq!(copying("0s").exits(5).kind(), "not_yet_accepted");
+    assert_eq!(there.names("manifests/").len(), manifests);
+    there.ok(&["ingest"]);
+    assert_eq!(copying("0s").ok().json()["already_there"], 1);
+    assert_eq!(there.snapshots().len(), 1);
+}
+
+#[test]
+fn a_second_attempt_that_was_interrupted_does_not_make_the_same_partial_copy_once_more() {
+    let world = World::new();
+    let machine = &world.machine;
+    machine.write("hit", noise(1, 100_000));
+    machine.write("whole", noise(2, 3_000_000));
+    machine.backup(&[]);
+    let pack = machine.packs(0).remove(0);
+    machine.flip(&pack, 50_000);
+    world.copying(&[]).ran().exits(4);
+    let again = world.copying(&[]).ran().exits(4).json();
+    assert_eq!((&again["copied"][0]["snapshot_id"], &again["copied"][0]["files_read"]), (&json!(null), &json!(0)));
+    assert_eq!(world.second(&["snapshots"]).ok().json().as_array().unwrap().len(), 1);
+}
