@@ -18,7 +18,7 @@ mod options;
 mod original;
 mod outbox;
 mod output;
-mod rewrite;
+mod repack;
 mod sorter;
 
 use std::collections::{HashSet, VecDeque};
@@ -46,7 +46,7 @@ pub use manifest::answered;
 pub use options::{Inherited, Options};
 pub use original::{EarlierCopy, Original};
 pub use parent::{Compared, Parent};
-pub use rewrite::{Rewritten, rewrite};
+pub use repack::{Repacked, repack};
 
 use crate::archive::ArchiveError;
 use crate::progress::Progress;
