@@ -68,10 +68,10 @@ impl fmt::Debug for Credential {
 pub enum Origin {
     /// A file.
     File(PathBuf),
-    /// The variable `COPAL_PASSWORD`.
-    Variable,
-    /// The command in `COPAL_PASSWORD_COMMAND`.
-    Command,
+    /// A variable of this name.
+    Variable(&'static str),
+    /// The command in the variable of this name.
+    Command(&'static str),
     /// A prompt at the terminal.
     Prompt,
 }
@@ -80,8 +80,8 @@ impl fmt::Display for Origin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(path) => write!(f, "{}", path.display()),
-            Self::Variable => f.write_str("COPAL_PASSWORD"),
-            Self::Command => f.write_str("the output of COPAL_PASSWORD_COMMAND"),
+            Self::Variable(name) => f.write_str(name),
+            Self::Command(name) => write!(f, "the output of {name}"),
             Self::Prompt => f.write_str("the passphrase"),
         }
     }
@@ -103,11 +103,11 @@ pub enum SecretError {
         cause: io::Error,
     },
     /// The command cannot be started or read from.
-    #[error("cannot run COPAL_PASSWORD_COMMAND")]
-    NotRun(#[source] io::Error),
+    #[error("cannot run {0}")]
+    NotRun(&'static str, #[source] io::Error),
     /// The command failed; what it printed is not used.
-    #[error("COPAL_PASSWORD_COMMAND failed: {0}")]
-    CommandFailed(ExitStatus),
+    #[error("{0} failed: {1}")]
+    CommandFailed(&'static str, ExitStatus),
     /// The secret has no characters.
     #[error("{origin} is empty")]
     Empty {
@@ -153,9 +153,37 @@ impl Person for Terminal {
     }
 }
 
+/// The variables that may name the secret of a repository, and how a person is asked for it.
+#[derive(Debug)]
+pub struct Names {
+    key_file: &'static str,
+    password: &'static str,
+    password_file: &'static str,
+    password_command: &'static str,
+    prompt: &'static str,
+}
+
+/// The names for the repository of a command.
+pub static OF_REPOSITORY: Names = Names {
+    key_file: "COPAL_KEY_FILE",
+    password: "COPAL_PASSWORD",
+    password_file: "COPAL_PASSWORD_FILE",
+    password_command: "COPAL_PASSWORD_COMMAND",
+    prompt: "Passphrase (or recovery code): ",
+};
+
+/// The names for the repository that a command copies to.
+pub static OF_TARGET: Names = Names {
+    key_file: "COPAL_TO_KEY_FILE",
+    password: "COPAL_TO_PASSWORD",
+    password_file: "COPAL_TO_PASSWORD_FILE",
+    password_command: "COPAL_TO_PASSWORD_COMMAND",
+    prompt: "Passphrase (or recovery code) of the repository to copy to: ",
+};
+
 /// Every option and variable that may name a secret.
-#[derive(Default)]
 pub struct Sources {
+    names: &'static Names,
     /// `--key-file`.
     pub key_file: Option<PathBuf>,
     /// `--password-file`.
@@ -170,21 +198,29 @@ pub struct Sources {
     pub password_command: Option<OsString>,
 }
 
+impl Default for Sources {
+    fn default() -> Self {
+        Self::new(&OF_REPOSITORY, None, None, |_| None)
+    }
+}
+
 impl Sources {
     /// Joins the command line's options with the environment; an empty variable counts as absent.
     pub fn new(
+        names: &'static Names,
         key_file: Option<PathBuf>,
         password_file: Option<PathBuf>,
         environment: impl Fn(&str) -> Option<OsString>,
     ) -> Self {
         let variable = |name| environment(name).filter(|value| !value.is_empty());
         Self {
+            names,
             key_file,
             password_file,
-            key_file_variable: variable("COPAL_KEY_FILE").map(PathBuf::from),
-            password: variable("COPAL_PASSWORD").map(|text| Zeroizing::new(text.as_bytes().to_vec())),
-            password_file_variable: variable("COPAL_PASSWORD_FILE").map(PathBuf::from),
-            password_command: variable("COPAL_PASSWORD_COMMAND"),
+            key_file_variable: variable(names.key_file).map(PathBuf::from),
+            password: variable(names.password).map(|text| Zeroizing::new(text.as_bytes().to_vec())),
+            password_file_variable: variable(names.password_file).map(PathBuf::from),
+            password_command: variable(names.password_command),
         }
     }
 
@@ -202,7 +238,7 @@ impl Sources {
         if let Some(credential) = self.of_environment()? {
             return Ok(credential);
         }
-        asked(person, "Passphrase (or recovery code): ")
+        asked(person, self.names.prompt)
     }
 
     /// The passphrase for a new repository. Ignores key files.
@@ -228,12 +264,12 @@ impl Sources {
 
     fn of_environment(&self) -> Result<Option<Credential>, SecretError> {
         if let Some(bytes) = &self.password {
-            return Credential::read(bytes, SlotKind::Passphrase, &Origin::Variable).map(Some);
+            return Credential::read(bytes, SlotKind::Passphrase, &Origin::Variable(self.names.password)).map(Some);
         }
         if let Some(path) = &self.password_file_variable {
             return from_file(path, SlotKind::Passphrase).map(Some);
         }
-        self.password_command.as_ref().map(from_command).transpose()
+        self.password_command.as_ref().map(|command| from_command(command, self.names.password_command)).transpose()
     }
 }
 
@@ -248,19 +284,19 @@ fn from_file(path: &Path, kind: SlotKind) -> Result<Credential, SecretError> {
     Credential::read(&bytes, kind, &Origin::File(path.to_owned()))
 }
 
-fn from_command(command: &OsString) -> Result<Credential, SecretError> {
-    let mut child =
-        Command::new("sh").arg("-c").arg(command).stdout(Stdio::piped()).spawn().map_err(SecretError::NotRun)?;
+fn from_command(command: &OsString, name: &'static str) -> Result<Credential, SecretError> {
+    let not_run = |error| SecretError::NotRun(name, error);
+    let mut child = Command::new("sh").arg("-c").arg(command).stdout(Stdio::piped()).spawn().map_err(not_run)?;
     let output = child.stdout.take().map_or_else(|| Ok(Zeroizing::default()), bounded);
-    let status = child.wait().map_err(SecretError::NotRun)?;
-    let bytes = output.map_err(SecretError::NotRun)?;
+    let status = child.wait().map_err(not_run)?;
+    let bytes = output.map_err(not_run)?;
     if bytes.len() > SECRET_MAX {
-        return Err(SecretError::Long { origin: Origin::Command });
+        return Err(SecretError::Long { origin: Origin::Command(name) });
     }
     if !status.success() {
-        return Err(SecretError::CommandFailed(status));
+        return Err(SecretError::CommandFailed(name, status));
     }
-    Credential::read(&bytes, SlotKind::Passphrase, &Origin::Command)
+    Credential::read(&bytes, SlotKind::Passphrase, &Origin::Command(name))
 }
 
 /// Reads at most one byte more than a secret may have. The memory never moves and is wiped.
@@ -284,133 +320,4 @@ fn asked_twice(person: &mut impl Person) -> Result<Credential, SecretError> {
 const SECRET_MAX: usize = 64 << 10;
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct Answers(Vec<&'static str>);
-
-    impl Person for Answers {
-        fn ask(&mut self, _: &str) -> io::Result<Option<Zeroizing<String>>> {
-            Ok((!self.0.is_empty()).then(|| Zeroizing::new(self.0.remove(0).to_owned())))
-        }
-    }
-
-    fn nobody() -> Answers {
-        Answers(Vec::new())
-    }
-
-    fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("secret");
-        std::fs::write(&path, text).unwrap();
-        (directory, path)
-    }
-
-    fn environment(pairs: &'static [(&'static str, &'static str)]) -> impl Fn(&str) -> Option<OsString> {
-        move |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
-    }
-
-    fn opened(sources: &Sources) -> (SlotKind, String) {
-        let found = sources.existing(&mut nobody()).unwrap();
-        (found.kind(), found.expose().to_owned())
-    }
-
-    #[test]
-    fn the_command_line_counts_before_the_environment_and_a_key_file_before_a_passphrase() {
-        let (_kept, key) = file("copal-key-1 ABC\n");
-        let (_kept, word) = file("word\n");
-        let all = environment(&[("COPAL_PASSWORD", "variable"), ("COPAL_PASSWORD_COMMAND", "echo command")]);
-        let both = Sources::new(Some(key.clone()), Some(word.clone()), &all);
-        assert_eq!(opened(&both), (SlotKind::KeyFile, "copal-key-1 ABC".into()));
-        assert_eq!(opened(&Sources::new(None, Some(word), &all)), (SlotKind::Passphrase, "word".into()));
-        assert_eq!(opened(&Sources::new(None, None, &all)), (SlotKind::Passphrase, "variable".into()));
-        let with_key = Sources { key_file_variable: Some(key), ..Sources::new(None, None, &all) };
-        assert_eq!(opened(&with_key).0, SlotKind::KeyFile);
-    }
-
-    #[test]
-    fn a_commands_output_is_the_passphrase_if_it_succeeds() {
-        let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD_COMMAND", "echo hunter 2")]));
-        assert_eq!(opened(&sources), (SlotKind::Passphrase, "hunter 2".into()));
-        let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD_COMMAND", "echo no; exit 3")]));
-        assert!(matches!(sources.existing(&mut nobody()), Err(SecretError::CommandFailed(_))));
-        let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD_COMMAND", "yes")]));
-        assert!(matches!(sources.existing(&mut nobody()), Err(SecretError::Long { .. })));
-    }
-
-    #[test]
-    fn one_line_end_of_a_file_is_dropped_and_no_more() {
-        for (text, word) in [("a\n", "a"), ("a\r\n", "a"), ("a", "a"), ("a\n\n", "a\n"), (" a ", " a ")] {
-            let (_kept, path) = file(text);
-            assert_eq!(opened(&Sources::new(None, Some(path), |_| None)).1, word, "{text:?}");
-        }
-    }
-
-    #[test]
-    fn empty_and_unreadable_secrets_are_refused_by_name() {
-        let (_kept, path) = file("\n");
-        let error = Sources::new(None, Some(path.clone()), |_| None).existing(&mut nobody()).unwrap_err();
-        assert_eq!(error.to_string(), format!("{} is empty", path.display()));
-        std::fs::write(&path, b"\xff").unwrap();
-        let error = Sources::new(None, Some(path), |_| None).existing(&mut nobody()).unwrap_err();
-        assert!(matches!(error, SecretError::NotText { .. }));
-        let error = Sources::new(Some("/nowhere/key".into()), None, |_| None).existing(&mut nobody()).unwrap_err();
-        assert_eq!(error.to_string(), "cannot read /nowhere/key");
-    }
-
-    #[test]
-    fn nobody_is_asked_without_a_terminal() {
-        let sources = Sources::new(None, None, environment(&[("COPAL_PASSWORD", "")]));
-        assert!(matches!(sources.existing(&mut nobody()), Err(SecretError::Missing)));
-        assert!(matches!(sources.first(&mut nobody()), Err(SecretError::Missing)));
-    }
-
-    #[test]
-    fn a_new_passphrase_is_typed_twice_and_an_old_one_once() {
-        let none = Sources::default();
-        assert_eq!(none.first(&mut Answers(vec!["a", "a"])).unwrap().expose(), "a");
-        assert!(matches!(none.first(&mut Answers(vec!["a", "b"])), Err(SecretError::Differ)));
-        assert!(matches!(none.first(&mut Answers(vec!["", "b"])), Err(SecretError::Empty { .. })));
-        assert_eq!(none.existing(&mut Answers(vec!["a"])).unwrap().expose(), "a");
-        assert!(matches!(added(None, &mut Answers(vec!["a", "b"])), Err(SecretError::Differ)));
-    }
-
-    #[test]
-    fn creating_never_reads_the_key_file_it_is_to_write() {
-        let sources = Sources::new(Some("/nowhere/key".into()), None, environment(&[("COPAL_PASSWORD", "word")]));
-        assert_eq!(sources.first(&mut nobody()).unwrap().expose(), "word");
-    }
-
-    #[test]
-    fn a_recovery_code_is_known_by_its_prefix() {
-        let found = Sources::default().existing(&mut Answers(vec!["Copal-Recovery-1 ABCDEFG"])).unwrap();
-        assert_eq!(found.kind(), SlotKind::RecoveryCode);
-    }
-
-    #[test]
-    fn a_recovery_code_is_known_in_any_form_that_people_type() {
-        const CODE: &str = "copal-recovery-1-1W8124G-K2GAHC5-RR34D1P-70X3RFJ-08924CJ-2A9H750-MJMASC5-MQ2RSWH";
-        let short = CODE.strip_prefix("copal-recovery-1-").unwrap();
-        let typed = short.to_lowercase().replace('-', " ").replace('0', "o").replace('1', "l");
-        let long = CODE.replace('-', " ").to_uppercase();
-        let mistyped = typed.replace('h', "j");
-        for (text, kind) in [
-            (CODE, SlotKind::RecoveryCode),
-            (short, SlotKind::RecoveryCode),
-            (&typed, SlotKind::RecoveryCode),
-            (&long, SlotKind::RecoveryCode),
-            (&mistyped, SlotKind::Passphrase),
-            ("hunter2", SlotKind::Passphrase),
-        ] {
-            let found = Credential::read(text.as_bytes(), SlotKind::Passphrase, &Origin::Prompt).unwrap();
-            assert_eq!(found.kind(), kind, "{text}");
-            assert_eq!(decode_recovery(found.expose()).is_ok(), kind == SlotKind::RecoveryCode, "{text}");
-        }
-    }
-
-    #[test]
-    fn a_credential_is_never_printed() {
-        let found = Sources::default().existing(&mut Answers(vec!["hunter2"])).unwrap();
-        assert_eq!(format!("{found:?}"), "Credential(Passphrase, ..)");
-    }
-}
+mod tests;

@@ -1,12 +1,14 @@
 //! The command, used as a person uses it, on real files; one program, so that what it is made of is linked once.
 
 mod backup;
+mod copy;
 mod damage;
 mod doctor;
 mod dump;
 mod ending;
 mod far;
 mod golden;
+mod import;
 mod key;
 mod kill;
 mod kit;
@@ -19,6 +21,7 @@ mod place;
 mod reader;
 mod refused;
 mod restore;
+mod rewrite;
 mod rollback;
 mod round_trip;
 mod serve;

@@ -9,12 +9,12 @@ use copal_engine::read::SignedSnapshot;
 use copal_engine::retention::{Series, age};
 use copal_format::change::{Change, Operation};
 use copal_format::client::{ClientRecord, Role};
-use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId, TagId};
+use copal_format::id::{ChunkId, ClientId, DomainId, RepositoryId, SnapshotId, TagId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::owner::TextPurpose;
 use copal_format::layout;
 use copal_format::path::TreePath;
-use copal_format::snapshot::SnapshotInfo;
+use copal_format::snapshot::{Origin, SnapshotInfo};
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_jobs::context::JobContext;
@@ -85,6 +85,18 @@ impl Snapshot {
     /// The machine that it counts for: the host it claims, or the client's name for a write-only client.
     pub fn machine(&self) -> &str {
         self.signer.role.machine(&self.info.host, &self.signer.name)
+    }
+
+    /// The snapshot that it was copied or rewritten from. Only a full client is believed: a copy that is taken for that of
+    /// another snapshot would keep that one from being copied.
+    pub fn origin(&self) -> Option<Origin> {
+        self.info.origin.filter(|_| self.signer.role == Role::Full)
+    }
+
+    /// The snapshot that it was copied from, or itself. A snapshot that was rewritten here is another one than its origin.
+    pub fn origin_in(&self, repository: RepositoryId) -> Origin {
+        let own = Origin { repository, snapshot: self.id, client: self.signer.id };
+        self.origin().filter(|origin| origin.repository != repository).unwrap_or(own)
     }
 
     /// The series it belongs to.
@@ -282,3 +294,44 @@ pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageRead
 const ID_DIGITS: usize = 4;
 /// Manifests held at once, and client records read at once.
 const MANIFESTS: usize = 256;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use copal_format::id::SourceId;
+
+    fn snapshot(role: Role, origin: Option<Origin>) -> Snapshot {
+        let (id, domain, root, time) = (SnapshotId([1; 16]), DomainId([2; 16]), ChunkId([3; 24]), Time(0));
+        let record = SnapshotRecord {
+            id,
+            domain,
+            root,
+            partial: false,
+            client_time: time,
+            accepted: time,
+            source: SourceId([4; 16]),
+            tags: Vec::new(),
+            state: SnapshotState::Kept,
+            pinned: false,
+            state_time: time,
+            by_full_client: role == Role::Full,
+            extent: None,
+            released: false,
+        };
+        let signer = Signer { id: ClientId([5; 16]), name: "it".into(), role };
+        let info = SnapshotInfo { origin, ..SnapshotInfo::default() };
+        Snapshot { id, key: (signer.id, 1), signer, domain, root, time, info, tags: Vec::new(), record }
+    }
+
+    #[test]
+    fn only_a_full_client_is_believed_that_its_snapshot_is_a_copy() {
+        let (here, there) = (RepositoryId([6; 16]), RepositoryId([7; 16]));
+        let own = Origin { repository: here, snapshot: SnapshotId([1; 16]), client: ClientId([5; 16]) };
+        let of = |repository| Origin { repository, snapshot: SnapshotId([8; 16]), client: ClientId([9; 16]) };
+        assert_eq!(snapshot(Role::Full, None).origin_in(here), own);
+        assert_eq!(snapshot(Role::Full, Some(of(there))).origin_in(here), of(there));
+        assert_eq!(snapshot(Role::WriteOnly, Some(of(there))).origin_in(here), own);
+        // What was rewritten here is another snapshot than before.
+        assert_eq!(snapshot(Role::Full, Some(of(here))).origin_in(here), own);
+    }
+}

@@ -37,6 +37,7 @@ mod classes;
 pub mod filter;
 pub mod materialize;
 mod names;
+pub mod archive;
 pub mod open;
 #[cfg(test)]
 mod privileges;
@@ -57,6 +58,7 @@ pub mod backup;
 pub mod restore;
 pub mod dump;
 pub mod browse;
+pub mod copy;
 pub mod met;
 pub mod changes;
 pub mod verify;

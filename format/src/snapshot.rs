@@ -3,6 +3,7 @@
 use serde::Serialize;
 
 use crate::exclusions::Exclusions;
+use crate::id::{ClientId, RepositoryId, SnapshotId};
 use crate::limits::{
     EXCLUSIONS_BYTES, PATH_BYTES, SNAPSHOT_INFO_BYTES, SNAPSHOT_PATHS, SNAPSHOT_TAGS, TEXT_BYTES, TROUBLES_BYTES,
 };
@@ -41,6 +42,19 @@ pub struct SnapshotInfo {
     pub exclusions: Option<Exclusions>,
     /// Entries that could not be read, and files that were written to meanwhile.
     pub troubles: Troubles,
+    /// The snapshot that this one was made from; none if it was made from the source itself.
+    pub origin: Option<Origin>,
+}
+
+/// The snapshot that another one was copied or rewritten from. Nobody vouches for it but the client that made the copy.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+pub struct Origin {
+    /// Its repository; the same one if the snapshot was rewritten there.
+    pub repository: RepositoryId,
+    /// Its id there.
+    pub snapshot: SnapshotId,
+    /// The client that signed it there.
+    pub client: ClientId,
 }
 
 /// The number of entries by type, and their size.
@@ -83,6 +97,11 @@ impl MetadataSeen {
     /// Whether all bits of `other` are set.
     pub fn contains(self, other: Self) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// The bits that `other` does not have.
+    pub fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
     }
 
     /// The bits of both sets.
@@ -140,10 +159,8 @@ impl SnapshotInfo {
     /// Encodes the plaintext of the info block. Sorts and deduplicates paths and tags.
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
-        writer
-            .map(10 + u64::from(self.exclusions.is_some()) + u64::from(!self.troubles.is_empty()))
-            .key(0)
-            .text(&self.host);
+        let optional = [self.exclusions.is_some(), !self.troubles.is_empty(), self.origin.is_some()];
+        writer.map(10 + optional.map(u64::from).iter().sum::<u64>()).key(0).text(&self.host);
         let paths = ascending(&self.paths);
         writer.key(1).array(paths.len());
         for path in paths {
@@ -166,6 +183,10 @@ impl SnapshotInfo {
         }
         if !self.troubles.is_empty() {
             self.troubles.encode(writer.key(TROUBLES));
+        }
+        if let Some(Origin { repository, snapshot, client }) = &self.origin {
+            writer.key(ORIGIN).map(3).key(0).bytes(repository.as_bytes()).key(1).bytes(snapshot.as_bytes());
+            writer.key(2).bytes(client.as_bytes());
         }
         writer.finish()
     }
@@ -197,9 +218,23 @@ impl SnapshotInfo {
             user: text(fields.required(9)?)?,
             exclusions: fields.optional(EXCLUSIONS)?.map(Exclusions::decode).transpose()?,
             troubles: fields.optional(TROUBLES)?.map(Troubles::decode).transpose()?.unwrap_or_default(),
+            origin: fields.optional(ORIGIN)?.map(Origin::decode).transpose()?,
         };
         fields.end()?;
         Ok(info)
+    }
+}
+
+impl Origin {
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let mut fields = reader.map()?;
+        let origin = Self {
+            repository: RepositoryId(fields.required(0)?.fixed()?),
+            snapshot: SnapshotId(fields.required(1)?.fixed()?),
+            client: ClientId(fields.required(2)?.fixed()?),
+        };
+        fields.end()?;
+        Ok(origin)
     }
 }
 
@@ -230,6 +265,8 @@ fn four(reader: &mut Reader<'_>) -> Result<[u64; 4], DecodeError> {
 const EXCLUSIONS: u64 = 64;
 /// Key of the troubles. Readers may ignore it, too.
 const TROUBLES: u64 = 65;
+/// Key of the origin. Readers may ignore it: a copy is a snapshot like any other.
+const ORIGIN: u64 = 66;
 
 #[cfg(test)]
 mod tests {
@@ -249,6 +286,7 @@ mod tests {
             user: "mira".into(),
             exclusions: None,
             troubles: Troubles::default(),
+            origin: None,
         }
     }
 

@@ -272,7 +272,7 @@ proptest! {
 
     #[test]
     fn an_altered_description_gives_an_error_or_one_that_is_written_the_same_again(at: prop::sample::Index, value: u8) {
-        let mut altered = info_with_troubles().encode();
+        let mut altered = info_with_an_origin().encode();
         let at = at.index(altered.len());
         altered[at] = value;
         let written = SnapshotInfo::decode(&altered).ok().map(|info| info.encode());

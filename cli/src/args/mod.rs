@@ -10,8 +10,10 @@ use clap::{Arg, Args, CommandFactory, FromArgMatches, Parser, Subcommand};
 pub mod backup;
 pub mod check;
 pub mod client;
+pub mod copy;
 pub mod forget;
 pub mod global;
+pub mod import;
 pub mod key;
 pub mod look;
 pub mod mount;
@@ -119,6 +121,9 @@ pub enum Command {
     /// Reads only what changed since the last snapshot of the same host and paths, and stores only what the repository
     /// does not have yet. On a machine that the repository does not know, the passphrase registers the machine.
     Backup(Box<backup::Backup>),
+    /// Save what other programs have written.
+    #[command(subcommand, arg_required_else_help = true)]
+    Import(import::Import),
     /// List snapshots.
     Snapshots(look::Snapshots),
     /// List the content of a directory in a snapshot.
@@ -133,6 +138,16 @@ pub enum Command {
     ///
     /// SNAPSHOT:PATH puts PATH's content directly into the target; SNAPSHOT alone recreates the full paths below it.
     Restore(restore::Restore),
+    /// Copy snapshots into another repository, which has other keys.
+    ///
+    /// Copies what is not there yet, the oldest snapshot first. Everything is checked while it is read. Run it again after an
+    /// interruption, or every night: it copies only what is missing.
+    Copy(Box<copy::Copy>),
+    /// Replace snapshots by new ones without some paths.
+    ///
+    /// For what should never have been saved. The old snapshots are forgotten once the new ones are accepted: "undelete" brings
+    /// them back until prune has freed what only they hold.
+    Rewrite(copy::Rewrite),
     /// Show snapshots as folders, read-only, until Ctrl-C.
     ///
     /// DIR shows snapshots/latest, and each snapshot in by-id, by-host and by-time; new ones appear by themselves. --webdav

@@ -22,7 +22,7 @@ use copal_jobs::context::Entropy;
 use copal_store::reserve;
 
 use super::context::Context;
-use super::opening::Opening;
+use super::opening::{Opened, Opening};
 use super::signals::{tell_kept, watch_signals};
 use super::{fates, init};
 use crate::args::backup::{Backup, Exclude, Source as Wanted};
@@ -58,6 +58,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         tags: options.tags.clone(),
         time: options.time,
         user: std::env::var("USER").unwrap_or_default(),
+        inherited: None,
         exclusions: exclusions.and_then(Exclusions::recorded),
         force: options.changes.force,
         detection: ChangeDetection {
@@ -101,17 +102,10 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         }
     }
     if !options.dry_run {
-        let met = opened.met(context);
-        // The snapshot is saved. A failure only costs the next run its comparison with this state.
-        if let Err(error) = met.and_then(|(store, state_dir, clients)| context.remember(store, &state_dir, &clients)) {
-            context.report.warn(&format!("this machine could not note the state it has met: {error}"));
-        }
+        remember(context, &opened);
     }
     tell_troubles(context, &outcome);
-    if backend.directory().is_some() && !options.dry_run && outcome.tally.bytes_stored >= RESERVE_FROM {
-        // A missing reserve does not matter to the snapshot, which is saved.
-        let _ = wait(reserve::keep(&backend.store(), |bytes| SystemEntropy.fill(bytes)));
-    }
+    keep_reserve(&backend, if options.dry_run { 0 } else { outcome.tally.bytes_stored });
     if let Some(error) = &outcome.not_kept {
         context
             .report
@@ -125,11 +119,33 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     }
     let excluded = excluded.map(|excluded| excluded.counted()).unwrap_or_default();
     context.report.answer(&BackupSummary { excluded, ..summary(&outcome, options.dry_run, started) })?;
-    if let Some(segment) = outcome.damaged.first() {
-        let cause = "its bytes do not have the hash it is named by; what was saved can be restored once the index is made again";
-        return Err(Failure::Damaged { object: segment.clone(), cause: cause.into() });
-    }
+    refuse_damaged(&outcome)?;
     Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
+}
+
+/// Remembers the state after a backup.
+pub(super) fn remember(context: &Context<'_>, opened: &Opened) {
+    let met = opened.met(context);
+    // The snapshot is saved. A failure only costs the next run its comparison with this state.
+    if let Err(error) = met.and_then(|(store, state_dir, clients)| context.remember(store, &state_dir, &clients)) {
+        context.report.warn(&format!("this machine could not note the state it has met: {error}"));
+    }
+}
+
+/// Creates the reserve of a directory that now holds so many bytes more.
+pub(super) fn keep_reserve(backend: &Backend, stored: u64) {
+    if backend.directory().is_some() && stored >= RESERVE_FROM {
+        // A missing reserve does not matter to the snapshot, which is saved.
+        let _ = wait(reserve::keep(&backend.store(), |bytes| SystemEntropy.fill(bytes)));
+    }
+}
+
+/// Fails if the index that the backup looked chunks up in is damaged.
+pub(super) fn refuse_damaged(outcome: &Outcome) -> Result<(), Failure> {
+    let Some(segment) = outcome.damaged.first() else { return Ok(()) };
+    let cause =
+        "its bytes do not have the hash it is named by; what was saved can be restored once the index is made again";
+    Err(Failure::Damaged { object: segment.clone(), cause: cause.into() })
 }
 
 /// Finds the repository and the secret that opens it; with `--init`, makes the repository first if there is none.
@@ -219,7 +235,8 @@ impl Sources {
         excluded: Option<&fates::Excluded>,
     ) -> Result<Option<(Scan, Exclusions)>, Failure> {
         let Self::Roots(roots) = self else { return Ok(None) };
-        let patterns = patterns(&options.exclude)?;
+        let Exclude { exclude, iexclude, exclude_file, .. } = &options.exclude;
+        let patterns = patterns(exclude, iexclude, exclude_file)?;
         let mut markers = Vec::new();
         if options.exclude.exclude_caches {
             markers.push(Marker::cache_directory());
@@ -282,15 +299,16 @@ fn read_list(file: &std::path::Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
     Ok(names.map(|name| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec()))).collect())
 }
 
-fn patterns(exclude: &Exclude) -> Result<FilterBuilder, Failure> {
+/// The patterns of `--exclude`, `--iexclude` and `--exclude-file`.
+pub(super) fn patterns(exclude: &[String], any_case: &[String], files: &[PathBuf]) -> Result<FilterBuilder, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let mut builder = FilterBuilder::new();
-    for (patterns, case) in [(&exclude.exclude, Case::Exact), (&exclude.iexclude, Case::Any)] {
+    for (patterns, case) in [(exclude, Case::Exact), (any_case, Case::Any)] {
         for pattern in patterns {
             builder.add(pattern, case).map_err(|error| usage(&error))?;
         }
     }
-    for file in &exclude.exclude_file {
+    for file in files {
         let text = std::fs::read_to_string(file).map_err(|error| Failure::io("read", file, error))?;
         builder.add_lines(&text, Case::Exact).map_err(|error| usage(&error))?;
     }
@@ -324,7 +342,7 @@ impl Read for Checked<'_> {
     }
 }
 
-fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
+pub(super) fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
     for trouble in &outcome.troubles {
         let path = PathField(trouble.path.as_os_str().as_bytes().to_vec());
         match trouble.kind {
@@ -338,7 +356,7 @@ fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
     }
 }
 
-fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary {
+pub(super) fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> BackupSummary {
     BackupSummary {
         snapshot_id: outcome.snapshot,
         parent_id: outcome.parent,

@@ -1,8 +1,11 @@
 //! Context: the global options, and the repository that they name.
 
 use std::ffi::OsString;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use copal_client::backend::{Backend, BackendOptions};
+use copal_client::backup::answered;
 use copal_client::credentials::Credentials;
 use copal_client::history::History;
 use copal_client::location::{BadLocation, Location};
@@ -27,17 +30,27 @@ use crate::args::values::Size;
 use crate::exit::Exit;
 use crate::pick::{self, Here};
 use crate::report::{Failure, Printer, human};
-use crate::secrets::{Credential, Sources, Terminal};
+use crate::secrets::{Credential, Names, OF_REPOSITORY, Sources, Terminal};
 
 pub(super) struct Context<'a> {
     pub(super) global: &'a Global,
     pub(super) report: &'a Printer,
     renews_locks: bool,
+    /// The variables that name the secret.
+    names: &'static Names,
 }
 
 impl<'a> Context<'a> {
     pub(super) fn new(global: &'a Global, report: &'a Printer) -> Self {
-        Self { global, report, renews_locks: false }
+        Self { global, report, renews_locks: false, names: &OF_REPOSITORY }
+    }
+
+    /// A context for another repository, with these options and variables.
+    pub(super) fn other<'o>(&self, global: &'o Global, names: &'static Names) -> Context<'o>
+    where
+        'a: 'o,
+    {
+        Context { names, ..Context::new(global, self.report) }
     }
 
     /// Like this context, but renews object locks. For commands that read everything needed, which then stays locked.
@@ -139,7 +152,7 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn secrets(&self) -> Sources {
-        Sources::new(self.global.key_file.clone(), self.global.password_file.clone(), environment)
+        Sources::new(self.names, self.global.key_file.clone(), self.global.password_file.clone(), environment)
     }
 
     pub(super) fn this_host(&self) -> String {
@@ -313,6 +326,22 @@ impl<'a> Context<'a> {
             ));
         }
         Ok(())
+    }
+
+    /// The newest state, in which everything is decided that this machine has uploaded: ingests it, or waits for the
+    /// service to do so.
+    pub(super) fn settled(
+        &self,
+        repository: &Repository,
+        client: &LocalClient,
+        most: Duration,
+        interrupted: &AtomicBool,
+    ) -> Result<View, Failure> {
+        self.ingest(repository)?;
+        match repository.ingests() {
+            true => self.view(repository),
+            false => Ok(answered(repository.into(), client, most, interrupted)?),
+        }
     }
 
     /// Ingests waiting manifests and changes, if clients ingest here.

@@ -153,6 +153,7 @@ impl From<BackupError> for Failure {
             BackupError::Rejected(why) | BackupError::Barred(why) => Failure::Rejected { reasons: vec![why] },
             BackupError::Unanswered { .. } => Failure::NotYetAccepted { what: "the backup" },
             BackupError::Interrupted => Failure::Interrupted,
+            BackupError::Original(error) => error.into(),
             BackupError::EmptyStream => Failure::EmptyStream,
             BackupError::NoDescriptor => Failure::no_descriptor(),
             other => Failure::Other(other.into()),

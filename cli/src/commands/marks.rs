@@ -79,7 +79,10 @@ fn forgotten<'a>(
     distinct(choice.snapshots.iter().map(find))
 }
 
-fn distinct<'a>(found: impl Iterator<Item = Result<&'a Snapshot, Failure>>) -> Result<Vec<&'a Snapshot>, Failure> {
+/// Each snapshot once.
+pub(super) fn distinct<'a>(
+    found: impl Iterator<Item = Result<&'a Snapshot, Failure>>,
+) -> Result<Vec<&'a Snapshot>, Failure> {
     let mut chosen: Vec<&Snapshot> = Vec::new();
     for snapshot in found {
         let snapshot = snapshot?;

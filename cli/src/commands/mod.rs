@@ -9,6 +9,7 @@ mod check;
 mod client;
 mod compact;
 mod context;
+mod copy;
 mod diff;
 mod doctor;
 mod dump;
@@ -17,6 +18,7 @@ mod fates;
 mod find;
 mod forget;
 mod guard;
+mod import;
 mod ingest;
 mod init;
 mod key;
@@ -33,6 +35,7 @@ mod reader;
 mod rebuild;
 mod repair;
 mod restore;
+mod rewrite;
 mod serve;
 mod signals;
 mod snapshots;
@@ -43,6 +46,7 @@ use std::ffi::OsString;
 
 use copal_engine::changing::Mark;
 
+use crate::args::import::Import;
 use crate::args::{Command, CommandLine};
 use crate::exit::Exit;
 use crate::report::{self, Failure, Printer};
@@ -67,12 +71,15 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Init(options) => init::run(context, options),
         Command::Backup(options) => backup::run(context, options),
+        Command::Import(Import::Tar(options)) => import::run(context, options),
         Command::Snapshots(options) => snapshots::run(context, options),
         Command::Restore(options) => restore::run(context, options),
         Command::Ls(options) => ls::run(context, options),
         Command::Find(options) => find::run(context, options),
         Command::Diff(options) => diff::run(context, options),
         Command::Dump(options) => dump::run(context, options),
+        Command::Copy(options) => copy::run(context, options),
+        Command::Rewrite(options) => rewrite::run(context, options),
         Command::Mount(options) => mount::run(context, options),
         Command::Check(options) => check::run(context, options),
         Command::Forget(options) => forget::run(context, options),

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use copal_client::backend::Backend;
-use copal_client::backup::{BackupError, rewrite};
+use copal_client::backup::{BackupError, repack};
 use copal_client::entropy::SystemEntropy;
 use copal_client::location::Location;
 use copal_client::remote::OrderError;
@@ -142,7 +142,7 @@ struct Anew {
     freed: u64,
 }
 
-/// Rewrites the live part of sparse blocks within the repack limit, and subtracts what it used from that limit. The old
+/// Repacks the live part of sparse blocks within the repack limit, and subtracts what it used from that limit. The old
 /// blocks are removed by the following prune, or, with a grace period, by a later one.
 fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Options) -> Result<Anew, Failure> {
     let Some(descriptor) = &repository.descriptor else { return Ok(Anew::default()) };
@@ -157,7 +157,7 @@ fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Opt
     let client = context.client(repository)?;
     let interrupted = watch_signals(context.report, || None)?;
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    match rewrite(repository, &client, &sparse, threads, &interrupted) {
+    match repack(repository, &client, &sparse, threads, &interrupted) {
         Ok(done) => {
             if done.unreadable > 0 {
                 let blocks = human::things(done.unreadable, "chunk", "chunks");

@@ -28,9 +28,7 @@ impl Failure {
             }
             Self::Secret(SecretError::Empty { .. }) => "a repository needs a passphrase: give at least one character",
             Self::Secret(SecretError::Differ) => "run the command again and type the same passphrase twice",
-            Self::Secret(SecretError::CommandFailed(_)) => {
-                "run the command in COPAL_PASSWORD_COMMAND by hand to see why"
-            }
+            Self::Secret(SecretError::CommandFailed(..)) => "run the command in that variable by hand to see why",
             Self::Secret(SecretError::Unreadable { .. }) => "look at the file's name and who may read it",
             Self::Place(PlaceError::Homeless { .. }) => "name directories with --cache-dir and --state-dir",
             Self::NoRepository { .. } => {

@@ -14,6 +14,7 @@ use crate::exit::Exit;
 mod advice;
 pub mod benchmark;
 pub mod clients;
+pub mod copy;
 pub mod diff;
 pub mod doctor;
 mod failure;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use copal_client::history::Snapshot;
 use copal_format::id::{SlotId, SnapshotId};
 use copal_format::keys::slot::SlotKind;
+use copal_format::snapshot::Origin;
 use copal_format::tree::EntryKind;
 use serde::Serialize;
 
@@ -30,6 +31,9 @@ pub struct SnapshotRow {
     pub signer: SignerField,
     /// Whether it is pinned: no rule removes it.
     pub pinned: bool,
+    /// The snapshot that it was copied or rewritten from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
 }
 
 impl From<&Snapshot> for SnapshotRow {
@@ -45,6 +49,7 @@ impl From<&Snapshot> for SnapshotRow {
             bytes: snapshot.info.counts.bytes,
             signer: SignerField::of(snapshot),
             pinned: snapshot.record.pinned,
+            origin: snapshot.origin(),
         }
     }
 }

@@ -59,6 +59,7 @@ fn snapshot_row() -> SnapshotRow {
         bytes: 1 << 30,
         signer: signer(),
         pinned: true,
+        origin: None,
     }
 }
 

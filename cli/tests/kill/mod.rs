@@ -13,7 +13,7 @@ use std::thread;
 use crate::kit::{Image, Machine, Ran, Run, image};
 
 /// What a command was killed by, in place of an exit code.
-const KILLED: i32 = -1;
+pub(crate) const KILLED: i32 = -1;
 
 /// A command that dies at one of its points, if it has so many.
 fn dies(machine: &Machine, arguments: &[&str], at: u64) -> Ran {
@@ -28,7 +28,7 @@ fn points(machine: &Machine, arguments: &[&str]) -> u64 {
 }
 
 /// Does the same for each of many points, several at once.
-fn at_each(points: impl IntoIterator<Item = u64>, act: impl Fn(u64) + Sync) {
+pub(crate) fn at_each(points: impl IntoIterator<Item = u64>, act: impl Fn(u64) + Sync) {
     let mut points = points.into_iter().collect::<Vec<_>>().into_iter();
     let left = Mutex::new(&mut points);
     let next = || left.lock().unwrap().next();

@@ -10,4 +10,4 @@ mod policy;
 mod service;
 mod status;
 mod write_only;
-mod world;
+pub(crate) mod world;

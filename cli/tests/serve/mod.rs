@@ -4,7 +4,7 @@ mod certificates;
 mod jobs;
 mod ordered;
 mod secured;
-mod server;
+pub(crate) mod server;
 mod strangers;
 mod stolen;
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use copal_engine::backup::change::{ChangeDetection, is_unchanged};
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_format::tree::{Content, Entry};
-use crossbeam_channel::{Receiver, Sender, TryRecvError, TrySendError, bounded};
+use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
 use rustix::fs::FileType;
 
 use super::content::{Job, Tools, words};
@@ -17,7 +17,7 @@ use super::outbox::{Outbox, Outgoing};
 use super::parent::Parent;
 use super::{SkipKind, Trouble, TroubleKind};
 use crate::progress::Progress;
-use crate::reader::{TreeError, pieces};
+use crate::reader::TreeError;
 use crate::scan::{ScanEvent, Scanned, Skip, source_of};
 use crate::stat::{EntryStat, FileId};
 
@@ -31,24 +31,24 @@ pub(super) struct Comparison<'a> {
     pub(super) tools: &'a Tools<'a>,
     pub(super) progress: &'a Progress,
     pub(super) interrupted: &'a AtomicBool,
-    /// Set when the receiver takes no more items.
-    pub(super) ended: &'a AtomicBool,
 }
 
 impl Comparison<'_> {
-    /// Sends an item for every entry, and a job for each not taken over. Ends early if the receiver has gone.
+    /// Sends an item for every entry, and a job for each not taken over. Ends early if the receiver has gone, or takes no
+    /// more items (`ended`).
     pub(super) fn run(
         mut self,
         events: &Receiver<Vec<ScanEvent>>,
         jobs: &Sender<Job>,
         items: &Sender<Vec<Outgoing>>,
+        ended: &AtomicBool,
     ) -> Result<(), TreeError> {
         let mut parent = ParentCursor::new(self.parent);
         let mut linked: HashSet<FileId> = HashSet::new();
         let mut outbox = Outbox::new(items);
         while let Some(events) = next(events, &mut outbox) {
             for event in events {
-                if self.interrupted.load(Ordering::Relaxed) || self.ended.load(Ordering::Relaxed) {
+                if self.interrupted.load(Ordering::Relaxed) || ended.load(Ordering::Relaxed) {
                     return Ok(());
                 }
                 let item = match event {
@@ -93,7 +93,8 @@ impl Comparison<'_> {
         let detection = ChangeDetection { parent_begun: old.as_ref().map(|old| old.begun), ..self.detection };
         let old = old.map(|old| old.entry);
         let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), detection);
-        let is_reused = old.as_ref().is_some_and(is_unchanged) && old.as_ref().is_some_and(|old| self.may_reuse(old));
+        let is_reused = old.as_ref().is_some_and(is_unchanged)
+            && old.as_ref().is_some_and(|old| self.parent.may_reuse(&mut self.rewrite_budget, old));
         // If ctime and inode are the same, nothing else about the entry has changed either.
         let is_same = |old: &Entry| {
             old.ctime == entry.stat.ctime && old.inode == entry.stat.inode && is_same_link(old, &entry.stat)
@@ -102,14 +103,7 @@ impl Comparison<'_> {
             Some(old) if is_reused && is_same(&old) => return Some(Outgoing::Same(Box::new(old), entry.stat.id())),
             old => old.map(Box::new),
         };
-        let bytes = Tools::cost(if is_reused { 0 } else { entry.stat.size });
-        let cost = match self.tools.budget.try_take(bytes) {
-            Some(cost) => cost,
-            None => {
-                outbox.flush().then_some(())?;
-                self.tools.budget.take(bytes)
-            }
-        };
+        let cost = outbox.take(self.tools.budget, Tools::cost(if is_reused { 0 } else { entry.stat.size }))?;
         let before = match old.as_deref() {
             Some(Entry { content: Content::Chunks(pieces), .. }) if !is_reused => pieces.clone(),
             _ => Vec::new(),
@@ -117,28 +111,7 @@ impl Comparison<'_> {
         let (parts, taken) = bounded(2);
         let item = Outgoing::Job { path: entry.path.clone(), parts: taken, old, cost, is_reused };
         let job = Job { path: entry.path, stat: entry.stat, is_content_needed: !is_reused, before, parts };
-        match jobs.try_send(job) {
-            Ok(()) => {}
-            Err(TrySendError::Full(job)) => {
-                outbox.flush().then_some(())?;
-                jobs.send(job).ok()?;
-            }
-            Err(TrySendError::Disconnected(_)) => return None,
-        }
-        Some(item)
-    }
-
-    fn may_reuse(&mut self, old: &Entry) -> bool {
-        let parent = self.parent;
-        self.rewrite_budget.may_reuse(
-            old,
-            |id| parent.status(id),
-            |take| {
-                let mut is_whole = true;
-                !parent.has_marks()
-                    || pieces(&*parent.pages, old, |_, piece| is_whole &= take(&piece)).is_ok() && is_whole
-            },
-        )
+        outbox.send_job(jobs, job).then_some(item)
     }
 }
 

@@ -14,6 +14,7 @@ use crossbeam_channel::{Receiver, Sender};
 
 use super::budget::Budget;
 use crate::read::{Extras, Hole, OpenError, SourceFile, TRIES, link_target};
+use crate::reader::ReadError;
 use crate::scan::source_of;
 use crate::stat::EntryStat;
 
@@ -29,7 +30,7 @@ pub(super) struct Job {
 }
 
 /// A message of a job. The parts of the content come first; `Done` or `Failed` is the last message.
-pub(super) enum Part {
+pub(super) enum Part<L = Box<Found>> {
     /// The whole content of a small file.
     Inline(Vec<u8>),
     /// A part of the content, cut into chunks.
@@ -37,10 +38,13 @@ pub(super) enum Part {
     /// The file changed while it was read: discard the parts so far.
     Again,
     /// The job is complete.
-    Done(Box<Found>),
+    Done(L),
     /// The entry cannot be read.
     Failed(String),
 }
+
+/// How reading the content of another snapshot ended. Damage is told as a failed part; any other failure ends the copy.
+pub(super) type Read = Result<(), ReadError>;
 
 /// The metadata that a job found.
 pub(super) struct Found {
@@ -149,14 +153,8 @@ fn send_in_pieces(file: &mut SourceFile, job: &Job, tools: &Tools<'_>) -> Result
     loop {
         file.read(&mut bytes).map_err(|error| words(&error.source))?;
         let is_last = bytes.len() < bytes.capacity();
-        let mut cuts = Vec::new();
-        let mut start = 0;
-        while start < bytes.len()
-            && let Some(length) = tools.chunker.next_cut(&bytes[start..], is_last)
-        {
-            cuts.push((tools.keys.chunk_id(&bytes[start..start + length]), start..start + length));
-            start += length;
-        }
+        let cuts = tools.certain_cuts(&bytes, is_last);
+        let start = end_of(&cuts);
         let mut rest = Vec::with_capacity(if is_last { 0 } else { piece });
         rest.extend_from_slice(&bytes[start..]);
         bytes.truncate(start);
@@ -168,6 +166,54 @@ fn send_in_pieces(file: &mut SourceFile, job: &Job, tools: &Tools<'_>) -> Result
         }
         bytes = rest;
     }
+}
+
+/// Content that arrives in any pieces, and leaves in parts that end at certain cuts.
+pub(super) struct Cutting<'t> {
+    tools: &'t Tools<'t>,
+    bytes: Vec<u8>,
+    length: u64,
+    is_inline: bool,
+}
+
+impl<'t> Cutting<'t> {
+    pub(super) fn new(tools: &'t Tools<'t>) -> Self {
+        Self { tools, bytes: Vec::new(), length: 0, is_inline: true }
+    }
+
+    /// Bytes pushed so far.
+    pub(super) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// Adds bytes. If nobody takes the parts, the next message tells.
+    pub(super) fn push<L>(&mut self, bytes: &[u8], parts: &Sender<Part<L>>) {
+        self.bytes.extend_from_slice(bytes);
+        self.length += bytes.len() as u64;
+        if self.bytes.len() >= PIECE.max(2 * self.tools.chunker.sizes().max()) {
+            self.send(false, parts);
+        }
+    }
+
+    /// Sends the rest.
+    pub(super) fn finish<L>(mut self, parts: &Sender<Part<L>>) {
+        if self.is_inline && self.bytes.len() <= self.tools.inline_max {
+            let _ = parts.send(Part::Inline(self.bytes));
+        } else {
+            self.send(true, parts);
+        }
+    }
+
+    fn send<L>(&mut self, is_last: bool, parts: &Sender<Part<L>>) {
+        self.is_inline = false;
+        let cuts = self.tools.certain_cuts(&self.bytes, is_last);
+        let rest = self.bytes.split_off(end_of(&cuts));
+        let _ = parts.send(Part::Chunks { bytes: std::mem::replace(&mut self.bytes, rest), cuts });
+    }
+}
+
+fn end_of(cuts: &[(ChunkId, Range<usize>)]) -> usize {
+    cuts.last().map_or(0, |(_, range)| range.end)
 }
 
 fn take_xattrs(found: Extras, extras: &mut TreeExtras) -> Vec<String> {
@@ -195,6 +241,19 @@ pub(super) fn words(error: &io::Error) -> String {
 }
 
 impl Tools<'_> {
+    /// The chunks of the beginning of some content, as far as their ends are certain: all if it is the last of it.
+    pub(super) fn certain_cuts(&self, bytes: &[u8], is_last: bool) -> Vec<(ChunkId, Range<usize>)> {
+        let mut cuts = Vec::new();
+        let mut start = 0;
+        while start < bytes.len()
+            && let Some(length) = self.chunker.next_cut(&bytes[start..], is_last)
+        {
+            cuts.push((self.keys.chunk_id(&bytes[start..start + length]), start..start + length));
+            start += length;
+        }
+        cuts
+    }
+
     /// Bytes of the read budget that a file of this size takes while it is read.
     pub(super) fn cost(size: u64) -> u64 {
         size.min(3 * PIECE as u64) + ENTRY_COST

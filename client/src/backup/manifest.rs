@@ -12,7 +12,7 @@ use copal_format::wire::chain::Chain;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest_on};
 use copal_jobs::objects;
-use copal_jobs::view::View;
+use copal_jobs::view::{self, View};
 use copal_store::StoreError;
 
 use super::BackupError;
@@ -149,6 +149,31 @@ impl<'a> ManifestChain<'a> {
             return Err(JobError::damaged(&name, "it answers another manifest"));
         }
         Ok(Some(receipt))
+    }
+}
+
+/// The state in which a service has decided about all manifests of a client. Until then nobody knows which snapshots an
+/// earlier run of the client has made.
+pub fn answered(
+    access: Access<'_>,
+    client: &LocalClient,
+    most: Duration,
+    interrupted: &AtomicBool,
+) -> Result<View, BackupError> {
+    let mut patience = Patience::of(most);
+    loop {
+        let view = wait(view::read(access.store().as_ref()))?;
+        let chain = ManifestChain::find(access, client, &view)?;
+        let number = chain.end.number();
+        if number == chain.decided {
+            return Ok(view);
+        }
+        if interrupted.load(Ordering::Relaxed) {
+            return Err(BackupError::Interrupted);
+        }
+        if !patience.pause(|| interrupted.load(Ordering::Relaxed)) {
+            return Err(BackupError::Unanswered { number });
+        }
     }
 }
 

@@ -14,9 +14,12 @@ mod content;
 mod entry;
 mod kept;
 mod manifest;
+mod options;
+mod original;
 mod outbox;
 mod output;
-mod rewrite;
+mod repack;
+mod sorter;
 
 use std::collections::{HashSet, VecDeque};
 use std::io::Read;
@@ -24,12 +27,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
-use copal_engine::backup::change::ChangeDetection;
 use copal_engine::backup::claim::ClaimError;
 use copal_engine::backup::session::{SessionError, Tally};
-use copal_format::exclusions::Exclusions;
 use copal_format::id::{ChunkId, PackId, SnapshotId};
 use copal_format::pack::PackKind;
 use copal_format::receipt::IngestBy;
@@ -42,14 +42,17 @@ use copal_jobs::view::{self, Parts};
 use copal_store::StoreError;
 
 use manifest::Claimed;
-pub use parent::Parent;
-pub use rewrite::{Rewritten, rewrite};
+pub use manifest::answered;
+pub use options::{Inherited, Options};
+pub use original::{EarlierCopy, Original};
+pub use parent::{Compared, Parent};
+pub use repack::{Repacked, repack};
 
-use crate::compression::Compression;
+use crate::archive::ArchiveError;
 use crate::progress::Progress;
 use crate::reader::TreeError;
 use crate::repository::{Access, LocalClient};
-use crate::scan::{Root, Scan, Skip, Sweep};
+use crate::scan::{Scan, Skip, Sweep};
 use crate::wait::wait;
 
 /// What is backed up.
@@ -70,63 +73,10 @@ pub enum Source<'a> {
         /// Whether the stream may be empty. An empty stream mostly means that the command before it failed.
         may_be_empty: bool,
     },
-}
-
-/// Options of a backup.
-pub struct Options {
-    /// Host name of the snapshot.
-    pub host: String,
-    /// Paths of the snapshot. Host, paths and label together are the source.
-    pub paths: Vec<Vec<u8>>,
-    /// Label of the source, or empty.
-    pub label: String,
-    /// Tags.
-    pub tags: Vec<String>,
-    /// The snapshot's time, instead of now.
-    pub time: Option<Time>,
-    /// The user who runs the backup.
-    pub user: String,
-    /// The exclusions of the source, as the snapshot records them.
-    pub exclusions: Option<Exclusions>,
-    /// Whether every file is read, changed or not.
-    pub force: bool,
-    /// Which signs of change are believed.
-    pub detection: ChangeDetection,
-    /// Whether this is a dry run, which writes nothing to the repository.
-    pub is_dry_run: bool,
-    /// Whether to make no snapshot if the tree equals that of the parent snapshot.
-    pub skip_if_unchanged: bool,
-    /// Share of the parent snapshot's bytes, from 0 to 1, that may be uploaded again because the repository wants them.
-    pub rewrite_budget: f64,
-    /// How hard blocks are compressed.
-    pub compression: Compression,
-    /// Number of threads that read, and of threads that seal.
-    pub threads: usize,
-    /// How long to wait for the service's receipt. With `None` a client that does not ingest itself does not wait.
-    pub wait: Option<Duration>,
-}
-
-impl Options {
-    /// Defaults for one directory: no labels or tags, no wait for a receipt.
-    pub fn plain(host: &str, root: &Root, threads: usize) -> Self {
-        Self {
-            host: host.into(),
-            paths: vec![root.path().as_bytes().to_vec()],
-            label: String::new(),
-            tags: Vec::new(),
-            time: None,
-            user: String::new(),
-            exclusions: None,
-            force: false,
-            detection: ChangeDetection::default(),
-            is_dry_run: false,
-            skip_if_unchanged: false,
-            rewrite_budget: 0.0,
-            compression: Compression::Auto,
-            threads,
-            wait: None,
-        }
-    }
+    /// The members of a tar archive.
+    Archive(Box<dyn Read + Send + 'a>),
+    /// A snapshot of this repository or of another one.
+    Snapshot(Original<'a>),
 }
 
 impl From<ClaimError> for BackupError {
@@ -181,6 +131,8 @@ impl From<&Skip> for SkipKind {
 pub struct Outcome {
     /// The snapshot; none after a dry run, or if it was skipped because nothing had changed.
     pub snapshot: Option<SnapshotId>,
+    /// Its root page, also after a dry run.
+    pub root: Option<ChunkId>,
     /// The parent snapshot.
     pub parent: Option<SnapshotId>,
     /// Counts of what the snapshot holds.
@@ -236,6 +188,9 @@ pub enum BackupError {
         "a block did not read back right after it was sealed: this machine's memory or processor cannot be trusted"
     )]
     Seal(#[from] copal_format::block::SealFault),
+    /// The snapshot that is the source cannot be read.
+    #[error("the snapshot to copy cannot be read")]
+    Original(#[source] TreeError),
     /// The parent snapshot cannot be read.
     #[error("the snapshot to compare with cannot be read")]
     Parent(#[from] TreeError),
@@ -248,6 +203,12 @@ pub enum BackupError {
     /// The stream could not be read.
     #[error("the stream could not be read")]
     Stream(#[source] std::io::Error),
+    /// The archive could not be read.
+    #[error("the archive could not be read")]
+    Archive(#[from] ArchiveError),
+    /// The entries of an archive could not be sorted on disk.
+    #[error("there is no room for the entries of the archive in the directory of temporary files (TMPDIR)")]
+    Scratch(#[source] std::io::Error),
     /// The stream is empty, and that is not allowed.
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
@@ -327,7 +288,7 @@ pub fn backup<'a>(
     while left > 0 {
         let before = carried.accepted;
         let view = seen.take().map_or_else(|| wait(read()), Ok)?;
-        let parent = Parent::find(access, client, &view, options)?;
+        let parent = Parent::find(access, client, &view, options, source)?;
         let attempt = assemble::Attempt { access, client, descriptor, view, parent, options, progress, interrupted };
         match attempt.run(source, &mut carried) {
             Ok(outcome) => return Ok(outcome),
@@ -336,7 +297,7 @@ pub fn backup<'a>(
         }
         // A run of many hours may overlap many prunes: progress resets the attempts.
         left = if carried.accepted > before { ATTEMPTS } else { left - 1 };
-        if matches!(source, Source::Stream { .. }) || interrupted.load(Ordering::Relaxed) {
+        if matches!(source, Source::Stream { .. } | Source::Archive(_)) || interrupted.load(Ordering::Relaxed) {
             break;
         }
     }
@@ -351,6 +312,8 @@ impl Outcome {
         let mut tags = options.tags.clone();
         tags.sort();
         tags.dedup();
+        let inherited = options.inherited.as_ref();
+        let errors = self.summary.errors + inherited.map_or(0, |inherited| inherited.errors);
         SnapshotInfo {
             host: options.host.clone(),
             paths,
@@ -358,18 +321,19 @@ impl Outcome {
             tags,
             started,
             counts: self.counts,
-            summary: self.summary,
-            metadata: METADATA,
+            summary: Summary { errors, ..self.summary },
+            metadata: inherited.map_or(METADATA, |inherited| inherited.metadata),
             program: concat!("copal ", env!("CARGO_PKG_VERSION")).to_owned(),
             user: options.user.clone(),
             exclusions: options.exclusions.clone(),
-            troubles: self.recorded_troubles(),
+            troubles: self.recorded_troubles(inherited),
+            origin: inherited.and_then(|inherited| inherited.origin),
         }
     }
 
     /// The troubles as the snapshot records them: paths of the tree, which are those of the system without the root.
-    fn recorded_troubles(&self) -> Troubles {
-        let mut recorded = Troubles::default();
+    fn recorded_troubles(&self, inherited: Option<&Inherited>) -> Troubles {
+        let mut recorded = inherited.map(|inherited| inherited.troubles.clone()).unwrap_or_default();
         for trouble in &self.troubles {
             let path = trouble.path.as_os_str().as_bytes();
             let path = path.strip_prefix(b"/").unwrap_or(path);

@@ -3,11 +3,12 @@
 use std::mem;
 
 use copal_format::path::TreePath;
-use copal_format::tree::Entry;
-use crossbeam_channel::{Receiver, Sender};
+use copal_format::tree::{Content, Entry};
+use crossbeam_channel::{Receiver, Sender, TrySendError};
 
 use super::Trouble;
-use super::content::Part;
+use super::budget::Budget;
+use super::content::{Part, Read};
 use crate::stat::{EntryStat, FileId};
 
 /// One entry on its way to the session, in tree order.
@@ -19,14 +20,40 @@ pub(super) enum Outgoing {
     Job { path: TreePath, parts: Receiver<Part>, old: Option<Box<Entry>>, cost: u64, is_reused: bool },
     /// Another hard link to a file that came before.
     Link { path: TreePath, stat: EntryStat },
+    /// An entry of another snapshot.
+    Copied(Copied),
     /// A problem to report.
     Trouble(Trouble),
+}
+
+/// An entry of another snapshot: all of it stays but the references to its content. `identity` is what all names of one
+/// file share, and `cost` is what reading it took of the read budget.
+pub(super) struct Copied {
+    pub(super) entry: Box<Entry>,
+    pub(super) identity: Option<(u64, u64)>,
+    pub(super) fate: Fate,
+    pub(super) cost: u64,
+}
+
+/// Where the content of a copied entry comes from.
+pub(super) enum Fate {
+    /// An earlier copy has it.
+    Same(Content),
+    /// The entry itself holds it, or there is none.
+    Held { is_new: bool },
+    /// A job reads it.
+    Read { parts: Receiver<Part<Read>>, is_new: bool },
+    /// It is that of the file's first name.
+    OtherName,
 }
 
 impl Outgoing {
     /// Bytes that the item holds of the read budget.
     pub(super) fn cost(&self) -> u64 {
-        if let Outgoing::Job { cost, .. } = self { *cost } else { 0 }
+        match self {
+            Outgoing::Job { cost, .. } | Outgoing::Copied(Copied { cost, .. }) => *cost,
+            _ => 0,
+        }
     }
 }
 
@@ -45,6 +72,23 @@ impl<'a> Outbox<'a> {
     pub(super) fn put(&mut self, item: Outgoing) -> bool {
         self.items.push(item);
         self.items.len() < TOGETHER || self.flush()
+    }
+
+    /// Sends a job. False if nobody takes jobs, or the receiver of items has gone.
+    pub(super) fn send_job<J>(&mut self, jobs: &Sender<J>, job: J) -> bool {
+        match jobs.try_send(job) {
+            Ok(()) => true,
+            Err(TrySendError::Full(job)) => self.flush() && jobs.send(job).is_ok(),
+            Err(TrySendError::Disconnected(_)) => false,
+        }
+    }
+
+    /// Takes bytes of the read budget; none if the receiver has gone.
+    pub(super) fn take(&mut self, budget: &Budget, bytes: u64) -> Option<u64> {
+        match budget.try_take(bytes) {
+            Some(cost) => Some(cost),
+            None => self.flush().then(|| budget.take(bytes)),
+        }
     }
 
     /// Sends the items so far. False if the receiver has gone.

@@ -5,21 +5,22 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use copal_engine::backup::kept::KeptSnapshot;
+use copal_engine::backup::reuse::RewriteBudget;
 use copal_engine::read::SignedSnapshot;
 use copal_format::client::Role;
-use copal_format::id::{ChunkId, ClientId, SnapshotId};
+use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId};
 use copal_format::index::{Index, Status};
 use copal_format::layout;
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
-use copal_format::tree::VerifiedPage;
+use copal_format::tree::{Entry, VerifiedPage};
 use copal_jobs::view::View;
 use copal_jobs::{clients, objects};
 use copal_store::Store;
 
 use super::kept::KeptFile;
-use super::{BackupError, Options};
-use crate::reader::{BlockReader, PageReader, Pages, ReadError, index_of};
+use super::{BackupError, Options, Source};
+use crate::reader::{BlockReader, PageReader, Pages, ReadError, index_of, pieces};
 use crate::repository::{Access, Enrolled, LocalClient, Repository};
 use crate::wait::wait;
 
@@ -60,8 +61,13 @@ impl Parent {
         client: &LocalClient,
         view: &View,
         options: &Options,
+        source: &Source<'_>,
     ) -> Result<Self, BackupError> {
         match access {
+            Access::Owner(repository) if let Source::Snapshot(original) = source => {
+                let snapshot = original.copies.first().map(|earlier| earlier.copy);
+                Ok(Self::with(repository, client.domain, view, (snapshot, None)))
+            }
             Access::Owner(repository) => Self::of_repository(repository, client, view, options),
             Access::WriteOnly(enrolled) => Ok(Self::of_kept_tree(enrolled, client, view, options)),
         }
@@ -129,10 +135,19 @@ impl Parent {
             }
             checkpoint = found;
         }
+        Ok(Self::with(repository, client.domain, view, (snapshot, checkpoint)))
+    }
+
+    fn with(
+        repository: &Repository,
+        domain: DomainId,
+        view: &View,
+        (snapshot, checkpoint): (Option<Compared>, Option<Compared>),
+    ) -> Self {
         let store: Arc<dyn Store> = repository.store().clone();
-        let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), client.domain));
-        let pages = Arc::new(PageReader::new(blocks, view, keys));
-        Ok(Self { snapshot, checkpoint, index: pages.index(), pages, kept: None })
+        let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));
+        let pages = Arc::new(PageReader::new(blocks, view, repository.domain_keys(domain)));
+        Self { snapshot, checkpoint, index: pages.index(), pages, kept: None }
     }
 
     /// The trees to compare with, the preferred one first.
@@ -148,6 +163,18 @@ impl Parent {
     /// The index's status of a chunk or page.
     pub fn status(&self, id: &ChunkId) -> Status {
         self.index.status(id)
+    }
+
+    /// Whether a new tree may refer to the content of an entry of these trees.
+    pub(super) fn may_reuse(&self, budget: &mut RewriteBudget, old: &Entry) -> bool {
+        budget.may_reuse(
+            old,
+            |id| self.status(id),
+            |take| {
+                let mut is_whole = true;
+                !self.has_marks() || pieces(&*self.pages, old, |_, piece| is_whole &= take(&piece)).is_ok() && is_whole
+            },
+        )
     }
 }
 

@@ -16,14 +16,14 @@ use super::page::{Claim, TreePage};
 use crate::reader::{CopyError, PageReader, ReadError};
 
 /// The memory, and the threads that read ahead. All domains share them.
-pub(super) struct Shared {
+pub(crate) struct Shared {
     pages: Cache<(DomainId, ChunkId), Arc<TreePage>>,
     blocks: Cache<(PackId, u32), Arc<HeldBlock>>,
     ahead: Sender<(Arc<Domain>, Location)>,
 }
 
 /// Reads one domain. Threads share it.
-pub(super) struct Domain {
+pub(crate) struct Domain {
     id: DomainId,
     reader: PageReader,
     shared: Arc<Shared>,
@@ -49,7 +49,7 @@ struct Stream {
 
 impl Shared {
     /// Memory of at most this many bytes, and threads that read ahead until it is dropped.
-    pub(super) fn new(most: u64, threads: usize) -> Arc<Self> {
+    pub(crate) fn new(most: u64, threads: usize) -> Arc<Self> {
         let (ahead, wanted) = bounded(QUEUE);
         for _ in 0..threads {
             let wanted: Receiver<(Arc<Domain>, Location)> = wanted.clone();
@@ -65,7 +65,7 @@ impl Shared {
 }
 
 impl Domain {
-    pub(super) fn new(id: DomainId, reader: PageReader, shared: Arc<Shared>) -> Self {
+    pub(crate) fn new(id: DomainId, reader: PageReader, shared: Arc<Shared>) -> Self {
         Self { id, reader, shared, tools: Mutex::default(), streams: Mutex::default() }
     }
 
@@ -81,7 +81,7 @@ impl Domain {
     }
 
     /// Passes a chunk's bytes on, which have the id asked for.
-    pub(super) fn chunk<T>(self: &Arc<Self>, id: &ChunkId, take: impl FnOnce(&[u8]) -> T) -> Result<T, ReadError> {
+    pub(crate) fn chunk<T>(self: &Arc<Self>, id: &ChunkId, take: impl FnOnce(&[u8]) -> T) -> Result<T, ReadError> {
         let (block, location) = self.reader.try_copies(id, |location| {
             let block = self.block(location)?;
             match block.id(self.reader.keys(), location.ordinal) {

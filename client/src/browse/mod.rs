@@ -36,7 +36,7 @@ pub use content::ContentError;
 pub use listing::Listed;
 pub use node::{Attributes, Node};
 
-use domain::{Domain, Shared};
+pub(crate) use domain::{Domain, Shared};
 use node::{Kind, Numbers};
 use shelf::{Shelf, Shown};
 use tree::{Position, Reached, Sought, Tree};

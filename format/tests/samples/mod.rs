@@ -14,7 +14,7 @@ use copal_format::manifest::{Manifest, SnapshotClaim};
 use copal_format::policy::{Count, Floor, Hold, Period, Policy, SignedPolicy, Span};
 use copal_format::receipt::{IngestBy, Outcome, Reason, Receipt};
 use copal_format::repository::{Descriptor, KEM_PUBLIC_BYTES, Parameters};
-use copal_format::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
+use copal_format::snapshot::{Counts, MetadataSeen, Origin, SnapshotInfo, Summary};
 use copal_format::time::Time;
 use copal_format::troubles::Troubles;
 use ed25519_dalek::SigningKey;
@@ -215,6 +215,7 @@ pub(crate) fn info() -> SnapshotInfo {
         user: "mira".into(),
         exclusions: None,
         troubles: Troubles::default(),
+        origin: None,
     }
 }
 
@@ -235,6 +236,12 @@ pub(crate) fn info_with_troubles() -> SnapshotInfo {
     troubles.unreadable(b"etc/shadow");
     troubles.changing(b"home/\xff/mail.log");
     SnapshotInfo { summary: Summary { errors: 1, ..info().summary }, troubles, ..info_with_exclusions() }
+}
+
+pub(crate) fn info_with_an_origin() -> SnapshotInfo {
+    let origin =
+        Origin { repository: RepositoryId([0x21; 16]), snapshot: SnapshotId([0x22; 16]), client: ClientId([0x23; 16]) };
+    SnapshotInfo { origin: Some(origin), ..info_with_troubles() }
 }
 
 /// The owner's secret of [`owner`]'s signing key.

@@ -169,6 +169,7 @@ class Tables(unittest.TestCase):
             "#### Description of a snapshot": records.INFO,
             "#### Exclusions of a snapshot": records.EXCLUSIONS,
             "#### Troubles of a snapshot": records.TROUBLES,
+            "#### Origin of a snapshot": records.ORIGIN,
             "### 5.4 Change": records.CHANGE,
             "### 5.5 Policy": records.POLICY,
             "### 6.1 Receipt": records.RECEIPT,

@@ -164,6 +164,12 @@ class Records(unittest.TestCase):
         named = {"unreadable_paths": [b"etc/shadow"], "changing_paths": [b"home/\xff/mail.log"]}
         self.assertEqual(troubles, {"changing": 1, **named})
 
+    def test_snapshot_description_with_an_origin(self):
+        described = octets(FILE, "snapshot_description_with_an_origin_is_as_it_always_was")
+        origin = INFO(decode_cbor(described, "info"), "info")["origin"]
+        ids = {"repository": bytes([0x21] * 16), "snapshot": bytes([0x22] * 16), "client": bytes([0x23] * 16)}
+        self.assertEqual(origin, ids)
+
     def test_roots(self):
         first, lingers, second = (bytes.fromhex(one) for one in literals(STATE, "roots_are_as_they_always_were"))
         root = Record(first, name("roots", MAX_NUMBER - 7))

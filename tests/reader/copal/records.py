@@ -189,6 +189,8 @@ TROUBLES = fields(
     }
 )
 
+ORIGIN = fields({0: ("repository", ID), 1: ("snapshot", ID), 2: ("client", ID)})
+
 INFO = fields(
     {
         0: ("host", _TEXT),
@@ -203,6 +205,7 @@ INFO = fields(
         9: ("user", _TEXT),
         64: ("exclusions", EXCLUSIONS, True),
         65: ("troubles", TROUBLES, True),
+        66: ("origin", ORIGIN, True),
     }
 )
 

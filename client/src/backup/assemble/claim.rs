@@ -179,6 +179,7 @@ impl Assembly<'_, '_> {
         self.keep_pages();
         self.flush()?;
         self.outcome.tally = self.session.tally();
+        self.outcome.root = Some(tree.root);
         let is_same = self.attempt.parent.snapshot.is_some_and(|parent| parent.root == tree.root && parent.is_kept);
         if self.attempt.options.is_dry_run {
             return Ok(std::mem::take(&mut self.outcome));

@@ -1,7 +1,9 @@
 //! Assemble: the thread that owns the session. It takes entries in order, decides which chunks are new, and claims the
 //! snapshot at the end.
 
+mod archive;
 mod claim;
+mod copied;
 mod stream;
 mod tree;
 
@@ -124,6 +126,7 @@ impl Attempt<'_> {
                 index: self.parent.index.clone(),
                 recorder: Recorder::default(),
                 linked: HashMap::new(),
+                copied: HashMap::new(),
                 open: None,
                 outcome,
                 started: now(),
@@ -170,6 +173,8 @@ struct Assembly<'a, 'c> {
     recorder: Recorder,
     /// Size, content and attributes of hard-linked files, by group.
     linked: HashMap<u64, (u64, Content, Extras)>,
+    /// Content of copied files with several names, by what all their names share.
+    copied: HashMap<(u64, u64), Content>,
     /// The file being taken, and its path.
     open: Option<(TreePath, FileContent)>,
     outcome: Outcome,
@@ -189,6 +194,8 @@ impl Assembly<'_, '_> {
                 0 if !*may_be_empty => Err(BackupError::EmptyStream),
                 _ => Ok(()),
             },
+            Source::Archive(bytes) => self.take_archive(bytes, tools),
+            Source::Snapshot(original) => self.take_snapshot(original, tools),
         }
     }
 

@@ -6,7 +6,7 @@ use std::thread;
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_format::path::TreePath;
 use copal_format::tree::{Content, Entry, EntryKind};
-use crossbeam_channel::{Receiver, bounded};
+use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::super::compare::Comparison;
 use super::super::content::{Job, Part, Tools, do_job, work};
@@ -20,7 +20,6 @@ use crate::stat::{EntryStat, FileId};
 impl Assembly<'_, '_> {
     pub(super) fn take_tree(&mut self, sweep: Sweep, tools: &Tools<'_>) -> Result<(), BackupError> {
         let attempt = self.attempt;
-        let ended = AtomicBool::new(false);
         // The scan may have seen a file before a write that comes after this time.
         self.started = sweep.started();
         let before = attempt.parent.trees().map(|tree| tree.bytes).max().unwrap_or(0);
@@ -33,22 +32,34 @@ impl Assembly<'_, '_> {
             rewrite_budget: RewriteBudget((before as f64 * attempt.options.rewrite_budget) as u64),
             tools,
             interrupted: attempt.interrupted,
-            ended: &ended,
         };
+        let work = |jobs: &Receiver<Job>| work(jobs, tools);
+        self.take_made(attempt.options.threads, tools, work, |jobs, items, ended| {
+            let compared = comparison.run(sweep.events(), jobs, items, ended);
+            sweep.finish();
+            Ok(compared?)
+        })
+    }
+
+    /// Takes the items that one thread makes, while others do its jobs.
+    pub(super) fn take_made<J: Send>(
+        &mut self,
+        threads: usize,
+        tools: &Tools<'_>,
+        work: impl Fn(&Receiver<J>) + Sync,
+        make: impl FnOnce(&Sender<J>, &Sender<Vec<Outgoing>>, &AtomicBool) -> Result<(), BackupError> + Send,
+    ) -> Result<(), BackupError> {
+        let ended = AtomicBool::new(false);
         thread::scope(|scope| {
-            let threads = attempt.options.threads;
-            let (jobs, to_read) = bounded(ITEMS);
+            let (jobs, to_do) = bounded(ITEMS);
             let (to_session, items) = bounded::<Vec<Outgoing>>(ITEMS / TOGETHER);
             for _ in 0..threads {
-                let to_read = to_read.clone();
-                scope.spawn(move || work(&to_read, tools));
+                let (to_do, work) = (to_do.clone(), &work);
+                scope.spawn(move || work(&to_do));
             }
-            drop(to_read);
-            let comparing = scope.spawn(move || {
-                let compared = comparison.run(sweep.events(), &jobs, &to_session);
-                sweep.finish();
-                compared
-            });
+            drop(to_do);
+            let ended_early = &ended;
+            let comparing = scope.spawn(move || make(&jobs, &to_session, ended_early));
             let taken = self.take_items(&items, tools);
             ended.store(true, Ordering::Relaxed);
             // After an error, items may be left, and the comparing thread may wait for room or budget: drain them.
@@ -80,6 +91,12 @@ impl Assembly<'_, '_> {
                 taken?;
             }
             Outgoing::Link { path, stat } => self.take_link(path, &stat, tools)?,
+            Outgoing::Copied(copied) => {
+                let cost = copied.cost;
+                let taken = self.take_copied(copied);
+                tools.budget.give(cost);
+                taken?;
+            }
             Outgoing::Trouble(trouble) => self.trouble(trouble),
         }
         self.act()?;
@@ -109,40 +126,13 @@ impl Assembly<'_, '_> {
         old: Option<Box<Entry>>,
         is_reused: bool,
     ) -> Result<(), BackupError> {
-        self.attempt.progress.now_at(path.as_bytes());
-        self.begin(&path);
-        let mut inline = None;
-        let found = loop {
-            match parts.recv() {
-                Ok(Part::Inline(bytes)) => {
-                    self.attempt.progress.add_done(bytes.len() as u64);
-                    inline = Some(bytes);
-                }
-                Ok(Part::Chunks { bytes, cuts }) => {
-                    for (id, range) in cuts {
-                        self.add_chunk(id, &bytes[range])?;
-                    }
-                    self.attempt.progress.add_done(bytes.len() as u64);
-                    self.act()?;
-                    self.claim_if_due()?;
-                    if self.attempt.interrupted.load(Ordering::Relaxed) {
-                        // The part of the file so far is claimed with the rest.
-                        return Ok(());
-                    }
-                }
-                Ok(Part::Again) => {
-                    self.begin(&path);
-                    inline = None;
-                }
-                Ok(Part::Done(found)) => break found,
-                Ok(Part::Failed(why)) => {
-                    self.open = None;
-                    self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
-                    return Ok(());
-                }
-                // The reader ended without a word: the process is ending.
-                Err(_) => return Err(BackupError::Interrupted),
+        let (mut found, inline) = match self.receive(&path, &parts)? {
+            Received::Done(found, inline) => (found, inline),
+            Received::Failed(why) => {
+                self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why });
+                return Ok(());
             }
+            Received::Interrupted => return Ok(()),
         };
         if found.is_changing {
             let why = "it changed each time it was read; it is saved as it was read last".to_owned();
@@ -151,16 +141,13 @@ impl Assembly<'_, '_> {
         for why in &found.unreadable {
             self.trouble(Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why: why.clone() });
         }
-        let mut found = found;
         let content = match (&old, inline) {
             (Some(old), _) if is_reused => {
                 self.keep_content(&old.content);
                 found.extras.holes = old.extras.holes.clone();
                 old.content.clone()
             }
-            (_, Some(bytes)) if bytes.is_empty() => Content::None,
-            (_, Some(bytes)) => Content::Inline(bytes.into()),
-            (_, None) => self.end()?,
+            (_, inline) => self.content_of(inline)?,
         };
         self.open = None;
         let stat = found.stat;
@@ -191,6 +178,57 @@ impl Assembly<'_, '_> {
         self.add(entry)
     }
 
+    /// Takes the parts of a content until its job ends. The content itself is then what [`Self::content_of`] says.
+    pub(super) fn receive<L>(
+        &mut self,
+        path: &TreePath,
+        parts: &Receiver<Part<L>>,
+    ) -> Result<Received<L>, BackupError> {
+        self.attempt.progress.now_at(path.as_bytes());
+        self.begin(path);
+        let mut inline = None;
+        loop {
+            match parts.recv() {
+                Ok(Part::Inline(bytes)) => {
+                    self.attempt.progress.add_done(bytes.len() as u64);
+                    inline = Some(bytes);
+                }
+                Ok(Part::Chunks { bytes, cuts }) => {
+                    for (id, range) in cuts {
+                        self.add_chunk(id, &bytes[range])?;
+                    }
+                    self.attempt.progress.add_done(bytes.len() as u64);
+                    self.act()?;
+                    self.claim_if_due()?;
+                    if self.attempt.interrupted.load(Ordering::Relaxed) {
+                        // The part of the file so far is claimed with the rest.
+                        return Ok(Received::Interrupted);
+                    }
+                }
+                Ok(Part::Again) => {
+                    self.begin(path);
+                    inline = None;
+                }
+                Ok(Part::Done(last)) => return Ok(Received::Done(last, inline)),
+                Ok(Part::Failed(why)) => {
+                    self.open = None;
+                    return Ok(Received::Failed(why));
+                }
+                // The reader ended without a word: the process is ending.
+                Err(_) => return Err(BackupError::Interrupted),
+            }
+        }
+    }
+
+    /// The content that was received: the whole of a small file, or what the open file holds.
+    pub(super) fn content_of(&mut self, inline: Option<Vec<u8>>) -> Result<Content, BackupError> {
+        match inline {
+            Some(bytes) if bytes.is_empty() => Ok(Content::None),
+            Some(bytes) => Ok(Content::Inline(bytes.into())),
+            None => self.end(),
+        }
+    }
+
     /// Another hard link to a file that was taken before: takes over its content.
     fn take_link(&mut self, path: TreePath, stat: &EntryStat, tools: &Tools<'_>) -> Result<(), BackupError> {
         let group = self.recorder.group(stat).unwrap_or(stat.inode);
@@ -218,6 +256,16 @@ impl Assembly<'_, '_> {
             self.take_job(path, taken, None, false)
         })
     }
+}
+
+/// How the parts of a content ended.
+pub(super) enum Received<L> {
+    /// With the job's last word, and the content of a small file.
+    Done(L, Option<Vec<u8>>),
+    /// The content cannot be read.
+    Failed(String),
+    /// The user stopped the run; the file stays open.
+    Interrupted,
 }
 
 /// Entries queued between the comparing thread and the session.

@@ -1,4 +1,4 @@
-//! Rewrite: a backup whose source is the repository itself. It opens sparse blocks (mostly dead), checks their live
+//! Repack: a backup whose source is the repository itself. It opens sparse blocks (mostly dead), checks their live
 //! chunks and pages, and packs those anew. The old copies then die by the same rule as all others.
 
 use std::collections::{HashSet, VecDeque};
@@ -31,9 +31,9 @@ use crate::reader::{BlockReader, CopyError};
 use crate::repository::{LocalClient, Repository};
 use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
-/// The result of a rewrite.
+/// The result of a repack.
 #[derive(Copy, Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rewritten {
+pub struct Repacked {
     /// Chunks and pages that were written again.
     pub items: u64,
     /// Bytes of the packs written.
@@ -45,13 +45,13 @@ pub struct Rewritten {
 /// Packs the live chunks and pages of sparse blocks of the client's domain into new blocks and claims them. Keeps the
 /// order of a snapshot, so that blocks compress like those of a backup. Checks the id of each chunk and page. Writes
 /// manifests regularly: an interruption costs no more than the work since the last one.
-pub fn rewrite(
+pub fn repack(
     repository: &Repository,
     client: &LocalClient,
     sparse: &Sparse,
     threads: usize,
     interrupted: &AtomicBool,
-) -> Result<Rewritten, BackupError> {
+) -> Result<Repacked, BackupError> {
     let descriptor = repository.descriptor.as_ref().ok_or(BackupError::NoDescriptor)?;
     let keys = repository.domain_keys(client.domain);
     let (record, cipher) = repository.new_session(client.domain);
@@ -71,7 +71,7 @@ pub fn rewrite(
         let output = Output::start(scope, threads, &cipher, level, Some(repository.backend()), &progress, interrupted);
         let chain = ManifestChain::find(repository.into(), client, &view)?;
         let (packs, own) = (0, HashSet::new());
-        let done = Rewritten::default();
+        let done = Repacked::default();
         let listed = Instant::now();
         let mut writer = Writer { view: &view, session, output, chain, packs, own, listed, done, interrupted };
         let mut source = Source { reader: &reader, keys: &keys, tools: OpenTools::new(), open: VecDeque::new() };
@@ -108,7 +108,7 @@ struct Writer<'a> {
     packs: u64,
     own: HashSet<PackId>,
     listed: Instant,
-    done: Rewritten,
+    done: Repacked,
     interrupted: &'a AtomicBool,
 }
 

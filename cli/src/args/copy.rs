@@ -1,0 +1,95 @@
+//! Copy: commands that make snapshots from other snapshots.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{ArgGroup, Args};
+
+use super::global::Global;
+use super::look::Narrow;
+use super::spec::{self, Which};
+use super::values::Span;
+
+/// Options of `copy`.
+#[derive(Args, Debug)]
+pub struct Copy {
+    /// Snapshots to copy: "latest" or the first digits of an id [default: all].
+    #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
+    pub snapshots: Vec<Which>,
+    /// Where to copy to.
+    #[command(flatten)]
+    pub to: Target,
+    /// How to copy.
+    #[command(flatten)]
+    pub making: Making,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+/// Options of `rewrite`.
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("patterns").required(true).multiple(true).args(["exclude", "iexclude", "exclude_file"]))]
+pub struct Rewrite {
+    /// Snapshots to rewrite: "latest" or the first digits of an id [default: all].
+    #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
+    pub snapshots: Vec<Which>,
+    /// Leave out paths that match the pattern; may be repeated.
+    #[arg(short, long, value_name = "GLOB")]
+    pub exclude: Vec<String>,
+    /// Like --exclude, whatever the case of letters.
+    #[arg(long, value_name = "GLOB")]
+    pub iexclude: Vec<String>,
+    /// Leave out paths that match a pattern in this file, one per line; may be repeated.
+    #[arg(long, value_name = "FILE")]
+    pub exclude_file: Vec<PathBuf>,
+    /// How to make the new snapshots.
+    #[command(flatten)]
+    pub making: Making,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+/// The repository that is copied to, and what opens it.
+#[derive(Args, Clone, Debug)]
+pub struct Target {
+    /// The repository to copy to; "init" has created it.
+    #[arg(long, value_name = "REPOSITORY")]
+    pub to: OsString,
+    /// File that holds the passphrase of that repository [env: COPAL_TO_PASSWORD_FILE].
+    ///
+    /// The passphrase may also come from COPAL_TO_PASSWORD or from the output of COPAL_TO_PASSWORD_COMMAND; without any of
+    /// these it is asked for.
+    #[arg(long, value_name = "FILE")]
+    pub to_password_file: Option<PathBuf>,
+    /// Key file that opens that repository instead of a passphrase [env: COPAL_TO_KEY_FILE].
+    #[arg(long, value_name = "FILE")]
+    pub to_key_file: Option<PathBuf>,
+}
+
+/// How a snapshot is made from another one.
+#[derive(Args, Copy, Clone, Debug)]
+pub struct Making {
+    /// Show which snapshots would be made; make none.
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// Keep devices, set-user-id, set-group-id, security.* and trusted.* attributes also of a write-only client.
+    #[arg(long)]
+    pub trust: bool,
+    /// Wait at most this long for the service to accept each snapshot.
+    #[arg(long, value_name = "SPAN", default_value = "15min")]
+    pub wait: Span,
+}
+
+impl Target {
+    /// The global options for the other repository.
+    pub fn global(&self, global: &Global) -> Global {
+        Global {
+            repository: Some(self.to.clone()),
+            password_file: self.to_password_file.clone(),
+            key_file: self.to_key_file.clone(),
+            ..global.clone()
+        }
+    }
+}

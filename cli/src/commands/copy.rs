@@ -1,0 +1,143 @@
+//! `copy`: copies snapshots into another repository.
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use copal_client::backup::{BackupError, Outcome};
+use copal_client::copy::{Copier, How};
+use copal_client::history::{History, Snapshot};
+use copal_client::progress::Progress;
+use copal_client::repository::Repository;
+
+use super::backup::{keep_reserve, refuse_damaged, tell_troubles};
+use super::context::{CLIENTS, Context};
+use super::marks::distinct;
+use super::signals::{tell_kept, watch_signals};
+use crate::args::copy::{Copy, Making};
+use crate::args::look::Narrow;
+use crate::args::spec::Which;
+use crate::exit::Exit;
+use crate::pick::{self, Intent};
+use crate::report::Failure;
+use crate::report::copy::{CopiedRow, CopySummary};
+use crate::report::progress::kept;
+use crate::secrets::OF_TARGET;
+
+pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let source = context.open()?;
+    let view = context.view(&source)?;
+    let history = context.history(&source, &view)?;
+    let chosen = chosen(context, &source, &history, &options.snapshots, &options.narrow)?;
+    let global = options.to.global(context.global);
+    let there = context.other(&global, &OF_TARGET);
+    let target = there.open().inspect_err(|failure| {
+        if matches!(failure, Failure::Secret(_) | Failure::WrongSecret(_)) {
+            context.report.note(
+                "this is about the repository to copy to: --to-password-file, --to-key-file and COPAL_TO_PASSWORD are for it",
+            );
+        }
+    })?;
+    if target.id() == source.id() {
+        return Err(Failure::Usage("--to names the repository that the snapshots are in".into()));
+    }
+    there.is_met(target.backend(), target.id(), false)?;
+    let client = there.client(&target)?;
+    let making = Makings::watch(context)?;
+    let now = match options.making.dry_run {
+        true => there.view(&target)?,
+        false => there.settled(&target, &client, options.making.wait.0, &making.interrupted)?,
+    };
+    let copies = there.history(&target, &now)?;
+    let mut copier = Copier::new((&source, &view, &history), (&target, &client, &copies), how(&options.making));
+    let mut summary = CopySummary { dry_run: options.making.dry_run, ..CopySummary::default() };
+    for snapshot in chosen {
+        if copier.copy_of(snapshot).is_some() {
+            summary.already_there += 1;
+        } else if options.making.dry_run {
+            summary.copied.push(CopiedRow::of(snapshot, None));
+        } else {
+            let made =
+                making.make("copy", snapshot, |progress| copier.copy(snapshot, progress, &making.interrupted))?;
+            summary.copied.push(CopiedRow::of(snapshot, Some(&made)));
+        }
+    }
+    if !options.making.dry_run {
+        there.remember(target.store().as_ref(), target.state_dir(), CLIENTS)?;
+        keep_reserve(target.backend(), summary.copied.iter().map(|row| row.bytes_stored).sum());
+    }
+    let lacks = summary.copied.iter().any(|row| row.errors > 0);
+    summary.seconds = started.elapsed().as_secs_f64();
+    context.report.answer(&summary)?;
+    if lacks {
+        context.report.note("what is damaged is missing from the copies; \"copal check --full\" finds all of it");
+    }
+    let exit = if lacks { Exit::Damage } else { context.exit_of(&history) };
+    Ok(if exit == Exit::Done { there.exit_of(&copies) } else { exit })
+}
+
+/// The snapshots that are named, or all that match the options; the oldest first.
+pub(super) fn chosen<'h>(
+    context: &Context<'_>,
+    repository: &Repository,
+    history: &'h History,
+    named: &[Which],
+    narrow: &Narrow,
+) -> Result<Vec<&'h Snapshot>, Failure> {
+    if named.is_empty() {
+        let all = pick::narrowed(history, narrow);
+        if all.is_empty() {
+            context.note_claimants(history, narrow);
+        }
+        return Ok(all);
+    }
+    let here = context.here(repository);
+    let mut found = distinct(named.iter().map(|which| pick::find(history, which, narrow, &here, Intent::Read)))?;
+    found.sort_by_key(|snapshot| snapshot.age());
+    Ok(found)
+}
+
+pub(super) fn how(making: &Making) -> How {
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    How { threads, wait: making.wait.0, trusts: making.trust }
+}
+
+/// Snapshots that are made one after another, watched for signals.
+pub(super) struct Makings<'a> {
+    context: &'a Context<'a>,
+    pub(super) interrupted: Arc<std::sync::atomic::AtomicBool>,
+    current: Arc<Mutex<Arc<Progress>>>,
+}
+
+impl<'a> Makings<'a> {
+    pub(super) fn watch(context: &'a Context<'a>) -> Result<Self, Failure> {
+        let current: Arc<Mutex<Arc<Progress>>> = Arc::default();
+        let watched = current.clone();
+        let counted = move || kept(watched.lock().unwrap_or_else(PoisonError::into_inner).kept());
+        let interrupted = watch_signals(context.report, move || Some(counted()))?;
+        Ok(Self { context, interrupted, current })
+    }
+
+    /// Makes one snapshot, shows its progress, and tells what it lacks.
+    pub(super) fn make(
+        &self,
+        act: &'static str,
+        snapshot: &Snapshot,
+        make: impl FnOnce(&Arc<Progress>) -> Result<Outcome, BackupError>,
+    ) -> Result<Outcome, Failure> {
+        let report = self.context.report;
+        let progress = Arc::new(Progress::default());
+        progress.expect(snapshot.info.counts.files, snapshot.info.counts.bytes);
+        *self.current.lock().unwrap_or_else(PoisonError::into_inner) = progress.clone();
+        let watch = report.watch(act, progress.clone());
+        let outcome = make(&progress);
+        drop(watch);
+        if matches!(outcome, Err(BackupError::Interrupted)) {
+            tell_kept(report, Some(kept(progress.kept())));
+        }
+        let outcome = outcome?;
+        tell_troubles(self.context, &outcome);
+        refuse_damaged(&outcome)?;
+        Ok(outcome)
+    }
+}

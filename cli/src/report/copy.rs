@@ -1,0 +1,137 @@
+//! Copies: the results of `copy` and `rewrite`. Field names are stable; `docs/cli.md` explains each.
+
+use std::io::{self, Write};
+
+use copal_client::backup::Outcome;
+use copal_client::history::Snapshot;
+use copal_format::id::SnapshotId;
+use serde::Serialize;
+
+use super::Answer;
+use super::field::{PathsField, Stamp};
+use super::human::{self, things};
+
+/// The result of `copy`.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct CopySummary {
+    /// The snapshots that were copied, the oldest first.
+    pub copied: Vec<CopiedRow>,
+    /// Snapshots that the target had.
+    pub already_there: u64,
+    pub seconds: f64,
+    /// Whether nothing was written because `--dry-run` was given.
+    pub dry_run: bool,
+}
+
+/// A snapshot that was made from another one.
+#[derive(Serialize, Clone, Debug)]
+pub struct CopiedRow {
+    /// The snapshot that it was made from.
+    pub source_id: SnapshotId,
+    /// The new snapshot; `None` after a dry run, or if nothing more could be read than an earlier copy has.
+    pub snapshot_id: Option<SnapshotId>,
+    pub time: Stamp,
+    pub host: String,
+    #[serde(flatten)]
+    pub paths: PathsField,
+    pub files: u64,
+    /// Bytes of all files.
+    pub bytes: u64,
+    /// Files that were read, since no earlier copy has their content.
+    pub files_read: u64,
+    /// Bytes that the repository did not have.
+    pub bytes_new: u64,
+    /// Bytes written to the repository.
+    pub bytes_stored: u64,
+    /// Entries that are missing, or lack their content.
+    pub errors: u64,
+}
+
+/// The result of `rewrite`.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct RewriteSummary {
+    /// The snapshots that were rewritten, the oldest first.
+    pub rewritten: Vec<RewrittenRow>,
+    /// Snapshots that have none of the paths.
+    pub unchanged: u64,
+    pub seconds: f64,
+    /// Whether nothing was written because `--dry-run` was given.
+    pub dry_run: bool,
+}
+
+/// A snapshot that was replaced by another one.
+#[derive(Serialize, Clone, Debug)]
+pub struct RewrittenRow {
+    #[serde(flatten)]
+    pub row: CopiedRow,
+    /// Entries that the new snapshot does not have.
+    pub left_out: u64,
+    /// Whether the old snapshot is forgotten.
+    pub forgotten: bool,
+}
+
+impl CopiedRow {
+    /// The row of a snapshot and what came of it; none in a dry run.
+    pub fn of(snapshot: &Snapshot, outcome: Option<&Outcome>) -> Self {
+        let counts = outcome.map_or(snapshot.info.counts, |outcome| outcome.counts);
+        let (summary, tally) = outcome.map(|outcome| (outcome.summary, outcome.tally)).unwrap_or_default();
+        Self {
+            source_id: snapshot.id,
+            snapshot_id: outcome.and_then(|outcome| outcome.snapshot),
+            time: Stamp(snapshot.time),
+            host: snapshot.machine().to_owned(),
+            paths: PathsField::of(&snapshot.sources()),
+            files: counts.files,
+            bytes: counts.bytes,
+            files_read: summary.new + summary.changed,
+            bytes_new: tally.bytes_new,
+            bytes_stored: tally.bytes_stored,
+            errors: outcome.map_or(0, Outcome::errors),
+        }
+    }
+
+    /// The row as text for people.
+    pub fn line(&self, dry_run: bool) -> String {
+        let of = format!("{} of {}, {}", self.source_id.short(), human::text(&self.host), human::time(self.time.0));
+        let holds = format!("{}, {}", things(self.files, "file", "files"), human::size(self.bytes));
+        let errors = things(self.errors, "entry is missing", "entries are missing");
+        let lacks = if self.errors > 0 { format!("; {errors}") } else { String::new() };
+        match &self.snapshot_id {
+            _ if dry_run => format!("{of}: {holds}"),
+            None => format!("{of}: no more can be read than before{lacks}"),
+            Some(id) => {
+                let (new, stored) = (human::size(self.bytes_new), human::size(self.bytes_stored));
+                format!("{of}: {holds}; {new} new, {stored} stored as {}{lacks}", id.short())
+            }
+        }
+    }
+}
+
+impl Answer for CopySummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        for row in &self.copied {
+            writeln!(out, "{}", row.line(self.dry_run))?;
+        }
+        let made = self.copied.iter().filter(|row| self.dry_run || row.snapshot_id.is_some()).count();
+        let verb = if self.dry_run { "would be copied (dry run)" } else { "copied" };
+        write!(out, "{} {verb}", things(made as u64, "snapshot", "snapshots"))?;
+        writeln!(out, "; already there: {}; {}", human::count(self.already_there), human::duration(self.seconds))
+    }
+}
+
+impl Answer for RewriteSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        for RewrittenRow { row, left_out, forgotten } in &self.rewritten {
+            let of = format!("{} of {}, {}", row.source_id.short(), human::text(&row.host), human::time(row.time.0));
+            let without = things(*left_out, "entry", "entries");
+            match &row.snapshot_id {
+                Some(id) if *forgotten => writeln!(out, "{of}: replaced by {} without {without}", id.short())?,
+                Some(id) => writeln!(out, "{of}: {} is the same without {without}; both are kept", id.short())?,
+                None => writeln!(out, "{of}: would be replaced, without {without}")?,
+            }
+        }
+        let verb = if self.dry_run { "would be rewritten (dry run)" } else { "rewritten" };
+        write!(out, "{} {verb}", things(self.rewritten.len() as u64, "snapshot", "snapshots"))?;
+        writeln!(out, "; unchanged: {}; {}", human::count(self.unchanged), human::duration(self.seconds))
+    }
+}

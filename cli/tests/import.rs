@@ -1,0 +1,227 @@
+//! `import tar`: what other programs have written.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::{FileExt, PermissionsExt, symlink};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::json;
+
+use crate::kit::{Machine, Ran, assert_same, name, noise, number, set_xattr, text};
+
+/// Imports an archive from standard input.
+fn imports(machine: &Machine, archive: &[u8], options: &[&str]) -> Ran {
+    let mut command = machine.with_key(&[&["import", "tar", "--json"], options].concat());
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // A command that refuses the archive may end before it is written.
+    let _ = child.stdin.take().unwrap().write_all(archive);
+    let output = child.wait_with_output().unwrap();
+    let err = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!err.contains("panicked"), "{err}");
+    Ran { code: output.status.code().unwrap_or(-1), out: output.stdout, err }
+}
+
+fn tar(directory: &Path, options: &[&str]) -> Vec<u8> {
+    let output = Command::new("tar").args(options).current_dir(directory).output().unwrap();
+    assert!(output.status.success(), "{options:?}: {}", String::from_utf8_lossy(&output.stderr));
+    output.stdout
+}
+
+/// Unpacks an archive with tar and by an import and a restore, and compares.
+fn assert_unpacks_alike(machine: &Machine, archive: &[u8], label: &str) {
+    let (expected, found) = (machine.path(&format!("tar-{label}")), machine.path(&format!("restored-{label}")));
+    fs::create_dir(&expected).unwrap();
+    fs::write(machine.path("archive"), archive).unwrap();
+    tar(&expected, &["--xattrs", "--xattrs-include=*", "--preserve-permissions", "-xf", "../archive"]);
+    imports(machine, archive, &["--label", label]).ok();
+    machine.ok(&["restore", "latest", "--label", label, "-t", found.to_str().unwrap()]);
+    if !archive.starts_with(b"./") {
+        // The top is not in the archive.
+        let now = std::time::SystemTime::now();
+        for top in [&expected, &found] {
+            fs::File::open(top).unwrap().set_modified(now).unwrap();
+        }
+    }
+    assert_same(&expected, &found);
+}
+
+/// A tree that every format can hold.
+fn plain(machine: &Machine) {
+    machine.write("dir/below/large", noise(1, 3_000_000));
+    machine.write("dir/inline", "inline");
+    machine.write("empty", "");
+    symlink("dir/inline", machine.source("link")).unwrap();
+    fs::hard_link(machine.source("dir/inline"), machine.source("a second name")).unwrap();
+    fs::hard_link(machine.source("dir/below/large"), machine.source("dir/other large")).unwrap();
+    fs::set_permissions(machine.source("dir/inline"), fs::Permissions::from_mode(0o4710)).unwrap();
+    let mode = rustix::fs::Mode::from_bits_truncate(0o640);
+    rustix::fs::mknodat(rustix::fs::CWD, machine.source("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+}
+
+/// Writes a file with this many holes.
+fn sparse(machine: &Machine, name: &str, holes: u64) {
+    let file = fs::File::create(machine.source(name)).unwrap();
+    for at in 0..holes {
+        file.write_all_at(&noise(at, 4_096), at * 65_536 + 16_384).unwrap();
+    }
+    file.set_len(holes * 65_536 + 1_000_000).unwrap();
+}
+
+#[test]
+fn archives_of_every_format_unpack_to_the_tree_that_tar_makes_of_them() {
+    let machine = Machine::new();
+    plain(&machine);
+    for format in ["v7", "ustar", "gnu", "posix"] {
+        // The oldest format has no pipes.
+        let exclude = if format == "v7" { "--exclude=fifo" } else { "--exclude=none" };
+        let archive = tar(&machine.path("source"), &["-c", &format!("--format={format}"), exclude, "."]);
+        assert_unpacks_alike(&machine, &archive, format);
+    }
+    let long = "n".repeat(200);
+    machine.write(&format!("{long}/{long}/{long}"), "deep");
+    fs::hard_link(machine.source(format!("{long}/{long}/{long}")), machine.source("of a long name")).unwrap();
+    symlink("x".repeat(300), machine.source("a long link")).unwrap();
+    fs::write(machine.source(name(b"\xff\xfe")), "odd").unwrap();
+    for (at, holes) in [1, 4, 5, 26, 60].into_iter().enumerate() {
+        sparse(&machine, &format!("sparse {at}"), holes);
+    }
+    set_xattr(&machine.source("dir"), "user.note", b"\0=\n");
+    let old = fs::File::options().write(true).open(machine.source("empty")).unwrap();
+    old.set_modified(std::time::UNIX_EPOCH - std::time::Duration::from_millis(1500)).unwrap();
+    let gnu = tar(&machine.path("source"), &["-c", "--format=gnu", "--sparse", "."]);
+    assert_unpacks_alike(&machine, &gnu, "sparse gnu");
+    for version in ["0.0", "0.1", "1.0"] {
+        let form = format!("--sparse-version={version}");
+        let archive = tar(&machine.path("source"), &["-c", "--format=posix", "--xattrs", "--sparse", &form, "."]);
+        assert_unpacks_alike(&machine, &archive, version);
+    }
+    machine.ok(&["check", "--full"]);
+}
+
+#[test]
+fn a_dump_comes_back_as_the_snapshot_that_it_was_made_of() {
+    let machine = Machine::new();
+    plain(&machine);
+    fs::set_permissions(machine.source("empty"), fs::Permissions::from_mode(0o600)).unwrap();
+    machine.backup(&[]);
+    let archive = machine.run(&["dump", &machine.whole()]).ok().out;
+    let options = ["--label", "l", "--tag", "t", "--host", "other", "--time", "2020-01-02 03:04:05"];
+    let id = text(&imports(&machine, &archive, &options).ok().json()["snapshot_id"]);
+    machine.ok(&["restore", &id, "-t", "out"]);
+    assert_same(&machine.path("source"), &machine.path("out"));
+    let row = machine.json(&["snapshots", "--host", "other"])[0].clone();
+    assert_eq!((&row["label"], &row["tags"], &row["paths"]), (&json!("l"), &json!(["t"]), &json!(["/"])));
+    assert!(row["time"].as_str().unwrap().starts_with("2020-01-02T03:04:05"), "{row}");
+    fs::write(machine.path("archive"), &archive).unwrap();
+    let again = machine.run(&["import", "tar", "archive", "--json"]).ok();
+    assert_eq!(number(&again, "bytes_new"), 0);
+    let before = machine.snapshots();
+    imports(&machine, &archive, &["-n"]).ok();
+    assert_eq!(machine.snapshots(), before);
+}
+
+/// An archive that is written member by member.
+struct Written(tar::Builder<Vec<u8>>);
+
+impl Written {
+    fn new() -> Self {
+        Self(tar::Builder::new(Vec::new()))
+    }
+
+    fn add(mut self, kind: tar::EntryType, name: &str, link: &str, content: &str) -> Self {
+        let mut header = tar::Header::new_gnu();
+        header.as_old_mut().name[..name.len()].copy_from_slice(name.as_bytes());
+        header.as_old_mut().linkname[..link.len()].copy_from_slice(link.as_bytes());
+        header.set_entry_type(kind);
+        header.set_mode(0o644);
+        header.set_size(content.len() as u64);
+        header.set_cksum();
+        self.0.append(&header, content.as_bytes()).unwrap();
+        self
+    }
+
+    fn file(self, name: &str, content: &str) -> Self {
+        self.add(tar::EntryType::Regular, name, "", content)
+    }
+
+    fn link(self, name: &str, target: &str) -> Self {
+        self.add(tar::EntryType::Link, name, target, "")
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        self.0.into_inner().unwrap()
+    }
+}
+
+#[test]
+fn of_members_with_one_name_the_last_counts_and_links_mean_the_one_before_them() {
+    let machine = Machine::new();
+    let archive = Written::new()
+        .file("z/late", "late")
+        .file("name", "first")
+        .link("a first", "name")
+        .file("name", "second")
+        .link("a second", "./name")
+        .link("of a link", "a first")
+        .file("a second", "third")
+        .link("of a third", "a second")
+        .file("early", "early")
+        .add(tar::EntryType::Directory, "z", "", "")
+        .bytes();
+    assert_unpacks_alike(&machine, &archive, "links");
+    let id = machine.snapshots().remove(0);
+    let content = |name: &str| machine.ok(&["dump", &format!("{id}:/{name}")]);
+    let names = ["name", "a first", "of a link", "a second", "of a third"];
+    assert_eq!(names.map(content), ["second", "first", "first", "third", "third"]);
+}
+
+#[test]
+fn members_that_lead_out_or_nowhere_are_named_and_left_out() {
+    let machine = Machine::new();
+    let archive = Written::new()
+        .file("/absolute", "1")
+        .file("./././dotted//twice", "2")
+        .file("../out", "x")
+        .file("a/../../b", "x")
+        .add(tar::EntryType::Symlink, "sly", "/etc", "")
+        .file("sly/passwd", "x")
+        .link("lost", "not there")
+        .link("later", "too late")
+        .file("too late", "3")
+        .file("", "x")
+        .bytes();
+    let ran = imports(&machine, &archive, &[]).exits(3);
+    for odd in ["../out", "a/../../b", "/sly/passwd", "/lost", "/later"] {
+        assert!(ran.err.contains(&format!("{odd}\"")), "{odd}: {ran}");
+    }
+    assert_eq!((number(&ran, "errors"), number(&ran, "files_new")), (6, 3));
+    machine.ok(&["restore", "latest", "-t", "out"]);
+    for (file, content) in [("absolute", "1"), ("dotted/twice", "2"), ("too late", "3")] {
+        assert_eq!(fs::read_to_string(machine.path("out").join(file)).unwrap(), content);
+    }
+    machine.ok(&["check", "--full"]);
+}
+
+#[test]
+fn an_archive_that_is_not_whole_makes_no_snapshot_and_says_why() {
+    let machine = Machine::new();
+    machine.write("file", noise(1, 500_000));
+    let archive = tar(&machine.path("source"), &["-c", "."]);
+    let refused = |archive: &[u8], why: &str| {
+        let ran = imports(&machine, archive, &[]).exits(1);
+        assert!(ran.err.contains(why), "{ran}");
+    };
+    refused(&archive[..300_000], "cut off after 300000 bytes");
+    // Two headers and the content, without an end mark.
+    refused(&archive[..1024 + 500_000_usize.next_multiple_of(512)], "cut off");
+    refused(&[], "cut off after 0 bytes");
+    refused(&[b"\x1f\x8b".as_slice(), &[0; 600]].concat(), "gzip -d");
+    refused(&noise(5, 10_000), "no header of a tar archive at byte 0");
+    let mut odd = archive;
+    odd[700] ^= 1;
+    refused(&odd, "no header of a tar archive at byte 512");
+    assert!(machine.snapshots().is_empty());
+    machine.run(&["import", "tar", "nowhere"]).exits(1);
+    machine.run(&["import"]).exits(2);
+}

@@ -1,0 +1,332 @@
+//! Archive: reads a tar archive from a stream: the POSIX (pax), GNU, ustar and older forms. Whatever the archive says, memory
+//! stays bounded: names and records are limited before they are read, and content is handed on in pieces.
+
+mod header;
+mod records;
+mod sparse;
+
+use std::collections::VecDeque;
+use std::io::{self, Read};
+use std::ops::Range;
+
+use copal_format::time::Time;
+
+use header::{BLOCK, Header};
+use records::Records;
+
+/// A tar archive that is being read. After [`Archive::next`] returned a member, reading gives its content without holes.
+pub struct Archive<R> {
+    input: R,
+    /// Bytes read so far.
+    at: u64,
+    /// The content of the current member that is not read yet.
+    content: VecDeque<Stretch>,
+    /// Bytes after that content, up to the next header.
+    padding: u64,
+    /// Records that count for all members that follow.
+    global: Records,
+}
+
+/// A stretch of content: zeros that the archive leaves out, and the bytes after them.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+struct Stretch {
+    zeros: u64,
+    bytes: u64,
+}
+
+/// A member of an archive.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Member {
+    /// Its name as it stands in the archive.
+    pub name: Vec<u8>,
+    /// What it is.
+    pub kind: MemberKind,
+    /// The permission bits.
+    pub mode: u16,
+    /// The owner's number.
+    pub uid: u64,
+    /// The group's number.
+    pub gid: u64,
+    /// The owner's name; may be empty.
+    pub user: Vec<u8>,
+    /// The group's name; may be empty.
+    pub group: Vec<u8>,
+    /// When its content last changed.
+    pub mtime: Time,
+    /// Bytes of a file, with its holes.
+    pub size: u64,
+    /// The holes of a file, ascending.
+    pub holes: Vec<Range<u64>>,
+    /// Extended attributes, ascending by name.
+    pub xattrs: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Whether it has an ACL in a form that is not read.
+    pub has_acl: bool,
+}
+
+/// What a member is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum MemberKind {
+    File,
+    Directory,
+    Fifo,
+    /// Another name of the member of this name.
+    HardLink(Vec<u8>),
+    /// With its target.
+    Symlink(Vec<u8>),
+    /// With its major and minor number.
+    CharDevice(u32, u32),
+    /// With its major and minor number.
+    BlockDevice(u32, u32),
+}
+
+/// Why an archive cannot be read further.
+#[derive(Debug, thiserror::Error)]
+pub enum ArchiveError {
+    /// The stream cannot be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+    /// The archive has no end mark, or ends within a member.
+    #[error("the archive is cut off after {at} bytes")]
+    CutOff {
+        /// Its length.
+        at: u64,
+    },
+    /// What should be a header is none.
+    #[error("there is no header of a tar archive at byte {at}")]
+    NoHeader {
+        /// Its offset.
+        at: u64,
+    },
+    /// The stream is compressed.
+    #[error("the archive is compressed: pipe it through \"{program} -d\" first")]
+    Compressed {
+        /// The program that uncompresses it.
+        program: &'static str,
+    },
+    /// A header or record is not as the format wants it.
+    #[error("the member whose header ends at byte {at} cannot be read: {why}")]
+    Malformed {
+        /// The offset.
+        at: u64,
+        /// Why.
+        why: &'static str,
+    },
+}
+
+impl<R: Read> Archive<R> {
+    /// Reads from the start of an archive.
+    pub fn new(input: R) -> Self {
+        Self { input, at: 0, content: VecDeque::new(), padding: 0, global: Records::default() }
+    }
+
+    /// The next member; none at the end mark. Skips what is left of the one before.
+    #[expect(clippy::should_implement_trait, reason = "reading can fail, and then the archive has not ended")]
+    pub fn next(&mut self) -> Result<Option<Member>, ArchiveError> {
+        let content: u64 = self.content.drain(..).map(|stretch| stretch.bytes).sum();
+        self.skip(content)?;
+        self.skip(self.padding)?;
+        self.padding = 0;
+        let mut records = self.global.clone();
+        let (mut long_name, mut long_link) = (None, None);
+        loop {
+            let Some(header) = self.header()? else {
+                self.drain()?;
+                return Ok(None);
+            };
+            match header.kind() {
+                b'L' => long_name = Some(self.text(&header)?),
+                b'K' => long_link = Some(self.text(&header)?),
+                b'x' | b'X' => records.take(&self.body(&header, RECORDS_MAX)?).map_err(|why| self.malformed(why))?,
+                b'g' => {
+                    let bytes = self.body(&header, RECORDS_MAX)?;
+                    self.global.take(&bytes).map_err(|why| self.malformed(why))?;
+                    records = self.global.clone();
+                }
+                b'V' => {
+                    let size = self.size_of(&header)?;
+                    self.skip(size)?;
+                    self.skip(padding_of(size))?;
+                }
+                b'M' => return Err(self.malformed("it goes on from another volume")),
+                _ => return self.member(&header, records, long_name, long_link).map(Some),
+            }
+        }
+    }
+
+    fn member(
+        &mut self,
+        header: &Header,
+        mut records: Records,
+        long_name: Option<Vec<u8>>,
+        long_link: Option<Vec<u8>>,
+    ) -> Result<Member, ArchiveError> {
+        let malformed = |at, why| ArchiveError::Malformed { at, why };
+        let at = self.at;
+        let stored = match records.number("size").map_err(|why| malformed(at, why))? {
+            Some(size) => size,
+            None => self.size_of(header)?,
+        };
+        let sparse_name = records.remove("GNU.sparse.name");
+        let path = records.remove("path");
+        let name = sparse_name.or(path).or(long_name).unwrap_or_else(|| header.name());
+        let link = records.remove("linkpath").or(long_link).unwrap_or_else(|| header.link());
+        let device = || Ok::<_, ArchiveError>((self.device(header, 0)?, self.device(header, 1)?));
+        let kind = match header.kind() {
+            b'1' => MemberKind::HardLink(link),
+            b'2' => MemberKind::Symlink(link),
+            b'3' => device().map(|(major, minor)| MemberKind::CharDevice(major, minor))?,
+            b'4' => device().map(|(major, minor)| MemberKind::BlockDevice(major, minor))?,
+            b'5' | b'D' => MemberKind::Directory,
+            b'6' => MemberKind::Fifo,
+            b'0' | 0 if name.ends_with(b"/") => MemberKind::Directory,
+            _ => MemberKind::File,
+        };
+        // Only these have content, whatever the size of the others says.
+        let has_content = kind == MemberKind::File || header.kind() == b'D';
+        let stored = if has_content { stored } else { 0 };
+        self.padding = padding_of(stored);
+        self.content = [Stretch { zeros: 0, bytes: stored }].into();
+        let (mut size, mut holes) = (if kind == MemberKind::File { stored } else { 0 }, Vec::new());
+        if kind == MemberKind::File
+            && let Some(map) = self.sparse_map(header, &mut records)?
+        {
+            let placed = map.place(self.content.iter().map(|stretch| stretch.bytes).sum());
+            let (stretches, found) = placed.map_err(|why| self.malformed(why))?;
+            (size, holes, self.content) = (map.size, found, stretches);
+        }
+        let number = |records: &mut Records, key: &str, field: Option<u64>| {
+            let told = records.number(key).map_err(|why| malformed(at, why))?;
+            told.or(field).ok_or(malformed(at, "a number in its header is none"))
+        };
+        let mtime = match records.remove("mtime") {
+            Some(text) => records::time(&text).ok_or(malformed(at, "its time is none"))?,
+            None => Time::from_unix(header.mtime().ok_or(malformed(at, "its time is none"))? as i64, 0),
+        };
+        Ok(Member {
+            name,
+            kind,
+            mode: header.mode().ok_or(malformed(at, "a number in its header is none"))? as u16 & 0o7777,
+            uid: number(&mut records, "uid", header.uid())?,
+            gid: number(&mut records, "gid", header.gid())?,
+            user: records.remove("uname").unwrap_or_else(|| header.user()),
+            group: records.remove("gname").unwrap_or_else(|| header.group()),
+            mtime,
+            size,
+            holes,
+            has_acl: records.has_acl(),
+            xattrs: records.xattrs(),
+        })
+    }
+
+    /// The next header; none at the end mark.
+    fn header(&mut self) -> Result<Option<Header>, ArchiveError> {
+        let (start, mut block) = (self.at, [0; BLOCK]);
+        self.fill(&mut block)?;
+        if block == [0; BLOCK] {
+            return Ok(None);
+        }
+        if start == 0
+            && let Some((_, program)) = COMPRESSED.iter().find(|(magic, _)| block.starts_with(magic))
+        {
+            return Err(ArchiveError::Compressed { program });
+        }
+        Header::new(block).map(Some).ok_or(ArchiveError::NoHeader { at: start })
+    }
+
+    fn size_of(&self, header: &Header) -> Result<u64, ArchiveError> {
+        header.size().ok_or_else(|| self.malformed("its size is none"))
+    }
+
+    fn device(&self, header: &Header, which: usize) -> Result<u32, ArchiveError> {
+        let number = header.device(which).and_then(|number| u32::try_from(number).ok());
+        number.ok_or_else(|| self.malformed("a number of its device is none"))
+    }
+
+    /// The body of a header that holds a name.
+    fn text(&mut self, header: &Header) -> Result<Vec<u8>, ArchiveError> {
+        let mut text = self.body(header, NAME_MAX)?;
+        text.truncate(text.iter().position(|&byte| byte == 0).unwrap_or(text.len()));
+        Ok(text)
+    }
+
+    /// The body of a header that says something of the next one.
+    fn body(&mut self, header: &Header, most: u64) -> Result<Vec<u8>, ArchiveError> {
+        let size = self.size_of(header)?;
+        if size > most {
+            return Err(self.malformed("a name or record is far longer than any file system allows"));
+        }
+        let mut body = vec![0; size as usize];
+        self.fill(&mut body)?;
+        self.skip(padding_of(size))?;
+        Ok(body)
+    }
+
+    fn malformed(&self, why: &'static str) -> ArchiveError {
+        ArchiveError::Malformed { at: self.at, why }
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<(), ArchiveError> {
+        let read = self.input.read_exact(bytes);
+        read.map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => ArchiveError::CutOff { at: self.at },
+            _ => error.into(),
+        })?;
+        self.at += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn skip(&mut self, bytes: u64) -> Result<(), ArchiveError> {
+        let skipped = io::copy(&mut self.input.by_ref().take(bytes), &mut io::sink())?;
+        self.at += skipped;
+        if skipped == bytes { Ok(()) } else { Err(ArchiveError::CutOff { at: self.at }) }
+    }
+
+    /// Reads to the end of the stream, so that its writer does not fail.
+    fn drain(&mut self) -> Result<(), ArchiveError> {
+        io::copy(&mut self.input, &mut io::sink())?;
+        Ok(())
+    }
+}
+
+impl<R: Read> Read for Archive<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        while let Some(stretch) = self.content.front_mut() {
+            let part = |left: u64| usize::try_from(left).unwrap_or(usize::MAX).min(into.len());
+            if stretch.zeros > 0 {
+                let length = part(stretch.zeros);
+                into[..length].fill(0);
+                stretch.zeros -= length as u64;
+                return Ok(length);
+            }
+            if stretch.bytes > 0 {
+                let length = part(stretch.bytes);
+                let got = self.input.read(&mut into[..length])?;
+                if got == 0 && length > 0 {
+                    let cut_off = ArchiveError::CutOff { at: self.at };
+                    return Err(io::Error::new(io::ErrorKind::UnexpectedEof, cut_off.to_string()));
+                }
+                stretch.bytes -= got as u64;
+                self.at += got as u64;
+                return Ok(got);
+            }
+            self.content.pop_front();
+        }
+        Ok(0)
+    }
+}
+
+fn padding_of(size: u64) -> u64 {
+    (BLOCK as u64 - size % BLOCK as u64) % BLOCK as u64
+}
+
+/// How compressed streams begin, and what uncompresses them.
+const COMPRESSED: [(&[u8], &str); 4] =
+    [(b"\x1f\x8b", "gzip"), (b"\x28\xb5\x2f\xfd", "zstd"), (b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2")];
+/// Bytes of a name.
+const NAME_MAX: u64 = 128 << 10;
+/// Bytes of the records of one member, with all its attributes and a map of its holes.
+const RECORDS_MAX: u64 = 16 << 20;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,114 @@
+//! Records: what pax headers say of a member, beyond its fixed fields.
+
+use copal_format::time::Time;
+
+/// Keys and values, in the order of the archive.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Records(Vec<(Vec<u8>, Vec<u8>)>);
+
+impl Records {
+    /// Adds the records of a header: `length key=value\n`, where the length counts the whole record.
+    pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), &'static str> {
+        const BAD: &str = "a record of its extended header is not well formed";
+        while !bytes.is_empty() {
+            // Some programs fill up the block with zeros.
+            if bytes.iter().all(|&byte| byte == 0) {
+                break;
+            }
+            let space = bytes.iter().take(DIGITS).position(|&byte| byte == b' ').ok_or(BAD)?;
+            let length: usize = number(&bytes[..space]).and_then(|length| length.try_into().ok()).ok_or(BAD)?;
+            let (record, rest) = bytes.split_at_checked(length).ok_or(BAD)?;
+            let record = record.get(space + 1..).and_then(|record| record.strip_suffix(b"\n")).ok_or(BAD)?;
+            let equals = record.iter().position(|&byte| byte == b'=').ok_or(BAD)?;
+            self.0.push((record[..equals].to_vec(), record[equals + 1..].to_vec()));
+            bytes = rest;
+        }
+        Ok(())
+    }
+
+    /// Takes the last value of a key; none if it is empty, which takes earlier ones back.
+    pub(super) fn remove(&mut self, key: &str) -> Option<Vec<u8>> {
+        let mut last = None;
+        self.0.retain_mut(|(found, value)| {
+            let is_it = found == key.as_bytes();
+            if is_it {
+                last = Some(core::mem::take(value));
+            }
+            !is_it
+        });
+        last.filter(|value| !value.is_empty())
+    }
+
+    /// Takes the last value of a key, a number.
+    pub(super) fn number(&mut self, key: &str) -> Result<Option<u64>, &'static str> {
+        let value = self.remove(key);
+        value.map(|value| number(&value).ok_or("a number of its extended header is none")).transpose()
+    }
+
+    /// Takes all values of the keys of an old map of holes, each with whether it is of the first key.
+    pub(super) fn remove_all(&mut self, keys: [&str; 2]) -> Vec<(bool, Vec<u8>)> {
+        let is_it = |(key, _): &(Vec<u8>, Vec<u8>)| keys.iter().any(|other| other.as_bytes() == key);
+        let (taken, left) = core::mem::take(&mut self.0).into_iter().partition(is_it);
+        self.0 = left;
+        let taken: Vec<(Vec<u8>, Vec<u8>)> = taken;
+        taken.into_iter().map(|(key, value)| (key == keys[0].as_bytes(), value)).collect()
+    }
+
+    /// The extended attributes, ascending by name.
+    pub(super) fn xattrs(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
+        let attributes = self.0.iter().filter_map(|(key, value)| Some((key.strip_prefix(b"SCHILY.xattr.")?, value)));
+        let mut attributes: Vec<_> = attributes.map(|(name, value)| (unescaped(name), value.clone())).collect();
+        attributes.retain(|(name, _)| !name.is_empty());
+        // Of two with one name the last one counts.
+        attributes.reverse();
+        attributes.sort_by(|(a, _), (b, _)| a.cmp(b));
+        attributes.dedup_by(|(a, _), (b, _)| a == b);
+        attributes
+    }
+
+    /// Whether there is an ACL as text.
+    pub(super) fn has_acl(&self) -> bool {
+        self.0.iter().any(|(key, value)| key.starts_with(b"SCHILY.acl.") && !value.is_empty())
+    }
+}
+
+pub(super) fn number(digits: &[u8]) -> Option<u64> {
+    core::str::from_utf8(digits).ok().filter(|text| !text.starts_with('+'))?.parse().ok()
+}
+
+/// Seconds since 1970 with a sign and any number of decimal places.
+pub(super) fn time(text: &[u8]) -> Option<Time> {
+    let text = core::str::from_utf8(text).ok()?;
+    let (is_negative, digits) = text.strip_prefix('-').map_or((false, text), |digits| (true, digits));
+    let (seconds, places) = digits.split_once('.').unwrap_or((digits, ""));
+    if !places.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let nanoseconds: i64 = format!("{places:0<9.9}").parse().ok()?;
+    let seconds = i64::try_from(number(seconds.as_bytes())?).ok()?;
+    let (seconds, nanoseconds) = match (is_negative, nanoseconds) {
+        (false, _) => (seconds, nanoseconds),
+        (true, 0) => (-seconds, 0),
+        (true, _) => (-seconds - 1, 1_000_000_000 - nanoseconds),
+    };
+    Some(Time::from_unix(seconds, nanoseconds as u32))
+}
+
+/// An attribute's name, in which `=` and `%` are escaped.
+fn unescaped(name: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(name.len());
+    let mut rest = name;
+    while let Some((&byte, after)) = rest.split_first() {
+        let (byte, after) = match rest {
+            [b'%', b'3', b'D', after @ ..] => (b'=', after),
+            [b'%', b'2', b'5', after @ ..] => (b'%', after),
+            _ => (byte, after),
+        };
+        out.push(byte);
+        rest = after;
+    }
+    out
+}
+
+/// Digits of a record's length.
+const DIGITS: usize = 20;

@@ -1,0 +1,163 @@
+use super::*;
+
+/// A header with its checksum, and a body.
+fn member(name: &[u8], kind: u8, body: &[u8]) -> Vec<u8> {
+    let mut block = [0; BLOCK];
+    block[..name.len()].copy_from_slice(name);
+    block[100..107].copy_from_slice(b"0000644");
+    block[124..135].copy_from_slice(format!("{:011o}", body.len()).as_bytes());
+    block[156] = kind;
+    block[257..265].copy_from_slice(b"ustar\x0000");
+    let mut bytes = sealed(block).to_vec();
+    bytes.extend_from_slice(body);
+    bytes.resize(bytes.len().next_multiple_of(BLOCK), 0);
+    bytes
+}
+
+fn sealed(mut block: [u8; BLOCK]) -> [u8; BLOCK] {
+    block[148..156].fill(b' ');
+    let sum: u32 = block.iter().map(|&byte| u32::from(byte)).sum();
+    block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
+    block
+}
+
+fn record(key: &str, value: &[u8]) -> Vec<u8> {
+    let length =
+        (0..).find(|length: &usize| *length == key.len() + value.len() + 3 + length.to_string().len()).unwrap();
+    [length.to_string().as_bytes(), b" ", key.as_bytes(), b"=", value, b"\n"].concat()
+}
+
+fn ended(parts: &[Vec<u8>]) -> Vec<u8> {
+    [parts.concat(), vec![0; 2 * BLOCK]].concat()
+}
+
+/// All members and their content.
+fn read(bytes: &[u8]) -> Result<Vec<(Member, Vec<u8>)>, ArchiveError> {
+    let mut archive = Archive::new(bytes);
+    let mut found = Vec::new();
+    while let Some(member) = archive.next()? {
+        let mut content = Vec::new();
+        archive.read_to_end(&mut content)?;
+        found.push((member, content));
+    }
+    Ok(found)
+}
+
+fn only(bytes: &[u8]) -> (Member, Vec<u8>) {
+    let [only] = read(bytes).unwrap().try_into().unwrap();
+    only
+}
+
+#[test]
+fn records_come_before_fixed_fields_and_the_last_one_counts() {
+    let records = [
+        record("path", b"no"),
+        record("path", "y\u{e9}s".as_bytes()),
+        record("uid", b"3000000000"),
+        record("mtime", b"-1.5"),
+        record("SCHILY.xattr.user.a%3Db%25", b"\n=\0"),
+        record("SCHILY.xattr.user.a", b"first"),
+        record("SCHILY.xattr.user.a", b"last"),
+        record("gname", b""),
+    ];
+    let archive = ended(&[member(b"x", b'x', &records.concat()), member(b"name", b'0', b"content")]);
+    let (found, content) = only(&archive);
+    assert_eq!((found.name, found.uid, found.mtime), ("y\u{e9}s".into(), 3_000_000_000, Time(-1_500_000_000)));
+    let xattrs = [(b"user.a".to_vec(), b"last".to_vec()), (b"user.a=b%".to_vec(), b"\n=\0".to_vec())];
+    assert_eq!((found.xattrs, content), (xattrs.to_vec(), b"content".to_vec()));
+}
+
+#[test]
+fn records_for_all_members_count_until_others_do() {
+    let global = member(b"g", b'g', &record("uname", b"all"));
+    let own = member(b"x", b'x', &record("uname", b"own"));
+    let archive = ended(&[global, member(b"a", b'0', b""), own, member(b"b", b'0', b""), member(b"c", b'0', b"")]);
+    let users: Vec<_> = read(&archive).unwrap().into_iter().map(|(member, _)| member.user).collect();
+    assert_eq!(users, [b"all", b"own", b"all"]);
+}
+
+#[test]
+fn only_files_have_content_and_old_directories_end_in_a_slash() {
+    let mut link = member(b"link", b'1', b"");
+    link[124..135].copy_from_slice(b"00000000777");
+    let link = sealed(*link.first_chunk().unwrap()).to_vec();
+    let archive = ended(&[link, member(b"old/", 0, b""), member(b"file", 0, b"1")]);
+    let kinds: Vec<_> = read(&archive).unwrap().into_iter().map(|(member, content)| (member.kind, content)).collect();
+    let expected =
+        [(MemberKind::HardLink(vec![]), vec![]), (MemberKind::Directory, vec![]), (MemberKind::File, b"1".to_vec())];
+    assert_eq!(kinds, expected);
+}
+
+#[test]
+fn numbers_are_octal_or_binary() {
+    let with = |uid: [u8; 8], mtime: [u8; 12]| {
+        let mut block: [u8; BLOCK] = *member(b"a", b'0', b"").first_chunk().unwrap();
+        block[108..116].copy_from_slice(&uid);
+        block[136..148].copy_from_slice(&mtime);
+        only(&ended(&[sealed(block).to_vec()])).0
+    };
+    let member = with(*b"  0017 \0", *b"00000000010\0");
+    assert_eq!((member.uid, member.mtime), (15, Time::from_unix(8, 0)));
+    let member = with([0x80, 0, 0, 0, 1, 0, 0, 0], [&[0xff; 11][..], &[0xfe]].concat().try_into().unwrap());
+    assert_eq!((member.uid, member.mtime), (1 << 24, Time::from_unix(-2, 0)));
+}
+
+#[test]
+fn an_archive_that_is_cut_off_anywhere_is_an_error() {
+    let records = member(b"x", b'x', &record("path", b"name"));
+    let archive = [member(b"a", b'0', &[1; 700]), records, member(b"b", b'0', b"content")].concat();
+    for end in 0..archive.len() {
+        assert!(read(&archive[..end]).is_err(), "{end}");
+    }
+    assert!(matches!(read(&archive), Err(ArchiveError::CutOff { .. })), "the end mark is missing");
+    assert_eq!(read(&[archive, vec![0; BLOCK]].concat()).unwrap().len(), 2);
+}
+
+#[test]
+fn whatever_byte_is_changed_nothing_panics_and_no_header_is_believed() {
+    let sparse = record("GNU.sparse.map", b"0,2,600,1");
+    let records = [record("GNU.sparse.size", b"700"), sparse, record("mtime", b"1.5")].concat();
+    let archive = ended(&[member(b"x", b'x', &records), member(b"a", b'0', b"abc")]);
+    let (found, content) = only(&archive);
+    assert_eq!((found.size, found.holes, content), (700, vec![2..600, 601..700], b"abc".to_vec()));
+    for at in 0..archive.len() {
+        for bit in 0..8 {
+            let mut changed = archive.clone();
+            changed[at] ^= 1 << bit;
+            let is_header = at < BLOCK || (2 * BLOCK..3 * BLOCK).contains(&at);
+            let is_sum = |at: usize| (148..156).contains(&(at % BLOCK));
+            assert!(read(&changed).is_err() || !is_header || is_sum(at), "byte {at}, bit {bit}");
+        }
+    }
+}
+
+#[test]
+fn what_claims_to_be_long_takes_no_memory() {
+    for kind in *b"LKxg" {
+        let mut block: [u8; BLOCK] = *member(b"a", kind, b"").first_chunk().unwrap();
+        block[124..136].copy_from_slice(&[0x80, 0, 0, 0, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff]);
+        assert!(matches!(read(&sealed(block)), Err(ArchiveError::Malformed { .. })));
+    }
+    let map = b"99999999999\n".to_vec();
+    let records = [record("GNU.sparse.major", b"1"), record("GNU.sparse.realsize", b"9")].concat();
+    let archive = ended(&[member(b"x", b'x', &records), member(b"a", b'0', &[map, vec![0; 600]].concat())]);
+    assert!(matches!(read(&archive), Err(ArchiveError::Malformed { .. })));
+}
+
+#[test]
+fn maps_of_holes_that_do_not_fit_are_refused() {
+    for (size, map) in [("4", "0,2,2,2,4,1"), ("9", "2,1,0,2"), ("2", "0,3"), ("9", "0,2"), ("9", "0"), ("9", "0,x")] {
+        let records = [record("GNU.sparse.size", size.as_bytes()), record("GNU.sparse.map", map.as_bytes())].concat();
+        let archive = ended(&[member(b"x", b'x', &records), member(b"a", b'0', b"abc")]);
+        assert!(matches!(read(&archive), Err(ArchiveError::Malformed { .. })), "{size} {map}");
+    }
+}
+
+#[test]
+fn a_compressed_archive_names_the_program_that_reads_it() {
+    for (magic, program) in COMPRESSED {
+        let bytes = [magic, &[7; BLOCK]].concat();
+        assert!(matches!(read(&bytes), Err(ArchiveError::Compressed { program: found }) if found == program));
+    }
+    assert!(matches!(read(&[7; BLOCK]), Err(ArchiveError::NoHeader { at: 0 })));
+}

@@ -1,0 +1,268 @@
+//! Copy: copies snapshots into another repository, whose keys are others; or rewrites them in the same one.
+//!
+//! A copy is a backup whose source is a snapshot ([`Original`]). It names its origin, so that none is made twice.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use copal_engine::backup::change::ChangeDetection;
+use copal_format::client::Role;
+use copal_format::exclusions::{Exclusions, Pattern};
+use copal_format::id::{DomainId, SnapshotId};
+use copal_format::path::TreePath;
+use copal_format::snapshot::{MetadataSeen, Origin};
+use copal_format::state::SnapshotState;
+use copal_format::time::Time;
+use copal_format::tree::EntryKind;
+use copal_jobs::view::View;
+
+use crate::backup::{BackupError, Compared, EarlierCopy, Inherited, Options, Original, Outcome, Source, backup};
+use crate::browse::{Domain, Shared};
+use crate::filter::Filter;
+use crate::history::{History, Snapshot, pages};
+use crate::progress::Progress;
+use crate::reader::{PageReader, TreeError};
+use crate::repository::{LocalClient, Repository};
+
+/// How to copy.
+#[derive(Clone, Debug)]
+pub struct How {
+    /// Number of threads that read, and of threads that seal.
+    pub threads: usize,
+    /// How long to wait for a service to accept each copy.
+    pub wait: Duration,
+    /// Whether to copy rights that a write-only client has saved, which a restore leaves out.
+    pub trusts: bool,
+}
+
+/// What a copy leaves out of the snapshot.
+#[derive(Default)]
+pub struct LeftOut {
+    /// The patterns, compiled.
+    pub filter: Filter,
+    /// The patterns, as the copy records them.
+    pub patterns: Vec<Pattern>,
+}
+
+/// Copies snapshots of one repository into another, or into the same one.
+pub struct Copier<'a> {
+    source: &'a Repository,
+    view: &'a View,
+    history: &'a History,
+    target: &'a Repository,
+    client: &'a LocalClient,
+    how: How,
+    /// What full clients have saved in the target, with checkpoints. Nobody else is believed that a snapshot is a copy.
+    there: Vec<There>,
+    readers: HashMap<DomainId, Reading>,
+}
+
+/// A snapshot or checkpoint of the target.
+struct There {
+    origin: Origin,
+    copy: Compared,
+    domain: DomainId,
+    time: Time,
+    errors: u64,
+    is_checkpoint: bool,
+}
+
+/// Reads a domain of the source.
+struct Reading {
+    pages: PageReader,
+    chunks: Arc<Domain>,
+}
+
+impl<'a> Copier<'a> {
+    /// Copies snapshots of `source`, whose state and history were just read, into a repository with this history.
+    pub fn new(
+        (source, view, history): (&'a Repository, &'a View, &'a History),
+        (target, client, copies): (&'a Repository, &'a LocalClient, &History),
+        how: How,
+    ) -> Self {
+        let of_full = copies.snapshots.iter().filter(|snapshot| snapshot.signer.role == Role::Full);
+        let there = of_full.map(|snapshot| There::of(target, snapshot)).collect();
+        Self { source, view, history, target, client, how, there, readers: HashMap::new() }
+    }
+
+    /// The copy of a snapshot that is already there; also a forgotten one, as long as it can be brought back. A copy that
+    /// lacks more than the snapshot itself does not count: damage may have healed.
+    pub fn copy_of(&self, snapshot: &Snapshot) -> Option<SnapshotId> {
+        let origin = snapshot.origin_in(self.source.id());
+        let is_it = |there: &&There| there.origin == origin && !there.is_checkpoint;
+        let mut copies = self.there.iter().filter(is_it);
+        copies.find(|there| there.errors <= snapshot.info.summary.errors).map(|there| there.copy.id)
+    }
+
+    /// Makes a copy. The outcome has no snapshot if there is one already that lacks the same.
+    pub fn copy(
+        &mut self,
+        snapshot: &Snapshot,
+        progress: &Arc<Progress>,
+        interrupted: &AtomicBool,
+    ) -> Result<Outcome, BackupError> {
+        let origin = snapshot.origin_in(self.source.id());
+        // A copy in part comes before a checkpoint, which only an interrupted second attempt has left.
+        let is_own = |there: &&There| there.is_usable(self.client) && there.origin == origin;
+        let own = self.there.iter().filter(is_own).max_by_key(|there| !there.is_checkpoint);
+        let is_retry = own.is_some_and(|own| !own.is_checkpoint);
+        let own = own.map(|own| EarlierCopy { copy: own.copy, of: snapshot.root });
+        let copies = own.into_iter().chain(self.nearest(snapshot)).collect();
+        let options = Options { skip_if_unchanged: is_retry, ..self.options(snapshot, origin, &LeftOut::default()) };
+        let outcome = self.make(snapshot, copies, &options, &Filter::default(), progress, interrupted)?;
+        self.note(snapshot, origin, &outcome);
+        Ok(outcome)
+    }
+
+    /// Makes a snapshot of the same repository without what the patterns match. Content of this client's domain stays
+    /// where it is; that of other domains is read and stored in this one, because a snapshot counts in the domain of its
+    /// signer only. The outcome has no snapshot if that would be the snapshot itself, or one that an earlier run has made
+    /// of it.
+    pub fn rewrite(
+        &mut self,
+        snapshot: &Snapshot,
+        left_out: &LeftOut,
+        progress: &Arc<Progress>,
+        interrupted: &AtomicBool,
+    ) -> Result<Outcome, BackupError> {
+        let origin = Origin { repository: self.source.id(), snapshot: snapshot.id, client: snapshot.signer.id };
+        let is_earlier = |of: &&Snapshot| of.origin() == Some(origin) && of.is_kept();
+        let earlier = self.history.snapshots.iter().rfind(is_earlier);
+        let versions = earlier.into_iter().chain([snapshot]).map(|of| There::of(self.source, of));
+        let usable = versions.filter(|there| there.is_usable(self.client));
+        let copies = usable.map(|there| EarlierCopy { copy: there.copy, of: snapshot.root }).collect();
+        let options = Options { skip_if_unchanged: true, ..self.options(snapshot, origin, left_out) };
+        self.make(snapshot, copies, &options, &left_out.filter, progress, interrupted)
+    }
+
+    /// Counts the entries that a rewrite would leave out. Fails if not all entries can be read.
+    pub fn entries_left_out(&mut self, snapshot: &Snapshot, filter: &Filter) -> Result<u64, TreeError> {
+        let mut entries = self.reading(snapshot.domain).pages.entries(snapshot.root);
+        let (mut count, mut above): (u64, Option<TreePath>) = (0, None);
+        while let Some(entry) = entries.next()? {
+            let is_below = above.as_ref().is_some_and(|above| entry.path.is_within(above));
+            if is_below || filter.excludes(&entry.path, entry.kind() == EntryKind::Directory) {
+                count += 1;
+                above = above.filter(|_| is_below).or(Some(entry.path));
+            }
+        }
+        Ok(count)
+    }
+
+    /// The copy whose original is nearest before the snapshot in time, of the same source; else the next one after it.
+    fn nearest(&self, snapshot: &Snapshot) -> Option<EarlierCopy> {
+        let original = |there: &There| {
+            let of = self.history.snapshots.iter().find(|of| of.origin_in(self.source.id()) == there.origin)?;
+            let is_alike = of.domain == snapshot.domain
+                && of.id != snapshot.id
+                && (&of.info.paths, &of.info.label, of.machine())
+                    == (&snapshot.info.paths, &snapshot.info.label, snapshot.machine());
+            is_alike.then_some(of.root)
+        };
+        let usable = self.there.iter().filter(|there| there.is_usable(self.client) && !there.is_checkpoint);
+        let found = usable.filter_map(|there| Some((there, original(there)?)));
+        let distance = |there: &There| (there.time > snapshot.time, there.time.0.abs_diff(snapshot.time.0));
+        let (there, of) = found.min_by_key(|(there, _)| distance(there))?;
+        Some(EarlierCopy { copy: there.copy, of })
+    }
+
+    fn options(&self, snapshot: &Snapshot, origin: Origin, left_out: &LeftOut) -> Options {
+        let info = &snapshot.info;
+        let mut exclusions = info.exclusions.clone().unwrap_or_default();
+        exclusions.patterns.extend(left_out.patterns.iter().cloned());
+        let is_tamed = self.is_tamed(snapshot);
+        let seen = if is_tamed { info.metadata.without(MetadataSeen::CTIME_AND_INODE) } else { info.metadata };
+        Options {
+            host: snapshot.machine().to_owned(),
+            paths: info.paths.clone(),
+            label: info.label.clone(),
+            tags: snapshot.tags.clone(),
+            time: Some(snapshot.time),
+            user: info.user.clone(),
+            inherited: Some(Inherited {
+                origin: Some(origin),
+                started: info.started,
+                metadata: seen,
+                troubles: info.troubles.clone(),
+                errors: info.summary.errors,
+            }),
+            exclusions: Exclusions::recorded(exclusions),
+            force: false,
+            detection: ChangeDetection::default(),
+            is_dry_run: false,
+            skip_if_unchanged: false,
+            rewrite_budget: 0.0,
+            threads: self.how.threads,
+            wait: Some(self.how.wait),
+        }
+    }
+
+    fn is_tamed(&self, snapshot: &Snapshot) -> bool {
+        snapshot.signer.role == Role::WriteOnly && !self.how.trusts
+    }
+
+    fn reading(&mut self, domain: DomainId) -> &Reading {
+        let (source, view, threads) = (self.source, self.view, self.how.threads);
+        self.readers.entry(domain).or_insert_with(|| {
+            let open = || pages(source, view, domain);
+            Reading { pages: open(), chunks: Arc::new(Domain::new(domain, open(), Shared::new(HELD, threads))) }
+        })
+    }
+
+    fn make(
+        &mut self,
+        snapshot: &Snapshot,
+        copies: Vec<EarlierCopy>,
+        options: &Options,
+        excludes: &Filter,
+        progress: &Arc<Progress>,
+        interrupted: &AtomicBool,
+    ) -> Result<Outcome, BackupError> {
+        let (target, client, is_tamed) = (self.target, self.client, self.is_tamed(snapshot));
+        let readers = self.source.backend().readers(self.how.threads);
+        let reading = self.reading(snapshot.domain);
+        let chunks = reading.chunks.clone();
+        let original =
+            Original { pages: &reading.pages, chunks, root: snapshot.root, excludes, is_tamed, copies, readers };
+        backup(target, client, &mut Source::Snapshot(original), options, progress, interrupted)
+    }
+
+    fn note(&mut self, snapshot: &Snapshot, origin: Origin, outcome: &Outcome) {
+        if let (Some(id), Some(root)) = (outcome.snapshot, outcome.root) {
+            let (begun, bytes) = (snapshot.info.started, outcome.counts.bytes);
+            self.there.push(There {
+                origin,
+                copy: Compared { id, root, begun, bytes, is_kept: true },
+                domain: self.client.domain,
+                time: snapshot.time,
+                errors: snapshot.info.summary.errors + outcome.errors(),
+                is_checkpoint: false,
+            });
+        }
+    }
+}
+
+impl There {
+    fn of(target: &Repository, snapshot: &Snapshot) -> Self {
+        let is_kept = snapshot.record.state == SnapshotState::Kept;
+        let (begun, bytes) = (snapshot.info.started, snapshot.info.counts.bytes);
+        Self {
+            origin: snapshot.origin_in(target.id()),
+            copy: Compared { id: snapshot.id, root: snapshot.root, begun, bytes, is_kept },
+            domain: snapshot.domain,
+            time: snapshot.time,
+            errors: snapshot.info.summary.errors,
+            is_checkpoint: snapshot.record.partial,
+        }
+    }
+
+    /// Whether a new copy by this client may refer to its pages.
+    fn is_usable(&self, client: &LocalClient) -> bool {
+        self.domain == client.domain && self.copy.is_kept
+    }
+}
+
+/// Bytes of the source's pages and blocks that are held in memory.
+const HELD: u64 = 64 << 20;
