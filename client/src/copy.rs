@@ -20,6 +20,7 @@ use copal_jobs::view::View;
 
 use crate::backup::{BackupError, Compared, EarlierCopy, Inherited, Options, Original, Outcome, Source, backup};
 use crate::browse::{Domain, Shared};
+use crate::compression::Compression;
 use crate::filter::Filter;
 use crate::history::{History, Snapshot, pages};
 use crate::progress::Progress;
@@ -194,6 +195,7 @@ impl<'a> Copier<'a> {
             is_dry_run: false,
             skip_if_unchanged: false,
             rewrite_budget: 0.0,
+            compression: Compression::Auto,
             threads: self.how.threads,
             wait: Some(self.how.wait),
         }

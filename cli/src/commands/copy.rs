@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     let source = context.open()?;
     let view = context.view(&source)?;
     let history = context.history(&source, &view)?;
-    let chosen = chosen(context, &source, &history, &options.snapshots, &options.narrow)?;
+    let chosen = chosen(context, &source, &history, &options.snapshots, &options.narrow, Intent::Read)?;
     let global = options.to.global(context.global);
     let there = context.other(&global, &OF_TARGET);
     let target = there.open().inspect_err(|failure| {
@@ -83,6 +83,7 @@ pub(super) fn chosen<'h>(
     history: &'h History,
     named: &[Which],
     narrow: &Narrow,
+    intent: Intent,
 ) -> Result<Vec<&'h Snapshot>, Failure> {
     if named.is_empty() {
         let all = pick::narrowed(history, narrow);
@@ -92,7 +93,8 @@ pub(super) fn chosen<'h>(
         return Ok(all);
     }
     let here = context.here(repository);
-    let mut found = distinct(named.iter().map(|which| pick::find(history, which, narrow, &here, Intent::Read)))?;
+    let find = |which| pick::find(history, which, narrow, &here, intent).map(|found| found[0]);
+    let mut found = distinct(named.iter().map(find))?;
     found.sort_by_key(|snapshot| snapshot.age());
     Ok(found)
 }

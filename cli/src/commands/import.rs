@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use copal_client::backup::{BackupError, Inherited, Options, Source, backup};
 use copal_client::clock::now;
+use copal_client::compression::Compression;
 use copal_client::progress::Progress;
 use copal_engine::backup::change::ChangeDetection;
 use copal_format::snapshot::MetadataSeen;
@@ -56,6 +57,7 @@ pub(super) fn run(context: &Context<'_>, options: &Tar) -> Result<Exit, Failure>
         is_dry_run: options.dry_run,
         skip_if_unchanged: false,
         rewrite_budget: 0.0,
+        compression: Compression::Auto,
         threads: std::thread::available_parallelism().map_or(2, usize::from),
         wait: Some(options.wait.0),
     };

@@ -15,6 +15,7 @@ use super::context::{CLIENTS, Context};
 use super::copy::{Makings, chosen, how};
 use crate::args::copy::Rewrite;
 use crate::exit::Exit;
+use crate::pick::Intent;
 use crate::report::Failure;
 use crate::report::copy::{CopiedRow, RewriteSummary, RewrittenRow};
 
@@ -29,7 +30,7 @@ pub(super) fn run(context: &Context<'_>, options: &Rewrite) -> Result<Exit, Fail
         false => context.settled(&repository, &client, options.making.wait.0, &making.interrupted)?,
     };
     let history = context.history(&repository, &view)?;
-    let chosen = chosen(context, &repository, &history, &options.snapshots, &options.narrow)?;
+    let chosen = chosen(context, &repository, &history, &options.snapshots, &options.narrow, Intent::Change)?;
     let mut copier =
         Copier::new((&repository, &view, &history), (&repository, &client, &history), how(&options.making));
     let mut summary = RewriteSummary { dry_run: options.making.dry_run, ..RewriteSummary::default() };

@@ -325,9 +325,9 @@ impl Browser {
                 machine: snapshot.machine().to_owned(),
                 time: (self.terms.time_name)(snapshot.time),
                 is_own: (self.terms.is_own)(snapshot),
+                client: snapshot.key.0,
             });
         }
-                client: snapshot.key.0,
         Ok(Shelf::of(&shown, &self.numbers))
     }
 
