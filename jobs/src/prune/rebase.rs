@@ -35,6 +35,10 @@ impl<'a> Run<'a> {
         let mut proposal = decided.proposal.clone();
         for replay in &decided.replays {
             if !replay.add_to(self.job, view, decided.now, &mut proposal).await? {
+                self.leave_over(view.next_number());
+                if view::is_superseded(self.job.store, view).await? {
+                    return Ok(false);
+                }
                 let evidence = format!("a run that {} names is gone", layout::root(view.number()));
                 return Err(JobError::StateLost { evidence });
             }
