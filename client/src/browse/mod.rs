@@ -323,6 +323,7 @@ impl Browser {
             shown.push(Shown {
                 tree: Arc::new(Tree::new(snapshot, self.domain(snapshot.domain)?)),
                 machine: snapshot.machine().to_owned(),
+                client: snapshot.key.0,
                 time: (self.terms.time_name)(snapshot.time),
                 is_own: (self.terms.is_own)(snapshot),
             });

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use copal_format::id::ClientId;
 use copal_format::path::TreePath;
 use copal_format::time::Time;
 use copal_format::tree::EntryKind;
@@ -15,6 +16,8 @@ pub(super) struct Shown {
     pub(super) tree: Arc<Tree>,
     /// The machine that it counts for.
     pub(super) machine: String,
+    /// The client that has signed it.
+    pub(super) client: ClientId,
     /// When it was made, as a name.
     pub(super) time: String,
     /// Whether this machine has made it.
@@ -46,12 +49,13 @@ impl Shelf {
         }
         let mut ids = BTreeSet::new();
         let mut clash = Names::default();
-        for one in shown {
+        let machines = shown.iter().map(|one| (file_name(&one.machine), one.client)).collect();
+        for (one, host) in shown.iter().zip(hosts(machines)) {
             let short = one.tree.snapshot.short();
             // The ids of two snapshots begin alike only if a client wants it; the older one keeps the short name.
             let id = if ids.insert(short.clone()) { short } else { one.tree.snapshot.to_string() };
             shelf.add(numbers, BY_ID, &id, Node(Kind::Entry(one.tree.clone(), TreePath::TOP, EntryKind::Directory)));
-            let host = format!("{BY_HOST}/{}", file_name(&one.machine));
+            let host = format!("{BY_HOST}/{host}");
             for (folder, up) in [(BY_TIME, ".."), (host.as_str(), "../..")] {
                 let name = clash.unused(folder, &one.time, &id);
                 shelf.alias(numbers, folder, &name, format!("{up}/by-id/{id}"), &one.tree);
@@ -115,6 +119,26 @@ impl Names {
     }
 }
 
+/// The folders of snapshots, by the names of their machines and by their clients. Where several clients share a name, each
+/// has a folder of its own: whoever holds a client's keys may take any host's name, and must not become its `latest`.
+fn hosts(mut named: Vec<(String, ClientId)>) -> Vec<String> {
+    loop {
+        let mut clients: BTreeMap<String, BTreeSet<ClientId>> = BTreeMap::new();
+        for (name, client) in &named {
+            clients.entry(name.clone()).or_default().insert(*client);
+        }
+        clients.retain(|_, of| of.len() > 1);
+        if clients.is_empty() {
+            return named.into_iter().map(|(name, _)| name).collect();
+        }
+        // Again, because a host may be called as such a folder.
+        for (name, client) in named.iter_mut().filter(|(name, _)| clients.contains_key(name)) {
+            name.push('.');
+            name.push_str(&client.to_string()[..8]);
+        }
+    }
+}
+
 /// A text that others chose as the name of a file: no slash, no control character, not too long, and no name that means
 /// something else.
 fn file_name(text: &str) -> String {
@@ -152,5 +176,18 @@ mod tests {
         }
         let long = file_name(&"ä".repeat(300));
         assert_eq!((long.len(), long.chars().count()), (200, 100));
+    }
+
+    #[test]
+    fn clients_that_share_a_hosts_name_share_no_folder() {
+        let (one, two) = (ClientId([1; 16]), ClientId([2; 16]));
+        let folders = |named: &[(&str, ClientId)]| {
+            hosts(named.iter().map(|(name, client)| ((*name).to_owned(), *client)).collect())
+        };
+        assert_eq!(folders(&[("a", one), ("a", one), ("b", two)]), ["a", "a", "b"]);
+        assert_eq!(folders(&[("a", one), ("a", two), ("b", two)]), ["a.01010101", "a.02020202", "b"]);
+        // Nor does a host that is called as such a folder.
+        let named = folders(&[("a", one), ("a", two), ("a.01010101", two)]);
+        assert_eq!(named, ["a.01010101.01010101", "a.02020202", "a.01010101.02020202"]);
     }
 }
