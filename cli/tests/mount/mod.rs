@@ -194,6 +194,9 @@ fn a_directory_of_which_not_everything_can_be_listed_ends_with_an_error() {
     for number in 0..3000 {
         machine.write(&format!("d{}/file {number:04}", number / 100), format!("{number}"));
     }
+    for directory in (0..30).map(|number| format!("d{number}")).chain([String::new()]) {
+        fs::set_permissions(machine.source(directory), fs::Permissions::from_mode(0o700)).unwrap();
+    }
     machine.backup(&[]);
     let before: Vec<_> = machine.packs(1).iter().map(|pack| machine.object(pack)).collect();
     // This backup needs a few new pages; all others are lost.
@@ -203,7 +206,11 @@ fn a_directory_of_which_not_everything_can_be_listed_ends_with_an_error() {
     let mut mounted = Mounted::start(&machine, &[]);
     let latest = shown(&mounted, &machine, "snapshots/latest");
     assert_eq!(fs::read(latest.join("d20/file 2050")).unwrap(), b"changed");
+    // Its own entry is lost, which kept other users out.
+    assert_eq!(fs::metadata(&latest).unwrap().permissions().mode() & 0o7777, 0o500);
     let listed: Vec<_> = fs::read_dir(&latest).unwrap().collect();
+    let is_open = |entry: &fs::DirEntry| entry.metadata().unwrap().permissions().mode() & 0o077 != 0;
+    assert!(!listed.iter().flatten().any(is_open));
     assert!(listed.iter().filter(|entry| entry.is_ok()).count() > 0);
     assert!(listed.last().unwrap().is_err(), "an rsync would delete what is missing");
     assert_eq!(mounted.end("TERM"), 4);
