@@ -7,6 +7,7 @@ mod webdav;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -121,6 +122,31 @@ fn snapshots_are_found_by_id_by_host_and_by_time_and_new_ones_appear() {
     mounted.until(|| mounted.names("snapshots/by-id") == [&second[..8]]);
     // Two snapshots of one second have two names.
     assert_eq!(mounted.names("snapshots/by-time").len(), 1);
+}
+
+#[test]
+fn whoever_an_acl_keeps_out_is_kept_out_of_a_mount_for_others_too() {
+    let machine = Machine::new();
+    machine.write("file", "for user 34 alone");
+    // user::rw-, user:34:r--, group::---, mask::r--, other::---
+    let acl = [(1u16, 6u16, u32::MAX), (2, 4, 34), (4, 0, u32::MAX), (16, 4, u32::MAX), (32, 0, u32::MAX)];
+    let entry = |(tag, rights, id): (u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let acl = [&2u32.to_le_bytes()[..], &acl.map(entry).concat()].concat();
+    std::os::unix::fs::chown(machine.source("file"), None, Some(1234)).unwrap();
+    set_xattr(&machine.source("file"), "system.posix_acl_access", &acl);
+    machine.backup(&[]);
+    // The machine's directory is its owner's alone.
+    fs::set_permissions(machine.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let mounted = Mounted::start(&machine, &["--allow-other"]);
+    let file = shown(&mounted, &machine, "snapshots/latest").join("file");
+    let reads = |user: u32, group: u32| {
+        let mut cat = std::process::Command::new("cat");
+        cat.arg(&file).uid(user).gid(group).output().unwrap().status.success()
+    };
+    assert!(reads(34, 34), "the ACL lets this user read");
+    assert!(!reads(5678, 1234), "and the group not, whatever the mask");
 }
 
 #[test]

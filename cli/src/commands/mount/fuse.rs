@@ -45,7 +45,7 @@ pub(super) fn mount(
     // More threads than cores: some wait for a store.
     config.n_threads = Some(THREADS);
     config.clone_fd = true;
-    Session::new(Snapshots::new(browser), directory, &config)?.spawn()
+    Session::new(Snapshots::new(browser, audience), directory, &config)?.spawn()
 }
 
 struct Snapshots {
@@ -56,6 +56,7 @@ struct Snapshots {
     /// Open directories: whether a listing has left out something.
     directories: Mutex<HashMap<u64, Arc<AtomicBool>>>,
     handles: AtomicU64,
+    audience: Audience,
 }
 
 struct Known {
@@ -65,9 +66,9 @@ struct Known {
 }
 
 impl Snapshots {
-    fn new(browser: Arc<Browser>) -> Self {
-        let top = browser.top();
-        Self { browser, top, known: Mutex::default(), directories: Mutex::default(), handles: AtomicU64::new(1) }
+    fn new(browser: Arc<Browser>, audience: Audience) -> Self {
+        let (top, handles) = (browser.top(), AtomicU64::new(1));
+        Self { browser, top, known: Mutex::default(), directories: Mutex::default(), handles, audience }
     }
 
     fn node(&self, inode: INodeNo) -> Result<Node, Errno> {
@@ -145,6 +146,10 @@ impl Filesystem for Snapshots {
         ] {
             // An older kernel does without.
             let _ = config.add_capabilities(wanted);
+        }
+        // Without it the kernel takes an ACL's mask for the rights of the group. (For `All` it would apply permissions.)
+        if self.audience == Audience::Permitted && config.add_capabilities(InitFlags::FUSE_POSIX_ACL).is_err() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel does not apply ACLs to such mounts"));
         }
         let _ = config.set_max_readahead(READ_AHEAD);
         let _ = config.set_max_background(64);
