@@ -205,11 +205,11 @@ impl Browser {
         })
     }
 
-    /// The size of a file, and its holes, which ascend.
-    pub fn holes(&self, node: &Node) -> Result<(u64, Vec<Range<u64>>), BrowseError> {
+    /// Passes on the size of a file, and its holes, which ascend.
+    pub fn holes<T>(&self, node: &Node, take: impl FnOnce(u64, &[Range<u64>]) -> T) -> Result<T, BrowseError> {
         let (_, position) = self.entry(node)?;
         let entry = position.entry();
-        Ok((entry.size, entry.extras.holes.clone()))
+        Ok(take(entry.size, &entry.extras.holes))
     }
 
     /// The target of a symbolic link.

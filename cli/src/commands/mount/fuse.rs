@@ -18,6 +18,8 @@ use fuser::{
     ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyXattr, Request, Session, SessionACL,
 };
 
+use super::holes::seek;
+
 /// Who may look into the mount.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
@@ -215,19 +217,8 @@ impl Filesystem for Snapshots {
 
     fn lseek(&self, _: &Request, inode: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
         let found = self.node(inode).and_then(|node| {
-            let (size, holes) = self.browser.holes(&node).map_err(errno)?;
-            let from = u64::try_from(offset).ok().filter(|from| *from < size).ok_or(Errno::ENXIO)?;
-            let hole = holes.iter().find(|hole| from < hole.end);
-            match (whence, hole) {
-                (SEEK_DATA, Some(hole)) if hole.contains(&from) => {
-                    // Holes that touch each other are one.
-                    let end = holes.iter().fold(from, |at, hole| if hole.contains(&at) { hole.end } else { at });
-                    if end < size { Ok(end) } else { Err(Errno::ENXIO) }
-                }
-                (SEEK_DATA, _) => Ok(from),
-                (SEEK_HOLE, hole) => Ok(hole.map_or(size, |hole| hole.start.max(from))),
-                _ => Err(Errno::EINVAL),
-            }
+            let from = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
+            self.browser.holes(&node, |size, holes| seek(size, holes, from, whence)).map_err(errno)?
         });
         match found.and_then(|offset| i64::try_from(offset).map_err(|_| Errno::EOVERFLOW)) {
             Ok(offset) => reply.offset(offset),
@@ -365,9 +356,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `lseek` looks for.
-const SEEK_DATA: i32 = 3;
-const SEEK_HOLE: i32 = 4;
 /// Threads that answer the kernel.
 const THREADS: usize = 8;
 /// Bytes that the kernel may read ahead of a program.

@@ -3,6 +3,7 @@
 mod answer;
 mod door;
 mod fuse;
+mod holes;
 mod passage;
 mod webdav;
 
