@@ -351,6 +351,14 @@ impl Browser {
     }
 
     fn tell(&self, trouble: Trouble<'_>) {
+        if let Trouble::Content(snapshot, ..) | Trouble::Entry(snapshot, ..) | Trouble::Entries(snapshot, ..) = &trouble
+        {
+            // What was forgotten may be gone: that is no trouble.
+            self.renew();
+            if !self.shelf().shows(*snapshot) {
+                return;
+            }
+        }
         (self.terms.tell)(trouble);
     }
 }

@@ -14,8 +14,8 @@ use axum::response::{IntoResponse, Response};
 use copal_client::browse::Browser;
 use copal_client::entropy::random;
 use copal_format::shown::digits;
+use copal_gateway::serve::{bind, serve_here};
 use dav_server::{DavHandler, DavMethodSet};
-use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 
 use super::answer::Shown;
@@ -39,15 +39,14 @@ pub(super) fn serve(
     }
     let failed = |error| Failure::io("listen at", address.to_string(), error);
     let runtime = Builder::new_multi_thread().enable_all().build().map_err(failed)?;
-    let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
-    let at = listener.local_addr().map_err(failed)?;
+    let (listener, at) = bind(address).map_err(failed)?;
     let door = Arc::new(Door::new(browser));
     let url = format!("http://{at}{}/", door.prefix);
     let app = Router::new().fallback(move |request: Request| {
         let door = door.clone();
         async move { door.answer(request).await }
     });
-    runtime.spawn(async move { axum::serve(listener, app).await });
+    runtime.spawn(serve_here(listener, app));
     context.report.answer(&Shown { at: url, how: "serving at", end: "or SIGTERM" })?;
     // An error would mean that nobody can send a signal any more.
     let _ = ending.recv();
