@@ -148,6 +148,17 @@ fn a_damaged_file_is_cut_short_and_named() {
 }
 
 #[test]
+fn a_request_with_xml_that_nests_deeply_is_answered() {
+    let machine = machine();
+    let mut site = Site::of(&machine);
+    for xml in ["<a>".repeat(2_000) + &"</a>".repeat(2_000), "<a>".repeat(5_000)] {
+        let more = format!("depth: 0\r\ncontent-length: {}\r\n\r\n{xml}", xml.len());
+        assert_eq!(site.send("PROPFIND", &format!("{}/letter", site.source), &more).0, 207);
+    }
+    assert_eq!(site.mounted.end("TERM"), 0);
+}
+
+#[test]
 fn whoever_connects_too_often_makes_no_file_look_damaged() {
     let machine = machine();
     let mut site = Site::at(&machine, Mounted::serve_with_few_files(&machine, 128));
