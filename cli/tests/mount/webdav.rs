@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::mounted::Mounted;
 use super::{machine, noise};
@@ -176,4 +178,26 @@ fn whoever_connects_too_often_makes_no_file_look_damaged() {
     open.read_to_end(&mut answer).unwrap();
     assert_eq!(body(&answer), noise(1, 3_000_000).as_slice());
     assert_eq!(site.mounted.end("TERM"), 0);
+}
+
+#[test]
+fn a_signal_ends_it_while_nothing_is_served_yet() {
+    let machine = Machine::new();
+    let mut command = machine.command(&["mount", "--webdav"]);
+    let asked = machine.path("asked");
+    let mut child = command.env("COPAL_PASSWORD_COMMAND", "echo > asked; exec sleep 30").spawn().unwrap();
+    let (deadline, step) = (Instant::now() + Duration::from_secs(20), Duration::from_millis(20));
+    while !asked.exists() {
+        assert!(Instant::now() < deadline, "it does not ask");
+        std::thread::sleep(step);
+    }
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    let code = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status.code(),
+            None => assert!(Instant::now() < deadline, "it does not end"),
+        }
+        std::thread::sleep(step);
+    };
+    assert_eq!(code, Some(130));
 }

@@ -34,11 +34,13 @@ use fuse::Audience;
 use passage::passes_through;
 
 pub(super) fn run(context: &Context<'_>, options: &Mount) -> Result<Exit, Failure> {
-    // From here on signals end the mount, not the process.
-    let ending = ending()?;
+    let is_shown = Arc::new(AtomicBool::new(false));
+    let ending = ending(is_shown.clone())?;
     let directory = options.directory.as_deref().map(|directory| usable(context, directory)).transpose()?;
     let is_damaged = Arc::new(AtomicBool::new(false));
     let browser = Arc::new(browser(context, options, is_damaged.clone())?);
+    // From here on the first signal ends the mount, not the process.
+    is_shown.store(true, Ordering::Relaxed);
     match (directory, options.webdav) {
         (Some(directory), _) => show(context, options, browser, &directory, &ending)?,
         (None, address) => door::serve(context, browser, address.unwrap_or(door::ANY_PORT), &ending)?,
@@ -204,13 +206,13 @@ fn detach(directory: &Path) {
     }
 }
 
-/// Gets a message at the first signal to end; the second one ends the process.
-fn ending() -> Result<Receiver<()>, Failure> {
+/// Gets a message at the first signal to end; the second one ends the process, and so does one while nothing is shown.
+fn ending(is_shown: Arc<AtomicBool>) -> Result<Receiver<()>, Failure> {
     let mut signals = Signals::new(SIGNALS).map_err(|error| Failure::io("watch", "signals", error))?;
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for (at, _) in signals.forever().enumerate() {
-            if at > 0 {
+            if at > 0 || !is_shown.load(Ordering::Relaxed) {
                 std::process::exit(Exit::Interrupted.code().into());
             }
             let _ = sender.send(());
