@@ -315,7 +315,8 @@ fn file_attr(inode: u64, of: &Attributes) -> FileAttr {
     let [mtime, ctime] = [of.mtime, of.ctime].map(system_time);
     FileAttr {
         ino: INodeNo(inode),
-        size: of.size,
+        // The kernel takes no larger one, and would refuse the whole entry.
+        size: of.size.min(i64::MAX as u64),
         blocks: of.content_bytes.div_ceil(512),
         atime: mtime,
         mtime,
