@@ -7,6 +7,7 @@ mod webdav;
 use std::fs::{self, File};
 use std::io::ErrorKind;
 use std::os::unix::fs::{FileExt, MetadataExt, PermissionsExt, symlink};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -124,6 +125,31 @@ fn snapshots_are_found_by_id_by_host_and_by_time_and_new_ones_appear() {
 }
 
 #[test]
+fn whoever_an_acl_keeps_out_is_kept_out_of_a_mount_for_others_too() {
+    let machine = Machine::new();
+    machine.write("file", "for user 34 alone");
+    // user::rw-, user:34:r--, group::---, mask::r--, other::---
+    let acl = [(1u16, 6u16, u32::MAX), (2, 4, 34), (4, 0, u32::MAX), (16, 4, u32::MAX), (32, 0, u32::MAX)];
+    let entry = |(tag, rights, id): (u16, u16, u32)| {
+        [&tag.to_le_bytes()[..], &rights.to_le_bytes(), &id.to_le_bytes()].concat()
+    };
+    let acl = [&2u32.to_le_bytes()[..], &acl.map(entry).concat()].concat();
+    std::os::unix::fs::chown(machine.source("file"), None, Some(1234)).unwrap();
+    set_xattr(&machine.source("file"), "system.posix_acl_access", &acl);
+    machine.backup(&[]);
+    // The machine's directory is its owner's alone.
+    fs::set_permissions(machine.path(""), fs::Permissions::from_mode(0o755)).unwrap();
+    let mounted = Mounted::start(&machine, &["--allow-other"]);
+    let file = shown(&mounted, &machine, "snapshots/latest").join("file");
+    let reads = |user: u32, group: u32| {
+        let mut cat = std::process::Command::new("cat");
+        cat.arg(&file).uid(user).gid(group).output().unwrap().status.success()
+    };
+    assert!(reads(34, 34), "the ACL lets this user read");
+    assert!(!reads(5678, 1234), "and the group not, whatever the mask");
+}
+
+#[test]
 fn a_new_snapshot_that_cannot_be_read_is_named() {
     let machine = Machine::new();
     machine.write("file", "one");
@@ -196,6 +222,9 @@ fn a_directory_of_which_not_everything_can_be_listed_ends_with_an_error() {
     for number in 0..3000 {
         machine.write(&format!("d{}/file {number:04}", number / 100), format!("{number}"));
     }
+    for directory in (0..30).map(|number| format!("d{number}")).chain([String::new()]) {
+        fs::set_permissions(machine.source(directory), fs::Permissions::from_mode(0o700)).unwrap();
+    }
     machine.backup(&[]);
     let before: Vec<_> = machine.packs(1).iter().map(|pack| machine.object(pack)).collect();
     // This backup needs a few new pages; all others are lost.
@@ -205,7 +234,11 @@ fn a_directory_of_which_not_everything_can_be_listed_ends_with_an_error() {
     let mut mounted = Mounted::start(&machine, &[]);
     let latest = shown(&mounted, &machine, "snapshots/latest");
     assert_eq!(fs::read(latest.join("d20/file 2050")).unwrap(), b"changed");
+    // Its own entry is lost, which kept other users out.
+    assert_eq!(fs::metadata(&latest).unwrap().permissions().mode() & 0o7777, 0o500);
     let listed: Vec<_> = fs::read_dir(&latest).unwrap().collect();
+    let is_open = |entry: &fs::DirEntry| entry.metadata().unwrap().permissions().mode() & 0o077 != 0;
+    assert!(!listed.iter().flatten().any(is_open));
     assert!(listed.iter().filter(|entry| entry.is_ok()).count() > 0);
     assert!(listed.last().unwrap().is_err(), "an rsync would delete what is missing");
     assert_eq!(mounted.end("TERM"), 4);

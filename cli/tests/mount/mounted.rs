@@ -29,8 +29,21 @@ impl Mounted {
         Self::run(machine, &[&["mount", "--json", "--webdav"], options].concat(), PathBuf::new())
     }
 
+    /// Serves by WebDAV in a process that may open few files.
+    pub(crate) fn serve_with_few_files(machine: &Machine, files: u32) -> Self {
+        let plain = machine.with_key(&["mount", "--json", "--webdav"]);
+        let mut command = Command::new("prlimit");
+        command.arg(format!("--nofile={files}:{files}")).arg(plain.get_program()).args(plain.get_args());
+        command.current_dir(machine.path("")).env_clear();
+        command.envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        Self::of(command, PathBuf::new())
+    }
+
     fn run(machine: &Machine, arguments: &[&str], directory: PathBuf) -> Self {
-        let mut command = machine.with_key(arguments);
+        Self::of(machine.with_key(arguments), directory)
+    }
+
+    fn of(mut command: Command, directory: PathBuf) -> Self {
         let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();

@@ -2,6 +2,8 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::process::Command;
+use std::time::{Duration, Instant};
 
 use super::mounted::Mounted;
 use super::{machine, noise};
@@ -27,7 +29,10 @@ struct Site {
 
 impl Site {
     fn of(machine: &Machine) -> Self {
-        let mounted = Mounted::serve(machine, &[]);
+        Self::at(machine, Mounted::serve(machine, &[]))
+    }
+
+    fn at(machine: &Machine, mounted: Mounted) -> Self {
         let (address, prefix) = mounted.at.strip_prefix("http://").unwrap().split_once('/').unwrap();
         let (address, prefix) = (address.to_owned(), format!("/{}", prefix.trim_end_matches('/')));
         let source = format!("{prefix}/snapshots/latest{}", machine.path("source").display());
@@ -142,4 +147,57 @@ fn a_damaged_file_is_cut_short_and_named() {
     assert_eq!(body(&site.send("GET", &format!("{}/small", site.source), "").1), b"in the page");
     assert_eq!(site.mounted.end("TERM"), 4);
     assert!(site.mounted.told().contains("/source/hit"));
+}
+
+#[test]
+fn a_request_with_xml_that_nests_deeply_is_answered() {
+    let machine = machine();
+    let mut site = Site::of(&machine);
+    for xml in ["<a>".repeat(2_000) + &"</a>".repeat(2_000), "<a>".repeat(5_000)] {
+        let more = format!("depth: 0\r\ncontent-length: {}\r\n\r\n{xml}", xml.len());
+        assert_eq!(site.send("PROPFIND", &format!("{}/letter", site.source), &more).0, 207);
+    }
+    assert_eq!(site.mounted.end("TERM"), 0);
+}
+
+#[test]
+fn whoever_connects_too_often_makes_no_file_look_damaged() {
+    let machine = machine();
+    let mut site = Site::at(&machine, Mounted::serve_with_few_files(&machine, 128));
+    let mut open = TcpStream::connect(&site.address).unwrap();
+    // Kept open by an answer that came.
+    let head = |path: &str| format!("HEAD {path} HTTP/1.1\r\nhost: {}\r\n\r\n", site.address);
+    open.write_all(head(&format!("{}/letter", site.source)).as_bytes()).unwrap();
+    assert!(open.read(&mut [0; 4096]).unwrap() > 0);
+    let strangers: Vec<_> = (0..300).filter_map(|_| TcpStream::connect(&site.address).ok()).collect();
+    strangers.iter().for_each(|mut stranger| drop(stranger.write_all(b"GET / HT")));
+    let file = format!("{}/deep/er/noise", site.source);
+    let asked = format!("GET {file} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n", site.address);
+    open.write_all(asked.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    open.read_to_end(&mut answer).unwrap();
+    assert_eq!(body(&answer), noise(1, 3_000_000).as_slice());
+    assert_eq!(site.mounted.end("TERM"), 0);
+}
+
+#[test]
+fn a_signal_ends_it_while_nothing_is_served_yet() {
+    let machine = Machine::new();
+    let mut command = machine.command(&["mount", "--webdav"]);
+    let asked = machine.path("asked");
+    let mut child = command.env("COPAL_PASSWORD_COMMAND", "echo > asked; exec sleep 30").spawn().unwrap();
+    let (deadline, step) = (Instant::now() + Duration::from_secs(20), Duration::from_millis(20));
+    while !asked.exists() {
+        assert!(Instant::now() < deadline, "it does not ask");
+        std::thread::sleep(step);
+    }
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    let code = loop {
+        match child.try_wait().unwrap() {
+            Some(status) => break status.code(),
+            None => assert!(Instant::now() < deadline, "it does not end"),
+        }
+        std::thread::sleep(step);
+    };
+    assert_eq!(code, Some(130));
 }

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use copal_format::path::TreePath;
-use copal_format::time::Time;
 use copal_format::tree::EntryKind;
 
 use super::node::{Attributes, Kind, Node};
 use super::tree::{Position, Reached, Sought, Tree};
-use super::{BrowseError, Browser, DIRECTORY_BYTES, NAME_BYTES, Trouble, here};
+use super::{BrowseError, Browser, NAME_BYTES, Trouble};
 
 /// A name in a directory.
 pub struct Listed {
@@ -88,7 +87,8 @@ impl Browser {
             } else if is_shown {
                 let attributes = match is_own {
                     true => self.attributes_at(tree, &position),
-                    false => self.implied(tree, &child, tree.time),
+                    // Pages that were met before may have held its own entry.
+                    false => self.attributes(&Node(Kind::Entry(tree.clone(), child.clone(), EntryKind::Directory)))?,
                 };
                 let (number, name) = (position.number, child.name().to_vec());
                 let node = Node(Kind::Entry(tree.clone(), child.clone(), attributes.kind));
@@ -99,12 +99,6 @@ impl Browser {
             reached = walk.pass(position, child)?;
         }
         if is_complete { Ok(()) } else { Err(BrowseError::Incomplete) }
-    }
-
-    /// A directory without an entry of its own.
-    fn implied(&self, tree: &Tree, path: &TreePath, time: Time) -> Attributes {
-        let inode = self.numbers.of_entry(tree, path, None);
-        Attributes::made(inode, EntryKind::Directory, DIRECTORY_BYTES, time, here())
     }
 }
 

@@ -156,7 +156,7 @@ impl Browser {
                 };
                 let kind = match self.at(tree, &path)? {
                     At::Entry(position) => Some(position.entry().kind()).filter(|kind| !tree.leaves_out(*kind)),
-                    At::Directory => Some(EntryKind::Directory),
+                    At::Directory { .. } => Some(EntryKind::Directory),
                     At::Nothing => None,
                 };
                 Ok(kind.map(|kind| Node(Kind::Entry(tree.clone(), path, kind))))
@@ -182,9 +182,11 @@ impl Browser {
         };
         match self.at(tree, path)? {
             At::Entry(position) => Ok(self.attributes_at(tree, &position)),
-            At::Directory => {
+            At::Directory { is_certain } => {
                 let inode = self.numbers.of_entry(tree, path, None);
-                Ok(Attributes::made(inode, EntryKind::Directory, DIRECTORY_BYTES, tree.time, ours))
+                let made = Attributes::made(inode, EntryKind::Directory, DIRECTORY_BYTES, tree.time, ours);
+                // Its own entry, which may be lost, may keep other users out.
+                Ok(if is_certain { made } else { Attributes { permissions: 0o500, ..made } })
             }
             At::Nothing => Err(BrowseError::Absent),
         }
@@ -203,11 +205,11 @@ impl Browser {
         })
     }
 
-    /// The size of a file, and its holes, which ascend.
-    pub fn holes(&self, node: &Node) -> Result<(u64, Vec<Range<u64>>), BrowseError> {
+    /// Passes on the size of a file, and its holes, which ascend.
+    pub fn holes<T>(&self, node: &Node, take: impl FnOnce(u64, &[Range<u64>]) -> T) -> Result<T, BrowseError> {
         let (_, position) = self.entry(node)?;
         let entry = position.entry();
-        Ok((entry.size, entry.extras.holes.clone()))
+        Ok(take(entry.size, &entry.extras.holes))
     }
 
     /// The target of a symbolic link.
@@ -254,7 +256,7 @@ impl Browser {
         let Kind::Entry(tree, path, _) = &node.0 else { return Err(BrowseError::Kind) };
         match self.at(tree, path)? {
             At::Entry(position) => Ok((tree, position)),
-            At::Directory => Err(BrowseError::Kind),
+            At::Directory { .. } => Err(BrowseError::Kind),
             At::Nothing => Err(BrowseError::Absent),
         }
     }
@@ -273,12 +275,14 @@ impl Browser {
         match reached {
             // A snapshot's top is a directory, whatever its writer says.
             Reached::Entry(position) if path.is_top() && position.entry().kind() != EntryKind::Directory => {
-                Ok(At::Directory)
+                Ok(At::Directory { is_certain: lost.is_none() })
             }
             Reached::Entry(position) if position.entry().path == *path => Ok(At::Entry(position)),
             // An entry below it shows that it is a directory, even if its own entry is lost.
-            Reached::Entry(position) if position.entry().path.is_within(path) => Ok(At::Directory),
-            _ if path.is_top() => Ok(At::Directory),
+            Reached::Entry(position) if position.entry().path.is_within(path) => {
+                Ok(At::Directory { is_certain: lost.is_none() })
+            }
+            _ if path.is_top() => Ok(At::Directory { is_certain: lost.is_none() }),
             _ => match lost {
                 None => Ok(At::Nothing),
                 Some(lost) => {
@@ -323,6 +327,7 @@ impl Browser {
             shown.push(Shown {
                 tree: Arc::new(Tree::new(snapshot, self.domain(snapshot.domain)?)),
                 machine: snapshot.machine().to_owned(),
+                client: snapshot.key.0,
                 time: (self.terms.time_name)(snapshot.time),
                 is_own: (self.terms.is_own)(snapshot),
                 client: snapshot.key.0,
@@ -347,6 +352,14 @@ impl Browser {
     }
 
     fn tell(&self, trouble: Trouble<'_>) {
+        if let Trouble::Content(snapshot, ..) | Trouble::Entry(snapshot, ..) | Trouble::Entries(snapshot, ..) = &trouble
+        {
+            // What was forgotten may be gone: that is no trouble.
+            self.renew();
+            if !self.shelf().shows(*snapshot) {
+                return;
+            }
+        }
         (self.terms.tell)(trouble);
     }
 }
@@ -354,8 +367,10 @@ impl Browser {
 /// What is at a path of a tree.
 enum At {
     Entry(Position),
-    /// Entries lie below it, and it has none of its own.
-    Directory,
+    /// Entries lie below it, and it has none of its own; if it is not certain, its own may be lost.
+    Directory {
+        is_certain: bool,
+    },
     Nothing,
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use copal_format::id::ClientId;
+use copal_format::id::{ClientId, SnapshotId};
 use copal_format::path::TreePath;
 use copal_format::time::Time;
 use copal_format::tree::EntryKind;
@@ -86,6 +86,12 @@ impl Shelf {
         let folder = self.folders.get(folder)?;
         let rest = folder.numbers.range((after.map_or(Unbounded, Excluded), Unbounded));
         Some(rest.filter_map(|(number, name)| Some((*number, name.as_str(), folder.nodes.get(name)?))))
+    }
+
+    /// Whether the snapshot is shown.
+    pub(super) fn shows(&self, snapshot: SnapshotId) -> bool {
+        let folder = self.folders.get(BY_ID);
+        [snapshot.short(), snapshot.to_string()].iter().any(|name| folder.is_some_and(|of| of.nodes.contains_key(name)))
     }
 
     fn alias(&mut self, numbers: &Numbers, folder: &str, name: &str, target: String, tree: &Arc<Tree>) {

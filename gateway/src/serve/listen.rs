@@ -109,6 +109,12 @@ pub(super) fn serve(
     served
 }
 
+/// Serves this machine, within the limits that hold for everybody.
+pub async fn serve_here(socket: TcpListener, router: Router) -> io::Result<()> {
+    let room = Room::of_process(usize::MAX);
+    bound(axum_server::from_tcp(socket)?, &room, PATIENCE).serve(router.into_make_service()).await
+}
+
 /// Sets the limits of a server: time limits, so that no client keeps a silent connection, and the number of streams.
 pub(super) fn bound<A>(
     mut server: Server<SocketAddr, A>,
@@ -124,7 +130,7 @@ pub(super) fn bound<A>(
 }
 
 /// Binds the socket here, so that the port is known before it is announced.
-fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
+pub fn bind(address: SocketAddr) -> io::Result<(TcpListener, SocketAddr)> {
     let socket = TcpListener::bind(address)?;
     socket.set_nonblocking(true)?;
     let address = socket.local_addr()?;

@@ -38,7 +38,7 @@ use page::Page;
 use watch::Watch;
 use work::Work;
 
-pub use listen::Listening;
+pub use listen::{Listening, bind, serve_here};
 pub use note::JobNote;
 pub use ordered::ingested;
 

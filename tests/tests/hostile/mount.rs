@@ -44,6 +44,7 @@ fn a_mount_of_what_a_hostile_client_says_answers_everything_and_leads_nowhere() 
     vast.read_exact_at(&mut bytes, VAST - 4096).unwrap();
     assert_eq!(bytes, [0; 4096]);
     assert!(vast.metadata().unwrap().blocks() == 0);
+    assert_eq!(fs::metadata(top.join("too vast")).unwrap().len(), i64::MAX as u64, "as large as a file may be");
     // What grants rights here is left out, as by a restore.
     assert_eq!(fs::metadata(top.join("powers")).unwrap().mode() & 0o7777, 0o777);
     assert!(
@@ -107,9 +108,11 @@ fn entries(chunk: ChunkId) -> Vec<Entry> {
         Entry { mtime: Time(i64::MIN), ctime: Time(i64::MAX), birth: Some(Time(i64::MIN)), ..inline(b"old", "old") },
         Entry { mtime: Time(i64::MAX), inode: u64::MAX, ..inline(b"new", "new") },
     ];
-    let mut vast = file(b"vast", VAST, Content::None);
-    vast.extras.holes = [VAST].map(|end| 0..end).into();
-    entries.push(vast);
+    for (name, size) in [(b"vast".as_slice(), VAST), (b"too vast", u64::MAX)] {
+        let mut vast = file(name, size, Content::None);
+        vast.extras.holes = [size].map(|end| 0..end).into();
+        entries.push(vast);
+    }
     let mut powers = inline(b"powers", "powers");
     powers.mode = Mode::new(EntryKind::File, 0o6777);
     powers.owner = Owner { uid: u32::MAX, gid: u32::MAX, user: b"root\0".to_vec(), group: vec![0xff; 300] }.into();

@@ -8,14 +8,16 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
-use axum::http::header::{CONTENT_SECURITY_POLICY, HOST, HeaderName, RANGE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{
+    CONTENT_LENGTH, CONTENT_SECURITY_POLICY, HOST, HeaderName, RANGE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use copal_client::browse::Browser;
 use copal_client::entropy::random;
 use copal_format::shown::digits;
+use copal_gateway::serve::{bind, serve_here};
 use dav_server::{DavHandler, DavMethodSet};
-use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 
 use super::answer::Shown;
@@ -39,15 +41,14 @@ pub(super) fn serve(
     }
     let failed = |error| Failure::io("listen at", address.to_string(), error);
     let runtime = Builder::new_multi_thread().enable_all().build().map_err(failed)?;
-    let listener = runtime.block_on(TcpListener::bind(address)).map_err(failed)?;
-    let at = listener.local_addr().map_err(failed)?;
+    let (listener, at) = bind(address).map_err(failed)?;
     let door = Arc::new(Door::new(browser));
     let url = format!("http://{at}{}/", door.prefix);
     let app = Router::new().fallback(move |request: Request| {
         let door = door.clone();
         async move { door.answer(request).await }
     });
-    runtime.spawn(async move { axum::serve(listener, app).await });
+    runtime.spawn(serve_here(listener, app));
     context.report.answer(&Shown { at: url, how: "serving at", end: "or SIGTERM" })?;
     // An error would mean that nobody can send a signal any more.
     let _ = ending.recv();
@@ -78,6 +79,10 @@ impl Door {
         if !self.admits(request.uri().path()) {
             return StatusCode::NOT_FOUND.into_response();
         }
+        // The library parses XML by calling itself for each element in another, as deep as a body says. Without a body it
+        // answers with all properties.
+        *request.body_mut() = Body::empty();
+        request.headers_mut().remove(CONTENT_LENGTH);
         // With it, the library lists whole snapshots at once.
         request.headers_mut().remove("x-litmus");
         // The library sends as many parts as are named, each up to the whole file, and adds to their ends. Without the

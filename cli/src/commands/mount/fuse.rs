@@ -18,6 +18,8 @@ use fuser::{
     ReplyDirectoryPlus, ReplyEmpty, ReplyEntry, ReplyLseek, ReplyOpen, ReplyXattr, Request, Session, SessionACL,
 };
 
+use super::holes::seek;
+
 /// Who may look into the mount.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
@@ -45,7 +47,7 @@ pub(super) fn mount(
     // More threads than cores: some wait for a store.
     config.n_threads = Some(THREADS);
     config.clone_fd = true;
-    Session::new(Snapshots::new(browser), directory, &config)?.spawn()
+    Session::new(Snapshots::new(browser, audience), directory, &config)?.spawn()
 }
 
 struct Snapshots {
@@ -56,6 +58,7 @@ struct Snapshots {
     /// Open directories: whether a listing has left out something.
     directories: Mutex<HashMap<u64, Arc<AtomicBool>>>,
     handles: AtomicU64,
+    audience: Audience,
 }
 
 struct Known {
@@ -65,9 +68,9 @@ struct Known {
 }
 
 impl Snapshots {
-    fn new(browser: Arc<Browser>) -> Self {
-        let top = browser.top();
-        Self { browser, top, known: Mutex::default(), directories: Mutex::default(), handles: AtomicU64::new(1) }
+    fn new(browser: Arc<Browser>, audience: Audience) -> Self {
+        let (top, handles) = (browser.top(), AtomicU64::new(1));
+        Self { browser, top, known: Mutex::default(), directories: Mutex::default(), handles, audience }
     }
 
     fn node(&self, inode: INodeNo) -> Result<Node, Errno> {
@@ -146,6 +149,10 @@ impl Filesystem for Snapshots {
             // An older kernel does without.
             let _ = config.add_capabilities(wanted);
         }
+        // Without it the kernel takes an ACL's mask for the rights of the group. (For `All` it would apply permissions.)
+        if self.audience == Audience::Permitted && config.add_capabilities(InitFlags::FUSE_POSIX_ACL).is_err() {
+            return Err(io::Error::new(io::ErrorKind::Unsupported, "this kernel does not apply ACLs to such mounts"));
+        }
         let _ = config.set_max_readahead(READ_AHEAD);
         let _ = config.set_max_background(64);
         Ok(())
@@ -210,19 +217,8 @@ impl Filesystem for Snapshots {
 
     fn lseek(&self, _: &Request, inode: INodeNo, _: FileHandle, offset: i64, whence: i32, reply: ReplyLseek) {
         let found = self.node(inode).and_then(|node| {
-            let (size, holes) = self.browser.holes(&node).map_err(errno)?;
-            let from = u64::try_from(offset).ok().filter(|from| *from < size).ok_or(Errno::ENXIO)?;
-            let hole = holes.iter().find(|hole| from < hole.end);
-            match (whence, hole) {
-                (SEEK_DATA, Some(hole)) if hole.contains(&from) => {
-                    // Holes that touch each other are one.
-                    let end = holes.iter().fold(from, |at, hole| if hole.contains(&at) { hole.end } else { at });
-                    if end < size { Ok(end) } else { Err(Errno::ENXIO) }
-                }
-                (SEEK_DATA, _) => Ok(from),
-                (SEEK_HOLE, hole) => Ok(hole.map_or(size, |hole| hole.start.max(from))),
-                _ => Err(Errno::EINVAL),
-            }
+            let from = u64::try_from(offset).map_err(|_| Errno::ENXIO)?;
+            self.browser.holes(&node, |size, holes| seek(size, holes, from, whence)).map_err(errno)?
         });
         match found.and_then(|offset| i64::try_from(offset).map_err(|_| Errno::EOVERFLOW)) {
             Ok(offset) => reply.offset(offset),
@@ -319,7 +315,8 @@ fn file_attr(inode: u64, of: &Attributes) -> FileAttr {
     let [mtime, ctime] = [of.mtime, of.ctime].map(system_time);
     FileAttr {
         ino: INodeNo(inode),
-        size: of.size,
+        // The kernel takes no larger one, and would refuse the whole entry.
+        size: of.size.min(i64::MAX as u64),
         blocks: of.content_bytes.div_ceil(512),
         atime: mtime,
         mtime,
@@ -360,9 +357,6 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What `lseek` looks for.
-const SEEK_DATA: i32 = 3;
-const SEEK_HOLE: i32 = 4;
 /// Threads that answer the kernel.
 const THREADS: usize = 8;
 /// Bytes that the kernel may read ahead of a program.

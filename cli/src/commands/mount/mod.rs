@@ -3,6 +3,7 @@
 mod answer;
 mod door;
 mod fuse;
+mod holes;
 mod passage;
 mod webdav;
 
@@ -15,9 +16,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use copal_client::browse::{Browser, Terms, Trouble};
+use copal_client::browse::{Browser, ContentError, Terms, Trouble};
 use copal_client::location::Location;
 use copal_format::id::SnapshotId;
+use copal_client::reader::ReadError;
+use copal_store::StoreError;
 use rustix::mount::{UnmountFlags, unmount};
 use signal_hook::iterator::Signals;
 
@@ -32,11 +35,13 @@ use fuse::Audience;
 use passage::passes_through;
 
 pub(super) fn run(context: &Context<'_>, options: &Mount) -> Result<Exit, Failure> {
-    // From here on signals end the mount, not the process.
-    let ending = ending()?;
+    let is_shown = Arc::new(AtomicBool::new(false));
+    let ending = ending(is_shown.clone())?;
     let directory = options.directory.as_deref().map(|directory| usable(context, directory)).transpose()?;
     let is_damaged = Arc::new(AtomicBool::new(false));
     let browser = Arc::new(browser(context, options, is_damaged.clone())?);
+    // From here on the first signal ends the mount, not the process.
+    is_shown.store(true, Ordering::Relaxed);
     match (directory, options.webdav) {
         (Some(directory), _) => show(context, options, browser, &directory, &ending)?,
         (None, address) => door::serve(context, browser, address.unwrap_or(door::ANY_PORT), &ending)?,
@@ -62,11 +67,23 @@ fn browser(context: &Context<'_>, options: &Mount, is_damaged: Arc<AtomicBool>) 
         is_own: Box::new(move |snapshot| here.has_signed(snapshot)),
         time_name: Box::new(human::time_name),
         tell: Box::new(move |trouble| {
-            is_damaged.fetch_or(!matches!(trouble, Trouble::Renewal(_)), Ordering::Relaxed);
+            is_damaged.fetch_or(is_damage(&trouble), Ordering::Relaxed);
             tell(&report, &trouble, &told);
         }),
     };
     Ok(Browser::new(repository, &view, history, terms)?)
+}
+
+/// Whether a trouble lasts. A store that is away, or short of open files, comes back.
+fn is_damage(trouble: &Trouble<'_>) -> bool {
+    let failed = match trouble {
+        Trouble::Renewal(_) => return false,
+        Trouble::Content(_, _, ContentError::Read(ReadError::Store(failed)))
+        | Trouble::Entry(_, _, ReadError::Store(failed))
+        | Trouble::Entries(_, _, ReadError::Store(failed)) => failed,
+        _ => return true,
+    };
+    !failed.is_transient() && !matches!(failed, StoreError::Gone { .. })
 }
 
 /// Reports a trouble, the first time that the entry or directory meets it.
@@ -198,13 +215,13 @@ fn detach(directory: &Path) {
     }
 }
 
-/// Gets a message at the first signal to end; the second one ends the process.
-fn ending() -> Result<Receiver<()>, Failure> {
+/// Gets a message at the first signal to end; the second one ends the process, and so does one while nothing is shown.
+fn ending(is_shown: Arc<AtomicBool>) -> Result<Receiver<()>, Failure> {
     let mut signals = Signals::new(SIGNALS).map_err(|error| Failure::io("watch", "signals", error))?;
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         for (at, _) in signals.forever().enumerate() {
-            if at > 0 {
+            if at > 0 || !is_shown.load(Ordering::Relaxed) {
                 std::process::exit(Exit::Interrupted.code().into());
             }
             let _ = sender.send(());
@@ -221,3 +238,25 @@ const SIGNALS: [i32; 3] = [signal_hook::consts::SIGINT, signal_hook::consts::SIG
 const UNMOUNTS_WITHIN: Duration = Duration::from_secs(2);
 /// Troubles that are told.
 const TOLD: usize = 10_000;
+
+#[cfg(test)]
+mod tests {
+    use copal_format::id::{ChunkId, SnapshotId};
+    use copal_format::path::TreePath;
+    use copal_store::Op;
+
+    use super::*;
+
+    #[test]
+    fn a_store_that_is_away_is_no_damage() {
+        let is_damage_of = |error: ReadError| {
+            let error = ContentError::Read(error);
+            is_damage(&Trouble::Content(SnapshotId([1; 16]), &TreePath::TOP, &error))
+        };
+        let source = || "too many open files".into();
+        assert!(!is_damage_of(StoreError::Transient { op: Op::List, key: String::new(), source: source() }.into()));
+        assert!(!is_damage_of(StoreError::Gone { root: "/mnt/disk".into() }.into()));
+        assert!(is_damage_of(StoreError::Io { op: Op::Read, key: String::new(), source: source() }.into()));
+        assert!(is_damage_of(ReadError::Absent { id: ChunkId([1; 24]) }));
+    }
+}
