@@ -15,6 +15,7 @@ pub mod global;
 pub mod key;
 pub mod look;
 pub mod mount;
+pub mod pattern;
 pub mod policy;
 pub mod repository;
 pub mod restore;
