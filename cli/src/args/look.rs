@@ -5,8 +5,9 @@ use clap::{Args, ValueEnum};
 use copal_format::time::Time;
 use copal_format::tree::{Entry, EntryKind};
 
+use super::pattern::Pattern;
 use super::spec::{self, SnapshotSpec, Which};
-use super::values::{self, GroupBy, Pattern, Size};
+use super::values::{self, GroupBy, Size};
 
 /// Which snapshots are considered.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]

@@ -17,6 +17,7 @@ pub mod import;
 pub mod key;
 pub mod look;
 pub mod mount;
+pub mod pattern;
 pub mod policy;
 pub mod repository;
 pub mod restore;

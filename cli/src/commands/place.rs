@@ -81,8 +81,9 @@ impl Context<'_> {
         }
         let newest = pick::newest(found);
         let is_older = newest.iter().all(|snapshot| snapshot.id != chosen.id);
-        let others =
-            newest.into_iter().filter(|other| other.series() != chosen.series() && may_hold(other, scope.path()));
+        // A source tells whether a series can hold the path, if it is so for the chosen snapshot.
+        let may_hold = |other: &Snapshot| !may_hold(chosen, scope.path()) || may_hold(other, scope.path());
+        let others = newest.into_iter().filter(|other| other.series() != chosen.series() && may_hold(other));
         let others: Vec<SnapshotRow> = others.map(SnapshotRow::from).collect();
         let is_foreign = !narrow.names_machines() && !here.has_signed(chosen);
         if is_foreign || is_older || !others.is_empty() {

@@ -58,7 +58,7 @@ fn there(context: &Context<'_>, backend: &Backend, options: &Options) -> Result<
     warn_of_grace(context, options.grace, options.is_dry_run);
     let (grace, repack_most) = (options.grace.map(|grace| grace.as_secs()), options.repack_most);
     let order = JobOrder::Prune { grace, repack_most, dry_run: options.is_dry_run };
-    report(context, &context.order(backend, &order)?, &Anew::default(), options.is_dry_run, started)
+    report(context, &context.order(backend, &order)?, &Anew::default(), None, (options.is_dry_run, started))
 }
 
 fn warn_of_grace(context: &Context<'_>, grace: Option<Duration>, is_dry_run: bool) {
@@ -88,12 +88,19 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     if !options.is_keyless && !options.is_dry_run && repository.descriptor.is_some() {
         context.prove(repository, u64::MAX)?;
     }
+    let before = packed(context, repository)?;
     let anew = if options.is_keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
     let done = wait(prune(&repository.job(), &how))?;
     if !options.is_dry_run {
         wait(reserve::keep(repository.store(), |bytes| SystemEntropy.fill(bytes)))?;
     }
-    report(context, &done, &anew, options.is_dry_run, started)
+    let sizes = if options.is_dry_run { None } else { Some([before, packed(context, repository)?]) };
+    report(context, &done, &anew, sizes, (options.is_dry_run, started))
+}
+
+/// Bytes of all packs that the state lists.
+fn packed(context: &Context<'_>, repository: &Repository) -> Result<u64, Failure> {
+    Ok(context.records(repository)?.state.packs.values().map(|pack| pack.length).sum())
 }
 
 /// Reports what a prune did, wherever it ran.
@@ -101,8 +108,8 @@ fn report(
     context: &Context<'_>,
     done: &job::Report,
     anew: &Anew,
-    is_dry_run: bool,
-    started: Instant,
+    sizes: Option<[u64; 2]>,
+    (is_dry_run, started): (bool, Instant),
 ) -> Result<Exit, Failure> {
     if done.is_full {
         let left = human::size(done.bytes_postponed);
@@ -121,6 +128,8 @@ fn report(
         packs_rewritten: done.packs_rewritten,
         bytes_freed: if is_dry_run { done.bytes_planned + anew.freed } else { done.bytes_deleted },
         bytes_rewritten: done.bytes_copied + anew.bytes,
+        bytes_before: sizes.map(|[before, _]| before),
+        bytes_after: sizes.map(|[_, after]| after),
         bytes_pending: done.bytes_pending,
         pending_until: done.pending_from.filter(|_| done.bytes_pending > 0).map(Stamp),
         bytes_dead: done.dead_for_good,

@@ -104,6 +104,9 @@ pub struct PruneReport {
     pub bytes_freed: u64,
     /// Bytes copied.
     pub bytes_rewritten: u64,
+    /// Bytes of all packs before this run, and after it; none in a dry run, or if another machine has pruned.
+    pub bytes_before: Option<u64>,
+    pub bytes_after: Option<u64>,
     /// Bytes that a later run will free.
     pub bytes_pending: u64,
     /// When it can.
@@ -134,6 +137,11 @@ impl Answer for PruneReport {
         match self.dry_run {
             true => writeln!(out, "{freed} would be freed by deleting {packs}, {written} rewritten (dry run)")?,
             false => writeln!(out, "{freed} freed, {packs} deleted, {written} rewritten")?,
+        }
+        if let (Some(before), Some(after)) = (self.bytes_before, self.bytes_after)
+            && before != after
+        {
+            writeln!(out, "packs take {}, were {}", human::size(after), human::size(before))?;
         }
         if self.bytes_pending > 0 {
             let pending = human::size(self.bytes_pending);

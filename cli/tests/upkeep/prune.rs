@@ -111,6 +111,10 @@ fn nothing_is_deleted_before_the_grace_period_is_over() {
     std::thread::sleep(Duration::from_millis(1_100));
     let third = machine.json(&["prune", "--grace", "1s"]);
     assert!(third["bytes_freed"].as_u64().unwrap() > 300_000, "{third}");
+    let [before, after] = ["bytes_before", "bytes_after"].map(|field| third[field].as_u64().unwrap());
+    let left: usize =
+        machine.objects().iter().filter(|(name, _)| name.starts_with("packs/")).map(|(_, pack)| pack.len()).sum();
+    assert!(before - after > 300_000 && after == left as u64, "{third}, {left} bytes are left");
     assert_eq!(machine.check(&["--full"]).0, 0);
 }
 
@@ -135,7 +139,9 @@ fn a_dry_run_changes_nothing() {
     let before = machine.objects();
     let report = machine.json(&["prune", "--dry-run", "--grace", "0s"]);
     assert!(report["bytes_freed"].as_u64().unwrap() > 300_000 && report["dry_run"] == true, "{report}");
-    machine.ok(&["prune", "--dry-run"]);
+    assert!(report["bytes_before"].is_null() && report["bytes_after"].is_null(), "{report}");
+    let told = machine.ok(&["prune", "--dry-run"]);
+    assert!(told.contains("would be freed") && !told.contains("packs take"), "{told}");
     machine.ok(&["forget", "--dry-run", "--prune", "--keep-last", "1"]);
     assert!(machine.objects() == before, "no object was made, changed or deleted");
 }
