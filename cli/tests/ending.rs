@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use crate::kit::{Machine, Ran, noise, number};
 use rustix::process::{Pid, Signal, kill_process};
 
-fn start(mut command: Command) -> Child {
+pub(crate) fn start(mut command: Command) -> Child {
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
 /// Asks a command to end, which must do so within ten seconds.
-fn end(child: Child, signal: Signal) -> Ran {
+pub(crate) fn end(child: Child, signal: Signal) -> Ran {
     let asked = Instant::now();
     kill_process(Pid::from_child(&child), signal).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -23,7 +23,7 @@ fn end(child: Child, signal: Signal) -> Ran {
 }
 
 #[track_caller]
-fn until(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
     let begun = Instant::now();
     while !is_so() {
         assert!(begun.elapsed() < Duration::from_secs(120), "{what}");

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::json;
 
 use super::*;
+use crate::ending::{end, start, until};
 use crate::kill::{KILLED, at_each};
 use crate::kit::{Harm, image};
 
@@ -128,4 +129,25 @@ fn a_second_attempt_that_was_interrupted_does_not_make_the_same_partial_copy_onc
     let again = world.copying(&[]).ran().exits(4).json();
     assert_eq!((&again["copied"][0]["snapshot_id"], &again["copied"][0]["files_read"]), (&json!(null), &json!(0)));
     assert_eq!(world.second(&["snapshots"]).ok().json().as_array().unwrap().len(), 1);
+}
+
+#[test]
+fn a_copy_that_is_stopped_ends_soon_and_the_next_one_goes_on_from_there() {
+    let world = World::new();
+    let machine = &world.machine;
+    machine.write("file", noise(1, 120_000_000));
+    let id = machine.backup(&[]);
+    let stored = || {
+        let packs = fs::read_dir(machine.path("second/packs")).into_iter().flatten().flatten();
+        let packs = packs.flat_map(|folder| fs::read_dir(folder.path()).into_iter().flatten().flatten());
+        packs.map(|pack| pack.metadata().map_or(0, |found| found.len())).sum::<u64>()
+    };
+    let child = start(world.copying(&["--limit-upload", "12M"]));
+    until("a pack is stored", || stored() > 10_000_000);
+    let ran = end(child, rustix::process::Signal::TERM).exits(130);
+    assert!(ran.err.contains("MiB of this run are kept") && ran.kind() == "interrupted", "{ran}");
+    let kept = stored();
+    let next = world.copies(&[]);
+    assert!(next["copied"][0]["bytes_stored"].as_u64().unwrap() < 120_000_000 - kept / 2, "{next}");
+    world.assert_alike(&id, &made(&next)[0]);
 }
