@@ -96,10 +96,10 @@ const SOON: u64 = 100;
 /// Seeds at which searches from 1 on have found the rarest mistakes. They are tried first. A change of the code shifts the
 /// schedules of all seeds; then the test names the new ones.
 const LAST_FOUND: [(Mistake, u64); 6] = [
-    (Mistake::SecondMarkDropped, 183),
-    (Mistake::OldReferences, 214),
-    (Mistake::BaseUnchecked, 1275),
-    (Mistake::UnprovenMoved, 102),
-    (Mistake::RevocationForgets, 671),
+    (Mistake::OldReferences, 146),
+    (Mistake::BaseUnchecked, 1098),
+    (Mistake::UnprovenMoved, 389),
+    (Mistake::RevocationForgets, 228),
     (Mistake::RebaseBlind, 423),
+    (Mistake::RebaseSkips, 253),
 ];

@@ -330,7 +330,6 @@ impl Browser {
                 client: snapshot.key.0,
                 time: (self.terms.time_name)(snapshot.time),
                 is_own: (self.terms.is_own)(snapshot),
-                client: snapshot.key.0,
             });
         }
         Ok(Shelf::of(&shown, &self.numbers))

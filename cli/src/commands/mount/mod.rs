@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use copal_client::browse::{Browser, ContentError, Terms, Trouble};
 use copal_client::location::Location;
-use copal_format::id::SnapshotId;
 use copal_client::reader::ReadError;
+use copal_format::id::SnapshotId;
 use copal_store::StoreError;
 use rustix::mount::{UnmountFlags, unmount};
 use signal_hook::iterator::Signals;
