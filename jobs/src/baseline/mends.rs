@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use copal_format::id::{ClientId, PackId};
-use copal_format::state::{SnapshotState, StateDelta};
+use copal_format::state::{PackRecord, SnapshotRecord, SnapshotState, State, StateDelta};
 use copal_format::time::Time;
 
 use crate::context::JobContext;
@@ -22,9 +22,34 @@ pub(crate) struct Mends {
 }
 
 impl Mends {
+    /// Whether nothing but times has to be put right.
+    pub(crate) fn are_times(&self) -> bool {
+        self.revived.is_empty()
+    }
+
     /// Whether there is nothing to put right.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.snapshots.is_empty() && self.packs.is_empty() && self.revived.is_empty()
+    }
+
+    /// Adds others.
+    pub(crate) fn extend(&mut self, others: Self) {
+        self.snapshots.extend(others.snapshots);
+        self.packs.extend(others.packs);
+        self.revived.extend(others.revived);
+    }
+
+    /// Adds to the changes the times that are still wrong in a state.
+    pub(crate) fn add_times(&self, state: &State, delta: &mut StateDelta) {
+        let packs = self.packs.iter().filter_map(|(id, time)| Some((id, state.packs.get(id)?, *time)));
+        for (id, record, stored) in packs.filter(|(_, record, stored)| record.accepted < *stored) {
+            delta.packs.entry(*id).or_insert_with(|| Some(PackRecord { accepted: stored, ..record.clone() }));
+        }
+        let snapshots = self.snapshots.iter().filter_map(|(key, time)| Some((key, state.snapshots.get(key)?, *time)));
+        for (key, record, stored) in snapshots.filter(|(_, record, stored)| record.accepted < *stored) {
+            let mended = SnapshotRecord { accepted: stored, ..record.clone() };
+            delta.snapshots.entry(*key).or_insert(Some(mended));
+        }
     }
 
     /// Applies the mends to a view, and returns the changes that the next root must write.

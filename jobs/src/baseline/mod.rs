@@ -105,16 +105,17 @@ async fn compare(job: &JobContext<'_>, baseline: Option<(u64, ObjectHash)>, view
     Ok(Agreed { claimed, mends, is_baseline: false })
 }
 
-/// Whether a state follows from an older one that was verified, without anything to put right. Looks only at the
-/// clients about which it has decided anything, so that this takes as long as little has happened.
-pub(crate) async fn follows(job: &JobContext<'_>, before: &View, view: &View) -> Result<bool, JobError> {
+/// What the next root has to put right in a state that follows from an older one, which was verified; none if it does
+/// not follow. Looks only at the clients about which it has decided anything, so that this takes as long as little has
+/// happened.
+pub(crate) async fn follows(job: &JobContext<'_>, before: &View, view: &View) -> Result<Option<Mends>, JobError> {
     if is_planted(Mistake::StateBelieved) {
-        return Ok(true);
+        return Ok(Some(Mends::default()));
     }
     let claims = Claims::decided_since(job, before, view).await?;
     match compare_with(job, (before, view), claims).await {
-        Ok((_, mends)) => Ok(mends.is_empty()),
-        Err(JobError::StateLost { .. } | JobError::Contradicted { .. }) => Ok(false),
+        Ok((_, mends)) => Ok(Some(mends)),
+        Err(JobError::StateLost { .. } | JobError::Contradicted { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }

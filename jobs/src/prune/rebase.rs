@@ -14,7 +14,7 @@ use super::kept::roots_of;
 use super::new_packs::NewPacks;
 use super::run::{Decided, LeftOver, Run, without_room};
 use super::{Report, roots};
-use crate::baseline;
+use crate::baseline::{self, Mends};
 use crate::commit::{self, Prepared, Proposal};
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted, windows};
@@ -52,7 +52,7 @@ impl<'a> Run<'a> {
         if self.create(view, prepared, names, decided.report.as_ref()).await? {
             return Ok(true);
         }
-        let mut last: Option<View> = None;
+        let (mut last, mut mends): (Option<View>, Mends) = Default::default();
         while *tries > 0 {
             *tries -= 1;
             let newer = view::read_parts(self.job.store, &Parts::RECORDS).await?;
@@ -60,7 +60,8 @@ impl<'a> Run<'a> {
                 break;
             }
             let rebased = async {
-                let Some(proposal) = self.rebase(view, &newer, decided).await? else { return Ok(None) };
+                let Some(mut proposal) = self.rebase(view, &newer, decided).await? else { return Ok(None) };
+                mends.add_times(&newer.state, &mut proposal.delta);
                 let names: Vec<Prunable> = doomed_by(&proposal).collect();
                 let packs = proposal.delta.packs.iter().filter(|(id, _)| !newer.state.packs.contains_key(id));
                 let moved =
@@ -79,13 +80,16 @@ impl<'a> Run<'a> {
                     return Err(error);
                 }
             };
-            let Some((names, prepared)) = rebased.filter(|_| follows) else {
+            let (Some((names, prepared)), Some(found)) = (rebased, follows.filter(Mends::are_times)) else {
                 self.leave_over(newer.next_number());
                 break;
             };
+            // Times that are wrong are put right by the next attempt: this one has been written without them.
+            let prepared = if found.is_empty() { prepared } else { None };
             if self.create(&newer, Ok(prepared), names, decided.report.as_ref()).await? {
                 return Ok(true);
             }
+            mends.extend(found);
             last = Some(newer);
         }
         self.leave_over(view.next_number());
