@@ -7,9 +7,9 @@ use std::sync::{Mutex, PoisonError};
 use copal_format::request::{Signatory, Terms, WINDOW};
 
 use super::ledger::Ledger;
-use super::records::Written;
 use super::shared::Allowed;
 use super::tickets::Tickets;
+use super::written::Written;
 
 /// What a gateway remembers.
 #[derive(Debug, Default)]

@@ -22,6 +22,7 @@ mod shares;
 mod state;
 mod tickets;
 mod transfers;
+mod written;
 
 #[cfg(test)]
 mod tests;

@@ -1,8 +1,7 @@
 //! Records: the manifests and changes that clients write. Nobody deletes them, so quotas count them, and no number may
 //! leave a gap that the client could fill at any time.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use copal_format::client::Role;
 use copal_format::id::ClientId;
@@ -15,18 +14,6 @@ use super::call::Call;
 use super::problem::Problem;
 use super::rights::{Caller, Upload};
 use super::shared::Allowed;
-
-/// What clients have written, listed a short time ago, and what they were allowed since.
-#[derive(Debug, Default)]
-pub(super) struct Written(Mutex<HashMap<ClientId, Account>>);
-
-#[derive(Clone, Debug)]
-struct Account {
-    /// Seconds since 1970.
-    since: u64,
-    listed: Arc<Vec<Listed>>,
-    allowed: Arc<Allowed>,
-}
 
 /// Whether an object is a manifest or a change.
 pub(super) fn is_record(key: &str) -> bool {
@@ -41,8 +28,8 @@ pub(super) async fn of_client(
     now: u64,
 ) -> Result<(Arc<Vec<Listed>>, Arc<Allowed>), Problem> {
     let written = gateway.memory.as_ref().map(|memory| &memory.written);
-    if let Some(account) = written.and_then(|written| written.of(client, now)) {
-        return Ok((account.listed, account.allowed));
+    if let Some(known) = written.and_then(|written| written.of(client, now)) {
+        return Ok(known);
     }
     let store = gateway.settings.store.as_ref();
     let mut listed = objects::list(store, &format!("manifests/{client}/")).await?;
@@ -85,25 +72,6 @@ async fn is_near(store: &dyn Store, number: u64, name: impl Fn(u64) -> String) -
     Ok(found.is_some_and(|found| found < number))
 }
 
-impl Written {
-    fn of(&self, client: ClientId, now: u64) -> Option<Account> {
-        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        written.get(&client).filter(|account| now < account.since.saturating_add(LISTED_FOR)).cloned()
-    }
-
-    fn keep(&self, client: ClientId, now: u64, listed: &Arc<Vec<Listed>>) -> Arc<Allowed> {
-        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever has written nothing for a day has nothing that was allowed within it.
-        written.retain(|_, account| now < account.since.saturating_add(DAY));
-        let allowed = written.get(&client).map(|account| account.allowed.clone()).unwrap_or_default();
-        written.insert(client, Account { since: now, listed: listed.clone(), allowed: allowed.clone() });
-        allowed
-    }
-}
-
 const FOLDERS: [&str; 2] = ["manifests/", "changes/"];
 /// How far a number may be beyond another one: as many backups can be lost at once.
 const LEAP: u64 = 1 << 10;
-/// Seconds for which a listing is used.
-const LISTED_FOR: u64 = 60;
-const DAY: u64 = 24 * 60 * 60;

@@ -1,0 +1,44 @@
+//! Written: the manifests and changes of clients as a long-lived gateway remembers them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use copal_format::id::ClientId;
+use copal_store::Listed;
+
+use super::shared::Allowed;
+
+/// What clients have written, listed a short time ago, and what they were allowed since.
+#[derive(Debug, Default)]
+pub(super) struct Written(Mutex<HashMap<ClientId, Account>>);
+
+#[derive(Debug)]
+struct Account {
+    /// Seconds since 1970.
+    since: u64,
+    listed: Arc<Vec<Listed>>,
+    allowed: Arc<Allowed>,
+}
+
+impl Written {
+    /// A client's records, if they were listed a short time ago, and what it was allowed.
+    pub(super) fn of(&self, client: ClientId, now: u64) -> Option<(Arc<Vec<Listed>>, Arc<Allowed>)> {
+        let written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let account = written.get(&client).filter(|account| now < account.since.saturating_add(LISTED_FOR))?;
+        Some((account.listed.clone(), account.allowed.clone()))
+    }
+
+    /// Keeps a listing; gives what the client was allowed.
+    pub(super) fn keep(&self, client: ClientId, now: u64, listed: &Arc<Vec<Listed>>) -> Arc<Allowed> {
+        let mut written = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // Whoever has written nothing for a day has nothing that was allowed within it.
+        written.retain(|_, account| now < account.since.saturating_add(DAY));
+        let allowed = written.get(&client).map(|account| account.allowed.clone()).unwrap_or_default();
+        written.insert(client, Account { since: now, listed: listed.clone(), allowed: allowed.clone() });
+        allowed
+    }
+}
+
+/// Seconds for which a listing is used.
+const LISTED_FOR: u64 = 60;
+const DAY: u64 = 24 * 60 * 60;
