@@ -10,7 +10,9 @@ use copal_format::id::SnapshotId;
 use copal_format::layout;
 use copal_format::manifest::Manifest;
 use copal_format::receipt::Outcome;
-use copal_format::state::SnapshotState;
+use copal_format::state::{PackRecord, SnapshotRecord, SnapshotState};
+use copal_format::time::Time;
+use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options};
 use copal_store::Op;
@@ -205,6 +207,33 @@ fn segments_that_others_merge_meanwhile_lose_what_leaves_as_well() {
     assert_eq!(world.snapshot(old).state, SnapshotState::Gone);
     assert_eq!(world.restore(saved.lock().unwrap().take().unwrap()), Ok(tree));
     super::picture(&world);
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn wrong_times_that_others_write_meanwhile_are_put_right_without_another_decision() {
+    let (world, client, old, _) = due();
+    let save = move |world: &World| {
+        world.back_up(&client, &files(3, 2, 3000));
+        // Whoever may write states calls what is new older than it is.
+        let view = world.view();
+        let mut proposal = Proposal::default();
+        let snapshot =
+            view.state.snapshots.iter().max_by_key(|(_, of)| of.accepted).map(|(key, of)| (*key, of.clone()));
+        let (key, snapshot) = snapshot.unwrap();
+        let packs = view.state.packs.iter().filter(|(_, of)| of.accepted == snapshot.accepted);
+        proposal.delta.packs =
+            packs.map(|(id, of)| (*id, Some(PackRecord { accepted: Time(0), ..of.clone() }))).collect();
+        proposal.delta.snapshots.insert(key, Some(SnapshotRecord { accepted: Time(0), ..snapshot }));
+        block_on(commit(&world.job(), &view, proposal)).unwrap().expect("nobody else writes");
+    };
+    let (ended, listings) = beside(&world, DAY, first_root(), save);
+    assert!(ended.unwrap().entries_removed > 0);
+    assert_eq!(listings, 1, "nothing is decided again");
+    let state = world.view().state;
+    assert!(state.packs.values().all(|pack| pack.accepted > Time(0)));
+    assert!(state.snapshots.values().all(|snapshot| snapshot.accepted > Time(0)));
+    assert_eq!(state.snapshots.values().filter(|of| of.id == old && of.state == SnapshotState::Gone).count(), 1);
     assert!(world.check().is_ok());
 }
 
