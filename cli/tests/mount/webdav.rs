@@ -165,6 +165,7 @@ fn whoever_connects_too_often_makes_no_file_look_damaged() {
     let machine = machine();
     let mut site = Site::at(&machine, Mounted::serve_with_few_files(&machine, 128));
     let mut open = TcpStream::connect(&site.address).unwrap();
+    open.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     // Kept open by an answer that came.
     let head = |path: &str| format!("HEAD {path} HTTP/1.1\r\nhost: {}\r\n\r\n", site.address);
     open.write_all(head(&format!("{}/letter", site.source)).as_bytes()).unwrap();

@@ -1,6 +1,7 @@
 mod kit;
 mod orders;
 mod newest;
+mod quotas;
 mod refusals;
 mod routes;
 mod shares;
