@@ -67,10 +67,10 @@ pub struct Serve {
     /// Let the first client create the repository if there is none.
     #[arg(long)]
     pub accept_init: bool,
-    /// Packs that a domain may hold [default: no limit].
+    /// Bytes that a domain may hold [default: no limit].
     #[arg(long, value_name = "SIZE")]
     pub quota: Option<Size>,
-    /// Packs that a domain may add within 24 hours [default: no limit].
+    /// Bytes that a domain may add within 24 hours [default: no limit].
     #[arg(long, value_name = "SIZE")]
     pub daily_quota: Option<Size>,
     /// How often to look for manifests that were uploaded another way; 0s: never.
