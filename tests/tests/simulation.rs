@@ -97,9 +97,9 @@ const SOON: u64 = 100;
 /// schedules of all seeds; then the test names the new ones.
 const LAST_FOUND: [(Mistake, u64); 6] = [
     (Mistake::OldReferences, 146),
-    (Mistake::BaseUnchecked, 1098),
+    (Mistake::BaseUnchecked, 1397),
     (Mistake::UnprovenMoved, 389),
     (Mistake::RevocationForgets, 228),
-    (Mistake::RebaseBlind, 423),
+    (Mistake::RebaseBlind, 372),
     (Mistake::RebaseSkips, 253),
 ];
