@@ -2,7 +2,7 @@
 //!
 //! A copy is a backup whose source is a snapshot ([`Original`]). It names its origin, so that none is made twice.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -55,8 +55,11 @@ pub struct Copier<'a> {
     target: &'a Repository,
     client: &'a LocalClient,
     how: How,
-    /// What full clients have saved in the target, with checkpoints. Nobody else is believed that a snapshot is a copy.
+    /// What this client has saved in the target, with checkpoints. Nobody else is believed that a snapshot is a copy: a
+    /// false one would keep the snapshot from being copied, or lend it other content.
     there: Vec<There>,
+    /// All snapshots of the target that can be restored or brought back.
+    ids: BTreeSet<SnapshotId>,
     readers: HashMap<DomainId, Reading>,
 }
 
@@ -83,15 +86,21 @@ impl<'a> Copier<'a> {
         (target, client, copies): (&'a Repository, &'a LocalClient, &History),
         how: How,
     ) -> Self {
-        let of_full = copies.snapshots.iter().filter(|snapshot| snapshot.signer.role == Role::Full);
-        let there = of_full.map(|snapshot| There::of(target, snapshot)).collect();
-        Self { source, view, history, target, client, how, there, readers: HashMap::new() }
+        let own = copies.snapshots.iter().filter(|snapshot| snapshot.signer.id == client.id);
+        let there = own.map(|snapshot| There::of(target, snapshot)).collect();
+        let ids = copies.snapshots.iter().map(|snapshot| snapshot.id).collect();
+        Self { source, view, history, target, client, how, there, ids, readers: HashMap::new() }
     }
 
-    /// The copy of a snapshot that is already there; also a forgotten one, as long as it can be brought back. A copy that
-    /// lacks more than the snapshot itself does not count: damage may have healed.
+    /// The copy of a snapshot that is already there, or the snapshot that it says it is a copy of; also a forgotten one, as
+    /// long as it can be brought back. A copy that lacks more than the snapshot itself does not count: damage may have
+    /// healed.
     pub fn copy_of(&self, snapshot: &Snapshot) -> Option<SnapshotId> {
-        let origin = snapshot.origin_in(self.source.id());
+        let comes_from = snapshot.origin().filter(|origin| origin.repository == self.target.id());
+        if let Some(origin) = comes_from.filter(|origin| self.ids.contains(&origin.snapshot)) {
+            return Some(origin.snapshot);
+        }
+        let origin = snapshot.as_origin(self.source.id());
         let is_it = |there: &&There| there.origin == origin && !there.is_checkpoint;
         let mut copies = self.there.iter().filter(is_it);
         copies.find(|there| there.errors <= snapshot.info.summary.errors).map(|there| there.copy.id)
@@ -104,7 +113,7 @@ impl<'a> Copier<'a> {
         progress: &Arc<Progress>,
         interrupted: &AtomicBool,
     ) -> Result<Outcome, BackupError> {
-        let origin = snapshot.origin_in(self.source.id());
+        let origin = snapshot.as_origin(self.source.id());
         // A copy in part comes before a checkpoint, which only an interrupted second attempt has left.
         let is_own = |there: &&There| there.is_usable(self.client) && there.origin == origin;
         let own = self.there.iter().filter(is_own).max_by_key(|there| !there.is_checkpoint);
@@ -128,8 +137,8 @@ impl<'a> Copier<'a> {
         progress: &Arc<Progress>,
         interrupted: &AtomicBool,
     ) -> Result<Outcome, BackupError> {
-        let origin = Origin { repository: self.source.id(), snapshot: snapshot.id, client: snapshot.signer.id };
-        let is_earlier = |of: &&Snapshot| of.origin() == Some(origin) && of.is_kept();
+        let origin = snapshot.as_origin(self.source.id());
+        let is_earlier = |of: &&Snapshot| of.origin() == Some(origin) && of.is_kept() && of.signer.id == self.client.id;
         let earlier = self.history.snapshots.iter().rfind(is_earlier);
         let versions = earlier.into_iter().chain([snapshot]).map(|of| There::of(self.source, of));
         let usable = versions.filter(|there| there.is_usable(self.client));
@@ -155,7 +164,7 @@ impl<'a> Copier<'a> {
     /// The copy whose original is nearest before the snapshot in time, of the same source; else the next one after it.
     fn nearest(&self, snapshot: &Snapshot) -> Option<EarlierCopy> {
         let original = |there: &There| {
-            let of = self.history.snapshots.iter().find(|of| of.origin_in(self.source.id()) == there.origin)?;
+            let of = self.history.snapshots.iter().find(|of| of.as_origin(self.source.id()) == there.origin)?;
             let is_alike = of.domain == snapshot.domain
                 && of.id != snapshot.id
                 && (&of.info.paths, &of.info.label, of.machine())
@@ -251,7 +260,7 @@ impl There {
         let is_kept = snapshot.record.state == SnapshotState::Kept;
         let (begun, bytes) = (snapshot.info.started, snapshot.info.counts.bytes);
         Self {
-            origin: snapshot.origin_in(target.id()),
+            origin: snapshot.origin().unwrap_or(snapshot.as_origin(target.id())),
             copy: Compared { id: snapshot.id, root: snapshot.root, begun, bytes, is_kept },
             domain: snapshot.domain,
             time: snapshot.time,

@@ -93,10 +93,9 @@ impl Snapshot {
         self.info.origin.filter(|_| self.signer.role == Role::Full)
     }
 
-    /// The snapshot that it was copied from, or itself. A snapshot that was rewritten here is another one than its origin.
-    pub fn origin_in(&self, repository: RepositoryId) -> Origin {
-        let own = Origin { repository, snapshot: self.id, client: self.signer.id };
-        self.origin().filter(|origin| origin.repository != repository).unwrap_or(own)
+    /// Itself, as a copy names it.
+    pub fn as_origin(&self, repository: RepositoryId) -> Origin {
+        Origin { repository, snapshot: self.id, client: self.signer.id }
     }
 
     /// The series it belongs to.
@@ -325,13 +324,9 @@ mod tests {
 
     #[test]
     fn only_a_full_client_is_believed_that_its_snapshot_is_a_copy() {
-        let (here, there) = (RepositoryId([6; 16]), RepositoryId([7; 16]));
-        let own = Origin { repository: here, snapshot: SnapshotId([1; 16]), client: ClientId([5; 16]) };
-        let of = |repository| Origin { repository, snapshot: SnapshotId([8; 16]), client: ClientId([9; 16]) };
-        assert_eq!(snapshot(Role::Full, None).origin_in(here), own);
-        assert_eq!(snapshot(Role::Full, Some(of(there))).origin_in(here), of(there));
-        assert_eq!(snapshot(Role::WriteOnly, Some(of(there))).origin_in(here), own);
-        // What was rewritten here is another snapshot than before.
-        assert_eq!(snapshot(Role::Full, Some(of(here))).origin_in(here), own);
+        let of = Origin { repository: RepositoryId([7; 16]), snapshot: SnapshotId([8; 16]), client: ClientId([9; 16]) };
+        assert_eq!(snapshot(Role::Full, None).origin(), None);
+        assert_eq!(snapshot(Role::Full, Some(of)).origin(), Some(of));
+        assert_eq!(snapshot(Role::WriteOnly, Some(of)).origin(), None);
     }
 }

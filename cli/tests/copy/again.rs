@@ -52,6 +52,20 @@ fn copies_of_copies_and_forgotten_copies_are_not_made_again() {
 }
 
 #[test]
+fn what_another_client_has_copied_counts_for_nothing() {
+    // It could have said so of a snapshot with other content.
+    let world = World::new();
+    world.machine.write("file", noise(1, 100_000));
+    world.machine.backup(&[]);
+    let mine = world.copies(&[]);
+    let other = world.copying(&[]).env("COPAL_STATE_DIR", world.machine.path("other")).ran().ok().json();
+    assert_eq!((&other["already_there"], made(&other).len()), (&json!(0), 1));
+    assert_eq!(other["copied"][0]["files_read"], mine["copied"][0]["files_read"]);
+    assert_eq!(other["copied"][0]["bytes_new"], 0, "content is stored once");
+    assert_eq!(world.copies(&[])["already_there"], 1);
+}
+
+#[test]
 fn a_backup_after_a_move_goes_on_from_the_copy() {
     let world = World::new();
     let machine = &world.machine;

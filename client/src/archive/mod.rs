@@ -12,7 +12,7 @@ use std::ops::Range;
 use copal_format::time::Time;
 
 use header::{BLOCK, Header};
-use records::Records;
+use records::{Most, Records};
 
 /// A tar archive that is being read. After [`Archive::next`] returned a member, reading gives its content without holes.
 pub struct Archive<R> {
@@ -137,10 +137,13 @@ impl<R: Read> Archive<R> {
             match header.kind() {
                 b'L' => long_name = Some(self.text(&header)?),
                 b'K' => long_link = Some(self.text(&header)?),
-                b'x' | b'X' => records.take(&self.body(&header, RECORDS_MAX)?).map_err(|why| self.malformed(why))?,
+                b'x' | b'X' => {
+                    let bytes = self.body(&header, RECORDS_MAX)?;
+                    records.take(&bytes, OF_MEMBER).map_err(|why| self.malformed(why))?;
+                }
                 b'g' => {
                     let bytes = self.body(&header, RECORDS_MAX)?;
-                    self.global.take(&bytes).map_err(|why| self.malformed(why))?;
+                    self.global.replace(&bytes, OF_ARCHIVE).map_err(|why| self.malformed(why))?;
                     records = self.global.clone();
                 }
                 b'V' => {
@@ -327,6 +330,9 @@ const COMPRESSED: [(&[u8], &str); 4] =
 const NAME_MAX: u64 = 128 << 10;
 /// Bytes of the records of one member, with all its attributes and a map of its holes.
 const RECORDS_MAX: u64 = 16 << 20;
+/// What the headers of one member, and those of the whole archive, may say: these are looked up for each member.
+const OF_MEMBER: Most = Most { records: 1 << 18, bytes: 16 << 20 };
+const OF_ARCHIVE: Most = Most { records: 1 << 10, bytes: 1 << 20 };
 
 #[cfg(test)]
 mod tests;

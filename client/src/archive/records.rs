@@ -1,15 +1,28 @@
 //! Records: what pax headers say of a member, beyond its fixed fields.
 
+use std::collections::BTreeSet;
+
 use copal_format::time::Time;
 
 /// Keys and values, in the order of the archive.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Records(Vec<(Vec<u8>, Vec<u8>)>);
 
+/// How much several headers may say together.
+#[derive(Copy, Clone, Debug)]
+pub(super) struct Most {
+    pub(super) records: usize,
+    pub(super) bytes: usize,
+}
+
 impl Records {
     /// Adds the records of a header: `length key=value\n`, where the length counts the whole record.
-    pub(super) fn take(&mut self, mut bytes: &[u8]) -> Result<(), &'static str> {
+    pub(super) fn take(&mut self, mut bytes: &[u8], most: Most) -> Result<(), &'static str> {
         const BAD: &str = "a record of its extended header is not well formed";
+        let held: usize = self.0.iter().map(|(key, value)| key.len() + value.len()).sum();
+        if held + bytes.len() > most.bytes {
+            return Err(MUCH);
+        }
         while !bytes.is_empty() {
             // Some programs fill up the block with zeros.
             if bytes.iter().all(|&byte| byte == 0) {
@@ -20,10 +33,22 @@ impl Records {
             let (record, rest) = bytes.split_at_checked(length).ok_or(BAD)?;
             let record = record.get(space + 1..).and_then(|record| record.strip_suffix(b"\n")).ok_or(BAD)?;
             let equals = record.iter().position(|&byte| byte == b'=').ok_or(BAD)?;
+            if self.0.len() == most.records {
+                return Err(MUCH);
+            }
             self.0.push((record[..equals].to_vec(), record[equals + 1..].to_vec()));
             bytes = rest;
         }
         Ok(())
+    }
+
+    /// Adds the records of a header that replace earlier ones of the same keys.
+    pub(super) fn replace(&mut self, bytes: &[u8], most: Most) -> Result<(), &'static str> {
+        let mut new = Self::default();
+        new.take(bytes, most)?;
+        let replaced: BTreeSet<&[u8]> = new.0.iter().map(|(key, _)| key.as_slice()).collect();
+        self.0.retain(|(key, _)| !replaced.contains(key.as_slice()));
+        self.take(bytes, most)
     }
 
     /// Takes the last value of a key; none if it is empty, which takes earlier ones back.
@@ -110,5 +135,6 @@ fn unescaped(name: &[u8]) -> Vec<u8> {
     out
 }
 
+const MUCH: &str = "its extended headers say more than is held in memory";
 /// Digits of a record's length.
 const DIGITS: usize = 20;

@@ -145,6 +145,20 @@ fn what_claims_to_be_long_takes_no_memory() {
 }
 
 #[test]
+fn headers_that_say_too_much_together_are_refused_and_those_for_all_members_replace_each_other() {
+    let large = |key: &str, bytes| record(key, &vec![7; bytes]);
+    let of_member = [member(b"p", b'x', &large("a", 9 << 20)), member(b"p", b'x', &large("b", 9 << 20))].concat();
+    let of_all = member(b"p", b'g', &large("a", 2 << 20));
+    let many: Vec<u8> = (0..2_000).flat_map(|at| record(&at.to_string(), b"v")).collect();
+    for headers in [of_member, of_all, member(b"p", b'g', &many)] {
+        let archive = ended(&[headers, member(b"file", b'0', b"")]);
+        assert!(matches!(read(&archive), Err(ArchiveError::Malformed { .. })));
+    }
+    let again: Vec<Vec<u8>> = (0..50).map(|_| member(b"p", b'g', &large("a", 900 << 10))).collect();
+    assert_eq!(read(&ended(&[again.concat(), member(b"file", b'0', b"")])).unwrap().len(), 1);
+}
+
+#[test]
 fn maps_of_holes_that_do_not_fit_are_refused() {
     for (size, map) in [("4", "0,2,2,2,4,1"), ("9", "2,1,0,2"), ("2", "0,3"), ("9", "0,2"), ("9", "0"), ("9", "0,x")] {
         let records = [record("GNU.sparse.size", size.as_bytes()), record("GNU.sparse.map", map.as_bytes())].concat();

@@ -9,7 +9,7 @@ mod copies;
 mod packs;
 mod sparse;
 
-use crate::mark::{Bits, BlockItem, CopyItem, Inventory, Mark, Marks, Trust};
+use crate::mark::{Bits, BlockItem, CopyItem, Inventory, Mark, Marks, PackItem, Trust};
 use copal_format::id::ChunkId;
 use copal_format::room::{Column, Scratch};
 use copal_format::time::Time;
@@ -169,6 +169,13 @@ pub fn plan<B: AsRef<[u8]>>(
     plan
 }
 
+/// Whether a copy in this pack may replace others of its id, of which the oldest healthy one was accepted at this time:
+/// it is healthy and proven, or not excluded and no younger. So no forged copy displaces a true one.
+pub fn replaces(pack: &PackItem, oldest: Option<Time>) -> bool {
+    let is_older = pack.trust > Trust::Excluded && oldest.is_none_or(|oldest| pack.accepted <= oldest);
+    pack.is_healthy && (pack.trust == Trust::Proven || is_older)
+}
+
 /// Selects which copies of an id to remove, although staying pages refer to the id. Removes all if a healthy copy stays
 /// that is proven, or that is not excluded and no younger than these. Otherwise it spares the best healthy one. If none
 /// is healthy, it removes nothing. `removed` ascends.
@@ -182,12 +189,7 @@ fn spare_one<B: AsRef<[u8]>>(
     let is_healthy = |copy: &u32| pack(copy).is_healthy;
     let stays = |copy: &u32| removed.binary_search(copy).is_err();
     let oldest = removed.iter().filter(|copy| is_healthy(copy)).map(|copy| pack(copy).accepted).min();
-    let replaces = |copy: &u32| {
-        let pack = pack(copy);
-        let is_older = pack.trust > Trust::Excluded && oldest.is_none_or(|oldest| pack.accepted <= oldest);
-        pack.is_healthy && (pack.trust == Trust::Proven || is_older)
-    };
-    if inventory.copies_of(id).filter(stays).any(|copy| replaces(&copy)) {
+    if inventory.copies_of(id).filter(stays).any(|copy| replaces(pack(&copy), oldest)) {
         return removed;
     }
     let age = |copy: &u32| core::cmp::Reverse(pack(copy).accepted);

@@ -25,12 +25,21 @@ use crate::view::View;
 pub(super) struct Claims {
     /// Manifests that the state has decided, except rejected ones.
     pub(super) decided: BTreeMap<(ClientId, u64), Claim>,
-    /// Unreadable manifests that the client's next manifest names, each with the snapshot it may commit.
-    pub(super) lost: BTreeMap<(ClientId, u64), SnapshotId>,
+    /// Unreadable manifests that the client's next manifest names.
+    pub(super) lost: BTreeMap<(ClientId, u64), Lost>,
     /// Packs of undecided manifests.
     pub(super) waiting: BTreeSet<PackId>,
     /// Packs that the owner has proven.
     pub(super) proven: BTreeSet<PackId>,
+}
+
+/// What is known of a manifest that cannot be read.
+pub(super) struct Lost {
+    /// The snapshot it may commit.
+    pub(super) snapshot: SnapshotId,
+    /// The domain of its client.
+    pub(super) domain: DomainId,
+    pub(super) by_full_client: bool,
 }
 
 /// A manifest that was accepted, or may have been.
@@ -79,7 +88,9 @@ impl Claims {
             let there: BTreeSet<u64> = claims.iter().map(|(number, _)| *number).collect();
             for (number, claim) in claims {
                 if number > from + 1 && !there.contains(&(number - 1)) {
-                    all.lost.insert((client, number - 1), claim.previous.snapshot());
+                    let Claim { domain, by_full_client, .. } = claim;
+                    let lost = Lost { snapshot: claim.previous.snapshot(), domain, by_full_client };
+                    all.lost.insert((client, number - 1), lost);
                 }
                 if claim.is_rejected {
                     continue;

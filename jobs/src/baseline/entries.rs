@@ -16,9 +16,14 @@ use crate::error::JobError;
 use crate::objects::{self, Call};
 use crate::view::View;
 
-/// Compares the segments of a state with those of the baseline. The inner error says what does not follow. Reads the
-/// segments that only one of the two names, and the tables of new packs.
-pub(super) async fn compare(job: &JobContext<'_>, before: &View, view: &View) -> Result<Result<(), String>, JobError> {
+/// Compares the segments of a state with those of the baseline. Returns whether packs that were known have entries
+/// again. The inner error says what does not follow. Reads the segments that only one of the two names, and the tables
+/// of new packs.
+pub(super) async fn compare(
+    job: &JobContext<'_>,
+    before: &View,
+    view: &View,
+) -> Result<Result<bool, String>, JobError> {
     let changed = before.state.segments.keys().chain(view.state.segments.keys());
     let changed =
         changed.filter(|key| before.state.segments.contains_key(key) != view.state.segments.contains_key(key));
@@ -29,7 +34,8 @@ pub(super) async fn compare(job: &JobContext<'_>, before: &View, view: &View) ->
         let comparison = Comparison { job, before, view, domain, key: job.random() };
         Box::pin(async move { comparison.run().await })
     });
-    Ok(objects::join_few(FEW, calls).await?.into_iter().collect())
+    let compared: Result<Vec<bool>, String> = objects::join_few(FEW, calls).await?.into_iter().collect();
+    Ok(compared.map(|again| again.contains(&true)))
 }
 
 struct Comparison<'a> {
@@ -42,7 +48,7 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    async fn run(&self) -> Result<Result<(), String>, JobError> {
+    async fn run(&self) -> Result<Result<bool, String>, JobError> {
         let (old, new) = (self.named(self.before), self.named(self.view));
         let gone = self.read(old.difference(&new)).await?;
         let fresh = self.read(new.difference(&old)).await?;
@@ -81,7 +87,7 @@ impl Comparison<'_> {
         }
         Ok(match added.keys().next() {
             Some(pack) => Err(format!("the index has entries of pack {pack}, of which nothing is known")),
-            None => Ok(()),
+            None => Ok(!again.is_empty()),
         })
     }
 

@@ -17,6 +17,8 @@ pub(crate) struct Mends {
     pub(super) snapshots: BTreeMap<(ClientId, u64), Time>,
     /// Packs whose accept time is before the store's time of their manifest, with that time.
     pub(super) packs: BTreeMap<PackId, Time>,
+    /// Packs of manifests that cannot be read, which the state calls proven.
+    pub(super) unproven: BTreeSet<PackId>,
     /// Snapshots that a change has undeleted and the state calls forgotten. Without a root page ingest leaves them so.
     pub(super) revived: BTreeSet<(ClientId, u64)>,
 }
@@ -24,18 +26,19 @@ pub(crate) struct Mends {
 impl Mends {
     /// Whether nothing but times has to be put right.
     pub(crate) fn are_times(&self) -> bool {
-        self.revived.is_empty()
+        self.revived.is_empty() && self.unproven.is_empty()
     }
 
     /// Whether there is nothing to put right.
     pub(crate) fn is_empty(&self) -> bool {
-        self.snapshots.is_empty() && self.packs.is_empty() && self.revived.is_empty()
+        self.snapshots.is_empty() && self.packs.is_empty() && self.are_times()
     }
 
     /// Adds others.
     pub(crate) fn extend(&mut self, others: Self) {
         self.snapshots.extend(others.snapshots);
         self.packs.extend(others.packs);
+        self.unproven.extend(others.unproven);
         self.revived.extend(others.revived);
     }
 
@@ -59,6 +62,12 @@ impl Mends {
         for (id, stored) in &self.packs {
             if let Some(record) = view.state.packs.get_mut(id) {
                 record.accepted = *stored;
+                delta.packs.insert(*id, Some(record.clone()));
+            }
+        }
+        for id in &self.unproven {
+            if let Some(record) = view.state.packs.get_mut(id) {
+                record.is_proven = false;
                 delta.packs.insert(*id, Some(record.clone()));
             }
         }

@@ -101,12 +101,12 @@ async fn compare(job: &JobContext<'_>, baseline: Option<(u64, ObjectHash)>, view
         None => View::default(),
     };
     let claims = Claims::since(job, &before, view).await?;
-    let (claimed, mends) = compare_with(job, (&before, view), claims).await?;
+    let Compared { claimed, mends, .. } = compare_with(job, (&before, view), claims).await?;
     Ok(Agreed { claimed, mends, is_baseline: false })
 }
 
 /// What the next root has to put right in a state that follows from an older one, which was verified; none if it does
-/// not follow. Looks only at the clients about which it has decided anything, so that this takes as long as little has
+/// not follow, or if packs that were known have entries again. Looks only at the clients about which it has decided anything, so that this takes as long as little has
 /// happened.
 pub(crate) async fn follows(job: &JobContext<'_>, before: &View, view: &View) -> Result<Option<Mends>, JobError> {
     if is_planted(Mistake::StateBelieved) {
@@ -114,18 +114,28 @@ pub(crate) async fn follows(job: &JobContext<'_>, before: &View, view: &View) ->
     }
     let claims = Claims::decided_since(job, before, view).await?;
     match compare_with(job, (before, view), claims).await {
-        Ok((_, mends)) => Ok(Some(mends)),
+        // Entries that are back may be of pages that refer to what a decision has just found to be unneeded.
+        Ok(compared) => Ok(Some(compared.mends).filter(|_| !compared.has_again)),
         Err(JobError::StateLost { .. } | JobError::Contradicted { .. }) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-/// Compares two states. Returns the packs of undecided claims, and what has to be put right.
+/// What a comparison of two states has found.
+struct Compared {
+    /// Packs named by undecided manifests.
+    claimed: BTreeSet<PackId>,
+    mends: Mends,
+    /// Whether packs that were known have entries again.
+    has_again: bool,
+}
+
+/// Compares two states.
 async fn compare_with(
     job: &JobContext<'_>,
     (before, view): (&View, &View),
     mut claims: Claims,
-) -> Result<(BTreeSet<PackId>, Mends), JobError> {
+) -> Result<Compared, JobError> {
     let contradicts = |why| JobError::Contradicted { root: view.number(), why };
     let changes = Changes::between(job, before, view).await?.map_err(contradicts)?;
     claims.proven.extend(changes.proven());
@@ -135,6 +145,6 @@ async fn compare_with(
     snapshots::compare(before, view, &claims, &changes, &mut mends).map_err(contradicts)?;
     packs::compare(before, view, &claims, &mut mends).map_err(contradicts)?;
     let (flags, entries) = futures::try_join!(flags::compare(job, before, view), entries::compare(job, before, view))?;
-    flags.and(entries).map_err(contradicts)?;
-    Ok((claims.waiting, mends))
+    let has_again = flags.and(entries).map_err(contradicts)?;
+    Ok(Compared { claimed: claims.waiting, mends, has_again })
 }

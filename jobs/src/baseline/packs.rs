@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use copal_format::id::{ClientId, PackId};
 use copal_format::layout::Place;
 use copal_format::state::{PackClaim, PackRecord};
+use copal_format::time::Time;
 
 use super::claims::{Claim, Claims};
 use super::mends::Mends;
@@ -33,8 +34,23 @@ pub(super) fn compare(before: &View, view: &View, claims: &Claims, mends: &mut M
                 if let Some(earliest) = earliest.filter(|earliest| record.accepted < *earliest) {
                     mends.packs.insert(*id, earliest);
                 }
-                let is_of_lost = record.claim.is_some_and(|of| claims.lost.contains_key(&(of.client, of.number)));
-                is_of_lost && record.place == Place::Packs || is_proven_by(false) && made.is_some()
+                let is_of_lost = record.claim.is_some_and(|of| {
+                    let lost = claims.lost.get(&(of.client, of.number));
+                    lost.is_some_and(|lost| (lost.domain, lost.by_full_client) == (record.domain, of.by_full_client))
+                });
+                if is_of_lost && made.is_none() {
+                    // Nobody can tell what the lost manifest said, so its packs are neither proven nor old.
+                    if !is_proven_by(false) {
+                        mends.unproven.insert(*id);
+                    }
+                    let earliest = before.root.as_ref().map_or(Time(0), |(root, _)| root.time);
+                    if record.accepted < earliest {
+                        mends.packs.insert(*id, earliest);
+                    }
+                    record.place == Place::Packs
+                } else {
+                    is_proven_by(false) && made.is_some()
+                }
             }
         };
         if !follows {

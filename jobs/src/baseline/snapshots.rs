@@ -34,7 +34,7 @@ pub(super) fn compare(
                 (SnapshotRecord { accepted: record.accepted, ..claimed.clone() }, true)
             }
             // Nobody can tell what else the lost manifest said.
-            _ if claims.lost.get(key) == Some(&record.id) => (record.clone(), true),
+            _ if claims.lost.get(key).is_some_and(|lost| lost.snapshot == record.id) => (record.clone(), true),
             _ => return Err(format!("no client has signed snapshot {}", record.id)),
         };
         let steps = steps.get(&origin.id).map_or(&[][..], Vec::as_slice);

@@ -3,10 +3,11 @@
 use core::cmp::Ordering;
 use std::collections::HashMap;
 
-use copal_engine::plan::Plan;
+use copal_engine::plan::{Plan, replaces};
 use copal_format::id::{ChunkId, PackId};
 use copal_format::index::Entry;
 use copal_format::room::{List, Row, Scratch};
+use copal_format::time::Time;
 
 use super::inventory::Inventory;
 use super::repack::Moved;
@@ -25,11 +26,17 @@ impl Leaving {
         if plan.removed.iter().next().is_none() && moved.blocks.is_empty() {
             return leaving;
         }
-        let (mut of_id, mut has_heir) = (Vec::new(), false);
+        let (mut of_id, mut staying, mut is_moved_on, mut oldest) = (Vec::new(), Vec::new(), false, None::<Time>);
         let mut copies = inventory.copies_with_ids().peekable();
         while let Some((copy, id, item)) = copies.next() {
             let (is_removed, is_moved) = (plan.removed.has(copy), moved.blocks.contains_key(&item.block));
-            has_heir |= !is_removed;
+            let pack = inventory.pack_of(&item);
+            match (is_removed, is_moved) {
+                (true, _) if pack.is_healthy => oldest = oldest.min(Some(pack.accepted)).or(Some(pack.accepted)),
+                (true, _) => {}
+                (false, true) => is_moved_on = true,
+                (false, false) => staying.push(pack),
+            }
             if is_removed || is_moved {
                 let block = inventory.block(item.block);
                 leaving.packs.entry(inventory.packs[block.pack as usize].id).or_insert(block.pack);
@@ -38,10 +45,12 @@ impl Leaving {
             if copies.peek().is_none_or(|(_, next, _)| *next != id) {
                 // An id may have very many copies: they are searched, too.
                 of_id.sort_unstable();
+                let has_heir = is_moved_on || staying.drain(..).any(|pack| replaces(pack, oldest));
                 for (pack, offset, ordinal) in of_id.drain(..) {
                     leaving.rows.push(scratch, LeavingRow { id, pack, offset, ordinal, has_heir });
                 }
-                has_heir = false;
+                staying.clear();
+                (is_moved_on, oldest) = (false, None);
             }
         }
         leaving
@@ -64,7 +73,7 @@ impl Leaving {
         self.search(|row| row.id.cmp(id)).is_ok()
     }
 
-    /// Whether all copies of this id leave, and none is written elsewhere.
+    /// Whether all copies of this id leave, except those that may be forged, and none is written elsewhere.
     pub(super) fn ends(&self, id: &ChunkId) -> bool {
         self.search(|row| row.id.cmp(id)).is_ok_and(|at| !self.rows.get(at).has_heir)
     }
@@ -90,7 +99,7 @@ struct LeavingRow {
     pack: u32,
     offset: u32,
     ordinal: u16,
-    /// Whether a copy of the id stays or is written elsewhere.
+    /// Whether a copy of the id is written elsewhere, or one stays that may replace it.
     has_heir: bool,
 }
 

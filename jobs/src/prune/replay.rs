@@ -9,7 +9,7 @@ use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
 use copal_format::index::{Bits, Copied, NewMarks, NewSegment, Overlay, OverlayRun, Segment, merge};
 use copal_format::layout::{self, Prunable};
 use copal_format::pack::PackKind;
-use copal_format::state::{Older, OverlayRecord, RunRef, SegmentRecord};
+use copal_format::state::{Older, OverlayRecord, PackRecord, RunRef, SegmentRecord};
 use copal_format::time::Time;
 
 use super::deletion::doom;
@@ -199,7 +199,7 @@ impl<'s> Replay<'s> {
         if self.leaving.is_empty() || is_planted(Mistake::RebaseBlind) {
             return Ok(true);
         }
-        if roots.iter().any(|id| self.leaving.ends(id) && !self.is_added(id)) {
+        if roots.iter().any(|id| self.leaving.ends(id) && !self.is_added(newer, id)) {
             return Ok(false);
         }
         let new = newer.state.packs.iter().filter(|(id, _)| !base.state.packs.contains_key(id));
@@ -219,11 +219,14 @@ impl<'s> Replay<'s> {
             let ended = references.filter(|id| self.leaving.ends(id)).copied().collect();
             self.looked.insert(id, ended);
         }
-        Ok(!self.looked.values().flatten().any(|id| !self.is_added(id)))
+        Ok(!self.looked.values().flatten().any(|id| !self.is_added(newer, id)))
     }
 
-    fn is_added(&self, id: &ChunkId) -> bool {
-        self.added.values().any(|segment| segment.find(id).next().is_some())
+    /// Whether others have added a copy of an id, in a pack that is healthy and proven.
+    fn is_added(&self, newer: &View, id: &ChunkId) -> bool {
+        let is_good = |pack: &PackRecord| pack.is_proven && !pack.is_missing && !pack.is_damaged;
+        let mut found = self.added.values().flat_map(|segment| segment.find(id));
+        found.any(|place| newer.state.packs.get(&place.pack).is_some_and(is_good))
     }
 
     /// Writes the marks as a run of their own. What others marked meanwhile stays as they marked it.
@@ -237,7 +240,7 @@ impl<'s> Replay<'s> {
         let back = self
             .marks
             .iter()
-            .filter(|((id, tag), mark)| *tag == PackTag::NONE && !mark.bits.is_empty() && self.is_added(id));
+            .filter(|((id, tag), mark)| *tag == PackTag::NONE && !mark.bits.is_empty() && self.is_added(newer, id));
         let mut left_out: BTreeSet<Copied> = back.map(|(copy, _)| copy).collect();
         for (id, tag) in others {
             // A copy was lost or came back: what becomes of it has to be decided again.

@@ -4,7 +4,7 @@ use copal_format::change::Operation;
 use copal_format::client::Role;
 use copal_format::id::{ObjectHash, PackId, SnapshotId, TagId};
 use copal_format::index::{Bits, Mark, SegmentWriter};
-use copal_format::layout::Place;
+use copal_format::layout::{self, Place};
 use copal_format::pack::{self, Pack};
 use copal_format::receipt::{IngestBy, Outcome};
 
@@ -160,6 +160,32 @@ fn packs_that_nobody_has_proven_and_a_state_calls_proven_are_refused() {
         write(&begun, &|_, view, proposal| change_packs(view, proposal, |of| of.is_proven = true));
         assert_refused(&begun, "proven");
     }
+}
+
+#[test]
+fn packs_of_a_manifest_that_is_lost_are_neither_proven_nor_older_than_the_last_prune() {
+    let mut begun = begin(false);
+    begun.client = begun.client.stolen();
+    let Begun { world, client, .. } = &begun;
+    world.prune(DAY);
+    world.wait(DAY);
+    world.back_up(client, &files(5, 3, 3000));
+    let number = world.view().state.heads[&client.id].number;
+    let is_its = |of: &PackRecord| of.claim.is_some_and(|claim| claim.number == number);
+    // A thief never writes the manifest, or whoever has the store takes it away.
+    world.destroy(&layout::manifest(client.id, number));
+    world.back_up(client, &files(6, 3, 3000));
+    write(&begun, &|_, view, proposal| {
+        change_packs(view, proposal, |of| {
+            if is_its(of) {
+                (of.is_proven, of.accepted) = (true, Time(0));
+            }
+        });
+    });
+    world.prune(DAY);
+    let packs = world.view().state.packs;
+    assert!(packs.values().any(is_its));
+    assert!(packs.values().all(|of| !is_its(of) || !of.is_proven && of.accepted > Time(0)));
 }
 
 #[test]
