@@ -195,7 +195,7 @@ fn a_field_of_a_later_version_is_ignored_if_it_may_be_and_else_refused() {
         assert_eq!(read(63), None, "{:?}", sample.kind);
     }
     let [description, policy_bytes] = [info().encode(), policy().encode()];
-    assert_eq!(SnapshotInfo::decode(&with_field(&description, 66)), Ok(info()));
+    assert_eq!(SnapshotInfo::decode(&with_field(&description, 67)), Ok(info()));
     assert!(SnapshotInfo::decode(&with_field(&description, 63)).is_err());
     assert_eq!(SignedPolicy::decode(&with_field(&policy_bytes, 64)).unwrap().encode(), policy_bytes);
     assert!(SignedPolicy::decode(&with_field(&policy_bytes, 63)).is_err());
