@@ -134,6 +134,9 @@ class Vectors(unittest.TestCase):
         stretched = hash_secret_raw(octets("passphrase in UTF-8, NFC"), run(0x80, 16), 1, 8192, 1, 32, Type.ID, 0x13)
         self.assertEqual(stretched, octets("u"))
         self.assertEqual(hkdf(stretched, label("slot") + sha256(found.header), 64), octets("kek") + octets("com"))
+        named = Slot(octets("named slot"), "slot")
+        self.assertEqual(named.header, octets("header of the named slot"))
+        self.assertEqual(named.open(run(0x1F, 32)).public, self.owner.public)
         for typed in ("gr\u00fcn", "gru\u0308n"):
             self.assertEqual(found.open_passphrase(typed).public, self.owner.public)
 

@@ -80,5 +80,6 @@ HEADER = fields(
         3: ("argon2", row(integer(8 << 10, 4 << 20), integer(1, 64), integer(1, 16), data(16)), True),
         4: ("nonce", data(12)),
         5: ("created", TIME),
+        64: ("name", data(0, limits.SLOT_HEADER), True),
     }
 )
