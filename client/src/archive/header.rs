@@ -110,9 +110,14 @@ fn text(field: &[u8]) -> &[u8] {
 }
 
 /// A number: octal digits, or if the highest bit is set, the two's complement of the other bits. An empty field is 0.
+/// None if it takes more than 64 bits.
 fn number(field: &[u8]) -> Option<u64> {
     if field[0] & 0x80 != 0 {
         let (high, low) = field.split_at(field.len() - 8);
+        let is_filled = |mark, fill| high.first() == Some(&mark) && high[1..].iter().all(|&byte| byte == fill);
+        if !high.is_empty() && !is_filled(0x80, 0) && !is_filled(0xff, 0xff) {
+            return None;
+        }
         let number = low.iter().fold(0, |number: u64, &byte| number << 8 | u64::from(byte));
         // In a field of 8 bytes the highest bit is the mark; negative numbers have all bits of the first byte.
         return Some(if high.is_empty() && field[0] != 0xff { number & (u64::MAX >> 1) } else { number });

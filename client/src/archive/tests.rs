@@ -100,6 +100,9 @@ fn numbers_are_octal_or_binary() {
     assert_eq!((member.uid, member.mtime), (15, Time::from_unix(8, 0)));
     let member = with([0x80, 0, 0, 0, 1, 0, 0, 0], [&[0xff; 11][..], &[0xfe]].concat().try_into().unwrap());
     assert_eq!((member.uid, member.mtime), (1 << 24, Time::from_unix(-2, 0)));
+    let mut block: [u8; BLOCK] = *self::member(b"a", b'0', b"").first_chunk().unwrap();
+    block[124..136].copy_from_slice(&[0x80, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 3]);
+    assert!(read(&ended(&[sealed(block).to_vec()])).is_err(), "2^64 + 3 bytes");
 }
 
 #[test]
