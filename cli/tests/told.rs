@@ -1,4 +1,4 @@
-//! What a backup tells of itself while it runs: each entry, what is left out, and how far it is.
+//! What a running backup prints: the fate of each entry, what each pattern leaves out, and its progress.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Write};

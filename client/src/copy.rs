@@ -7,7 +7,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use copal_engine::backup::change::ChangeDetection;
 use copal_format::client::Role;
 use copal_format::exclusions::{Exclusions, Pattern};
 use copal_format::id::{DomainId, SnapshotId};
@@ -20,7 +19,6 @@ use copal_jobs::view::View;
 
 use crate::backup::{BackupError, Compared, EarlierCopy, Inherited, Options, Original, Outcome, Source, backup};
 use crate::browse::{Domain, Shared};
-use crate::compression::Compression;
 use crate::filter::Filter;
 use crate::history::{History, Snapshot, pages};
 use crate::progress::Progress;
@@ -185,8 +183,6 @@ impl<'a> Copier<'a> {
         let is_tamed = self.is_tamed(snapshot);
         let seen = if is_tamed { info.metadata.without(MetadataSeen::CTIME_AND_INODE) } else { info.metadata };
         Options {
-            host: snapshot.machine().to_owned(),
-            paths: info.paths.clone(),
             label: info.label.clone(),
             tags: snapshot.tags.clone(),
             time: Some(snapshot.time),
@@ -199,14 +195,8 @@ impl<'a> Copier<'a> {
                 errors: info.summary.errors,
             }),
             exclusions: Exclusions::recorded(exclusions),
-            force: false,
-            detection: ChangeDetection::default(),
-            is_dry_run: false,
-            skip_if_unchanged: false,
-            rewrite_budget: 0.0,
-            compression: Compression::Auto,
-            threads: self.how.threads,
             wait: Some(self.how.wait),
+            ..Options::new(snapshot.machine().to_owned(), info.paths.clone(), self.how.threads)
         }
     }
 

@@ -28,18 +28,9 @@ pub struct Backup {
     /// Accept another repository at a place where this machine has seen a different one.
     #[arg(long)]
     pub another: bool,
-    /// Give the snapshot a tag; may be repeated.
-    #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub tags: Vec<String>,
-    /// Give the series a label: backups of the same paths with different labels are kept apart.
-    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
-    pub label: String,
-    /// Host name of the snapshot [default: the name of this machine].
-    #[arg(long, value_name = "HOST", env = "COPAL_HOST", value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub host: Option<String>,
-    /// Time of the snapshot instead of now, like "2026-01-31 17:05:00".
-    #[arg(long, value_name = "TIME", value_parser = values::instant)]
-    pub time: Option<Time>,
+    /// What the snapshot says of itself.
+    #[command(flatten)]
+    pub naming: Naming,
 
     /// Show what would be saved; save nothing.
     #[arg(short = 'n', long)]
@@ -73,10 +64,26 @@ pub struct Backup {
     pub changes: Changes,
 }
 
-/// What to leave out.
+/// What a new snapshot says of itself.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "What to leave out")]
-pub struct Exclude {
+pub struct Naming {
+    /// Give the snapshot a tag; may be repeated.
+    #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub tags: Vec<String>,
+    /// Give the series a label: snapshots of the same host and paths with different labels are kept apart.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub label: String,
+    /// Host name of the snapshot [default: the name of this machine].
+    #[arg(long, value_name = "HOST", env = "COPAL_HOST", value_parser = clap::builder::NonEmptyStringValueParser::new())]
+    pub host: Option<String>,
+    /// Time of the snapshot instead of now, like "2026-01-31 17:05:00".
+    #[arg(long, value_name = "TIME", value_parser = values::instant)]
+    pub time: Option<Time>,
+}
+
+/// Patterns of paths that are left out.
+#[derive(Args, Debug)]
+pub struct Patterns {
     /// Leave out paths that match the pattern; may be repeated.
     #[arg(short, long, value_name = "GLOB")]
     pub exclude: Vec<String>,
@@ -86,6 +93,15 @@ pub struct Exclude {
     /// Leave out paths that match a pattern in this file, one per line; may be repeated.
     #[arg(long, value_name = "FILE")]
     pub exclude_file: Vec<PathBuf>,
+}
+
+/// What to leave out.
+#[derive(Args, Debug)]
+#[command(next_help_heading = "What to leave out")]
+pub struct Exclude {
+    /// Patterns of paths.
+    #[command(flatten)]
+    pub patterns: Patterns,
     /// Leave out the content of directories with a CACHEDIR.TAG.
     #[arg(long)]
     pub exclude_caches: bool,

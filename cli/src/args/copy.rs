@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
 
+use super::backup::Patterns;
 use super::global::Global;
 use super::look::Narrow;
 use super::spec::{self, Which};
@@ -34,15 +35,9 @@ pub struct Rewrite {
     /// Snapshots to rewrite: "latest" or the first digits of an id [default: all].
     #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
     pub snapshots: Vec<Which>,
-    /// Leave out paths that match the pattern; may be repeated.
-    #[arg(short, long, value_name = "GLOB")]
-    pub exclude: Vec<String>,
-    /// Like --exclude, whatever the case of letters.
-    #[arg(long, value_name = "GLOB")]
-    pub iexclude: Vec<String>,
-    /// Leave out paths that match a pattern in this file, one per line; may be repeated.
-    #[arg(long, value_name = "FILE")]
-    pub exclude_file: Vec<PathBuf>,
+    /// Patterns of paths.
+    #[command(flatten)]
+    pub patterns: Patterns,
     /// How to make the new snapshots.
     #[command(flatten)]
     pub making: Making,

@@ -1,11 +1,11 @@
-//! Import: what other programs have written, as snapshots.
+//! Import: makes snapshots of what other programs have written.
 
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use copal_format::time::Time;
 
-use super::values::{self, Span};
+use super::backup::Naming;
+use super::values::Span;
 
 /// What to import.
 #[derive(Subcommand, Debug)]
@@ -23,18 +23,9 @@ pub struct Tar {
     /// The archive, not compressed; "-" is standard input.
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: PathBuf,
-    /// Give the snapshot a tag; may be repeated.
-    #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub tags: Vec<String>,
-    /// Give the series a label: snapshots of the same host with different labels are kept apart.
-    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
-    pub label: String,
-    /// Host name of the snapshot [default: the name of this machine].
-    #[arg(long, value_name = "HOST", env = "COPAL_HOST", value_parser = clap::builder::NonEmptyStringValueParser::new())]
-    pub host: Option<String>,
-    /// Time of the snapshot instead of now, like "2026-01-31 17:05:00".
-    #[arg(long, value_name = "TIME", value_parser = values::instant)]
-    pub time: Option<Time>,
+    /// What the snapshot says of itself.
+    #[command(flatten)]
+    pub naming: Naming,
     /// Read the archive; save nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,

@@ -182,11 +182,17 @@ fn backup_options_carry_their_values() {
     let line = "backup a -n --tag x --tag y -e *.o --iexclude *.TMP --exclude-larger-than 1G --rewrite-budget 5% \
                 --time 1970-01-01T00:00:01Z --host h --label l -x --ignore-file .copalignore --exclude-if-present .nobackup --init";
     let Command::Backup(backup) = parsed(line).command else { panic!() };
-    assert_eq!((backup.tags.join(","), backup.label.as_str(), backup.host.as_deref()), ("x,y".into(), "l", Some("h")));
+    assert_eq!(
+        (backup.naming.tags.join(","), backup.naming.label.as_str(), backup.naming.host.as_deref()),
+        ("x,y".into(), "l", Some("h"))
+    );
     assert!(backup.dry_run && backup.init && backup.exclude.one_file_system && !backup.changes.force);
     assert_eq!(backup.exclude.exclude_larger_than.map(|size| size.0), Some(1 << 30));
-    assert_eq!((backup.rewrite_budget.fraction(), backup.time), (0.05, Some(Time(1_000_000_000))));
-    assert_eq!((backup.exclude.exclude, backup.exclude.iexclude), (vec!["*.o".into()], vec!["*.TMP".into()]));
+    assert_eq!((backup.rewrite_budget.fraction(), backup.naming.time), (0.05, Some(Time(1_000_000_000))));
+    assert_eq!(
+        (backup.exclude.patterns.exclude, backup.exclude.patterns.iexclude),
+        (vec!["*.o".into()], vec!["*.TMP".into()])
+    );
 }
 
 #[test]

@@ -25,7 +25,7 @@ use super::context::Context;
 use super::opening::{Opened, Opening};
 use super::signals::{tell_kept, watch_signals};
 use super::{fates, init};
-use crate::args::backup::{Backup, Exclude, Source as Wanted};
+use crate::args::backup::{Backup, Naming, Patterns, Source as Wanted};
 use crate::args::repository::IngestBy;
 use crate::exit::Exit;
 use crate::report::field::PathField;
@@ -52,13 +52,6 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     context.is_met(&backend, opened.id(), options.another)?;
     let (access, client) = opened.used_by(context)?;
     let how = Options {
-        host: options.host.clone().unwrap_or_else(|| context.this_host()),
-        paths: sources.paths(),
-        label: options.label.clone(),
-        tags: options.tags.clone(),
-        time: options.time,
-        user: std::env::var("USER").unwrap_or_default(),
-        inherited: None,
         exclusions: exclusions.and_then(Exclusions::recorded),
         force: options.changes.force,
         detection: ChangeDetection {
@@ -70,8 +63,8 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         skip_if_unchanged: options.skip_if_unchanged,
         rewrite_budget: options.rewrite_budget.fraction(),
         compression: options.compression,
-        threads,
         wait: (!options.no_wait).then_some(options.wait.0),
+        ..named(context, &options.naming, sources.paths(), threads)
     };
     let watch = context.report.watch("backup", progress.clone());
     let may_be_empty = options.names.allow_empty;
@@ -114,13 +107,24 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     if let Some(ahead) = outcome.clock_ahead {
         let by = human::duration(ahead.unsigned_abs() as f64 / 1e9);
         let side = if ahead > 0 { "ahead of" } else { "behind" };
-        let dated = if options.time.is_some() { "" } else { "; the snapshot is dated by the repository's" };
+        let dated = if options.naming.time.is_some() { "" } else { "; the snapshot is dated by the repository's" };
         context.report.warn(&format!("this machine's clock is {by} {side} the repository's: set it{dated}"));
     }
     let excluded = excluded.map(|excluded| excluded.counted()).unwrap_or_default();
     context.report.answer(&BackupSummary { excluded, ..summary(&outcome, options.dry_run, started) })?;
     refuse_damaged(&outcome)?;
     Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
+}
+
+/// Options of a new snapshot that says this of itself, and the defaults of all others.
+pub(super) fn named(context: &Context<'_>, naming: &Naming, paths: Vec<Vec<u8>>, threads: usize) -> Options {
+    Options {
+        label: naming.label.clone(),
+        tags: naming.tags.clone(),
+        time: naming.time,
+        user: std::env::var("USER").unwrap_or_default(),
+        ..Options::new(naming.host.clone().unwrap_or_else(|| context.this_host()), paths, threads)
+    }
 }
 
 /// Remembers the state after a backup.
@@ -235,8 +239,7 @@ impl Sources {
         excluded: Option<&fates::Excluded>,
     ) -> Result<Option<(Scan, Exclusions)>, Failure> {
         let Self::Roots(roots) = self else { return Ok(None) };
-        let Exclude { exclude, iexclude, exclude_file, .. } = &options.exclude;
-        let patterns = patterns(exclude, iexclude, exclude_file)?;
+        let patterns = patterns(&options.exclude.patterns)?;
         let mut markers = Vec::new();
         if options.exclude.exclude_caches {
             markers.push(Marker::cache_directory());
@@ -300,15 +303,15 @@ fn read_list(file: &std::path::Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// The patterns of `--exclude`, `--iexclude` and `--exclude-file`.
-pub(super) fn patterns(exclude: &[String], any_case: &[String], files: &[PathBuf]) -> Result<FilterBuilder, Failure> {
+pub(super) fn patterns(wanted: &Patterns) -> Result<FilterBuilder, Failure> {
     let usage = |error: &dyn std::fmt::Display| Failure::Usage(error.to_string());
     let mut builder = FilterBuilder::new();
-    for (patterns, case) in [(exclude, Case::Exact), (any_case, Case::Any)] {
+    for (patterns, case) in [(&wanted.exclude, Case::Exact), (&wanted.iexclude, Case::Any)] {
         for pattern in patterns {
             builder.add(pattern, case).map_err(|error| usage(&error))?;
         }
     }
-    for file in files {
+    for file in &wanted.exclude_file {
         let text = std::fs::read_to_string(file).map_err(|error| Failure::io("read", file, error))?;
         builder.add_lines(&text, Case::Exact).map_err(|error| usage(&error))?;
     }

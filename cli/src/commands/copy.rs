@@ -93,7 +93,7 @@ pub(super) fn chosen<'h>(
         return Ok(all);
     }
     let here = context.here(repository);
-    let find = |which| pick::find(history, which, narrow, &here, intent).map(|found| found[0]);
+    let find = |which| context.snapshot(&here, history, which, narrow, intent);
     let mut found = distinct(named.iter().map(find))?;
     found.sort_by_key(|snapshot| snapshot.age());
     Ok(found)

@@ -208,7 +208,8 @@ impl Visit {
 /// Creates a file and removes it.
 fn tempfile(directory: &Path) -> std::io::Result<()> {
     let path = directory.join(format!(".doctor-{}", std::process::id()));
-    std::fs::write(&path, b"")?;
+    // Never through a link that somebody else has put there.
+    std::fs::File::create_new(&path)?;
     std::fs::remove_file(path)
 }
 

@@ -23,7 +23,7 @@ use super::guard::guarded_of;
 use super::prune;
 use crate::args::forget::Forget;
 use crate::exit::Exit;
-use crate::pick;
+use crate::pick::{self, Intent};
 use crate::report::Failure;
 use crate::report::clients::SignerField;
 use crate::report::field::{PathsField, Stamp};
@@ -89,7 +89,7 @@ fn by_name(
     let mut named = BTreeSet::new();
     let mut rows = Vec::new();
     for which in &options.snapshots {
-        let snapshot = context.to_change(&here, history, which, &options.narrow)?;
+        let snapshot = context.snapshot(&here, history, which, &options.narrow, Intent::Change)?;
         if !named.insert(snapshot.id) {
             continue;
         }

@@ -7,13 +7,11 @@ use std::time::Instant;
 
 use copal_client::backup::{BackupError, Inherited, Options, Source, backup};
 use copal_client::clock::now;
-use copal_client::compression::Compression;
 use copal_client::progress::Progress;
-use copal_engine::backup::change::ChangeDetection;
 use copal_format::snapshot::MetadataSeen;
 use copal_format::troubles::Troubles;
 
-use super::backup::{keep_reserve, refuse_damaged, remember, summary, tell_troubles};
+use super::backup::{keep_reserve, named, refuse_damaged, remember, summary, tell_troubles};
 use super::context::Context;
 use super::opening::Opening;
 use super::signals::{tell_kept, watch_signals};
@@ -37,13 +35,8 @@ pub(super) fn run(context: &Context<'_>, options: &Tar) -> Result<Exit, Failure>
     let opened = Opening::find(context, &backend)?.open(context, &backend)?;
     context.is_met(&backend, opened.id(), false)?;
     let (access, client) = opened.used_by(context)?;
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
     let how = Options {
-        host: options.host.clone().unwrap_or_else(|| context.this_host()),
-        paths: vec![Vec::new()],
-        label: options.label.clone(),
-        tags: options.tags.clone(),
-        time: options.time,
-        user: std::env::var("USER").unwrap_or_default(),
         inherited: Some(Inherited {
             origin: None,
             started: now(),
@@ -51,15 +44,9 @@ pub(super) fn run(context: &Context<'_>, options: &Tar) -> Result<Exit, Failure>
             troubles: Troubles::default(),
             errors: 0,
         }),
-        exclusions: None,
-        force: false,
-        detection: ChangeDetection::default(),
         is_dry_run: options.dry_run,
-        skip_if_unchanged: false,
-        rewrite_budget: 0.0,
-        compression: Compression::Auto,
-        threads: std::thread::available_parallelism().map_or(2, usize::from),
         wait: Some(options.wait.0),
+        ..named(context, &options.naming, vec![Vec::new()], threads)
     };
     let watch = context.report.watch("import", progress.clone());
     let outcome = backup(access, &client, &mut Source::Archive(archive), &how, &progress, &interrupted);

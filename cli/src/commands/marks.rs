@@ -58,7 +58,7 @@ fn kept<'a>(
     history: &'a History,
     choice: &Choice,
 ) -> Result<Vec<&'a Snapshot>, Failure> {
-    let find = |which| context.to_change(here, history, which, &choice.narrow);
+    let find = |which| context.snapshot(here, history, which, &choice.narrow, Intent::Change);
     distinct(choice.snapshots.iter().map(find))
 }
 
@@ -72,7 +72,7 @@ fn forgotten<'a>(
     let find = |which| {
         let found = pick(pick::forgotten(history, &choice.narrow), which, &choice.narrow, here, Intent::Change);
         match found {
-            Err(Failure::NoSnapshot { .. }) => context.to_change(here, history, which, &choice.narrow),
+            Err(Failure::NoSnapshot { .. }) => context.snapshot(here, history, which, &choice.narrow, Intent::Change),
             found => found.map(|found| found[0]),
         }
     };

@@ -54,15 +54,16 @@ impl Context<'_> {
         Err(newest.expect("what is found is not empty"))
     }
 
-    /// Resolves a snapshot whose record is to be changed: never that of another machine unless it is asked for.
-    pub(super) fn to_change<'h>(
+    /// Resolves a snapshot. One whose record is to be changed is never another machine's, unless that is asked for.
+    pub(super) fn snapshot<'h>(
         &self,
         here: &Here,
         history: &'h History,
         which: &Which,
         narrow: &Narrow,
+        intent: Intent,
     ) -> Result<&'h Snapshot, Failure> {
-        let found = pick::find(history, which, narrow, here, Intent::Change)?;
+        let found = pick::find(history, which, narrow, here, intent)?;
         self.note_latest(which, (found[0], &Scope::whole()), &found, narrow, here);
         Ok(found[0])
     }

@@ -74,7 +74,7 @@ pub(super) fn run(context: &Context<'_>, options: &Rewrite) -> Result<Exit, Fail
 }
 
 fn left_out(options: &Rewrite) -> Result<LeftOut, Failure> {
-    let builder = patterns(&options.exclude, &options.iexclude, &options.exclude_file)?;
+    let builder = patterns(&options.patterns)?;
     let patterns = builder.added().to_vec();
     let filter = builder.finish().map_err(|error| Failure::Usage(error.to_string()))?;
     Ok(LeftOut { filter, patterns })

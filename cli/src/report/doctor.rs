@@ -14,7 +14,7 @@ pub struct Finding {
     pub check: &'static str,
     pub ok: bool,
     pub found: String,
-    /// What to do, unless it is well.
+    /// The remedy; none if the check has found nothing wrong.
     pub remedy: Option<String>,
 }
 

@@ -1,4 +1,4 @@
-//! What is copied already, and what is copied in part.
+//! Copies that are made a second time: what an earlier run has copied, in whole or in part.
 
 use std::fs;
 

@@ -39,7 +39,7 @@ struct Stretch {
 pub struct Member {
     /// Its name as it stands in the archive.
     pub name: Vec<u8>,
-    /// What it is.
+    /// Its kind.
     pub kind: MemberKind,
     /// The permission bits.
     pub mode: u16,
@@ -63,7 +63,7 @@ pub struct Member {
     pub has_acl: bool,
 }
 
-/// What a member is.
+/// The kind of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
 pub enum MemberKind {
@@ -92,7 +92,7 @@ pub enum ArchiveError {
         /// Its length.
         at: u64,
     },
-    /// What should be a header is none.
+    /// A block that should be a header is not one: its checksum is wrong.
     #[error("there is no header of a tar archive at byte {at}")]
     NoHeader {
         /// Its offset.
@@ -330,8 +330,9 @@ const COMPRESSED: [(&[u8], &str); 4] =
 const NAME_MAX: u64 = 128 << 10;
 /// Bytes of the records of one member, with all its attributes and a map of its holes.
 const RECORDS_MAX: u64 = 16 << 20;
-/// What the headers of one member, and those of the whole archive, may say: these are looked up for each member.
+/// The most that the extended headers of one member may hold together.
 const OF_MEMBER: Most = Most { records: 1 << 18, bytes: 16 << 20 };
+/// The same for headers that count for all members. Little, because each member begins with a copy of them.
 const OF_ARCHIVE: Most = Most { records: 1 << 10, bytes: 1 << 20 };
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use super::header::{BLOCK, Header, sparse_part};
 use super::records::{Records, number};
 use super::{Archive, ArchiveError, Stretch};
 
-/// Where the stored bytes of a sparse file are.
+/// The map of a sparse file: which ranges of the file have stored bytes.
 pub(super) struct Map {
     /// Bytes of the file with its holes.
     pub(super) size: u64,

@@ -25,7 +25,7 @@ pub struct Options {
     pub time: Option<Time>,
     /// The user who runs the backup.
     pub user: String,
-    /// What the snapshot takes over, if it is not made from the file system of this machine.
+    /// What the snapshot takes over from an archive or another snapshot; none if it is made of files of this machine.
     pub inherited: Option<Inherited>,
     /// The exclusions of the source, as the snapshot records them.
     pub exclusions: Option<Exclusions>,
@@ -50,9 +50,14 @@ pub struct Options {
 impl Options {
     /// Defaults for one directory: no labels or tags, no wait for a receipt.
     pub fn plain(host: &str, root: &Root, threads: usize) -> Self {
+        Self::new(host.into(), vec![root.path().as_bytes().to_vec()], threads)
+    }
+
+    /// The same for a source of these paths.
+    pub fn new(host: String, paths: Vec<Vec<u8>>, threads: usize) -> Self {
         Self {
-            host: host.into(),
-            paths: vec![root.path().as_bytes().to_vec()],
+            host,
+            paths,
             label: String::new(),
             tags: Vec::new(),
             time: None,
@@ -71,7 +76,7 @@ impl Options {
     }
 }
 
-/// What a snapshot takes over from the one that it is made from.
+/// What a snapshot takes over from the archive or snapshot of which it is made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Inherited {
     /// Where it comes from; none if it was no snapshot.

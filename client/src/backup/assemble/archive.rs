@@ -160,7 +160,8 @@ fn link_of(record: &Record) -> Option<(TreePath, u64)> {
     Some((TreePath::new(path).ok()?, u64::from_le_bytes(*number)))
 }
 
-/// What an entry's record says: the number of the file it is another name of, or zeros; and all but the path.
+/// Encodes an entry without its path, for [`Record::says`]. First come eight bytes: the number of the member that it is
+/// another name of, or zeros if it is none.
 fn says(member: &Member, content: &Taken) -> Option<Vec<u8>> {
     let id = |number: u64| u32::try_from(number).ok().or(i32::try_from(number as i64).ok().map(|number| number as u32));
     let (kind, target, device) = match &member.kind {
