@@ -234,8 +234,8 @@ fn a_directory_of_which_not_everything_can_be_listed_ends_with_an_error() {
     let mut mounted = Mounted::start(&machine, &[]);
     let latest = shown(&mounted, &machine, "snapshots/latest");
     assert_eq!(fs::read(latest.join("d20/file 2050")).unwrap(), b"changed");
-    // Its own entry is lost, which kept other users out.
-    assert_eq!(fs::metadata(&latest).unwrap().permissions().mode() & 0o7777, 0o500);
+    // Its own entry kept other users out. It is lost, unless the keys have cut it into a page with the changed file.
+    assert!([0o500, 0o700].contains(&(fs::metadata(&latest).unwrap().permissions().mode() & 0o7777)));
     let listed: Vec<_> = fs::read_dir(&latest).unwrap().collect();
     let is_open = |entry: &fs::DirEntry| entry.metadata().unwrap().permissions().mode() & 0o077 != 0;
     assert!(!listed.iter().flatten().any(is_open));
