@@ -86,6 +86,30 @@ fn a_snapshot_that_was_brought_back_stays_when_a_pack_is_lost_with_the_roots() {
 }
 
 #[test]
+fn a_prune_that_removes_what_is_left_of_a_damaged_pack_does_not_take_a_snapshot_that_was_brought_back() {
+    let (world, client) = begin();
+    let tree = files(1, 4);
+    let (kept, packs) = back_up(&world, &client, &tree);
+    world.destroy(&packs[0]);
+    world.put(&packs[0], vec![7; 100]);
+    lose(&world, LOSSES[1]);
+    assert_eq!(world.rebuild().packs_lost, packs[..1]);
+    world.change(&client, vec![Operation::Forget(vec![kept])]);
+    world.change(&client, vec![Operation::Undelete(vec![kept])]);
+    for _ in 0..3 {
+        world.wait(DAY * 40);
+        world.prune(DAY);
+    }
+    assert!(!world.has(&packs[0]), "nobody can read it");
+    lose(&world, LOSSES[1]);
+    assert_eq!(world.rebuild().snapshots_harmed, [kept]);
+    assert_eq!(world.snapshot(kept).state, SnapshotState::Kept);
+    client.forget_memory();
+    world.back_up(&client, &tree);
+    assert_eq!(world.restore(kept), Ok(tree));
+}
+
+#[test]
 fn a_pin_that_voided_an_expiry_keeps_its_snapshot_when_a_pack_is_lost_with_the_roots() {
     for prefixes in LOSSES {
         let (world, client) = begin();

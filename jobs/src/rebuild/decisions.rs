@@ -218,8 +218,12 @@ impl<'a> Fates<'a> {
         self.contents.are_whole(record.domain, [record.root])
     }
 
-    /// Whether an undelete can bring a snapshot back: it is whole, or what it lacks was lost and not pruned. Whole
-    /// means by the packs' tables, even if the index entries were removed.
+    fn has_root(&self, record: &SnapshotRecord) -> bool {
+        self.contents.has(record.domain, &record.root)
+    }
+
+    /// Whether a snapshot that was to leave can stay: it is whole, or what it lacks was lost and not pruned. Whole means
+    /// by the packs' tables, even if the index entries were removed.
     fn can_return(&self, record: &SnapshotRecord) -> bool {
         !self.by_prune.contains(&record.domain) || self.is_whole(record)
     }
@@ -259,7 +263,8 @@ impl<'a> Replay<'a> {
     fn apply(&mut self, operation: &Operation) {
         for key in operation.snapshots().iter().filter_map(|id| self.by_id.get(id)) {
             if let Some(Some(record)) = self.snapshots.get_mut(key) {
-                let is_present = matches!(operation, Operation::Undelete(_)) && self.fates.can_return(record);
+                // As ingest has decided: it was refused only if the root page had been pruned by then.
+                let is_present = self.fates.has_root(record) || self.fates.can_return(record);
                 apply_change(operation, record, is_present, self.now);
             }
         }
