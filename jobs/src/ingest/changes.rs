@@ -7,6 +7,7 @@ use copal_format::id::{ClientId, ObjectHash, PackId, SnapshotId};
 use copal_format::layout;
 use copal_format::policy::{Lingering, SignedPolicy};
 use copal_format::state::{PackRecord, SnapshotRecord};
+use copal_format::time::Time;
 
 use super::Pass;
 use crate::changes::{apply_change, verify_change};
@@ -38,7 +39,7 @@ impl Pass<'_> {
                 if verified.change.operations.iter().any(|operation| operation.policy().is_some()) {
                     if let Some(policy) = verified.change.owner_policy() {
                         self.proposal.policy = Some((number + 1, verified.hash));
-                        self.replace(in_force.take(), &policy).await?;
+                        self.replace(in_force.take(), &policy, number + 1).await?;
                         in_force = Some(policy);
                     } else {
                         let why = "its policy cannot be read, or does not carry the owner's signature";
@@ -58,8 +59,13 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Updates the lingering guard when policy `by` replaces another: `before` if this pass brought that one.
-    async fn replace(&mut self, before: Option<SignedPolicy>, by: &SignedPolicy) -> Result<(), JobError> {
+    /// Updates the lingering guard when policy `by` of a change replaces another: `before` if this pass brought that one.
+    async fn replace(
+        &mut self,
+        before: Option<SignedPolicy>,
+        by: &SignedPolicy,
+        number: u64,
+    ) -> Result<(), JobError> {
         let before = match before {
             Some(before) => Some(before),
             None => match policy::current(self.job, &self.view).await {
@@ -70,7 +76,10 @@ impl Pass<'_> {
         };
         let lingering = self.proposal.lingering.or(self.view.root.as_ref().and_then(|(root, _)| root.lingering));
         if let Some(before) = before {
-            self.proposal.lingering = Lingering::after(lingering, &before, by, self.now);
+            // A change that was created during this pass is younger than its clock.
+            let stat = self.job.store.stat(&objects::key(layout::change(number))).await?;
+            let since = stat.map_or(self.now, |stat| self.now.max(Time(stat.created.0)));
+            self.proposal.lingering = Lingering::after(lingering, &before, by, since);
         }
         Ok(())
     }

@@ -20,6 +20,7 @@ use copal_jobs::error::JobError;
 use copal_jobs::expire;
 use copal_jobs::prune::Options;
 use copal_jobs::view::View;
+use copal_store::Store;
 use copal_tests::kit::craft::{data_pack, id};
 use copal_tests::kit::{Client, DAY, How, Tree, World, guarded, keep_last, noise as files};
 use futures::executor::block_on;
@@ -288,6 +289,18 @@ fn a_guard_that_was_lowered_and_does_not_linger_is_refused() {
     });
     assert_refused(&begun, "nothing lingers");
     assert_mended(&begun, "nothing lingers");
+}
+
+#[test]
+fn a_policy_that_is_lowered_while_an_ingest_runs_lets_prunes_go_on() {
+    let begun = begin(true);
+    let now = block_on(begun.world.store.now()).unwrap();
+    begun.world.wait(Duration::from_secs(60));
+    begun.world.write_change(&begun.client, vec![keep_last(9)]);
+    begun.world.store.set_now(now);
+    begun.world.ingest().unwrap();
+    begun.world.wait(DAY);
+    begun.world.prune(DAY);
 }
 
 #[test]
