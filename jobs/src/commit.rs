@@ -102,9 +102,15 @@ pub(crate) async fn prepare(
     };
     let is_newest_known = async { if proposal.rebuilt_as.is_some() { Ok(()) } else { refuse_older(job, view).await } };
     let now = async { Ok(job.now().await?) };
+    // Notes of baselines stay for ever, so none is written for a root that has lost already.
+    let has_lost = async {
+        let may_lose = proposal.is_baseline && proposal.rebuilt_as.is_none();
+        Ok(may_lose && view::is_superseded(job.store, view).await?)
+    };
     // None of these objects refers to another, and none counts before a root names it.
-    let (_, runs, (), time) = futures::try_join!(objects::join(segments), runs, is_newest_known, now)?;
-    let Some(runs) = runs else { return Ok(None) };
+    let (_, runs, (), time, has_lost) =
+        futures::try_join!(objects::join(segments), runs, is_newest_known, now, has_lost)?;
+    let Some(runs) = runs.filter(|_| !has_lost) else { return Ok(None) };
     let before = view.root.as_ref().map(|(root, _)| root);
     let lingering = proposal.lingering.or(before.and_then(|root| root.lingering));
     let root = Root {

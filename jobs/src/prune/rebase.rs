@@ -44,11 +44,7 @@ impl<'a> Run<'a> {
             }
         }
         let names: Vec<Prunable> = doomed_by(&proposal).collect();
-        // The root may be the newest no more after a long decision: write nothing more for it.
-        let prepared = match view::is_superseded(self.job.store, view).await? {
-            false => self.prepare(view, proposal).await,
-            true => Ok(None),
-        };
+        let prepared = self.prepare(view, proposal).await;
         if self.create(view, prepared, names, decided.report.as_ref()).await? {
             return Ok(true);
         }
