@@ -38,6 +38,7 @@ mod report;
 pub mod scratch;
 mod share_id;
 pub mod shares;
+mod stored;
 mod trust;
 pub mod upkeep;
 pub mod view;

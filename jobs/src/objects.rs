@@ -228,6 +228,23 @@ pub async fn list(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, StoreE
     list_after(store, prefix, None).await
 }
 
+/// Like [`list`], for objects named by hashes, of which there may be millions: behind the first page, the parts by the
+/// first digit are listed at once.
+pub(crate) async fn list_wide(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, JobError> {
+    let page = store.list(prefix, None, LIST_PAGE).await?;
+    let Some(last) = page.objects.last().map(|last| last.key.clone()).filter(|_| page.more) else {
+        return Ok(page.objects);
+    };
+    let parts: Vec<String> = "0123456789abcdef".chars().map(|digit| format!("{prefix}{digit}")).collect();
+    let is_open = |part: &&String| part.as_str() > last.as_str() || last.as_str().starts_with(part.as_str());
+    let calls = parts.iter().filter(is_open).map(|part| -> Call<'_, _> {
+        let after = last.as_str().starts_with(part.as_str()).then_some(&last);
+        Box::pin(async move { Ok(list_after(store, part, after).await?) })
+    });
+    let rest = join(calls).await?;
+    Ok(page.objects.into_iter().chain(rest.into_iter().flatten()).collect())
+}
+
 /// Like [`list`], from behind a key on.
 pub(crate) async fn list_after(
     store: &dyn Store,

@@ -7,7 +7,7 @@ use copal_store::Key;
 use serde_json::{Value, json};
 
 use crate::budget::Budget;
-use crate::check::{self, Depth};
+use crate::check::{self, Depth, Tables};
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::objects;
@@ -26,8 +26,8 @@ pub async fn prune(job: &JobContext<'_>, options: &Options) -> Result<prune::Rep
 }
 
 /// Runs a check and keeps its report in the repository.
-pub async fn check(job: &JobContext<'_>, depth: Depth, budget: &Budget) -> Result<check::Report, JobError> {
-    let report = check::check_until(job, depth, budget).await?;
+pub async fn check(job: &JobContext<'_>, how: (Depth, Tables), budget: &Budget) -> Result<check::Report, JobError> {
+    let report = check::check_until(job, how, budget).await?;
     report::write(job, "check", of_check(&report)).await?;
     Ok(report)
 }

@@ -1,6 +1,6 @@
 //! Check: checks the structure and reads one share of the packs, those not read for longest.
 
-use copal_jobs::check::{Depth, Kind};
+use copal_jobs::check::{Depth, Kind, Tables};
 use copal_jobs::view::Parts;
 use copal_jobs::{policy, upkeep, view};
 use serde_json::{Value, json};
@@ -11,8 +11,10 @@ use crate::services::Run;
 /// Runs one check. Findings are noted in the repository, logged and counted; they do not make the run fail.
 pub async fn run(run: &mut Run<'_>) -> Result<Value, Failure> {
     let parts = parts(run).await?;
-    let depth = Depth::Data { part: 1, parts };
-    let done = run.deadline.run(upkeep::check(&run.job, depth, &run.deadline.budget())).await??;
+    // Locks are renewed by reading, so every pack is read from in each round.
+    let tables = if run.environment.object_lock.is_some() { Tables::All } else { Tables::Share };
+    let how = (Depth::Data { part: 1, parts }, tables);
+    let done = run.deadline.run(upkeep::check(&run.job, how, &run.deadline.budget())).await??;
     for finding in &done.findings {
         let snapshots: Vec<String> = finding.snapshots.iter().map(ToString::to_string).collect();
         let (kind, snapshots) = (finding.kind.name(), snapshots.join(" "));

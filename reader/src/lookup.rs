@@ -156,19 +156,19 @@ impl Lookup {
         if block >= segment.blocks {
             return Ok(None);
         }
-        let row: [u8; 12] = self.array(at, segment.blocks_start() + u64::from(block) * BLOCK_ROW)?;
+        let row: [u8; 16] = self.array(at, segment.blocks_start() + u64::from(block) * BLOCK_ROW)?;
         let number = |start: usize| u32::from_le_bytes([0, 1, 2, 3].map(|byte| row[start + byte]));
-        let (pack, offset, length) = (number(0), number(4), number(8));
+        let (pack, offset, length, items) = (number(0), number(4), number(8), number(12));
         if pack >= self.segments[at].packs {
             return Ok(None);
         }
-        let row: [u8; 48] = self.array(at, HEADER + u64::from(pack) * PACK_ROW)?;
-        let place = match row[45] {
+        let row: [u8; 52] = self.array(at, HEADER + u64::from(pack) * PACK_ROW)?;
+        let place = match row[49] {
             0 => Place::Packs,
             1 => Place::Moved,
             _ => return Ok(None),
         };
-        let [id @ .., l0, l1, l2, l3, l4, l5, l6, l7, t0, t1, t2, t3, _, _, _, _] = row;
+        let [id @ .., l0, l1, l2, l3, l4, l5, l6, l7, _, _, _, _, t0, t1, t2, t3, _, _, _, _] = row;
         Ok(Some(Location {
             pack: PackId(id),
             place,
@@ -176,6 +176,7 @@ impl Lookup {
             table_length: u32::from_le_bytes([t0, t1, t2, t3]),
             offset,
             length,
+            items,
             ordinal: u16::from_le_bytes([o0, o1]),
             height,
             is_page: page & 1 == 1,
@@ -239,8 +240,8 @@ fn invalid(why: &'static str) -> io::Error {
 }
 
 const HEADER: u64 = 64;
-const PACK_ROW: u64 = 48;
-const BLOCK_ROW: u64 = 12;
+const PACK_ROW: u64 = 52;
+const BLOCK_ROW: u64 = 16;
 const ENTRY: u64 = 32;
 /// Bytes per read, and the number of pieces kept.
 const PIECE: u64 = 16 << 10;

@@ -11,7 +11,7 @@ use copal_format::layout::{self, Place};
 use copal_format::pack::PackKind;
 use copal_format::state::SnapshotState;
 use copal_jobs::budget::Budget;
-use copal_jobs::check::{Depth, check_until};
+use copal_jobs::check::{Depth, Tables, check_until};
 use copal_jobs::compact::compact_until;
 use copal_jobs::prune::Options;
 use copal_jobs::upkeep;
@@ -28,7 +28,8 @@ fn a_check_that_may_read_one_pack_at_a_time_reads_each_once_before_any_twice() {
     for run in 1..=packs {
         world.wait(Duration::from_secs(60));
         let budget = asked(0);
-        let report = block_on(check_until(&world.job(), Depth::Data { part: 1, parts: 1 }, &budget)).unwrap();
+        let report =
+            block_on(check_until(&world.job(), (Depth::Data { part: 1, parts: 1 }, Tables::Share), &budget)).unwrap();
         assert!(report.is_ok(), "{:?}", report.findings);
         assert_eq!((report.packs_read, report.packs_left), (1, packs - 1));
         let read: BTreeSet<_> = world.view().state.packs.values().map(|record| record.read).collect();
@@ -45,7 +46,7 @@ fn a_check_that_is_cut_short_finds_the_damage_of_the_last_pack_all_the_same() {
     let found = (0..world.view().state.packs.len()).any(|_| {
         world.wait(Duration::from_secs(60));
         let depth = Depth::Data { part: 1, parts: 1 };
-        !block_on(check_until(&world.job(), depth, &asked(0))).unwrap().is_ok()
+        !block_on(check_until(&world.job(), (depth, Tables::Share), &asked(0))).unwrap().is_ok()
     });
     assert!(found);
 }
@@ -63,7 +64,8 @@ fn damage_is_noted_before_it_is_asked_whom_it_harms() {
         seen.fetch_add(u64::from(is_noted.join().unwrap()), Ordering::Relaxed);
         false
     });
-    let report = block_on(check_until(&world.job(), Depth::Data { part: 1, parts: 1 }, &budget)).unwrap();
+    let report =
+        block_on(check_until(&world.job(), (Depth::Data { part: 1, parts: 1 }, Tables::Share), &budget)).unwrap();
     let named: BTreeSet<_> = report.findings.iter().flat_map(|finding| &finding.snapshots).collect();
     assert_eq!((named.len(), report.has_unnamed), (3, false), "{:?}", report.findings);
     assert!(after.load(Ordering::Relaxed) > 0);
@@ -75,7 +77,7 @@ fn a_check_without_time_names_one_snapshot_that_is_harmed_and_says_that_there_ma
     world.names("packs/").iter().for_each(|name| world.flip(name));
     let reports = (0..world.view().state.packs.len()).map(|_| {
         world.wait(Duration::from_secs(60));
-        block_on(check_until(&world.job(), Depth::Data { part: 1, parts: 1 }, &asked(0))).unwrap()
+        block_on(check_until(&world.job(), (Depth::Data { part: 1, parts: 1 }, Tables::Share), &asked(0))).unwrap()
     });
     let last = reports.last().unwrap();
     let named: BTreeSet<_> = last.findings.iter().flat_map(|finding| &finding.snapshots).collect();
@@ -235,7 +237,7 @@ pub(crate) fn asked(times: u64) -> Budget {
 fn a_prune_and_a_check_leave_reports_and_a_prune_removes_those_of_long_ago() {
     let world = half_forgotten();
     let depth = Depth::Data { part: 1, parts: 1 };
-    let checked = block_on(upkeep::check(&world.job(), depth, &Budget::unlimited())).unwrap();
+    let checked = block_on(upkeep::check(&world.job(), (depth, Tables::Share), &Budget::unlimited())).unwrap();
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
     let pruned = block_on(upkeep::prune(&world.job(), &options)).unwrap();
     let [checks, prunes] = ["reports/check/", "reports/prune/"].map(|of| world.names(of));
@@ -290,7 +292,7 @@ fn checks_that_look_at_one_domain_each_find_what_one_check_finds_and_acquit_noth
     loop {
         runs += 1;
         world.wait(Duration::from_secs(60));
-        let report = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
+        let report = block_on(check_until(&world.job(), (Depth::Structure, Tables::Share), &asked(0))).unwrap();
         let of_run: BTreeSet<_> = report.findings.iter().filter_map(|finding| finding.pack).collect();
         assert!(!of_run.is_empty(), "run {runs}: every domain has lost something");
         let (named, unnamed): (Vec<_>, Vec<_>) =
@@ -306,7 +308,7 @@ fn checks_that_look_at_one_domain_each_find_what_one_check_finds_and_acquit_noth
         assert!(runs < 10, "it comes to an end");
     }
     assert_eq!((found, runs), (gone.into_iter().collect(), 3));
-    let again = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
+    let again = block_on(check_until(&world.job(), (Depth::Structure, Tables::Share), &asked(0))).unwrap();
     assert_eq!(again.domains_left, 2, "the next round begins with the first");
 }
 
@@ -317,7 +319,7 @@ fn a_check_that_never_has_time_for_all_domains_reads_packs_all_the_same() {
     let depth = Depth::Data { part: 1, parts: 1 };
     for _ in 0..packs {
         world.wait(Duration::from_secs(60));
-        let report = block_on(check_until(&world.job(), depth, &asked(0))).unwrap();
+        let report = block_on(check_until(&world.job(), (depth, Tables::Share), &asked(0))).unwrap();
         assert!(report.is_ok(), "{:?}", report.findings);
         assert_eq!(report.packs_read, 1);
     }

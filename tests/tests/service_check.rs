@@ -3,6 +3,7 @@
 mod manifests;
 mod notes;
 mod records;
+mod tables;
 
 use std::collections::BTreeSet;
 use std::time::Duration;

@@ -220,6 +220,7 @@ fn location(block: &SparseBlock) -> Location {
         table_length: 0,
         offset: block.offset,
         length: block.length,
+        items: 0,
         ordinal: 0,
         is_page: block.kind == PackKind::Tree,
         height: 0,

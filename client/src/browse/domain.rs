@@ -129,7 +129,8 @@ impl Domain {
         let Ok(table) = table else { return };
         let first = table.blocks.partition_point(|row| row.offset < from);
         for row in table.blocks[first..].iter().take_while(|row| row.offset < until) {
-            let next = Location { offset: row.offset, length: row.length, ..*location };
+            let next =
+                Location { offset: row.offset, length: row.length, items: row.entries.len() as u32, ..*location };
             if !self.shared.blocks.has(&(next.pack, next.offset)) {
                 // If all threads are busy, reading ahead gains nothing.
                 let _ = self.shared.ahead.try_send((self.clone(), next));

@@ -43,8 +43,18 @@ pub(crate) fn windows_cover_blocks([one, two, gap, most, ..]: &Numbers) {
     for (offset, length) in [block(*one), block(*two)] {
         let (pack, id) = (PackId([1; 32]), ChunkId([1; 24]));
         let (place, is_page) = (Place::Packs, false);
-        let at =
-            Location { pack, place, pack_length: 0, table_length: 0, offset, length, ordinal: 0, height: 0, is_page };
+        let at = Location {
+            pack,
+            place,
+            pack_length: 0,
+            table_length: 0,
+            offset,
+            length,
+            items: 1,
+            ordinal: 0,
+            height: 0,
+            is_page,
+        };
         window.add(id, &at, Target { file: 0, offset: 0, length });
     }
     let reads = window.into_reads(*gap, *most);

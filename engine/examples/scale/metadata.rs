@@ -211,6 +211,7 @@ fn made(pack: Pack) -> MadePack {
         is_healthy: true,
         trust: Trust::Proven,
         accepted: Time(1),
+        unlisted: 0,
     };
     MadePack { item, table: pack.table, bytes: pack.bytes }
 }

@@ -1,44 +1,37 @@
 //! Builder: makes an inventory. Packs are added one after another, so that only one table is in memory at a time.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
+use super::blocks::{Blocks, NOWHERE};
 use super::merged::Placed;
-use super::{Bits, BlockItem, Graph, Inventory, InventoryLimit, PackItem};
+use super::{Bits, Graph, Inventory, InventoryLimit, PackItem};
 use copal_format::index::Segment;
 use copal_format::pack::{PackKind, PackTable};
-use copal_format::room::{Column, List, Scratch};
+use copal_format::room::{Column, Scratch};
 
 /// Makes an inventory from packs, added one after another.
 pub struct InventoryBuilder<'a, B> {
     graph: Graph<'a, B>,
     packs: Vec<PackItem>,
-    /// For each pack, its first block, and whether its table was read.
-    rows: Vec<(u32, bool)>,
-    blocks: List<BlockItem>,
+    /// For each pack, whether the references of its pages are known.
+    is_read: Vec<bool>,
 }
 
 impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
     /// Begins with the entries of these segments.
     pub fn new(segments: Vec<Segment<B>>, scratch: &'a dyn Scratch) -> Result<Self, InventoryLimit> {
         let graph = Graph::new(segments, scratch)?;
-        Ok(Self { graph, packs: Vec::new(), rows: Vec::new(), blocks: List::default() })
+        Ok(Self { graph, packs: Vec::new(), is_read: Vec::new() })
     }
 
-    /// Adds a pack of the domain, in ascending order of ids. `table` is none if it cannot be read.
+    /// Adds a pack of the domain, in ascending order of ids. Of a data pack the segments tell enough. A tree pack's
+    /// `table` is none if it cannot be read.
     pub fn add_pack(&mut self, item: PackItem, table: Option<&PackTable>) -> Result<(), InventoryLimit> {
         debug_assert!(self.packs.last().is_none_or(|last| last.id < item.id), "packs are added in order");
-        self.rows.push((self.blocks.len() as u32, table.is_some()));
         let pack = self.packs.len() as u32;
+        self.is_read.push(table.is_some() || item.kind == PackKind::Data);
         self.packs.push(item);
         let Some(table) = table else { return Ok(()) };
-        if self.blocks.len() + table.blocks.len() >= NOWHERE as usize {
-            return Err(InventoryLimit { what: "blocks" });
-        }
-        for row in &table.blocks {
-            let entries = row.entries.len() as u32;
-            let block = BlockItem { pack, offset: row.offset, length: row.length, entries };
-            self.blocks.push(self.graph.scratch(), block);
-        }
         if table.kind == PackKind::Tree {
             self.graph.add_table(pack, table)?;
         }
@@ -50,11 +43,7 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
         self.graph.finish()?;
         let (merged, scratch) = (self.graph.merged(), self.graph.scratch());
         let count = merged.count() as usize;
-        let table_end = self.blocks.len();
-        let mut finds =
-            Finds { packs: &self.packs, rows: &self.rows, blocks: self.blocks, table_end, extra: BTreeMap::new() };
-        let maps: Vec<Column<u32>> = merged.segments().iter().map(|segment| finds.map(segment, scratch)).collect();
-        let mut blocks = finds.blocks;
+        let blocks = Blocks::of(merged.segments(), &mut self.packs, scratch)?;
         let (mut block_of, mut ordinals) = (Column::new(scratch, count), Column::new(scratch, count));
         let mut is_copy = Bits::new(scratch, count);
         let mut first = 0;
@@ -64,8 +53,7 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
             if self.graph.starts().has(place) {
                 first = at;
             }
-            let named = entry.block as usize;
-            let block = if named < maps[segment].len() { maps[segment].get(named) } else { NOWHERE };
+            let block = blocks.number(segment, entry.block);
             // Two segments may list the same copy. Counted twice, it would seem to have a healthy second copy. A client
             // may give all its chunks the same id, so comparing each copy with all others could take for ever.
             let copy = |at: usize| (block_of.get(at), ordinals.get(at));
@@ -79,17 +67,14 @@ impl<'a, B: AsRef<[u8]>> InventoryBuilder<'a, B> {
             };
             if block != NOWHERE && !is_known {
                 is_copy.set(place);
-                let item = blocks.get(block as usize);
-                if !self.rows[item.pack as usize].1 {
-                    blocks.set(block as usize, BlockItem { entries: item.entries + 1, ..item });
-                }
             }
             block_of.set(at, block);
             ordinals.set(at, entry.ordinal);
         }
-        let mut inventory = Inventory { packs: self.packs, blocks, block_of, ordinals, is_copy, graph: self.graph };
-        if self.rows.iter().any(|(_, is_read)| !is_read) {
-            doubt_pages(&mut inventory, |pack| self.rows[pack as usize].1);
+        let (packs, blocks, graph) = (self.packs, blocks.blocks, self.graph);
+        let mut inventory = Inventory { packs, blocks, block_of, ordinals, is_copy, graph };
+        if self.is_read.contains(&false) {
+            doubt_pages(&mut inventory, |pack| self.is_read[pack as usize]);
         }
         Ok(inventory)
     }
@@ -118,57 +103,5 @@ fn doubt_pages<B: AsRef<[u8]>>(inventory: &mut Inventory<'_, B>, is_read: impl F
     doubted.into_iter().for_each(|id| inventory.graph.is_read.unset(id));
 }
 
-/// Finds the blocks that segments name.
-struct Finds<'a> {
-    packs: &'a [PackItem],
-    rows: &'a [(u32, bool)],
-    blocks: List<BlockItem>,
-    /// The number of blocks that tables list.
-    table_end: usize,
-    /// Blocks that no table lists, as the index describes them.
-    extra: BTreeMap<(u32, u32), u32>,
-}
-
-impl Finds<'_> {
-    /// The number of each block of a segment; [`NOWHERE`] for blocks of unknown packs.
-    fn map<B: AsRef<[u8]>>(&mut self, segment: &Segment<B>, scratch: &dyn Scratch) -> Column<u32> {
-        let number = |at| self.packs.binary_search_by_key(&segment.pack(at)?.id, |pack| pack.id).ok();
-        let packs: Vec<Option<usize>> = (0..segment.pack_count()).map(number).collect();
-        let mut numbers = Column::new(scratch, segment.block_count() as usize);
-        for (at, block) in segment.blocks().enumerate() {
-            let Some(Some(pack)) = packs.get(block.pack as usize).copied() else {
-                numbers.set(at, NOWHERE);
-                continue;
-            };
-            let number = self.at(pack, block.offset).unwrap_or_else(|| {
-                *self.extra.entry((pack as u32, block.offset)).or_insert_with(|| {
-                    let item = BlockItem { pack: pack as u32, offset: block.offset, length: block.length, entries: 0 };
-                    self.blocks.push(scratch, item);
-                    self.blocks.len() as u32 - 1
-                })
-            });
-            numbers.set(at, number);
-        }
-        numbers
-    }
-
-    /// The number of the pack's block that begins at `offset`.
-    fn at(&self, pack: usize, offset: u32) -> Option<u32> {
-        let mut low = self.rows[pack].0 as usize;
-        let mut high = self.rows.get(pack + 1).map_or(self.table_end, |(next, _)| *next as usize);
-        while low < high {
-            let middle = low + (high - low) / 2;
-            match self.blocks.get(middle).offset.cmp(&offset) {
-                core::cmp::Ordering::Less => low = middle + 1,
-                core::cmp::Ordering::Equal => return Some(middle as u32),
-                core::cmp::Ordering::Greater => high = middle,
-            }
-        }
-        None
-    }
-}
-
-/// The block of an entry in an unknown pack.
-const NOWHERE: u32 = u32::MAX;
 /// The most copies of one id that are compared one by one; from there on, a set is used.
 const FEW: usize = 16;

@@ -84,6 +84,18 @@ impl<B: AsRef<[u8]>> Inventory<'_, B> {
         (start.unwrap_or(0)..end.unwrap_or(0)).filter(|copy| self.is_copy.has(*copy))
     }
 
+    /// The packs that hold a copy of an id with several copies.
+    pub fn packs_with_shared_ids(&self) -> Bits {
+        let mut shared = Bits::new(self.graph.scratch(), self.packs.len());
+        let mut last: Option<CopyItem> = None;
+        for (_, item) in self.copies() {
+            if let Some(before) = last.replace(item).filter(|before| before.id == item.id) {
+                [before, item].iter().for_each(|item| shared.set(self.block(item.block).pack));
+            }
+        }
+        shared
+    }
+
     /// The pack that holds a copy.
     pub fn pack_of(&self, copy: &CopyItem) -> &PackItem {
         &self.packs[self.block(copy.block).pack as usize]

@@ -1,6 +1,7 @@
 //! Mark: finds which ids are reachable from which pages, over an inventory of one domain as numbers.
 
 mod bits;
+mod blocks;
 mod builder;
 mod graph;
 mod inventory;
@@ -41,13 +42,15 @@ pub struct PackItem {
     pub trust: Trust,
     /// When it was accepted.
     pub accepted: Time,
+    /// The bytes of its blocks of which the index has no entry. The inventory finds them.
+    pub unlisted: u64,
 }
 
 impl PackItem {
     /// Makes an item from a pack's record.
     pub fn of(id: PackId, record: &PackRecord, is_healthy: bool, trust: Trust) -> Self {
         let PackRecord { place, kind, length, accepted, .. } = *record;
-        Self { id, place, kind, length, is_healthy, trust, accepted }
+        Self { id, place, kind, length, is_healthy, trust, accepted, unlisted: 0 }
     }
 }
 
@@ -73,7 +76,7 @@ pub struct BlockItem {
     pub offset: u32,
     /// Its stored length in bytes.
     pub length: u32,
-    /// The number of entries it was made with, whether still in the index or not.
+    /// The number of items in it, whether in the index or not.
     pub entries: u32,
 }
 

@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::merged::Merged;
 use super::*;
 use copal_format::id::{ChunkId, DomainId, PackId};
-use copal_format::index::{Segment, SegmentWriter};
+use copal_format::index::{Segment, SegmentWriter, merge};
 use copal_format::pack::{Pack, PackWriter, PageView};
 use copal_format::room::Memory;
 
@@ -118,7 +118,7 @@ fn inventory(mut packs: Vec<(Pack, Trust, bool)>, more: Vec<Segment<Vec<u8>>>) -
     let mut builder = InventoryBuilder::new(segments.collect(), &Memory).unwrap();
     for (pack, trust, is_healthy) in packs {
         let (kind, place, length) = (pack.table.kind, Place::Packs, pack.bytes.len() as u64);
-        let item = PackItem { id: pack.id, place, kind, length, is_healthy, trust, accepted: Time(0) };
+        let item = PackItem { id: pack.id, place, kind, length, is_healthy, trust, accepted: Time(0), unlisted: 0 };
         builder.add_pack(item, is_healthy.then_some(&pack.table)).unwrap();
     }
     builder.finish().unwrap()
@@ -325,7 +325,31 @@ fn a_copy_counts_once_and_only_in_a_known_pack() {
     assert_eq!(copies(&inventory), expected);
     let mut entries: Vec<u32> = inventory.blocks().map(|(_, block)| block.entries).collect();
     entries.sort_unstable();
-    assert_eq!(entries, [0, 1, 1, 1, 2, 2, 3], "tables tell; those of the unreadable one are counted");
+    assert_eq!(entries, [1, 1, 1, 1, 2, 2, 3], "the index tells, also of an unreadable pack");
+}
+
+#[test]
+fn bytes_of_blocks_whose_entries_have_left_the_index_are_told_of_their_pack() {
+    let pack = data(1, &[&[1, 2], &[3], &[4]]);
+    let whole = segment_of(&pack);
+    let left = |ids: &[u8]| {
+        let of = ids.iter().map(|number| {
+            let part = merge(pack.table.domain, [0; 16], &[&whole], |entry| entry.id == id(*number)).unwrap();
+            Segment::parse(part.unwrap().bytes).unwrap()
+        });
+        let mut builder = InventoryBuilder::new(of.collect(), &Memory).unwrap();
+        let (kind, place, length) = (PackKind::Data, Place::Packs, pack.bytes.len() as u64);
+        let (trust, accepted) = (Trust::Proven, Time(0));
+        let item = PackItem { id: pack.id, place, kind, length, is_healthy: true, trust, accepted, unlisted: 0 };
+        builder.add_pack(item, None).unwrap();
+        let inventory = builder.finish().unwrap();
+        let blocks: Vec<u32> = inventory.blocks().map(|(_, block)| block.entries).collect();
+        (inventory.packs[0].unlisted, blocks)
+    };
+    // Each block has forty bytes, and as many items as it was made with.
+    assert_eq!(left(&[1, 2, 3, 4]), (0, vec![2, 1, 1]));
+    assert_eq!(left(&[2, 3]), (40, vec![2, 1]));
+    assert_eq!(left(&[4]), (80, vec![1]));
 }
 
 #[test]

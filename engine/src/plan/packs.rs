@@ -16,7 +16,6 @@ pub(super) fn plan_packs<B: AsRef<[u8]>>(
     rules: &Rules,
     plan: &mut Plan,
 ) {
-    // Blocks of a pack are contiguous, except those that no table lists, which come last.
     let mut of_packs: Vec<Tally> = vec![Tally::default(); inventory.packs.len()];
     for ((_, block), (staying, useful)) in inventory.blocks().zip(staying.iter().zip(useful.iter())) {
         let tally = &mut of_packs[block.pack as usize];
@@ -35,7 +34,9 @@ pub(super) fn plan_packs<B: AsRef<[u8]>>(
     let (mut live_whole, mut dead_whole) = (0, 0);
     for (number, pack) in inventory.packs.iter().enumerate() {
         // Without header and table: otherwise a small pack with only live blocks would be copied again and again.
-        let Tally { live, dead, has_live } = of_packs[number];
+        let Tally { live, mut dead, has_live } = of_packs[number];
+        dead += pack.unlisted;
+        plan.dead_bytes += pack.unlisted;
         let candidate = Candidate { pack: number as u32, live, dead };
         let kind = matches!(pack.kind, PackKind::Tree) as usize;
         if !has_live {

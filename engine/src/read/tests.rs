@@ -89,6 +89,7 @@ fn a_table_that_contradicts_the_index_is_a_fault_of_the_copy() {
         table_length: 0,
         offset,
         length: 0,
+        items: 0,
         ordinal,
         height: 1,
         is_page: true,

@@ -156,6 +156,7 @@ mod tests {
             table_length: 0,
             offset,
             length: 100,
+            items: 1,
             ordinal,
             height: 0,
             is_page: false,

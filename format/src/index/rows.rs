@@ -1,11 +1,13 @@
 //! Rows: the byte layout of a segment's header, packs, blocks and entries.
 
+use std::ops::Range;
+
 use serde::Serialize;
 
 use crate::id::{ChunkId, DomainId, PackId};
 use crate::layout::Place;
 use crate::limits::{HEIGHT, SEGMENT_ENTRIES};
-use crate::pack::PackKind;
+use crate::pack::{PackKind, TRAILER_BYTES};
 use crate::wire::DecodeError;
 use crate::wire::cursor::Cursor;
 
@@ -24,6 +26,8 @@ pub struct Location {
     pub offset: u32,
     /// The block's length in bytes.
     pub length: u32,
+    /// The number of items in the block, whether in the index or not.
+    pub items: u32,
     /// The item's position in the block.
     pub ordinal: u16,
     /// The page's height; 0 for a chunk.
@@ -39,12 +43,22 @@ pub struct SegmentPack {
     pub id: PackId,
     /// Its length in bytes.
     pub length: u64,
+    /// Its header's length in bytes.
+    pub header_length: u32,
     /// Its table's length in bytes.
     pub table_length: u32,
     /// Whether it holds chunks or pages.
     pub kind: PackKind,
     /// The folder in which it is stored.
     pub place: Place,
+}
+
+impl SegmentPack {
+    /// Where its blocks lie, in bytes; none if it is too short for its header, table and trailer.
+    pub fn blocks(&self) -> Option<Range<u64>> {
+        let end = self.length.checked_sub(TRAILER_BYTES as u64 + u64::from(self.table_length))?;
+        (u64::from(self.header_length) <= end).then(|| self.header_length.into()..end)
+    }
 }
 
 /// A block that a segment refers to.
@@ -56,6 +70,8 @@ pub struct SegmentBlock {
     pub offset: u32,
     /// Its length in bytes.
     pub length: u32,
+    /// The number of items in it, whether in the index or not.
+    pub items: u32,
 }
 
 /// A segment's header: the number of rows of each kind, and so their offsets.
@@ -151,6 +167,7 @@ pub(super) fn locate(pack: &SegmentPack, block: &SegmentBlock, raw: &RawEntry) -
         table_length: pack.table_length,
         offset: block.offset,
         length: block.length,
+        items: block.items,
         ordinal: raw.ordinal,
         height: raw.flags as u8,
         is_page: raw.flags & PAGE != 0,
@@ -158,7 +175,7 @@ pub(super) fn locate(pack: &SegmentPack, block: &SegmentBlock, raw: &RawEntry) -
 }
 
 pub(super) fn block_row(row: &[u8]) -> SegmentBlock {
-    SegmentBlock { pack: u32_at(row, 0), offset: u32_at(row, 4), length: u32_at(row, 8) }
+    SegmentBlock { pack: u32_at(row, 0), offset: u32_at(row, 4), length: u32_at(row, 8), items: u32_at(row, 12) }
 }
 
 /// Parses a pack's row; none if its kind or place is unknown.
@@ -166,9 +183,10 @@ pub(super) fn pack_row(row: &[u8; PACK_ROW]) -> Option<SegmentPack> {
     Some(SegmentPack {
         id: PackId::from_slice(&row[..32])?,
         length: u64::from_le_bytes(row[32..40].try_into().ok()?),
-        table_length: u32_at(row, 40),
-        kind: PackKind::from_byte(row[44])?,
-        place: place(row[45])?,
+        header_length: u32_at(row, 40),
+        table_length: u32_at(row, 44),
+        kind: PackKind::from_byte(row[48])?,
+        place: place(row[49])?,
     })
 }
 
@@ -182,8 +200,8 @@ fn u32_at(row: &[u8], at: usize) -> u32 {
 
 pub(super) const MAGIC: &[u8; 8] = b"COPALIDX";
 pub(super) const HEADER: usize = 64;
-pub(super) const PACK_ROW: usize = 48;
-pub(super) const BLOCK_ROW: usize = 12;
+pub(super) const PACK_ROW: usize = 52;
+pub(super) const BLOCK_ROW: usize = 16;
 pub(super) const ENTRY: usize = 32;
 /// Set in the flags of a page; the bits below hold its height.
 pub(super) const PAGE: u16 = 1 << 8;

@@ -65,6 +65,7 @@ fn model(packs: &[Pack]) -> BTreeSet<(ChunkId, Location)> {
                 table_length: table.table_length(),
                 offset: block.offset,
                 length: block.length,
+                items: block.entries.len() as u32,
                 ordinal: (at - block.entries.start as usize) as u16,
                 height: table.height(at),
                 is_page: table.kind == PackKind::Tree,
@@ -256,18 +257,21 @@ fn what_parsing_is_too_quick_to_notice_verifying_does() {
     let data = pack(1, PackKind::Data, &[vec![1, 2], vec![3]]);
     let tree = pack(2, PackKind::Tree, &[vec![4]]);
     let bytes = written(&[data, tree]).unwrap().bytes;
-    let (blocks, entries) = (64 + 2 * 48, (64 + 2 * 48 + 3 * 12_usize).next_multiple_of(32));
+    let (blocks, entries) = (64 + 2 * 52, (64 + 2 * 52 + 3 * 16_usize).next_multiple_of(32));
     assert_eq!(Segment::parse(&bytes).unwrap().verify(), Ok(()));
     let cases = [
         ("packs in disorder", 64, 0xff),
         ("length of a pack", 64 + 36, 1),
-        ("length of a table", 64 + 43, 1),
-        ("kind", 64 + 44, 2),
-        ("place", 64 + 45, 2),
-        ("zeros of a pack", 64 + 46, 1),
+        ("length of a header", 64 + 43, 1),
+        ("length of a table", 64 + 47, 1),
+        ("kind", 64 + 48, 2),
+        ("place", 64 + 49, 2),
+        ("zeros of a pack", 64 + 50, 1),
         ("a block's pack", blocks + 1, 1),
         ("a block's offset", blocks + 4, 0xff),
+        ("a block in the header", blocks + 4, 1),
         ("a block's length", blocks + 11, 1),
+        ("a block's items", blocks + 12, 0),
         ("entries in disorder", entries, 0xff),
         ("an entry's block", entries + 25, 1),
         ("an entry's height", entries + 30, 32),
@@ -299,7 +303,7 @@ fn blocks_end_before_the_table_and_the_trailer_of_their_pack() {
 #[test]
 fn a_segment_whose_numbers_do_not_fit_its_length_is_refused() {
     let bytes = written(&[pack(1, PackKind::Data, &[vec![1, 2], vec![3]])]).unwrap().bytes;
-    for (at, value) in [(0, 0), (40, 3), (44, 4), (48, 4), (55, 1), (56, 1), (64 + 48 + 24, 1)] {
+    for (at, value) in [(0, 0), (40, 3), (44, 4), (48, 4), (55, 1), (56, 1), (64 + 52 + 2 * 16, 1)] {
         let mut bytes = bytes.clone();
         bytes[at] = value;
         assert!(Segment::parse(bytes).is_err(), "byte {at}");

@@ -1,9 +1,11 @@
 //! Verifies a whole segment: checks what lookups rely on, and what [`Segment::parse`] skips for speed.
 
+use std::ops::Range;
+
 use super::rows::{PAGE, RawEntry, SegmentBlock, SegmentPack};
 use super::segment::{Segment, SegmentError};
 use crate::limits::{BLOCK_BYTES, HEIGHT, PACK_BYTES};
-use crate::pack::{PackKind, TRAILER_BYTES};
+use crate::pack::PackKind;
 use crate::wire::DecodeError;
 
 impl<B: AsRef<[u8]>> Segment<B> {
@@ -23,10 +25,10 @@ impl<B: AsRef<[u8]>> Segment<B> {
             if packs.last().is_some_and(|before| before.id >= pack.id) {
                 return Err(error("a segment's packs do not ascend"));
             }
-            if pack.length > PACK_BYTES || blocks_end(&pack).is_none() {
+            if pack.length > PACK_BYTES || pack.blocks().is_none() {
                 return Err(error("a pack has a length that cannot be"));
             }
-            if self.pack_row(at)[46..] != [0, 0] {
+            if self.pack_row(at)[50..] != [0, 0] {
                 return Err(error("reserved bytes are not zero"));
             }
             packs.push(pack);
@@ -40,8 +42,9 @@ impl<B: AsRef<[u8]>> Segment<B> {
         for (at, block) in self.blocks().enumerate() {
             let error = |what| DecodeError::new(at, what);
             let pack = packs.get(block.pack as usize).ok_or(error("a block's pack does not exist"))?;
-            let end = u64::from(block.offset) + u64::from(block.length);
-            if !(1..=BLOCK_BYTES).contains(&block.length) || Some(end) > blocks_end(pack) {
+            let (start, end) = (u64::from(block.offset), u64::from(block.offset) + u64::from(block.length));
+            let lies_in = |blocks: Range<u64>| blocks.start <= start && end <= blocks.end;
+            if !(1..=BLOCK_BYTES).contains(&block.length) || !pack.blocks().is_some_and(lies_in) {
                 return Err(error("a block does not lie in its pack"));
             }
             let follows = blocks.last().is_some_and(|before| {
@@ -72,6 +75,9 @@ impl<B: AsRef<[u8]>> Segment<B> {
             if before.is_some_and(|before| key(before) >= key(raw)) {
                 return Err(error("a segment's entries do not ascend"));
             }
+            if u32::from(raw.ordinal) >= block.items {
+                return Err(error("an entry's position is not in its block"));
+            }
             let fits = match packs[block.pack as usize].kind {
                 PackKind::Data => raw.flags == 0,
                 PackKind::Tree => (PAGE + 1..=PAGE + u16::from(HEIGHT)).contains(&raw.flags),
@@ -86,9 +92,4 @@ impl<B: AsRef<[u8]>> Segment<B> {
             Some(at) => Err(DecodeError::new(at, "a block has no entry")),
         }
     }
-}
-
-/// Where a pack's table begins; none if the pack is too short for its table and trailer.
-fn blocks_end(pack: &SegmentPack) -> Option<u64> {
-    pack.length.checked_sub(TRAILER_BYTES as u64 + u64::from(pack.table_length))
 }

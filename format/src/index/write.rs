@@ -67,12 +67,15 @@ impl SegmentWriter {
             return Ok(());
         }
         let pack = self.packs.len() as u32;
+        // A pack's first block follows its header.
+        let header_length = table.blocks.first().map_or(0, |block| block.offset);
         let (length, table_length) = (table.pack_length(), table.table_length());
-        self.packs.push(SegmentPack { id, length, table_length, kind: table.kind, place });
+        self.packs.push(SegmentPack { id, length, header_length, table_length, kind: table.kind, place });
         self.entries.reserve(table.ids.len());
         for row in &table.blocks {
             let block = self.blocks.len() as u32;
-            self.blocks.push(SegmentBlock { pack, offset: row.offset, length: row.length });
+            let items = row.entries.len() as u32;
+            self.blocks.push(SegmentBlock { pack, offset: row.offset, length: row.length, items });
             for (ordinal, id) in table.block_ids(row).iter().enumerate() {
                 let ordinal = u16::try_from(ordinal).expect("blocks hold at most 65,535 entries");
                 let flags = flags(table.kind, table.height(row.entries.start as usize + usize::from(ordinal)));
@@ -300,6 +303,7 @@ pub(super) fn front(
     for pack in packs {
         bytes.extend_from_slice(pack.id.as_bytes());
         bytes.extend_from_slice(&pack.length.to_le_bytes());
+        bytes.extend_from_slice(&pack.header_length.to_le_bytes());
         bytes.extend_from_slice(&pack.table_length.to_le_bytes());
         bytes.extend_from_slice(&[pack.kind as u8, pack.place as u8, 0, 0]);
     }
@@ -307,6 +311,7 @@ pub(super) fn front(
         bytes.extend_from_slice(&block.pack.to_le_bytes());
         bytes.extend_from_slice(&block.offset.to_le_bytes());
         bytes.extend_from_slice(&block.length.to_le_bytes());
+        bytes.extend_from_slice(&block.items.to_le_bytes());
     }
     bytes.resize(length, 0);
     bytes

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use copal_format::id::{ClientId, PackId};
 use copal_format::receipt::IngestBy;
 use copal_jobs::budget::Budget;
-use copal_jobs::check::{self, Depth};
+use copal_jobs::check::{self, Depth, Tables};
 use copal_jobs::compact::compact_until;
 use copal_jobs::expire::expire_until;
 use copal_jobs::metrics::DAMAGE;
@@ -210,7 +210,7 @@ impl Work {
                     None
                 });
                 let parts = policy.map_or(CHECK_PARTS, |(_, policy)| policy.check_parts());
-                metrics.checked(&wait(upkeep::check(job, Depth::Data { part: 1, parts }, budget))?);
+                metrics.checked(&wait(upkeep::check(job, (Depth::Data { part: 1, parts }, Tables::Share), budget))?);
                 let findings = metrics.value(DAMAGE.name).unwrap_or_default() as u64;
                 if findings > 0 {
                     (self.note)(&JobNote::Damage { findings });

@@ -10,6 +10,7 @@ use copal_format::layout;
 use copal_format::receipt::{IngestBy, Outcome};
 use copal_format::repository::Descriptor;
 use copal_jobs::budget::Budget;
+use copal_jobs::check::Tables;
 use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest};
@@ -69,7 +70,7 @@ fn run(work: &Work, order: &JobOrder) -> Result<Value, Problem> {
                 json!(pruned(job, &options)?)
             }
             JobOrder::Check { parts } => {
-                json!(wait(upkeep::check(job, JobOrder::depth(*parts), &Budget::unlimited()))?)
+                json!(wait(upkeep::check(job, (JobOrder::depth(*parts), Tables::All), &Budget::unlimited()))?)
             }
         };
         Ok(())

@@ -180,7 +180,7 @@ impl Sum {
         hasher.update(entry.id.as_bytes());
         hasher.update([at.place as u8, at.height, u8::from(at.is_page)]);
         hasher.update(at.pack_length.to_le_bytes());
-        for number in [at.table_length, at.offset, at.length, u32::from(at.ordinal)] {
+        for number in [at.table_length, at.offset, at.length, at.items, u32::from(at.ordinal)] {
             hasher.update(number.to_le_bytes());
         }
         let hash: [u8; 32] = hasher.finalize().into();

@@ -25,7 +25,7 @@ pub(super) async fn look(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Resu
     let mut harm = Harm::default();
     for (id, record) in view.state.packs.iter().filter(|(id, _)| packs.contains(id)) {
         let found = match read(job, *id, record).await? {
-            Ok(()) => structure::read_table(job, *id, record).await?.1.map(drop),
+            Ok(()) => structure::read_table(job, *id, record).await?.map(drop),
             Err(trouble) => Err(trouble),
         };
         match found {

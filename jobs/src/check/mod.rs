@@ -51,6 +51,15 @@ pub enum Depth {
     },
 }
 
+/// Of which data packs the structure check reads the tables. Those of tree packs it always reads.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Tables {
+    /// All of them, at the cost of a read for each pack.
+    All,
+    /// Those of the packs whose bytes are due.
+    Share,
+}
+
 /// What is wrong with something.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -161,15 +170,15 @@ impl Report {
 
 /// Checks the newest root and everything beside it. Notes in the state which packs were lost, healed or read.
 pub async fn check(job: &JobContext<'_>, depth: Depth) -> Result<Report, JobError> {
-    check_until(job, depth, &Budget::unlimited()).await
+    check_until(job, (depth, Tables::All), &Budget::unlimited()).await
 }
 
 /// Like [`check`], until the budget is over: manifests by clients, the structure by domains, the data by packs, and at
 /// least some of each. Notes where the next check continues: read times of packs in the state, the last manifest and the
 /// last domain in `work/check/`.
-pub async fn check_until(job: &JobContext<'_>, depth: Depth, budget: &Budget) -> Result<Report, JobError> {
+pub async fn check_until(job: &JobContext<'_>, how: (Depth, Tables), budget: &Budget) -> Result<Report, JobError> {
     let progress = if budget.is_limited() { progress::last(job, JOB).await? } else { Progress::default() };
-    let mut inspected = inspect_from(job, depth, budget, progress).await?;
+    let mut inspected = inspect_from(job, how, budget, progress).await?;
     // Noted first: noting starts the healing, and locating the harm may take more time than is left.
     if let Some(harm) = inspected.to_note() {
         note(job, harm).await?;
@@ -193,7 +202,7 @@ pub async fn look(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Result<u64,
 /// none if the newest state cannot be read: then nothing may be noted.
 pub async fn inspect(job: &JobContext<'_>, depth: Depth) -> Result<(Report, Option<Harm>), JobError> {
     let budget = Budget::unlimited();
-    let mut inspected = inspect_from(job, depth, &budget, Progress::default()).await?;
+    let mut inspected = inspect_from(job, (depth, Tables::All), &budget, Progress::default()).await?;
     inspected.locate(job, &budget).await?;
     let harm = inspected.to_note().cloned();
     Ok((inspected.report, harm))
@@ -241,7 +250,7 @@ impl Inspected {
 
 async fn inspect_from(
     job: &JobContext<'_>,
-    depth: Depth,
+    how: (Depth, Tables),
     budget: &Budget,
     progress: Progress,
 ) -> Result<Inspected, JobError> {
@@ -259,7 +268,7 @@ async fn inspect_from(
         chains = manifests::check(job, chains, budget, &mut report).await?;
     }
     let nothing = Looked { state: None, is_readable: false, next: progress };
-    let looked = match inspect_state(job, depth, budget, progress, &mut report).await {
+    let looked = match inspect_state(job, how, budget, progress, &mut report).await {
         Err(JobError::StateLost { evidence }) => {
             if !lost::check(job, &mut report).await? {
                 report.add(Kind::Missing, "roots/", evidence);
@@ -288,6 +297,13 @@ async fn inspect_from(
     Ok(Inspected { report, state, is_readable, next })
 }
 
+/// The packs of a share.
+async fn of_share(job: &JobContext<'_>, view: &View, share: Option<Share>) -> Result<BTreeSet<PackId>, JobError> {
+    let Some(share) = share else { return Ok(BTreeSet::new()) };
+    let (due, share) = data::due(view.state.packs.iter(), share, job.now_to_note().await?);
+    Ok(due.into_iter().take(share).map(|(id, _)| id).collect())
+}
+
 /// The result of examining the newest state.
 struct Looked {
     state: Option<(View, Harm)>,
@@ -298,7 +314,7 @@ struct Looked {
 /// Examines what the newest root names.
 async fn inspect_state(
     job: &JobContext<'_>,
-    depth: Depth,
+    (depth, tables): (Depth, Tables),
     budget: &Budget,
     progress: Progress,
     report: &mut Report,
@@ -318,7 +334,12 @@ async fn inspect_state(
     if let Some(share) = share.filter(|_| progress.owes_rest) {
         data::check(job, &view, share, budget, report, &mut harm).await?;
     }
-    let structure = structure::check(job, &mut view, (progress.after, budget), report, &mut harm).await?;
+    let tables = match tables {
+        Tables::All => None,
+        Tables::Share => Some(of_share(job, &view, share).await?),
+    };
+    let structure =
+        structure::check(job, &mut view, (progress.after, budget), tables.as_ref(), report, &mut harm).await?;
     let mut next = Progress { after: structure.after, ..Progress::default() };
     if let Some(share) = share.filter(|_| !progress.owes_rest) {
         data::check(job, &view, share, budget, report, &mut harm).await?;

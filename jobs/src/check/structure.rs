@@ -1,5 +1,8 @@
 //! Structure: checks three things. The newest root names only objects that exist and are whole. The index agrees with
 //! the tables. Every reference of a present page resolves or is known to be lost.
+//!
+//! A listing tells which packs are there. Every table of a tree pack is read. Of data packs, a check with a budget reads
+//! the tables of one share, so that it does not cost a read for every pack of a petabyte.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,9 +11,9 @@ use copal_engine::mark::{InventoryBuilder, PackItem, Trust};
 use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId, PackTag};
 use copal_format::index::{Bits, Segment};
 use copal_format::layout;
-use copal_format::pack::PackTable;
+use copal_format::pack::{PackKind, PackTable};
 use copal_format::state::PackRecord;
-use copal_store::StoreError;
+use copal_store::{Stat, StoreError};
 
 use super::{Harm, Kind, Needed, Report};
 use crate::budget::Budget;
@@ -18,6 +21,7 @@ use crate::context::JobContext;
 use crate::error::JobError;
 use crate::objects::{self, Call};
 use crate::progress;
+use crate::stored::{self, Stored};
 use crate::view::{self, Parts, View};
 use crate::witness::denial;
 
@@ -29,11 +33,13 @@ pub(super) struct Looked {
     pub(super) is_readable: bool,
 }
 
-/// Checks one domain after another, from behind `after` on, until the budget is over, and at least one.
+/// Checks one domain after another, from behind `after` on, until the budget is over, and at least one. `tables` are the
+/// data packs whose tables are read; none for all.
 pub(super) async fn check(
     job: &JobContext<'_>,
     view: &mut View,
     (after, budget): (Option<DomainId>, &Budget),
+    tables: Option<&BTreeSet<PackId>>,
     report: &mut Report,
     harm: &mut Harm,
 ) -> Result<Looked, JobError> {
@@ -41,6 +47,7 @@ pub(super) async fn check(
     let all: BTreeSet<DomainId> = view.domains().into_iter().chain(of_packs).collect();
     let due = progress::behind(all.into_iter().collect(), after);
     let needed = Needed::of(job, view).await?;
+    let stored = Stored::list(job, stored::PACKS).await?;
     let mut is_readable = true;
     for (at, domain) in due.iter().enumerate() {
         if at > 0 && budget.is_over() {
@@ -53,7 +60,8 @@ pub(super) async fn check(
             continue;
         }
         check_segments(view, *domain, report);
-        let inventory = inventory(job, view, *domain, harm, Some(report)).await?;
+        let look = Look { stored: &stored, tables, report };
+        let inventory = inventory(job, view, *domain, harm, Some(look)).await?;
         check_closure(view, *domain, (&inventory, &needed), report);
         harm.seen.insert(*domain);
     }
@@ -99,38 +107,90 @@ fn check_segments(view: &View, domain: DomainId, report: &mut Report) {
     }
 }
 
-/// What a domain holds. Adds what is wrong with its packs to `harm`, and to `report` if there is one. Entries that a
-/// pack's table does not confirm are reported once for each pack.
+/// How packs are looked at.
+pub(super) struct Look<'a> {
+    stored: &'a Stored,
+    tables: Option<&'a BTreeSet<PackId>>,
+    report: &'a mut Report,
+}
+
+impl Look<'_> {
+    fn reads(&self, pack: &PackId, record: &PackRecord) -> bool {
+        record.kind == PackKind::Tree || self.tables.is_none_or(|packs| packs.contains(pack))
+    }
+
+    /// Whether a pack is not there with its recorded length. One that the listing does not have may be newer than that.
+    async fn absence(
+        &self,
+        job: &JobContext<'_>,
+        id: PackId,
+        record: &PackRecord,
+    ) -> Result<Option<Trouble>, JobError> {
+        let name = layout::pack(record.place, id);
+        if self.stored.length(&name) == Some(record.length) {
+            return Ok(None);
+        }
+        Ok(match job.store.stat(&objects::key(&name)).await {
+            Ok(None) => Some(Trouble::Missing),
+            Ok(Some(Stat { length, .. })) if length == record.length => None,
+            Ok(Some(Stat { length, .. })) => {
+                Some(Trouble::Damaged(format!("it has {length} bytes and should have {}", record.length)))
+            }
+            Err(error) => Some(Trouble::of(error.into())?),
+        })
+    }
+}
+
+/// What a domain holds. Adds what is wrong with its packs to `harm` and to the report of a look. Entries that a pack's
+/// table does not confirm are reported once for each pack. Without a look, only the tables of tree packs are read.
 pub(super) async fn inventory<'a>(
     job: &JobContext<'a>,
     view: &View,
     domain: DomainId,
     harm: &mut Harm,
-    mut report: Option<&mut Report>,
+    mut look: Option<Look<'_>>,
 ) -> Result<Inventory<'a>, JobError> {
     let segments: Vec<Segment<Bytes>> = view.segments_of(domain).map(|(_, segment)| segment.clone()).collect();
+    let is_unread = |id: &PackId, look: &Look<'_>| view.state.packs.get(id).is_some_and(|of| !look.reads(id, of));
     let mut unconfirmed: BTreeMap<PackId, u64> = BTreeMap::new();
-    if report.is_some() {
-        for entry in segments.iter().flat_map(Segment::entries) {
-            *unconfirmed.entry(entry.location.pack).or_default() += 1;
+    if let Some(look) = &look {
+        for pack in segments.iter().flat_map(Segment::entries).map(|entry| entry.location.pack) {
+            if !is_unread(&pack, look) {
+                *unconfirmed.entry(pack).or_default() += 1;
+            }
         }
     }
     let mut inventory = InventoryBuilder::new(segments.clone(), job.scratch)?;
     let of_domain = view.state.packs.iter().filter(|(_, record)| record.domain == domain);
     let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
     for some in packs.chunks(TABLES) {
-        let calls = some.iter().map(|(id, record)| -> Call<'_, _> { Box::pin(read_table(job, **id, record)) });
+        let look_at = &look;
+        let calls = some.iter().map(|(id, record)| -> Call<'_, _> {
+            Box::pin(async move {
+                let reads = look_at.as_ref().map_or(record.kind == PackKind::Tree, |look| look.reads(id, record));
+                let trouble = match look_at {
+                    Some(look) => look.absence(job, **id, record).await?,
+                    None => None,
+                };
+                let read = match trouble {
+                    Some(trouble) => Err(trouble),
+                    None if reads => read_table(job, **id, record).await?.map(Some),
+                    None => Ok(None),
+                };
+                Ok((**id, read))
+            })
+        });
         let read = objects::join(calls).await?;
-        if report.is_some() {
+        if look.is_some() {
             count_down(&mut unconfirmed, &segments, &read);
         }
         for ((id, record), (_, read)) in some.iter().zip(read) {
             let table = match read {
                 Ok(table) => {
-                    if record.is_missing {
+                    if record.is_missing && look.is_some() {
                         harm.returned.insert(**id);
                     }
-                    Some(table)
+                    table
                 }
                 Err(trouble) => {
                     let is_known = harm.is_told(id);
@@ -148,8 +208,8 @@ pub(super) async fn inventory<'a>(
                             (Kind::Damaged, why)
                         }
                     };
-                    if let Some(report) = report.as_mut().filter(|_| !is_known) {
-                        report.add_pack(kind, layout::pack(record.place, **id), **id, why);
+                    if let Some(look) = look.as_mut().filter(|_| !is_known) {
+                        look.report.add_pack(kind, layout::pack(record.place, **id), **id, why);
                     }
                     // The pack's trouble is reported already.
                     unconfirmed.remove(id);
@@ -161,7 +221,7 @@ pub(super) async fn inventory<'a>(
             inventory.add_pack(item, table.as_ref())?;
         }
     }
-    if let Some(report) = report {
+    if let Some(Look { report, .. }) = look {
         for (pack, entries) in unconfirmed.into_iter().filter(|(_, entries)| *entries > 0) {
             let why = format!("the index names {entries} entries that are not in its table");
             report.add_pack(Kind::Damaged, pack.to_string(), pack, why);
@@ -193,30 +253,17 @@ impl Trouble {
     }
 }
 
-/// The table of a pack, or what is wrong with the pack.
+/// The table of a pack with its recorded length, or what is wrong with the pack.
 pub(super) async fn read_table(
     job: &JobContext<'_>,
     id: PackId,
     record: &PackRecord,
-) -> Result<(PackId, Result<PackTable, Trouble>), JobError> {
-    let name = layout::pack(record.place, id);
-    let table = async {
-        let Some(stat) = job.store.stat(&objects::key(&name)).await? else { return Ok(None) };
-        if stat.length != record.length {
-            let why = format!("it has {} bytes and should have {}", stat.length, record.length);
-            return Err(JobError::damaged(&name, why));
-        }
-        match objects::read_table(job.store, record.place, id, record.length).await {
-            Ok(table) if table.domain == record.domain && table.kind == record.kind => Ok(Some(table)),
-            Ok(_) => Err(JobError::damaged(&name, "its table is of another domain or kind")),
-            Err(JobError::Store(StoreError::NotFound { .. })) => Ok(None),
-            Err(error) => Err(error),
-        }
-    };
-    Ok(match table.await {
-        Ok(Some(table)) => (id, Ok(table)),
-        Ok(None) => (id, Err(Trouble::Missing)),
-        Err(error) => (id, Err(Trouble::of(error)?)),
+) -> Result<Result<PackTable, Trouble>, JobError> {
+    Ok(match objects::read_table(job.store, record.place, id, record.length).await {
+        Ok(table) if table.domain == record.domain && table.kind == record.kind => Ok(table),
+        Ok(_) => Err(Trouble::Damaged("its table is of another domain or kind".to_owned())),
+        Err(JobError::Store(StoreError::NotFound { .. })) => Err(Trouble::Missing),
+        Err(error) => Err(Trouble::of(error)?),
     })
 }
 
@@ -224,9 +271,9 @@ pub(super) async fn read_table(
 fn count_down(
     unconfirmed: &mut BTreeMap<PackId, u64>,
     segments: &[Segment<Bytes>],
-    tables: &[(PackId, Result<PackTable, Trouble>)],
+    tables: &[(PackId, Result<Option<PackTable>, Trouble>)],
 ) {
-    let tables = tables.iter().filter_map(|(pack, table)| Some((*pack, table.as_ref().ok()?)));
+    let tables = tables.iter().filter_map(|(pack, table)| Some((*pack, table.as_ref().ok()?.as_ref()?)));
     let tables: Vec<(PackId, &PackTable)> = tables.collect();
     let mut said: Vec<Said> = Vec::new();
     for (number, (_, table)) in tables.iter().enumerate() {

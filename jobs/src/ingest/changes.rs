@@ -60,12 +60,7 @@ impl Pass<'_> {
     }
 
     /// Updates the lingering guard when policy `by` of a change replaces another: `before` if this pass brought that one.
-    async fn replace(
-        &mut self,
-        before: Option<SignedPolicy>,
-        by: &SignedPolicy,
-        number: u64,
-    ) -> Result<(), JobError> {
+    async fn replace(&mut self, before: Option<SignedPolicy>, by: &SignedPolicy, number: u64) -> Result<(), JobError> {
         let before = match before {
             Some(before) => Some(before),
             None => match policy::current(self.job, &self.view).await {

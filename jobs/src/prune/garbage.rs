@@ -1,13 +1,12 @@
 //! Garbage: objects that no root names (orphans), spent names, and roots older than the kept window.
 
 use core::time::Duration;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use copal_format::id::PackId;
 use copal_format::layout::Prunable;
 use copal_format::state::DoomedState;
 use copal_format::time::Time;
-use copal_store::Stat;
 
 use super::Report;
 use super::deletion::doom;
@@ -17,31 +16,8 @@ use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted, windows};
 use crate::objects;
+use crate::stored::Stored;
 use crate::view::View;
-
-/// The packs, segments and runs in the store.
-pub(super) struct Stored {
-    objects: BTreeMap<Prunable, Stat>,
-}
-
-impl Stored {
-    pub(super) async fn list(job: &JobContext<'_>) -> Result<Self, JobError> {
-        let mut all = BTreeMap::new();
-        for prefix in ["packs/", "moved/", "index/", "state/"] {
-            for listed in objects::list(job.store, prefix).await? {
-                // An object with another name was made by no writer of this format, and no job deletes it.
-                if let Some(name) = Prunable::parse(listed.key.as_str()) {
-                    all.insert(name, listed.stat);
-                }
-            }
-        }
-        Ok(Self { objects: all })
-    }
-
-    pub(super) fn length(&self, name: &str) -> Option<u64> {
-        self.objects.get(&Prunable::parse(name)?).map(|stat| stat.length)
-    }
-}
 
 /// Dooms orphans: objects that no root names, too old for a running job. Packs that a rebuild has left out stay that
 /// long after it, and at least the grace period; so do runs, as evidence for another rebuild.

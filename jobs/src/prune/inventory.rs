@@ -19,19 +19,23 @@ use crate::faults::{Mistake, is_planted};
 use crate::objects::{self, Call};
 
 impl Part<'_> {
-    /// Verifies the hashes of the segments. A flipped bit in an id would look like garbage and like a loss at once.
+    /// Verifies the hashes of the segments, and that their rows are in order. A flipped bit in an id would look like
+    /// garbage and like a loss at once; so would rows of which an inventory finds only some.
     pub(super) fn verify_segments(&self) -> Result<(), JobError> {
-        let mut segments = self.view.segments_of(self.domain);
-        match segments.find(|(hash, segment)| ObjectHash::of(segment.bytes()) != *hash) {
-            Some((hash, _)) => {
-                Err(JobError::damaged(layout::segment(hash), "its bytes do not have the hash it is named by"))
+        for (hash, segment) in self.view.segments_of(self.domain) {
+            if ObjectHash::of(segment.bytes()) != hash {
+                return Err(JobError::damaged(layout::segment(hash), "its bytes do not have the hash it is named by"));
             }
-            None => Ok(()),
+            segment.verify().map_err(|error| JobError::damaged(layout::segment(hash), error))?;
         }
+        Ok(())
     }
 
-    /// Everything the domain holds: its packs with their tables, and the present entries. Notes packs in the proposal
-    /// that are gone or whose table cannot be believed.
+    /// Everything the domain holds: its packs, the tables of tree packs, and the present entries. Notes packs in the
+    /// proposal that are gone or whose table cannot be believed.
+    ///
+    /// The index tells what a data pack holds, so its table is read only if it shares an id with another pack: a copy
+    /// that displaces another lies in a pack that can be read.
     ///
     /// Tables carry no hash, and one lost reference makes garbage of everything below it. So a table needs the hash of
     /// the whole pack in two cases: the pack is known to be damaged, or one of its pages refers to an id that is
@@ -47,11 +51,12 @@ impl Part<'_> {
         let overlay = self.view.indexes[&self.domain].overlay();
         let is_unexplained = |id: &ChunkId| !overlay.bits(id, PackTag::NONE).contains(Bits::LOST);
         loop {
-            let (inventory, changed) = self.read_inventory(tables).await?;
+            let (mut inventory, mut changed) = self.read_inventory(tables).await?;
             let lacking = inventory.graph.packs_lacking(is_unexplained).into_iter();
             let lacking = lacking.map(|number| inventory.packs[number as usize].id);
             let doubted: Vec<PackId> = lacking.filter(|id| !tables.doubts(id)).collect();
             if doubted.is_empty() {
+                self.look_at_shared(&mut inventory, &mut changed).await?;
                 proposal.delta.packs.extend(changed);
                 return Ok(inventory);
             }
@@ -71,7 +76,8 @@ impl Part<'_> {
             let calls = some.iter().map(|(id, record)| -> Call<'_, _> {
                 Box::pin(async move {
                     let is_known = known.get(id).is_some() || known.has_refused(id);
-                    if is_known { Ok(None) } else { self.read_table(**id, record, known.doubts(id)).await }
+                    let is_needed = record.kind == PackKind::Tree && !is_known;
+                    if is_needed { self.read_table(**id, record, known.doubts(id)).await } else { Ok(None) }
                 })
             });
             let read = objects::join(calls).await?;
@@ -79,12 +85,13 @@ impl Part<'_> {
                 let stored = self.stored.length(&layout::pack(record.place, **id));
                 let is_there = stored == Some(record.length);
                 let table = read.as_ref().or_else(|| tables.get(id)).filter(|_| is_there);
+                let is_readable = is_there && (table.is_some() || record.kind == PackKind::Data);
                 let is_missing = stored.is_none();
-                let is_damaged = record.is_damaged || (!is_missing && table.is_none());
+                let is_damaged = record.is_damaged || (!is_missing && !is_readable);
                 if is_missing != record.is_missing || is_damaged != record.is_damaged {
                     changed.insert(**id, Some(PackRecord { is_missing, is_damaged, ..(*record).clone() }));
                 }
-                let is_healthy = (table.is_some() && !record.is_damaged) || is_planted(Mistake::LostPreferred);
+                let is_healthy = (is_readable && !record.is_damaged) || is_planted(Mistake::LostPreferred);
                 inventory.add_pack(PackItem::of(**id, record, is_healthy, self.standings.trust(record)), table)?;
                 match read {
                     Some(table) => tables.keep(**id, table),
@@ -94,6 +101,26 @@ impl Part<'_> {
             }
         }
         Ok((inventory.finish()?, changed))
+    }
+
+    /// Reads the tables of healthy data packs that share an id with others. One whose table cannot be read is damaged.
+    async fn look_at_shared(&self, inventory: &mut Inventory<'_>, changed: &mut Changed) -> Result<(), JobError> {
+        let shared = inventory.packs_with_shared_ids();
+        let is_open = |pack: &PackItem| pack.kind == PackKind::Data && pack.is_healthy;
+        let open: Vec<u32> = shared.iter().filter(|number| is_open(&inventory.packs[*number as usize])).collect();
+        for some in open.chunks(TABLES) {
+            let calls = some.iter().map(|number| -> Call<'_, _> {
+                let id = inventory.packs[*number as usize].id;
+                let record = &self.view.state.packs[&id];
+                Box::pin(async move { Ok((id, record, self.read_table(id, record, false).await?.is_some())) })
+            });
+            let read = objects::join(calls).await?;
+            for (number, (id, record, _)) in some.iter().zip(read).filter(|(_, (.., is_readable))| !is_readable) {
+                inventory.packs[*number as usize].is_healthy = is_planted(Mistake::LostPreferred);
+                changed.insert(id, Some(PackRecord { is_damaged: true, ..record.clone() }));
+            }
+        }
+        Ok(())
     }
 
     /// The table of a pack. None if the pack is not there with its recorded length, if the table cannot be read, or if

@@ -37,6 +37,7 @@ use crate::context::JobContext;
 use crate::error::JobError;
 use crate::policy::{self, Guarded};
 use crate::shares::{self, Ended};
+use crate::stored::{self, Stored};
 use crate::trust::Standings;
 use crate::view::{self, Parts};
 use kept::roots_of;
@@ -220,7 +221,7 @@ pub async fn sparse(
     if view.index(domain).is_none() {
         return Ok(Sparse::default());
     }
-    let stored = garbage::Stored::list(job).await?;
+    let stored = Stored::list(job, stored::PRUNABLE).await?;
     let now = job.now().await?;
     let guarded = Guarded::of(job, &view, now).await?;
     let mut standings = Standings::default();

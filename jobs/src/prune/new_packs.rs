@@ -9,7 +9,7 @@ use copal_format::pack::PackTable;
 use copal_format::state::PackRecord;
 use copal_format::time::Time;
 
-use super::garbage::Stored;
+use crate::stored::Stored;
 use crate::view::View;
 
 /// The place of a block: its pack, and its offset there.

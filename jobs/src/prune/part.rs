@@ -7,11 +7,11 @@ use copal_format::id::{DomainId, PackId};
 use copal_format::time::Time;
 
 use super::Options;
-use super::garbage::Stored;
 use super::new_packs::NewPacks;
 use super::rebuilt::Rebuilt;
 use super::tables::Tables;
 use crate::context::JobContext;
+use crate::stored::Stored;
 use crate::trust::Standings;
 use crate::view::View;
 

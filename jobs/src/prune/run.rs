@@ -27,6 +27,7 @@ use crate::faults::windows;
 use crate::policy::Guarded;
 use crate::progress::{self, Progress};
 use crate::report;
+use crate::stored::{self, Stored};
 use crate::trust::Standings;
 use crate::view::{self, Parts, View};
 
@@ -265,7 +266,7 @@ impl<'a> Run<'a> {
         let mut proposal = Proposal::default();
         let mut report = Report::default();
         // Listed after the root was read: a pack that the root names and that is not listed here is gone.
-        let stored = garbage::Stored::list(self.job).await?;
+        let stored = Stored::list(self.job, stored::PRUNABLE).await?;
         let now = self.job.now().await?;
         let rebuilt = self.rebuilt(now).await?;
         clear(view, cleared, now, &mut proposal);

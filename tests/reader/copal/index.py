@@ -7,12 +7,12 @@ from .packs import TRAILER
 from .wire import Cursor, refuse
 
 MAGIC = b"COPALIDX"
-HEADER, PACK, BLOCK, ENTRY = 64, 48, 12, 32
+HEADER, PACK, BLOCK, ENTRY = 64, 52, 16, 32
 PLACES = ("packs", "moved")
 PAGE = 1 << 8
 
-PackRow = namedtuple("PackRow", "id length table_length kind place")
-BlockRow = namedtuple("BlockRow", "pack offset length")
+PackRow = namedtuple("PackRow", "id length header_length table_length kind place")
+BlockRow = namedtuple("BlockRow", "pack offset length items")
 Entry = namedtuple("Entry", "id block ordinal height is_page")
 
 
@@ -33,7 +33,7 @@ class Segment:
         expected = before + pad + entries * ENTRY
         refuse(len(stored) != expected, f"{what}: {len(stored)} bytes, should be {expected}")
         self.packs = [self._pack(cursor) for _ in range(packs)]
-        self.blocks = [BlockRow(cursor.u32(), cursor.u32(), cursor.u32()) for _ in range(blocks)]
+        self.blocks = [BlockRow(cursor.u32(), cursor.u32(), cursor.u32(), cursor.u32()) for _ in range(blocks)]
         cursor.zeros(pad, "pad")
         self.entries = [self._entry(cursor) for _ in range(entries)]
         cursor.done()
@@ -45,12 +45,13 @@ class Segment:
         return self.packs[block.pack], block, entry.ordinal
 
     def _pack(self, cursor):
-        pack, length, table = cursor.take(32, "pack id"), cursor.u64("pack length"), cursor.u32("table length")
+        pack, length = cursor.take(32, "pack id"), cursor.u64("pack length")
+        header, table = cursor.u32("header length"), cursor.u32("table length")
         kind, place = cursor.u8("kind"), cursor.u8("place")
         cursor.zeros(2, "zero of the pack")
         refuse(kind > 1 or place > 1, f"{self.what}: pack {pack.hex()} of kind {kind} at place {place}")
         refuse(length > limits.PACK, f"{self.what}: pack {pack.hex()} of {length} bytes")
-        return PackRow(pack, length, table, ("data", "tree")[kind], PLACES[place])
+        return PackRow(pack, length, header, table, ("data", "tree")[kind], PLACES[place])
 
     def _entry(self, cursor):
         chunk, block, ordinal, flags = cursor.take(24, "id"), cursor.u32("block"), cursor.u16("ordinal"), cursor.u16("flags")
@@ -71,11 +72,13 @@ class Segment:
             same = following is not None and following.pack == block.pack
             end = following.offset if same else pack.length - TRAILER - pack.table_length
             refuse(not 1 <= block.length <= limits.STORED_BLOCK, f"{self.what}: a block of {block.length} bytes")
+            refuse(block.offset < pack.header_length, f"{self.what}: a block at {block.offset} lies in its pack's header")
             refuse(block.offset + block.length > end, f"{self.what}: a block of pack {pack.id.hex()} reaches beyond {end}")
         places = []
         for entry in self.entries:
             pack, block, ordinal = self.place(entry)
             places.append((entry.id, pack.id, block.offset, ordinal))
+            refuse(ordinal >= block.items, f"{self.what}: entry {entry.id.hex()} is item {ordinal} of {block.items}")
             refuse(entry.is_page != (pack.kind == "tree"), f"{self.what}: entry {entry.id.hex()} in a {pack.kind} pack")
         _check_ascending(places, f"{self.what}: entries")
         refuse({block.pack for block in self.blocks} != set(range(len(self.packs))), f"{self.what}: a pack without a block")

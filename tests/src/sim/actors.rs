@@ -225,7 +225,7 @@ impl Scene<'_> {
             };
             let depth = if self.random.chance(500) { Depth::Structure } else { Depth::Data { part: 1, parts } };
             let budget = self.budget();
-            match check::check_until(&self.job, depth, &budget).await {
+            match check::check_until(&self.job, (depth, check::Tables::Share), &budget).await {
                 Ok(report) => {
                     // Whoever wrote a root may have died before it wrote the answers.
                     let is_owed =

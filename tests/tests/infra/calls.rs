@@ -11,7 +11,7 @@ use copal_format::id::ObjectHash;
 use copal_format::layout;
 use copal_format::room::Memory;
 use copal_jobs::budget::Budget;
-use copal_jobs::check::Depth;
+use copal_jobs::check::{Depth, Tables};
 use copal_jobs::faults::{Windows, plant};
 use copal_jobs::metrics::Metrics;
 use copal_jobs::prune::Options;
@@ -159,7 +159,8 @@ impl Story<'_> {
     fn cut_check(&mut self, steps: u64) {
         let store = Record::new(&self.world.store);
         let depth = Depth::Data { part: 1, parts: 1 };
-        block_on(upkeep::check(&self.world.job_of(&store), depth, &lasting(steps))).expect("it ends well");
+        block_on(upkeep::check(&self.world.job_of(&store), (depth, Tables::All), &lasting(steps)))
+            .expect("it ends well");
         self.note(Function::Check, &store.take());
     }
 

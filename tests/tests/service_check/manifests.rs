@@ -6,7 +6,7 @@ use copal_format::client::Role;
 use copal_format::id::ObjectHash;
 use copal_format::layout;
 use copal_format::manifest::Manifest;
-use copal_jobs::check::{Depth, check, check_until};
+use copal_jobs::check::{Depth, Tables, check, check_until};
 use copal_jobs::faults::{Windows, plant};
 use copal_store::Op;
 use copal_store::record::Record;
@@ -38,7 +38,7 @@ fn checks_without_time_read_the_manifests_of_all_clients_one_after_another_and_t
     let mut ends = Vec::new();
     for _ in 0..10 {
         world.wait(Duration::from_secs(60));
-        let report = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
+        let report = block_on(check_until(&world.job(), (Depth::Structure, Tables::Share), &asked(0))).unwrap();
         assert!(report.is_ok(), "{:?}", report.findings);
         assert_eq!(report.is_unfinished(), report.clients_left + report.domains_left > 0);
         ends.push(report.clients_left);
@@ -57,7 +57,7 @@ fn damage_to_the_last_manifest_of_the_last_client_is_found_by_checks_without_tim
     plant(None, FEW);
     let found = (0..6).any(|_| {
         world.wait(Duration::from_secs(60));
-        let report = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
+        let report = block_on(check_until(&world.job(), (Depth::Structure, Tables::Share), &asked(0))).unwrap();
         report.findings.iter().any(|finding| finding.object == name)
     });
     plant(None, Windows::DESIGN);
@@ -79,7 +79,7 @@ fn where_one_check_ends_and_the_next_goes_on_a_manifest_must_name_the_one_before
     let found: Vec<bool> = (0..2)
         .map(|_| {
             world.wait(Duration::from_secs(60));
-            let report = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
+            let report = block_on(check_until(&world.job(), (Depth::Structure, Tables::Share), &asked(0))).unwrap();
             report.findings.iter().any(|finding| finding.object == name && finding.why.contains("does not name"))
         })
         .collect();
@@ -112,12 +112,12 @@ fn a_check_of_many_clients_that_have_written_nothing_looks_at_many_at_the_same_t
         world.register(number, Role::WriteOnly);
     }
     let slow = Slow::new(&world.store);
-    let report = slow.run(check_until(&world.job_of(&slow), Depth::Structure, &asked(0))).unwrap();
+    let report = slow.run(check_until(&world.job_of(&slow), (Depth::Structure, Tables::Share), &asked(0))).unwrap();
     assert_eq!((report.clients_left, report.is_ok()), (0, true), "{:?}", report.findings);
     // One after another, the four calls for each of them take 28 s.
     assert!(slow.now() < Duration::from_secs(5), "{:?} {:?}", slow.now(), slow.calls());
     plant(None, FEW);
-    let report = block_on(check_until(&world.job(), Depth::Structure, &asked(0))).unwrap();
+    let report = block_on(check_until(&world.job(), (Depth::Structure, Tables::Share), &asked(0))).unwrap();
     plant(None, Windows::DESIGN);
     assert_eq!(report.clients_left, 192);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use copal_format::client::Role;
-use copal_jobs::check::{Depth, check_until};
+use copal_jobs::check::{Depth, Tables, check_until};
 use copal_jobs::prune::Options;
 use copal_jobs::upkeep;
 use copal_store::Store;
@@ -34,7 +34,7 @@ fn damaged() -> (World, String) {
 
 /// Whether a check that goes on where the last one ended reports the object.
 fn finds(world: &World, store: &dyn Store, name: &str) -> bool {
-    let report = block_on(check_until(&world.job_of(store), Depth::Structure, &asked(1_000))).unwrap();
+    let report = block_on(check_until(&world.job_of(store), (Depth::Structure, Tables::Share), &asked(1_000))).unwrap();
     report.findings.iter().any(|finding| finding.object == name)
 }
 

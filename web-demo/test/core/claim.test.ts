@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 
 import { claimsSnapshot } from "../../src/core/claim";
 
-const CLIENT = resolve(import.meta.dirname, "../../../tests/golden/repository/manifests/d28e132f538cd59e41196a95cd93e38c");
+const CLIENT = resolve(import.meta.dirname, "../../../tests/golden/repository/manifests/a2b4b7af81418aa22ae2d06683ebf3d6");
 const manifest = (number: number) => new Uint8Array(readFileSync(`${CLIENT}/${String(number).padStart(20, "0")}`));
 
 test("a manifest that claims a snapshot ends a backup", () => expect(claimsSnapshot(manifest(1))).toBe(true));

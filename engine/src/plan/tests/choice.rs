@@ -2,7 +2,6 @@
 
 use super::kit::{Copy, Domain, Made, rules};
 use super::*;
-use copal_format::pack::PackKind;
 
 /// A kept page 100 that refers to chunk 1, which has these copies.
 fn copies(packs: &[Made]) -> Domain {
@@ -152,14 +151,4 @@ fn blocks_with_the_smallest_live_share_are_rewritten_first_and_those_of_one_shar
 fn a_damaged_block_is_not_rewritten() {
     let domain = copies(&[block(&[1]).damaged()]);
     assert!(sparse_blocks(&domain.inventory, &domain.plan(&[100]), 0, u64::MAX).is_empty());
-}
-
-#[test]
-fn chunks_in_a_block_that_the_packs_table_does_not_list_are_wanted() {
-    let packs = [Made::data(1, &[(100, &[1]), (100, &[2, 3])]), Made::tree(9, &[(100, 1, &[1, 2, 3])])];
-    let shorter = Made::data(1, &[(100, &[1])]);
-    let domain = Domain::with_tables(&packs, |pack| {
-        Some(if pack.item.kind == PackKind::Data { &shorter.table } else { &pack.table })
-    });
-    assert_eq!(domain.wanted(&[100]), [(2, 1), (3, 1)]);
 }

@@ -52,7 +52,7 @@ impl Made {
         let pack = pack.finish();
         let (id, kind, length) = (PackId([number; 32]), pack.table.kind, pack.bytes.len() as u64);
         let (place, trust) = (Place::Packs, Trust::Proven);
-        let item = PackItem { id, place, kind, length, is_healthy: true, trust, accepted: day(0) };
+        let item = PackItem { id, place, kind, length, is_healthy: true, trust, accepted: day(0), unlisted: 0 };
         Self { item, table: pack.table }
     }
 
