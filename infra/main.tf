@@ -11,8 +11,13 @@ provider "aws" {
 
 data "aws_caller_identity" "this" {}
 data "aws_partition" "this" {}
+data "aws_iam_session_context" "this" {
+  arn = data.aws_caller_identity.this.arn
+}
 
 locals {
+  # A session counts as its role.
+  operators = var.operators == null ? [data.aws_iam_session_context.this.issuer_arn] : var.operators
   account   = data.aws_caller_identity.this.account_id
   partition = data.aws_partition.this.partition
   folder    = trim(var.prefix, "/")
@@ -45,7 +50,7 @@ module "repository" {
   object_lock   = var.object_lock
   locks_objects = var.locked_days != null
   roles         = { for function, made in module.function : function => made.role_arn }
-  operators     = var.operators
+  operators     = local.operators
   restorers     = var.restorers
   origins       = local.origins
   recovery_days = var.recovery_days

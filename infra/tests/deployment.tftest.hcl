@@ -6,7 +6,8 @@ variables {
   region            = "eu-central-1"
   bucket            = "example-copal"
   owner_fingerprint = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45"
-  functions_zip     = "./tests/functions.zip"
+  release           = "./tests/release"
+  page              = false
   operators         = ["arn:aws:iam::111122223333:role/operator"]
 }
 
@@ -65,7 +66,7 @@ run "every_feature_is_on" {
     quota           = 5000000000000
     daily_quota     = 100000000000
     cors            = "https://elsewhere.example.org"
-    page_folder     = "./tests/page"
+    page            = true
     domain          = { name = "backup.example.org", certificate_arn = "arn:aws:acm:us-east-1:111122223333:certificate/1", zone_id = "Z1" }
     web_acl_arn     = "arn:aws:wafv2:us-east-1:111122223333:global/webacl/copal/1"
     alarm_email     = "backups@example.org"

@@ -6,7 +6,7 @@ variables {
   name          = "copal"
   partition     = "aws"
   bucket        = "example-copal-page"
-  folder        = "./tests/page"
+  folder        = "./tests/release/page"
   gateway_url   = "https://a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com"
   bucket_origin = "https://example-copal.s3.eu-central-1.amazonaws.com"
 }
