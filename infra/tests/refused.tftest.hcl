@@ -203,6 +203,16 @@ run "a_silence_longer_than_a_week" {
   expect_failures = [var.alarms]
 }
 
+run "an_address_that_may_ask_nothing" {
+  command = plan
+
+  variables {
+    throttle = { requests_per_address = 1 }
+  }
+
+  expect_failures = [var.throttle]
+}
+
 run "a_session_among_the_operators" {
   command = plan
 
