@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::command::{output, succeed, target, workspace};
+use crate::command::{count, output, program, succeed, target, workspace};
 use crate::environment::{environment, modules};
 use crate::tally::Tally;
 use crate::{protection, tools};
@@ -14,10 +14,14 @@ use crate::{protection, tools};
 /// Checks everything, whatever became of the check before.
 pub(crate) fn run() -> Result<Tally, String> {
     tools::set_up_infra()?;
+    tools::set_up_store()?;
     let checkov = environment("checkov", &workspace().join("infra/requirements.txt"))?.join("checkov");
     modules("iam", &workspace().join("tests/iam"))?;
     let place = copy()?;
     init(&place, "tests")?;
+    let account = account(&place)?;
+    // It waits for Terraform as often as it computes, and so do the checks.
+    let account = std::thread::spawn(move || count(&mut { account }));
 
     let mut tally = Tally::default();
     let mut check = |what: &str, checked: Result<(), String>| {
@@ -47,7 +51,25 @@ pub(crate) fn run() -> Result<Tally, String> {
     }
     init(&place, "tests")?;
     tally += tested(&place)?;
+    tally += account.join().map_err(|_| "the account has panicked".to_owned())??;
     Ok(tally)
+}
+
+/// What deploys it all into an account in memory, uses it, and destroys it. The schema is that of the provider that was installed.
+fn account(place: &Path) -> Result<Command, String> {
+    let infra = workspace().join("infra");
+    let programs = environment("account", &infra.join("tests/account/requirements.txt"))?;
+    program("copal")?;
+    program("copal-lambda")?;
+    let schema = folder().join("schema.json");
+    let told = output(terraform(place).args(["providers", "schema", "-json"]))?;
+    fs::write(&schema, told).map_err(|error| format!("{}: {error}", schema.display()))?;
+    let mut account = Command::new(programs.join("python"));
+    // What Python keeps of its modules has no place beside them.
+    account.env("PYTHONDONTWRITEBYTECODE", "1").arg(infra.join("tests/account/account.py")).arg(&infra);
+    account.arg(workspace().join("docs/operations.md")).arg(schema);
+    account.arg(target().join("debug")).arg(target().join("tools"));
+    Ok(account)
 }
 
 /// What is tested is a copy: Terraform writes beside what it works on, and an operator's state has no place in a test.
@@ -60,7 +82,7 @@ fn copy() -> Result<PathBuf, String> {
     Ok(place)
 }
 
-fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
@@ -68,6 +90,7 @@ fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
         let name = name.to_string_lossy();
         let is_operators = name.starts_with(".terraform")
             || name.ends_with(".tfvars")
+            || name.ends_with(".tfvars.json")
             || name.contains(".tfstate")
             || name.ends_with("_override.tf");
         match entry.file_type()?.is_dir() {
