@@ -11,13 +11,8 @@ provider "aws" {
 
 data "aws_caller_identity" "this" {}
 data "aws_partition" "this" {}
-data "aws_iam_session_context" "this" {
-  arn = data.aws_caller_identity.this.arn
-}
 
 locals {
-  # A session counts as its role.
-  operators = var.operators == null ? [data.aws_iam_session_context.this.issuer_arn] : var.operators
   account   = data.aws_caller_identity.this.account_id
   partition = data.aws_partition.this.partition
   folder    = trim(var.prefix, "/")
