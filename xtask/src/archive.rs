@@ -1,7 +1,7 @@
 //! Archive: what an operator deploys in AWS, in one file: the modules of Terraform, the functions for arm64, and the page.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{succeed, target, workspace};
@@ -14,29 +14,34 @@ pub(crate) fn run() -> Result<(), String> {
     wasm::build()?;
     let page = page::build()?;
     let functions = lambda::packed()?;
-
-    let folder = target().join("aws");
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
-    if folder.exists() {
-        fs::remove_dir_all(&folder).map_err(failed)?;
-    }
-    let inside = folder.join(NAME).join("infra");
-    infra::copy_folder(&workspace().join("infra"), &inside).map_err(failed)?;
-    fs::remove_dir_all(inside.join("tests")).map_err(failed)?;
-    let release = inside.join("release");
-    infra::copy_folder(&page, &release.join("page")).map_err(failed)?;
-    fs::copy(functions, release.join("functions-arm64.zip")).map_err(failed)?;
-    pack(&folder)
+    println!("{}", pack(&page, &functions, &target().join("aws"))?.display());
+    Ok(())
 }
 
-/// Packs the folder; the same files give the same bytes.
-fn pack(folder: &Path) -> Result<(), String> {
+/// Packs them in a folder, which is made anew; gives the file.
+pub(crate) fn pack(page: &Path, functions: &Path, folder: &Path) -> Result<PathBuf, String> {
+    lay(page, functions, folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let file = format!("{NAME}.tar.gz");
     let mut tar = Command::new("tar");
+    // The same files give the same bytes.
     tar.args(["--sort=name", "--mtime=@0", "--owner=0", "--group=0", "--numeric-owner", "-czf", &file, NAME]);
     succeed(tar.current_dir(folder).env("GZIP", "-n"))?;
-    println!("{}", folder.join(file).display());
-    Ok(())
+    Ok(folder.join(file))
+}
+
+/// Lays them as they are unpacked.
+fn lay(page: &Path, functions: &Path, folder: &Path) -> std::io::Result<()> {
+    if folder.exists() {
+        fs::remove_dir_all(folder)?;
+    }
+    let inside = folder.join(NAME).join("infra");
+    infra::copy_folder(&workspace().join("infra"), &inside)?;
+    let release = inside.join("release");
+    for other in [inside.join("tests"), release.clone()].iter().filter(|other| other.exists()) {
+        fs::remove_dir_all(other)?;
+    }
+    infra::copy_folder(page, &release.join("page"))?;
+    fs::copy(functions, release.join("functions-arm64.zip")).map(drop)
 }
 
 /// The folder that it unpacks to, and the file's name.

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use crate::command::{count, output, program, succeed, target, workspace};
 use crate::environment::{environment, modules};
 use crate::tally::Tally;
-use crate::{protection, tools};
+use crate::{archive, protection, tools};
 
 /// Checks everything, whatever became of the check before.
 pub(crate) fn run() -> Result<Tally, String> {
@@ -61,12 +61,15 @@ fn account(place: &Path) -> Result<Command, String> {
     let programs = environment("account", &infra.join("tests/account/requirements.txt"))?;
     program("copal")?;
     program("copal-lambda")?;
+    // With a page and functions that are none.
+    let release = infra.join("tests/release");
+    let archive = archive::pack(&release.join("page"), &release.join("functions-arm64.zip"), &folder().join("aws"))?;
     let schema = folder().join("schema.json");
     let told = output(terraform(place).args(["providers", "schema", "-json"]))?;
     fs::write(&schema, told).map_err(|error| format!("{}: {error}", schema.display()))?;
     let mut account = Command::new(programs.join("python"));
     // What Python keeps of its modules has no place beside them.
-    account.env("PYTHONDONTWRITEBYTECODE", "1").arg(infra.join("tests/account/account.py")).arg(&infra);
+    account.env("PYTHONDONTWRITEBYTECODE", "1").arg(infra.join("tests/account/account.py")).arg(archive);
     account.arg(workspace().join("docs/operations.md")).arg(schema);
     account.arg(target().join("debug")).arg(target().join("tools"));
     Ok(account)

@@ -1,8 +1,8 @@
 """Account: deploys all of it with Terraform into an account in memory, as the operators' page says, uses what was deployed, and
 destroys it again.
 
-usage: account.py INFRA PAGE SCHEMA PROGRAMS TOOLS, where INFRA is the folder infra/, PAGE docs/operations.md, SCHEMA what
-`terraform providers schema -json` says, PROGRAMS the folder of copal and copal-lambda, and TOOLS that of versitygw.
+usage: account.py ARCHIVE PAGE SCHEMA PROGRAMS TOOLS, where ARCHIVE is a release, PAGE docs/operations.md, SCHEMA what `terraform
+providers schema -json` says, PROGRAMS the folder of copal and copal-lambda, and TOOLS that of versitygw.
 """
 
 import json
@@ -40,9 +40,10 @@ GAPS = {"aws_cloudfront_response_headers_policy"}
 class Site:
     """A machine of an operator, and the account."""
 
-    def __init__(self, infra, page, schema, programs, tools):
+    def __init__(self, archive, page, schema, programs, tools):
         self.place = Path(tempfile.mkdtemp(prefix="copal-account-"))
-        self.infra, self.page, self.programs = Path(infra).resolve(), Path(page).read_text(), Path(programs).resolve()
+        self.page, self.programs = Path(page).read_text(), Path(programs).resolve()
+        shutil.copy(archive, self.place)
         self.provider = Provider(json.loads(Path(schema).read_text())["provider_schemas"][NAME], KINDS, DATA)
         # Terraform ends whoever does not answer.
         self.listens, where = serve(self.provider)
@@ -56,14 +57,10 @@ class Site:
         # Objects lie in another server than the account's.
         storage.MADE.append(self.server.make)
 
-    def unpack(self):
-        """Lays a release where the page's first command puts it, with a page and functions that are none."""
-        inside = self.place / "copal-aws/infra"
-        shutil.copytree(self.infra, inside, ignore=mine)
-        shutil.copytree(self.infra / "tests/release", inside / "release")
-        self.run("tar -czf copal-aws.tar.gz copal-aws && rm -r copal-aws/infra && mkdir copal-aws/infra")
-        # Terraform starts a provider where it works itself: files are named from there.
-        os.chdir(inside)
+    def goes(self, folder):
+        """Terraform starts a provider where it works itself: files are named from there."""
+        (self.place / folder).mkdir(parents=True, exist_ok=True)
+        os.chdir(self.place / folder)
 
     def run(self, script, folder=".", fails=False):
         told = subprocess.run(["bash", "-euo", "pipefail", "-c", script], cwd=self.place / folder, env=self.environment, timeout=300,
@@ -84,12 +81,6 @@ class Site:
         shutil.rmtree(self.place, ignore_errors=True)
 
 
-def mine(folder, names):
-    """What an operator of this checkout has there."""
-    ends = (".tfvars", ".tfvars.json", "_override.tf")
-    return [name for name in names if name.startswith(".terraform") or ".tfstate" in name or name.endswith(ends)]
-
-
 def shown(page):
     """The commands of the first deployment, as the page shows them."""
     section = page.split("### Deploy for the first time")[1].split("\n###")[0]
@@ -101,6 +92,7 @@ def the_page_leads_from_an_empty_account_to_its_page_in_at_most_six_steps(site):
     commands = shown(site.page)
     # And the page is opened.
     assert len(commands) + 1 <= 6, commands
+    site.goes("copal-aws/infra")
     told = site.run("\n".join(commands))
     assert "copal-recovery-1-" in told, told
     address = told.strip().splitlines()[-1]
@@ -194,13 +186,13 @@ def everything_that_can_be_chosen_is_deployed_and_destroyed(site):
     zone = client("route53", REGION).create_hosted_zone(Name="example.org", CallerReference="1")["HostedZone"]["Id"].split("/")[-1]
     keeps = shutil.ignore_patterns("*.auto.tfvars*", "*.tfstate*", "*_override.tf")
     shutil.copytree(site.place / "copal-aws/infra", site.place / "all", ignore=keeps)
-    settings = (site.infra / "env/prod.tfvars.example").read_text()
+    settings = (site.place / "all/env/prod.tfvars.example").read_text()
     named = 'name            = "backup.example.org"'
     assert named in settings
     settings = settings.replace(named, f'{named}\n  zone_id         = "{zone}"')
     more = 'cold_packs = { class = "GLACIER_IR" }\ncors = "https://elsewhere.example.org"\n'
     (site.place / "all/all.auto.tfvars").write_text(settings + more)
-    os.chdir(site.place / "all")
+    site.goes("all")
     site.run("terraform init -input=false && terraform apply", "all")
     site.acts()
     nothing_is_to_be_done(site, "all")
@@ -229,7 +221,6 @@ def main(arguments):
     with mock_aws():
         site = Site(*arguments)
         try:
-            site.unpack()
             for act in SHOWN:
                 name = act.__name__.replace("_", " ")
                 try:
