@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{succeed, target, workspace};
-use crate::{infra, lambda, page, tools, wasm};
+use crate::{lambda, page, tools, wasm};
 
 /// Builds and packs it all.
 pub(crate) fn run() -> Result<(), String> {
@@ -35,13 +35,34 @@ fn lay(page: &Path, functions: &Path, folder: &Path) -> std::io::Result<()> {
         fs::remove_dir_all(folder)?;
     }
     let inside = folder.join(NAME).join("infra");
-    infra::copy_folder(&workspace().join("infra"), &inside)?;
+    copy_folder(&workspace().join("infra"), &inside)?;
     let release = inside.join("release");
     for other in [inside.join("tests"), release.clone()].iter().filter(|other| other.exists()) {
         fs::remove_dir_all(other)?;
     }
-    infra::copy_folder(page, &release.join("page"))?;
+    copy_folder(page, &release.join("page"))?;
     fs::copy(functions, release.join("functions-arm64.zip")).map(drop)
+}
+
+/// Copies a folder, but for what an operator of this checkout has there.
+pub(crate) fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_operators = name.starts_with(".terraform")
+            || name.ends_with(".tfvars")
+            || name.ends_with(".tfvars.json")
+            || name.contains(".tfstate")
+            || name.ends_with("_override.tf");
+        match entry.file_type()?.is_dir() {
+            _ if is_operators => {}
+            true => copy_folder(&entry.path(), &to.join(&*name))?,
+            false => drop(fs::copy(entry.path(), to.join(&*name))?),
+        }
+    }
+    Ok(())
 }
 
 /// The folder that it unpacks to, and the file's name.

@@ -81,28 +81,9 @@ fn copy() -> Result<PathBuf, String> {
     if place.exists() {
         fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
     }
-    copy_folder(&workspace().join("infra"), &place).map_err(|error| format!("{}: {error}", place.display()))?;
+    archive::copy_folder(&workspace().join("infra"), &place)
+        .map_err(|error| format!("{}: {error}", place.display()))?;
     Ok(place)
-}
-
-pub(crate) fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let is_operators = name.starts_with(".terraform")
-            || name.ends_with(".tfvars")
-            || name.ends_with(".tfvars.json")
-            || name.contains(".tfstate")
-            || name.ends_with("_override.tf");
-        match entry.file_type()?.is_dir() {
-            _ if is_operators => {}
-            true => copy_folder(&entry.path(), &to.join(&*name))?,
-            false => drop(fs::copy(entry.path(), to.join(&*name))?),
-        }
-    }
-    Ok(())
 }
 
 /// Installs the provider, and the modules that the tests of a folder use.
