@@ -28,6 +28,7 @@ locals {
       COPAL_QUOTA       = var.quota == null ? "" : tostring(var.quota)
       COPAL_DAILY_QUOTA = var.daily_quota == null ? "" : tostring(var.daily_quota)
       COPAL_OPEN_SLOTS  = tostring(var.open_slots)
+      COPAL_VIA         = local.is_closed ? local.via : ""
     }
   }
 }
@@ -49,7 +50,7 @@ module "function" {
   deployment  = var.name
   handler     = each.key
   description = each.value
-  zip         = var.functions_zip
+  zip         = "${var.release}/functions-arm64.zip"
   pinned      = lookup(var.pinned, each.key, null)
   statements  = jsonencode(concat(jsondecode(module.rights.statements[each.key]), each.key == "ingest" ? module.events.rights : []))
   assumed_by  = each.key == "prune" ? var.pruners : []

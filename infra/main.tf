@@ -45,7 +45,7 @@ module "repository" {
   object_lock   = var.object_lock
   locks_objects = var.locked_days != null
   roles         = { for function, made in module.function : function => made.role_arn }
-  operators     = var.operators
+  operators     = local.operators
   restorers     = var.restorers
   origins       = local.origins
   recovery_days = var.recovery_days

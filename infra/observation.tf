@@ -34,8 +34,5 @@ module "observation" {
   refused_most       = var.alarms.refused_most
 
   # A job that is meant to rest is not missed.
-  silent_days = merge(
-    { check = var.alarms.silent_days.check, compact = var.alarms.silent_days.compact, ingest = 1 },
-    var.prune_enabled ? { prune = var.alarms.silent_days.prune } : {},
-  )
+  round_days = { for round, days in var.alarms.round_days : round => days if round != "prune" || var.prune_enabled }
 }

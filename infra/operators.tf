@@ -1,4 +1,14 @@
-# What an operator's own policy has to allow: the bucket refuses and allows nothing, and the key leaves it to the account.
+# Who makes and repairs the repository, and what their own policy has to allow: the bucket refuses and allows nothing, and the
+# key leaves it to the account.
+
+# A session counts as its role.
+data "aws_iam_session_context" "this" {
+  arn = data.aws_caller_identity.this.arn
+}
+
+locals {
+  operators = var.operators == null ? [data.aws_iam_session_context.this.issuer_arn] : var.operators
+}
 
 locals {
   operator_policy = {

@@ -3,6 +3,16 @@ output "init" {
   value       = "copal init --repository s3://${local.repository} --ingest service"
 }
 
+output "region" {
+  description = "Region of the bucket, which clients with credentials of AWS name in `AWS_REGION`."
+  value       = var.region
+}
+
+output "operators" {
+  description = "Who makes and repairs the repository: what `operators` is set to before somebody else applies."
+  value       = local.operators
+}
+
 output "repository" {
   description = "The repository's address for those with credentials of AWS."
   value       = "s3://${local.repository}"

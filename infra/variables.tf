@@ -36,8 +36,9 @@ variable "prefix" {
 }
 
 variable "owner_fingerprint" {
-  description = "Whose repository it must be: `owner` of `copal status --json`. The functions trust nobody else."
+  description = "Whose repository it must be: `owner` of `copal status --json`. The functions trust nobody else, and with zeros nobody."
   type        = string
+  default     = "0000000000000000000000000000000000000000000000000000000000000000"
 
   validation {
     condition     = can(regex("^[0-9a-f]{64}$", var.owner_fingerprint))
@@ -45,9 +46,10 @@ variable "owner_fingerprint" {
   }
 }
 
-variable "functions_zip" {
-  description = "The functions for arm64: what `cargo xtask lambda` says it has packed."
+variable "release" {
+  description = "Folder of an unpacked release: `functions-arm64.zip`, and the built page in `page/`."
   type        = string
+  default     = "./release"
 }
 
 variable "tags" {

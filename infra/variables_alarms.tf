@@ -11,18 +11,20 @@ variable "monthly_budget" {
 }
 
 variable "alarms" {
-  description = "Bytes that prune may delete in a day, seconds that an event may wait, requests that may be refused in an hour, and days that may pass without a job, before that is an alarm."
+  description = "Bytes that prune may delete in a day, seconds that an event may wait, requests that may be refused in an hour, and days that the last completed round of a job may be old, before that is an alarm."
   type = object({
     deleted_bytes_most = optional(number, 107374182400)
     message_age_most   = optional(number, 3600)
     refused_most       = optional(number, 1000)
-    silent_days        = optional(object({ check = optional(number, 3), compact = optional(number, 3), prune = optional(number, 3) }), {})
+    round_days = optional(object({
+      check = optional(number, 3), scrub = optional(number, 7), compact = optional(number, 3), prune = optional(number, 3)
+    }), {})
   })
   default = {}
 
   validation {
     # CloudWatch looks back a week.
-    condition     = alltrue([for days in values(var.alarms.silent_days) : days >= 1 && days <= 7])
-    error_message = "Days without a job: 1 to 7."
+    condition     = alltrue([for days in values(var.alarms.round_days) : days >= 1 && days <= 7])
+    error_message = "Days since the last completed round: 1 to 7."
   }
 }

@@ -17,9 +17,18 @@ variable "daily_quota" {
 }
 
 variable "throttle" {
-  description = "Requests a second, of all clients together, above which the gateway refuses some, and how many may come at once."
-  type        = object({ requests_per_second = optional(number, 50), requests_at_once = optional(number, 100) })
-  default     = {}
+  description = "Requests a second, of all clients together, above which the gateway refuses some, how many may come at once, and how many one address may send in five minutes (of a deployment with a page; null sets no bound)."
+  type = object({
+    requests_per_second  = optional(number, 50)
+    requests_at_once     = optional(number, 100)
+    requests_per_address = optional(number, 3000)
+  })
+  default = {}
+
+  validation {
+    condition     = var.throttle.requests_per_address == null ? true : var.throttle.requests_per_address >= 10 && var.throttle.requests_per_address <= 2000000000
+    error_message = "AWS WAF takes 10 to 2000000000 requests of one address."
+  }
 }
 
 variable "cors" {
@@ -28,10 +37,10 @@ variable "cors" {
   default     = ""
 }
 
-variable "page_folder" {
-  description = "Folder with the built page (`web-demo/dist`); no page without it."
-  type        = string
-  default     = null
+variable "page" {
+  description = "Whether the release's page is served, and the gateway at its address."
+  type        = bool
+  default     = true
 }
 
 variable "domain" {
@@ -40,13 +49,19 @@ variable "domain" {
   default     = null
 
   validation {
-    condition     = var.domain == null ? true : var.page_folder != null && can(regex("^arn:[^:]+:acm:us-east-1:", var.domain.certificate_arn))
+    condition     = var.domain == null ? true : var.page && can(regex("^arn:[^:]+:acm:us-east-1:", var.domain.certificate_arn))
     error_message = "A name is for a deployment with a page, and its certificate lies in us-east-1."
   }
 }
 
 variable "web_acl_arn" {
-  description = "Web ACL of AWS WAF (in us-east-1) before the page and the gateway; none without it."
+  description = "Web ACL of AWS WAF (in us-east-1) before the page and the gateway, instead of the deployment's own, which has the rate of `throttle`."
   type        = string
   default     = null
+}
+
+variable "open_api" {
+  description = "Whether the gateway also answers at the address of its API, past CloudFront and the rate of single addresses. Without a page that is its address."
+  type        = bool
+  default     = false
 }

@@ -10,7 +10,7 @@ override_resource {
 }
 
 variables {
-  functions_zip = "./tests/functions.zip"
+  release = "./tests/release"
   # As they are once the repository is made and has a policy.
   owner_fingerprint = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45"
   prune_enabled     = true

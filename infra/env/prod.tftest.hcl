@@ -5,11 +5,10 @@ mock_provider "aws" {
 }
 
 variables {
-  functions_zip = "./tests/functions.zip"
+  release = "./tests/release"
   # As they are once the repository is made and has a policy.
   owner_fingerprint = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45"
   prune_enabled     = true
-  page_folder       = "./tests/page"
 }
 
 run "deployed" {

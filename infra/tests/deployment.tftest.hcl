@@ -6,7 +6,8 @@ variables {
   region            = "eu-central-1"
   bucket            = "example-copal"
   owner_fingerprint = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45"
-  functions_zip     = "./tests/functions.zip"
+  release           = "./tests/release"
+  page              = false
   operators         = ["arn:aws:iam::111122223333:role/operator"]
 }
 
@@ -65,9 +66,10 @@ run "every_feature_is_on" {
     quota           = 5000000000000
     daily_quota     = 100000000000
     cors            = "https://elsewhere.example.org"
-    page_folder     = "./tests/page"
+    page            = true
     domain          = { name = "backup.example.org", certificate_arn = "arn:aws:acm:us-east-1:111122223333:certificate/1", zone_id = "Z1" }
     web_acl_arn     = "arn:aws:wafv2:us-east-1:111122223333:global/webacl/copal/1"
+    open_api        = true
     alarm_email     = "backups@example.org"
     monthly_budget  = 200
   }
@@ -81,6 +83,11 @@ run "every_feature_is_on" {
     # Whoever knew the gateway by an address before there was a page, or before the page had a name, still does.
     condition     = local.environment_of.gateway.COPAL_ORIGIN == "https://backup.example.org,https://d111111abcdef8.cloudfront.net,https://a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com"
     error_message = "A page or a name that is added later locks clients out."
+  }
+
+  assert {
+    condition     = nonsensitive(local.environment_of.gateway.COPAL_VIA) == "" && length(module.page[0].web_acls) == 0
+    error_message = "The API is closed, or there is a web ACL besides the one that was named."
   }
 
   assert {
@@ -101,6 +108,35 @@ run "every_feature_is_on" {
   assert {
     condition     = local.jobs.prune.enabled && toset(keys(local.destinations)) == toset(["region", "recovery"])
     error_message = "Prune rests, or copies go elsewhere."
+  }
+}
+
+run "beside_a_page_the_api_is_closed_and_addresses_are_bounded" {
+  command = apply
+
+  variables {
+    page      = true
+    operators = null
+  }
+
+  assert {
+    condition     = nonsensitive(local.environment_of.gateway.COPAL_VIA == local.via && length(local.via) == 36)
+    error_message = "The gateway does not know what CloudFront says."
+  }
+
+  assert {
+    condition     = local.environment_of.gateway.COPAL_ORIGIN == "https://d111111abcdef8.cloudfront.net" && output.gateway_url == output.page_url
+    error_message = "Clients may sign for an address that is closed."
+  }
+
+  assert {
+    condition     = length(module.page[0].web_acls) == 1
+    error_message = "One address can ask for everything."
+  }
+
+  assert {
+    condition     = output.operators == tolist(["arn:aws:iam::111122223333:role/me"])
+    error_message = "Whoever applies cannot make the repository."
   }
 }
 

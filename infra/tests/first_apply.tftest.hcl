@@ -8,7 +8,8 @@ variables {
   region            = "eu-central-1"
   bucket            = "example-copal"
   owner_fingerprint = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45"
-  functions_zip     = "./tests/functions.zip"
+  release           = "./tests/release"
+  page              = false
   operators         = ["arn:aws:iam::111122223333:role/operator"]
 }
 
@@ -16,7 +17,7 @@ run "a_page_without_a_name_of_its_own" {
   command = plan
 
   variables {
-    page_folder = "./tests/page"
+    page = true
   }
 
   assert {
@@ -29,7 +30,7 @@ run "that_and_a_page_elsewhere_with_a_copy_in_another_region" {
   command = plan
 
   variables {
-    page_folder    = "./tests/page"
+    page           = true
     cors           = "https://elsewhere.example.org"
     web_acl_arn    = "arn:aws:wafv2:us-east-1:111122223333:global/webacl/copal/1"
     replica_region = "eu-west-1"
@@ -46,7 +47,7 @@ run "a_page_with_a_name_copies_in_another_account_and_locks" {
   command = plan
 
   variables {
-    page_folder     = "./tests/page"
+    page            = true
     domain          = { name = "backup.example.org", certificate_arn = "arn:aws:acm:us-east-1:111122223333:certificate/1", zone_id = "Z1" }
     recovery_bucket = { bucket_arn = "arn:aws:s3:::example-copal-recovery", account = "444455556666", kms_key_arn = "arn:aws:kms:eu-central-1:444455556666:key/1" }
     object_lock     = true

@@ -6,7 +6,7 @@ variables {
   deployment         = "copal"
   handler            = "ingest"
   description        = "Decides"
-  zip                = "./tests/functions.zip"
+  zip                = "./tests/release/functions-arm64.zip"
   statements         = "[]"
   environment        = { COPAL_BUCKET = "example-copal" }
   memory             = 512

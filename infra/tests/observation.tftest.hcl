@@ -22,7 +22,7 @@ variables {
   queues             = { ingest-age = "copal-events", singly-age = "copal-events-singly" }
   dead_letters       = { dead-letters = "copal-dead-letters", failed-runs = "copal-failed-runs" }
   api                = "a1b2c3d4e5"
-  silent_days        = { check = 3, prune = 2, ingest = 1 }
+  round_days         = { check = 3, scrub = 7, prune = 2 }
   deleted_bytes_most = 1000000000
   message_age_most   = 3600
   refused_most       = 1000
@@ -46,12 +46,12 @@ run "every_alarm_is_told_and_says_what_to_do" {
   }
 
   assert {
-    condition     = alltrue([for name in ["dead-letters", "failed-runs", "ingest-age", "rejected", "damage", "pruning", "deleting", "no-check", "no-prune", "no-ingest", "gateway-failing", "copies-failed-region", "copies-late-region", "prune-throttled", "ingest-throttled"] : contains(keys(aws_cloudwatch_metric_alarm.this), name)])
+    condition     = alltrue([for name in ["dead-letters", "failed-runs", "ingest-age", "rejected", "damage", "pruning", "deleting", "no-check", "no-scrub", "no-prune", "no-ingest", "gateway-failing", "copies-failed-region", "copies-late-region", "prune-throttled", "ingest-throttled"] : contains(keys(aws_cloudwatch_metric_alarm.this), name)])
     error_message = "Something is not watched."
   }
 
   assert {
-    condition     = alltrue([for name, alarm in aws_cloudwatch_metric_alarm.this : startswith(name, "no-") == (alarm.treat_missing_data == "breaching") && startswith(name, "no-") == (alarm.comparison_operator == "LessThanThreshold")])
+    condition     = alltrue([for name, alarm in aws_cloudwatch_metric_alarm.this : startswith(name, "no-") == (alarm.treat_missing_data == "breaching") && (name == "no-ingest") == (alarm.comparison_operator == "LessThanThreshold")])
     error_message = "Silence of a job is taken for health, or silence of something else for illness."
   }
 
@@ -74,6 +74,24 @@ run "every_alarm_is_told_and_says_what_to_do" {
   assert {
     condition     = jsondecode(aws_sns_topic_policy.this.policy).Statement[0].Condition == { StringEquals = { "aws:SourceAccount" = var.account } }
     error_message = "Alarms of other accounts are told."
+  }
+}
+
+run "a_round_that_is_not_completed_is_missed_whether_runs_fail_stop_early_or_are_not_there" {
+  command = apply
+
+  module {
+    source = "./modules/observation"
+  }
+
+  assert {
+    # A day without a run that has left nothing: its least number is above 0, or there is none, as after runs that failed.
+    condition = { for name, alarm in aws_cloudwatch_metric_alarm.this : name => [alarm.dimensions.Function, alarm.metric_name, alarm.statistic, alarm.threshold, alarm.evaluation_periods, alarm.treat_missing_data] if startswith(name, "no-") && name != "no-ingest" } == {
+      no-check = ["check", "Unfinished", "Minimum", 0, 3, "breaching"]
+      no-scrub = ["check", "PacksLeft", "Minimum", 0, 7, "breaching"]
+      no-prune = ["prune", "Unfinished", "Minimum", 0, 2, "breaching"]
+    }
+    error_message = "A round that was not completed is taken for one that was."
   }
 }
 

@@ -6,9 +6,10 @@ variables {
   name          = "copal"
   partition     = "aws"
   bucket        = "example-copal-page"
-  folder        = "./tests/page"
+  folder        = "./tests/release/page"
   gateway_url   = "https://a1b2c3d4e5.execute-api.eu-central-1.amazonaws.com"
   bucket_origin = "https://example-copal.s3.eu-central-1.amazonaws.com"
+  via           = "a secret"
 }
 
 run "the_page_is_read_through_cloudfront_alone_and_nothing_of_it_is_kept_too_long" {
@@ -74,6 +75,46 @@ run "the_gateway_is_at_the_pages_origin_and_is_never_cached" {
   assert {
     condition     = output.url == "https://d111111abcdef8.cloudfront.net" && length(aws_route53_record.this) == 0
     error_message = "The page is elsewhere than it says."
+  }
+}
+
+run "the_gateway_hears_that_a_request_comes_through_cloudfront" {
+  command = apply
+
+  module {
+    source = "./modules/page"
+  }
+
+  assert {
+    condition     = { for origin in aws_cloudfront_distribution.this.origin : origin.origin_id => [for header in origin.custom_header : "${header.name}: ${nonsensitive(header.value)}"] } == { page = [], gateway = ["x-copal-via: a secret"] }
+    error_message = "The gateway does not hear it, or somebody else does."
+  }
+
+  assert {
+    condition     = length(aws_wafv2_web_acl.this) == 0 && aws_cloudfront_distribution.this.web_acl_id == null
+    error_message = "A bound that nobody asked for."
+  }
+}
+
+run "one_address_cannot_use_up_what_all_may_ask" {
+  command = apply
+
+  module {
+    source = "./modules/page"
+  }
+
+  variables {
+    requests_per_address = 3000
+  }
+
+  assert {
+    condition     = [for rule in jsondecode(aws_wafv2_web_acl.this[0].rule_json) : [rule.Action, rule.Statement]] == [[{ Block = { CustomResponse = { ResponseCode = 429 } } }, { RateBasedStatement = { Limit = 3000, EvaluationWindowSec = 300, AggregateKeyType = "IP" } }]]
+    error_message = "Addresses are not counted each by itself, or are not refused."
+  }
+
+  assert {
+    condition     = aws_cloudfront_distribution.this.web_acl_id == aws_wafv2_web_acl.this[0].arn && aws_wafv2_web_acl.this[0].scope == "CLOUDFRONT" && aws_wafv2_web_acl.this[0].region == "us-east-1"
+    error_message = "The bound does not stand before CloudFront."
   }
 }
 

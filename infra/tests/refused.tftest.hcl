@@ -8,7 +8,8 @@ variables {
   region            = "eu-central-1"
   bucket            = "example-copal"
   owner_fingerprint = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45"
-  functions_zip     = "./tests/functions.zip"
+  release           = "./tests/release"
+  page              = false
   operators         = ["arn:aws:iam::111122223333:role/operator"]
 }
 
@@ -196,10 +197,20 @@ run "a_silence_longer_than_a_week" {
   command = plan
 
   variables {
-    alarms = { silent_days = { check = 30 } }
+    alarms = { round_days = { check = 30 } }
   }
 
   expect_failures = [var.alarms]
+}
+
+run "an_address_that_may_ask_nothing" {
+  command = plan
+
+  variables {
+    throttle = { requests_per_address = 1 }
+  }
+
+  expect_failures = [var.throttle]
 }
 
 run "a_session_among_the_operators" {

@@ -1,9 +1,11 @@
 //! Environment: the variables that configure a function.
 
+use std::fmt;
 use std::path::PathBuf;
 
 use copal_format::id::OwnerFingerprint;
 use copal_store::s3::Retention;
+use subtle::ConstantTimeEq;
 
 /// The bucket that holds the repository. Required.
 pub const BUCKET: &str = "COPAL_BUCKET";
@@ -37,6 +39,8 @@ pub const QUOTA: &str = "COPAL_QUOTA";
 pub const DAILY_QUOTA: &str = "COPAL_DAILY_QUOTA";
 /// Gateway: `true` if anybody may read key slots. If so, anybody can try to guess passphrases.
 pub const OPEN_SLOTS: &str = "COPAL_OPEN_SLOTS";
+/// Gateway: what its proxy says in each request, and nobody else knows; without it the gateway answers everybody.
+pub const VIA: &str = "COPAL_VIA";
 
 /// The usual variable for the directory of temporary files, here of local index copies; `/tmp` without it.
 const TEMPORARY: &str = "TMPDIR";
@@ -59,6 +63,7 @@ pub const NAMES: &[&str] = &[
     QUOTA,
     DAILY_QUOTA,
     OPEN_SLOTS,
+    VIA,
 ];
 
 /// A function's configuration.
@@ -92,8 +97,27 @@ pub struct Environment {
     pub daily_quota: Option<u64>,
     /// Whether anybody may read key slots.
     pub open_slots: bool,
+    /// What requests have to carry.
+    pub via: Option<Via>,
     /// Where prune and check keep local index copies while they run.
     pub temporary: PathBuf,
+}
+
+/// What a proxy says in each request, so that the gateway knows that it comes through it.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Via(String);
+
+impl Via {
+    /// Whether a request says the same.
+    pub fn is(&self, said: &[u8]) -> bool {
+        self.0.as_bytes().ct_eq(said).into()
+    }
+}
+
+impl fmt::Debug for Via {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Via(..)")
+    }
 }
 
 /// A variable that is missing or cannot be used.
@@ -147,6 +171,7 @@ impl Environment {
                 Some("true") => true,
                 Some(value) => return Err(bad(OPEN_SLOTS, value.to_owned(), "true or false")),
             },
+            via: set(VIA).map(Via),
             temporary: set(TEMPORARY).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from),
         })
     }
@@ -220,6 +245,18 @@ mod tests {
         let with = |text| read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, FINGERPRINT), (ORIGIN, text)]).unwrap().origins;
         assert_eq!(with("https://one.example,https://two.example"), ["https://one.example", "https://two.example"]);
         assert!(with("").is_empty());
+    }
+
+    #[test]
+    fn what_the_proxy_says_is_compared_and_never_shown() {
+        let with = |text| read(&[(BUCKET, "b"), (OWNER_FINGERPRINT, FINGERPRINT), (VIA, text)]).unwrap();
+        let via = with("a secret").via.expect("it is set");
+        assert!(via.is(b"a secret"));
+        for other in [&b""[..], b"a secre", b"a secret ", b"A secret"] {
+            assert!(!via.is(other), "{other:?}");
+        }
+        assert!(!format!("{:?}", with("a secret")).contains("secret"));
+        assert_eq!(with("").via, None);
     }
 
     #[test]

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
 use axum::Router;
-use axum::response::Response;
-use copal_gateway::router::{Gateway, Orders, Presigned, Presigner, Quota, Settings};
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use copal_gateway::router::{Gateway, Orders, Presigned, Presigner, Problem, Quota, Settings};
 use copal_jobs::metrics::{Metrics, REFUSED};
 use copal_store::s3::S3Store;
 use copal_store::{Key, Store, StoreError};
@@ -51,9 +52,12 @@ pub async fn answer(router: Router, environment: &Environment, request: Request)
     let id = request.lambda_context_ref().map(|context| context.request_id.clone()).unwrap_or_default();
     let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let sender = sender(&request);
-    let response = match router.oneshot(request).await {
-        Ok(response) => response,
-        Err(never) => match never {},
+    let response = match closed(environment, &request) {
+        Some(problem) => problem.into_response(),
+        None => match router.oneshot(request).await {
+            Ok(response) => response,
+            Err(never) => match never {},
+        },
     };
     let status = response.status();
     tracing::info!(%method, path, status = status.as_u16(), sender, "answered");
@@ -64,6 +68,18 @@ pub async fn answer(router: Router, environment: &Environment, request: Request)
     metrics::write(&metrics::line(&metrics, &environment.namespace, NAME, &repository, &id, SystemTime::now()));
     response
 }
+
+/// Why a request is refused that does not come through the proxy that the environment speaks of.
+fn closed(environment: &Environment, request: &Request) -> Option<Problem> {
+    let via = environment.via.as_ref()?;
+    let said: Vec<_> = request.headers().get_all(VIA).iter().collect();
+    let is_through = matches!(said[..], [said] if via.is(said.as_bytes()));
+    let detail = "this address of the gateway is closed: use the address of its page";
+    (!is_through).then(|| Problem::new("not-permitted", StatusCode::FORBIDDEN, detail))
+}
+
+/// The header in which the proxy says that a request comes through it.
+const VIA: &str = "x-copal-via";
 
 /// Who sent a request, by what each proxy on its way has added at the end: CloudFront its client, the API CloudFront. Whoever
 /// asks the API itself can put anything before its own address, so both are told.
@@ -103,6 +119,31 @@ pub const NAME: &str = "gateway";
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn the_apis_own_address_is_closed_to_whoever_does_not_come_through_cloudfront() {
+        let environment = |via: Option<&str>| {
+            let set =
+                [("COPAL_BUCKET", "b"), ("COPAL_OWNER_FINGERPRINT", OWNER), ("COPAL_VIA", via.unwrap_or_default())];
+            Environment::read(|name| set.iter().find(|(of, _)| *of == name).map(|(_, value)| (*value).to_owned()))
+        };
+        let status = async |via: Option<&str>, said: &[&str]| {
+            let router = Router::new().fallback(async || StatusCode::OK);
+            let mut request = Request::default();
+            for said in said {
+                request.headers_mut().append(VIA, said.parse().unwrap());
+            }
+            answer(router, &environment(via).unwrap(), request).await.status()
+        };
+        assert_eq!(status(Some("secret"), &["secret"]).await, StatusCode::OK);
+        // CloudFront replaces what a client says under this name, so two are not its.
+        for said in [&[][..], &["other"], &[""], &["secret", "secret"]] {
+            assert_eq!(status(Some("secret"), said).await, StatusCode::FORBIDDEN, "{said:?}");
+        }
+        assert_eq!(status(None, &[]).await, StatusCode::OK);
+    }
+
+    const OWNER: &str = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45";
 
     #[test]
     fn the_log_names_who_sent_a_request_through_cloudfront() {

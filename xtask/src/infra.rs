@@ -6,18 +6,22 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::command::{output, succeed, target, workspace};
+use crate::command::{count, output, program, succeed, target, workspace};
 use crate::environment::{environment, modules};
 use crate::tally::Tally;
-use crate::{protection, tools};
+use crate::{archive, protection, tools};
 
 /// Checks everything, whatever became of the check before.
 pub(crate) fn run() -> Result<Tally, String> {
     tools::set_up_infra()?;
+    tools::set_up_store()?;
     let checkov = environment("checkov", &workspace().join("infra/requirements.txt"))?.join("checkov");
     modules("iam", &workspace().join("tests/iam"))?;
     let place = copy()?;
     init(&place, "tests")?;
+    let account = account(&place)?;
+    // It waits for Terraform as often as it computes, and so do the checks.
+    let account = std::thread::spawn(move || count(&mut { account }));
 
     let mut tally = Tally::default();
     let mut check = |what: &str, checked: Result<(), String>| {
@@ -47,7 +51,28 @@ pub(crate) fn run() -> Result<Tally, String> {
     }
     init(&place, "tests")?;
     tally += tested(&place)?;
+    tally += account.join().map_err(|_| "the account has panicked".to_owned())??;
     Ok(tally)
+}
+
+/// What deploys it all into an account in memory, uses it, and destroys it. The schema is that of the provider that was installed.
+fn account(place: &Path) -> Result<Command, String> {
+    let infra = workspace().join("infra");
+    let programs = environment("account", &infra.join("tests/account/requirements.txt"))?;
+    program("copal")?;
+    program("copal-lambda")?;
+    // With a page and functions that are none.
+    let release = infra.join("tests/release");
+    let archive = archive::pack(&release.join("page"), &release.join("functions-arm64.zip"), &folder().join("aws"))?;
+    let schema = folder().join("schema.json");
+    let told = output(terraform(place).args(["providers", "schema", "-json"]))?;
+    fs::write(&schema, told).map_err(|error| format!("{}: {error}", schema.display()))?;
+    let mut account = Command::new(programs.join("python"));
+    // What Python keeps of its modules has no place beside them.
+    account.env("PYTHONDONTWRITEBYTECODE", "1").arg(infra.join("tests/account/account.py")).arg(archive);
+    account.arg(workspace().join("docs/operations.md")).arg(schema);
+    account.arg(target().join("debug")).arg(target().join("tools"));
+    Ok(account)
 }
 
 /// What is tested is a copy: Terraform writes beside what it works on, and an operator's state has no place in a test.
@@ -56,27 +81,9 @@ fn copy() -> Result<PathBuf, String> {
     if place.exists() {
         fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))?;
     }
-    copy_folder(&workspace().join("infra"), &place).map_err(|error| format!("{}: {error}", place.display()))?;
+    archive::copy_folder(&workspace().join("infra"), &place)
+        .map_err(|error| format!("{}: {error}", place.display()))?;
     Ok(place)
-}
-
-fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
-    fs::create_dir_all(to)?;
-    for entry in fs::read_dir(from)? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let is_operators = name.starts_with(".terraform")
-            || name.ends_with(".tfvars")
-            || name.contains(".tfstate")
-            || name.ends_with("_override.tf");
-        match entry.file_type()?.is_dir() {
-            _ if is_operators => {}
-            true => copy_folder(&entry.path(), &to.join(&*name))?,
-            false => drop(fs::copy(entry.path(), to.join(&*name))?),
-        }
-    }
-    Ok(())
 }
 
 /// Installs the provider, and the modules that the tests of a folder use.

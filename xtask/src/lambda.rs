@@ -79,6 +79,15 @@ pub(crate) fn build() -> Result<(), String> {
     Processor::ALL.into_iter().try_for_each(|processor| build_for(processor, &programs))
 }
 
+/// Builds and packs the functions for arm64, which is what `infra/` deploys; gives the zip.
+pub(crate) fn packed() -> Result<PathBuf, String> {
+    let programs = programs()?;
+    build_for(Processor::Arm, &programs)?;
+    let folder = Processor::Arm.folder();
+    println!("{}", zip(Processor::Arm, &folder, &programs)?);
+    Ok(folder.join(format!("{PROGRAM}.zip")))
+}
+
 /// Does all that [`run`] does with the programs, once they are built.
 pub(crate) fn check() -> Result<Tally, String> {
     let (mut tally, built) = zips(&programs()?);

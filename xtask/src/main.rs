@@ -1,8 +1,9 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `stack`, `demo`, `fuzz`, `proofs`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `aws`, `stack`, `demo`, `fuzz`, `proofs`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
 
+mod archive;
 mod carried;
 mod command;
 mod elf;
@@ -35,6 +36,7 @@ usage: cargo xtask <command>
   web            build the web app around that module, and test it in Node and in Chromium
   proofs [NAME]  prove properties of the engine's arithmetic for all numbers, by symbolic execution
   infra          check what is deployed in AWS: Terraform's tests, linters
+  aws            build what is deployed in AWS, and pack it: modules of Terraform, functions, page
   lambda         build the functions for both processors of Lambda, and check each zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
   fuzz TARGET|all [SECONDS]
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["infra"] => infra::run().map(exit),
         ["lambda"] => lambda::run().map(exit),
+        ["aws"] => archive::run().map(|()| ExitCode::SUCCESS),
         ["bench", "browser", folder] => speed::run(folder).map(|()| ExitCode::SUCCESS),
         ["bench", "scale", chunks @ ..] => scale(chunks).map(|()| ExitCode::SUCCESS),
         ["bench", "far", folder] => far(folder).map(|()| ExitCode::SUCCESS),

@@ -10,7 +10,7 @@ use crate::tally::Tally;
 use crate::{tools, wasm};
 
 /// Builds the page around the engine's module; gives the directory that `copal serve --web` takes.
-fn build() -> Result<PathBuf, String> {
+pub(crate) fn build() -> Result<PathBuf, String> {
     if let Some(module) = wasm::missing() {
         return Err(format!("{} is missing: \"cargo xtask wasm\" builds it", module.display()));
     }

@@ -92,6 +92,11 @@ pub(crate) fn set_up_lambda() -> Result<(), String> {
     Ok(())
 }
 
+/// Installs the S3 server that a deployment is tried with.
+pub(crate) fn set_up_store() -> Result<(), String> {
+    SERVERS[0].set_up()
+}
+
 /// Checks what `infra/` is tested with, and installs the linter.
 pub(crate) fn set_up_infra() -> Result<(), String> {
     let told = output(Command::new("terraform").arg("version")).unwrap_or_default();

@@ -10,7 +10,6 @@ locals {
     unbelieved = { function = "ingest", metric = "DecisionsRefused", do = "A change or an expiry is not believed: somebody writes what they may not. Or a manifest waits for a root that is missing. The log of ingest names the object." }
     damage     = merge(local.day, { function = "check", metric = "Damage", statistic = "Maximum", do = "The last check found damage that is needed: its log names the objects and the snapshots. Back the sources up again; bring back what was deleted from an earlier version." })
     stale      = merge(local.day, { function = "check", metric = "Stale", statistic = "Maximum", periods = 7, do = "For a week something is damaged that nothing needs now: the log of check names it." })
-    unread     = merge(local.day, { function = "check", metric = "PacksLeft", statistic = "Maximum", periods = 7, do = "For a week checks have not come to the end of their share: run them more often, or give them more time." })
     lost       = merge(local.day, { function = "prune", metric = "LostChunks", statistic = "Maximum", do = "Kept snapshots refer to what has no copy: run a check, then back the sources up again." })
     held       = merge(local.day, { function = "prune", metric = "SnapshotsHeld", statistic = "Maximum", do = "A series has shrunk or changed by much, and nothing of it expires: look at the machine, then copal policy release or restore." })
     repeated   = merge(local.day, { function = "prune", metric = "UnprovenCopies", statistic = "Maximum", threshold = 1000, do = "Packs that nobody has proven repeat many chunks that are there: run copal check --full, which proves what is sound and names the packs that lie; revoke their client." })
@@ -20,12 +19,25 @@ locals {
     compacting = merge(local.day, { function = "compact", metric = "Failures", periods = 2, do = "Compactions fail two days in a row: the log line with failed says why." })
     ingesting  = { function = "ingest", metric = "Failures", periods = 2, do = "Ingest fails two hours in a row: the log line with failed says why. StateLost and Owner need a person." }
     }, {
-    # Silence is not health.
-    for job, days in var.silent_days : "no-${job}" => merge(local.day, {
-      function = job, metric = "Runs", periods = days, below = true, threshold = 1, missing = "breaching",
-      do       = "No ${job} in ${days} days: it is not scheduled, or does not start. Look at the schedule and at the queue of failed runs."
+    # Silence is not health, and a run that fails or is cut off is not a round: a day counts if its least number is 0.
+    for round, days in var.round_days : "no-${round}" => merge(local.day, {
+      function = local.rounds[round].function, metric = local.rounds[round].metric, statistic = "Minimum", periods = days, missing = "breaching"
+      do       = "The last completed ${round} is more than ${days} days old: ${local.rounds[round].because} Look at the schedule, the queue of failed runs and the function's log."
+    })
+    }, {
+    no-ingest = merge(local.day, {
+      function = "ingest", metric = "Runs", below = true, threshold = 1, missing = "breaching",
+      do       = "No ingest in a day: it is not scheduled, or does not start. Look at the schedule and at the queue of failed runs."
     })
   })
+
+  # What says of a run that it has left something, and why there may be no other run.
+  rounds = {
+    check   = { function = "check", metric = "Unfinished", because = "checks are not scheduled, do not start, fail, or stop before they have looked at all that is due. More time, or a schedule that runs more often." }
+    scrub   = { function = "check", metric = "PacksLeft", because = "no check has read its whole share of the packs. More time, more shares (check-share), or a schedule that runs more often." }
+    compact = { function = "compact", metric = "Unfinished", because = "compact is not scheduled, does not start, fails, or stops before its end. More time, or a schedule that runs more often." }
+    prune   = { function = "prune", metric = "Unfinished", because = "prune is not scheduled, does not start, fails, or stops before its end, and nothing is freed. More time, or a machine in the region that runs it." }
+  }
 
   of_jobs = {
     for name, alarm in local.jobs : name => merge(local.usual, alarm, {

@@ -64,7 +64,7 @@ resource "aws_cloudwatch_metric_alarm" "this" {
   comparison_operator = each.value.below ? "LessThanThreshold" : "GreaterThanThreshold"
   threshold           = each.value.threshold
   treat_missing_data  = each.value.missing
-  actions_enabled     = var.hears_silence || !each.value.below
+  actions_enabled     = var.hears_silence || each.value.missing != "breaching"
   alarm_actions       = [aws_sns_topic.this.arn]
   ok_actions          = [aws_sns_topic.this.arn]
 }

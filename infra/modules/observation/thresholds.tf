@@ -10,8 +10,8 @@ variable "monthly_budget" {
   default     = null
 }
 
-variable "silent_days" {
-  description = "Days without a run of a job after which that is an alarm, by job; at most 7."
+variable "round_days" {
+  description = "Days without a completed round after which that is an alarm, by round: check, scrub, compact, prune; at most 7."
   type        = map(number)
 }
 

@@ -17,7 +17,7 @@ resource "aws_cloudfront_distribution" "this" {
   default_root_object = "index.html"
   price_class         = var.price_class
   aliases             = var.domain == null ? [] : [var.domain.name]
-  web_acl_id          = var.web_acl_arn
+  web_acl_id          = var.web_acl_arn == null ? one(aws_wafv2_web_acl.this[*].arn) : var.web_acl_arn
 
   origin {
     origin_id                = local.page
@@ -28,6 +28,12 @@ resource "aws_cloudfront_distribution" "this" {
   origin {
     origin_id   = local.gateway
     domain_name = trimprefix(var.gateway_url, "https://")
+
+    # The gateway refuses whoever does not come this way. What a client sends under this name CloudFront replaces.
+    custom_header {
+      name  = "x-copal-via"
+      value = var.via
+    }
 
     custom_origin_config {
       http_port              = 80

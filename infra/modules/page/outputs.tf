@@ -13,6 +13,11 @@ output "distribution" {
   value       = aws_cloudfront_distribution.this.id
 }
 
+output "web_acls" {
+  description = "ARNs of the web ACLs that were made for it."
+  value       = aws_wafv2_web_acl.this[*].arn
+}
+
 locals {
   host = var.domain == null ? aws_cloudfront_distribution.this.domain_name : var.domain.name
 }

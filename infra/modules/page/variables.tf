@@ -35,9 +35,21 @@ variable "domain" {
 }
 
 variable "web_acl_arn" {
-  description = "Web ACL of AWS WAF (in us-east-1) before the page and the gateway."
+  description = "Web ACL of AWS WAF (in us-east-1) before the page and the gateway, instead of one of this module."
   type        = string
   default     = null
+}
+
+variable "requests_per_address" {
+  description = "Requests that one address may send in five minutes; no bound without it."
+  type        = number
+  default     = null
+}
+
+variable "via" {
+  description = "What CloudFront tells the gateway, so that it knows who asks."
+  type        = string
+  sensitive   = true
 }
 
 variable "price_class" {

@@ -4,6 +4,10 @@ mock_data "aws_caller_identity" {
   defaults = { account_id = "111122223333" }
 }
 
+mock_data "aws_iam_session_context" {
+  defaults = { issuer_arn = "arn:aws:iam::111122223333:role/me" }
+}
+
 mock_data "aws_partition" {
   defaults = { partition = "aws" }
 }

@@ -12,7 +12,7 @@ run "deployed" {
     region            = "eu-central-1"
     bucket            = "example-copal"
     owner_fingerprint = "ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45ab45cd45"
-    functions_zip     = "./tests/functions.zip"
+    release           = "./tests/release"
     operators         = ["arn:aws:iam::111122223333:role/operator"]
     replica_region    = "eu-west-1"
   }

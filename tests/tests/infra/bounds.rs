@@ -126,6 +126,31 @@ fn no_bucket_is_public_and_everything_that_keeps_something_is_sealed() {
 }
 
 #[test]
+fn behind_a_page_the_gateway_hears_cloudfront_and_one_address_asks_only_so_often() {
+    let plan = Plan::of("prod");
+    let distribution = plan.one("module.page[0].aws_cloudfront_distribution.this");
+    let origins = distribution["origin"].as_array().expect("origins");
+    let header = |origin: &str| {
+        let found = origins.iter().find(|made| made["origin_id"] == origin).expect("an origin");
+        found["custom_header"].as_array().into_iter().flatten().find(|made| made["name"] == "x-copal-via").cloned()
+    };
+    let secret = plan.variables("gateway")["COPAL_VIA"].as_str().expect("a secret");
+    // A random UUID: 122 bits.
+    assert!(secret.len() == 36 && header("gateway").is_some_and(|made| made["value"] == secret));
+    assert!(header("page").is_none());
+    for other in plan.handlers().into_iter().filter(|handler| *handler != "gateway") {
+        assert!(!plan.variables(other).contains_key("COPAL_VIA"), "{other}");
+    }
+    let bound = plan.one("module.page[0].aws_wafv2_web_acl.this[0]");
+    assert_eq!(distribution["web_acl_id"], bound["arn"]);
+    let rules = plan.json("module.page[0].aws_wafv2_web_acl.this[0]", "rule_json");
+    assert_eq!(rules[0]["Statement"]["RateBasedStatement"]["AggregateKeyType"], "IP");
+    assert!(rules[0]["Action"]["Block"].is_object());
+    // Without a page the API's own address is the gateway's.
+    assert!(!Plan::of("dev").variables("gateway").contains_key("COPAL_VIA"));
+}
+
+#[test]
 fn backups_are_not_destroyed_by_the_way() {
     let plan = Plan::of("prod");
     for held in ["repository", "bucket", "key", "locks-90-days", "replica-region", "replica-region-key", "recovery"] {
