@@ -93,6 +93,12 @@ pub enum SecretError {
     /// Nothing names a secret, and there is no terminal to ask at.
     #[error("no passphrase is given, and there is no terminal to ask for one")]
     Missing,
+    /// The same for a passphrase that is to be added.
+    #[error("no new passphrase is given, and there is no terminal to ask for one")]
+    MissingNew,
+    /// The same for the repository that a command copies to.
+    #[error("no passphrase of the repository to copy to is given, and there is no terminal to ask for one")]
+    MissingThere,
     /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
@@ -238,7 +244,9 @@ impl Sources {
         if let Some(credential) = self.of_environment()? {
             return Ok(credential);
         }
-        asked(person, self.names.prompt)
+        let is_target = self.names.key_file == OF_TARGET.key_file;
+        let missing = if is_target { SecretError::MissingThere } else { SecretError::Missing };
+        asked(person, self.names.prompt, missing)
     }
 
     /// The passphrase for a new repository. Ignores key files.
@@ -248,7 +256,7 @@ impl Sources {
         }
         match self.of_environment()? {
             Some(credential) => Ok(credential),
-            None => asked_twice(person),
+            None => asked_twice(person, SecretError::Missing),
         }
     }
 
@@ -275,7 +283,7 @@ impl Sources {
 
 /// A passphrase to add: from the file if one is named, else typed twice.
 pub fn added(file: Option<&Path>, person: &mut impl Person) -> Result<Credential, SecretError> {
-    file.map_or_else(|| asked_twice(person), |path| from_file(path, SlotKind::Passphrase))
+    file.map_or_else(|| asked_twice(person, SecretError::MissingNew), |path| from_file(path, SlotKind::Passphrase))
 }
 
 fn from_file(path: &Path, kind: SlotKind) -> Result<Credential, SecretError> {
@@ -306,14 +314,14 @@ fn bounded(source: impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
     Ok(bytes)
 }
 
-fn asked(person: &mut impl Person, prompt: &str) -> Result<Credential, SecretError> {
-    let text = person.ask(prompt).map_err(SecretError::Terminal)?.ok_or(SecretError::Missing)?;
+fn asked(person: &mut impl Person, prompt: &str, missing: SecretError) -> Result<Credential, SecretError> {
+    let text = person.ask(prompt).map_err(SecretError::Terminal)?.ok_or(missing)?;
     Credential::read(text.as_bytes(), SlotKind::Passphrase, &Origin::Prompt)
 }
 
-fn asked_twice(person: &mut impl Person) -> Result<Credential, SecretError> {
-    let first = asked(person, "New passphrase: ")?;
-    let second = asked(person, "The same again: ")?;
+fn asked_twice(person: &mut impl Person, missing: SecretError) -> Result<Credential, SecretError> {
+    let first = asked(person, "New passphrase: ", missing)?;
+    let second = asked(person, "The same again: ", SecretError::Missing)?;
     if *first.text == *second.text { Ok(first) } else { Err(SecretError::Differ) }
 }
 

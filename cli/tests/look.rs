@@ -263,7 +263,7 @@ fn what_the_repository_holds_is_counted() {
     assert_eq!(number(&stats, "snapshots"), 1);
     assert!(number(&stats, "dead_bytes") > 0, "{stats}");
     let shown = machine.run(&["stats"]).ok().text();
-    assert!(shown.contains("snapshots     1\n") && shown.contains("trapped"), "{shown}");
+    assert!(shown.contains("snapshots     1\n") && shown.contains("needed data"), "{shown}");
 }
 
 #[test]

@@ -29,4 +29,5 @@ mod surplus;
 mod together;
 mod told;
 mod transcripts;
+mod translated;
 mod upkeep;

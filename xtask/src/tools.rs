@@ -145,6 +145,10 @@ fn tools() -> Vec<Tool> {
         tool("WebKitWebDriver", &["--help"], "webkit2gtk-driver"),
         tool("Xvfb", &["-help"], "xvfb"),
         tool("unzip", &["-v"], "unzip"),
+        // Their lines stand on the pages for those who come from them.
+        tool("restic", &["version"], "restic"),
+        tool("borg", VERSION, "borgbackup"),
+        tool("jq", VERSION, "jq"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
     ]
 }

@@ -58,7 +58,7 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
     }
     if !outcome.replaced.is_empty() {
         let packs = human::things(outcome.replaced.len() as u64, "damaged pack is", "damaged packs are");
-        context.report.note(&format!("{packs} no longer needed; prune removes the rest of them"));
+        context.report.note(&format!("{packs} no longer needed; \"copal prune\" deletes what is left"));
     }
     let is_state_lost = outcome.is_state_lost;
     // The newest state in the store may be sound, but older than one that this machine has seen. If it cannot be read,

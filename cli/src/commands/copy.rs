@@ -21,7 +21,7 @@ use crate::pick::{self, Intent};
 use crate::report::Failure;
 use crate::report::copy::{CopiedRow, CopySummary};
 use crate::report::progress::kept;
-use crate::secrets::OF_TARGET;
+use crate::secrets::{OF_TARGET, SecretError};
 
 pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure> {
     let started = Instant::now();
@@ -32,7 +32,8 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     let global = options.to.global(context.global);
     let there = context.other(&global, &OF_TARGET);
     let target = there.open().inspect_err(|failure| {
-        if matches!(failure, Failure::Secret(_) | Failure::WrongSecret(_)) {
+        let is_named = matches!(failure, Failure::Secret(SecretError::MissingThere));
+        if matches!(failure, Failure::Secret(_) | Failure::WrongSecret(_) | Failure::NoKey(_)) && !is_named {
             context.report.note(
                 "this is about the repository to copy to: --to-password-file, --to-key-file and COPAL_TO_PASSWORD are for it",
             );

@@ -123,7 +123,7 @@ impl Visit {
         let view = wait(view::read_parts(store, &Parts::RECORDS))?;
         let (store, state_dir, clients) = opened.met(context)?;
         let older = context.older(store, &state_dir, &view, &clients)?.into_iter().next();
-        let state = format!("root {}, and nothing newer was met", view.number());
+        let state = format!("as new as this machine has ever seen it (root {})", view.number());
         self.found("state", older.map_or(Ok(state), |(object, why)| Err(Failure::Older { object, why })));
         self.packs(&view, time, matches!(opened, Opened::Owner(_)));
         self.backup(&view, time, client);

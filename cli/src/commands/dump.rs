@@ -12,7 +12,7 @@ use crate::report::field::PathField;
 
 pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure> {
     if options.snapshot.path.is_none() {
-        return Err(Failure::Usage("say what to dump: SNAPSHOT:PATH (\":/\" is everything)".into()));
+        return Err(Failure::Usage("say what to write, like latest:docs; latest:/ is everything".into()));
     }
     let repository = context.open()?;
     let view = context.view(&repository)?;

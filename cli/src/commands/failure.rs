@@ -27,7 +27,8 @@ use crate::report::field::PathField;
 pub(super) fn of_open(error: OpenError, kind: SlotKind) -> Failure {
     match error {
         OpenError::NoRepository(location) => Failure::NoRepository { location: location.to_string() },
-        OpenError::WrongSecret { .. } | OpenError::NoSlot { .. } => Failure::WrongSecret(kind),
+        OpenError::WrongSecret { .. } => Failure::WrongSecret(kind),
+        OpenError::NoSlot { .. } => Failure::NoKey(kind),
         OpenError::Costly(costly) => Failure::CostlySlot(costly),
         OpenError::DamagedSlot { object, is_refused: true, source } => {
             let cause = format!("{source}; no other key slot opens, so what was given may also be wrong");

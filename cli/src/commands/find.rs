@@ -15,6 +15,7 @@ use crate::look::{hidden, row};
 use crate::pick;
 use crate::report::Failure;
 use crate::report::clients::SignerField;
+use crate::report::human;
 use crate::report::rows::FindRow;
 
 pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure> {
@@ -25,12 +26,13 @@ pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure
     let readers = Readers::of(&repository, &view, &history);
     let places = chosen(context, &repository, options, (&view, &history))?;
     let mut lines = context.report.lines();
-    let mut lost = Vec::new();
+    let (mut lost, mut is_found) = (Vec::new(), false);
     for (domain, pages) in &readers.0 {
         let mut search = Search::new(pages, &pattern, &options.wanted);
         for (snapshot, directory) in places.iter().filter(|(snapshot, _)| snapshot.domain == *domain) {
             let signer = SignerField::of(snapshot);
             let unread = search.run(snapshot.root, directory, |entry| {
+                is_found = true;
                 let row = FindRow { snapshot: snapshot.id, signer: signer.clone(), entry: row(entry) };
                 if options.long { lines.columns(&row) } else { lines.row(&row) }
             })?;
@@ -38,6 +40,10 @@ pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure
         }
     }
     lines.finish()?;
+    if !is_found {
+        let searched = human::things(places.len() as u64, "snapshot", "snapshots");
+        context.report.note(&format!("nothing found in {searched}"));
+    }
     for (snapshot, what) in &lost {
         context.report.warn(&format!("snapshot {snapshot}: {what}"));
     }

@@ -26,6 +26,10 @@ impl Failure {
             Self::Secret(SecretError::Missing) => {
                 "give a passphrase in COPAL_PASSWORD_FILE, COPAL_PASSWORD_COMMAND or COPAL_PASSWORD, or a key file with --key-file"
             }
+            Self::Secret(SecretError::MissingNew) => "name a file that holds it with --new-password-file",
+            Self::Secret(SecretError::MissingThere) => {
+                "give it in COPAL_TO_PASSWORD_FILE, COPAL_TO_PASSWORD_COMMAND or COPAL_TO_PASSWORD, or a key file with --to-key-file"
+            }
             Self::Secret(SecretError::Empty { .. }) => "a repository needs a passphrase: give at least one character",
             Self::Secret(SecretError::Differ) => "run the command again and type the same passphrase twice",
             Self::Secret(SecretError::CommandFailed(..)) => "run the command in that variable by hand to see why",
@@ -48,6 +52,9 @@ impl Failure {
             }
             Self::WrongSecret(_) => {
                 "try again; the recovery code opens the repository too, where a passphrase is asked for"
+            }
+            Self::NoKey(_) => {
+                "open it with another kind of key, like the recovery code; if keys/ is empty, bring its files back: nothing opens the repository without them"
             }
             Self::CostlySlot(_) => {
                 "if it is yours, try it with --unlock-memory SIZE; if not, somebody else has written to keys/: \"copal key list\" shows the slots"
@@ -126,6 +133,7 @@ impl Failure {
             Self::Declined => "\"--exclude\" keeps what matches a pattern; without \"--delete\" nothing is deleted",
             Self::Interrupted => "what was stored is kept; the next run continues from there",
             Self::Store(error) => return advice_on_store(error),
+            Self::Io { cause, .. } if is_full(cause) => "free some space there and run it again",
             Self::Io { cause, .. } | Self::Place(PlaceError::Refused { cause, .. }) => return advice_on(cause),
             Self::Secret(_)
             | Self::NoObject { .. }
@@ -159,6 +167,9 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
         StoreError::NotCreateOnly { .. } => "keep the repository on another file system",
         StoreError::Unfit { .. } => "keep the repository on another server, or bring this one up to date",
         StoreError::Transient { .. } => "look at the address and the network, or run it again in a while",
+        StoreError::Io { key, .. } if key == "the gateway's description" => {
+            "look at the address; for ssh:// at what ssh says above, and whether \"copal version\" runs there"
+        }
         StoreError::Io { source, .. } => match source.downcast_ref() {
             Some(Trouble::ClockSkew) => "set this machine's clock",
             Some(Trouble::Region(_)) => "set AWS_REGION to the bucket's region",
@@ -175,18 +186,22 @@ fn advice_on_medium(cause: &io::Error) -> Option<&'static str> {
     advice_on(cause)
 }
 
+fn is_full(cause: &io::Error) -> bool {
+    matches!(cause.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded)
+}
+
 fn advice_on(cause: &io::Error) -> Option<&'static str> {
     Some(match cause.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
+        _ if is_full(cause) => {
             "free some space and run it again; existing snapshots are not affected, and \"copal prune\" deletes data that no snapshot needs"
         }
-        io::ErrorKind::PermissionDenied => "look at who may read and write it; a backup of a whole system runs as root",
+        io::ErrorKind::PermissionDenied => "look at who may read and write it, or run the command as root",
         io::ErrorKind::FileTooLarge => {
             "the file system, or a limit of this process (ulimit -f), does not take files of this size"
         }
         io::ErrorKind::ReadOnlyFilesystem => "mount it for writing",
         io::ErrorKind::NotFound => "look at its name and whether it is mounted",
-        io::ErrorKind::AlreadyExists => "choose another name: it is never replaced",
+        io::ErrorKind::AlreadyExists => "choose another name: what is there is not replaced",
         _ => return None,
     })
 }

@@ -113,9 +113,10 @@ impl Answer for CopySummary {
             writeln!(out, "{}", row.line(self.dry_run))?;
         }
         let made = self.copied.iter().filter(|row| self.dry_run || row.snapshot_id.is_some()).count();
-        let verb = if self.dry_run { "would be copied (dry run)" } else { "copied" };
+        let verb = if self.dry_run { "would be copied (dry run)," } else { "copied" };
         write!(out, "{} {verb}", things(made as u64, "snapshot", "snapshots"))?;
-        writeln!(out, "; already there: {}; {}", human::count(self.already_there), human::duration(self.seconds))
+        let (there, took) = (human::count(self.already_there), human::duration(self.seconds));
+        writeln!(out, " in {took}; {there} already there")
     }
 }
 
@@ -130,8 +131,9 @@ impl Answer for RewriteSummary {
                 None => writeln!(out, "{of}: would be replaced, without {without}")?,
             }
         }
-        let verb = if self.dry_run { "would be rewritten (dry run)" } else { "rewritten" };
+        let verb = if self.dry_run { "would be rewritten (dry run)," } else { "rewritten" };
         write!(out, "{} {verb}", things(self.rewritten.len() as u64, "snapshot", "snapshots"))?;
-        writeln!(out, "; unchanged: {}; {}", human::count(self.unchanged), human::duration(self.seconds))
+        let (unchanged, took) = (human::count(self.unchanged), human::duration(self.seconds));
+        writeln!(out, " in {took}; {unchanged} unchanged")
     }
 }

@@ -54,6 +54,9 @@ pub enum Failure {
     /// The secret opens none of the repository's key slots.
     #[error("wrong {0}")]
     WrongSecret(SlotKind),
+    /// The repository has no key of this kind.
+    #[error("the repository has no {0} among its keys")]
+    NoKey(SlotKind),
     /// A key slot that might open was not tried because of its memory cost.
     #[error(transparent)]
     CostlySlot(Costly),
@@ -200,7 +203,7 @@ impl Failure {
         match self {
             Self::Usage(_) | Self::Location(_) => Exit::Usage,
             Self::NoRepository { .. } | Self::RepositoryGone { .. } => Exit::NoRepository,
-            Self::WrongSecret(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
+            Self::WrongSecret(_) | Self::NoKey(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
             Self::Damaged { .. } | Self::Older { .. } => Exit::Damage,
             Self::Rejected { .. } | Self::NotYetAccepted { .. } => Exit::Rejected,
             Self::Interrupted => Exit::Interrupted,
@@ -221,7 +224,7 @@ impl Failure {
             Self::RepositoryExists { .. } => "repository_exists",
             Self::NotEmpty { .. } => "not_empty",
             Self::NewerFormat { .. } => "newer_format",
-            Self::WrongSecret(_) | Self::BadSecret { .. } => "wrong_passphrase",
+            Self::WrongSecret(_) | Self::NoKey(_) | Self::BadSecret { .. } => "wrong_passphrase",
             Self::CostlySlot(_) => "costly_slot",
             Self::NotPermitted { .. }
             | Self::NoJobThere(_)

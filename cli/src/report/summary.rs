@@ -121,14 +121,22 @@ impl Answer for BackupSummary {
             }
             return Ok(());
         }
-        writeln!(out, "{} new, {} stored", human::size(self.bytes_new), human::size(self.bytes_stored))?;
+        let (new, stored) = (human::size(self.bytes_new), human::size(self.bytes_stored));
+        match (self.bytes_new, self.bytes_stored) {
+            (0, 0) => writeln!(out, "nothing new to store")?,
+            // Small files lie in the tree, which is stored too.
+            (0, _) => writeln!(out, "{stored} stored")?,
+            _ => writeln!(out, "{new} new, {stored} stored")?,
+        }
         if self.changing > 0 {
             writeln!(out, "{} while being read", things(self.changing, "file changed", "files changed"))?;
         }
+        let errors = things(self.errors, "entry", "entries");
+        let lacks = if self.errors > 0 { format!(", without {errors} named above") } else { String::new() };
         match (&self.snapshot_id, self.accepted_by) {
-            (Some(id), Some(IngestBy::Client)) => writeln!(out, "snapshot {} saved", id.short()),
+            (Some(id), Some(IngestBy::Client)) => writeln!(out, "snapshot {} saved{lacks}", id.short()),
             (Some(id), Some(IngestBy::Service)) => {
-                writeln!(out, "snapshot {} saved, verified by the service", id.short())
+                writeln!(out, "snapshot {} saved{lacks}, verified by the service", id.short())
             }
             (Some(id), None) => writeln!(out, "snapshot {} uploaded; the service has not verified it yet", id.short()),
             (None, _) => writeln!(out, "nothing has changed: no snapshot made"),
@@ -174,6 +182,10 @@ impl Answer for RestoreSummary {
         )?;
         if self.tally.bytes_read > 0 {
             writeln!(out, "{} read from the repository", human::size(self.tally.bytes_read))?;
+        }
+        if self.tally.errors > 0 {
+            let errors = things(self.tally.errors, "entry is", "entries are");
+            writeln!(out, "{errors} not restored, or not whole: see above")?;
         }
         if self.tally.files_skipped > 0 {
             writeln!(out, "{}", things(self.tally.files_skipped, "file left as it was", "files left as they were"))?;
@@ -325,8 +337,8 @@ impl Answer for Stats {
         writeln!(out, "stored        {}", human::size(self.stored_bytes))?;
         writeln!(out, "packs         {}", human::count(self.packs))?;
         writeln!(out, "chunks        {}", human::count(self.chunks))?;
-        writeln!(out, "dead          {}", human::size(self.dead_bytes))?;
-        writeln!(out, "  trapped     {}", human::size(self.trapped_bytes))
+        writeln!(out, "not needed    {}", human::size(self.dead_bytes))?;
+        writeln!(out, "  of it       {} in blocks that also hold needed data", human::size(self.trapped_bytes))
     }
 }
 

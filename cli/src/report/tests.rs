@@ -1,6 +1,7 @@
 //! What a command says: in JSON with the documented fields, for people with a remedy.
 
 mod managed;
+mod plain;
 
 use std::io;
 
@@ -316,7 +317,7 @@ fn forget_and_prune_say_when_how_much_is_freed_and_how_to_free_it_now() {
     let elsewhere = human_of(&ForgetReport { pruned_by: IngestBy::Service, ..forget_report() });
     assert!(elsewhere.contains("when the service prunes") && !elsewhere.contains("copal prune"), "{elsewhere}");
     let prune = PruneReport { bytes_pending: 5 << 20, pending_until: Some(Stamp(Time(0))), ..PruneReport::default() };
-    says(&human_of(&prune), "5.00 MiB more can be freed by a prune after 19|copal prune --grace 0s");
+    says(&human_of(&prune), "nothing freed now|5.00 MiB can be freed by a prune after 19|copal prune --grace 0s");
 }
 
 #[test]
@@ -329,6 +330,9 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
     let table: Vec<(Failure, u8, &str)> = vec![
         (Failure::Location(BadLocation::Missing), 2, "COPAL_REPOSITORY"),
         (Failure::Secret(SecretError::Missing), 1, "COPAL_PASSWORD_FILE"),
+        (Failure::Secret(SecretError::MissingNew), 1, "--new-password-file"),
+        (Failure::Secret(SecretError::MissingThere), 1, "COPAL_TO_PASSWORD"),
+        (Failure::NoKey(SlotKind::KeyFile), 12, "recovery code"),
         (Failure::Place(place), 1, "who may read"),
         (Failure::NoRepository { location: at() }, 10, "copal init"),
         (Failure::RepositoryGone { location: at(), met: id }, 10, "mount its disk"),

@@ -75,7 +75,10 @@ impl Answer for ForgetReport {
         self.guarded.human(out)?;
         match (self.freeable_bytes, self.freeable_from) {
             (Some(0), _) => {
-                writeln!(out, "Nothing becomes free now: other snapshots need the same data, or data beside it.")
+                writeln!(
+                    out,
+                    "Nothing becomes free now: other snapshots need the same data, or data in the same blocks."
+                )
             }
             (Some(bytes), Some(from)) if self.pruned_by == IngestBy::Service => {
                 let (bytes, from) = (human::size(bytes), human::time(from.0));
@@ -134,20 +137,26 @@ impl Answer for PruneReport {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let (freed, written) = (human::size(self.bytes_freed), human::size(self.bytes_rewritten));
         let packs = things(self.packs_deleted, "pack", "packs");
-        match self.dry_run {
-            true => writeln!(out, "{freed} would be freed by deleting {packs}, {written} rewritten (dry run)")?,
-            false => writeln!(out, "{freed} freed, {packs} deleted, {written} rewritten")?,
+        let is_idle = self.bytes_freed + self.packs_deleted + self.bytes_rewritten == 0;
+        match (self.dry_run, is_idle) {
+            (true, true) => writeln!(out, "nothing would be freed now (dry run)")?,
+            (true, false) => {
+                writeln!(out, "{freed} would be freed by deleting {packs}, {written} would be rewritten (dry run)")?;
+            }
+            (false, true) => writeln!(out, "nothing freed now")?,
+            (false, false) => writeln!(out, "{freed} freed, {packs} deleted, {written} rewritten")?,
         }
         if let (Some(before), Some(after)) = (self.bytes_before, self.bytes_after)
             && before != after
         {
-            writeln!(out, "packs take {}, were {}", human::size(after), human::size(before))?;
+            let until = if after < before { "" } else { ": nothing less until a later prune deletes the old copies" };
+            writeln!(out, "packs take {}, were {}{until}", human::size(after), human::size(before))?;
         }
         if self.bytes_pending > 0 {
-            let pending = human::size(self.bytes_pending);
+            let pending = human::size(self.bytes_pending) + if is_idle { "" } else { " more" };
             match self.pending_until {
-                Some(time) => writeln!(out, "{pending} more can be freed by a prune after {}", human::time(time.0))?,
-                None => writeln!(out, "{pending} more can be freed by a later prune")?,
+                Some(time) => writeln!(out, "{pending} can be freed by a prune after {}", human::time(time.0))?,
+                None => writeln!(out, "{pending} can be freed by a later prune")?,
             }
             writeln!(out, "To free it now, while no backup runs anywhere: copal prune --grace 0s")?;
         }
@@ -163,18 +172,18 @@ impl Answer for PruneReport {
             let dead = human::size(self.bytes_dead);
             writeln!(
                 out,
-                "{dead} of dead data stay in packs that are mostly live: prune rewrites a pack once enough of it is dead."
+                "{dead} that nothing needs stay in packs that are mostly needed: prune rewrites a pack once enough of it is not."
             )?;
         }
         if self.bytes_trapped > 0 {
             let trapped = human::size(self.bytes_trapped);
-            writeln!(out, "{trapped} of dead data stay in blocks that also hold live data.")?;
+            writeln!(out, "{trapped} that nothing needs stay in blocks that also hold needed data.")?;
         }
         if self.chunks_wanted > 0 {
             let wanted = human::things(self.chunks_wanted, "chunk", "chunks");
             writeln!(
                 out,
-                "The next backups upload {wanted} of that live data again; a later prune then frees the blocks."
+                "The next backups upload {wanted} of that needed data again; a later prune then frees the blocks."
             )?;
         }
         Ok(())

@@ -1,0 +1,41 @@
+//! What is missing or comes later is said in the summary, not only above it.
+
+use super::*;
+
+#[test]
+fn a_summary_says_how_many_entries_are_missing() {
+    let saved = BackupSummary {
+        snapshot_id: Some(snapshot()),
+        accepted_by: Some(IngestBy::Client),
+        errors: 2,
+        ..BackupSummary::default()
+    };
+    says(&human_of(&saved), "snapshot abababab saved, without 2 entries named above");
+    let mut restored = restore_summary();
+    assert!(!human_of(&restored).contains("not restored"));
+    restored.tally.errors = 1;
+    says(&human_of(&restored), "1 entry is not restored, or not whole");
+}
+
+#[test]
+fn a_backup_of_small_changes_speaks_only_of_what_is_stored() {
+    let mut saved = BackupSummary { bytes_stored: 3 << 10, ..BackupSummary::default() };
+    says(&human_of(&saved), "\n3.00 KiB stored\n");
+    saved.bytes_new = 1 << 10;
+    says(&human_of(&saved), "\n1.00 KiB new, 3.00 KiB stored\n");
+    assert!(human_of(&BackupSummary::default()).contains("nothing new to store"));
+}
+
+#[test]
+fn a_prune_that_rewrites_says_that_nothing_less_is_stored_yet() {
+    let rewritten = |after| PruneReport {
+        bytes_rewritten: 9,
+        bytes_before: Some(58 << 20),
+        bytes_after: Some(after),
+        ..PruneReport::default()
+    };
+    says(&human_of(&rewritten(60 << 20)), "packs take 60.0 MiB, were 58.0 MiB: nothing less until a later prune");
+    assert!(human_of(&rewritten(29 << 20)).ends_with("packs take 29.0 MiB, were 58.0 MiB\n"));
+    let dry = PruneReport { packs_deleted: 1, dry_run: true, ..rewritten(0) };
+    says(&human_of(&dry), "would be freed by deleting 1 pack, 9 B would be rewritten (dry run)");
+}
