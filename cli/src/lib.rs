@@ -15,4 +15,5 @@ pub mod pick;
 pub mod look;
 pub mod policy;
 pub mod retain;
+pub mod config;
 pub mod commands;

@@ -24,6 +24,7 @@ mod restore;
 mod rewrite;
 mod rollback;
 mod round_trip;
+mod run;
 mod serve;
 mod surplus;
 mod together;

@@ -1,0 +1,105 @@
+//! `run`: does what profiles of the configuration say, each once and never twice at a time.
+
+mod lock;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::context::Context;
+use super::signals::watch_signals;
+use super::{backup, check, config, forget, prune};
+use crate::args::backup::Backup;
+use crate::args::forget::{Forget, Prune};
+use crate::args::look::Narrow;
+use crate::args::run::Run;
+use crate::config::{Act, Profile};
+use crate::exit::Exit;
+use crate::report::Failure;
+use crate::report::run::{ActReport, ProfileReport};
+use lock::Lock;
+
+pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure> {
+    let config = config::read(context.global)?;
+    // An act that watches for signals itself hears of them too.
+    let interrupted = watch_signals(context.report, || None)?;
+    let mut worst = Exit::Done;
+    for profile in config.to_run(&options.profiles)? {
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(Exit::Interrupted);
+        }
+        // Every profile is reported, also one that could not begin.
+        let report = one(context, profile, options.dry_run, &interrupted);
+        context.report.answer(&report)?;
+        worst = worst.or_worse(report.exit);
+        if report.exit == Exit::Interrupted {
+            break;
+        }
+    }
+    Ok(worst)
+}
+
+/// Runs a profile, unless another process does so.
+fn one(context: &Context<'_>, profile: &Profile, is_dry_run: bool, interrupted: &AtomicBool) -> ProfileReport {
+    let started = Instant::now();
+    let mut report = ProfileReport::new(&profile.name, is_dry_run);
+    let global = config::joined(context, profile);
+    let context = Context::new(&global, context.report);
+    let locked = context.places().and_then(|places| Lock::take(places.state(), &profile.name));
+    match locked {
+        Err(failure) => report.fail(context.report.fail(&failure), failure.value()),
+        Ok(_lock) => {
+            for act in profile.acts() {
+                if interrupted.load(Ordering::Relaxed) {
+                    report.exit = Exit::Interrupted;
+                    break;
+                }
+                if is_dry_run && act == Act::Check {
+                    continue;
+                }
+                report.add(done(&context, profile, act, is_dry_run));
+                if !matches!(report.exit, Exit::Done | Exit::Partial) {
+                    break;
+                }
+            }
+        }
+    }
+    report.seconds = started.elapsed().as_secs_f64();
+    report
+}
+
+/// Does one act, and keeps what it reports.
+fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool) -> ActReport {
+    let started = Instant::now();
+    let printer = context.report.taking();
+    let acting = Context::new(context.global, &printer);
+    let ended = act_of(&acting, profile, act, is_dry_run);
+    let mut report = ActReport::new(act, printer.taken());
+    match ended {
+        Ok(exit) => report.exit = exit,
+        Err(failure) => {
+            report.exit = context.report.fail(&failure);
+            report.error = Some(failure.value());
+        }
+    }
+    report.seconds = started.elapsed().as_secs_f64();
+    report
+}
+
+fn act_of(context: &Context<'_>, profile: &Profile, act: Act, dry_run: bool) -> Result<Exit, Failure> {
+    match (act, profile) {
+        (Act::Backup, Profile { backup: Some(options), .. }) => {
+            backup::run(context, &Backup { dry_run, ..options.clone() })
+        }
+        (Act::Forget, Profile { forget: Some(options), .. }) => {
+            let mut options = Forget { dry_run, ..options.clone() };
+            // The rules are for what this profile saves, not for other profiles or machines, unless it says otherwise.
+            if let (Some(saved), true) = (&profile.backup, options.narrow == Narrow::default()) {
+                options.source = Some(backup::one_source(context, saved)?);
+            }
+            forget::run(context, &options)
+        }
+        (Act::Prune, Profile { prune: Some(options), .. }) => prune::run(context, &Prune { dry_run, ..*options }),
+        (Act::Check, Profile { check: Some(options), .. }) => check::run(context, options),
+        _ => unreachable!("a profile has the acts that it lists"),
+    }
+}

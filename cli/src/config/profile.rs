@@ -1,0 +1,87 @@
+//! Profile: what a run does, in the types of the command line.
+
+use std::fmt;
+
+use super::error::ConfigError;
+use super::keys::Table;
+use super::section::{Reading, Section};
+use crate::args::backup::Backup;
+use crate::args::check::Check;
+use crate::args::forget::{Forget, Prune};
+use crate::args::global::Global;
+
+/// A profile: options, and the acts that they are for.
+#[derive(Debug)]
+pub struct Profile {
+    /// Its name in the file.
+    pub name: String,
+    /// The options of all commands.
+    pub global: Global,
+    /// What to save.
+    pub backup: Option<Backup>,
+    /// What to keep.
+    pub forget: Option<Forget>,
+    /// How to free space.
+    pub prune: Option<Prune>,
+    /// How much to verify.
+    pub check: Option<Check>,
+}
+
+/// A part of a run, in the order in which they happen.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, serde::Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Act {
+    /// As `copal backup`.
+    Backup,
+    /// As `copal forget`.
+    Forget,
+    /// As `copal prune`.
+    Prune,
+    /// As `copal check`.
+    Check,
+}
+
+impl fmt::Display for Act {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Backup => "backup",
+            Self::Forget => "forget",
+            Self::Prune => "prune",
+            Self::Check => "check",
+        })
+    }
+}
+
+impl Profile {
+    pub(super) fn of(reading: &Reading, name: &str, section: &Section) -> Result<Self, ConfigError> {
+        fn table<T: clap::FromArgMatches>(
+            reading: &Reading,
+            name: &str,
+            section: &Section,
+            act: Act,
+        ) -> Result<Option<T>, ConfigError> {
+            let key = act.to_string();
+            let found = section.section(reading, &key)?;
+            found.map(|found| Table::named(&key).read(reading, name, found)).transpose()
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            global: Table::named("").read(reading, name, section)?,
+            backup: table(reading, name, section, Act::Backup)?,
+            forget: table(reading, name, section, Act::Forget)?,
+            prune: table(reading, name, section, Act::Prune)?,
+            check: table(reading, name, section, Act::Check)?,
+        })
+    }
+
+    /// What a run does, in order.
+    pub fn acts(&self) -> Vec<Act> {
+        let acts = [
+            (Act::Backup, self.backup.is_some()),
+            (Act::Forget, self.forget.is_some()),
+            (Act::Prune, self.prune.is_some()),
+            (Act::Check, self.check.is_some()),
+        ];
+        acts.into_iter().filter_map(|(act, is_there)| is_there.then_some(act)).collect()
+    }
+}
