@@ -16,4 +16,5 @@ pub mod look;
 pub mod policy;
 pub mod retain;
 pub mod config;
+pub mod schedule;
 pub mod commands;

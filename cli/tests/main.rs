@@ -25,6 +25,7 @@ mod rewrite;
 mod rollback;
 mod round_trip;
 mod run;
+mod schedule;
 mod serve;
 mod surplus;
 mod together;

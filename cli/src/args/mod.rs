@@ -19,9 +19,11 @@ pub mod look;
 pub mod mount;
 pub mod pattern;
 pub mod policy;
+pub mod profile;
 pub mod repository;
 pub mod restore;
 pub mod run;
+pub mod schedule;
 pub mod serve;
 pub mod spec;
 pub mod values;
@@ -132,6 +134,9 @@ pub enum Command {
     /// Look at the configuration of "run".
     #[command(subcommand, arg_required_else_help = true)]
     Config(run::Configuration),
+    /// Have the system run profiles of the configuration by the clock.
+    #[command(subcommand, arg_required_else_help = true)]
+    Schedule(schedule::Schedule),
     /// Save what other programs have written.
     #[command(subcommand, arg_required_else_help = true)]
     Import(import::Import),

@@ -45,7 +45,9 @@ pub(super) fn read(global: &Global) -> Result<Config, Failure> {
 /// The options of a command line, with those of the profile that it names.
 pub(super) fn with_profile(line: &CommandLine, report: &Printer) -> Result<Global, Failure> {
     let name = line.global.from.profile.as_deref().filter(|name| !name.is_empty());
-    let Some(name) = name.filter(|_| !matches!(line.command, Command::Run(_) | Command::Config(_))) else {
+    let Some(name) =
+        name.filter(|_| !matches!(line.command, Command::Run(_) | Command::Config(_) | Command::Schedule(_)))
+    else {
         return Ok(line.global.clone());
     };
     let config = read(&line.global)?;

@@ -38,6 +38,7 @@ mod repair;
 mod restore;
 mod rewrite;
 mod run;
+mod schedule;
 mod serve;
 mod signals;
 mod snapshots;
@@ -73,6 +74,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Backup(options) => backup::run(context, options),
         Command::Run(options) => run::run(context, options),
         Command::Config(options) => config::run(context, options),
+        Command::Schedule(options) => schedule::run(context, options),
         Command::Import(Import::Tar(options)) => import::run(context, options),
         Command::Snapshots(options) => snapshots::run(context, options),
         Command::Restore(options) => restore::run(context, options),

@@ -64,6 +64,7 @@ const USED: &[(&str, &str, &str)] = &[
     ("forget", "keep-weekly", "5"),
     ("forget", "keep-monthly", "12"),
     ("check", "read-data-share", "\"1/30\""),
+    ("schedule", "at", "\"daily\""),
 ];
 
 /// Values where the placeholder would be no value.
@@ -73,5 +74,6 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("", "state-dir", "\"/var/lib/copal\""),
     ("", "object-lock", "\"GOVERNANCE:30\""),
     ("", "password-command", "\"pass show copal\""),
+    ("schedule", "cron", "\"17 3 * * *\""),
     ("backup", "stdin-from-command", "[\"pg_dump\", \"shop\"]"),
 ];

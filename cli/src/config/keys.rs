@@ -11,6 +11,7 @@ use crate::args::backup::Backup;
 use crate::args::check::Check;
 use crate::args::forget::{Forget, Prune};
 use crate::args::global::Global;
+use crate::args::profile::{Own, Schedule};
 use crate::args::without_empty;
 
 /// A table that a profile may have, or the profile itself.
@@ -44,20 +45,16 @@ pub(super) const TABLES: &[Table] = &[
     Table { name: "forget", command: Forget::augment_args, left_out: &["dry-run", "prune"], operands: None },
     Table { name: "prune", command: Prune::augment_args, left_out: &["dry-run"], operands: None },
     Table { name: "check", command: Check::augment_args, left_out: &[], operands: None },
+    Table { name: "schedule", command: Schedule::augment_args, left_out: &[], operands: None },
 ];
-
-/// What a profile says beside the options of all commands and its tables.
-#[derive(Args, Debug, Default)]
-pub(super) struct Own {
-    /// Profiles to take all keys and tables from that this one does not have; the later one counts before the earlier.
-    #[arg(long = "use", value_name = "PROFILE")]
-    pub(super) uses: Vec<String>,
-}
 
 /// The keys that are no option of a command, each table with its name in the file.
 #[cfg(test)]
 pub(super) fn own() -> Vec<(&'static str, Command)> {
-    vec![("profiles.NAME", Own::augment_args(Command::new("")))]
+    vec![
+        ("profiles.NAME", Own::augment_args(Command::new(""))),
+        ("profiles.NAME.schedule", Schedule::augment_args(Command::new(""))),
+    ]
 }
 
 /// Refuses keys that no table has.

@@ -9,6 +9,7 @@ use crate::args::backup::Backup;
 use crate::args::check::Check;
 use crate::args::forget::{Forget, Prune};
 use crate::args::global::Global;
+use crate::args::profile::Schedule;
 
 /// A profile: options, and the acts that they are for.
 #[derive(Debug)]
@@ -25,6 +26,8 @@ pub struct Profile {
     pub prune: Option<Prune>,
     /// How much to verify.
     pub check: Option<Check>,
+    /// When the system runs it.
+    pub schedule: Option<Schedule>,
 }
 
 /// A part of a run, in the order in which they happen.
@@ -58,20 +61,26 @@ impl Profile {
             reading: &Reading,
             name: &str,
             section: &Section,
-            act: Act,
+            key: &str,
         ) -> Result<Option<T>, ConfigError> {
-            let key = act.to_string();
-            let found = section.section(reading, &key)?;
-            found.map(|found| Table::named(&key).read(reading, name, found)).transpose()
+            let found = section.section(reading, key)?;
+            found.map(|found| Table::named(key).read(reading, name, found)).transpose()
         }
         Ok(Self {
             name: name.to_owned(),
             global: Table::named("").read(reading, name, section)?,
-            backup: table(reading, name, section, Act::Backup)?,
-            forget: table(reading, name, section, Act::Forget)?,
-            prune: table(reading, name, section, Act::Prune)?,
-            check: table(reading, name, section, Act::Check)?,
+            backup: table(reading, name, section, "backup")?,
+            forget: table(reading, name, section, "forget")?,
+            prune: table(reading, name, section, "prune")?,
+            check: table(reading, name, section, "check")?,
+            schedule: table(reading, name, section, "schedule")?,
         })
+    }
+
+    /// Whether a run starts other programs.
+    pub fn runs_commands(&self) -> bool {
+        self.global.password_command.is_some()
+            || self.backup.as_ref().is_some_and(|backup| backup.names.stdin_from_command)
     }
 
     /// What a run does, in order.

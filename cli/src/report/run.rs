@@ -6,8 +6,9 @@ use std::io::{self, Write};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
-use super::Answer;
 use super::human;
+use super::{Answer, List};
+use crate::args::schedule::Timer;
 use crate::config::Act;
 use crate::exit::Exit;
 
@@ -150,5 +151,53 @@ pub struct Shown {
 impl Answer for Shown {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         self.profiles.values().try_for_each(|profile| out.write_all(profile.as_bytes()))
+    }
+}
+
+/// A profile that the system runs, or should run.
+#[derive(Serialize, Clone, Debug)]
+pub struct Scheduled {
+    pub profile: String,
+    /// Who runs it.
+    pub by: Timer,
+    /// When, as its profile or the system says.
+    pub at: String,
+    pub installed: bool,
+    /// Whether what is installed is what the configuration says.
+    pub current: bool,
+}
+
+impl List for Scheduled {
+    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
+        let mut table = human::Table::new(&["PROFILE", "BY", "AT", "STATE"]);
+        for row in rows {
+            let state = match (row.installed, row.current) {
+                (true, true) => "installed",
+                (true, false) => "not as the configuration says: \"copal schedule install\", or \"remove\"",
+                (false, _) => "not installed: \"copal schedule install\"",
+            };
+            let by = if row.by == Timer::Systemd { "systemd" } else { "cron" };
+            table.row(vec![row.profile.clone(), by.into(), human::text(&row.at), state.into()]);
+        }
+        table.write(out)
+    }
+}
+
+/// The result of `schedule remove`.
+#[derive(Serialize, Clone, Debug)]
+pub struct Removed {
+    pub profiles: Vec<String>,
+}
+
+impl Answer for Removed {
+    fn only_confirms(&self) -> bool {
+        true
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self.profiles.as_slice() {
+            [] => writeln!(out, "no profile had a schedule"),
+            profiles => writeln!(out, "no longer run by the system: {}", profiles.join(", ")),
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! `run`: does what profiles of the configuration say, each once and never twice at a time.
 
 mod lock;
+mod supervisor;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -22,6 +23,7 @@ pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure>
     let config = config::read(context.global)?;
     // An act that watches for signals itself hears of them too.
     let interrupted = watch_signals(context.report, || None)?;
+    supervisor::tell("READY=1");
     let mut worst = Exit::Done;
     for profile in config.to_run(&options.profiles)? {
         if interrupted.load(Ordering::Relaxed) {
@@ -35,6 +37,7 @@ pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure>
             break;
         }
     }
+    supervisor::tell("STOPPING=1");
     Ok(worst)
 }
 
@@ -56,6 +59,7 @@ fn one(context: &Context<'_>, profile: &Profile, is_dry_run: bool, interrupted: 
                 if is_dry_run && act == Act::Check {
                     continue;
                 }
+                supervisor::tell(&format!("STATUS={act} of profile {}", profile.name));
                 report.add(done(&context, profile, act, is_dry_run));
                 if !matches!(report.exit, Exit::Done | Exit::Partial) {
                     break;

@@ -1,12 +1,20 @@
 //! What a run of profiles says.
 
 use super::*;
+use crate::args::schedule::Timer;
 use crate::config::{Act, ConfigError};
-use crate::report::run::{ActReport, Checked, CheckedProfile, ProfileReport};
+use crate::report::run::{ActReport, Checked, CheckedProfile, ProfileReport, Removed, Scheduled};
 
 /// One of each result, with every optional field.
 pub(super) fn samples() -> Vec<(&'static str, Value)> {
-    vec![("run", json_of(&profile_report())), ("config check", json_of(&checked()))]
+    let (profile, at) = ("home".to_owned(), "daily".to_owned());
+    let removed = Removed { profiles: vec![profile.clone()] };
+    vec![
+        ("run", json_of(&profile_report())),
+        ("config check", json_of(&checked())),
+        ("schedule list", json_of(&Scheduled { profile, by: Timer::Cron, at, installed: true, current: false })),
+        ("schedule remove", json_of(&removed)),
+    ]
 }
 
 fn profile_report() -> ProfileReport {
