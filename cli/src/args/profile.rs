@@ -1,5 +1,7 @@
 //! Profile: what a profile says that is no option of a command. Each struct is a table of the file, each field a key.
 
+use std::ffi::OsString;
+
 use clap::Args;
 
 use super::values::Span;
@@ -24,6 +26,60 @@ pub struct Schedule {
     /// When to run where cron does it, like "17 3 * * *"; needed only if "at" is more than a word or a time.
     #[arg(long, value_name = "FIELDS", value_parser = fields)]
     pub cron: Option<String>,
+}
+
+/// Programs that a run starts.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+pub struct Hooks {
+    /// Run before the backup; if it fails, nothing is saved.
+    #[arg(long, value_name = "COMMAND")]
+    pub before_backup: Vec<OsString>,
+    /// Run after backup, also if it failed or its earlier hook did.
+    #[arg(long, value_name = "COMMAND")]
+    pub after_backup: Vec<OsString>,
+    /// Run before snapshots are forgotten; if it fails, none is.
+    #[arg(long, value_name = "COMMAND")]
+    pub before_forget: Vec<OsString>,
+    /// Run after forget, also if it failed or its earlier hook did.
+    #[arg(long, value_name = "COMMAND")]
+    pub after_forget: Vec<OsString>,
+    /// Run before space is freed; if it fails, nothing is.
+    #[arg(long, value_name = "COMMAND")]
+    pub before_prune: Vec<OsString>,
+    /// Run after prune, also if it failed or its earlier hook did.
+    #[arg(long, value_name = "COMMAND")]
+    pub after_prune: Vec<OsString>,
+    /// Run before the repository is verified; if it fails, nothing is.
+    #[arg(long, value_name = "COMMAND")]
+    pub before_check: Vec<OsString>,
+    /// Run after check, also if it failed or its earlier hook did.
+    #[arg(long, value_name = "COMMAND")]
+    pub after_check: Vec<OsString>,
+    /// Run once if the profile fails.
+    #[arg(long, value_name = "COMMAND")]
+    pub on_failure: Vec<OsString>,
+    /// End a hook that takes longer; it has failed.
+    #[arg(long, value_name = "SPAN", default_value = "10min")]
+    pub timeout: Span,
+}
+
+impl Hooks {
+    /// The command of a hook, by its key.
+    pub fn named(&self, key: &str) -> Option<&[OsString]> {
+        let command = match key {
+            "before-backup" => &self.before_backup,
+            "after-backup" => &self.after_backup,
+            "before-forget" => &self.before_forget,
+            "after-forget" => &self.after_forget,
+            "before-prune" => &self.before_prune,
+            "after-prune" => &self.after_prune,
+            "before-check" => &self.before_check,
+            "after-check" => &self.after_check,
+            "on-failure" => &self.on_failure,
+            _ => return None,
+        };
+        (!command.is_empty()).then_some(command)
+    }
 }
 
 /// Only signs of calendars: the text goes into a unit.

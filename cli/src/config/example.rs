@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use clap::{Arg, ArgAction};
 
-use super::keys::{TABLES, Table};
+use super::keys::{TABLES, Table, value_name};
 use crate::policy::quoted;
 
 /// The file. What is no comment saves this machine every night; every other key is commented out.
@@ -32,11 +32,12 @@ fn sample(table: &Table, key: &str, option: &Arg) -> String {
     if let Some((_, _, value)) = SAMPLES.iter().find(|(of, sampled, _)| *of == table.name && *sampled == key) {
         return (*value).to_owned();
     }
-    let name = option.get_value_names().and_then(|names| names.first()).map(|name| name.as_str()).unwrap_or_default();
+    let name = value_name(option);
     let usual = option.get_default_values().first().and_then(|value| value.to_str()).filter(|value| !value.is_empty());
     let value = match (usual, name) {
         _ if !option.get_action().takes_values() => return "true".to_owned(),
         (Some(usual), _) => quoted(usual),
+        (None, "COMMAND") => return "[\"/usr/local/bin/program\", \"argument\"]".to_owned(),
         (None, "N") => return "3".to_owned(),
         (None, "SIZE" | "RATE") => quoted("10M"),
         (None, "SPAN") => quoted("7d"),

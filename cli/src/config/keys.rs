@@ -11,7 +11,7 @@ use crate::args::backup::Backup;
 use crate::args::check::Check;
 use crate::args::forget::{Forget, Prune};
 use crate::args::global::Global;
-use crate::args::profile::{Own, Schedule};
+use crate::args::profile::{Hooks, Own, Schedule};
 use crate::args::without_empty;
 
 /// A table that a profile may have, or the profile itself.
@@ -45,6 +45,7 @@ pub(super) const TABLES: &[Table] = &[
     Table { name: "forget", command: Forget::augment_args, left_out: &["dry-run", "prune"], operands: None },
     Table { name: "prune", command: Prune::augment_args, left_out: &["dry-run"], operands: None },
     Table { name: "check", command: Check::augment_args, left_out: &[], operands: None },
+    Table { name: "hooks", command: Hooks::augment_args, left_out: &[], operands: None },
     Table { name: "schedule", command: Schedule::augment_args, left_out: &[], operands: None },
 ];
 
@@ -53,6 +54,7 @@ pub(super) const TABLES: &[Table] = &[
 pub(super) fn own() -> Vec<(&'static str, Command)> {
     vec![
         ("profiles.NAME", Own::augment_args(Command::new(""))),
+        ("profiles.NAME.hooks", Hooks::augment_args(Command::new(""))),
         ("profiles.NAME.schedule", Schedule::augment_args(Command::new(""))),
     ]
 }
@@ -119,8 +121,10 @@ impl Table {
                 operands.extend(values(reading, key, option, entry)?);
             } else if key == STREAM {
                 words.push(format!("--{key}").into());
-                operands.extend(command(reading, key, entry)?);
+                operands.extend(command(reading, key, option, entry)?);
             } else if option.get_action().takes_values() {
+                let is_command = matches!(option.get_action(), ArgAction::Append) && value_name(option) == "COMMAND";
+                let values = if is_command { command } else { values };
                 for value in values(reading, key, option, entry)? {
                     let mut word = OsString::from(format!("--{key}="));
                     word.push(value);
@@ -181,7 +185,7 @@ fn values(reading: &Reading, key: &str, option: &Arg, entry: &Entry) -> Result<V
         _ if may_repeat => return wrong("is a text, or a list of texts"),
         _ => return wrong("is a text or a number"),
     };
-    let name = option.get_value_names().and_then(|names| names.first()).map(|name| name.as_str()).unwrap_or_default();
+    let name = value_name(option);
     let mut values = Vec::new();
     for text in texts {
         let is_path = ["FILE", "DIR", "PATH"].contains(&name) || (name == "REPOSITORY" && !text.contains("://"));
@@ -201,8 +205,13 @@ fn values(reading: &Reading, key: &str, option: &Arg, entry: &Entry) -> Result<V
     Ok(values)
 }
 
+/// What `--help` calls the value of an option.
+pub(super) fn value_name(option: &Arg) -> &str {
+    option.get_value_names().and_then(|names| names.first()).map(|name| name.as_str()).unwrap_or_default()
+}
+
 /// A command: a list is a program and its arguments, run as it is; a text is for `sh -c`.
-pub(super) fn command(reading: &Reading, key: &str, entry: &Entry) -> Result<Vec<OsString>, ConfigError> {
+fn command(reading: &Reading, key: &str, _: &Arg, entry: &Entry) -> Result<Vec<OsString>, ConfigError> {
     match &entry.value {
         Value::Text(line) if !line.trim().is_empty() => Ok(["sh", "-c", line].map(OsString::from).to_vec()),
         Value::List(words) if words.first().is_some_and(|program| !program.is_empty()) => {

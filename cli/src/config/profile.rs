@@ -9,7 +9,7 @@ use crate::args::backup::Backup;
 use crate::args::check::Check;
 use crate::args::forget::{Forget, Prune};
 use crate::args::global::Global;
-use crate::args::profile::Schedule;
+use crate::args::profile::{Hooks, Schedule};
 
 /// A profile: options, and the acts that they are for.
 #[derive(Debug)]
@@ -26,6 +26,8 @@ pub struct Profile {
     pub prune: Option<Prune>,
     /// How much to verify.
     pub check: Option<Check>,
+    /// What is started before and after its acts.
+    pub hooks: Option<Hooks>,
     /// When the system runs it.
     pub schedule: Option<Schedule>,
 }
@@ -73,6 +75,7 @@ impl Profile {
             forget: table(reading, name, section, "forget")?,
             prune: table(reading, name, section, "prune")?,
             check: table(reading, name, section, "check")?,
+            hooks: table(reading, name, section, "hooks")?,
             schedule: table(reading, name, section, "schedule")?,
         })
     }
@@ -80,6 +83,7 @@ impl Profile {
     /// Whether a run starts other programs.
     pub fn runs_commands(&self) -> bool {
         self.global.password_command.is_some()
+            || self.hooks.is_some()
             || self.backup.as_ref().is_some_and(|backup| backup.names.stdin_from_command)
     }
 

@@ -31,6 +31,9 @@ pub enum Failure {
     /// The same profile is being run already.
     #[error("profile {profile:?} is being run already: this run leaves it out")]
     Busy { profile: String },
+    /// A hook of a profile failed.
+    #[error("hook {hook} failed: {why}")]
+    Hook { hook: String, why: String },
     /// No repository is named, or this version cannot open it.
     #[error(transparent)]
     Location(#[from] BadLocation),
@@ -223,6 +226,7 @@ impl Failure {
             Self::Usage(_) => "usage",
             Self::Config(_) => "config",
             Self::Busy { .. } => "busy",
+            Self::Hook { .. } => "hook",
             Self::Location(_) => "location",
             Self::Secret(_) => "secret",
             Self::Place(_) => "place",

@@ -1,5 +1,6 @@
 //! `run`: does what profiles of the configuration say, each once and never twice at a time.
 
+mod hook;
 mod lock;
 mod supervisor;
 
@@ -17,6 +18,7 @@ use crate::config::{Act, Profile};
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::run::{ActReport, ProfileReport};
+use hook::Told;
 use lock::Lock;
 
 pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure> {
@@ -60,7 +62,7 @@ fn one(context: &Context<'_>, profile: &Profile, is_dry_run: bool, interrupted: 
                     continue;
                 }
                 supervisor::tell(&format!("STATUS={act} of profile {}", profile.name));
-                report.add(done(&context, profile, act, is_dry_run));
+                report.add(done(&context, profile, act, is_dry_run, interrupted));
                 if !matches!(report.exit, Exit::Done | Exit::Partial) {
                     break;
                 }
@@ -68,23 +70,40 @@ fn one(context: &Context<'_>, profile: &Profile, is_dry_run: bool, interrupted: 
         }
     }
     report.seconds = started.elapsed().as_secs_f64();
+    let is_bad = !matches!(report.exit, Exit::Done | Exit::Partial | Exit::Busy | Exit::Interrupted);
+    if is_bad && !is_dry_run {
+        let exit_code = Some(report.exit.code());
+        let told = Told { hook: "on-failure", profile: &profile.name, act: None, exit_code, report: Some(&report) };
+        if let Err(failure) = hook::call(profile.hooks.as_ref(), &told, interrupted) {
+            context.report.fail(&failure);
+        }
+    }
     report
 }
 
-/// Does one act, and keeps what it reports.
-fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool) -> ActReport {
+/// Does one act between its hooks, and keeps what it reports.
+fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, interrupted: &AtomicBool) -> ActReport {
     let started = Instant::now();
     let printer = context.report.taking();
     let acting = Context::new(context.global, &printer);
-    let ended = act_of(&acting, profile, act, is_dry_run);
+    let hooks = profile.hooks.as_ref().filter(|_| !is_dry_run);
+    let (before, after) = (format!("before-{act}"), format!("after-{act}"));
+    let told =
+        Told { hook: &before, profile: &profile.name, act: Some(act), exit_code: None, report: None::<&ActReport> };
+    let ended = hook::call(hooks, &told, interrupted).and_then(|()| act_of(&acting, profile, act, is_dry_run));
     let mut report = ActReport::new(act, printer.taken());
-    match ended {
-        Ok(exit) => report.exit = exit,
+    let note = |report: &mut ActReport, ended: Result<Exit, Failure>| match ended {
+        Ok(exit) => report.exit = report.exit.or_worse(exit),
         Err(failure) => {
-            report.exit = context.report.fail(&failure);
-            report.error = Some(failure.value());
+            report.exit = report.exit.or_worse(context.report.fail(&failure));
+            report.error.get_or_insert_with(|| failure.value());
         }
-    }
+    };
+    note(&mut report, ended);
+    let exit_code = Some(report.exit.code());
+    let told = Told { hook: &after, profile: &profile.name, act: Some(act), exit_code, report: Some(&report) };
+    let cleaned = hook::call(hooks, &told, interrupted);
+    note(&mut report, cleaned.map(|()| Exit::Done));
     report.seconds = started.elapsed().as_secs_f64();
     report
 }

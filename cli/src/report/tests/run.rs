@@ -52,6 +52,7 @@ fn a_configuration_that_is_not_used_has_a_remedy() {
         (Failure::Config(ConfigError::Writable { path: "/c".into(), place: "/c".into() }), 2, "chmod go-w"),
         (Failure::Config(ConfigError::NoProfile { path: "/c".into(), name: "a".into() }), 2, "copal config check"),
         (Failure::Busy { profile: "a".into() }, 11, "wait"),
+        (Failure::Hook { hook: "on-failure".into(), why: "exit status: 1".into() }, 1, "by hand"),
     ];
     for (failure, code, remedy) in table {
         assert_eq!(failure.exit().code(), code, "{failure}");

@@ -1,5 +1,7 @@
 //! `run` and `config`: profiles, done by the real command.
 
+mod hooks;
+
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Stdio;
