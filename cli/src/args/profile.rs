@@ -1,17 +1,100 @@
 //! Profile: what a profile says that is no option of a command. Each struct is a table of the file, each field a key.
 
 use std::ffi::OsString;
+use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 use super::values::Span;
 
 /// Keys of the profile itself.
-#[derive(Args, Debug, Default)]
+#[derive(Args, Clone, Debug, Default)]
 pub struct Own {
     /// Profiles to take all keys and tables from that this one does not have; the later one counts before the earlier.
     #[arg(long = "use", value_name = "PROFILE")]
     pub uses: Vec<String>,
+    /// Tables [notify.NAME] that say who is told what becomes of the profile.
+    #[arg(long, value_name = "NAME")]
+    pub notify: Vec<String>,
+}
+
+/// Who is told what becomes of a run.
+#[derive(Args, Clone, Debug, PartialEq, Eq)]
+#[command(group = clap::ArgGroup::new("address").required(true).args(["webhook", "webhook_file", "webhook_variable"]))]
+pub struct Notify {
+    /// Address to send to. It is a secret if it holds a token: then name a file or variable instead.
+    #[arg(long, value_name = "URL")]
+    pub webhook: Option<String>,
+    /// File whose first line is the address.
+    #[arg(long, value_name = "FILE")]
+    pub webhook_file: Option<PathBuf>,
+    /// Variable that holds the address.
+    #[arg(long, value_name = "NAME")]
+    pub webhook_variable: Option<String>,
+    /// What is sent: text (ntfy), slack (also Mattermost, Matrix by Hookshot), healthchecks, or json with the whole report.
+    #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Text)]
+    pub form: Form,
+    /// What is sent instead, with {text}, {profile}, {host}, {event} and {exit_code}; JSON if it begins with { or [.
+    #[arg(long, value_name = "TEMPLATE")]
+    pub body: Option<String>,
+    /// When something is sent: failure, recovery, success, stale (no backup for long), weekly (a summary).
+    #[arg(long, value_name = "EVENT", value_enum)]
+    pub on: Vec<Event>,
+    /// How old the newest backup is before it is stale.
+    #[arg(long, value_name = "SPAN", default_value = "3d")]
+    pub stale_after: Span,
+}
+
+/// What is sent.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A line of text.
+    Text,
+    /// An object with the text.
+    Slack,
+    /// A ping; the address of a failure ends in /fail.
+    Healthchecks,
+    /// An object with the report.
+    Json,
+}
+
+/// What happens to a profile.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A run failed.
+    Failure,
+    /// A run went well after one that failed.
+    Recovery,
+    /// A run went well.
+    Success,
+    /// There is no backup for long.
+    Stale,
+    /// A week is over.
+    Weekly,
+}
+
+impl Event {
+    /// Its name in the file.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Failure => "failure",
+            Self::Recovery => "recovery",
+            Self::Success => "success",
+            Self::Stale => "stale",
+            Self::Weekly => "weekly",
+        }
+    }
+}
+
+impl Notify {
+    /// When something is sent. A service that watches for pings hears of every run.
+    pub fn events(&self) -> Vec<Event> {
+        match (self.on.as_slice(), self.form) {
+            ([], Form::Healthchecks) => vec![Event::Success, Event::Failure],
+            ([], _) => vec![Event::Failure, Event::Recovery, Event::Stale],
+            (events, _) => events.to_vec(),
+        }
+    }
 }
 
 /// When a profile is run.

@@ -27,6 +27,7 @@ mod ls;
 mod marks;
 mod met;
 mod mount;
+mod open_file;
 mod opening;
 mod orders;
 mod place;

@@ -4,15 +4,15 @@ use std::fmt::Write;
 
 use clap::{Arg, ArgAction};
 
-use super::keys::{TABLES, Table, value_name};
+use super::keys::{NOTIFY, TABLES, Table, value_name};
 use crate::policy::quoted;
 
 /// The file. What is no comment saves this machine every night; every other key is commented out.
 pub fn example() -> String {
     let mut text = HEAD.to_owned();
-    for table in TABLES {
-        let dot = if table.name.is_empty() { "" } else { "." };
-        write!(text, "\n[profiles.machine{dot}{}]\n", table.name).expect("memory takes every byte");
+    for table in TABLES.iter().chain([&NOTIFY]) {
+        let name = if table.name == NOTIFY.name { "phone" } else { "machine" };
+        writeln!(text, "\n{}", table.full_name(name)).expect("memory takes every byte");
         for (key, option) in table.keys() {
             let help = option.get_help().map(ToString::to_string).unwrap_or_default();
             help.lines().for_each(|line| writeln!(text, "# {}", line.trim()).expect("memory takes every byte"));
@@ -37,6 +37,8 @@ fn sample(table: &Table, key: &str, option: &Arg) -> String {
     let value = match (usual, name) {
         _ if !option.get_action().takes_values() => return "true".to_owned(),
         (Some(usual), _) => quoted(usual),
+        (None, "URL") => quoted("https://example.org/TOKEN"),
+        (None, "EVENT") => quoted("failure"),
         (None, "COMMAND") => return "[\"/usr/local/bin/program\", \"argument\"]".to_owned(),
         (None, "N") => return "3".to_owned(),
         (None, "SIZE" | "RATE") => quoted("10M"),
@@ -65,6 +67,7 @@ const USED: &[(&str, &str, &str)] = &[
     ("forget", "keep-weekly", "5"),
     ("forget", "keep-monthly", "12"),
     ("check", "read-data-share", "\"1/30\""),
+    ("notify", "webhook-file", "\"/etc/copal/phone\""),
     ("schedule", "at", "\"daily\""),
 ];
 
@@ -75,6 +78,7 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("", "state-dir", "\"/var/lib/copal\""),
     ("", "object-lock", "\"GOVERNANCE:30\""),
     ("", "password-command", "\"pass show copal\""),
+    ("", "notify", "[\"phone\"]"),
     ("schedule", "cron", "\"17 3 * * *\""),
     ("backup", "stdin-from-command", "[\"pg_dump\", \"shop\"]"),
 ];

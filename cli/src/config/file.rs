@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::error::ConfigError;
 
 /// Where a configuration is looked for that is not named.
-pub fn places(home: Option<&Path>) -> Vec<PathBuf> {
+fn places(home: Option<&Path>) -> Vec<PathBuf> {
     let configuration = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let own = configuration.or_else(|| home.map(|home| home.join(".config"))).map(|path| path.join("copal/copal.toml"));
     own.into_iter().chain([PathBuf::from("/etc/copal/copal.toml")]).collect()
@@ -40,21 +40,23 @@ pub(super) fn read(named: Option<PathBuf>, home: Option<&Path>) -> Result<(PathB
     Ok((path, text))
 }
 
+/// Whether a file belongs to root or this user, and nobody else may write to it. A directory like `/tmp`, in which nobody
+/// replaces the files of others, counts as well.
+pub fn is_guarded(metadata: &Metadata) -> bool {
+    let is_ours = metadata.uid() == 0 || metadata.uid() == rustix::process::geteuid().as_raw();
+    is_ours && (metadata.mode() & 0o022 == 0 || (metadata.is_dir() && metadata.mode() & 0o1000 != 0))
+}
+
 /// Refuses a file that another user than root may change, by itself or by a directory above it.
 fn guard(path: &Path, real: &Path, file: &Metadata) -> Result<(), ConfigError> {
-    let me = rustix::process::geteuid().as_raw();
-    let is_ours = |metadata: &Metadata| metadata.uid() == 0 || metadata.uid() == me;
-    // In a directory like /tmp nobody replaces the files of others.
-    let is_closed =
-        |metadata: &Metadata| metadata.mode() & 0o022 == 0 || (metadata.is_dir() && metadata.mode() & 0o1000 != 0);
     let writable = |place: &Path| ConfigError::Writable { path: path.to_owned(), place: place.to_owned() };
-    if !(is_ours(file) && is_closed(file)) {
+    if !is_guarded(file) {
         return Err(writable(real));
     }
     for above in real.ancestors().skip(1) {
         let unreadable = |cause| ConfigError::Unreadable { path: above.to_owned(), cause };
         let metadata = above.symlink_metadata().map_err(unreadable)?;
-        if !(is_ours(&metadata) && is_closed(&metadata)) {
+        if !is_guarded(&metadata) {
             return Err(writable(above));
         }
     }

@@ -11,7 +11,7 @@ use crate::args::backup::Backup;
 use crate::args::check::Check;
 use crate::args::forget::{Forget, Prune};
 use crate::args::global::Global;
-use crate::args::profile::{Hooks, Own, Schedule};
+use crate::args::profile::{Hooks, Notify, Own, Schedule};
 use crate::args::without_empty;
 
 /// A table that a profile may have, or the profile itself.
@@ -49,11 +49,15 @@ pub(super) const TABLES: &[Table] = &[
     Table { name: "schedule", command: Schedule::augment_args, left_out: &[], operands: None },
 ];
 
+/// A table `[notify.NAME]`.
+pub(super) const NOTIFY: Table = Table { name: "notify", command: Notify::augment_args, left_out: &[], operands: None };
+
 /// The keys that are no option of a command, each table with its name in the file.
 #[cfg(test)]
 pub(super) fn own() -> Vec<(&'static str, Command)> {
     vec![
         ("profiles.NAME", Own::augment_args(Command::new(""))),
+        ("notify.NAME", Notify::augment_args(Command::new(""))),
         ("profiles.NAME.hooks", Hooks::augment_args(Command::new(""))),
         ("profiles.NAME.schedule", Schedule::augment_args(Command::new(""))),
     ]
@@ -67,25 +71,37 @@ pub(super) fn known(reading: &Reading, profile: &str, section: &Section) -> Resu
         else {
             continue;
         };
-        let keys = table.keys();
-        let is_known = |key: &str| keys.iter().any(|(known, _)| known == key);
-        let is_table = |key: &str| table.name.is_empty() && names.contains(&key);
-        let strange = found.entries().filter(|(key, _)| !is_known(key) && !is_table(key));
-        if let Some((key, entry)) = strange.min_by_key(|(_, entry)| entry.line) {
-            let mut known: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).collect();
-            known.extend(names.iter().filter(|_| table.name.is_empty()));
-            return Err(reading.unknown(entry.line, &table.full_name(profile), key, &known));
-        }
+        let tables: &[&str] = if table.name.is_empty() { &names } else { &[] };
+        table.refuse_strange(reading, &table.full_name(profile), found, tables)?;
     }
     Ok(())
 }
 
 impl Table {
+    /// Refuses keys that are neither of this table nor tables in it.
+    pub(super) fn refuse_strange(
+        &self,
+        reading: &Reading,
+        title: &str,
+        found: &Section,
+        tables: &[&str],
+    ) -> Result<(), ConfigError> {
+        let keys = self.keys();
+        let is_known = |key: &str| tables.contains(&key) || keys.iter().any(|(known, _)| known == key);
+        let strange = found.entries().filter(|(key, _)| !is_known(key));
+        let Some((key, entry)) = strange.min_by_key(|(_, entry)| entry.line) else { return Ok(()) };
+        let known: Vec<&str> = keys.iter().map(|(key, _)| key.as_str()).chain(tables.iter().copied()).collect();
+        Err(reading.unknown(entry.line, title, key, &known))
+    }
+
     pub(super) fn named(name: &str) -> &'static Table {
         TABLES.iter().find(|table| table.name == name).expect("a table of the list")
     }
 
     pub(super) fn full_name(&self, profile: &str) -> String {
+        if self.name == "notify" {
+            return format!("[notify.{profile}]");
+        }
         let dot = if self.name.is_empty() { "" } else { "." };
         format!("[profiles.{profile}{dot}{}]", self.name)
     }
@@ -161,6 +177,7 @@ impl Table {
                     "has allow-empty or stdin-name, which are for stdin-from-command"
                 }
                 "backup" => "names nothing to save: it needs paths, files-from, files-from0 or stdin-from-command",
+                "notify" => "has no address: it needs webhook, webhook-file or webhook-variable",
                 "forget" => "has no rule: it needs keep-last, keep-daily or another key that keeps something",
                 _ => "lacks a key that another one needs",
             };

@@ -15,8 +15,10 @@ use std::path::PathBuf;
 
 use toml::de::DeTable;
 
+use crate::args::profile::Notify;
+
 pub use error::ConfigError;
-pub use file::places;
+pub use file::is_guarded;
 pub use profile::{Act, Profile};
 use section::{Reading, Section};
 
@@ -29,6 +31,8 @@ pub struct Config {
     resolved: BTreeMap<String, Section>,
     /// The profiles that can be run or named: all that no other uses.
     profiles: BTreeMap<String, Profile>,
+    /// Who is told what becomes of profiles.
+    notify: BTreeMap<String, Notify>,
 }
 
 impl Config {
@@ -47,7 +51,13 @@ impl Config {
         })?;
         let mut top = Section::of(&reading, text, table.get_ref(), 1)?;
         let given = top.take_sections(&reading, "profiles")?;
-        top.must_be_empty(&reading, "the file", &["profiles"])?;
+        let told = top.take_sections(&reading, "notify")?;
+        top.must_be_empty(&reading, "the file", &["profiles", "notify"])?;
+        let mut notify = BTreeMap::new();
+        for (name, section) in &told {
+            keys::NOTIFY.refuse_strange(&reading, &format!("[notify.{name}]"), section, &[])?;
+            notify.insert(name.clone(), keys::NOTIFY.read(&reading, name, section)?);
+        }
         for (name, section) in &given {
             if !is_name(name) {
                 let why = format!("{name:?} is no name of a profile: letters, digits, \"-\" and \"_\", at most 64");
@@ -62,9 +72,14 @@ impl Config {
         }
         let mut profiles = BTreeMap::new();
         for (name, section) in resolved.iter().filter(|(name, _)| !used.contains(*name)) {
-            profiles.insert(name.clone(), Profile::of(&reading, name, section)?);
+            let profile = Profile::of(&reading, name, section)?;
+            if let Some(strange) = profile.own.notify.iter().find(|name| !notify.contains_key(*name)) {
+                let line = section.get("notify").map_or(section.line, |entry| entry.line);
+                return Err(reading.wrong(line, format!("there is no table [notify.{strange}]")));
+            }
+            profiles.insert(name.clone(), profile);
         }
-        Ok(Self { path: reading.path, resolved, profiles })
+        Ok(Self { path: reading.path, resolved, profiles, notify })
     }
 
     /// The profiles of these names; without names all that have something to do.
@@ -89,6 +104,11 @@ impl Config {
     /// The profiles that no other uses.
     pub fn profiles(&self) -> impl Iterator<Item = &Profile> {
         self.profiles.values()
+    }
+
+    /// Who is told what becomes of a profile.
+    pub fn notify_of<'c>(&'c self, profile: &'c Profile) -> impl Iterator<Item = (&'c str, &'c Notify)> {
+        profile.own.notify.iter().filter_map(|name| Some((name.as_str(), self.notify.get(name)?)))
     }
 
     /// The profile of this name.

@@ -9,13 +9,15 @@ use crate::args::backup::Backup;
 use crate::args::check::Check;
 use crate::args::forget::{Forget, Prune};
 use crate::args::global::Global;
-use crate::args::profile::{Hooks, Schedule};
+use crate::args::profile::{Hooks, Own, Schedule};
 
 /// A profile: options, and the acts that they are for.
 #[derive(Debug)]
 pub struct Profile {
     /// Its name in the file.
     pub name: String,
+    /// What it says of itself.
+    pub own: Own,
     /// The options of all commands.
     pub global: Global,
     /// What to save.
@@ -70,6 +72,7 @@ impl Profile {
         }
         Ok(Self {
             name: name.to_owned(),
+            own: Table::named("").read(reading, name, section)?,
             global: Table::named("").read(reading, name, section)?,
             backup: table(reading, name, section, "backup")?,
             forget: table(reading, name, section, "forget")?,

@@ -1,6 +1,7 @@
 //! Hooks: programs before and after acts.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -71,6 +72,18 @@ fn an_act_whose_hook_fails_is_not_done_and_the_profile_fails() {
     let machine = hooked("before-backup = [\"/nowhere/program\"]\n");
     run(&machine, &["run", "-n"]).ok();
     run(&machine, &["run"]).exits(1);
+}
+
+#[test]
+fn a_hook_that_others_may_write_is_not_started() {
+    let machine = hooked("before-backup = [\"HEREhook\"]\n");
+    fs::write(machine.path("hook"), "#!/bin/sh\ntouch \"$0.ran\"\n").unwrap();
+    fs::set_permissions(machine.path("hook"), fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(run(&machine, &["run"]).exits(1).err.contains("hook may be changed by other users"));
+    assert!(!machine.path("hook.ran").exists() && machine.snapshots().is_empty());
+    fs::set_permissions(machine.path("hook"), fs::Permissions::from_mode(0o755)).unwrap();
+    run(&machine, &["run"]).ok();
+    assert!(machine.path("hook.ran").exists());
 }
 
 #[test]

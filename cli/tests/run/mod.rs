@@ -1,6 +1,7 @@
 //! `run` and `config`: profiles, done by the real command.
 
 mod hooks;
+mod notice;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -3,6 +3,7 @@
 use std::ffi::OsString;
 use std::io::Write;
 use std::os::unix::process::CommandExt;
+use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -11,7 +12,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 
 use crate::args::profile::Hooks;
-use crate::config::Act;
+use crate::config::{Act, is_guarded};
 use crate::report::Failure;
 
 /// What a hook gets on its standard input. Nothing in it is secret.
@@ -51,6 +52,10 @@ pub(super) fn call(
 /// Starts it in a process group of its own, without what only this process needs to know.
 fn spawn(words: &[OsString]) -> std::io::Result<Child> {
     let (program, arguments) = words.split_first().expect("a hook has a program");
+    let path = Path::new(program);
+    if path.is_absolute() && !is_guarded(&path.metadata()?) {
+        return Err(std::io::Error::other(format!("{} may be changed by other users", path.display())));
+    }
     let mut command = Command::new(program);
     command.args(arguments).process_group(0).stdin(Stdio::piped()).stdout(Stdio::from(std::io::stderr()));
     for name in ["COPAL_PASSWORD", "COPAL_TO_PASSWORD", "NOTIFY_SOCKET"] {

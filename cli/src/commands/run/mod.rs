@@ -2,6 +2,9 @@
 
 mod hook;
 mod lock;
+mod notice;
+mod past;
+mod post;
 mod supervisor;
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,7 +17,7 @@ use crate::args::backup::Backup;
 use crate::args::forget::{Forget, Prune};
 use crate::args::look::Narrow;
 use crate::args::run::Run;
-use crate::config::{Act, Profile};
+use crate::config::{Act, Config, Profile};
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::run::{ActReport, ProfileReport};
@@ -34,13 +37,28 @@ pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure>
         // Every profile is reported, also one that could not begin.
         let report = one(context, profile, options.dry_run, &interrupted);
         context.report.answer(&report)?;
+        if !options.dry_run {
+            told(context, &config, profile, &report);
+        }
         worst = worst.or_worse(report.exit);
         if report.exit == Exit::Interrupted {
             break;
         }
     }
+    if !options.dry_run {
+        for profile in config.profiles() {
+            notice::by_clock(&Context::new(&config::joined(context, profile), context.report), &config, profile);
+        }
+    }
     supervisor::tell("STOPPING=1");
     Ok(worst)
+}
+
+/// Tells whom it concerns what became of a profile.
+fn told(context: &Context<'_>, config: &Config, profile: &Profile, report: &ProfileReport) {
+    let global = config::joined(context, profile);
+    let context = Context::new(&global, context.report);
+    notice::of_run(&context, config, profile, report);
 }
 
 /// Runs a profile, unless another process does so.

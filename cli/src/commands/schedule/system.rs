@@ -1,13 +1,11 @@
 //! System: programs and files of the system that are told about profiles.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use copal_client::places::write_private;
-
+use crate::commands::open_file;
 use crate::report::Failure;
 use crate::schedule::{BadJob, MARK};
 
@@ -26,8 +24,7 @@ pub(super) fn write_open(path: &Path, text: &str) -> Result<(), Failure> {
     if is_foreign {
         return Err(Failure::Usage(format!("{} is there already, and was not written by copal", path.display())));
     }
-    write_private(path, text.as_bytes())?;
-    fs::set_permissions(path, Permissions::from_mode(0o644)).map_err(|cause| Failure::io("write", path, cause))
+    open_file::write(path, text)
 }
 
 /// The files in a directory that the program has written, each with the profile in its name.

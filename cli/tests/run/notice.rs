@@ -1,0 +1,173 @@
+//! Notifications, against a server on this machine.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use super::{HOME, configured, run};
+use crate::kit::{Machine, Run};
+
+/// A server that notes what it is sent, and gives these answers in turn; the last one again and again.
+struct Server {
+    address: String,
+    heard: Arc<Mutex<Vec<(String, String)>>>,
+}
+
+impl Server {
+    fn start(answers: &'static [&'static str]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = format!("http://{}", listener.local_addr().unwrap());
+        let heard: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
+        let noted = heard.clone();
+        std::thread::spawn(move || {
+            for (at, stream) in listener.incoming().enumerate() {
+                let mut reader = BufReader::new(stream.unwrap());
+                let (mut first, mut length) = (String::new(), 0);
+                reader.read_line(&mut first).unwrap();
+                loop {
+                    let mut line = String::new();
+                    reader.read_line(&mut line).unwrap();
+                    if let Some(value) = line.to_lowercase().strip_prefix("content-length:") {
+                        length = value.trim().parse().unwrap();
+                    }
+                    if line.trim().is_empty() {
+                        break;
+                    }
+                }
+                let mut body = vec![0; length];
+                reader.read_exact(&mut body).unwrap();
+                let request = first.trim().trim_end_matches(" HTTP/1.1").to_owned();
+                noted.lock().unwrap().push((request, String::from_utf8(body).unwrap()));
+                let answer = answers.get(at).or(answers.last()).unwrap();
+                let answer = format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                reader.get_mut().write_all(answer.as_bytes()).unwrap();
+            }
+        });
+        Self { address, heard }
+    }
+
+    /// What it was sent since it was last asked: the first line and the body of each request.
+    fn heard(&self) -> Vec<(String, String)> {
+        std::mem::take(&mut self.heard.lock().unwrap())
+    }
+}
+
+/// A machine whose profile `home` tells this server.
+fn telling(server: &Server, notify: &str) -> Machine {
+    let profile = HOME.replacen("use = \"base\"", "use = \"base\"\nnotify = \"it\"", 1);
+    let machine = configured(&format!("{profile}[notify.it]\n{}", notify.replace("SERVER", &server.address)));
+    machine.write("letter", "1");
+    machine
+}
+
+fn fail(machine: &Machine) -> crate::kit::Ran {
+    machine.command(&["run", "-r", "elsewhere"]).ran()
+}
+
+#[test]
+fn a_failure_and_a_recovery_are_told_and_a_run_that_goes_well_is_not() {
+    let server = Server::start(&["200 OK"]);
+    let machine = telling(&server, "webhook = \"SERVER/topic\"\n");
+    run(&machine, &["run"]).ok();
+    assert_eq!(server.heard(), []);
+    fail(&machine).exits(10);
+    let [(request, text)] = &server.heard()[..] else { panic!() };
+    assert_eq!(request, "POST /topic");
+    assert!(text.starts_with("laptop: profile home: backup failed (exit code 10): "), "{text}");
+    run(&machine, &["run"]).ok();
+    let [(_, text)] = &server.heard()[..] else { panic!() };
+    assert!(text.contains("profile home: backup, forget, prune, check done in"), "{text}");
+    run(&machine, &["run"]).ok();
+    fail(&machine).exits(10);
+    machine.command(&["run", "-n", "-r", "elsewhere"]).ran().exits(10);
+    assert_eq!(server.heard().len(), 1, "a dry run tells nobody");
+}
+
+#[test]
+fn a_backup_that_is_too_old_is_told_and_so_is_a_week() {
+    let server = Server::start(&["200 OK"]);
+    let machine = telling(&server, "webhook = \"SERVER\"\non = [\"stale\", \"weekly\"]\nstale-after = \"2d\"\n");
+    run(&machine, &["run"]).ok();
+    let past = machine.path("home/.local/state/copal/run/home.json");
+    let mut noted: Value = serde_json::from_str(&fs::read_to_string(&past).unwrap()).unwrap();
+    assert_eq!(fs::metadata(&past).unwrap().permissions().mode() & 0o777, 0o600);
+    let week_ago = noted["saved"].as_i64().unwrap() - 8 * 86_400;
+    (noted["saved"], noted["week"]) = (week_ago.into(), week_ago.into());
+    fs::write(&past, noted.to_string()).unwrap();
+    fail(&machine).exits(10);
+    let texts: Vec<String> = server.heard().into_iter().map(|(_, text)| text).collect();
+    let expected = [
+        "laptop: profile home: no backup for 8 days",
+        "laptop: profile home: 2 runs this week, 1 failed; the last backup is 8 days old",
+    ];
+    assert_eq!(texts, expected);
+    fail(&machine).exits(10);
+    assert_eq!(server.heard(), []);
+}
+
+#[test]
+fn each_service_gets_the_form_that_it_reads() {
+    let server = Server::start(&["200 OK"]);
+    let sent = |notify: &str| {
+        let machine = telling(&server, &format!("webhook = \"SERVER/x\"\non = [\"failure\"]\n{notify}"));
+        fail(&machine).exits(10);
+        server.heard().pop().unwrap()
+    };
+    let json = |body: &str| serde_json::from_str::<Value>(body).unwrap();
+    assert!(json(&sent("form = \"slack\"\n").1)["text"].as_str().unwrap().starts_with("laptop: profile home"));
+    assert_eq!(sent("form = \"healthchecks\"\n").0, "POST /x/fail");
+    let whole = json(&sent("form = \"json\"\n").1);
+    assert_eq!((&whole["event"], &whole["report"]["acts"][0]["exit_code"]), (&"failure".into(), &10.into()));
+    let own = json(&sent("body = '{\"m\": \"{profile} {exit_code}: {text}\"}'\n").1);
+    assert!(own["m"].as_str().unwrap().starts_with("home 10: profile home"), "{own}");
+    let machine = telling(&server, "webhook = \"SERVER/x\"\nform = \"healthchecks\"\n");
+    run(&machine, &["run"]).ok();
+    assert_eq!(server.heard().pop().unwrap().0, "POST /x");
+}
+
+#[test]
+fn an_address_may_be_a_secret_and_is_told_nowhere() {
+    let server = Server::start(&["403 Forbidden"]);
+    let machine = telling(&server, "webhook-file = \"HEREtoken\"\non = \"success\"\n");
+    fs::write(machine.path("token"), format!("{}/TOKEN1\n", server.address)).unwrap();
+    let told = run(&machine, &["run"]).ok();
+    assert_eq!(server.heard().len(), 1, "what is refused is not sent again");
+    assert!(
+        told.err.contains("notification it could not be sent: the answer is 403") && !told.err.contains("TOKEN1"),
+        "{told}"
+    );
+    fs::write(machine.path("token"), "http://127.0.0.1:1/TOKEN1\n").unwrap();
+    let told = run(&machine, &["run"]).ok();
+    assert!(told.err.contains("could not be sent") && !told.err.contains("TOKEN1"), "{told}");
+    let machine = telling(&server, "webhook = \"SERVER/TOKEN2\"\n");
+    let shown =
+        [&["config", "show"][..], &["config", "check"]].map(|words| run(&machine, words).ok().to_string()).concat();
+    assert!(!shown.contains("TOKEN2"), "{shown}");
+    let machine = telling(&server, "webhook-variable = \"HOOK\"\non = \"success\"\n");
+    machine.command(&["run"]).env("HOOK", format!("{}/v", server.address)).ran().ok();
+    assert_eq!(server.heard().pop().unwrap().0, "POST /v");
+}
+
+#[test]
+fn a_server_that_is_busy_is_asked_again() {
+    let server = Server::start(&["503 Busy", "200 OK"]);
+    let machine = telling(&server, "webhook = \"SERVER\"\non = \"success\"\n");
+    let told = run(&machine, &["run"]).ok();
+    assert_eq!((server.heard().len(), told.err.contains("could not")), (2, false));
+}
+
+#[test]
+fn a_table_that_tells_nobody_is_refused() {
+    let refused = |text: &str, words: &str| {
+        let told = run(&configured(text), &["config", "check"]).exits(2);
+        assert!(told.err.contains(words), "{told}");
+    };
+    refused("[profiles.a]\nnotify = \"it\"\n", "line 2: there is no table [notify.it]");
+    refused("[notify.it]\nform = \"text\"\n", "[notify.it] has no address");
+    refused("[notify.it]\nwebhok = \"https://x\"\n", "line 2: unknown key \"webhok\" in [notify.it]");
+    refused("[notify.it]\nwebhook = \"https://x\"\ntoken = \"abc\"\n", "line 3: token must not stand here");
+}
