@@ -16,6 +16,15 @@ pub struct Own {
     /// Tables [notify.NAME] that say who is told what becomes of the profile.
     #[arg(long, value_name = "NAME")]
     pub notify: Vec<String>,
+    /// Write numbers of each run to this file for Prometheus' node exporter; its name ends in .prom.
+    #[arg(long, value_name = "FILE")]
+    pub metrics_file: Option<PathBuf>,
+    /// Push numbers of each run to the Prometheus push gateway at this address.
+    #[arg(long, value_name = "URL", conflicts_with = "metrics_push_file")]
+    pub metrics_push: Option<String>,
+    /// File whose first line is the address of the push gateway.
+    #[arg(long, value_name = "FILE")]
+    pub metrics_push_file: Option<PathBuf>,
 }
 
 /// Who is told what becomes of a run.

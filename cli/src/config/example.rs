@@ -79,6 +79,7 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("", "object-lock", "\"GOVERNANCE:30\""),
     ("", "password-command", "\"pass show copal\""),
     ("", "notify", "[\"phone\"]"),
+    ("", "metrics-file", "\"/var/lib/prometheus/node-exporter/copal.prom\""),
     ("schedule", "cron", "\"17 3 * * *\""),
     ("backup", "stdin-from-command", "[\"pg_dump\", \"shop\"]"),
 ];

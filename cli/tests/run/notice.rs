@@ -1,4 +1,4 @@
-//! Notifications, against a server on this machine.
+//! Notifications and metrics, against a server on this machine.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -158,6 +158,47 @@ fn a_server_that_is_busy_is_asked_again() {
     let machine = telling(&server, "webhook = \"SERVER\"\non = \"success\"\n");
     let told = run(&machine, &["run"]).ok();
     assert_eq!((server.heard().len(), told.err.contains("could not")), (2, false));
+}
+
+#[test]
+fn numbers_of_a_run_are_written_and_pushed_for_prometheus() {
+    let server = Server::start(&["200 OK"]);
+    let metrics = "use = \"base\"\nmetrics-file = \"HEREcopal.prom\"\nmetrics-push = \"SERVER/push\"";
+    let machine = configured(&HOME.replacen("use = \"base\"", metrics, 1).replace("SERVER", &server.address));
+    machine.write("letter", "12345");
+    run(&machine, &["run"]).ok();
+    let text = fs::read_to_string(machine.path("copal.prom")).unwrap();
+    for line in [
+        "# TYPE copal_run_exit_code gauge",
+        "copal_run_exit_code{profile=\"home\"} 0",
+        "copal_act_exit_code{profile=\"home\",act=\"check\"} 0",
+        "copal_backup_files_new{profile=\"home\"} 1",
+        "copal_backup_bytes_scanned{profile=\"home\"} 5",
+    ] {
+        assert!(text.lines().any(|other| other == line), "{line} in {text}");
+    }
+    assert_eq!(fs::metadata(machine.path("copal.prom")).unwrap().permissions().mode() & 0o777, 0o644);
+    let pushed = server.heard();
+    assert_eq!(pushed[0].0, "PUT /push/metrics/job/copal/instance/laptop/profile/home");
+    assert_eq!(pushed[0].1, text);
+    let saved =
+        |text: &str| text.lines().find(|line| line.starts_with("copal_backup_saved_time_seconds{")).unwrap().to_owned();
+    fail(&machine).exits(10);
+    let later = fs::read_to_string(machine.path("copal.prom")).unwrap();
+    assert!(later.contains("copal_run_exit_code{profile=\"home\"} 10\n") && !later.contains("files_new"), "{later}");
+    assert_eq!(saved(&later), saved(&text), "a failed run has saved nothing");
+}
+
+#[test]
+fn a_link_in_the_place_of_a_file_of_metrics_is_replaced_and_not_followed() {
+    let machine = configured(&HOME.replacen("use = \"base\"", "use = \"base\"\nmetrics-file = \"HEREcopal.prom\"", 1));
+    fs::write(machine.path("victim"), "mine").unwrap();
+    fs::set_permissions(machine.path("victim"), fs::Permissions::from_mode(0o600)).unwrap();
+    std::os::unix::fs::symlink(machine.path("victim"), machine.path("copal.prom")).unwrap();
+    run(&machine, &["run"]).ok();
+    assert!(machine.path("copal.prom").symlink_metadata().unwrap().is_file());
+    let mode = fs::metadata(machine.path("victim")).unwrap().permissions().mode() & 0o777;
+    assert_eq!((fs::read_to_string(machine.path("victim")).unwrap(), mode), ("mine".into(), 0o600));
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod hook;
 mod lock;
+mod metrics;
 mod notice;
 mod past;
 mod post;
@@ -23,6 +24,7 @@ use crate::report::Failure;
 use crate::report::run::{ActReport, ProfileReport};
 use hook::Told;
 use lock::Lock;
+use past::Past;
 
 pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure> {
     let config = config::read(context.global)?;
@@ -59,6 +61,10 @@ fn told(context: &Context<'_>, config: &Config, profile: &Profile, report: &Prof
     let global = config::joined(context, profile);
     let context = Context::new(&global, context.report);
     notice::of_run(&context, config, profile, report);
+    let saved = context.places().map(|places| Past::read(&past::path(places.state(), &profile.name)).saved);
+    if report.exit != Exit::Busy {
+        metrics::publish(&context, profile, report, saved.unwrap_or_default());
+    }
 }
 
 /// Runs a profile, unless another process does so.
