@@ -29,7 +29,7 @@ pub struct Own {
 
 /// Who is told what becomes of a run.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
-#[command(group = clap::ArgGroup::new("address").required(true).args(["webhook", "webhook_file", "webhook_variable"]))]
+#[command(group = clap::ArgGroup::new("address").required(true).args(["webhook", "webhook_file", "webhook_variable", "mail_to"]))]
 pub struct Notify {
     /// Address to send to. It is a secret if it holds a token: then name a file or variable instead.
     #[arg(long, value_name = "URL")]
@@ -40,6 +40,21 @@ pub struct Notify {
     /// Variable that holds the address.
     #[arg(long, value_name = "NAME")]
     pub webhook_variable: Option<String>,
+    /// Address of mail to send to; may be repeated: all of them.
+    #[arg(long, value_name = "MAIL", requires = "mail_from")]
+    pub mail_to: Vec<String>,
+    /// Address that the mail comes from.
+    #[arg(long, value_name = "MAIL")]
+    pub mail_from: Option<String>,
+    /// Server of mail: smtps://HOST, or smtp://HOST, where TLS is begun (but not on this machine).
+    #[arg(long, value_name = "SERVER", default_value = "smtp://localhost")]
+    pub smtp: String,
+    /// Name for that server.
+    #[arg(long, value_name = "NAME", requires = "smtp_password_file")]
+    pub smtp_user: Option<String>,
+    /// File whose first line is the password for that server.
+    #[arg(long, value_name = "FILE")]
+    pub smtp_password_file: Option<PathBuf>,
     /// What is sent: text (ntfy), slack (also Mattermost, Matrix by Hookshot), healthchecks, or json with the whole report.
     #[arg(long, value_name = "FORM", value_enum, default_value_t = Form::Text)]
     pub form: Form,

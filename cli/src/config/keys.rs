@@ -177,7 +177,10 @@ impl Table {
                     "has allow-empty or stdin-name, which are for stdin-from-command"
                 }
                 "backup" => "names nothing to save: it needs paths, files-from, files-from0 or stdin-from-command",
-                "notify" => "has no address: it needs webhook, webhook-file or webhook-variable",
+                "notify" if has(&"smtp-user") => "has smtp-user, which needs smtp-password-file",
+                "notify" => {
+                    "has no address: it needs webhook, webhook-file, webhook-variable, or mail-to with mail-from"
+                }
                 "forget" => "has no rule: it needs keep-last, keep-daily or another key that keeps something",
                 _ => "lacks a key that another one needs",
             };

@@ -68,7 +68,7 @@ fn the_example_is_valid_and_so_is_each_key_that_it_leaves_out() {
             Ok(_) => {}
             // It does not go with what the example uses.
             Err(error) => assert!(
-                ["cannot be used with", "must also be", "are for stdin-from-command"]
+                ["cannot be used with", "needs smtp-password-file", "are for stdin-from-command"]
                     .iter()
                     .any(|why| error.to_string().contains(why))
                     || error.to_string().contains("no profile \"base\""),

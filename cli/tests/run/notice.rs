@@ -189,6 +189,86 @@ fn numbers_of_a_run_are_written_and_pushed_for_prometheus() {
     assert_eq!(saved(&later), saved(&text), "a failed run has saved nothing");
 }
 
+/// A server of mail that takes one message at a time; gives its envelope and text.
+fn mail_server(address: &str) -> (u16, std::sync::mpsc::Receiver<String>) {
+    let listener = TcpListener::bind((address, 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, taken) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            let (mut heard, mut is_text) = (String::new(), false);
+            reader.get_mut().write_all(b"220 test\r\n").unwrap();
+            loop {
+                let mut line = String::new();
+                if reader.read_line(&mut line).unwrap() == 0 {
+                    break;
+                }
+                heard.push_str(&line);
+                let answer = match line.trim_end() {
+                    "." => "250 taken\r\n",
+                    _ if is_text => continue,
+                    line if line.starts_with("EHLO") => "250-test\r\n250 AUTH PLAIN\r\n",
+                    line if line.starts_with("AUTH") => "235 known\r\n",
+                    "DATA" => "354 go on\r\n",
+                    "QUIT" => "221 bye\r\n",
+                    _ => "250 well\r\n",
+                };
+                is_text = line.trim_end() == "DATA";
+                reader.get_mut().write_all(answer.as_bytes()).unwrap();
+                if answer.starts_with("250 taken") {
+                    sender.send(std::mem::take(&mut heard)).unwrap();
+                }
+            }
+        }
+    });
+    (port, taken)
+}
+
+#[test]
+fn mail_tells_what_failed() {
+    let (port, taken) = mail_server("127.0.0.1");
+    let notify = format!(
+        "mail-to = [\"a@example.org\", \"B <b@example.org>\"]\nmail-from = \"copal@example.org\"\nsmtp = \"smtp://127.0.0.1:{port}\"\n\
+         smtp-user = \"me\"\nsmtp-password-file = \"HEREword\"\n"
+    );
+    let profile = HOME.replacen("use = \"base\"", "use = \"base\"\nnotify = \"it\"", 1);
+    let machine = configured(&format!("{profile}[notify.it]\n{notify}"));
+    fs::write(machine.path("word"), "hunter2\n").unwrap();
+    fail(&machine).exits(10);
+    let heard = taken.recv().unwrap();
+    for line in [
+        "MAIL FROM:<copal@example.org>",
+        "RCPT TO:<a@example.org>",
+        "RCPT TO:<b@example.org>",
+        "Subject: copal on laptop: home: failure",
+    ] {
+        assert!(heard.lines().any(|other| other.starts_with(line)), "{line} in {heard}");
+    }
+    assert!(heard.contains("profile home: backup failed (exit code 10)"), "{heard}");
+    assert!(heard.contains("AUTH PLAIN AG1lAGh1bnRlcjI="), "the name and the password of the file: {heard}");
+}
+
+#[test]
+fn mail_to_another_machine_goes_by_tls_or_not_at_all() {
+    // An address that is not known to be this machine's, and a server without TLS.
+    let (port, taken) = mail_server("127.0.0.2");
+    let machine = |smtp: &str| {
+        let notify = "mail-to = \"a@b.c\"\nmail-from = \"c@b.c\"\nsmtp-user = \"me\"\nsmtp-password-file = \"HEREword\"\non = \"success\"\n";
+        let profile = HOME.replacen("use = \"base\"", "use = \"base\"\nnotify = \"it\"", 1);
+        let machine = configured(&format!("{profile}[notify.it]\nsmtp = \"{smtp}:{port}\"\n{notify}"));
+        fs::write(machine.path("word"), "hunter2\n").unwrap();
+        machine
+    };
+    for smtp in ["smtp://127.0.0.2", "smtps://127.0.0.2", "ftp://127.0.0.2"] {
+        let told = run(&machine(smtp), &["run"]).ok();
+        assert!(told.err.contains("notification it could not be sent") && !told.err.contains("hunter2"), "{told}");
+    }
+    let told = run(&machine("smtp://me:hunter2@127.0.0.2"), &["run"]).ok();
+    assert!(told.err.contains("belong to smtp-user") && !told.err.contains("hunter2"), "{told}");
+    assert!(taken.try_recv().is_err());
+}
+
 #[test]
 fn a_link_in_the_place_of_a_file_of_metrics_is_replaced_and_not_followed() {
     let machine = configured(&HOME.replacen("use = \"base\"", "use = \"base\"\nmetrics-file = \"HEREcopal.prom\"", 1));

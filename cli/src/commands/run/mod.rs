@@ -2,6 +2,7 @@
 
 mod hook;
 mod lock;
+mod mail;
 mod metrics;
 mod notice;
 mod past;

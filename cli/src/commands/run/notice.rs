@@ -4,7 +4,7 @@ use copal_client::places::this_host;
 use serde_json::{Value, json};
 
 use super::past::{self, Past};
-use super::post;
+use super::{mail, post};
 use crate::args::profile::{Event, Form, Notify};
 use crate::commands::context::Context;
 use crate::config::{Config, Profile};
@@ -78,6 +78,10 @@ fn sent(
     text: &str,
     report: Option<&ProfileReport>,
 ) -> Result<(), String> {
+    let host = this_host(|name| std::env::var_os(name));
+    if !notify.mail_to.is_empty() {
+        return mail::send(notify, &format!("copal on {host}: {profile}: {}", event.name()), text);
+    }
     let address = match (&notify.webhook, &notify.webhook_file, &notify.webhook_variable) {
         (Some(address), _, _) => address.clone(),
         (None, Some(file), _) => post::line_of(file)?,
@@ -85,7 +89,6 @@ fn sent(
         (None, None, None) => return Err("it has no address".into()),
     };
     let is_good = matches!(event, Event::Success | Event::Recovery);
-    let host = this_host(|name| std::env::var_os(name));
     let message = format!("{host}: {text}");
     let (mut address, mut kind) = (address, "text/plain; charset=utf-8");
     let body = match (&notify.body, notify.form) {
