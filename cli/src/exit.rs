@@ -20,6 +20,8 @@ pub enum Exit {
     Rejected = 5,
     /// There is no repository.
     NoRepository = 10,
+    /// Another run of the same profile has not ended yet.
+    Busy = 11,
     /// The passphrase, key file or recovery code opens nothing.
     WrongPassphrase = 12,
     /// Interrupted by Ctrl-C or SIGTERM.
@@ -27,6 +29,15 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// The worse of two endings: the exit code of a command that did both.
+    pub fn or_worse(self, other: Self) -> Self {
+        use Exit::*;
+        const FROM_GOOD_TO_BAD: [Exit; 10] =
+            [Done, Partial, Busy, Rejected, Failed, Usage, NoRepository, WrongPassphrase, Damage, Interrupted];
+        let badness = |exit| FROM_GOOD_TO_BAD.iter().position(|&one| one == exit);
+        if badness(other) > badness(self) { other } else { self }
+    }
+
     /// The exit code.
     pub fn code(self) -> u8 {
         self as u8
@@ -46,7 +57,7 @@ mod tests {
     #[test]
     fn exit_codes_are_those_that_scripts_rely_on() {
         use Exit::*;
-        let all = [Done, Failed, Usage, Partial, Damage, Rejected, NoRepository, WrongPassphrase, Interrupted];
-        assert_eq!(all.map(Exit::code), [0, 1, 2, 3, 4, 5, 10, 12, 130]);
+        let all = [Done, Failed, Usage, Partial, Damage, Rejected, NoRepository, Busy, WrongPassphrase, Interrupted];
+        assert_eq!(all.map(Exit::code), [0, 1, 2, 3, 4, 5, 10, 11, 12, 130]);
     }
 }

@@ -15,4 +15,6 @@ pub mod pick;
 pub mod look;
 pub mod policy;
 pub mod retain;
+pub mod config;
+pub mod schedule;
 pub mod commands;

@@ -194,6 +194,8 @@ pub struct Sources {
     pub key_file: Option<PathBuf>,
     /// `--password-file`.
     pub password_file: Option<PathBuf>,
+    /// `--password-command`.
+    pub command: Option<OsString>,
     /// `COPAL_KEY_FILE`.
     pub key_file_variable: Option<PathBuf>,
     /// `COPAL_PASSWORD`.
@@ -223,11 +225,17 @@ impl Sources {
             names,
             key_file,
             password_file,
+            command: None,
             key_file_variable: variable(names.key_file).map(PathBuf::from),
             password: variable(names.password).map(|text| Zeroizing::new(text.as_bytes().to_vec())),
             password_file_variable: variable(names.password_file).map(PathBuf::from),
             password_command: variable(names.password_command),
         }
+    }
+
+    /// The same with `--password-command`.
+    pub fn with_command(self, command: Option<OsString>) -> Self {
+        Self { command, ..self }
     }
 
     /// The secret that opens an existing repository. At the prompt, a recovery code works too.
@@ -237,6 +245,9 @@ impl Sources {
         }
         if let Some(path) = &self.password_file {
             return from_file(path, SlotKind::Passphrase);
+        }
+        if let Some(command) = &self.command {
+            return from_command(command, COMMAND_OPTION);
         }
         if let Some(path) = &self.key_file_variable {
             return from_file(path, SlotKind::KeyFile);
@@ -254,6 +265,9 @@ impl Sources {
         if let Some(path) = &self.password_file {
             return from_file(path, SlotKind::Passphrase);
         }
+        if let Some(command) = &self.command {
+            return from_command(command, COMMAND_OPTION);
+        }
         match self.of_environment()? {
             Some(credential) => Ok(credential),
             None => asked_twice(person, SecretError::Missing),
@@ -264,6 +278,7 @@ impl Sources {
     pub fn is_given(&self) -> bool {
         self.key_file.is_some()
             || self.password_file.is_some()
+            || self.command.is_some()
             || self.key_file_variable.is_some()
             || self.password.is_some()
             || self.password_file_variable.is_some()
@@ -325,6 +340,7 @@ fn asked_twice(person: &mut impl Person, missing: SecretError) -> Result<Credent
     if *first.text == *second.text { Ok(first) } else { Err(SecretError::Differ) }
 }
 
+const COMMAND_OPTION: &str = "--password-command";
 const SECRET_MAX: usize = 64 << 10;
 
 #[cfg(test)]

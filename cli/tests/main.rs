@@ -24,6 +24,8 @@ mod restore;
 mod rewrite;
 mod rollback;
 mod round_trip;
+mod run;
+mod schedule;
 mod serve;
 mod surplus;
 mod together;

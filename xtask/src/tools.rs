@@ -137,6 +137,8 @@ fn tools() -> Vec<Tool> {
         tool("getfacl", VERSION, "acl"),
         tool("setfattr", VERSION, "attr"),
         tool("fusermount3", VERSION, "fuse3"),
+        tool("mkfs.btrfs", VERSION, "btrfs-progs"),
+        tool("systemd-analyze", VERSION, "systemd"),
         tool("go", &["version"], "golang"),
         tool("node", VERSION, "nodejs"),
         tool("npm", VERSION, "npm"),

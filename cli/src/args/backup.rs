@@ -10,7 +10,7 @@ use copal_format::time::Time;
 use super::values::{self, Percent, Size, Span};
 
 /// Options of `backup`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["operands", "files_from", "files_from0", "stdin"]))]
 #[command(group = ArgGroup::new("stream").args(["stdin", "stdin_from_command"]))]
 #[command(override_usage = "copal backup [OPTIONS] PATH...
@@ -65,7 +65,7 @@ pub struct Backup {
 }
 
 /// What a new snapshot says of itself.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Naming {
     /// Give the snapshot a tag; may be repeated.
     #[arg(long = "tag", value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
@@ -82,7 +82,7 @@ pub struct Naming {
 }
 
 /// Patterns of paths that are left out.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Patterns {
     /// Leave out paths that match the pattern; may be repeated.
     #[arg(short, long, value_name = "GLOB")]
@@ -96,7 +96,7 @@ pub struct Patterns {
 }
 
 /// What to leave out.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What to leave out")]
 pub struct Exclude {
     /// Patterns of paths.
@@ -120,7 +120,7 @@ pub struct Exclude {
 }
 
 /// Where the names of what to save come from.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Where it comes from")]
 pub struct Names {
     /// Also save the paths listed in this file, one per line ("-" is standard input); may be repeated.

@@ -84,6 +84,7 @@ impl Target {
             repository: Some(self.to.clone()),
             password_file: self.to_password_file.clone(),
             key_file: self.to_key_file.clone(),
+            password_command: None,
             ..global.clone()
         }
     }

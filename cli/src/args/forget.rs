@@ -10,7 +10,7 @@ use super::spec::{self, Which};
 use super::values::{GroupBy, Size, Span};
 
 /// Options of `forget`.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("forgotten").required(true).multiple(true).args([
     "snapshots", "last", "hourly", "daily", "weekly", "monthly", "yearly", "within", "tags_kept",
 ]))]
@@ -37,6 +37,20 @@ pub struct Forget {
     /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
+    /// The only source whose snapshots are considered; all if none. A profile's rules are for what it saves.
+    #[arg(skip)]
+    pub source: Option<OneSource>,
+}
+
+/// What the snapshots of one profile have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OneSource {
+    /// The host's name.
+    pub host: String,
+    /// The paths that are saved, without the leading slash, sorted.
+    pub paths: Vec<Vec<u8>>,
+    /// The label.
+    pub label: String,
 }
 
 /// What to keep.

@@ -26,6 +26,9 @@ pub struct Global {
     /// "init" writes a new key file there; "key add --new-key-file" adds one later.
     #[arg(long, value_name = "FILE", global = true)]
     pub key_file: Option<PathBuf>,
+    /// Command that prints the passphrase, for sh [env: COPAL_PASSWORD_COMMAND].
+    #[arg(long, value_name = "COMMAND", global = true)]
+    pub password_command: Option<OsString>,
     /// Memory that a key slot may take to open, asked about beyond 1G.
     ///
     /// A key slot says itself how much memory a passphrase takes. Copal tries the cheapest slots first, and asks before it
@@ -61,6 +64,9 @@ pub struct Global {
     /// The bucket must have Object Lock. What is deleted is then hidden, and can be brought back while its lock lasts.
     #[arg(long, value_name = "MODE:DAYS", env = "COPAL_OBJECT_LOCK", global = true)]
     pub object_lock: Option<Retention>,
+    /// Where options come from that are not given.
+    #[command(flatten)]
+    pub from: super::run::From,
     /// Write results and errors as JSON.
     #[arg(long, global = true)]
     pub json: bool,
@@ -70,4 +76,54 @@ pub struct Global {
     /// Say more; twice, much more.
     #[arg(short, long, global = true, action = clap::ArgAction::Count)]
     pub verbose: u8,
+}
+
+impl Global {
+    /// These options, and where one is not given that of `other`.
+    pub fn or(&self, other: &Self) -> Self {
+        // Every field is named, so that a new option is not forgotten.
+        let Self {
+            repository,
+            password_file,
+            key_file,
+            password_command,
+            unlock_memory,
+            cache_dir,
+            state_dir,
+            ca_file,
+            limit_upload,
+            limit_download,
+            storage_class,
+            kms_key,
+            object_lock,
+            from,
+            json,
+            quiet,
+            verbose,
+        } = self.clone();
+        Self {
+            repository: repository.or_else(|| other.repository.clone()),
+            password_file: password_file.or_else(|| other.password_file.clone()),
+            key_file: key_file.or_else(|| other.key_file.clone()),
+            password_command: password_command.or_else(|| other.password_command.clone()),
+            unlock_memory: unlock_memory.or(other.unlock_memory),
+            cache_dir: cache_dir.or_else(|| other.cache_dir.clone()),
+            state_dir: state_dir.or_else(|| other.state_dir.clone()),
+            ca_file: ca_file.or_else(|| other.ca_file.clone()),
+            limit_upload: limit_upload.or(other.limit_upload),
+            limit_download: limit_download.or(other.limit_download),
+            storage_class: storage_class.or_else(|| other.storage_class.clone()),
+            kms_key: kms_key.or_else(|| other.kms_key.clone()),
+            object_lock: object_lock.or(other.object_lock),
+            from,
+            json,
+            quiet,
+            verbose,
+        }
+    }
+
+    /// The same without what opens the repository.
+    pub fn without_secret(&self) -> Self {
+        Self { password_file: None, key_file: None, password_command: None, ..self.clone() }
+    }
 }

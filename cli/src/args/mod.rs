@@ -19,8 +19,11 @@ pub mod look;
 pub mod mount;
 pub mod pattern;
 pub mod policy;
+pub mod profile;
 pub mod repository;
 pub mod restore;
+pub mod run;
+pub mod schedule;
 pub mod serve;
 pub mod spec;
 pub mod values;
@@ -37,7 +40,8 @@ mod tests;
 ///   copal -r /mnt/backup restore latest --target /tmp/restored
 ///
 /// Exit codes: 0 done; 1 failed; 2 wrong usage; 3 done, but some entries could not be read or written (each is named);
-/// 4 damage found; 5 the backup is not accepted (yet); 10 no repository there; 12 wrong passphrase; 130 interrupted.
+/// 4 damage found; 5 the backup is not accepted (yet); 10 no repository there; 11 the same profile is
+/// being run already; 12 wrong passphrase; 130 interrupted.
 #[derive(Parser, Debug)]
 #[command(name = "copal", version, verbatim_doc_comment, subcommand_required = true, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true, max_term_width = 110)]
@@ -95,7 +99,7 @@ fn brief(mut command: clap::Command) -> clap::Command {
 const GLOBAL_OPTIONS: &str = "Options of all commands (repository, passphrase, output): copal help options";
 
 /// A variable that is set to nothing is not set.
-fn without_empty(option: Arg) -> Arg {
+pub(crate) fn without_empty(option: Arg) -> Arg {
     let is_empty = option.get_env().and_then(std::env::var_os).is_some_and(|value| value.is_empty());
     if is_empty { option.env(Resettable::Reset) } else { option }
 }
@@ -122,6 +126,17 @@ pub enum Command {
     /// Reads only what changed since the last snapshot of the same host and paths, and stores only what the repository
     /// does not have yet. On a machine that the repository does not know, the passphrase registers the machine.
     Backup(Box<backup::Backup>),
+    /// Do what profiles of the configuration say: back up, forget, prune, check.
+    ///
+    /// Each profile is run once, and never twice at a time. A profile ends at its first act that fails, and the next one
+    /// follows. The exit code is the worst one.
+    Run(run::Run),
+    /// Look at the configuration of "run".
+    #[command(subcommand, arg_required_else_help = true)]
+    Config(run::Configuration),
+    /// Have the system run profiles of the configuration by the clock.
+    #[command(subcommand, arg_required_else_help = true)]
+    Schedule(schedule::Schedule),
     /// Save what other programs have written.
     #[command(subcommand, arg_required_else_help = true)]
     Import(import::Import),

@@ -26,6 +26,7 @@ use super::opening::{Opened, Opening};
 use super::signals::{tell_kept, watch_signals};
 use super::{fates, init};
 use crate::args::backup::{Backup, Naming, Patterns, Source as Wanted};
+use crate::args::forget::OneSource;
 use crate::args::repository::IngestBy;
 use crate::exit::Exit;
 use crate::report::field::PathField;
@@ -38,8 +39,9 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let started = Instant::now();
     let progress = Arc::new(fates::progress(context.report));
     let excluded = (options.dry_run && context.report.says(Amount::Verbose)).then(fates::Excluded::default);
-    let counted = progress.clone();
-    let interrupted = watch_signals(context.report, move || Some(kept(counted.kept())))?;
+    // Once the backup is over there is nothing to say of it, however long its process lives.
+    let counted = Arc::downgrade(&progress);
+    let interrupted = watch_signals(context.report, move || counted.upgrade().map(|progress| kept(progress.kept())))?;
     let sources = Sources::of(options)?;
     sources.tell_links(context);
     let (backend, opening) = backend(context, options)?;
@@ -150,6 +152,12 @@ pub(super) fn refuse_damaged(outcome: &Outcome) -> Result<(), Failure> {
     let cause =
         "its bytes do not have the hash it is named by; what was saved can be restored once the index is made again";
     Err(Failure::Damaged { object: segment.clone(), cause: cause.into() })
+}
+
+/// The host, the paths and the label of the snapshots that these options make.
+pub(super) fn one_source(context: &Context<'_>, options: &Backup) -> Result<OneSource, Failure> {
+    let host = options.naming.host.clone().unwrap_or_else(|| context.this_host());
+    Ok(OneSource { host, paths: Sources::of(options)?.paths(), label: options.naming.label.clone() })
 }
 
 /// Finds the repository and the secret that opens it; with `--init`, makes the repository first if there is none.

@@ -152,7 +152,9 @@ impl<'a> Context<'a> {
     }
 
     pub(super) fn secrets(&self) -> Sources {
-        Sources::new(self.names, self.global.key_file.clone(), self.global.password_file.clone(), environment)
+        let global = self.global;
+        Sources::new(self.names, global.key_file.clone(), global.password_file.clone(), environment)
+            .with_command(global.password_command.clone())
     }
 
     pub(super) fn this_host(&self) -> String {

@@ -67,7 +67,13 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
 
 /// All snapshots that match the options, with the verdict of the rules.
 fn by_rules(repository: &Repository, history: &History, options: &Forget) -> Result<Vec<ForgetRow>, Failure> {
-    let snapshots = pick::narrowed(history, &options.narrow);
+    let mut snapshots = pick::narrowed(history, &options.narrow);
+    if let Some(source) = &options.source {
+        snapshots.retain(|snapshot| {
+            let info = &snapshot.info;
+            snapshot.machine() == source.host && info.paths == source.paths && info.label == source.label
+        });
+    }
     let now = Time(wait(repository.store().now())?.0);
     let keys = |domain| repository.domain_keys(domain);
     let verdicts = retain::retain(&snapshots, &options.keep, options.group_by, &TimeZone::system(), now, keys);

@@ -8,6 +8,7 @@ mod cat;
 mod check;
 mod client;
 mod compact;
+mod config;
 mod context;
 mod copy;
 mod diff;
@@ -26,6 +27,7 @@ mod ls;
 mod marks;
 mod met;
 mod mount;
+mod open_file;
 mod opening;
 mod orders;
 mod place;
@@ -36,6 +38,8 @@ mod rebuild;
 mod repair;
 mod restore;
 mod rewrite;
+mod run;
+mod schedule;
 mod serve;
 mod signals;
 mod snapshots;
@@ -60,17 +64,18 @@ pub fn run() -> Exit {
         Err(error) => return report::usage(&error, arguments.iter().map(OsString::as_os_str)),
     };
     let report = Printer::new(&line.global);
-    let context = Context::new(&line.global, &report);
-    match dispatch(&context, &line.command) {
-        Ok(exit) => exit,
-        Err(failure) => report.fail(&failure),
-    }
+    let done = config::with_profile(&line, &report)
+        .and_then(|global| dispatch(&Context::new(&global, &report), &line.command));
+    done.unwrap_or_else(|failure| report.fail(&failure))
 }
 
 fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
     match command {
         Command::Init(options) => init::run(context, options),
         Command::Backup(options) => backup::run(context, options),
+        Command::Run(options) => run::run(context, options),
+        Command::Config(options) => config::run(context, options),
+        Command::Schedule(options) => schedule::run(context, options),
         Command::Import(Import::Tar(options)) => import::run(context, options),
         Command::Snapshots(options) => snapshots::run(context, options),
         Command::Restore(options) => restore::run(context, options),

@@ -11,6 +11,7 @@ use copal_store::s3::Trouble;
 use rustix::io::Errno;
 
 use super::failure::Failure;
+use crate::config::ConfigError;
 use crate::secrets::SecretError;
 
 impl Failure {
@@ -21,6 +22,16 @@ impl Failure {
     pub fn advice(&self) -> Option<&'static str> {
         Some(match self {
             Self::Usage(_) => "\"copal COMMAND --help\" explains the options",
+            Self::Config(ConfigError::Missing { .. }) => {
+                "\"copal config example\" prints one; write it to one of these places, or name another with --config"
+            }
+            Self::Config(ConfigError::Writable { .. }) => {
+                "it says what is run and what is forgotten: only its owner and root may write it (chmod go-w, chown)"
+            }
+            Self::Config(ConfigError::Unreadable { cause, .. }) => return advice_on(cause),
+            Self::Config(_) => "\"copal config check\" reads it again; \"copal config example\" explains every key",
+            Self::Hook { .. } => "run its command by hand to see why; it gets JSON on its standard input",
+            Self::Busy { .. } => "wait for it to end, or stop it: it ends within ten seconds",
             Self::Location(BadLocation::Missing) => "name it with -r REPOSITORY or in COPAL_REPOSITORY",
             Self::Location(_) => "name a directory, or an address that begins with s3://, https:// or ssh://",
             Self::Secret(SecretError::Missing) => {

@@ -15,6 +15,7 @@ use serde::Serialize;
 
 use super::human;
 use super::rows::SnapshotRow;
+use crate::config::ConfigError;
 use crate::exit::Exit;
 use crate::secrets::SecretError;
 
@@ -24,6 +25,15 @@ pub enum Failure {
     /// The options do not fit each other or the repository.
     #[error("{0}")]
     Usage(String),
+    /// The configuration is missing or wrong.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// The same profile is being run already.
+    #[error("profile {profile:?} is being run already: this run leaves it out")]
+    Busy { profile: String },
+    /// A hook of a profile failed.
+    #[error("hook {hook} failed: {why}")]
+    Hook { hook: String, why: String },
     /// No repository is named, or this version cannot open it.
     #[error(transparent)]
     Location(#[from] BadLocation),
@@ -201,7 +211,8 @@ impl Failure {
     /// The exit code for scripts.
     pub fn exit(&self) -> Exit {
         match self {
-            Self::Usage(_) | Self::Location(_) => Exit::Usage,
+            Self::Usage(_) | Self::Config(_) | Self::Location(_) => Exit::Usage,
+            Self::Busy { .. } => Exit::Busy,
             Self::NoRepository { .. } | Self::RepositoryGone { .. } => Exit::NoRepository,
             Self::WrongSecret(_) | Self::NoKey(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
             Self::Damaged { .. } | Self::Older { .. } => Exit::Damage,
@@ -216,6 +227,9 @@ impl Failure {
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Usage(_) => "usage",
+            Self::Config(_) => "config",
+            Self::Busy { .. } => "busy",
+            Self::Hook { .. } => "hook",
             Self::Location(_) => "location",
             Self::Secret(_) => "secret",
             Self::Place(_) => "place",
@@ -275,10 +289,18 @@ impl Failure {
 
     /// The failure as one JSON object.
     pub(super) fn json(&self) -> String {
-        let candidates = self.candidates();
+        serde_json::to_string(&self.object()).expect("plain fields become JSON")
+    }
+
+    /// The failure as a JSON value.
+    pub fn value(&self) -> serde_json::Value {
+        serde_json::to_value(self.object()).expect("plain fields become JSON")
+    }
+
+    fn object(&self) -> ErrorObject<'_> {
         let (error, advice) = (self.text(), self.advice());
-        let object = ErrorObject { error, kind: self.kind(), advice, exit_code: self.exit().code(), candidates };
-        serde_json::to_string(&object).expect("plain fields become JSON")
+        let exit_code = self.exit().code();
+        ErrorObject { error, kind: self.kind(), advice, exit_code, candidates: self.candidates() }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::fmt;
 use std::io::{self, BufWriter, IsTerminal, StdoutLock, Write};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use indicatif::{MultiProgress, ProgressDrawTarget};
 use serde::Serialize;
@@ -25,6 +25,7 @@ pub mod keys;
 pub mod policy;
 pub mod progress;
 pub mod rows;
+pub mod run;
 pub mod status;
 pub mod summary;
 #[cfg(test)]
@@ -56,6 +57,8 @@ pub struct Printer {
     form: Form,
     amount: Amount,
     screen: MultiProgress,
+    /// Takes results instead of standard output.
+    taken: Option<Arc<Mutex<Vec<serde_json::Value>>>>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -115,7 +118,19 @@ impl Printer {
         };
         let draws = form == Form::Human && amount > Amount::Quiet && io::stderr().is_terminal();
         let target = if draws { ProgressDrawTarget::stderr_with_hz(10) } else { ProgressDrawTarget::hidden() };
-        Self { form, amount, screen: MultiProgress::with_draw_target(target) }
+        Self { form, amount, screen: MultiProgress::with_draw_target(target), taken: None }
+    }
+
+    /// The same report for an act of a run: its results are kept as JSON, and people see them as well.
+    pub fn taking(&self) -> Self {
+        Self { taken: Some(Arc::default()), ..self.clone() }
+    }
+
+    /// The results that were kept.
+    pub fn taken(&self) -> Vec<serde_json::Value> {
+        let taken =
+            self.taken.as_ref().map(|taken| std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner)));
+        taken.unwrap_or_default()
     }
 
     /// Whether to print messages of this amount.
@@ -206,6 +221,13 @@ impl Printer {
 
     /// Writes a command's result.
     pub fn answer(&self, answer: &impl Answer) -> Result<(), Failure> {
+        if let Some(taken) = &self.taken {
+            let value = serde_json::to_value(answer).expect("results have plain fields");
+            taken.lock().unwrap_or_else(PoisonError::into_inner).push(value);
+            if self.form == Form::Json {
+                return Ok(());
+            }
+        }
         if self.form == Form::Human && self.amount == Amount::Quiet && answer.only_confirms() {
             return Ok(());
         }

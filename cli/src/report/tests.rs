@@ -2,6 +2,7 @@
 
 mod managed;
 mod plain;
+mod run;
 
 use std::io;
 
@@ -217,7 +218,7 @@ fn samples() -> Vec<(&'static str, Value)> {
 #[test]
 fn the_reference_names_every_json_field() {
     let reference = include_str!("../../../docs/cli.md");
-    for (command, sample) in samples().into_iter().chain(managed::samples()) {
+    for (command, sample) in samples().into_iter().chain(managed::samples()).chain(run::samples()) {
         let heading = if command == "JSON" { "\n## JSON".to_owned() } else { format!("\n### copal {command}\n") };
         let section = reference.split(&heading).nth(1).unwrap_or_else(|| panic!("docs/cli.md lacks {command}"));
         let section = section.split("\n#").next().unwrap_or_default();

@@ -1,0 +1,93 @@
+//! Hook: a program of the user's, before or after an act, or when a profile fails.
+
+use std::ffi::OsString;
+use std::io::Write;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+use serde::Serialize;
+
+use crate::args::profile::Hooks;
+use crate::config::{Act, is_guarded};
+use crate::report::Failure;
+
+/// What a hook gets on its standard input. Nothing in it is secret.
+#[derive(Serialize)]
+pub(super) struct Told<'a, R: Serialize> {
+    pub(super) hook: &'a str,
+    pub(super) profile: &'a str,
+    pub(super) act: Option<Act>,
+    /// How it ended; none before it.
+    pub(super) exit_code: Option<u8>,
+    /// The report of the act, or of the profile if it failed.
+    pub(super) report: Option<&'a R>,
+}
+
+/// Runs a hook to its end; nothing if none is set. An interrupted run gives it a few seconds.
+pub(super) fn call(
+    hooks: Option<&Hooks>,
+    told: &Told<'_, impl Serialize>,
+    interrupted: &AtomicBool,
+) -> Result<(), Failure> {
+    let Some((hooks, words)) = hooks.and_then(|hooks| Some((hooks, hooks.named(told.hook)?))) else { return Ok(()) };
+    let failed = |why: String| Failure::Hook { hook: told.hook.to_owned(), why };
+    let mut child = spawn(words).map_err(|cause| failed(cause.to_string()))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        let line = serde_json::to_vec(told).expect("reports have plain fields");
+        // It may end without reading, and it may not read while it runs.
+        std::thread::spawn(move || stdin.write_all(&line));
+    }
+    match ended(&mut child, hooks.timeout.0, interrupted) {
+        Ok(Some(status)) if status.success() => Ok(()),
+        Ok(Some(status)) => Err(failed(status.to_string())),
+        Ok(None) => Err(failed(format!("it took longer than {} s and was ended", hooks.timeout.0.as_secs()))),
+        Err(cause) => Err(failed(cause.to_string())),
+    }
+}
+
+/// Starts it in a process group of its own, without what only this process needs to know.
+fn spawn(words: &[OsString]) -> std::io::Result<Child> {
+    let (program, arguments) = words.split_first().expect("a hook has a program");
+    let path = Path::new(program);
+    if path.is_absolute() && !is_guarded(&path.metadata()?) {
+        return Err(std::io::Error::other(format!("{} may be changed by other users", path.display())));
+    }
+    let mut command = Command::new(program);
+    command.args(arguments).process_group(0).stdin(Stdio::piped()).stdout(Stdio::from(std::io::stderr()));
+    for name in ["COPAL_PASSWORD", "COPAL_TO_PASSWORD", "NOTIFY_SOCKET"] {
+        command.env_remove(name);
+    }
+    command.spawn()
+}
+
+/// Waits; ends all processes of its group if it takes too long. None if it was ended.
+fn ended(child: &mut Child, most: Duration, interrupted: &AtomicBool) -> std::io::Result<Option<ExitStatus>> {
+    let begun = Instant::now();
+    let mut asked = None;
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(asked.is_none().then_some(status));
+        }
+        let most = if interrupted.load(Ordering::Relaxed) { most.min(ON_INTERRUPT) } else { most };
+        let group = Pid::from_child(child);
+        match asked {
+            None if begun.elapsed() > most => {
+                let _ = kill_process_group(group, Signal::TERM);
+                asked = Some(Instant::now());
+            }
+            Some(at) if at.elapsed() > UNTIL_KILLED => {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            _ => {}
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// An interrupted run ends within 8 seconds: a hook that takes a snapshot away has the time.
+const ON_INTERRUPT: Duration = Duration::from_secs(4);
+const UNTIL_KILLED: Duration = Duration::from_secs(2);

@@ -1,0 +1,153 @@
+//! `run`: does what profiles of the configuration say, each once and never twice at a time.
+
+mod hook;
+mod lock;
+mod mail;
+mod metrics;
+mod notice;
+mod past;
+mod post;
+mod supervisor;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use super::context::Context;
+use super::signals::watch_signals;
+use super::{backup, check, config, forget, prune};
+use crate::args::backup::Backup;
+use crate::args::forget::{Forget, Prune};
+use crate::args::look::Narrow;
+use crate::args::run::Run;
+use crate::config::{Act, Config, Profile};
+use crate::exit::Exit;
+use crate::report::Failure;
+use crate::report::run::{ActReport, ProfileReport};
+use hook::Told;
+use lock::Lock;
+use past::Past;
+
+pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure> {
+    let config = config::read(context.global)?;
+    // An act that watches for signals itself hears of them too.
+    let interrupted = watch_signals(context.report, || None)?;
+    supervisor::tell("READY=1");
+    let mut worst = Exit::Done;
+    for profile in config.to_run(&options.profiles)? {
+        if interrupted.load(Ordering::Relaxed) {
+            return Ok(Exit::Interrupted);
+        }
+        // Every profile is reported, also one that could not begin.
+        let report = one(context, profile, options.dry_run, &interrupted);
+        context.report.answer(&report)?;
+        if !options.dry_run {
+            told(context, &config, profile, &report);
+        }
+        worst = worst.or_worse(report.exit);
+        if report.exit == Exit::Interrupted {
+            break;
+        }
+    }
+    if !options.dry_run {
+        for profile in config.profiles() {
+            notice::by_clock(&Context::new(&config::joined(context, profile), context.report), &config, profile);
+        }
+    }
+    supervisor::tell("STOPPING=1");
+    Ok(worst)
+}
+
+/// Tells whom it concerns what became of a profile.
+fn told(context: &Context<'_>, config: &Config, profile: &Profile, report: &ProfileReport) {
+    let global = config::joined(context, profile);
+    let context = Context::new(&global, context.report);
+    notice::of_run(&context, config, profile, report);
+    let saved = context.places().map(|places| Past::read(&past::path(places.state(), &profile.name)).saved);
+    if report.exit != Exit::Busy {
+        metrics::publish(&context, profile, report, saved.unwrap_or_default());
+    }
+}
+
+/// Runs a profile, unless another process does so.
+fn one(context: &Context<'_>, profile: &Profile, is_dry_run: bool, interrupted: &AtomicBool) -> ProfileReport {
+    let started = Instant::now();
+    let mut report = ProfileReport::new(&profile.name, is_dry_run);
+    let global = config::joined(context, profile);
+    let context = Context::new(&global, context.report);
+    let locked = context.places().and_then(|places| Lock::take(places.state(), &profile.name));
+    match locked {
+        Err(failure) => report.fail(context.report.fail(&failure), failure.value()),
+        Ok(_lock) => {
+            for act in profile.acts() {
+                if interrupted.load(Ordering::Relaxed) {
+                    report.exit = Exit::Interrupted;
+                    break;
+                }
+                if is_dry_run && act == Act::Check {
+                    continue;
+                }
+                supervisor::tell(&format!("STATUS={act} of profile {}", profile.name));
+                report.add(done(&context, profile, act, is_dry_run, interrupted));
+                if !matches!(report.exit, Exit::Done | Exit::Partial) {
+                    break;
+                }
+            }
+        }
+    }
+    report.seconds = started.elapsed().as_secs_f64();
+    let is_bad = !matches!(report.exit, Exit::Done | Exit::Partial | Exit::Busy | Exit::Interrupted);
+    if is_bad && !is_dry_run {
+        let exit_code = Some(report.exit.code());
+        let told = Told { hook: "on-failure", profile: &profile.name, act: None, exit_code, report: Some(&report) };
+        if let Err(failure) = hook::call(profile.hooks.as_ref(), &told, interrupted) {
+            context.report.fail(&failure);
+        }
+    }
+    report
+}
+
+/// Does one act between its hooks, and keeps what it reports.
+fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, interrupted: &AtomicBool) -> ActReport {
+    let started = Instant::now();
+    let printer = context.report.taking();
+    let acting = Context::new(context.global, &printer);
+    let hooks = profile.hooks.as_ref().filter(|_| !is_dry_run);
+    let (before, after) = (format!("before-{act}"), format!("after-{act}"));
+    let told =
+        Told { hook: &before, profile: &profile.name, act: Some(act), exit_code: None, report: None::<&ActReport> };
+    let ended = hook::call(hooks, &told, interrupted).and_then(|()| act_of(&acting, profile, act, is_dry_run));
+    let mut report = ActReport::new(act, printer.taken());
+    let note = |report: &mut ActReport, ended: Result<Exit, Failure>| match ended {
+        Ok(exit) => report.exit = report.exit.or_worse(exit),
+        Err(failure) => {
+            report.exit = report.exit.or_worse(context.report.fail(&failure));
+            report.error.get_or_insert_with(|| failure.value());
+        }
+    };
+    note(&mut report, ended);
+    let exit_code = Some(report.exit.code());
+    let told = Told { hook: &after, profile: &profile.name, act: Some(act), exit_code, report: Some(&report) };
+    let cleaned = hook::call(hooks, &told, interrupted);
+    note(&mut report, cleaned.map(|()| Exit::Done));
+    report.seconds = started.elapsed().as_secs_f64();
+    report
+}
+
+fn act_of(context: &Context<'_>, profile: &Profile, act: Act, dry_run: bool) -> Result<Exit, Failure> {
+    match (act, profile) {
+        (Act::Backup, Profile { backup: Some(options), .. }) => {
+            backup::run(context, &Backup { dry_run, ..options.clone() })
+        }
+        (Act::Forget, Profile { forget: Some(options), .. }) => {
+            let mut options = Forget { dry_run, ..options.clone() };
+            // The rules are for what this profile saves, not for other profiles or machines, unless it says otherwise.
+            if let (Some(saved), true) = (&profile.backup, options.narrow == Narrow::default()) {
+                options.source = Some(backup::one_source(context, saved)?);
+            }
+            forget::run(context, &options)
+        }
+        (Act::Prune, Profile { prune: Some(options), .. }) => prune::run(context, &Prune { dry_run, ..*options }),
+        (Act::Check, Profile { check: Some(options), .. }) => check::run(context, options),
+        _ => unreachable!("a profile has the acts that it lists"),
+    }
+}

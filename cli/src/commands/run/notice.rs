@@ -1,0 +1,158 @@
+//! Notice: tells people and other programs what became of a run.
+
+use copal_client::places::this_host;
+use serde_json::{Value, json};
+
+use super::past::{self, Past};
+use super::{mail, post};
+use crate::args::profile::{Event, Form, Notify};
+use crate::commands::context::Context;
+use crate::config::{Config, Profile};
+use crate::report::human;
+use crate::report::run::ProfileReport;
+
+/// Notes a run of a profile, and tells what follows from it. That nobody can be told is a warning, and fails no run.
+pub(super) fn of_run(context: &Context<'_>, config: &Config, profile: &Profile, report: &ProfileReport) {
+    let text = report.told();
+    about(context, config, profile, |past, now| {
+        past.take(report, now).into_iter().map(|event| (event, text.clone(), Some(report))).collect()
+    });
+}
+
+/// Tells what follows from the clock alone, also about profiles that are not run any more.
+pub(super) fn by_clock(context: &Context<'_>, config: &Config, profile: &Profile) {
+    if profile.backup.is_none() {
+        return;
+    }
+    let stale_after = config.notify_of(profile).map(|(_, notify)| notify.stale_after.0).min();
+    about(context, config, profile, |past, now| {
+        let (runs, failures) = (past.runs, past.failures);
+        let days = now.saturating_sub(past.saved) / 86_400;
+        let mut told = Vec::new();
+        for event in past.by_clock(now, stale_after.unwrap_or(std::time::Duration::MAX)) {
+            let name = &profile.name;
+            let text = match event {
+                Event::Weekly => {
+                    past.begin_week(now);
+                    let runs = human::things(runs.into(), "run", "runs");
+                    format!("profile {name}: {runs} this week, {failures} failed; the last backup is {days} days old")
+                }
+                _ => format!("profile {name}: no backup for {days} days"),
+            };
+            told.push((event, text, None));
+        }
+        told
+    });
+}
+
+fn about<'r>(
+    context: &Context<'_>,
+    config: &Config,
+    profile: &Profile,
+    happened: impl FnOnce(&mut Past, i64) -> Vec<(Event, String, Option<&'r ProfileReport>)>,
+) {
+    let Ok(places) = context.places() else { return };
+    let path = past::path(places.state(), &profile.name);
+    let mut past = Past::read(&path);
+    let now = jiff::Timestamp::now().as_second();
+    let before = past.clone();
+    let events = happened(&mut past, now);
+    for (event, text, report) in events {
+        for (name, notify) in config.notify_of(profile).filter(|(_, notify)| notify.events().contains(&event)) {
+            if let Err(why) = sent(notify, event, &profile.name, &text, report) {
+                context.report.warn(&format!("notification {name} could not be sent: {why}"));
+            }
+        }
+    }
+    if past != before
+        && let Err(failure) = past.write(&path)
+    {
+        context.report.warn(&format!("this machine could not note how the run ended: {}", failure.text()));
+    }
+}
+
+fn sent(
+    notify: &Notify,
+    event: Event,
+    profile: &str,
+    text: &str,
+    report: Option<&ProfileReport>,
+) -> Result<(), String> {
+    let host = this_host(|name| std::env::var_os(name));
+    if !notify.mail_to.is_empty() {
+        return mail::send(notify, &format!("copal on {host}: {profile}: {}", event.name()), text);
+    }
+    let address = match (&notify.webhook, &notify.webhook_file, &notify.webhook_variable) {
+        (Some(address), _, _) => address.clone(),
+        (None, Some(file), _) => post::line_of(file)?,
+        (None, None, Some(name)) => std::env::var(name).map_err(|_| format!("the variable {name} is not set"))?,
+        (None, None, None) => return Err("it has no address".into()),
+    };
+    let is_good = matches!(event, Event::Success | Event::Recovery);
+    let message = format!("{host}: {text}");
+    let (mut address, mut kind) = (address, "text/plain; charset=utf-8");
+    let body = match (&notify.body, notify.form) {
+        (Some(template), _) => {
+            let is_json = template.trim_start().starts_with(['{', '[']);
+            kind = if is_json { "application/json" } else { kind };
+            let code = report.map(|report| report.exit.code().to_string()).unwrap_or_default();
+            let values = [("{text}", text), ("{profile}", profile), ("{host}", &host), ("{event}", event.name())];
+            filled(template, &[&values[..], &[("{exit_code}", &code)]].concat(), is_json)
+        }
+        (None, Form::Text) => message,
+        (None, Form::Slack) => {
+            kind = "application/json";
+            json!({ "text": message }).to_string()
+        }
+        (None, Form::Healthchecks) => {
+            if !is_good {
+                address = format!("{}/fail", address.trim().trim_end_matches('/'));
+            }
+            message
+        }
+        (None, Form::Json) => {
+            kind = "application/json";
+            let report = report.map_or(Value::Null, |report| serde_json::to_value(report).unwrap_or_default());
+            json!({ "event": event.name(), "host": host, "profile": profile, "text": text, "report": report })
+                .to_string()
+        }
+    };
+    post::send(reqwest::Method::POST, &address, kind, body)
+}
+
+/// A template with its places filled, in one pass: what is filled in is not looked at again.
+fn filled(template: &str, values: &[(&str, &str)], is_json: bool) -> String {
+    let mut text = String::new();
+    let mut rest = template;
+    while let Some(at) = rest.find('{') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        match values.iter().find(|(name, _)| rest.starts_with(name)) {
+            Some((name, value)) => {
+                let value = if is_json { json!(value).to_string() } else { format!("\"{value}\"") };
+                text.push_str(&value[1..value.len() - 1]);
+                rest = &rest[name.len()..];
+            }
+            None => {
+                text.push('{');
+                rest = &rest[1..];
+            }
+        }
+    }
+    text.push_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_template_is_filled_once_and_stays_json() {
+        let values = [("{text}", "a \"b\"\n{host}"), ("{host}", "h")];
+        let body = filled("{\"m\": \"{text} on {host} {x}\"}", &values, true);
+        let read: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(read["m"], "a \"b\"\n{host} on h {x}");
+        assert_eq!(filled("{host}: {text}", &values, false), "h: a \"b\"\n{host}");
+    }
+}

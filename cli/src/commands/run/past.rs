@@ -1,0 +1,163 @@
+//! Past: what a machine remembers of earlier runs of a profile, and which events follow from a new one.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use copal_client::places::write_private;
+use serde::{Deserialize, Serialize};
+
+use crate::args::profile::Event;
+use crate::config::Act;
+use crate::exit::Exit;
+use crate::report::Failure;
+use crate::report::run::ProfileReport;
+
+/// What is remembered; times in seconds of the Unix clock. A field that an older program did not write is 0.
+#[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
+#[serde(default)]
+pub(super) struct Past {
+    /// Whether the last run failed.
+    pub(super) failing: bool,
+    /// When a backup was last saved; before the first one, when the profile was first met.
+    pub(super) saved: i64,
+    /// When somebody was last told that there is no backup.
+    stale_told: i64,
+    /// When the week began that the next summary is about.
+    week: i64,
+    pub(super) runs: u32,
+    pub(super) failures: u32,
+}
+
+impl Past {
+    /// Reads it. What cannot be read counts as nothing: a notification more, and no run less.
+    pub(super) fn read(path: &Path) -> Self {
+        let text = std::fs::read_to_string(path).unwrap_or_default();
+        serde_json::from_str(&text).unwrap_or_default()
+    }
+
+    pub(super) fn write(&self, path: &Path) -> Result<(), Failure> {
+        Ok(write_private(path, serde_json::to_string(self).expect("plain fields become JSON").as_bytes())?)
+    }
+
+    /// Takes a run into account.
+    pub(super) fn take(&mut self, report: &ProfileReport, now: i64) -> Vec<Event> {
+        self.meet(now);
+        let is_good = matches!(report.exit, Exit::Done | Exit::Partial);
+        let mut events = Vec::new();
+        match report.exit {
+            // Another process runs it, or somebody has stopped it: neither went well nor badly.
+            Exit::Busy | Exit::Interrupted => return events,
+            _ if !is_good => events.push(Event::Failure),
+            _ if self.failing => events.extend([Event::Recovery, Event::Success]),
+            _ => events.push(Event::Success),
+        }
+        self.failing = !is_good;
+        self.runs = self.runs.saturating_add(1);
+        self.failures = self.failures.saturating_add(u32::from(!is_good));
+        let saves = |act: &&crate::report::run::ActReport| act.act == Act::Backup;
+        if report.acts.iter().find(saves).is_some_and(|act| matches!(act.exit, Exit::Done | Exit::Partial)) {
+            self.saved = now;
+        }
+        events
+    }
+
+    /// What follows from the clock alone: at most once a day that there is no backup, and once a week a summary.
+    pub(super) fn by_clock(&mut self, now: i64, stale_after: Duration) -> Vec<Event> {
+        self.meet(now);
+        let mut events = Vec::new();
+        let age = now.saturating_sub(self.saved);
+        if age > i64::try_from(stale_after.as_secs()).unwrap_or(i64::MAX) && now.saturating_sub(self.stale_told) >= DAY
+        {
+            self.stale_told = now;
+            events.push(Event::Stale);
+        }
+        if now.saturating_sub(self.week) >= 7 * DAY {
+            events.push(Event::Weekly);
+        }
+        events
+    }
+
+    /// Begins another week, once the summary of this one is written.
+    pub(super) fn begin_week(&mut self, now: i64) {
+        (self.week, self.runs, self.failures) = (now, 0, 0);
+    }
+
+    fn meet(&mut self, now: i64) {
+        for time in [&mut self.saved, &mut self.week, &mut self.stale_told] {
+            // A clock that was ahead once must not silence what is due now.
+            if *time > now {
+                *time = now;
+            }
+        }
+        for time in [&mut self.saved, &mut self.week] {
+            if *time == 0 {
+                *time = now;
+            }
+        }
+    }
+}
+
+/// The file about a profile, beside its lock.
+pub(super) fn path(state: &Path, profile: &str) -> PathBuf {
+    state.join("run").join(format!("{profile}.json"))
+}
+
+const DAY: i64 = 86_400;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::report::run::ActReport;
+
+    const STALE: Duration = Duration::from_secs(3 * 86_400);
+
+    fn report(exit: Exit) -> ProfileReport {
+        let mut report = ProfileReport::new("home", false);
+        report.add(ActReport { exit, ..ActReport::new(Act::Backup, Vec::new()) });
+        report
+    }
+
+    #[test]
+    fn a_failure_is_told_each_time_and_a_recovery_once() {
+        let mut past = Past::default();
+        let mut told = |exit| past.take(&report(exit), 1_000);
+        assert_eq!(told(Exit::Done), [Event::Success]);
+        assert_eq!(told(Exit::Damage), [Event::Failure]);
+        assert_eq!(told(Exit::Interrupted), []);
+        assert_eq!(told(Exit::Failed), [Event::Failure]);
+        assert_eq!(told(Exit::Busy), []);
+        assert_eq!(told(Exit::Partial), [Event::Recovery, Event::Success]);
+        assert_eq!(told(Exit::Done), [Event::Success]);
+        assert_eq!((past.runs, past.failures), (5, 2));
+    }
+
+    #[test]
+    fn that_there_is_no_backup_is_told_once_a_day() {
+        let mut past = Past::default();
+        past.take(&report(Exit::Done), 1_000);
+        assert_eq!(past.by_clock(1_000 + 3 * DAY, STALE), []);
+        assert_eq!(past.by_clock(1_001 + 3 * DAY, STALE), [Event::Stale]);
+        assert_eq!(past.by_clock(1_002 + 3 * DAY, STALE), []);
+        past.take(&report(Exit::Failed), 4 * DAY);
+        assert_eq!(past.by_clock(1_001 + 4 * DAY, STALE), [Event::Stale]);
+        past.take(&report(Exit::Done), 5 * DAY);
+        assert_eq!(past.by_clock(6 * DAY, STALE), []);
+    }
+
+    #[test]
+    fn a_clock_that_was_ahead_silences_nothing() {
+        let mut past = Past::default();
+        past.take(&report(Exit::Done), 900 * DAY);
+        assert_eq!(past.by_clock(10 * DAY, STALE), []);
+        assert_eq!(past.by_clock(14 * DAY, STALE), [Event::Stale]);
+    }
+
+    #[test]
+    fn a_summary_comes_after_a_week_and_its_numbers_begin_anew() {
+        let mut past = Past::default();
+        past.take(&report(Exit::Done), 1_000);
+        assert_eq!(past.by_clock(1_000 + 7 * DAY, Duration::MAX), [Event::Weekly]);
+        past.begin_week(1_000 + 7 * DAY);
+        assert_eq!((past.by_clock(1_001 + 7 * DAY, Duration::MAX), past.runs), (Vec::new(), 0));
+    }
+}

@@ -1,0 +1,62 @@
+//! Crontab: a file in `/etc/cron.d` for each profile of the machine, a line in the crontab of a user.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::system::{call, delete, is_system, ours, usage, write_open};
+use crate::report::Failure;
+use crate::schedule::cron::{line, mark};
+use crate::schedule::{Job, MARK};
+
+/// Writes the file of a profile.
+pub(super) fn write(directory: &Path, job: &Job) -> Result<(), Failure> {
+    let text = format!("{MARK}\n{}\n", line(job).map_err(usage)?);
+    write_open(&directory.join(format!("copal-{}", job.profile)), &text)
+}
+
+pub(super) fn install(jobs: &[Job]) -> Result<(), Failure> {
+    let lines = jobs.iter().map(line).collect::<Result<Vec<_>, _>>().map_err(usage)?;
+    if is_system() {
+        return jobs.iter().try_for_each(|job| write(&directory(), job));
+    }
+    let profiles: Vec<String> = jobs.iter().map(|job| job.profile.clone()).collect();
+    replace(&format!("{}{}\n", others(&crontab(), &profiles), lines.join("\n")))
+}
+
+/// The profiles, each with its line.
+pub(super) fn installed() -> Result<Vec<(String, String)>, Failure> {
+    if is_system() {
+        let last =
+            |path: &Path| fs::read_to_string(path).unwrap_or_default().lines().last().unwrap_or_default().to_owned();
+        return Ok(ours(&directory(), "")?.into_iter().map(|(profile, path)| (profile, last(&path))).collect());
+    }
+    let crontab = crontab();
+    let own = crontab.lines().filter_map(|line| Some((line.rsplit_once(&mark(""))?.1.to_owned(), line.to_owned())));
+    Ok(own.collect())
+}
+
+pub(super) fn remove(profiles: &[String]) -> Result<(), Failure> {
+    if is_system() {
+        return profiles.iter().try_for_each(|profile| delete(&directory().join(format!("copal-{profile}"))));
+    }
+    if profiles.is_empty() { Ok(()) } else { replace(&others(&crontab(), profiles)) }
+}
+
+/// A crontab without the lines of these profiles.
+fn others(crontab: &str, profiles: &[String]) -> String {
+    let is_other = |line: &&str| !profiles.iter().any(|profile| line.ends_with(&format!(" {}", mark(profile))));
+    crontab.lines().filter(is_other).map(|line| format!("{line}\n")).collect()
+}
+
+/// The user's crontab. `crontab` fails for a user without one.
+fn crontab() -> String {
+    call("crontab", &["-l"], "").unwrap_or_default()
+}
+
+fn replace(text: &str) -> Result<(), Failure> {
+    call("crontab", &["-"], text).map(drop)
+}
+
+fn directory() -> PathBuf {
+    "/etc/cron.d".into()
+}

@@ -1,0 +1,171 @@
+//! Config: `copal.toml`, the profiles that `copal run` follows.
+//!
+//! A table of the file is a list of options: its keys are the long names of a command's options, and clap reads the
+//! values. So an option and its key are one field, with one explanation and one check.
+
+mod error;
+pub mod example;
+mod file;
+mod section;
+mod keys;
+mod profile;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use toml::de::DeTable;
+
+use crate::args::profile::Notify;
+
+pub use error::ConfigError;
+pub use file::is_guarded;
+pub use profile::{Act, Profile};
+use section::{Reading, Section};
+
+/// A configuration that was read and checked.
+#[derive(Debug)]
+pub struct Config {
+    /// Where it lies.
+    pub path: PathBuf,
+    /// Every profile with all that it takes from others.
+    resolved: BTreeMap<String, Section>,
+    /// The profiles that can be run or named: all that no other uses.
+    profiles: BTreeMap<String, Profile>,
+    /// Who is told what becomes of profiles.
+    notify: BTreeMap<String, Notify>,
+}
+
+impl Config {
+    /// Reads the file that is named, or the first that exists of the usual places. `home` stands for `~`.
+    pub fn read(named: Option<PathBuf>, home: Option<PathBuf>) -> Result<Self, ConfigError> {
+        let (path, text) = file::read(named, home.as_deref())?;
+        Self::parse(path, &text, home)
+    }
+
+    /// Parses and checks the text of a file.
+    pub fn parse(path: PathBuf, text: &str, home: Option<PathBuf>) -> Result<Self, ConfigError> {
+        let reading = Reading { path, home };
+        let table = DeTable::parse(text).map_err(|error| {
+            let line = error.span().map_or(1, |span| section::line_of(text, span.start));
+            reading.wrong(line, error.message().trim().replace('\n', ", "))
+        })?;
+        let mut top = Section::of(&reading, text, table.get_ref(), 1)?;
+        let given = top.take_sections(&reading, "profiles")?;
+        let told = top.take_sections(&reading, "notify")?;
+        top.must_be_empty(&reading, "the file", &["profiles", "notify"])?;
+        let mut notify = BTreeMap::new();
+        for (name, section) in &told {
+            keys::NOTIFY.refuse_strange(&reading, &format!("[notify.{name}]"), section, &[])?;
+            notify.insert(name.clone(), keys::NOTIFY.read(&reading, name, section)?);
+        }
+        for (name, section) in &given {
+            if !is_name(name) {
+                let why = format!("{name:?} is no name of a profile: letters, digits, \"-\" and \"_\", at most 64");
+                return Err(reading.wrong(section.line, why));
+            }
+            keys::known(&reading, name, section)?;
+        }
+        let mut resolved = BTreeMap::new();
+        let mut used = BTreeSet::new();
+        for name in given.keys() {
+            resolved.insert(name.clone(), resolve(&reading, &given, name, &mut Vec::new(), &mut used)?);
+        }
+        let mut profiles = BTreeMap::new();
+        for (name, section) in resolved.iter().filter(|(name, _)| !used.contains(*name)) {
+            let profile = Profile::of(&reading, name, section)?;
+            if let Some(strange) = profile.own.notify.iter().find(|name| !notify.contains_key(*name)) {
+                let line = section.get("notify").map_or(section.line, |entry| entry.line);
+                return Err(reading.wrong(line, format!("there is no table [notify.{strange}]")));
+            }
+            profiles.insert(name.clone(), profile);
+        }
+        Ok(Self { path: reading.path, resolved, profiles, notify })
+    }
+
+    /// The profiles of these names; without names all that have something to do.
+    pub fn to_run(&self, names: &[String]) -> Result<Vec<&Profile>, ConfigError> {
+        if names.is_empty() {
+            let all: Vec<&Profile> = self.profiles.values().filter(|profile| !profile.acts().is_empty()).collect();
+            return if all.is_empty() { Err(ConfigError::Nothing { path: self.path.clone() }) } else { Ok(all) };
+        }
+        let mut wanted: Vec<&Profile> = Vec::new();
+        for name in names {
+            let profile = self.profile(name)?;
+            if profile.acts().is_empty() {
+                return Err(ConfigError::Idle { path: self.path.clone(), name: name.clone() });
+            }
+            if !wanted.iter().any(|other| other.name == *name) {
+                wanted.push(profile);
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// The profiles that no other uses.
+    pub fn profiles(&self) -> impl Iterator<Item = &Profile> {
+        self.profiles.values()
+    }
+
+    /// Who is told what becomes of a profile.
+    pub fn notify_of<'c>(&'c self, profile: &'c Profile) -> impl Iterator<Item = (&'c str, &'c Notify)> {
+        profile.own.notify.iter().filter_map(|name| Some((name.as_str(), self.notify.get(name)?)))
+    }
+
+    /// The profile of this name.
+    pub fn profile(&self, name: &str) -> Result<&Profile, ConfigError> {
+        let (path, name) = (self.path.clone(), name.to_owned());
+        match self.profiles.get(&name) {
+            Some(profile) => Ok(profile),
+            None if self.resolved.contains_key(&name) => Err(ConfigError::Used { path, name }),
+            None => Err(ConfigError::NoProfile { path, name }),
+        }
+    }
+
+    /// Profiles as TOML, with all that they take from others; all if none is named.
+    pub fn shown(&self, names: &[String]) -> Result<BTreeMap<&str, String>, ConfigError> {
+        if let Some(name) = names.iter().find(|name| !self.resolved.contains_key(*name)) {
+            return Err(ConfigError::NoProfile { path: self.path.clone(), name: name.clone() });
+        }
+        let is_wanted = |name: &String| names.is_empty() || names.contains(name);
+        let wanted = self.resolved.iter().filter(|(name, _)| is_wanted(name));
+        Ok(wanted.map(|(name, section)| (name.as_str(), section.shown(&format!("profiles.{name}")))).collect())
+    }
+}
+
+/// A profile with the keys of those that it uses: the later one of a list counts before the earlier, its own before all.
+fn resolve(
+    reading: &Reading,
+    given: &BTreeMap<String, Section>,
+    name: &str,
+    above: &mut Vec<String>,
+    used: &mut BTreeSet<String>,
+) -> Result<Section, ConfigError> {
+    let section = &given[name];
+    let mut whole = Section::empty(section.line);
+    above.push(name.to_owned());
+    if let Some(uses) = section.get("use") {
+        for other in uses.texts() {
+            if !given.contains_key(other) {
+                return Err(reading.wrong(uses.line, format!("there is no profile {other:?} to use")));
+            }
+            if above.iter().any(|one| one == other) {
+                return Err(reading.wrong(uses.line, format!("{other:?} uses itself: {}", above.join(", "))));
+            }
+            used.insert(other.to_owned());
+            whole.take_from(&resolve(reading, given, other, above, used)?);
+        }
+    }
+    above.pop();
+    whole.take_from(section);
+    whole.remove("use");
+    Ok(whole)
+}
+
+/// Names go into file names and names of units.
+fn is_name(name: &str) -> bool {
+    let is_sign = |sign: char| sign.is_ascii_alphanumeric() || sign == '-' || sign == '_';
+    (1..=64).contains(&name.len()) && name.chars().all(is_sign) && !name.starts_with('-')
+}
+
+#[cfg(test)]
+mod tests;

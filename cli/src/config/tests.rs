@@ -1,0 +1,174 @@
+//! What a configuration may say, and what is said about one that is wrong.
+
+use std::ffi::OsStr;
+use std::path::Path;
+
+use super::*;
+use crate::config::keys::TABLES;
+
+fn read(text: &str) -> Result<Config, ConfigError> {
+    Config::parse("copal.toml".into(), text, Some("/home/u".into()))
+}
+
+#[track_caller]
+fn refused(text: &str, line: usize, words: &str) {
+    let told = read(text).expect_err(text).to_string();
+    assert!(told.starts_with(&format!("copal.toml, line {line}: ")) && told.contains(words), "{told}");
+}
+
+#[test]
+fn a_profile_is_the_options_of_the_commands() {
+    let config = read(
+        "[profiles.home]\nrepository = \"~/r\"\nlimit-upload = \"5M\"\n[profiles.home.backup]\npaths = \"/home\"\n\
+         exclude = [\"*.o\", \"-x\"]\none-file-system = true\nexclude-caches = false\n[profiles.home.forget]\nkeep-daily = 7\n\
+         [profiles.home.prune]\n[profiles.home.check]\nread-data-share = \"1/30\"\n",
+    );
+    let config = config.unwrap();
+    let profile = config.profile("home").unwrap();
+    assert_eq!(profile.acts(), [Act::Backup, Act::Forget, Act::Prune, Act::Check]);
+    assert_eq!(profile.global.repository.as_deref(), Some(OsStr::new("/home/u/r")));
+    assert_eq!(profile.global.limit_upload.map(|size| size.0), Some(5 << 20));
+    let backup = profile.backup.as_ref().unwrap();
+    assert_eq!(
+        (&*backup.operands, &*backup.exclude.patterns.exclude),
+        (&["/home".into()][..], &["*.o".into(), "-x".into()][..])
+    );
+    assert!(backup.exclude.one_file_system && !backup.exclude.exclude_caches);
+    assert_eq!(profile.forget.as_ref().unwrap().keep.daily, Some(7));
+}
+
+#[test]
+fn every_option_of_the_commands_is_a_key_or_has_no_use_in_a_file() {
+    for table in TABLES {
+        let keys: Vec<String> = table.keys().into_iter().map(|(key, _)| key).collect();
+        for option in table.command().get_arguments() {
+            let Some(long) = option.get_long() else { continue };
+            let is_left_out = table.left_out.contains(&long);
+            assert!(keys.iter().any(|key| key == long) != is_left_out, "{}: {long}", table.name);
+        }
+        for option in table.left_out {
+            let known = table.command().get_arguments().any(|argument| argument.get_long() == Some(option));
+            assert!(known, "{}: {option} is left out and does not exist", table.name);
+        }
+    }
+}
+
+#[test]
+fn the_example_is_valid_and_so_is_each_key_that_it_leaves_out() {
+    let example = example::example();
+    let config = read(&example).unwrap();
+    assert_eq!(config.profile("machine").unwrap().acts(), [Act::Backup, Act::Forget, Act::Prune, Act::Check]);
+    let lines: Vec<&str> = example.lines().collect();
+    let mut tried = 0;
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with('#') && !line.starts_with("# ")) {
+        let mut changed = lines.clone();
+        changed[at] = &line[1..];
+        tried += 1;
+        match read(&changed.join("\n")) {
+            Ok(_) => {}
+            // It does not go with what the example uses.
+            Err(error) => assert!(
+                ["cannot be used with", "needs smtp-password-file", "are for stdin-from-command"]
+                    .iter()
+                    .any(|why| error.to_string().contains(why))
+                    || error.to_string().contains("no profile \"base\""),
+                "{line}: {error}"
+            ),
+        }
+    }
+    assert!(tried > 50, "{tried}");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    refused(
+        "[profiles.a]\n\n[profiles.a.backup]\npaths = [\"/a\"]\nexlude = [\"x\"]\n",
+        5,
+        "unknown key \"exlude\" in [profiles.a.backup]; it has: paths",
+    );
+    refused("[profiles.a]\nrepositroy = \"/r\"\n", 2, "unknown key");
+    refused("[profile.a]\n", 1, "unknown key \"profile\" in the file");
+    refused(
+        "[profiles.a.backup]\npaths = [\"/a\"]\nexclude-larger-than = \"big\"\n",
+        3,
+        "a size is a number and a unit",
+    );
+    refused("[profiles.a.backup]\npaths = [\"/a\"]\nlabel = [\"x\"]\n", 3, "is one value");
+    refused("[profiles.a.backup]\npaths = [\"/a\"]\none-file-system = \"yes\"\n", 3, "true or false");
+    refused("[profiles.a.backup]\ntag = \"x\"\n", 1, "names nothing to save");
+    refused("[profiles.a.forget]\nhost = \"x\"\n", 1, "has no rule");
+    refused("[profiles.a.check]\nread-data = true\nread-data-share = \"1/2\"\n", 2, "cannot be used with");
+    refused("[profiles.a]\nrepository = \"r\"\n", 2, "begins with");
+    refused("[profiles.a.backup]\npaths = [\"home\"]\n", 2, "begins with");
+    refused("[profiles.a]\nbackup = true\n", 2, "is a table, or false");
+    refused("[profiles.a]\nrepository = \n", 2, "");
+    refused("[profiles.\"a/b\"]\n", 1, "is no name");
+    refused("[profiles.a.backup]\npaths = [\"/a\"]\ninit = true\n", 3, "unknown key");
+    refused("[profiles.a.backup]\npaths = [\"/a\"]\nhelp = true\n", 3, "unknown key");
+}
+
+#[test]
+fn a_secret_in_the_file_is_refused_with_the_reason_and_not_repeated() {
+    for key in ["password", "passphrase"] {
+        refused(&format!("[profiles.a]\nrepository = \"/r\"\n{key} = \"hunter2\"\n"), 3, "password-file");
+        let told = read(&format!("[profiles.a]\n{key} = \"hunter2\"\n")).unwrap_err().to_string();
+        assert!(!told.contains("hunter2"), "{told}");
+    }
+}
+
+#[test]
+fn a_profile_takes_what_it_does_not_say_from_those_it_uses() {
+    let text = "[profiles.base]\nrepository = \"/r\"\nkey-file = \"/k\"\n[profiles.base.forget]\nkeep-daily = 7\nkeep-weekly = 4\n[profiles.base.prune]\n\
+                [profiles.slow]\nlimit-upload = \"1M\"\nkey-file = \"/l\"\n\
+                [profiles.a]\nuse = [\"base\", \"slow\"]\nprune = false\n[profiles.a.backup]\npaths = [\"/a\"]\n[profiles.a.forget]\nkeep-daily = 3\n";
+    let config = read(text).unwrap();
+    let profile = config.profile("a").unwrap();
+    assert_eq!(profile.acts(), [Act::Backup, Act::Forget]);
+    let keep = &profile.forget.as_ref().unwrap().keep;
+    assert_eq!((keep.daily, keep.weekly), (Some(3), Some(4)));
+    assert_eq!(
+        (profile.global.repository.as_deref(), profile.global.key_file.as_deref()),
+        (Some(OsStr::new("/r")), Some(Path::new("/l")))
+    );
+    assert!(matches!(config.profile("base"), Err(ConfigError::Used { .. })));
+    assert_eq!(config.to_run(&[]).unwrap().len(), 1);
+    let shown = config.shown(&["a".to_owned()]).unwrap()["a"].clone();
+    assert!(
+        shown.contains("key-file = \"/l\"") && shown.contains("[profiles.a.forget]\nkeep-daily = 3\nkeep-weekly = 4\n"),
+        "{shown}"
+    );
+    assert_eq!(read(&shown).unwrap().shown(&["a".to_owned()]).unwrap()["a"], shown, "what is shown is a profile");
+}
+
+#[test]
+fn a_circle_of_profiles_is_refused() {
+    refused("[profiles.a]\nuse = \"b\"\n[profiles.b]\nuse = \"a\"\n", 4, "uses itself");
+    refused("[profiles.a]\nuse = \"b\"\n", 2, "no profile \"b\"");
+}
+
+#[test]
+fn a_stream_is_named_by_its_command() {
+    let command = |value: &str| {
+        let config = read(&format!("[profiles.a.backup]\nstdin-from-command = {value}\n"))?;
+        Ok::<_, ConfigError>(config.profile("a").unwrap().backup.as_ref().unwrap().operands.clone())
+    };
+    assert_eq!(command("[\"dump\", \"--all\"]").unwrap(), ["dump", "--all"]);
+    assert_eq!(command("\"dump | sort\"").unwrap(), ["sh", "-c", "dump | sort"]);
+    assert!(command("[]").is_err() && command("true").is_err());
+}
+
+#[test]
+fn the_page_explains_every_key_that_is_no_option_of_a_command() {
+    let page = include_str!("../../../docs/configuration.md");
+    let rows: Vec<String> = page.lines().filter(|line| line.starts_with("| `")).map(str::to_owned).collect();
+    for (table, command) in keys::own() {
+        let explained: Vec<String> = command
+            .get_arguments()
+            .map(|key| format!("| `{}` | {} |", key.get_long().unwrap(), key.get_help().unwrap()))
+            .collect();
+        assert!(
+            !explained.is_empty() && rows.windows(explained.len()).any(|rows| rows == explained),
+            "{table}: {explained:#?}"
+        );
+    }
+}

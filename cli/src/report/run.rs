@@ -1,0 +1,203 @@
+//! Run: the results of `run` and `config`. Field names are stable; `docs/cli.md` explains each.
+
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use super::human;
+use super::{Answer, List};
+use crate::args::schedule::Timer;
+use crate::config::Act;
+use crate::exit::Exit;
+
+/// What became of a profile.
+#[derive(Serialize, Clone, Debug)]
+pub struct ProfileReport {
+    pub profile: String,
+    #[serde(rename = "exit_code", serialize_with = "code")]
+    pub exit: Exit,
+    pub seconds: f64,
+    pub acts: Vec<ActReport>,
+    /// Why it did not begin.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+    pub dry_run: bool,
+}
+
+/// What became of an act.
+#[derive(Serialize, Clone, Debug)]
+pub struct ActReport {
+    pub act: Act,
+    #[serde(rename = "exit_code", serialize_with = "code")]
+    pub exit: Exit,
+    pub seconds: f64,
+    /// What the command of this name answers with `--json`.
+    pub result: Option<Value>,
+    /// The failure, as the command tells it with `--json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<Value>,
+}
+
+impl ProfileReport {
+    /// The report of a profile that begins.
+    pub fn new(profile: &str, dry_run: bool) -> Self {
+        let profile = profile.to_owned();
+        Self { profile, exit: Exit::Done, seconds: 0.0, acts: Vec::new(), error: None, dry_run }
+    }
+
+    /// Adds an act that ended.
+    pub fn add(&mut self, act: ActReport) {
+        self.exit = self.exit.or_worse(act.exit);
+        self.acts.push(act);
+    }
+
+    /// Notes why the profile went no further.
+    pub fn fail(&mut self, exit: Exit, error: Value) {
+        self.exit = self.exit.or_worse(exit);
+        self.error = Some(error);
+    }
+
+    /// What happened, in one line.
+    pub fn told(&self) -> String {
+        let time = human::duration(self.seconds);
+        let names = |of: &dyn Fn(&ActReport) -> bool| {
+            self.acts.iter().filter(|act| of(act)).map(|act| act.act.to_string()).collect::<Vec<_>>().join(", ")
+        };
+        let is_well = |act: &ActReport| matches!(act.exit, Exit::Done | Exit::Partial);
+        let done = names(&is_well);
+        let name = &self.profile;
+        let failed = self.acts.iter().find(|act| !is_well(act));
+        match (failed, &self.error) {
+            (Some(act), _) => {
+                let before = if done.is_empty() { String::new() } else { format!(" after {done}") };
+                let why = act.error.as_ref().and_then(|error| error["error"].as_str());
+                let why = why.map(|why| format!(": {}", human::text(why))).unwrap_or_default();
+                format!("profile {name}: {} failed{before} (exit code {}){why}", act.act, act.exit.code())
+            }
+            (None, Some(error)) => {
+                let why = human::text(error["error"].as_str().unwrap_or_default());
+                format!("profile {name}: failed (exit code {}): {why}", self.exit.code())
+            }
+            (None, None) if self.exit == Exit::Interrupted => format!("profile {name}: interrupted after {time}"),
+            (None, None) if self.exit == Exit::Partial => {
+                format!("profile {name}: {done} done in {time}; some entries could not be read")
+            }
+            (None, None) => format!("profile {name}: {done} done in {time}"),
+        }
+    }
+}
+
+impl Answer for ProfileReport {
+    fn only_confirms(&self) -> bool {
+        self.exit == Exit::Done && !self.dry_run
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{}{}", self.told(), if self.dry_run { " (dry run)" } else { "" })
+    }
+}
+
+impl ActReport {
+    /// The report of an act that answered this. A list of snapshots is left to `copal snapshots`.
+    pub fn new(act: Act, mut answered: Vec<Value>) -> Self {
+        let mut result = answered.pop();
+        if let Some(Value::Object(fields)) = &mut result {
+            fields.remove("snapshots");
+        }
+        Self { act, exit: Exit::Done, seconds: 0.0, result, error: None }
+    }
+}
+
+fn code<S: Serializer>(exit: &Exit, to: S) -> Result<S::Ok, S::Error> {
+    to.serialize_u8(exit.code())
+}
+
+/// The result of `config check`.
+#[derive(Serialize, Clone, Debug)]
+pub struct Checked {
+    pub path: String,
+    pub profiles: Vec<CheckedProfile>,
+}
+
+/// A profile that no other uses.
+#[derive(Serialize, Clone, Debug)]
+pub struct CheckedProfile {
+    pub name: String,
+    pub acts: Vec<Act>,
+}
+
+impl Answer for Checked {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{} is valid", human::text(&self.path))?;
+        for profile in &self.profiles {
+            let acts: Vec<String> = profile.acts.iter().map(ToString::to_string).collect();
+            let acts = if acts.is_empty() { "nothing to run".to_owned() } else { acts.join(", ") };
+            writeln!(out, "profile {}: {acts}", profile.name)?;
+        }
+        Ok(())
+    }
+}
+
+/// The result of `config show`.
+#[derive(Serialize, Clone, Debug)]
+pub struct Shown {
+    pub path: String,
+    /// Each profile as TOML.
+    pub profiles: BTreeMap<String, String>,
+}
+
+impl Answer for Shown {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        self.profiles.values().try_for_each(|profile| out.write_all(profile.as_bytes()))
+    }
+}
+
+/// A profile that the system runs, or should run.
+#[derive(Serialize, Clone, Debug)]
+pub struct Scheduled {
+    pub profile: String,
+    /// Who runs it.
+    pub by: Timer,
+    /// When, as its profile or the system says.
+    pub at: String,
+    pub installed: bool,
+    /// Whether what is installed is what the configuration says.
+    pub current: bool,
+}
+
+impl List for Scheduled {
+    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
+        let mut table = human::Table::new(&["PROFILE", "BY", "AT", "STATE"]);
+        for row in rows {
+            let state = match (row.installed, row.current) {
+                (true, true) => "installed",
+                (true, false) => "not as the configuration says: \"copal schedule install\", or \"remove\"",
+                (false, _) => "not installed: \"copal schedule install\"",
+            };
+            let by = if row.by == Timer::Systemd { "systemd" } else { "cron" };
+            table.row(vec![row.profile.clone(), by.into(), human::text(&row.at), state.into()]);
+        }
+        table.write(out)
+    }
+}
+
+/// The result of `schedule remove`.
+#[derive(Serialize, Clone, Debug)]
+pub struct Removed {
+    pub profiles: Vec<String>,
+}
+
+impl Answer for Removed {
+    fn only_confirms(&self) -> bool {
+        true
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        match self.profiles.as_slice() {
+            [] => writeln!(out, "no profile had a schedule"),
+            profiles => writeln!(out, "no longer run by the system: {}", profiles.join(", ")),
+        }
+    }
+}

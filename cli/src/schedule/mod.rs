@@ -1,0 +1,70 @@
+//! Schedule: what systemd or cron is told of a profile. Makes texts; `commands/schedule` writes them.
+
+pub mod cron;
+pub mod units;
+
+use std::path::PathBuf;
+
+use crate::args::profile::Schedule;
+
+/// The first line of all that the program writes, and deletes.
+pub const MARK: &str = "# Written by \"copal schedule install\"; \"copal schedule remove\" deletes it.";
+
+/// A profile that is to be run by the clock.
+#[derive(Clone, Debug)]
+pub struct Job {
+    /// Its name.
+    pub profile: String,
+    /// When.
+    pub schedule: Schedule,
+    /// This program.
+    pub program: PathBuf,
+    /// The configuration, absolute.
+    pub config: PathBuf,
+    /// Variables that say where state and cache lie: a run by hand and one by the clock share their lock and their keys.
+    pub variables: Vec<(String, String)>,
+    /// Directories that a run writes to.
+    pub written: Vec<PathBuf>,
+    /// The directory of a repository on this machine, which may be on a disk of its own.
+    pub repository: Option<PathBuf>,
+    /// Whether it starts other programs (hooks, commands), of which nobody knows what they need.
+    pub runs_commands: bool,
+    /// Whether it is run for the whole machine, by root.
+    pub is_system: bool,
+}
+
+/// A job that cannot be written down.
+#[derive(Debug, thiserror::Error)]
+pub enum BadJob {
+    /// A path or a variable would end its line.
+    #[error("{0:?} holds a sign that cannot stand in a unit or crontab")]
+    Sign(String),
+    /// cron does not know the calendar.
+    #[error("cron knows no \"{at}\": profile {profile:?} needs the key \"cron\", like cron = \"17 3 * * *\"")]
+    Calendar {
+        /// The profile.
+        profile: String,
+        /// Its calendar.
+        at: String,
+    },
+}
+
+impl Job {
+    /// The program and its arguments.
+    fn words(&self) -> Result<Vec<String>, BadJob> {
+        let path =
+            |path: &PathBuf| path.to_str().map(str::to_owned).ok_or_else(|| BadJob::Sign(path.display().to_string()));
+        let options = ["--quiet", "run", "--config"].map(str::to_owned);
+        let words =
+            [path(&self.program)?].into_iter().chain(options).chain([path(&self.config)?, self.profile.clone()]);
+        words.map(printed).collect()
+    }
+}
+
+/// A text without line ends and other signs that are not seen.
+fn printed(text: String) -> Result<String, BadJob> {
+    if text.chars().any(char::is_control) { Err(BadJob::Sign(text)) } else { Ok(text) }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! What is written for systemd and cron.
+
+use std::process::Command;
+use std::time::Duration;
+
+use super::*;
+use crate::args::values::Span;
+
+fn job(at: &str) -> Job {
+    Job {
+        profile: "home".into(),
+        schedule: Schedule { at: at.into(), jitter: Span(Duration::from_secs(3_600)), cron: None },
+        program: "/bin/sh".into(),
+        config: "/etc/a 50% $HOME \"b\"/copal.toml".into(),
+        variables: vec![("HOME".into(), "/root".into())],
+        written: vec!["/var/lib/copal".into(), "/mnt/my backup".into()],
+        repository: Some("/mnt/my backup".into()),
+        runs_commands: false,
+        is_system: true,
+    }
+}
+
+/// What `systemd-analyze verify` says about units; none where there is no systemd. It reads them and starts nothing.
+fn verified(job: &Job) -> Option<String> {
+    let place = tempfile::tempdir().unwrap();
+    let at = |kind: &str| place.path().join(format!("{}.{kind}", units::unit(&job.profile)));
+    std::fs::write(at("service"), units::service(job).unwrap()).unwrap();
+    std::fs::write(at("timer"), units::timer(job)).unwrap();
+    let mut command = Command::new("systemd-analyze");
+    command.args(["verify", if job.is_system { "--system" } else { "--user" }]).args([at("service"), at("timer")]);
+    let said = command.env("XDG_RUNTIME_DIR", place.path()).output().ok()?;
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    Some(format!("{}\n{}{}", said.status, text(&said.stdout), text(&said.stderr)))
+}
+
+#[test]
+fn systemd_finds_nothing_wrong_with_the_units() {
+    for at in ["daily", "03:30", "Mon..Fri *-*-* 22:00"] {
+        for (is_system, runs_commands) in [(true, false), (true, true), (false, false)] {
+            let Some(said) = verified(&Job { is_system, runs_commands, ..job(at) }) else { return };
+            assert!(said.starts_with("exit status: 0\n") && !said.contains("copal"), "{at} {said}");
+        }
+    }
+    let broken = verified(&job("every day"));
+    assert!(broken.is_none_or(|said| said.contains("copal-home.timer")), "verify notices what is wrong");
+}
+
+#[test]
+fn a_unit_quotes_what_systemd_would_read_otherwise() {
+    let service = units::service(&job("daily")).unwrap();
+    let start =
+        "ExecStart=\"/bin/sh\" \"--quiet\" \"run\" \"--config\" \"/etc/a 50%% $$HOME \\\"b\\\"/copal.toml\" \"home\"\n";
+    assert!(service.contains(start) && service.contains("ReadWritePaths=-\"/mnt/my backup\"\n"), "{service}");
+    let broken = Job { config: "/etc/a\nExecStart=/bin/x".into(), ..job("daily") };
+    assert!(matches!(units::service(&broken), Err(BadJob::Sign(_))));
+    assert!(matches!(cron::line(&broken), Err(BadJob::Sign(_))));
+}
+
+#[test]
+fn a_units_sandbox_is_for_profiles_that_start_nothing_else() {
+    let service = |runs_commands, is_system| units::service(&Job { runs_commands, is_system, ..job("daily") }).unwrap();
+    assert!(
+        service(false, true).contains("ProtectSystem=strict") && service(false, true).contains("RequiresMountsFor")
+    );
+    assert!(!service(true, true).contains("ProtectSystem") && service(true, true).contains("Nice=10"));
+    let user = service(false, false);
+    assert!(!user.contains("Protect") && user.contains("NoNewPrivileges=yes"), "{user}");
+}
+
+#[test]
+fn a_timer_is_persistent_and_has_jitter() {
+    let timer = units::timer(&job("03:30"));
+    assert!(timer.contains("OnCalendar=03:30\nRandomizedDelaySec=3600s\nPersistent=true\n"), "{timer}");
+}
+
+#[test]
+fn cron_gets_a_line_that_sh_reads_as_it_was_meant() {
+    let line = cron::line(&job("03:30")).unwrap();
+    let begin = "30 3 * * * root HOME=/root nice -n 10 /bin/sh --quiet run --config '/etc/a 50\\% $HOME \"b\"/copal.toml' home # copal-home";
+    assert_eq!(line, begin);
+    for (at, end) in [("hourly", "* * * *"), ("daily", "0 * * *"), ("weekly", "0 * * 1"), ("monthly", "0 1 * *")] {
+        let line = cron::line(&job(at)).unwrap();
+        let (minute, rest) = line.split_once(' ').unwrap();
+        assert!(minute.parse::<u8>().unwrap() < 60 && rest.starts_with(&format!("{end} root ")), "{line}");
+    }
+    assert!(matches!(cron::line(&job("Mon..Fri 22:00")), Err(BadJob::Calendar { .. })));
+    let given = Schedule { cron: Some("1 2 * * 1-5".into()), ..job("Mon..Fri 22:00").schedule };
+    assert!(cron::line(&Job { schedule: given, ..job("") }).unwrap().starts_with("1 2 * * 1-5 root"));
+}

@@ -1,0 +1,103 @@
+//! Units: a service and a timer of systemd for a profile.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use super::{BadJob, Job, MARK, printed};
+
+/// The name of a profile's units, without what they are.
+pub fn unit(profile: &str) -> String {
+    format!("copal-{profile}")
+}
+
+/// The service: one run of the profile.
+pub fn service(job: &Job) -> Result<String, BadJob> {
+    let mut text = format!("{MARK}\n[Unit]\nDescription=Copal: profile {}\n", job.profile);
+    if job.is_system {
+        text.push_str("Wants=network-online.target\nAfter=network-online.target\n");
+        // Without its disk the unit does not start.
+        if let Some(repository) = &job.repository {
+            writeln!(text, "RequiresMountsFor={}", path(repository)?).expect("memory takes every byte");
+        }
+    }
+    let words: Result<Vec<String>, BadJob> = job.words()?.into_iter().map(|word| quoted(&word, true)).collect();
+    text.push_str("\n[Service]\nType=oneshot\nNotifyAccess=main\n");
+    writeln!(text, "ExecStart={}", words?.join(" ")).expect("memory takes every byte");
+    for (name, value) in &job.variables {
+        writeln!(text, "Environment={}", quoted(&format!("{name}={value}"), false)?).expect("memory takes every byte");
+    }
+    text.push_str(ALWAYS);
+    if job.runs_commands {
+        text.push_str("# The profile starts commands, which may need more rights than a backup: no sandbox.\n");
+        return Ok(text);
+    }
+    text.push_str(CONFINED);
+    if job.is_system {
+        text.push_str(SYSTEM);
+        for directory in &job.written {
+            // What is not there yet does not keep the unit from starting.
+            writeln!(text, "ReadWritePaths=-{}", path(directory)?).expect("memory takes every byte");
+        }
+    }
+    Ok(text)
+}
+
+/// The timer that starts the service.
+pub fn timer(job: &Job) -> String {
+    let (profile, at, jitter) = (&job.profile, &job.schedule.at, job.schedule.jitter.0.as_secs());
+    format!(
+        "{MARK}\n[Unit]\nDescription=Copal: profile {profile}, by the clock\n\n[Timer]\nOnCalendar={at}\n\
+         RandomizedDelaySec={jitter}s\nPersistent=true\n\n[Install]\nWantedBy=timers.target\n"
+    )
+}
+
+/// A path as it stands in a list of paths.
+fn path(path: &Path) -> Result<String, BadJob> {
+    quoted(path.to_str().ok_or_else(|| BadJob::Sign(path.display().to_string()))?, false)
+}
+
+/// A word as systemd reads it: `%` are specifiers, and in commands `$` are variables.
+fn quoted(text: &str, is_command: bool) -> Result<String, BadJob> {
+    let text = printed(text.to_owned())?.replace('\\', "\\\\").replace('"', "\\\"").replace('%', "%%");
+    let text = if is_command { text.replace('$', "$$") } else { text };
+    Ok(format!("\"{text}\""))
+}
+
+/// Entries that could not be read (3) are in the journal and in the report, and no failure of the unit.
+const ALWAYS: &str = "\
+SuccessExitStatus=3
+Nice=10
+IOSchedulingClass=idle
+CPUSchedulingPolicy=batch
+CPUWeight=20
+IOWeight=20
+UMask=0077
+TimeoutStopSec=30
+";
+
+/// What a backup never needs, wherever it runs. A user's unit has no more: directives that make a mount namespace would
+/// also make a user namespace there, in which the files of others belong to nobody.
+const CONFINED: &str = "\
+NoNewPrivileges=yes
+LockPersonality=yes
+MemoryDenyWriteExecute=yes
+RestrictRealtime=yes
+RestrictAddressFamilies=AF_UNIX AF_INET AF_INET6 AF_NETLINK
+SystemCallArchitectures=native
+SystemCallFilter=@system-service
+";
+
+/// The machine's unit reads everything and writes to a few directories. It keeps its capabilities: without CAP_SYS_ADMIN
+/// it would not see trusted.* attributes, and would save files without them.
+const SYSTEM: &str = "\
+ProtectSystem=strict
+ProtectHome=read-only
+ProtectKernelTunables=yes
+ProtectKernelModules=yes
+ProtectKernelLogs=yes
+ProtectControlGroups=yes
+ProtectClock=yes
+ProtectHostname=yes
+RestrictNamespaces=yes
+RestrictSUIDSGID=yes
+";

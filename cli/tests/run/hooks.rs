@@ -1,0 +1,168 @@
+//! Hooks: programs before and after acts.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::{HOME, configured, run};
+use crate::kit::{Machine, Run, text};
+
+/// A machine whose profile `home` has these hooks.
+fn hooked(hooks: &str) -> Machine {
+    let machine = configured(&format!("{HOME}[profiles.home.hooks]\n{hooks}"));
+    machine.write("letter", "1");
+    machine
+}
+
+/// What the hooks were told, in order: each appends its input to a file.
+fn told(machine: &Machine) -> Vec<Value> {
+    let lines = fs::read_to_string(machine.path("told")).unwrap_or_default();
+    serde_json::Deserializer::from_str(&lines).into_iter().map(Result::unwrap).collect()
+}
+
+#[test]
+fn hooks_run_around_each_act_and_are_told_what_became_of_it() {
+    let all: String = ["backup", "forget", "prune", "check"]
+        .map(|act| format!("before-{act} = \"cat >> HEREtold\"\nafter-{act} = [\"tee\", \"-a\", \"HEREtold\"]\n"))
+        .concat();
+    let machine = hooked(&format!("{all}on-failure = \"cat >> HEREtold\"\n"));
+    let ran = machine.command(&["run", "--json"]).env("COPAL_PASSWORD", "correct horse").ran().ok();
+    assert_eq!(ran.rows().len(), 1, "what hooks write does not mix with results");
+    let told = told(&machine);
+    let names: Vec<String> = told.iter().map(|told| text(&told["hook"])).collect();
+    let expected = ["backup", "forget", "prune", "check"].map(|act| [format!("before-{act}"), format!("after-{act}")]);
+    assert_eq!(names, expected.concat());
+    assert_eq!((&told[0]["profile"], &told[0]["exit_code"]), (&"home".into(), &Value::Null));
+    assert_eq!((&told[1]["exit_code"], &told[1]["report"]["result"]["files_new"]), (&0.into(), &1.into()));
+    assert!(ran.err.contains("\"after-check\""), "what hooks write is on standard error");
+}
+
+#[test]
+fn nothing_of_secrets_reaches_a_hook() {
+    let machine = hooked("before-backup = \"cat >> HEREtold; env >> HEREenv\"\non-failure = \"cat >> HEREtold\"\n");
+    let hidden = fs::read_to_string(machine.path("key")).unwrap();
+    let run = |variable: &str, value: &str| {
+        machine.command(&["run"]).env(variable, value).env("NOTIFY_SOCKET", "/nowhere").ran()
+    };
+    run("COPAL_PASSWORD", "correct horse").ok();
+    run("COPAL_PASSWORD", "wrong horse").exits(12);
+    let seen = ["told", "env"].map(|name| fs::read_to_string(machine.path(name)).unwrap()).concat();
+    for secret in ["horse", "NOTIFY_SOCKET", hidden.trim()] {
+        assert!(!seen.contains(secret), "{secret}");
+    }
+    assert_eq!(told(&machine).last().unwrap()["hook"], "on-failure");
+}
+
+#[test]
+fn an_act_whose_hook_fails_is_not_done_and_the_profile_fails() {
+    let machine =
+        hooked("before-backup = [\"false\"]\nafter-backup = \"cat >> HEREtold\"\non-failure = \"cat >> HEREtold\"\n");
+    let ran = run(&machine, &["run", "--json"]).exits(1);
+    assert_eq!((ran.rows()[0]["acts"].as_array().unwrap().len(), ran.kind()), (1, "hook".into()));
+    assert!(machine.snapshots().is_empty());
+    let told = told(&machine);
+    assert_eq!((&told[0]["hook"], &told[0]["exit_code"]), (&"after-backup".into(), &1.into()));
+    assert_eq!((&told[1]["hook"], &told[1]["report"]["profile"]), (&"on-failure".into(), &"home".into()));
+    let machine = hooked("after-backup = [\"false\"]\n");
+    assert!(run(&machine, &["run"]).exits(1).text().contains("profile home: backup failed"));
+    assert_eq!(machine.snapshots().len(), 1);
+    let machine = hooked("before-backup = [\"/nowhere/program\"]\n");
+    run(&machine, &["run", "-n"]).ok();
+    run(&machine, &["run"]).exits(1);
+}
+
+#[test]
+fn a_hook_that_others_may_write_is_not_started() {
+    let machine = hooked("before-backup = [\"HEREhook\"]\n");
+    fs::write(machine.path("hook"), "#!/bin/sh\ntouch \"$0.ran\"\n").unwrap();
+    fs::set_permissions(machine.path("hook"), fs::Permissions::from_mode(0o777)).unwrap();
+    assert!(run(&machine, &["run"]).exits(1).err.contains("hook may be changed by other users"));
+    assert!(!machine.path("hook.ran").exists() && machine.snapshots().is_empty());
+    fs::set_permissions(machine.path("hook"), fs::Permissions::from_mode(0o755)).unwrap();
+    run(&machine, &["run"]).ok();
+    assert!(machine.path("hook.ran").exists());
+}
+
+#[test]
+fn a_hook_that_takes_too_long_is_ended_with_all_that_it_started() {
+    let machine = hooked("timeout = \"1s\"\nbefore-backup = \"sleep 600 & echo $! > HEREpid; wait\"\n");
+    assert!(run(&machine, &["run"]).exits(1).err.contains("took longer than 1 s"));
+    let pid: i32 = fs::read_to_string(machine.path("pid")).unwrap().trim().parse().unwrap();
+    let stat = || fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    while !stat().is_empty() && !stat().contains(" Z ") {
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn an_interrupted_run_still_takes_its_snapshot_away_and_begins_no_other_act() {
+    let machine = hooked("before-backup = \"kill -TERM $PPID; cat >> HEREtold\"\nafter-backup = \"cat >> HEREtold\"\n");
+    run(&machine, &["run", "--json"]).exits(130);
+    let names: Vec<String> = told(&machine).iter().map(|told| text(&told["hook"])).collect();
+    assert_eq!(names, ["before-backup", "after-backup"]);
+}
+
+#[test]
+fn a_backup_reads_a_snapshot_of_a_btrfs_subvolume() {
+    let machine = configured("");
+    let Some(volume) = Volume::mount(&machine) else { return };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/hooks/btrfs.sh").canonicalize().unwrap();
+    let hook = |act: &str| {
+        format!("[\"{}\", \"{act}\", \"{1}/home\", \"{1}/snapshot\"]", script.display(), volume.at.display())
+    };
+    let profile = format!(
+        "[profiles.home]\nrepository = \"HERErepository\"\nkey-file = \"HEREkey\"\n[profiles.home.backup]\npaths = [\"{0}/snapshot\"]\n\
+         [profiles.home.hooks]\nbefore-backup = {1}\nafter-backup = {2}\nbefore-check = \"echo later > {0}/home/letter\"\n[profiles.home.check]\n",
+        volume.at.display(),
+        hook("make"),
+        hook("drop")
+    );
+    super::configure(&machine, &profile);
+    fs::write(volume.at.join("home/letter"), "first").unwrap();
+    // What a killed run has left.
+    Command::new("btrfs")
+        .args(["subvolume", "snapshot", "-r"])
+        .args([volume.at.join("home"), volume.at.join("snapshot")])
+        .ran()
+        .ok();
+    fs::write(volume.at.join("home/second"), "2").unwrap();
+    let first = run(&machine, &["run", "--json"]).ok().json();
+    assert_eq!(first["acts"][0]["result"]["files_new"], 2);
+    assert!(!volume.at.join("snapshot").exists(), "the snapshot is gone after the backup");
+    let second = run(&machine, &["run", "--json"]).ok().json();
+    let result = &second["acts"][0]["result"];
+    assert_eq!((&result["files_changed"], &result["files_unmodified"]), (&1.into(), &1.into()));
+    let letter = format!("latest:{}/snapshot/letter", volume.at.display());
+    assert_eq!(machine.ok(&["dump", &letter]), "later\n");
+}
+
+/// A file with a btrfs, mounted by a loop device until it is dropped.
+struct Volume {
+    at: PathBuf,
+}
+
+impl Volume {
+    /// None for whoever may not mount.
+    fn mount(machine: &Machine) -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            return None;
+        }
+        let (image, at) = (machine.path("image"), machine.path("volume"));
+        fs::create_dir(&at).unwrap();
+        fs::File::create(&image).unwrap().set_len(128 << 20).unwrap();
+        Command::new("mkfs.btrfs").arg("-q").arg(&image).ran().ok();
+        Command::new("mount").args(["-o", "loop"]).args([&image, &at]).ran().ok();
+        let volume = Self { at };
+        Command::new("btrfs").args(["subvolume", "create"]).arg(volume.at.join("home")).ran().ok();
+        Some(volume)
+    }
+}
+
+impl Drop for Volume {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.at).status();
+    }
+}
