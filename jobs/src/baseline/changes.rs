@@ -106,38 +106,61 @@ impl Changes {
         view: &View,
     ) -> Result<Result<(), String>, JobError> {
         let (old, new) = (before.root.as_ref().map(|(root, _)| root), view.root.as_ref().map(|(root, _)| root));
-        let mut possible: Vec<Head> = vec![old.and_then(|root| root.policy)];
-        let mut lingering = old.and_then(|root| root.lingering);
-        let mut in_force: Option<SignedPolicy> = None;
-        for Signed { verified, is_certain } in &self.changes {
-            let Some(policy) = verified.change.owner_policy() else { continue };
-            if *is_certain {
-                possible.clear();
-                let replaced = match in_force.take() {
-                    Some(replaced) => Some(replaced),
-                    None => match policy::current(job, before).await {
-                        // An unreadable policy: nobody can tell what it guarded.
-                        Err(JobError::Damaged { .. }) => None,
-                        read => read?.map(|(_, policy)| policy),
-                    },
-                };
-                if let Some(replaced) = replaced {
-                    let name = objects::key(layout::change(verified.change.number));
-                    let stored = job.store.stat(&name).await?.map_or(Time(0), |stat| Time(stat.created.0));
-                    lingering = Lingering::after(lingering, &replaced, &policy, stored);
-                }
-                in_force = Some(policy);
-            }
-            possible.push(Some((verified.change.number, verified.hash)));
+        let by_owner = |of: &'_ Signed| of.verified.change.owner_policy();
+        let policy = match self.changes.iter().any(|of| by_owner(of).is_some()) {
+            true => match policy::current(job, before).await {
+                // An unreadable policy: nobody can tell what it guarded.
+                Err(JobError::Damaged { .. }) => None,
+                read => read?.map(|(_, policy)| policy),
+            },
+            false => None,
+        };
+        let (head, lingering) = (old.and_then(|root| root.policy), old.and_then(|root| root.lingering));
+        // In the first of them, every change has counted.
+        let mut possible = vec![InForce { head, policy, lingering }];
+        for of in &self.changes {
+            let Some(policy) = by_owner(of) else { continue };
+            let (number, hash) = (of.verified.change.number, of.verified.hash);
+            let stat = job.store.stat(&objects::key(layout::change(number))).await?;
+            let stored = stat.map_or(Time(0), |stat| Time(stat.created.0));
+            let replaced = |now: &InForce| now.replaced((number, hash), &policy, stored);
+            // Changes of a revoked client may have counted when they were folded in: all up to one, and none behind it.
+            possible = match of.is_certain {
+                true => possible.iter().map(replaced).collect(),
+                false => possible.first().map(replaced).into_iter().chain(possible).collect(),
+            };
         }
-        if !possible.contains(&new.and_then(|root| root.policy)) {
+        let (head, lingering) = (new.and_then(|root| root.policy), new.and_then(|root| root.lingering));
+        possible.retain(|of| of.head == head);
+        if possible.is_empty() {
             return Ok(Err("another policy is in force than the owner has signed last".into()));
         }
         let time = new.map_or(Time(0), |root| root.time);
-        let is_kept = lingering
-            .filter(|of| of.lasts(time))
-            .is_none_or(|due| new.and_then(|root| root.lingering).is_some_and(|found| found.covers(&due)));
-        Ok(if is_kept { Ok(()) } else { Err("the floor or the hold of a replaced policy ends too early".into()) })
+        let is_kept = |of: &InForce| {
+            let due = of.lingering.filter(|due| due.lasts(time));
+            due.is_none_or(|due| lingering.is_some_and(|found| found.covers(&due)))
+        };
+        Ok(match possible.iter().any(is_kept) {
+            true => Ok(()),
+            false => Err("the floor or the hold of a replaced policy ends too early".into()),
+        })
+    }
+}
+
+/// A policy that may be in force, and what lingers of those before it.
+struct InForce {
+    head: Head,
+    policy: Option<SignedPolicy>,
+    lingering: Option<Lingering>,
+}
+
+impl InForce {
+    fn replaced(&self, head: (u64, ObjectHash), by: &SignedPolicy, stored: Time) -> Self {
+        let lingering = match &self.policy {
+            Some(policy) => Lingering::after(self.lingering, policy, by, stored),
+            None => self.lingering,
+        };
+        Self { head: Some(head), policy: Some(by.clone()), lingering }
     }
 }
 

@@ -304,6 +304,23 @@ fn a_policy_that_is_lowered_while_an_ingest_runs_lets_prunes_go_on() {
 }
 
 #[test]
+fn a_policy_of_a_client_that_is_revoked_later_lets_prunes_go_on() {
+    let begun = begin(true);
+    let world = &begun.world;
+    let thief = world.register(7, Role::Full);
+    world.back_up(&thief, &files(5, 1, 500));
+    // Whoever has the passphrase, too, signs as the owner.
+    world.change(&thief, vec![keep_last(9)]);
+    world.wait(DAY);
+    world.change(&begun.client, vec![keep_last(8)]);
+    let last = world.view().state.heads[&thief.id].clone();
+    block_on(world.repository.revoke(&world.store, &thief, (last.number, last.hash), None)).unwrap();
+    world.wait(DAY);
+    // The guard of three days lingers from the thief's policy, and not from the owner's next one.
+    world.prune(DAY);
+}
+
+#[test]
 fn nothing_expires_on_a_state_that_nobody_has_signed() {
     let begun = begin(true);
     begun.world.change(&begun.client, vec![keep_last(1)]);
