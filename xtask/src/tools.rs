@@ -140,6 +140,9 @@ fn tools() -> Vec<Tool> {
         tool("WebKitWebDriver", &["--help"], "webkit2gtk-driver"),
         tool("Xvfb", &["-help"], "xvfb"),
         tool("unzip", &["-v"], "unzip"),
+        // What sftp:// repositories are tested with, on this machine.
+        tool("test", &["-x", "/usr/sbin/sshd"], "openssh-server"),
+        tool("ssh", &["-V"], "openssh-client"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
     ]
 }

@@ -4,6 +4,7 @@
 pub mod client;
 pub mod craft;
 pub mod lambda;
+pub mod line;
 pub mod picture;
 pub mod random;
 pub mod reader;
@@ -11,6 +12,7 @@ pub mod repository;
 pub mod run;
 pub mod s3;
 pub mod slow;
+pub mod sshd;
 pub mod truth;
 pub mod world;
 
