@@ -163,7 +163,7 @@ impl Backend {
         address: &SiteAddress,
         backend_options: &BackendOptions,
     ) -> Result<Self, BackendError> {
-        let site = address.open()?;
+        let site = address.open(&|name| std::env::var(name).ok())?;
         let store = patient(site.clone(), backend_options.rates, Within::Nobody, site.pause());
         let proof = Proof::new(backend_options, &address.fingerprint());
         Ok(Self { location: location.clone(), kind: BackendKind::Site(site, proof), store })

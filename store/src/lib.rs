@@ -20,6 +20,8 @@
 
 pub mod adapt;
 pub mod cache;
+#[cfg(any(feature = "s3", feature = "opendal"))]
+mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod copies;

@@ -22,7 +22,9 @@ impl Failure {
         Some(match self {
             Self::Usage(_) => "\"copal COMMAND --help\" explains the options",
             Self::Location(BadLocation::Missing) => "name it with -r REPOSITORY or in COPAL_REPOSITORY",
-            Self::Location(_) => "name a directory, or an address that begins with s3://, https://, ssh:// or sftp://",
+            Self::Location(_) => {
+                "name a directory, or an address that begins with s3://, https://, ssh://, sftp://, azblob:// or gcs://"
+            }
             Self::Secret(SecretError::Missing) => {
                 "give a passphrase in COPAL_PASSWORD_FILE, COPAL_PASSWORD_COMMAND or COPAL_PASSWORD, or a key file with --key-file"
             }

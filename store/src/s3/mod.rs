@@ -32,10 +32,10 @@ mod retention;
 mod tokens;
 mod trouble;
 
+use crate::clock::Clock;
 use crate::worker::Worker;
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 use bucket::Bucket;
-use clock::Clock;
 use tokens::Tokens;
 
 pub use crate::worker::RuntimePause;

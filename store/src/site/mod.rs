@@ -1,6 +1,8 @@
 //! Sites: stores that an address names by its scheme, such as `sftp://HOST/PATH`. A new kind of store is a module here and
 //! a row of [`SCHEMES`].
 
+#[cfg(feature = "opendal")]
+mod cloud;
 #[cfg(feature = "sftp")]
 pub mod sftp;
 
@@ -36,10 +38,19 @@ struct Scheme {
     /// Whether an address without its scheme is complete.
     is_complete: fn(&str) -> bool,
     /// Sends nothing yet.
-    open: fn(&str) -> Result<Arc<dyn Site>, BadSite>,
+    open: Open,
 }
 
+type Open = fn(&str, &Variables<'_>) -> Result<Arc<dyn Site>, BadSite>;
+
+/// The variables of the environment, where credentials are: no address has any.
+pub type Variables<'a> = dyn Fn(&str) -> Option<String> + 'a;
+
 const SCHEMES: &[Scheme] = &[
+    #[cfg(feature = "opendal")]
+    Scheme { name: "azblob", is_complete: cloud::is_complete, open: cloud::open_azblob },
+    #[cfg(feature = "opendal")]
+    Scheme { name: "gcs", is_complete: cloud::is_complete, open: cloud::open_gcs },
     #[cfg(feature = "sftp")]
     Scheme { name: "sftp", is_complete: sftp::is_complete, open: sftp::open },
 ];
@@ -57,6 +68,15 @@ pub enum BadSite {
     /// The address lacks something.
     #[error("{0} is no complete address")]
     Incomplete(SiteAddress),
+    /// A variable of the environment is missing or wrong.
+    #[error("{0}")]
+    Setting(&'static str),
+    /// The service's settings are wrong.
+    #[error("{0}")]
+    Service(String),
+    /// No HTTP client can be made.
+    #[error("cannot set up HTTP: {0}")]
+    Client(String),
     /// No threads could be started.
     #[error("cannot start the runtime that requests run on")]
     Runtime(#[from] io::Error),
@@ -77,9 +97,9 @@ impl SiteAddress {
     }
 
     /// Opens the site. Sends nothing yet.
-    pub fn open(&self) -> Result<Arc<dyn Site>, BadSite> {
+    pub fn open(&self, variables: &Variables<'_>) -> Result<Arc<dyn Site>, BadSite> {
         let scheme = SCHEMES.iter().find(|known| known.name == self.scheme);
-        scheme.map_or_else(|| Err(BadSite::Incomplete(self.clone())), |scheme| (scheme.open)(&self.rest))
+        scheme.map_or_else(|| Err(BadSite::Incomplete(self.clone())), |scheme| (scheme.open)(&self.rest, variables))
     }
 
     /// A name for the site that reveals nothing, for a note about it.

@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod craft;
+pub mod emulator;
 pub mod lambda;
 pub mod line;
 pub mod picture;

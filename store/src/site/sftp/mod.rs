@@ -18,7 +18,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use super::{BadSite, Site};
+use super::{BadSite, Site, Variables};
 use crate::probe::{PLACE, creates_once};
 use crate::ssh::SshAddress;
 use crate::worker::{RuntimePause, Worker};
@@ -38,7 +38,7 @@ pub(super) fn is_complete(rest: &str) -> bool {
     SshAddress::parse(rest).is_some()
 }
 
-pub(super) fn open(rest: &str) -> Result<Arc<dyn Site>, BadSite> {
+pub(super) fn open(rest: &str, _: &Variables<'_>) -> Result<Arc<dyn Site>, BadSite> {
     let address = SshAddress::parse(rest).ok_or_else(|| BadSite::incomplete("sftp", rest))?;
     let root = address.path.clone();
     let command = move || {
