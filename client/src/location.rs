@@ -167,8 +167,10 @@ fn is_this_machine(rest: &str) -> bool {
 }
 
 /// Schemes of repositories, in this program and in others.
-const KINDS: [&str; 14] =
-    ["s3", "https", "http", "ssh", "sftp", "azblob", "gcs", "file", "rest", "rclone", "gs", "azure", "b2", "swift"];
+const KINDS: [&str; 15] = [
+    "s3", "https", "http", "ssh", "sftp", "azblob", "gcs", "webdav", "file", "rest", "rclone", "gs", "azure", "b2",
+    "swift",
+];
 
 #[cfg(test)]
 mod tests {

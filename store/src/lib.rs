@@ -47,7 +47,7 @@ pub mod site;
 pub mod ssh;
 mod store;
 mod time;
-#[cfg(feature = "sftp")]
+#[cfg(any(feature = "sftp", feature = "opendal"))]
 mod walk;
 #[cfg(feature = "remote")]
 mod worker;

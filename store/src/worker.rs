@@ -27,6 +27,7 @@ impl Worker {
     }
 
     /// On a given runtime with I/O and time, which must outlive every call.
+    #[cfg(feature = "s3")]
     pub(crate) fn on(handle: Handle) -> Worker {
         Worker { handle, own: None }
     }

@@ -41,15 +41,24 @@ fn a_store_like_googles_conforms() {
     a_cloud_conforms(&Emulator::start(Cloud::Google));
 }
 
+#[test]
+fn lighttpds_webdav_conforms() {
+    a_cloud_conforms(&Emulator::start(Cloud::WebDav));
+}
+
 fn a_cloud_conforms(server: &Emulator) {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     // Each promise is tried below a prefix of its own, next to others that begin alike.
-    conformance::run(|| server.store(&format!("a/{}", NEXT.fetch_add(1, Ordering::Relaxed))));
-    conformance::listings_are_in_byte_order_of_key(&server.store("whole"));
-    let store = server.store("probed");
+    let new = |prefix: &str| {
+        let store = server.store(prefix);
+        block_on(store.make()).expect("a folder can be made");
+        store
+    };
+    conformance::run(|| new(&format!("a/{}", NEXT.fetch_add(1, Ordering::Relaxed))));
+    let store = new("probed");
     block_on(store.probe()).expect("it keeps its promises");
     assert_eq!(block_on(list_all(&store, "")).expect("list"), [], "nothing of the probe is left");
-    one_of_eight_machines_wins(|| server.store("raced"));
+    one_of_eight_machines_wins(|| new("raced"));
 }
 
 #[test]
@@ -85,12 +94,18 @@ fn a_repository_in_a_store_like_googles_goes_round_survives_kills_and_heals() {
     a_cloud_keeps_a_repository(&Emulator::start(Cloud::Google));
 }
 
+#[test]
+fn a_repository_behind_webdav_goes_round_survives_kills_and_heals() {
+    a_cloud_keeps_a_repository(&Emulator::start(Cloud::WebDav));
+}
+
 fn a_cloud_keeps_a_repository(server: &Emulator) {
-    let machine = Machine::new(server.url("mine"), server.environment(server.address()));
+    let machine = Machine::new(server.url(server.address(), "mine"), server.environment(server.address()));
     machine.goes_round();
     machine.survives_kills();
     machine.heals(&server.store("mine"));
-    let far = Machine::new(server.url("far"), server.environment(long_line(server.address(), EACH_WAY)));
+    let line = long_line(server.address(), EACH_WAY);
+    let far = Machine::new(server.url(line, "far"), server.environment(line));
     is_no_slower_than_its_round_trips(&far);
 }
 

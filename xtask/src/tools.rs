@@ -159,9 +159,11 @@ fn tools() -> Vec<Tool> {
         tool("WebKitWebDriver", &["--help"], "webkit2gtk-driver"),
         tool("Xvfb", &["-help"], "xvfb"),
         tool("unzip", &["-v"], "unzip"),
-        // What sftp:// repositories are tested with, on this machine.
+        // What repositories at addresses with a scheme are tested with, on this machine.
         tool("test", &["-x", "/usr/sbin/sshd"], "openssh-server"),
         tool("ssh", &["-V"], "openssh-client"),
+        tool("test", &["-x", "/usr/sbin/lighttpd"], "lighttpd"),
+        tool("test", &["-e", "/usr/lib/lighttpd/mod_webdav.so"], "lighttpd-mod-webdav"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
     ]
 }

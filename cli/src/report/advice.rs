@@ -23,7 +23,7 @@ impl Failure {
             Self::Usage(_) => "\"copal COMMAND --help\" explains the options",
             Self::Location(BadLocation::Missing) => "name it with -r REPOSITORY or in COPAL_REPOSITORY",
             Self::Location(_) => {
-                "name a directory, or an address that begins with s3://, https://, ssh://, sftp://, azblob:// or gcs://"
+                "name a directory, or an address that begins with s3://, https://, ssh://, sftp://, azblob://, gcs:// or webdav://"
             }
             Self::Secret(SecretError::Missing) => {
                 "give a passphrase in COPAL_PASSWORD_FILE, COPAL_PASSWORD_COMMAND or COPAL_PASSWORD, or a key file with --key-file"

@@ -51,6 +51,8 @@ const SCHEMES: &[Scheme] = &[
     Scheme { name: "azblob", is_complete: cloud::is_complete, open: cloud::open_azblob },
     #[cfg(feature = "opendal")]
     Scheme { name: "gcs", is_complete: cloud::is_complete, open: cloud::open_gcs },
+    #[cfg(feature = "opendal")]
+    Scheme { name: "webdav", is_complete: cloud::is_folder, open: cloud::open_webdav },
     #[cfg(feature = "sftp")]
     Scheme { name: "sftp", is_complete: sftp::is_complete, open: sftp::open },
 ];

@@ -1,8 +1,9 @@
 //! Servers of other clouds, in processes of their own, with objects that go with them.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,6 +20,8 @@ pub enum Cloud {
     Azure,
     /// fake-gcs-server, which stands for Google Cloud Storage and honours `ifGenerationMatch`.
     Google,
+    /// lighttpd with WebDAV, a user and a password, and several processes that race.
+    WebDav,
 }
 
 /// A server that runs until it is dropped.
@@ -54,10 +57,13 @@ impl Emulator {
         self.address
     }
 
-    /// The address of a prefix.
-    pub fn url(&self, prefix: &str) -> String {
-        let scheme = if self.cloud == Cloud::Azure { "azblob" } else { "gcs" };
-        format!("{scheme}://{BUCKET}/{prefix}")
+    /// The address of a prefix, perhaps through something else at an address.
+    pub fn url(&self, at: SocketAddr, prefix: &str) -> String {
+        match self.cloud {
+            Cloud::Azure => format!("azblob://{BUCKET}/{prefix}"),
+            Cloud::Google => format!("gcs://{BUCKET}/{prefix}"),
+            Cloud::WebDav => format!("webdav://{at}/{BUCKET}/{prefix}"),
+        }
     }
 
     /// The environment in which a command reaches it, perhaps through something else at an address.
@@ -65,6 +71,9 @@ impl Emulator {
         match self.cloud {
             Cloud::Azure => vec![("AZURE_STORAGE_CONNECTION_STRING", connection_string(at))],
             Cloud::Google => vec![("STORAGE_EMULATOR_HOST", format!("http://{at}"))],
+            Cloud::WebDav => {
+                vec![("COPAL_WEBDAV_USER", USER.to_owned()), ("COPAL_WEBDAV_PASSWORD", PASSWORD.to_owned())]
+            }
         }
     }
 
@@ -73,7 +82,7 @@ impl Emulator {
     /// # Panics
     /// If the address is none.
     pub fn store(&self, prefix: &str) -> Arc<dyn Site> {
-        let url = self.url(prefix);
+        let url = self.url(self.address, prefix);
         let (scheme, rest) = url.split_once("://").expect("an address has a scheme");
         let address = SiteAddress::parse(scheme, rest).expect("a scheme of ours").expect("a complete address");
         let variables = self.environment(self.address);
@@ -83,6 +92,7 @@ impl Emulator {
 
     fn make_bucket(&self) {
         let made = match self.cloud {
+            Cloud::WebDav => true,
             Cloud::Azure => {
                 let arguments =
                     [self.address.port().to_string(), ACCOUNT.to_owned(), KEY.to_owned(), BUCKET.to_owned()];
@@ -106,7 +116,8 @@ impl Emulator {
 
 impl Drop for Emulator {
     fn drop(&mut self) {
-        let _ = self.process.kill();
+        // A server with several processes ends them itself if it is asked to end.
+        let _ = Command::new("kill").args(["-TERM", &self.process.id().to_string()]).status();
         let _ = self.process.wait();
     }
 }
@@ -114,6 +125,24 @@ impl Drop for Emulator {
 fn launch(cloud: Cloud, place: &TempDir, address: SocketAddr) -> Option<Child> {
     let port = address.port().to_string();
     let mut command = match cloud {
+        Cloud::WebDav => {
+            fs::create_dir_all(place.path().join("root")).expect("a directory");
+            fs::write(place.path().join("users"), format!("{USER}:{PASSWORD}\n")).expect("a file");
+            let here = place.path().display();
+            // Else a file answers for all names below its own, which no repository asks for.
+            let config = format!(
+                "server.document-root = \"{here}/root\"\nserver.port = {port}\nserver.bind = \"127.0.0.1\"\n\
+                 server.modules = (\"mod_auth\", \"mod_authn_file\", \"mod_webdav\")\nserver.max-worker = 4\n\
+                 static-file.disable-pathinfo = \"enable\"\n\
+                 server.upload-dirs = (\"{here}\")\nwebdav.activate = \"enable\"\nauth.backend = \"plain\"\n\
+                 auth.backend.plain.userfile = \"{here}/users\"\n\
+                 auth.require = (\"/\" => (\"method\" => \"basic\", \"realm\" => \"r\", \"require\" => \"valid-user\"))\n"
+            );
+            fs::write(place.path().join("config"), config).expect("a file");
+            let mut command = Command::new("/usr/sbin/lighttpd");
+            command.args(["-D", "-f", "config"]);
+            command
+        }
         Cloud::Azure => {
             let mut command = Command::new("node");
             command.arg(tools().join("azurite/node_modules/azurite/dist/src/blob/main.js"));
@@ -134,6 +163,8 @@ fn launch(cloud: Cloud, place: &TempDir, address: SocketAddr) -> Option<Child> {
         .stdin(Stdio::null())
         .stderr(output.try_clone().expect("the file is open"))
         .stdout(output);
+    // lighttpd ends its whole group with itself.
+    command.process_group(0);
     let mut process =
         command.spawn().unwrap_or_else(|_| panic!("{cloud:?} is missing: \"cargo xtask tools\" installs it"));
     let deadline = Instant::now() + STARTING;
@@ -167,6 +198,8 @@ fn connection_string(at: SocketAddr) -> String {
 }
 
 const BUCKET: &str = "bucket";
+const USER: &str = "keeper";
+const PASSWORD: &str = "a secret of the kit's servers";
 /// What every Azurite has.
 const ACCOUNT: &str = "devstoreaccount1";
 const KEY: &str = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use futures::TryStreamExt;
 use opendal::{Lister, Operator};
 
+use super::tree::{UNTIMED, stat_of};
 use crate::clock::Clock;
-use crate::{Key, Listed, Stat};
+use crate::{Key, Listed};
 
 /// The objects of a prefix after a name, in order.
 pub(super) struct Listing {
@@ -61,9 +62,7 @@ impl Listing {
                 continue;
             }
             self.last = Some(key.clone());
-            let untimed = Stop::Answer("an object without a time");
-            let modified = metadata.last_modified().ok_or(untimed)?.into_inner().as_second();
-            let stat = Stat { length: metadata.content_length(), created: clock.object_time(modified), sha256: None };
+            let stat = stat_of(&metadata, clock).ok_or(Stop::Answer(UNTIMED))?;
             return Ok(Some(Listed { key, stat }));
         }
     }

@@ -1,13 +1,14 @@
-//! Stores of clouds, by OpenDAL: Azure Blob Storage (`azblob://CONTAINER/PREFIX`) and Google Cloud Storage
-//! (`gcs://BUCKET/PREFIX`).
+//! Stores of clouds, by OpenDAL: Azure Blob Storage (`azblob://CONTAINER/PREFIX`), Google Cloud Storage
+//! (`gcs://BUCKET/PREFIX`) and folders on a WebDAV server (`webdav://HOST/PATH`).
 //!
 //! A creation is one request that the server refuses if the name exists: with `If-None-Match: *` at Azure, with
-//! `ifGenerationMatch=0` at Google. Times come from the servers' dates, in whole seconds. OpenDAL retries nothing;
+//! `ifGenerationMatch=0` at Google. WebDAV needs two: a PUT below `tmp/`, and a MOVE with `Overwrite: F`. Times come from the servers' dates, in whole seconds. OpenDAL retries nothing;
 //! [`retry`](crate::retry) does that.
 
 mod listing;
 mod services;
 mod transport;
+mod tree;
 mod trouble;
 
 use std::future::Future;
@@ -25,11 +26,12 @@ use crate::clock::{Clock, Reading};
 use crate::key::may_begin_a_key;
 use crate::probe::creates_once;
 use crate::worker::{RuntimePause, Worker};
-use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime, walk};
 use listing::{Listing, Listings, Stop};
+use tree::{Tree, UNTIMED, stat_of};
 use trouble::{Trouble, explain};
 
-pub(super) use services::{is_complete, open_azblob, open_gcs};
+pub(super) use services::{is_complete, is_folder, open_azblob, open_gcs, open_webdav};
 
 /// Objects below a prefix of a cloud's container or bucket.
 struct CloudStore {
@@ -43,6 +45,8 @@ struct Bucket {
     operator: Operator,
     clock: Clock,
     listings: Listings,
+    /// Only on a WebDAV server, whose folders are listed one by one.
+    tree: Option<Tree>,
 }
 
 impl CloudStore {
@@ -59,6 +63,15 @@ impl CloudStore {
 
 #[async_trait]
 impl Site for CloudStore {
+    /// A container or bucket is up to an operator; a folder is not.
+    async fn make(&self) -> Result<(), StoreError> {
+        let make = |bucket: Arc<Bucket>| async move {
+            let Some(_) = &bucket.tree else { return Ok(()) };
+            bucket.operator.create_dir("/").await.map_err(|error| explain(Op::Create, "", &error))
+        };
+        self.run(Op::Create, "", make).await
+    }
+
     async fn probe(&self) -> Result<(), StoreError> {
         creates_once(self, REPLACES).await
     }
@@ -124,8 +137,12 @@ impl Bucket {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         #[cfg(feature = "faults")]
         crate::faults::point();
-        match self.operator.write_with(key.as_str(), bytes).if_not_exists(true).await {
-            Ok(_) => Ok(Created::New),
+        let created = match &self.tree {
+            Some(tree) => tree.create(&self.operator, key, bytes).await,
+            None => self.operator.write_with(key.as_str(), bytes).if_not_exists(true).await.map(|_| Created::New),
+        };
+        match created {
+            Ok(created) => Ok(created),
             Err(error) if matches!(error.kind(), ErrorKind::ConditionNotMatch | ErrorKind::AlreadyExists) => {
                 Ok(Created::Exists)
             }
@@ -167,6 +184,11 @@ impl Bucket {
     async fn unread(&self, op: Op, key: &Key, error: &opendal::Error) -> StoreError {
         match self.explain(op, key.as_str(), error).await {
             StoreError::Io { .. } if error.kind() == ErrorKind::NotFound => StoreError::NotFound { key: key.clone() },
+            // A server answers as it likes about a folder of this name, which is no object.
+            explained if self.tree.is_some() => match self.stat(op, key).await {
+                Ok(None) => StoreError::NotFound { key: key.clone() },
+                _ => explained,
+            },
             explained => explained,
         }
     }
@@ -175,17 +197,34 @@ impl Bucket {
         let metadata = match self.operator.stat(key.as_str()).await {
             Ok(metadata) => metadata,
             Err(error) if error.kind() == ErrorKind::NotFound => return self.check_bucket(op).await.map(|()| None),
+            // Some servers refuse to look below a file.
+            Err(_) if self.tree.is_some() && self.is_below_an_object(key).await => return Ok(None),
             Err(error) => return Err(explain(op, key.as_str(), &error)),
         };
-        let untimed = || Trouble::Answer("an object without a time").lasting(op, key.as_str());
-        let modified = metadata.last_modified().ok_or_else(untimed)?.into_inner().as_second();
-        Ok(Some(Stat { length: metadata.content_length(), created: self.clock.object_time(modified), sha256: None }))
+        if metadata.is_dir() {
+            return Ok(None);
+        }
+        let stat = stat_of(&metadata, &self.clock);
+        stat.map(Some).ok_or_else(|| Trouble::Answer(UNTIMED).lasting(op, key.as_str()))
+    }
+
+    async fn is_below_an_object(&self, key: &Key) -> bool {
+        for (end, _) in key.as_str().match_indices('/') {
+            if self.operator.stat(&key.as_str()[..end]).await.is_ok_and(|metadata| metadata.is_file()) {
+                return true;
+            }
+        }
+        false
     }
 
     async fn list(&self, prefix: &str, after: Option<Key>, limit: usize) -> Result<ListPage, StoreError> {
         let (mut objects, limit) = (Vec::new(), limit.max(1));
         if !may_begin_a_key(prefix) {
             return Ok(ListPage { objects, more: false });
+        }
+        if self.tree.is_some() {
+            self.check_bucket(Op::List).await?;
+            return walk::list(self, prefix, after.as_ref(), limit).await;
         }
         let begun = after.as_ref().and_then(|after| self.listings.take(prefix, after));
         let page = (limit + 1).min(LISTED_AT_ONCE);
@@ -218,6 +257,10 @@ impl Bucket {
     async fn delete(&self, key: Key) -> Result<(), StoreError> {
         #[cfg(feature = "faults")]
         crate::faults::point();
+        // On a WebDAV server the same request would delete a folder with all that is in it.
+        if self.tree.is_some() && self.stat(Op::Delete, &key).await?.is_none() {
+            return Ok(());
+        }
         match self.operator.delete(key.as_str()).await {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => self.check_bucket(Op::Delete).await,
@@ -229,7 +272,12 @@ impl Bucket {
         for _ in 0..DATES {
             self.check_bucket(Op::Now).await?;
             match self.clock.read() {
-                Reading::Time(time) => return Ok(time),
+                Reading::Time(time) => {
+                    if let Some(tree) = &self.tree {
+                        tree.sweep(self, time).await;
+                    }
+                    return Ok(time);
+                }
                 Reading::Doubtful => {}
                 Reading::None => return Err(Trouble::Answer("it has no date").lasting(Op::Now, "")),
             }
@@ -239,7 +287,12 @@ impl Bucket {
 
     /// Fails if the container or bucket is not there: then nothing else is, and that says nothing about objects.
     async fn check_bucket(&self, op: Op) -> Result<(), StoreError> {
-        let listed = async { self.operator.lister_with("").recursive(true).limit(1).await?.try_next().await };
+        let listed = async {
+            if let Some(Tree(root)) = &self.tree {
+                return root.check().await.map(|()| None);
+            }
+            self.operator.lister_with("").recursive(true).limit(1).await?.try_next().await
+        };
         match listed.await {
             Ok(_) => Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => Err(self.gone()),

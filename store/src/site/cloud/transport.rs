@@ -1,11 +1,12 @@
 //! How OpenDAL's requests travel: by one HTTP client with ring's TLS, each with a time limit, each answer's date noted.
 
 use std::error::Error as _;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use bytes::{Bytes, BytesMut};
 use futures::stream;
-use http::{Method, Request, Response, header};
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use opendal::raw::Timestamp;
 use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport, Result};
 use tokio::time::timeout;
@@ -37,13 +38,21 @@ impl Transport {
 impl HttpTransport for Transport {
     /// Reads the whole answer: nothing is larger than a pack.
     async fn fetch(&self, request: Request<Buffer>) -> Result<Response<HttpBody>> {
-        let (parts, body) = request.into_parts();
+        let (mut parts, body) = request.into_parts();
+        // OpenDAL moves over what is there.
+        let is_move = parts.method.as_str() == "MOVE";
+        if is_move {
+            parts.headers.insert("overwrite", HeaderValue::from_static("F"));
+        }
         let patience = IDLE + Duration::from_secs(body.len() as u64 / SLOWEST);
         let is_head = parts.method == Method::HEAD;
         let url = parts.uri.to_string();
         let request = self.client.request(parts.method, url).headers(parts.headers).body(body.to_bytes());
         let mut answer =
             timeout(patience, request.send()).await.map_err(|_| silent())?.map_err(|error| broken(&error))?;
+        if is_move && answer.status() == StatusCode::PRECONDITION_FAILED {
+            return Err(Error::new(ErrorKind::ConditionNotMatch, "the name exists"));
+        }
         if answer.status().is_success() {
             self.note_date(answer.headers());
         }
@@ -68,6 +77,42 @@ impl Transport {
         if let Some(date) = date {
             self.clock.tell(date.into_inner().as_second(), Instant::now());
         }
+    }
+}
+
+/// The folder that everything on a WebDAV server lies in.
+pub(super) struct Root {
+    pub(super) transport: Arc<Transport>,
+    pub(super) url: String,
+    pub(super) authorization: Option<HeaderValue>,
+}
+
+impl Root {
+    /// Fails with [`ErrorKind::NotFound`] if it is not there: OpenDAL takes such a folder for an empty one.
+    pub(super) async fn check(&self) -> Result<()> {
+        let mut request = Request::builder().method("PROPFIND").uri(&self.url).header("depth", "0");
+        if let Some(authorization) = &self.authorization {
+            request = request.header(header::AUTHORIZATION, authorization);
+        }
+        let request = request.body(Buffer::new()).map_err(|_| Error::new(ErrorKind::ConfigInvalid, "no address"))?;
+        let status = self.transport.fetch(request).await?.status();
+        let failed = |kind| Err(Error::new(kind, format!("the server says {status}")));
+        match status {
+            status if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND | StatusCode::CONFLICT => failed(ErrorKind::NotFound),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => failed(ErrorKind::PermissionDenied),
+            status if status.is_server_error() => failed(ErrorKind::RateLimited),
+            _ => failed(ErrorKind::Unexpected),
+        }
+    }
+}
+
+/// The same transport for OpenDAL.
+pub(super) struct Shared(pub(super) Arc<Transport>);
+
+impl HttpTransport for Shared {
+    async fn fetch(&self, request: Request<Buffer>) -> Result<Response<HttpBody>> {
+        self.0.fetch(request).await
     }
 }
 

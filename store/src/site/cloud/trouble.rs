@@ -34,9 +34,9 @@ impl Trouble {
 pub(super) fn explain(op: Op, key: &str, error: &Error) -> StoreError {
     let trouble = Trouble::Refused(printable(error.message()));
     match error.kind() {
-        _ if error.is_temporary() => trouble.passing(op, key),
-        ErrorKind::RateLimited => trouble.passing(op, key),
+        // OpenDAL takes a WebDAV server's refusal for one that passes.
         ErrorKind::PermissionDenied => StoreError::Denied { op, key: key.to_owned(), source: trouble.into() },
+        kind if kind == ErrorKind::RateLimited || error.is_temporary() => trouble.passing(op, key),
         _ => trouble.lasting(op, key),
     }
 }
