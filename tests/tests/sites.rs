@@ -140,7 +140,7 @@ fn is_no_slower_than_its_round_trips(machine: &Machine) {
         start.elapsed().as_secs_f64() / (2.0 * EACH_WAY.as_secs_f64())
     };
     let trips = [took(&|| drop(machine.backup())), took(&|| drop(machine.backup())), took(&|| machine.restores())];
-    // Measured: see docs/benchmarks.md. One request after the other for each piece would take 800 for the large file alone.
+    // One request after the other for each piece of SFTP would take 800 for the large file alone.
     assert!(trips.iter().all(|trips| *trips < 300.0), "round trips of a backup, another and a restore: {trips:?}");
 }
 
