@@ -14,7 +14,7 @@ fn what_only_looks_like_an_address_makes_no_directory_and_what_was_meant_is_name
     let before = listed();
     for (text, meant) in [
         ("s3:host/b", "s3://host/b"),
-        ("sftp:me@host:/r", "ssh://me@host/r"),
+        ("sftp:me@host:/r", "sftp://me@host/r"),
         ("ssh:h/x", "ssh://h/x"),
         ("s3//b", "s3://b"),
         ("~/r", "$HOME/r"),

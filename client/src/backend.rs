@@ -13,7 +13,8 @@ use copal_store::cache::Cache;
 use copal_store::fs::FsStore;
 use copal_store::limit::{Limit, Rates, Within};
 use copal_store::retry::{Backoff, Pause, Retry, ThreadPause};
-use copal_store::s3::{BadConfig, Retention, S3Config, S3Store};
+use copal_store::s3::{BadConfig, Retention, RuntimePause, S3Config, S3Store};
+use copal_store::site::{BadSite, Site, SiteAddress};
 use copal_store::{Store, StoreError};
 use ed25519_dalek::SigningKey;
 
@@ -52,17 +53,14 @@ pub struct BackendOptions {
 enum BackendKind {
     Directory(Arc<FsStore>),
     Gateway(Arc<GatewayStore>),
-    Bucket(Bucket),
+    Bucket(Arc<S3Store>, Proof),
+    Site(Arc<dyn Site>, Proof),
     Other,
 }
 
-/// A bucket without retries and limits.
+/// The file that exists once a server has passed the probe, if there is a cache directory.
 #[derive(Clone)]
-struct Bucket {
-    bare: Arc<S3Store>,
-    /// The file that exists once the server has passed the probe.
-    proof: Option<PathBuf>,
-}
+struct Proof(Option<PathBuf>);
 
 /// Why a backend cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -79,6 +77,9 @@ pub enum BackendError {
     /// The bucket's name or prefix is invalid.
     #[error(transparent)]
     Bucket(#[from] BadConfig),
+    /// A store of another kind cannot be opened.
+    #[error(transparent)]
+    Site(#[from] BadSite),
 }
 
 impl Backend {
@@ -106,7 +107,11 @@ impl Backend {
     /// Like [`Self::create`], with the given settings.
     pub fn create_by(location: &Location, backend_options: &BackendOptions) -> Result<Self, BackendError> {
         if let Some(backend) = Self::elsewhere(location, backend_options) {
-            return backend;
+            let backend = backend?;
+            if let BackendKind::Site(site, _) = &backend.kind {
+                wait(site.make())?;
+            }
+            return Ok(backend);
         }
         Ok(Self::in_directory(location, FsStore::create(location.directory()?)?, backend_options))
     }
@@ -122,10 +127,13 @@ impl Backend {
         if let Location::S3 { bucket, prefix } = location {
             return Some(Self::in_bucket(location, bucket, prefix, backend_options));
         }
+        if let Location::Site(address) = location {
+            return Some(Self::at_site(location, address, backend_options));
+        }
         let gateway = match location {
             Location::Https(address) => GatewayStore::web(address),
             Location::Ssh(address) => GatewayStore::ssh(address.clone()),
-            Location::Directory(_) | Location::S3 { .. } => return None,
+            Location::Directory(_) | Location::S3 { .. } | Location::Site(_) => return None,
         };
         let store = limited(Arc::new(gateway.clone().patient()), backend_options.rates, Within::Nobody, ThreadPause);
         Some(Ok(Self { location: location.clone(), kind: BackendKind::Gateway(gateway), store }))
@@ -145,12 +153,20 @@ impl Backend {
         config.lock = backend_options.object_lock;
         config.renews_locks = backend_options.renews_locks;
         let bare = Arc::new(wait(S3Store::open(config))?);
-        let (pause, calls) = (bare.pause(), AtOnce::default());
-        // A call that waits for the rate limit, or for its retry, does not take the place of another call.
-        let store = Retry::new(Adapt::new(bare.clone(), calls), Backoff::default(), pause.clone());
-        let store = limited(Arc::new(store), backend_options.rates, Within::Store, pause);
-        let proof = backend_options.cache.as_ref().map(|cache| cache.join("probed").join(bare.fingerprint()));
-        Ok(Self { location: location.clone(), kind: BackendKind::Bucket(Bucket { bare, proof }), store })
+        let store = patient(bare.clone(), backend_options.rates, Within::Store, bare.pause());
+        let proof = Proof::new(backend_options, &bare.fingerprint());
+        Ok(Self { location: location.clone(), kind: BackendKind::Bucket(bare, proof), store })
+    }
+
+    fn at_site(
+        location: &Location,
+        address: &SiteAddress,
+        backend_options: &BackendOptions,
+    ) -> Result<Self, BackendError> {
+        let site = address.open(&|name| std::env::var(name).ok())?;
+        let store = patient(site.clone(), backend_options.rates, Within::Nobody, site.pause());
+        let proof = Proof::new(backend_options, &address.fingerprint());
+        Ok(Self { location: location.clone(), kind: BackendKind::Site(site, proof), store })
     }
 
     /// A backend over a store that is already open.
@@ -188,11 +204,11 @@ impl Backend {
         self.store.clone()
     }
 
-    /// For a bucket, the store with a cache of index and state in `directory`; otherwise, or if the cache cannot be
+    /// For a bucket or site, the store with a cache of index and state in `directory`; otherwise, or if the cache cannot be
     /// opened, the store itself.
     pub fn cached_store(&self, directory: &Path) -> Arc<dyn Store> {
         let store = self.store();
-        if !matches!(self.kind, BackendKind::Bucket(_)) {
+        if !matches!(self.kind, BackendKind::Bucket(..) | BackendKind::Site(..)) {
             return store;
         }
         let Ok(cache) = Cache::open(store.clone(), &directory.join("objects"), COPIED) else {
@@ -206,7 +222,7 @@ impl Backend {
     /// Like [`Self::cached_store`], for one run only: the copies are temporary.
     pub fn store_of_a_run(&self) -> Arc<dyn Store> {
         match self.kind {
-            BackendKind::Bucket(_) => with_copies(&self.store),
+            BackendKind::Bucket(..) | BackendKind::Site(..) => with_copies(&self.store),
             _ => self.store(),
         }
     }
@@ -234,19 +250,22 @@ impl Backend {
             BackendKind::Directory(store) => store.probe().map(|_| ()),
             // The machine that serves the gateway has probed the store.
             BackendKind::Gateway(_) => Ok(()),
-            BackendKind::Bucket(bucket) => bucket.probe(),
+            BackendKind::Bucket(bucket, proof) => wait(bucket.probe()).map(|()| proof.note()),
+            BackendKind::Site(site, proof) => wait(site.probe()).map(|()| proof.note()),
             BackendKind::Other => Ok(()),
         }
     }
 
-    /// Probes a bucket's server that this machine meets for the first time. Passes if the credentials may not write:
+    /// Probes a server that this machine meets for the first time. Passes if the credentials may not write:
     /// then nothing can be lost.
     pub fn prove(&self) -> Result<(), StoreError> {
-        let BackendKind::Bucket(bucket) = &self.kind else { return Ok(()) };
-        if bucket.proof.as_ref().is_some_and(|proof| proof.exists()) {
+        let (BackendKind::Bucket(_, Proof(proof)) | BackendKind::Site(_, Proof(proof))) = &self.kind else {
+            return Ok(());
+        };
+        if proof.as_ref().is_some_and(|proof| proof.exists()) {
             return Ok(());
         }
-        match bucket.probe() {
+        match self.probe() {
             Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => Ok(()),
             probed => probed,
         }
@@ -299,14 +318,26 @@ impl Backend {
     }
 }
 
-impl Bucket {
-    fn probe(&self) -> Result<(), StoreError> {
-        wait(self.bare.probe())?;
-        if let Some(proof) = &self.proof {
-            note_proof(proof);
-        }
-        Ok(())
+impl Proof {
+    fn new(backend_options: &BackendOptions, fingerprint: &str) -> Self {
+        Self(backend_options.cache.as_ref().map(|cache| cache.join("probed").join(fingerprint)))
     }
+
+    fn note(&self) {
+        self.0.iter().for_each(|proof| note_proof(proof));
+    }
+}
+
+/// A remote store with retries and limits. A call that waits for the rate limit, or for its retry, does not take the place
+/// of another call.
+fn patient<S: Store + ?Sized + 'static>(
+    bare: Arc<S>,
+    rates: Rates,
+    within: Within,
+    pause: RuntimePause,
+) -> Arc<dyn Store> {
+    let store = Retry::new(Adapt::new(bare, AtOnce::default()), Backoff::default(), pause.clone());
+    limited(Arc::new(store), rates, within, pause)
 }
 
 fn holds_other_objects(store: &dyn Store) -> Result<bool, StoreError> {

@@ -4,6 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
+use copal_store::site::SiteAddress;
+use copal_store::ssh::SshAddress;
+
 /// The address of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
@@ -18,19 +21,10 @@ pub enum Location {
     },
     /// A gateway's address.
     Https(String),
-    /// A directory on another machine, reached by ssh.
+    /// A directory on another machine, reached by the copal there through ssh.
     Ssh(SshAddress),
-}
-
-/// The address of a repository that ssh reaches.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SshAddress {
-    /// `host` or `user@host`.
-    pub host: String,
-    /// The port, if not ssh's own.
-    pub port: Option<u16>,
-    /// The directory there.
-    pub path: String,
+    /// A store of another kind, named by its scheme.
+    Site(SiteAddress),
 }
 
 /// Why an address is not accepted.
@@ -91,7 +85,10 @@ impl Location {
             "http" if is_this_machine(rest) => Ok(Self::Https(format!("http://{rest}"))),
             "http" => Err(BadLocation::Insecure(address.to_owned())),
             "ssh" => SshAddress::parse(rest).map(Self::Ssh).ok_or_else(incomplete),
-            scheme => Err(BadLocation::Scheme(scheme.to_owned())),
+            scheme => match SiteAddress::parse(scheme, rest) {
+                Some(site) => site.map(Self::Site).map_err(|_| incomplete()),
+                None => Err(BadLocation::Scheme(scheme.to_owned())),
+            },
         }
     }
 
@@ -118,7 +115,7 @@ impl Location {
             Self::Directory(path) => return Ok(path),
             Self::S3 { .. } => "S3",
             Self::Https(_) => "a service on the web",
-            Self::Ssh(_) => "a directory of another machine",
+            Self::Ssh(_) | Self::Site(_) => "another machine",
         };
         Err(BadLocation::Unsupported { location: self.to_string(), kind })
     }
@@ -131,34 +128,9 @@ impl core::fmt::Display for Location {
             Self::S3 { bucket, prefix } if prefix.is_empty() => write!(f, "s3://{bucket}"),
             Self::S3 { bucket, prefix } => write!(f, "s3://{bucket}/{prefix}"),
             Self::Https(address) => f.write_str(address),
-            Self::Ssh(address) => address.fmt(f),
+            Self::Ssh(address) => write!(f, "ssh://{address}"),
+            Self::Site(address) => address.fmt(f),
         }
-    }
-}
-
-impl SshAddress {
-    /// Parses what follows `ssh://`.
-    pub fn parse(rest: &str) -> Option<Self> {
-        let (authority, path) = rest.split_once('/')?;
-        let (host, port) = match authority.rsplit_once(':') {
-            Some((host, port)) => (host, Some(port.parse().ok()?)),
-            None => (authority, None),
-        };
-        // ssh would take a name that begins with a dash for an option.
-        let name = host.rsplit_once('@').map_or(host, |(_, name)| name);
-        let is_sound = |text: &str| !text.is_empty() && !text.starts_with('-') && !text.contains(char::is_whitespace);
-        let is_complete = is_sound(host) && is_sound(name) && !path.is_empty();
-        is_complete.then(|| Self { host: host.to_owned(), port, path: format!("/{path}") })
-    }
-}
-
-impl core::fmt::Display for SshAddress {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "ssh://{}", self.host)?;
-        if let Some(port) = self.port {
-            write!(f, ":{port}")?;
-        }
-        f.write_str(&self.path)
     }
 }
 
@@ -175,7 +147,8 @@ fn address_of(word: &str, rest: &str) -> Option<String> {
     match word {
         _ if rest.is_empty() => None,
         "s3" | "https" | "http" | "ssh" => Some(format!("{word}://{rest}")),
-        "sftp" => Some(format!("ssh://{}", rest.replacen(':', "/", 1).replacen("//", "/", 1))),
+        // restic writes `sftp:host:path`.
+        "sftp" => Some(format!("sftp://{}", rest.replacen(':', "/", 1).replacen("//", "/", 1))),
         "file" => Some(format!("/{rest}")),
         // scp and rsync write `host:path`.
         host if host.contains('@') || host.contains('.') => Some(format!("ssh://{host}/{rest}")),
@@ -194,8 +167,10 @@ fn is_this_machine(rest: &str) -> bool {
 }
 
 /// Schemes of repositories, in this program and in others.
-const KINDS: [&str; 12] =
-    ["s3", "https", "http", "ssh", "sftp", "file", "rest", "rclone", "gs", "azure", "b2", "swift"];
+const KINDS: [&str; 15] = [
+    "s3", "https", "http", "ssh", "sftp", "azblob", "gcs", "webdav", "file", "rest", "rclone", "gs", "azure", "b2",
+    "swift",
+];
 
 #[cfg(test)]
 mod tests {
@@ -223,6 +198,8 @@ mod tests {
         }
         assert!(matches!(location("ssh://me@host/srv"), Ok(Location::Ssh(_))));
         assert_eq!(location("ssh://host"), Err(BadLocation::Incomplete("ssh://host".into())));
+        assert_eq!(location("sftp://me@host:22/srv").map(|site| site.to_string()), Ok("sftp://me@host:22/srv".into()));
+        assert_eq!(location("sftp://host"), Err(BadLocation::Incomplete("sftp://host".into())));
         assert_eq!(location("ftp://host"), Err(BadLocation::Scheme("ftp".into())));
         assert_eq!(location("s3:///x"), Err(BadLocation::Incomplete("s3:///x".into())));
         assert_eq!(location(""), Err(BadLocation::Missing));
@@ -237,7 +214,7 @@ mod tests {
             ("s3:/b/p", Some("s3://b/p")),
             ("https:host", Some("https://host")),
             ("ssh:h/x", Some("ssh://h/x")),
-            ("sftp:me@host:/srv/r", Some("ssh://me@host/srv/r")),
+            ("sftp:me@host:/srv/r", Some("sftp://me@host/srv/r")),
             ("me@host:srv/r", Some("ssh://me@host/srv/r")),
             ("file:/srv/r", Some("/srv/r")),
             ("rclone:far:r", None),
@@ -260,19 +237,6 @@ mod tests {
             told,
             "\"s3:host/b\" is taken for a directory only if it is written \"./s3:host/b\"; did you mean s3://host/b?"
         );
-    }
-
-    #[test]
-    fn an_address_names_a_machine_and_a_directory() {
-        let parse = |text| SshAddress::parse(text);
-        let address =
-            |host: &str, port, path: &str| Some(SshAddress { host: host.to_owned(), port, path: path.to_owned() });
-        assert_eq!(parse("host/srv/backup"), address("host", None, "/srv/backup"));
-        assert_eq!(parse("me@host:2222/b"), address("me@host", Some(2222), "/b"));
-        assert_eq!(parse("me@host:2222/b").unwrap().to_string(), "ssh://me@host:2222/b");
-        for wrong in ["host", "host/", "/path", "host:x/path", "-oProxyCommand=x/path", "me@-x/path", "a b/path"] {
-            assert_eq!(parse(wrong), None, "{wrong}");
-        }
     }
 
     #[test]

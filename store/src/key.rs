@@ -61,6 +61,15 @@ pub(crate) fn is_segment(segment: &str) -> bool {
         && segment.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte))
 }
 
+/// Whether any key can start like this. Servers differ about other prefixes.
+#[cfg(any(feature = "s3", feature = "opendal"))]
+pub(crate) fn may_begin_a_key(prefix: &str) -> bool {
+    let (whole, last) = prefix.rsplit_once('/').map_or((None, prefix), |(whole, last)| (Some(whole), last));
+    // A last segment of dots can be the start of a longer one.
+    let is_begun = last.is_empty() || is_segment(&format!("{last}x"));
+    is_begun && whole.is_none_or(|whole| whole.split('/').all(is_segment))
+}
+
 /// The longest key in bytes.
 pub(crate) const LENGTH_MAX: usize = 512;
 
@@ -86,5 +95,16 @@ mod tests {
     fn the_longest_key_has_512_bytes() {
         assert!(Key::new("k".repeat(512)).is_ok());
         assert_eq!(Key::new("k".repeat(513)), Err(BadKey::Long { length: 513 }));
+    }
+
+    #[cfg(any(feature = "s3", feature = "opendal"))]
+    #[test]
+    fn only_what_may_begin_a_key_is_asked_for() {
+        for prefix in ["", "a", "a/", "a/b", ".", "..", "a/..", "packs/ab/cd"] {
+            assert!(may_begin_a_key(prefix), "{prefix:?}");
+        }
+        for prefix in ["/", "//", "a//", "../", "a/../", "./", "\0", "a/\u{e4}/", "ä"] {
+            assert!(!may_begin_a_key(prefix), "{prefix:?}");
+        }
     }
 }

@@ -1,5 +1,5 @@
-//! Storage for Copal's objects: the [`Store`] trait; stores in a directory, in an S3 bucket (feature `s3`) and in
-//! memory; and wrappers that retry, limit concurrency and rate, cache, record, or inject faults.
+//! Storage for Copal's objects: the [`Store`] trait; stores in a directory, in an S3 bucket (feature `s3`), at an
+//! address with a scheme ([`site`]) and in memory; and wrappers that retry, limit concurrency and rate, cache, record, or inject faults.
 //!
 //! Objects are create-only: a name is created once, durably, and never replaced. Every guarantee of a backup rests on
 //! that, so every store passes the suite in [`conformance`] (feature `conformance`).
@@ -20,6 +20,8 @@
 
 pub mod adapt;
 pub mod cache;
+#[cfg(any(feature = "s3", feature = "opendal"))]
+mod clock;
 #[cfg(feature = "conformance")]
 pub mod conformance;
 pub mod copies;
@@ -36,10 +38,19 @@ pub mod record;
 pub mod reserve;
 pub mod retry;
 mod run_directory;
+#[cfg(feature = "remote")]
+mod probe;
 #[cfg(feature = "s3")]
 pub mod s3;
+#[cfg(feature = "remote")]
+pub mod site;
+pub mod ssh;
 mod store;
 mod time;
+#[cfg(any(feature = "sftp", feature = "opendal"))]
+mod walk;
+#[cfg(feature = "remote")]
+mod worker;
 
 pub use error::{Cause, StoreError};
 pub use key::{BadKey, Key};

@@ -1,4 +1,4 @@
-//! Against real S3 servers and the compiled functions.
+//! Against real servers and the compiled functions.
 
 mod e2e_cloud;
 mod e2e_recovery;
@@ -15,3 +15,4 @@ mod s3_pace;
 mod s3_presign;
 mod s3_probe;
 mod s3_proof;
+mod sites;

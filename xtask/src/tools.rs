@@ -23,11 +23,15 @@ struct Server {
     version: &'static str,
 }
 
-/// S3 servers for the tests, which look for them in `tools/` in the target directory.
-const SERVERS: [Server; 2] = [
+/// Servers for the tests, which look for them in `tools/` in the target directory.
+const SERVERS: [Server; 3] = [
+    Server { program: "fake-gcs-server", package: "github.com/fsouza/fake-gcs-server", version: "v1.56.1" },
     Server { program: "versitygw", package: "github.com/versity/versitygw/cmd/versitygw", version: "v1.8.0" },
     Server { program: "minio", package: "github.com/minio/minio", version: "v0.0.0-20260212201848-7aac2a2c5b7c" },
 ];
+
+/// Microsoft's stand-in for Azure Blob Storage, from npm.
+const AZURITE: &str = "azurite@3.37.0";
 
 /// The linter of Terraform's files.
 const TFLINT: Server = Server { program: "tflint", package: "github.com/terraform-linters/tflint", version: "v0.64.0" };
@@ -47,6 +51,7 @@ pub(crate) fn set_up() -> Result<(), String> {
     }
     set_up_targets()?;
     SERVERS.iter().try_for_each(Server::set_up)?;
+    set_up_azurite()?;
     // What operators prove S3 with; tests prove it with this machine's servers.
     environment("aws-cli", &workspace().join("tests/aws/requirements.txt")).map(|_| ())
 }
@@ -82,6 +87,20 @@ impl Server {
         succeed(Command::new("go").args(["install", "-trimpath", &module]).env("GOBIN", &folder))?;
         std::fs::write(&made_for, self.version).map_err(|error| format!("{}: {error}", made_for.display()))
     }
+}
+
+/// Installs it from npm, unless this version of it is there.
+fn set_up_azurite() -> Result<(), String> {
+    let folder = target().join("tools/azurite");
+    let made_for = folder.join("version");
+    if std::fs::read_to_string(&made_for).is_ok_and(|made| made == AZURITE) {
+        return Ok(());
+    }
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    println!("installing {AZURITE}, once");
+    let mut npm = Command::new("npm");
+    succeed(npm.args(["install", "--no-audit", "--no-fund", "--prefix"]).arg(&folder).arg(AZURITE))?;
+    std::fs::write(&made_for, AZURITE).map_err(|error| format!("{}: {error}", made_for.display()))
 }
 
 /// Installs what the functions are built with for both processors, beside the other tools.
@@ -151,6 +170,11 @@ fn tools() -> Vec<Tool> {
         tool("restic", &["version"], "restic"),
         tool("borg", VERSION, "borgbackup"),
         tool("jq", VERSION, "jq"),
+        // What repositories at addresses with a scheme are tested with, on this machine.
+        tool("test", &["-x", "/usr/sbin/sshd"], "openssh-server"),
+        tool("ssh", &["-V"], "openssh-client"),
+        tool("test", &["-x", "/usr/sbin/lighttpd"], "lighttpd"),
+        tool("test", &["-e", "/usr/lib/lighttpd/mod_webdav.so"], "lighttpd-mod-webdav"),
         tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
     ]
 }

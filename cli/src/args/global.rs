@@ -12,7 +12,7 @@ use super::values::Size;
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
-    /// The repository: a directory, s3://BUCKET/PREFIX, https://GATEWAY or ssh://HOST/PATH.
+    /// The repository: a directory, s3://BUCKET/PREFIX, https://GATEWAY, ssh://HOST/PATH or sftp://HOST/PATH.
     #[arg(short, long, value_name = "REPOSITORY", env = "COPAL_REPOSITORY", global = true)]
     pub repository: Option<OsString>,
     /// File that holds the passphrase [env: COPAL_PASSWORD_FILE].

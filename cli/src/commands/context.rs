@@ -20,6 +20,7 @@ use copal_format::keys::slot::{SlotInput, SlotKind};
 use copal_format::receipt::IngestBy;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts, View};
+use copal_store::StoreError;
 use copal_store::limit::Rates;
 
 use super::failure::of_open;
@@ -93,7 +94,12 @@ impl<'a> Context<'a> {
     fn reach(&self) -> Result<Backend, Failure> {
         let backend = Backend::open(&self.location()?, &self.backend_options())?;
         self.introduce(&backend)?;
-        if !Repository::is_at(&backend)? {
+        let is_there = match Repository::is_at(&backend) {
+            // `init` makes the directory behind a site, as it makes one on this machine.
+            Err(StoreError::Gone { .. }) if matches!(backend.location(), Location::Site(_)) => false,
+            is_there => is_there?,
+        };
+        if !is_there {
             return Err(Failure::NoRepository { location: backend.location().to_string() });
         }
         backend.prove()?;

@@ -51,6 +51,7 @@ impl From<BackendError> for Failure {
             BackendError::Store(error) => error.into(),
             BackendError::Location(error) => error.into(),
             BackendError::Bucket(error) => Failure::Usage(error.to_string()),
+            BackendError::Site(error) => Failure::Usage(error.to_string()),
         }
     }
 }

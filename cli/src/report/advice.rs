@@ -33,7 +33,9 @@ impl Failure {
             Self::Hook { .. } => "run its command by hand to see why; it gets JSON on its standard input",
             Self::Busy { .. } => "wait for it to end, or stop it: it ends within ten seconds",
             Self::Location(BadLocation::Missing) => "name it with -r REPOSITORY or in COPAL_REPOSITORY",
-            Self::Location(_) => "name a directory, or an address that begins with s3://, https:// or ssh://",
+            Self::Location(_) => {
+                "name a directory, or an address that begins with s3://, https://, ssh://, sftp://, azblob://, gcs:// or webdav://"
+            }
             Self::Secret(SecretError::Missing) => {
                 "give a passphrase in COPAL_PASSWORD_FILE, COPAL_PASSWORD_COMMAND or COPAL_PASSWORD, or a key file with --key-file"
             }

@@ -30,7 +30,7 @@ use serde_json::json;
 
 use crate::clock;
 use crate::entropy::random;
-use crate::location::SshAddress;
+use copal_store::ssh::SshAddress;
 use identity::Identity;
 use problem::{Asked, of_reply, of_wire};
 use reply::{Answerer, Question, Reply, object_most};

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use copal_gateway::protocol::{CONNECTION_WINDOW, STREAM_WINDOW};
+use copal_store::ssh::{SshAddress, program};
 use http::Request;
 use http_body_util::Full;
 use hyper::client::conn::http2::{self, SendRequest};
@@ -17,7 +18,6 @@ use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::reply::{Question, Reply, WireError};
 use super::runtime;
-use crate::location::SshAddress;
 use crate::wait::Patience;
 
 /// A connection through ssh, opened when first needed and again after it is lost.
@@ -124,10 +124,7 @@ impl Pipe {
     }
 
     fn command(&self) -> Command {
-        let mut command = Command::new(program());
-        if let Some(port) = self.address.port {
-            command.arg("-p").arg(port.to_string());
-        }
+        let mut command = self.address.command();
         // ssh gives this line to a shell on the other machine.
         let path = self.address.path.replace('\'', "'\\''");
         let jobs = if self.takes_orders { " --jobs" } else { "" };
@@ -135,11 +132,6 @@ impl Pipe {
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
         command
     }
-}
-
-/// `COPAL_SSH`, or `ssh`.
-fn program() -> std::ffi::OsString {
-    std::env::var_os("COPAL_SSH").filter(|program| !program.is_empty()).unwrap_or_else(|| "ssh".into())
 }
 
 /// No timeout of ours: ssh has its own for a silent machine (`ServerAliveInterval`).

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::pipe::Pipe;
 use super::reply::{Question, Reply, WireError, words};
 use super::runtime;
-use crate::location::SshAddress;
+use copal_store::ssh::SshAddress;
 
 /// The connection to a gateway.
 pub(super) enum Wire {

@@ -16,7 +16,8 @@ use bytes::Bytes;
 
 use super::S3Store;
 use super::bucket::Bucket;
-use super::probe::{new_key, sum};
+use super::probe::sum;
+use crate::probe::new_key;
 use crate::{Created, Key, Op, StoreError};
 
 impl S3Store {
@@ -43,7 +44,8 @@ impl Bucket {
     }
 
     async fn try_to_copy(&self, made: &mut Vec<Key>) -> Result<bool, StoreError> {
-        let (source, target) = (new_key(made)?, new_key(made)?);
+        let (source, target) = (new_key()?, new_key()?);
+        made.extend([source.clone(), target.clone()]);
         let other = Bytes::from_static(b"another object");
         let sum_of_other = sum(&other);
         if self.create(&source, other.clone(), sum_of_other).await? == Created::Exists

@@ -15,12 +15,12 @@ use bytes::Bytes;
 use tokio::sync::Mutex;
 
 use super::BASE64;
-use super::clock::{Clock, Reading};
 use super::config::{Connection, S3Config};
 use super::paced::Paced;
 use super::retention::Retention;
 use super::tokens::Tokens;
 use super::trouble::{Failed, Trouble};
+use crate::clock::{Clock, Reading};
 use crate::limit::lasts;
 use crate::{Created, Key, Op, Stat, StoreError, StoreTime};
 
@@ -94,7 +94,7 @@ impl Bucket {
         let sum = found.checksum_sha256().filter(|_| is_whole).and_then(|text| BASE64.decode(text).ok());
         Ok(Stat {
             length: length.ok_or_else(|| odd("an object without a length"))?,
-            created: self.clock.object_time(created),
+            created: self.clock.object_time(created.secs()),
             sha256: sum.and_then(|sum| sum.try_into().ok()),
         })
     }

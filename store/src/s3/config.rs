@@ -19,8 +19,8 @@ use aws_smithy_http_client::tls::Provider;
 use aws_smithy_http_client::tls::rustls_provider::CryptoMode;
 
 use super::BadConfig;
-use super::clock::Clock;
 use super::retention::Retention;
+use crate::clock::Clock;
 use crate::key;
 use crate::limit::Rates;
 

@@ -31,21 +31,20 @@ mod probe;
 mod retention;
 mod tokens;
 mod trouble;
-mod worker;
 
+use crate::clock::Clock;
+use crate::worker::Worker;
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 use bucket::Bucket;
-use clock::Clock;
 use tokens::Tokens;
-use worker::Worker;
 
+pub use crate::worker::RuntimePause;
 pub use answer::{is_absence, of_answer};
 pub use aws_credential_types::Credentials;
 pub use config::S3Config;
 pub use presign::Presigned;
 pub use retention::{BadRetention, LockMode, Retention};
 pub use trouble::Trouble;
-pub use worker::RuntimePause;
 
 /// Objects below a prefix of a bucket.
 ///

@@ -3,7 +3,9 @@
 
 pub mod client;
 pub mod craft;
+pub mod emulator;
 pub mod lambda;
+pub mod line;
 pub mod picture;
 pub mod random;
 pub mod reader;
@@ -11,6 +13,7 @@ pub mod repository;
 pub mod run;
 pub mod s3;
 pub mod slow;
+pub mod sshd;
 pub mod truth;
 pub mod world;
 

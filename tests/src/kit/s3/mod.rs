@@ -6,6 +6,7 @@ mod server;
 
 pub use lenient::Lenient;
 pub use proxy::{Fate, Proxy, Seen};
+pub(crate) use server::free_address;
 pub use server::{Kind, Server};
 
 use std::path::PathBuf;

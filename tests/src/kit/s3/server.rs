@@ -274,7 +274,7 @@ fn said(place: &Path) -> String {
 }
 
 /// An address on this machine that nobody listens at.
-fn free_address() -> SocketAddr {
+pub(crate) fn free_address() -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     listener.local_addr().expect("a bound socket has an address")
 }

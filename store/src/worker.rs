@@ -14,29 +14,30 @@ use crate::retry::{Pause, ThreadPause};
 
 /// Runs requests on its own threads, or on a given runtime.
 #[derive(Debug)]
-pub(super) struct Worker {
+pub(crate) struct Worker {
     handle: Handle,
     own: Option<Runtime>,
 }
 
 impl Worker {
     /// With two threads of its own; they only wait for the network.
-    pub(super) fn new() -> io::Result<Worker> {
-        let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("copal-s3").enable_all().build()?;
+    pub(crate) fn new() -> io::Result<Worker> {
+        let runtime = Builder::new_multi_thread().worker_threads(2).thread_name("copal-store").enable_all().build()?;
         Ok(Worker { handle: runtime.handle().clone(), own: Some(runtime) })
     }
 
     /// On a given runtime with I/O and time, which must outlive every call.
-    pub(super) fn on(handle: Handle) -> Worker {
+    #[cfg(feature = "s3")]
+    pub(crate) fn on(handle: Handle) -> Worker {
         Worker { handle, own: None }
     }
 
-    pub(super) fn handle(&self) -> &Handle {
+    pub(crate) fn handle(&self) -> &Handle {
         &self.handle
     }
 
     /// Runs a call to its end; aborts it if the caller drops the future. `None` if the runtime was shut down.
-    pub(super) async fn run<T: Send + 'static>(&self, call: impl Future<Output = T> + Send + 'static) -> Option<T> {
+    pub(crate) async fn run<T: Send + 'static>(&self, call: impl Future<Output = T> + Send + 'static) -> Option<T> {
         Task(self.handle.spawn(call)).await
     }
 }
@@ -75,7 +76,7 @@ impl<T> Drop for Task<T> {
 
 /// Waits with a runtime's timer, so that no thread sleeps.
 #[derive(Clone, Debug)]
-pub struct RuntimePause(pub(super) Handle);
+pub struct RuntimePause(pub(crate) Handle);
 
 #[async_trait]
 impl Pause for RuntimePause {

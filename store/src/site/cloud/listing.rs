@@ -1,0 +1,106 @@
+//! Listings under way, each of which the next page continues.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use futures::TryStreamExt;
+use opendal::{Lister, Operator};
+
+use super::tree::{UNTIMED, stat_of};
+use crate::clock::Clock;
+use crate::{Key, Listed};
+
+/// The objects of a prefix after a name, in order.
+pub(super) struct Listing {
+    lister: Lister,
+    prefix: String,
+    /// The last name; what is not behind it was seen before.
+    last: Option<Key>,
+    /// What was read to learn that there is more.
+    ahead: Option<Listed>,
+}
+
+impl Listing {
+    pub(super) async fn begin(
+        operator: &Operator,
+        prefix: &str,
+        after: Option<&Key>,
+        page: usize,
+    ) -> opendal::Result<Listing> {
+        let lister = operator.lister_with(prefix).recursive(true).limit(page);
+        let starts_after = operator.info().capability().list_with_start_after;
+        let lister = match after.filter(|_| starts_after) {
+            Some(after) => lister.start_after(after.as_str()).await?,
+            None => lister.await?,
+        };
+        Ok(Listing { lister, prefix: prefix.to_owned(), last: after.cloned(), ahead: None })
+    }
+
+    /// Puts back what was read last.
+    pub(super) fn put_back(&mut self, listed: Listed) {
+        self.ahead = Some(listed);
+    }
+
+    /// The next object; skips names that are not keys: Copal did not make them.
+    pub(super) async fn next(&mut self, clock: &Clock) -> Result<Option<Listed>, Stop> {
+        if let Some(listed) = self.ahead.take() {
+            return Ok(Some(listed));
+        }
+        let mut before: Option<Key> = None;
+        loop {
+            let entry = self.lister.try_next().await.map_err(Stop::Refused)?;
+            let Some(entry) = entry else { return Ok(None) };
+            let (path, metadata) = entry.into_parts();
+            let Some(key) = Key::new(path).ok().filter(|_| metadata.is_file()) else { continue };
+            // A caller continues after the last name, and would miss a name that is out of order.
+            if before.as_ref().is_some_and(|before| key <= *before) {
+                return Err(Stop::Answer("a listing that is not in order"));
+            }
+            if self.last.as_ref().is_some_and(|last| key <= *last) || !key.as_str().starts_with(&self.prefix) {
+                before = Some(key);
+                continue;
+            }
+            self.last = Some(key.clone());
+            let stat = stat_of(&metadata, clock).ok_or(Stop::Answer(UNTIMED))?;
+            return Ok(Some(Listed { key, stat }));
+        }
+    }
+}
+
+/// Why a listing does not go on.
+pub(super) enum Stop {
+    Refused(opendal::Error),
+    Answer(&'static str),
+}
+
+/// Listings of which a caller may want the next page.
+#[derive(Default)]
+pub(super) struct Listings(Mutex<VecDeque<(Listing, Key, Instant)>>);
+
+impl Listings {
+    /// Keeps a listing whose last page ended with a name.
+    pub(super) fn keep(&self, listing: Listing, end: Key) {
+        let mut kept = self.kept();
+        kept.push_back((listing, end, Instant::now()));
+        if kept.len() > LISTINGS_MAX {
+            kept.pop_front();
+        }
+    }
+
+    /// The listing that goes on after a name.
+    pub(super) fn take(&self, prefix: &str, after: &Key) -> Option<Listing> {
+        let mut kept = self.kept();
+        let at = kept.iter().rposition(|(listing, end, _)| listing.prefix == prefix && end == after)?;
+        kept.remove(at).filter(|(_, _, at)| at.elapsed() < LEFT).map(|(listing, ..)| listing)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<(Listing, Key, Instant)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// How long a listing is gone on with: it may show objects of the time when it began.
+const LEFT: Duration = Duration::from_secs(60);
+/// Listings that are kept.
+const LISTINGS_MAX: usize = 16;

@@ -1,0 +1,144 @@
+//! How OpenDAL's requests travel: by one HTTP client with ring's TLS, each with a time limit, each answer's date noted.
+
+use std::error::Error as _;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::{Bytes, BytesMut};
+use futures::stream;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use opendal::raw::Timestamp;
+use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport, Result};
+use tokio::time::timeout;
+
+use crate::clock::Clock;
+use crate::site::BadSite;
+
+/// An HTTP client that notes the server's time.
+pub(super) struct Transport {
+    client: reqwest::Client,
+    clock: Clock,
+}
+
+impl Transport {
+    pub(super) fn new(clock: Clock) -> core::result::Result<Transport, BadSite> {
+        // Fails if another part of the program has installed the provider already, which is the same one.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        // No time limit in the client: it would count an upload as silence.
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("copal/", env!("CARGO_PKG_VERSION")))
+            .redirect(reqwest::redirect::Policy::none())
+            .connect_timeout(CONNECT)
+            .pool_max_idle_per_host(CONNECTIONS)
+            .build();
+        Ok(Transport { client: client.map_err(|error| BadSite::Client(words(&error)))?, clock })
+    }
+}
+
+impl HttpTransport for Transport {
+    /// Reads the whole answer: nothing is larger than a pack.
+    async fn fetch(&self, request: Request<Buffer>) -> Result<Response<HttpBody>> {
+        let (mut parts, body) = request.into_parts();
+        // OpenDAL moves over what is there.
+        let is_move = parts.method.as_str() == "MOVE";
+        if is_move {
+            parts.headers.insert("overwrite", HeaderValue::from_static("F"));
+        }
+        let patience = IDLE + Duration::from_secs(body.len() as u64 / SLOWEST);
+        let is_head = parts.method == Method::HEAD;
+        let url = parts.uri.to_string();
+        let request = self.client.request(parts.method, url).headers(parts.headers).body(body.to_bytes());
+        let mut answer =
+            timeout(patience, request.send()).await.map_err(|_| silent())?.map_err(|error| broken(&error))?;
+        if is_move && answer.status() == StatusCode::PRECONDITION_FAILED {
+            return Err(Error::new(ErrorKind::ConditionNotMatch, "the name exists"));
+        }
+        if answer.status().is_success() {
+            self.note_date(answer.headers());
+        }
+        let mut response = Response::builder().status(answer.status());
+        response.headers_mut().into_iter().for_each(|headers| headers.clone_from(answer.headers()));
+        let mut bytes = BytesMut::new();
+        while let Some(more) =
+            timeout(IDLE, answer.chunk()).await.map_err(|_| silent())?.map_err(|error| broken(&error))?
+        {
+            bytes.extend_from_slice(&more);
+        }
+        // The length of an answer to HEAD is that of the object.
+        let length = (!is_head).then_some(bytes.len() as u64);
+        let body = HttpBody::new(stream::iter([Ok(Buffer::from(Bytes::from(bytes)))]), length);
+        response.body(body).map_err(|_| Error::new(ErrorKind::Unexpected, "an answer that is no HTTP"))
+    }
+}
+
+impl Transport {
+    fn note_date(&self, headers: &header::HeaderMap) {
+        let date = headers.get(header::DATE).and_then(|date| Timestamp::parse_rfc2822(date.to_str().ok()?).ok());
+        if let Some(date) = date {
+            self.clock.tell(date.into_inner().as_second(), Instant::now());
+        }
+    }
+}
+
+/// The folder that everything on a WebDAV server lies in.
+pub(super) struct Root {
+    pub(super) transport: Arc<Transport>,
+    pub(super) url: String,
+    pub(super) authorization: Option<HeaderValue>,
+}
+
+impl Root {
+    /// Fails with [`ErrorKind::NotFound`] if it is not there: OpenDAL takes such a folder for an empty one.
+    pub(super) async fn check(&self) -> Result<()> {
+        let mut request = Request::builder().method("PROPFIND").uri(&self.url).header("depth", "0");
+        if let Some(authorization) = &self.authorization {
+            request = request.header(header::AUTHORIZATION, authorization);
+        }
+        let request = request.body(Buffer::new()).map_err(|_| Error::new(ErrorKind::ConfigInvalid, "no address"))?;
+        let status = self.transport.fetch(request).await?.status();
+        let failed = |kind| Err(Error::new(kind, format!("the server says {status}")));
+        match status {
+            status if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND | StatusCode::CONFLICT => failed(ErrorKind::NotFound),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => failed(ErrorKind::PermissionDenied),
+            status if status.is_server_error() => failed(ErrorKind::RateLimited),
+            _ => failed(ErrorKind::Unexpected),
+        }
+    }
+}
+
+/// The same transport for OpenDAL.
+pub(super) struct Shared(pub(super) Arc<Transport>);
+
+impl HttpTransport for Shared {
+    async fn fetch(&self, request: Request<Buffer>) -> Result<Response<HttpBody>> {
+        self.0.fetch(request).await
+    }
+}
+
+fn silent() -> Error {
+    Error::new(ErrorKind::Unexpected, "no answer in time").set_temporary()
+}
+
+/// A retry does not help where the request itself, or a certificate, is the cause.
+fn broken(error: &reqwest::Error) -> Error {
+    let lasts = error.is_builder() || causes(error).any(|cause| cause.to_string().contains("certificate"));
+    Error::new(ErrorKind::Unexpected, words(error)).with_temporary(!lasts)
+}
+
+/// The causes, without the first: it has the address, and an address may have a signature.
+fn words(error: &reqwest::Error) -> String {
+    let texts: Vec<String> = causes(error).map(|cause| cause.to_string()).collect();
+    if texts.is_empty() { "the request cannot be sent".to_owned() } else { texts.join(": ") }
+}
+
+fn causes(error: &reqwest::Error) -> impl Iterator<Item = &(dyn std::error::Error + 'static)> {
+    std::iter::successors(error.source(), |cause| (*cause).source())
+}
+
+const CONNECT: Duration = Duration::from_secs(10);
+/// The longest silence before a request fails.
+const IDLE: Duration = Duration::from_secs(60);
+/// Bytes per second below which an upload counts as stuck.
+const SLOWEST: u64 = 16 << 10;
+const CONNECTIONS: usize = 16;

@@ -1,0 +1,210 @@
+//! Creation: the steps that turn bytes into an object, in an order that survives a power failure and a lost connection.
+
+use bytes::Bytes;
+use futures::future::{BoxFuture, join};
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use super::directory::{Directory, PIECE, PIECES_AT_ONCE, TMP, home};
+use super::packet::{Answer, Field, Fields, Request};
+use super::session::OpenFile;
+use super::trouble::Trouble;
+use crate::walk::Entry;
+use crate::{Created, Key, Op, StoreError};
+
+impl Directory {
+    /// Writes and syncs the bytes below `tmp/`, gives the file its name unless that exists, and syncs the directory.
+    pub(super) async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        let length = bytes.len() as u64;
+        match self.write_and_name(key.as_str(), bytes).await {
+            Ok(created) => Ok(created),
+            Err(trouble) if trouble.is_failure() && self.is_full(length).await => {
+                Err(StoreError::Full { op: Op::Create, key: key.to_string(), source: trouble.into() })
+            }
+            Err(trouble) => Err(self.explain(Op::Create, key.as_str(), trouble).await),
+        }
+    }
+
+    async fn write_and_name(&self, key: &str, bytes: Bytes) -> Result<Created, Trouble> {
+        let (made, tmp) = join(self.make_home(home(key)), self.new_tmp()).await;
+        let (tmp, file) = tmp?;
+        let named = async {
+            made?;
+            write(&file, bytes).await?;
+            file.sync().await?;
+            self.name(&tmp, key).await
+        };
+        let named = named.await;
+        let synced = async { if named.is_ok() { self.sync_directory(home(key)).await } else { Ok(()) } };
+        let (unlinked, synced) = join(self.unlink(&tmp), synced).await;
+        // Reports the first failure.
+        let created = named?;
+        synced?;
+        match unlinked {
+            // A sweep of another process took it.
+            Err(trouble) if !trouble.is_absence() => Err(trouble),
+            _ => Ok(created),
+        }
+    }
+
+    /// Names the file. If the name exists, makes that object durable instead: its writer may not have done so yet.
+    async fn name(&self, tmp: &str, key: &str) -> Result<Created, Trouble> {
+        let mut last = Trouble::Answer("no attempt was made");
+        for _ in 0..NAMING_ATTEMPTS {
+            let session = self.session().await?;
+            last = match session.link(tmp, &self.path(key)).await {
+                Ok(()) => return Ok(Created::New),
+                // Another process removed the empty directory.
+                Err(trouble) if trouble.is_absence() => {
+                    self.forget_homes();
+                    self.make_home(home(key)).await?;
+                    trouble
+                }
+                Err(trouble) if trouble.is_failure() => trouble,
+                Err(trouble) if trouble.is_unsupported() => return Err(Trouble::Lacks(NO_LINKS)),
+                Err(trouble) => return Err(trouble),
+            };
+            // The server does not say whether the name exists.
+            match session.look(Request::Lstat, &self.path(key)).await.and_then(|attributes| attributes.entry()) {
+                Ok(Entry::File(_)) => match self.sync_object(key).await {
+                    // Deleted meanwhile: the name is free again.
+                    Err(trouble) if trouble.is_absence() => (),
+                    synced => return synced.map(|()| Created::Exists),
+                },
+                Ok(_) => return Err(Trouble::Obstructed),
+                Err(trouble) if trouble.is_absence() => (),
+                Err(trouble) => return Err(trouble),
+            }
+        }
+        Err(last)
+    }
+
+    async fn sync_object(&self, key: &str) -> Result<(), Trouble> {
+        self.session().await?.open_file(&self.path(key), READ).await?.sync().await
+    }
+
+    /// A new file with a random name below `tmp/`: its path, and the open file.
+    pub(super) async fn new_tmp(&self) -> Result<(String, OpenFile), Trouble> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(|_| Trouble::Answer("there are no random numbers"))?;
+        let path = self.path(&format!("{TMP}/{:032x}", u128::from_le_bytes(random)));
+        let session = self.session().await?;
+        match session.open_file(&path, NEW).await {
+            Err(trouble) if trouble.is_absence() => {
+                self.make_directory(&self.path(TMP)).await?;
+                Ok((path.clone(), session.open_file(&path, NEW).await?))
+            }
+            opened => Ok((path, opened?)),
+        }
+    }
+
+    /// Makes a directory and its parents durably. Another process may have made one without a sync, so each is synced
+    /// before this process first uses it.
+    fn make_home<'a>(&'a self, home: &'a str) -> BoxFuture<'a, Result<(), Trouble>> {
+        Box::pin(async move {
+            if home.is_empty() || self.homes().contains(home) {
+                return Ok(());
+            }
+            let parent = self::home(home);
+            self.make_home(parent).await?;
+            self.make_directory(&self.path(home)).await?;
+            self.sync_directory(parent).await?;
+            self.homes().insert(home.to_owned());
+            Ok(())
+        })
+    }
+
+    /// Makes a directory unless it exists.
+    async fn make_directory(&self, path: &str) -> Result<(), Trouble> {
+        let session = self.session().await?;
+        let made = session.ask(Request::MakeDirectory, &[Field::Text(path.as_bytes()), Field::Mode(0o700)]).await;
+        let Err(trouble) = made else { return Ok(()) };
+        match session.look(Request::Stat, path).await.and_then(|attributes| attributes.entry()) {
+            Ok(Entry::Directory) => Ok(()),
+            _ => Err(trouble),
+        }
+    }
+
+    /// Makes the root and its parents, each durable in its parent.
+    pub(super) async fn make(&self) -> Result<(), StoreError> {
+        let root = self.path("");
+        let made = async {
+            let session = self.session().await?;
+            for (end, _) in root.match_indices('/').skip(1).chain([(root.len(), "")]) {
+                let path = &root[..end];
+                if session.look(Request::Stat, path).await.is_ok() {
+                    continue;
+                }
+                self.make_directory(path).await?;
+                let parent = if home(path).is_empty() { "/" } else { home(path) };
+                session.open_file(parent, READ).await?.sync().await?;
+            }
+            Ok(())
+        };
+        made.await.map_err(|trouble: Trouble| trouble.explain(Op::Create, &root))
+    }
+
+    /// Whether names can be made durable and files can have two names, for the probe.
+    pub(super) async fn syncs_directories(&self) -> Result<(), StoreError> {
+        let tried = async {
+            let (tmp, file) = self.new_tmp().await?;
+            let synced = self.sync_directory(TMP).await;
+            let second = format!("{tmp}-2");
+            let linked = self.session().await?.link(&tmp, &second).await;
+            drop(file);
+            let _ = join(self.unlink(&tmp), self.unlink(&second)).await;
+            match (synced, linked) {
+                (Err(Trouble::Status { .. }), _) => Err(Trouble::Lacks(NO_SYNC)),
+                (_, Err(Trouble::Status { .. })) => Err(Trouble::Lacks(NO_LINKS)),
+                (synced, linked) => synced.and(linked),
+            }
+        };
+        match tried.await {
+            Err(trouble) if trouble.is_failure() && self.is_full(0).await => {
+                Err(StoreError::Full { op: Op::Create, key: TMP.to_owned(), source: trouble.into() })
+            }
+            Err(trouble) => Err(self.explain(Op::Create, TMP, trouble).await),
+            Ok(()) => Ok(()),
+        }
+    }
+
+    /// Whether a failure may come from a full disk: SFTP has no word for that. Only OpenSSH's server tells the space.
+    async fn is_full(&self, length: u64) -> bool {
+        let asked = async {
+            let root = self.path("");
+            let fields = [Field::Text(b"statvfs@openssh.com"), Field::Text(root.as_bytes())];
+            let answer = self.session().await?.ask(Request::Extended, &fields).await?;
+            let Answer::Extended(bytes) = answer else { return Ok(false) };
+            let mut fields = Fields(bytes);
+            let (_, size, _, _, free) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
+            Ok::<_, Trouble>(size.saturating_mul(free) < length.saturating_add(FULL_BELOW))
+        };
+        asked.await.unwrap_or(false)
+    }
+
+    fn forget_homes(&self) {
+        self.homes().clear();
+    }
+
+    fn homes(&self) -> std::sync::MutexGuard<'_, std::collections::HashSet<String>> {
+        self.durable.lock().expect("nothing panics while it holds the set")
+    }
+}
+
+async fn write(file: &OpenFile, bytes: Bytes) -> Result<(), Trouble> {
+    let piece = PIECE as usize;
+    let pieces = (0..bytes.len().div_ceil(piece)).map(|at| {
+        let part = bytes.slice(at * piece..bytes.len().min((at + 1) * piece));
+        async move { file.ask(Request::Write, &[Field::U64((at * piece) as u64), Field::Text(&part)]).await }
+    });
+    stream::iter(pieces).buffer_unordered(PIECES_AT_ONCE).try_for_each(|_| async { Ok(()) }).await
+}
+
+const NO_SYNC: &str = "its SFTP server cannot make the names in a directory durable";
+const NO_LINKS: &str = "its file system has no hard links, by which SFTP makes a name without replacing one";
+/// Most attempts: a name or directory that vanishes more often in a row is removed on purpose.
+const NAMING_ATTEMPTS: usize = 8;
+/// With less space than that, a failure is taken for a full disk.
+const FULL_BELOW: u64 = 64 << 10;
+const READ: u32 = 1;
+/// Writes to a file that must not exist; reads its attributes.
+const NEW: u32 = 0x02 | 0x08 | 0x20;

@@ -1,0 +1,103 @@
+//! Walks the directories of a remote store for a listing: in byte order of the whole key, several directories at once.
+
+use async_trait::async_trait;
+use futures::future::BoxFuture;
+use futures::stream::{self, StreamExt, TryStreamExt};
+
+use crate::key::{LENGTH_MAX, is_segment};
+use crate::{Key, ListPage, Listed, Stat, StoreError};
+
+/// A tree of directories, each of which is read whole.
+#[async_trait]
+pub(crate) trait Directories: Sync {
+    /// The entries of a directory in no order, without names that cannot be part of a key. None if it does not exist.
+    async fn entries(&self, directory: &str) -> Result<Vec<(String, Entry)>, StoreError>;
+}
+
+/// What a directory holds by a name.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Entry {
+    File(Stat),
+    Directory,
+    Other,
+}
+
+/// A page of objects; empty if the directory does not exist.
+pub(crate) async fn list(
+    tree: &impl Directories,
+    prefix: &str,
+    after: Option<&Key>,
+    limit: usize,
+) -> Result<ListPage, StoreError> {
+    let start = prefix.rsplit_once('/').map_or("", |(directory, _)| directory);
+    // A prefix with other segments matches no key, and its path could lead out of the root.
+    if !start.is_empty() && !start.split('/').all(is_segment) {
+        return Ok(ListPage { objects: Vec::new(), more: false });
+    }
+    let limit = limit.max(1);
+    let walk = Walk { tree, prefix, after: after.map_or("", Key::as_str), limit };
+    let mut objects = walk.visit(start.to_owned()).await?;
+    let more = objects.len() > limit;
+    objects.truncate(limit);
+    Ok(ListPage { objects, more })
+}
+
+struct Walk<'a, D> {
+    tree: &'a D,
+    prefix: &'a str,
+    /// Empty to begin at the first key.
+    after: &'a str,
+    limit: usize,
+}
+
+impl<D: Directories> Walk<'_, D> {
+    /// The objects below a directory; stops once there are more than fit.
+    fn visit(&self, directory: String) -> BoxFuture<'_, Result<Vec<Listed>, StoreError>> {
+        Box::pin(async move {
+            let visited = self.candidates(&directory).await?.into_iter().map(|(path, entry)| async move {
+                match entry {
+                    Entry::Directory => self.visit(path.trim_end_matches('/').to_owned()).await,
+                    Entry::File(stat) => {
+                        let key = Key::new(path).expect("joined from checked segments, and not too long");
+                        Ok(vec![Listed { key, stat }])
+                    }
+                    // If this were skipped, everything behind a symbolic link would seem lost.
+                    Entry::Other => Err(StoreError::Obstructed { key: path }),
+                }
+            });
+            let mut visited = stream::iter(visited).buffered(AT_ONCE);
+            let mut found = Vec::new();
+            while let Some(more) = visited.try_next().await? {
+                found.extend(more);
+                if found.len() > self.limit {
+                    break;
+                }
+            }
+            Ok(found)
+        })
+    }
+
+    /// The entries that are, or can hold, wanted keys, in the order of keys: as if directory names ended in a slash
+    /// (`a-b` before `a/b` before `a0`).
+    async fn candidates(&self, directory: &str) -> Result<Vec<(String, Entry)>, StoreError> {
+        let path = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
+        let entries = self.tree.entries(directory).await?.into_iter().map(|(name, entry)| match entry {
+            Entry::Directory => (path(&name) + "/", entry),
+            _ => (path(&name), entry),
+        });
+        let mut candidates: Vec<_> = entries.filter(|(path, entry)| self.wants(path, *entry)).collect();
+        candidates.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(candidates)
+    }
+
+    fn wants(&self, path: &str, entry: Entry) -> bool {
+        let is_directory = entry == Entry::Directory;
+        let follows = path > self.after || (is_directory && self.after.starts_with(path));
+        path.starts_with(self.prefix) && follows && path.len() <= LENGTH_MAX && path != UNFINISHED
+    }
+}
+
+/// Unfinished writes are no objects.
+const UNFINISHED: &str = "tmp/";
+/// Directories read at once.
+const AT_ONCE: usize = 16;
