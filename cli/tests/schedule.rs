@@ -171,6 +171,13 @@ fn what_a_unit_and_a_crontab_start_runs_the_profile() {
         let words = ["schedule", "install", "--to", "units", "--by", by, "--config", "copal.toml"];
         machine.command(&words).ran().ok();
         let text = fs::read_to_string(machine.path("units").join(file)).unwrap();
+        if by == "systemd" {
+            let units = ["service", "timer"].map(|kind| machine.path("units").join(format!("copal-home.{kind}")));
+            let told = Command::new("systemd-analyze").arg("verify").args(units).output().unwrap();
+            let about: Vec<_> = String::from_utf8_lossy(&told.stderr).lines().map(str::to_owned).collect();
+            let about: Vec<_> = about.into_iter().filter(|line| line.contains("copal-home")).collect();
+            assert!(about.is_empty(), "{about:?}");
+        }
         // By hand, as systemd and cron do: with the variables that are named, and nothing else of this process.
         let line = match by {
             "systemd" => {

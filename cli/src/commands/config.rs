@@ -38,8 +38,17 @@ pub(super) fn run(context: &Context<'_>, options: &Configuration) -> Result<Exit
 
 /// Reads the configuration that the options name, or the usual one.
 pub(super) fn read(global: &Global) -> Result<Config, Failure> {
+    read_with(global, true)
+}
+
+/// The same for a timer, which does not have the variables of this process.
+pub(super) fn read_for_timer(global: &Global) -> Result<Config, Failure> {
+    read_with(global, false)
+}
+
+fn read_with(global: &Global, by_variables: bool) -> Result<Config, Failure> {
     let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    Ok(Config::read(global.from.config.clone(), home)?)
+    Ok(Config::read(global.from.config.clone(), home, by_variables)?)
 }
 
 /// The options of a command line, with those of the profile that it names.

@@ -131,7 +131,8 @@ impl Table {
         let keys = self.keys();
         let (mut words, mut operands): (Vec<OsString>, Vec<OsString>) = Default::default();
         for (key, option) in &keys {
-            let is_set = option.get_env().and_then(std::env::var_os).is_some_and(|value| !value.is_empty());
+            let variable = option.get_env().filter(|_| reading.by_variables).and_then(std::env::var_os);
+            let is_set = variable.is_some_and(|value| !value.is_empty());
             let Some(entry) = section.get(key).filter(|_| !is_set) else { continue };
             if option.is_positional() {
                 operands.extend(values(reading, key, option, entry)?);

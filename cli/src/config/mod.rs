@@ -36,15 +36,16 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the file that is named, or the first that exists of the usual places. `home` stands for `~`.
-    pub fn read(named: Option<PathBuf>, home: Option<PathBuf>) -> Result<Self, ConfigError> {
+    /// Reads the file that is named, or the first that exists of the usual places. `home` stands for `~`. Variables of this
+    /// process count before keys, unless another one will run the profiles.
+    pub fn read(named: Option<PathBuf>, home: Option<PathBuf>, by_variables: bool) -> Result<Self, ConfigError> {
         let (path, text) = file::read(named, home.as_deref())?;
-        Self::parse(path, &text, home)
+        Self::parse(path, &text, home, by_variables)
     }
 
     /// Parses and checks the text of a file.
-    pub fn parse(path: PathBuf, text: &str, home: Option<PathBuf>) -> Result<Self, ConfigError> {
-        let reading = Reading { path, home };
+    pub fn parse(path: PathBuf, text: &str, home: Option<PathBuf>, by_variables: bool) -> Result<Self, ConfigError> {
+        let reading = Reading { path, home, by_variables };
         let table = DeTable::parse(text).map_err(|error| {
             let line = error.span().map_or(1, |span| section::line_of(text, span.start));
             reading.wrong(line, error.message().trim().replace('\n', ", "))

@@ -14,6 +14,8 @@ pub(super) struct Reading {
     pub(super) path: PathBuf,
     /// What `~` stands for.
     pub(super) home: Option<PathBuf>,
+    /// Whether variables that are set count before keys.
+    pub(super) by_variables: bool,
 }
 
 impl Reading {

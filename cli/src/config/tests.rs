@@ -7,7 +7,7 @@ use super::*;
 use crate::config::keys::TABLES;
 
 fn read(text: &str) -> Result<Config, ConfigError> {
-    Config::parse("copal.toml".into(), text, Some("/home/u".into()))
+    Config::parse("copal.toml".into(), text, Some("/home/u".into()), true)
 }
 
 #[track_caller]

@@ -28,7 +28,7 @@ pub(super) fn run(context: &Context<'_>, options: &Schedule) -> Result<Exit, Fai
 }
 
 fn install(context: &Context<'_>, options: &Install) -> Result<Exit, Failure> {
-    let config = config::read(context.global)?;
+    let config = config::read_for_timer(context.global)?;
     let jobs = jobs(context, &config, &options.profiles)?;
     let by = timer(&options.by);
     if let Some(directory) = &options.to {
@@ -59,7 +59,7 @@ fn install(context: &Context<'_>, options: &Install) -> Result<Exit, Failure> {
 fn list(context: &Context<'_>, options: &By) -> Result<Exit, Failure> {
     let by = timer(options);
     // Without a configuration there is still what was installed by an earlier one.
-    let wanted = config::read(context.global).and_then(|config| jobs(context, &config, &[]));
+    let wanted = config::read_for_timer(context.global).and_then(|config| jobs(context, &config, &[]));
     let wanted = wanted.inspect_err(|failure| context.report.note(&failure.text())).unwrap_or_default();
     let mut installed = installed(by)?;
     let mut rows = Vec::new();
@@ -138,7 +138,7 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
     }
     let places = Context::new(&global, context.report).places()?;
     let repository = match Location::parse(global.repository.as_deref()) {
-        Ok(Location::Directory(path)) => Some(path),
+        Ok(Location::Directory(path)) => Some(path).filter(|path| path.is_absolute()),
         _ => None,
     };
     let mut written: Vec<PathBuf> = vec![places.state().to_owned(), places.cache().to_owned()];
