@@ -116,6 +116,7 @@ impl Changes {
             false => None,
         };
         let (head, lingering) = (old.and_then(|root| root.policy), old.and_then(|root| root.lingering));
+        let time = new.map_or(Time(0), |root| root.time);
         // In the first of them, every change has counted.
         let mut possible = vec![InForce { head, policy, lingering }];
         for of in &self.changes {
@@ -123,7 +124,7 @@ impl Changes {
             let (number, hash) = (of.verified.change.number, of.verified.hash);
             let stat = job.store.stat(&objects::key(layout::change(number))).await?;
             let stored = stat.map_or(Time(0), |stat| Time(stat.created.0));
-            let replaced = |now: &InForce| now.replaced((number, hash), &policy, stored);
+            let replaced = |now: &InForce| now.replaced((number, hash), &policy, (stored, time));
             // Changes of a revoked client may have counted when they were folded in: all up to one, and none behind it.
             possible = match of.is_certain {
                 true => possible.iter().map(replaced).collect(),
@@ -135,7 +136,6 @@ impl Changes {
         if possible.is_empty() {
             return Ok(Err("another policy is in force than the owner has signed last".into()));
         }
-        let time = new.map_or(Time(0), |root| root.time);
         let is_kept = |of: &InForce| {
             let due = of.lingering.filter(|due| due.lasts(time));
             due.is_none_or(|due| lingering.is_some_and(|found| found.covers(&due)))
@@ -155,10 +155,13 @@ struct InForce {
 }
 
 impl InForce {
-    fn replaced(&self, head: (u64, ObjectHash), by: &SignedPolicy, stored: Time) -> Self {
+    /// After another policy was stored, by what the state says at `now`. What is over by then may have been over when
+    /// that policy was folded in.
+    fn replaced(&self, head: (u64, ObjectHash), by: &SignedPolicy, (stored, now): (Time, Time)) -> Self {
+        let before = self.lingering.filter(|of| of.lasts(now));
         let lingering = match &self.policy {
-            Some(policy) => Lingering::after(self.lingering, policy, by, stored),
-            None => self.lingering,
+            Some(policy) => Lingering::after(before, policy, by, stored),
+            None => before,
         };
         Self { head: Some(head), policy: Some(by.clone()), lingering }
     }

@@ -304,6 +304,21 @@ fn a_policy_that_is_lowered_while_an_ingest_runs_lets_prunes_go_on() {
 }
 
 #[test]
+fn a_guard_that_ended_before_an_ingest_folds_the_next_policy_in_lets_prunes_go_on() {
+    let begun = begin(true);
+    let world = &begun.world;
+    let weaker = |age: u32| guarded(9, Floor { last: 0, age: DAY * age }, None);
+    world.change(&begun.client, vec![weaker(2)]);
+    world.prune(DAY);
+    // What the first policy guarded lasts for three days. The next one is there before, and is folded in afterwards.
+    world.wait(2 * DAY);
+    world.write_change(&begun.client, vec![weaker(1)]);
+    world.wait(2 * DAY);
+    world.ingest().unwrap();
+    world.prune(DAY);
+}
+
+#[test]
 fn a_policy_of_a_client_that_is_revoked_later_lets_prunes_go_on() {
     let begun = begin(true);
     let world = &begun.world;
