@@ -313,7 +313,7 @@ fn a_guard_that_ended_before_an_ingest_folds_the_next_policy_in_lets_prunes_go_o
     // What the first policy guarded lasts for three days. The next one is there before, and is folded in afterwards.
     world.wait(2 * DAY);
     world.write_change(&begun.client, vec![weaker(1)]);
-    world.wait(2 * DAY);
+    world.wait(DAY * 3 / 2);
     world.ingest().unwrap();
     world.prune(DAY);
 }
