@@ -45,6 +45,9 @@ pub enum BadLocation {
     /// A gateway on another machine without TLS.
     #[error("{0} would send everything in the clear: a gateway on another machine needs https")]
     Insecure(String),
+    /// A password in an address would stand in errors, notifications and the list of processes. It is not told here.
+    #[error("the address holds a password, which others would see: give it by the service's variables or an SSH key")]
+    Secret,
     /// The location is not a directory, and a directory is needed.
     #[error("{location} is in {kind}, and a directory is needed here")]
     Unsupported {
@@ -73,6 +76,10 @@ impl Location {
         let incomplete = || BadLocation::Incomplete(text.to_owned());
         let address = text.to_str().ok_or_else(incomplete)?;
         let rest = address[at + 3..].trim_end_matches('/');
+        let user = rest.split('/').next().and_then(|authority| authority.rsplit_once('@')).map(|(user, _)| user);
+        if user.is_some_and(|user| user.contains(':')) {
+            return Err(BadLocation::Secret);
+        }
         if rest.is_empty() || rest.starts_with('/') {
             return Err(incomplete());
         }
@@ -200,6 +207,10 @@ mod tests {
         assert_eq!(location("ssh://host"), Err(BadLocation::Incomplete("ssh://host".into())));
         assert_eq!(location("sftp://me@host:22/srv").map(|site| site.to_string()), Ok("sftp://me@host:22/srv".into()));
         assert_eq!(location("sftp://host"), Err(BadLocation::Incomplete("sftp://host".into())));
+        for secret in ["sftp://me:word@host/p", "ssh://me:word@host:22/p", "s3://key:word@bucket", "ftp://me:w@h"] {
+            assert_eq!(location(secret), Err(BadLocation::Secret), "{secret}");
+            assert!(!BadLocation::Secret.to_string().contains("word@"));
+        }
         assert_eq!(location("ftp://host"), Err(BadLocation::Scheme("ftp".into())));
         assert_eq!(location("s3:///x"), Err(BadLocation::Incomplete("s3:///x".into())));
         assert_eq!(location(""), Err(BadLocation::Missing));

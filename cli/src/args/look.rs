@@ -41,6 +41,11 @@ impl Narrow {
     pub fn names_machines(&self) -> bool {
         !self.hosts.is_empty() || !self.clients.is_empty()
     }
+
+    /// Whether they say which series are meant, and not only which of their snapshots.
+    pub fn names_series(&self) -> bool {
+        self.names_machines() || !self.paths.is_empty() || self.label.is_some()
+    }
 }
 
 /// Options of `snapshots`.

@@ -15,6 +15,7 @@ use std::path::PathBuf;
 
 use toml::de::DeTable;
 
+use crate::args::forget::Forget;
 use crate::args::profile::Notify;
 
 pub use error::ConfigError;
@@ -73,7 +74,18 @@ impl Config {
         }
         let mut profiles = BTreeMap::new();
         for (name, section) in resolved.iter().filter(|(name, _)| !used.contains(*name)) {
-            let profile = Profile::of(&reading, name, section)?;
+            let mut profile = Profile::of(&reading, name, section)?;
+            let is_unbounded = |forget: &Forget| profile.backup.is_none() && !forget.narrow.names_series();
+            if profile.forget.as_ref().is_some_and(is_unbounded) {
+                // Rules that a profile takes from another are for what it saves.
+                if let Some(own) = given[name].section(&reading, "forget")? {
+                    let why = format!(
+                        "[profiles.{name}.forget] would reach the snapshots of all machines, because the profile saves nothing: say whose with host, client, path or label"
+                    );
+                    return Err(reading.wrong(own.line, why));
+                }
+                profile.forget = None;
+            }
             if let Some(strange) = profile.own.notify.iter().find(|name| !notify.contains_key(*name)) {
                 let line = section.get("notify").map_or(section.line, |entry| entry.line);
                 return Err(reading.wrong(line, format!("there is no table [notify.{strange}]")));

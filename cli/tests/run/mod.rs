@@ -77,6 +77,45 @@ fn rules_of_a_profile_are_for_what_it_saves() {
 }
 
 #[test]
+fn rules_never_reach_further_because_they_are_taken_over_or_narrowed() {
+    let base = "[profiles.base]\nrepository = \"HERErepository\"\nkey-file = \"HEREkey\"\n";
+    let rules = "[profiles.base.forget]\nkeep-last = 1\n";
+    let home = "[profiles.home]\nuse = \"base\"\n[profiles.home.backup]\npaths = [\"HEREsource\"]\n";
+    let weekly = "[profiles.weekly]\nuse = \"base\"\n[profiles.weekly.check]\n";
+    let machine = configured(&[base, rules, home, weekly].concat());
+    machine.write("letter", "1");
+    for _ in 0..3 {
+        machine.ok(&["backup", "source", "--host", "archive"]);
+    }
+    let told = run(&machine, &["run", "weekly"]).ok().text();
+    assert!(told.contains("profile weekly: check done"), "{told}");
+    // A profile that nobody uses any more, with rules of its own.
+    configure(&machine, &[base, rules].concat());
+    let told = run(&machine, &["run"]).exits(2).err.clone();
+    assert!(told.contains("line 4") && told.contains("say whose"), "{told}");
+    // A time narrows what the profile has saved.
+    configure(&machine, &[base, rules, "before = \"0d\"\n", home].concat());
+    run(&machine, &["run"]).ok();
+    run(&machine, &["run"]).ok();
+    assert_eq!(machine.snapshots_that(&["--host", "archive"]).len(), 3);
+}
+
+#[test]
+fn who_reads_no_longer_neither_hides_a_failure_nor_stops_other_profiles() {
+    let machine = configured(
+        "[profiles.a]\nrepository = \"HEREgone\"\nkey-file = \"HEREkey\"\n[profiles.a.check]\n\
+         [profiles.b]\nrepository = \"HERErepository\"\nkey-file = \"HEREkey\"\n[profiles.b.backup]\npaths = [\"HEREsource\"]\n",
+    );
+    machine.write("letter", "1");
+    let mut command = machine.command(&["run"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let status = command.env_remove("COPAL_REPOSITORY").stdout(writer).stderr(Stdio::null()).status().unwrap();
+    assert_eq!(status.code(), Some(10), "as without a reader");
+    assert_eq!(machine.snapshots().len(), 1);
+}
+
+#[test]
 fn a_profile_that_fails_ends_and_the_next_one_follows() {
     let machine = configured(&format!(
         "{HOME}[profiles.a]\nuse = \"base\"\n[profiles.a.backup]\npaths = [\"HEREnowhere\"]\n[profiles.a.forget]\nkeep-last = 1\n\

@@ -17,7 +17,6 @@ use super::signals::watch_signals;
 use super::{backup, check, config, forget, prune};
 use crate::args::backup::Backup;
 use crate::args::forget::{Forget, Prune};
-use crate::args::look::Narrow;
 use crate::args::run::Run;
 use crate::config::{Act, Config, Profile};
 use crate::exit::Exit;
@@ -39,11 +38,14 @@ pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure>
         }
         // Every profile is reported, also one that could not begin.
         let report = one(context, profile, options.dry_run, &interrupted);
-        context.report.answer(&report)?;
         if !options.dry_run {
             told(context, &config, profile, &report);
         }
         worst = worst.or_worse(report.exit);
+        // Whoever reads no longer, or has no room for a log, keeps no profile from being run and told of.
+        if let Err(failure) = context.report.answer(&report) {
+            worst = worst.or_worse(context.report.fail(&failure)).or_worse(Exit::Failed);
+        }
         if report.exit == Exit::Interrupted {
             break;
         }
@@ -118,6 +120,8 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
     let ended = hook::call(hooks, &told, interrupted).and_then(|()| act_of(&acting, profile, act, is_dry_run));
     let mut report = ActReport::new(act, printer.taken());
     let note = |report: &mut ActReport, ended: Result<Exit, Failure>| match ended {
+        // Acts answer to this run, and only what they print besides may go nowhere.
+        Err(Failure::OutputClosed) => report.exit = report.exit.or_worse(Exit::Failed),
         Ok(exit) => report.exit = report.exit.or_worse(exit),
         Err(failure) => {
             report.exit = report.exit.or_worse(context.report.fail(&failure));
@@ -140,8 +144,8 @@ fn act_of(context: &Context<'_>, profile: &Profile, act: Act, dry_run: bool) -> 
         }
         (Act::Forget, Profile { forget: Some(options), .. }) => {
             let mut options = Forget { dry_run, ..options.clone() };
-            // The rules are for what this profile saves, not for other profiles or machines, unless it says otherwise.
-            if let (Some(saved), true) = (&profile.backup, options.narrow == Narrow::default()) {
+            // The rules are for what this profile saves, not for other profiles or machines, unless it names these.
+            if let (Some(saved), false) = (&profile.backup, options.narrow.names_series()) {
                 options.source = Some(backup::one_source(context, saved)?);
             }
             forget::run(context, &options)

@@ -95,13 +95,16 @@ impl Directory {
             return Ok(Err(Some((range, length))));
         }
         let first = first?;
-        let mut pieces = Vec::new();
-        let mut at = range.start + first.len() as u64;
-        while at < range.end {
-            let end = range.end.min(at + PIECE);
-            pieces.push((at, end - at));
-            at = end;
+        // The server names the length, which may be anything.
+        let mut bytes = Vec::new();
+        let room =
+            usize::try_from(range.end - range.start).map(|length| bytes.try_reserve_exact(length.max(first.len())));
+        if !matches!(room, Ok(Ok(()))) {
+            return Err(Trouble::Answer("a file that is larger than memory"));
         }
+        let from = range.start + first.len() as u64;
+        let count = range.end.saturating_sub(from).div_ceil(PIECE);
+        let pieces = (0..count).map(|at| from + at * PIECE).map(|at| (at, PIECE.min(range.end - at)));
         let file = &file;
         let read = |(at, length)| async move {
             match piece(file, at, length).await? {
@@ -110,12 +113,12 @@ impl Directory {
             }
         };
         let mut rest = stream::iter(pieces).map(read).buffered(PIECES_AT_ONCE);
-        let mut bytes = BytesMut::from(first);
+        bytes.extend_from_slice(&first);
         while let Some(more) = rest.try_next().await? {
             bytes.extend_from_slice(&more);
         }
         bytes.truncate(usize::try_from(range.end - range.start).unwrap_or(usize::MAX));
-        Ok(Ok(bytes.freeze()))
+        Ok(Ok(bytes.into()))
     }
 
     pub(super) async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
