@@ -1,7 +1,9 @@
 //! Crontab: a file in `/etc/cron.d` for each profile of the machine, a line in the crontab of a user.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use super::system::{call, delete, is_system, ours, usage, write_open};
 use crate::report::Failure;
@@ -20,7 +22,7 @@ pub(super) fn install(jobs: &[Job]) -> Result<(), Failure> {
         return jobs.iter().try_for_each(|job| write(&directory(), job));
     }
     let profiles: Vec<String> = jobs.iter().map(|job| job.profile.clone()).collect();
-    replace(&format!("{}{}\n", others(&crontab(), &profiles), lines.join("\n")))
+    replace(&format!("{}{}\n", others(&crontab()?, &profiles), lines.join("\n")))
 }
 
 /// The profiles, each with its line.
@@ -30,7 +32,7 @@ pub(super) fn installed() -> Result<Vec<(String, String)>, Failure> {
             |path: &Path| fs::read_to_string(path).unwrap_or_default().lines().last().unwrap_or_default().to_owned();
         return Ok(ours(&directory(), "")?.into_iter().map(|(profile, path)| (profile, last(&path))).collect());
     }
-    let crontab = crontab();
+    let crontab = crontab()?;
     let own = crontab.lines().filter_map(|line| Some((line.rsplit_once(&mark(""))?.1.to_owned(), line.to_owned())));
     Ok(own.collect())
 }
@@ -39,7 +41,7 @@ pub(super) fn remove(profiles: &[String]) -> Result<(), Failure> {
     if is_system() {
         return profiles.iter().try_for_each(|profile| delete(&directory().join(format!("copal-{profile}"))));
     }
-    if profiles.is_empty() { Ok(()) } else { replace(&others(&crontab(), profiles)) }
+    if profiles.is_empty() { Ok(()) } else { replace(&others(&crontab()?, profiles)) }
 }
 
 /// A crontab without the lines of these profiles.
@@ -48,9 +50,17 @@ fn others(crontab: &str, profiles: &[String]) -> String {
     crontab.lines().filter(is_other).map(|line| format!("{line}\n")).collect()
 }
 
-/// The user's crontab. `crontab` fails for a user without one.
-fn crontab() -> String {
-    call("crontab", &["-l"], "").unwrap_or_default()
+/// The user's crontab; empty if there is none. What cannot be read whole is never replaced.
+fn crontab() -> Result<String, Failure> {
+    let failed = |cause| Failure::io("run", "crontab", cause);
+    let output = Command::new("crontab").arg("-l").env("LC_ALL", "C").output().map_err(failed)?;
+    let told = String::from_utf8_lossy(&output.stderr);
+    match String::from_utf8(output.stdout) {
+        Ok(text) if output.status.success() => Ok(text),
+        Ok(_) if !output.status.success() && told.contains("no crontab for") => Ok(String::new()),
+        Ok(_) => Err(failed(io::Error::other(format!("\"crontab -l\" failed: {}", told.trim())))),
+        Err(_) => Err(failed(io::Error::other("the crontab is not UTF-8, and would be changed"))),
+    }
 }
 
 fn replace(text: &str) -> Result<(), Failure> {
