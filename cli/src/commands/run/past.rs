@@ -67,7 +67,7 @@ impl Past {
     pub(super) fn by_clock(&mut self, now: i64, stale_after: Duration) -> Vec<Event> {
         self.meet(now);
         let mut events = Vec::new();
-        let age = now.saturating_sub(self.saved.max(self.met));
+        let age = now.saturating_sub(self.since());
         if age > i64::try_from(stale_after.as_secs()).unwrap_or(i64::MAX) && now.saturating_sub(self.stale_told) >= DAY
         {
             self.stale_told = now;
@@ -81,7 +81,11 @@ impl Past {
 
     /// For how many days nothing was saved.
     pub(super) fn days_without(&self, now: i64) -> i64 {
-        now.saturating_sub(self.saved.max(self.met)) / DAY
+        now.saturating_sub(self.since()) / DAY
+    }
+
+    fn since(&self) -> i64 {
+        if self.saved == 0 { self.met } else { self.saved }
     }
 
     /// Begins another week, once the summary of this one is written.
