@@ -23,13 +23,13 @@ use late::Records;
 /// The newest record of a client; none if it has no record. An unsound record might be the one that revokes the client,
 /// so if both copies of a version are unsound, this fails.
 pub async fn read(job: &JobContext<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
-    Ok(know(job, client).await?.record.map(forget_revocation))
+    Ok(know(job, client).await?.record)
 }
 
 /// Like [`read`], but none for a client that joined after its enrollment had ended: nothing that it signs may count.
 pub async fn admitted(job: &JobContext<'_>, client: ClientId) -> Result<Option<ClientRecord>, JobError> {
     let known = know(job, client).await?;
-    Ok(known.record.filter(|_| !known.is_late).map(forget_revocation))
+    Ok(known.record.filter(|_| !known.is_late))
 }
 
 /// Only if that fault is planted.
@@ -75,11 +75,11 @@ pub async fn know(job: &JobContext<'_>, client: ClientId) -> Result<Known, JobEr
             firsts.into_iter().map(|((version, _), bytes)| (version, layout::client_copy(client, version), bytes));
         let missing = copies.filter(|(version, name, _)| !names.contains_key(&(*version, name.clone())));
         let missing = missing.map(|(_, name, bytes)| Copy { name, bytes: bytes.into() }).collect();
-        return Ok(Known { record: Some(record), is_late, missing });
+        return Ok(Known { record: Some(forget_revocation(record)), is_late, missing });
     }
     let Survey { record, missing, .. } = survey(job, client).await?;
     let record = record.transpose().map_err(|error| JobError::damaged(format!("clients/{client}"), error))?;
-    Ok(Known { record, is_late: records.are_late(None).await?, missing })
+    Ok(Known { record: record.map(forget_revocation), is_late: records.are_late(None).await?, missing })
 }
 
 /// All copies of a client's records.

@@ -10,6 +10,7 @@ use crate::error::JobError;
 use crate::objects;
 
 /// Packs, segments and runs in the store.
+#[derive(Default)]
 pub(crate) struct Stored {
     pub(crate) objects: BTreeMap<Prunable, Stat>,
 }

@@ -55,7 +55,8 @@ fn text(report: &ProfileReport, saved: i64, now: i64) -> String {
     gauge("run_time_seconds", "When the last run ended.", one(now.to_string()));
     gauge("run_exit_code", "Its exit code: 0 and 3 are well.", one(report.exit.code().to_string()));
     gauge("run_duration_seconds", "How long it took.", one(report.seconds.to_string()));
-    gauge("backup_saved_time_seconds", "When a backup was last saved.", one(saved.to_string()));
+    let saved = if saved == 0 { Vec::new() } else { one(saved.to_string()) };
+    gauge("backup_saved_time_seconds", "When a backup was last saved.", saved);
     let acts = |value: &dyn Fn(&crate::report::run::ActReport) -> String| {
         report.acts.iter().map(|act| (format!(",act=\"{}\"", act.act), value(act))).collect()
     };

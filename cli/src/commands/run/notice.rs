@@ -27,7 +27,7 @@ pub(super) fn by_clock(context: &Context<'_>, config: &Config, profile: &Profile
     let stale_after = config.notify_of(profile).map(|(_, notify)| notify.stale_after.0).min();
     about(context, config, profile, |past, now| {
         let (runs, failures) = (past.runs, past.failures);
-        let days = now.saturating_sub(past.saved) / 86_400;
+        let days = past.days_without(now);
         let mut told = Vec::new();
         for event in past.by_clock(now, stale_after.unwrap_or(std::time::Duration::MAX)) {
             let name = &profile.name;
@@ -35,7 +35,11 @@ pub(super) fn by_clock(context: &Context<'_>, config: &Config, profile: &Profile
                 Event::Weekly => {
                     past.begin_week(now);
                     let runs = human::things(runs.into(), "run", "runs");
-                    format!("profile {name}: {runs} this week, {failures} failed; the last backup is {days} days old")
+                    let last = match past.saved {
+                        0 => "no backup yet".to_owned(),
+                        _ => format!("the last backup is {days} days old"),
+                    };
+                    format!("profile {name}: {runs} this week, {failures} failed; {last}")
                 }
                 _ => format!("profile {name}: no backup for {days} days"),
             };
@@ -57,17 +61,18 @@ fn about<'r>(
     let now = jiff::Timestamp::now().as_second();
     let before = past.clone();
     let events = happened(&mut past, now);
+    // Noted first: to tell somebody may take a minute, and another run of the profile may end meanwhile.
+    if past != before
+        && let Err(failure) = past.write(&path)
+    {
+        context.report.warn(&format!("this machine could not note how the run ended: {}", failure.text()));
+    }
     for (event, text, report) in events {
         for (name, notify) in config.notify_of(profile).filter(|(_, notify)| notify.events().contains(&event)) {
             if let Err(why) = sent(notify, event, &profile.name, &text, report) {
                 context.report.warn(&format!("notification {name} could not be sent: {why}"));
             }
         }
-    }
-    if past != before
-        && let Err(failure) = past.write(&path)
-    {
-        context.report.warn(&format!("this machine could not note how the run ended: {}", failure.text()));
     }
 }
 
@@ -88,7 +93,6 @@ fn sent(
         (None, None, Some(name)) => std::env::var(name).map_err(|_| format!("the variable {name} is not set"))?,
         (None, None, None) => return Err("it has no address".into()),
     };
-    let is_good = matches!(event, Event::Success | Event::Recovery);
     let message = format!("{host}: {text}");
     let (mut address, mut kind) = (address, "text/plain; charset=utf-8");
     let body = match (&notify.body, notify.form) {
@@ -105,9 +109,7 @@ fn sent(
             json!({ "text": message }).to_string()
         }
         (None, Form::Healthchecks) => {
-            if !is_good {
-                address = format!("{}/fail", address.trim().trim_end_matches('/'));
-            }
+            address = pinged(&address, event)?;
             message
         }
         (None, Form::Json) => {
@@ -118,6 +120,18 @@ fn sent(
         }
     };
     post::send(reqwest::Method::POST, &address, kind, body)
+}
+
+/// The address of a check at Healthchecks for an event, which stands before a query.
+fn pinged(address: &str, event: Event) -> Result<String, String> {
+    let last = match event {
+        Event::Success | Event::Recovery => return Ok(address.to_owned()),
+        Event::Failure | Event::Stale => "fail",
+        Event::Weekly => "log",
+    };
+    let mut url = reqwest::Url::parse(address.trim()).map_err(|error| format!("its address is not valid: {error}"))?;
+    url.path_segments_mut().map_err(|()| "its address has no path")?.pop_if_empty().push(last);
+    Ok(url.into())
 }
 
 /// A template with its places filled, in one pass: what is filled in is not looked at again.
@@ -146,6 +160,15 @@ fn filled(template: &str, values: &[(&str, &str)], is_json: bool) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_failure_is_no_success_at_an_address_with_a_query() {
+        let of = |address, event| pinged(address, event).unwrap();
+        assert_eq!(of("https://hc/ping/k?create=1", Event::Failure), "https://hc/ping/k/fail?create=1");
+        assert_eq!(of("https://hc/ping/k/", Event::Stale), "https://hc/ping/k/fail");
+        assert_eq!(of("https://hc/ping/k", Event::Weekly), "https://hc/ping/k/log");
+        assert_eq!(of("https://hc/ping/k?create=1", Event::Success), "https://hc/ping/k?create=1");
+    }
 
     #[test]
     fn a_template_is_filled_once_and_stays_json() {

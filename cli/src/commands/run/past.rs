@@ -18,8 +18,10 @@ use crate::report::run::ProfileReport;
 pub(super) struct Past {
     /// Whether the last run failed.
     pub(super) failing: bool,
-    /// When a backup was last saved; before the first one, when the profile was first met.
+    /// When a backup was last saved; 0 before the first one.
     pub(super) saved: i64,
+    /// When the profile was first met.
+    met: i64,
     /// When somebody was last told that there is no backup.
     stale_told: i64,
     /// When the week began that the next summary is about.
@@ -65,7 +67,7 @@ impl Past {
     pub(super) fn by_clock(&mut self, now: i64, stale_after: Duration) -> Vec<Event> {
         self.meet(now);
         let mut events = Vec::new();
-        let age = now.saturating_sub(self.saved);
+        let age = now.saturating_sub(self.since());
         if age > i64::try_from(stale_after.as_secs()).unwrap_or(i64::MAX) && now.saturating_sub(self.stale_told) >= DAY
         {
             self.stale_told = now;
@@ -77,19 +79,28 @@ impl Past {
         events
     }
 
+    /// For how many days nothing was saved.
+    pub(super) fn days_without(&self, now: i64) -> i64 {
+        now.saturating_sub(self.since()) / DAY
+    }
+
+    fn since(&self) -> i64 {
+        if self.saved == 0 { self.met } else { self.saved }
+    }
+
     /// Begins another week, once the summary of this one is written.
     pub(super) fn begin_week(&mut self, now: i64) {
         (self.week, self.runs, self.failures) = (now, 0, 0);
     }
 
     fn meet(&mut self, now: i64) {
-        for time in [&mut self.saved, &mut self.week, &mut self.stale_told] {
+        for time in [&mut self.saved, &mut self.met, &mut self.week, &mut self.stale_told] {
             // A clock that was ahead once must not silence what is due now.
             if *time > now {
                 *time = now;
             }
         }
-        for time in [&mut self.saved, &mut self.week] {
+        for time in [&mut self.met, &mut self.week] {
             if *time == 0 {
                 *time = now;
             }
@@ -142,6 +153,14 @@ mod tests {
         assert_eq!(past.by_clock(1_001 + 4 * DAY, STALE), [Event::Stale]);
         past.take(&report(Exit::Done), 5 * DAY);
         assert_eq!(past.by_clock(6 * DAY, STALE), []);
+    }
+
+    #[test]
+    fn a_profile_that_never_saved_anything_has_no_time_of_a_backup() {
+        let mut past = Past::default();
+        past.take(&report(Exit::Failed), 1_000);
+        assert_eq!((past.saved, past.days_without(1_000 + 2 * DAY)), (0, 2));
+        assert_eq!(past.by_clock(1_001 + 3 * DAY, STALE), [Event::Stale]);
     }
 
     #[test]

@@ -144,6 +144,7 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
     let mut written: Vec<PathBuf> = vec![places.state().to_owned(), places.cache().to_owned()];
     written.extend([std::env::temp_dir(), PathBuf::from("/tmp")]);
     written.extend(repository.clone());
+    written.extend(profile.own.metrics_file.as_deref().and_then(Path::parent).map(Path::to_owned));
     written.dedup();
     let variable = |name: &str| Some((name.to_owned(), std::env::var(name).ok().filter(|value| !value.is_empty())?));
     Ok(Job {
