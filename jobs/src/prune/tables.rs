@@ -9,7 +9,7 @@ use copal_format::pack::PackTable;
 #[derive(Default)]
 pub(super) struct Tables {
     tables: BTreeMap<PackId, PackTable>,
-    /// Number of ids in all cached tables.
+    /// The ids and references in all cached tables.
     ids: usize,
     /// Packs whose tables are believed only if the whole pack has the hash it is named by.
     doubted: BTreeSet<PackId>,
@@ -28,7 +28,7 @@ impl Tables {
         if self.doubted.insert(pack)
             && let Some(table) = self.tables.remove(&pack)
         {
-            self.ids -= table.ids.len();
+            self.ids -= weight(&table);
         }
     }
 
@@ -49,14 +49,19 @@ impl Tables {
 
     /// Caches a table, if there is room.
     pub(super) fn keep(&mut self, pack: PackId, table: PackTable) {
-        if self.ids + table.ids.len() <= IDS && self.tables.len() < TABLES {
-            self.ids += table.ids.len();
+        if self.ids + weight(&table) <= IDS && self.tables.len() < TABLES {
+            self.ids += weight(&table);
             self.tables.insert(pack, table);
         }
     }
 }
 
-/// Ids cached at most, 24 bytes each, and about as many references of pages.
+/// How many ids and references a table has: its rows, in units of 24 bytes.
+fn weight(table: &PackTable) -> usize {
+    table.table_length() as usize / 24
+}
+
+/// Ids and references cached at most, 24 bytes each.
 const IDS: usize = 1 << 18;
 /// Tables cached at most, however short they are.
 const TABLES: usize = 4_096;
