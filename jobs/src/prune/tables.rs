@@ -56,9 +56,10 @@ impl Tables {
     }
 }
 
-/// How many ids and references a table has: its rows, in units of 24 bytes.
+/// How many ids and references a table has.
 fn weight(table: &PackTable) -> usize {
-    table.table_length() as usize / 24
+    let pages = (0..table.ids.len()).filter_map(|at| table.page(at));
+    table.ids.len() + pages.map(|page| page.references.len()).sum::<usize>()
 }
 
 /// Ids and references cached at most, 24 bytes each.
