@@ -21,6 +21,7 @@ use ed25519_dalek::SigningKey;
 use crate::location::{BadLocation, Location};
 use crate::places::note_proof;
 use crate::remote::{GatewayStore, Introduction};
+use crate::vacancy;
 use crate::wait::wait;
 
 /// The place of a repository, existing or not yet made, and the store that reaches it.
@@ -274,9 +275,9 @@ impl Backend {
     /// Whether the store holds anything besides what an interrupted `init` leaves: then somebody else uses it.
     pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
         match (&self.kind, self.directory()) {
-            (BackendKind::Directory(_), Some(directory)) => holds_other_files(directory),
+            (BackendKind::Directory(_), Some(directory)) => vacancy::holds_other_files(directory),
             (BackendKind::Gateway(_), _) => Ok(false),
-            _ => holds_other_objects(self.store.as_ref()).map_err(std::io::Error::other),
+            _ => vacancy::holds_other_objects(self.store.as_ref()).map_err(std::io::Error::other),
         }
     }
 
@@ -340,36 +341,9 @@ fn patient<S: Store + ?Sized + 'static>(
     limited(Arc::new(store), rates, within, pause)
 }
 
-fn holds_other_objects(store: &dyn Store) -> Result<bool, StoreError> {
-    let mut after = None;
-    loop {
-        let page = wait(store.list("", after.as_ref(), 1_000))?;
-        let is_ours = |name: &str| ["keys/", "copal/", "reader/", "tmp/"].iter().any(|ours| name.starts_with(ours));
-        if page.objects.iter().any(|object| !is_ours(object.key.as_str())) {
-            return Ok(true);
-        }
-        match page.objects.into_iter().next_back() {
-            Some(last) if page.more => after = Some(last.key),
-            _ => return Ok(false),
-        }
-    }
-}
-
 /// A store with rate limits, if any are set.
 fn limited(store: Arc<dyn Store>, rates: Rates, within: Within, pause: impl Pause + 'static) -> Arc<dyn Store> {
     if rates == Rates::default() { store } else { Arc::new(Limit::new(store, rates, within, pause)) }
-}
-
-/// Whether a directory holds anything that neither the store nor an interrupted `init` makes.
-fn holds_other_files(directory: &Path) -> Result<bool, std::io::Error> {
-    for entry in std::fs::read_dir(directory)? {
-        // `copal` and `reader` are empty, or another check found that an interrupted run left them.
-        let name = entry?.file_name();
-        if !["tmp", "lost+found", "keys", "copal", "reader"].iter().any(|ours| name == *ours) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
 }
 
 /// Most bytes of local copies: the index of 250 million chunks fits.

@@ -48,6 +48,7 @@ pub mod stat;
 // the repository
 pub mod remote;
 pub mod backend;
+mod vacancy;
 pub mod repository;
 pub mod reader;
 mod chain;

@@ -102,7 +102,7 @@ pub(crate) async fn prepare(
     };
     let is_newest_known = async { if proposal.rebuilt_as.is_some() { Ok(()) } else { refuse_older(job, view).await } };
     let now = async { Ok(job.now().await?) };
-    // Notes of baselines stay for ever, so none is written for a root that has lost already.
+    // Nobody deletes notes of baselines, so do not write one for a root that has already lost the race.
     let has_lost = async {
         let may_lose = proposal.is_baseline && proposal.rebuilt_as.is_none();
         Ok(may_lose && view::is_superseded(job.store, view).await?)

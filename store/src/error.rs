@@ -74,6 +74,23 @@ impl StoreError {
     }
 }
 
+/// What makes a call of a store fail.
+#[cfg(feature = "remote")]
+pub(crate) trait Causes: Into<Cause> {
+    /// The failure of a call that may succeed later.
+    fn passing(self, op: Op, key: &str) -> StoreError {
+        StoreError::Transient { op, key: key.to_owned(), source: self.into() }
+    }
+
+    /// The failure of a call that will not succeed later.
+    fn lasting(self, op: Op, key: &str) -> StoreError {
+        StoreError::Io { op, key: key.to_owned(), source: self.into() }
+    }
+}
+
+#[cfg(feature = "remote")]
+impl<T: Into<Cause>> Causes for T {}
+
 fn deed(op: Op, key: &str) -> String {
     match (op, key) {
         (Op::List, "") => "list all objects".to_owned(),

@@ -3,6 +3,7 @@
 use std::io;
 use std::panic;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -10,7 +11,9 @@ use async_trait::async_trait;
 use tokio::runtime::{Builder, Handle, Runtime};
 use tokio::task::JoinHandle;
 
+use crate::error::Causes;
 use crate::retry::{Pause, ThreadPause};
+use crate::{Op, StoreError};
 
 /// Runs requests on its own threads, or on a given runtime.
 #[derive(Debug)]
@@ -36,11 +39,31 @@ impl Worker {
         &self.handle
     }
 
+    /// Runs a store's call on what the store shares with its calls.
+    pub(crate) async fn call<S, T, F>(
+        &self,
+        shared: &Arc<S>,
+        (op, key): (Op, &str),
+        call: impl FnOnce(Arc<S>) -> F,
+    ) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, StoreError>> + Send + 'static,
+    {
+        let ended = self.run(call(shared.clone())).await;
+        ended.unwrap_or_else(|| Err(Stopped.lasting(op, key)))
+    }
+
     /// Runs a call to its end; aborts it if the caller drops the future. `None` if the runtime was shut down.
     pub(crate) async fn run<T: Send + 'static>(&self, call: impl Future<Output = T> + Send + 'static) -> Option<T> {
         Task(self.handle.spawn(call)).await
     }
 }
+
+/// The runtime was shut down while a call ran.
+#[derive(Debug, thiserror::Error)]
+#[error("the store's runtime was shut down")]
+pub(crate) struct Stopped;
 
 impl Drop for Worker {
     fn drop(&mut self) {

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use copal_store::list_all;
+use copal_tests::kit::folder::files;
 use copal_tests::kit::s3::{Fate, Kind, Lenient, Proxy, Server, command};
 use futures::executor::block_on;
 use serde_json::Value;
@@ -273,23 +274,6 @@ impl Machine {
         let listed = block_on(list_all(&server.store(&self.bucket, &self.prefix), "")).expect("list");
         listed.iter().map(|object| object.stat.length).sum()
     }
-}
-
-fn files(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![top.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a directory") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let name = path.strip_prefix(top).expect("it lies below").to_owned();
-                found.insert(name, fs::read(path).expect("a file"));
-            }
-        }
-    }
-    found
 }
 
 fn listed(answer: &Value) -> &[Value] {

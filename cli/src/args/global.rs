@@ -64,7 +64,7 @@ pub struct Global {
     /// The bucket must have Object Lock. What is deleted is then hidden, and can be brought back while its lock lasts.
     #[arg(long, value_name = "MODE:DAYS", env = "COPAL_OBJECT_LOCK", global = true)]
     pub object_lock: Option<Retention>,
-    /// Where options come from that are not given.
+    /// The file and profile that give the options which the command line lacks.
     #[command(flatten)]
     pub from: super::run::From,
     /// Write results and errors as JSON.

@@ -34,7 +34,7 @@ pub struct Show {
     pub profiles: Vec<String>,
 }
 
-/// Where the options come from that the command line does not give.
+/// The configuration file and profile from which a command takes options that its command line lacks.
 #[derive(Args, Debug, Clone, Default, PartialEq, Eq)]
 #[command(next_help_heading = "Global options")]
 pub struct From {

@@ -9,7 +9,7 @@ pub enum ConfigError {
     /// No file is named, and none lies in the usual places.
     #[error("there is no configuration: neither {}", looked.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(" nor "))]
     Missing {
-        /// Where it was looked for.
+        /// The paths at which the program has looked.
         looked: Vec<PathBuf>,
     },
     /// The file cannot be read.

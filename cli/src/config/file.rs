@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::ConfigError;
 
-/// Where a configuration is looked for that is not named.
+/// The paths at which the program looks for a configuration if no option names one.
 fn places(home: Option<&Path>) -> Vec<PathBuf> {
     let configuration = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
     let own = configuration.or_else(|| home.map(|home| home.join(".config"))).map(|path| path.join("copal/copal.toml"));

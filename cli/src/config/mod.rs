@@ -26,9 +26,9 @@ use section::{Reading, Section};
 /// A configuration that was read and checked.
 #[derive(Debug)]
 pub struct Config {
-    /// Where it lies.
+    /// The path of the file.
     pub path: PathBuf,
-    /// Every profile with all that it takes from others.
+    /// Every profile, with all keys that it takes from others.
     resolved: BTreeMap<String, Section>,
     /// The profiles that can be run or named: all that no other uses.
     profiles: BTreeMap<String, Profile>,
@@ -37,8 +37,8 @@ pub struct Config {
 }
 
 impl Config {
-    /// Reads the file that is named, or the first that exists of the usual places. `home` stands for `~`. Variables of this
-    /// process count before keys, unless another one will run the profiles.
+    /// Reads the file that an option names, or the first that exists at the usual paths. `~` in the file means `home`.
+    /// With `by_variables`, an environment variable overrides the key of the same option.
     pub fn read(named: Option<PathBuf>, home: Option<PathBuf>, by_variables: bool) -> Result<Self, ConfigError> {
         let (path, text) = file::read(named, home.as_deref())?;
         Self::parse(path, &text, home, by_variables)
@@ -77,7 +77,7 @@ impl Config {
             let mut profile = Profile::of(&reading, name, section)?;
             let is_unbounded = |forget: &Forget| profile.backup.is_none() && !forget.narrow.names_series();
             if profile.forget.as_ref().is_some_and(is_unbounded) {
-                // Rules that a profile takes from another are for what it saves.
+                // A profile that takes `forget` from another one applies it to its own backups, and this one makes none.
                 if let Some(own) = given[name].section(&reading, "forget")? {
                     let why = format!(
                         "[profiles.{name}.forget] would reach the snapshots of all machines, because the profile saves nothing: say whose with host, client, path or label"

@@ -90,7 +90,7 @@ impl Profile {
             || self.backup.as_ref().is_some_and(|backup| backup.names.stdin_from_command)
     }
 
-    /// What a run does, in order.
+    /// The acts of a run, in their order.
     pub fn acts(&self) -> Vec<Act> {
         let acts = [
             (Act::Backup, self.backup.is_some()),

@@ -14,7 +14,7 @@ pub(super) struct Reading {
     pub(super) path: PathBuf,
     /// What `~` stands for.
     pub(super) home: Option<PathBuf>,
-    /// Whether variables that are set count before keys.
+    /// Whether an environment variable overrides the key of the same option.
     pub(super) by_variables: bool,
 }
 

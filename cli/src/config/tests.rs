@@ -1,4 +1,4 @@
-//! What a configuration may say, and what is said about one that is wrong.
+//! Which configurations are accepted, and the error for each that is not.
 
 use std::ffi::OsStr;
 use std::path::Path;

@@ -189,6 +189,18 @@ pub enum Failure {
     Other(#[from] Box<dyn Error + Send + Sync>),
 }
 
+/// An error with its causes, in one line.
+pub(crate) fn with_causes(error: &dyn Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
 impl Failure {
     /// A failure to read or write a named file.
     pub fn io(act: &'static str, thing: impl Into<PathBuf>, cause: io::Error) -> Self {
@@ -269,14 +281,7 @@ impl Failure {
 
     /// The failure with its causes, in one line.
     pub fn text(&self) -> String {
-        let mut text = self.to_string();
-        let mut cause = self.source();
-        while let Some(error) = cause {
-            text.push_str(": ");
-            text.push_str(&error.to_string());
-            cause = error.source();
-        }
-        text
+        with_causes(self)
     }
 
     /// The snapshots that match, if several do.

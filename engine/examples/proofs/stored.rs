@@ -60,13 +60,13 @@ pub(crate) fn segment_parts_follow_each_other(numbers: &Numbers) {
     let [packs, blocks] = [numbers[0] as u32, (numbers[0] >> 32) as u32];
     let Ok(head) = SegmentHead::parse(&head, &record) else { return };
     assert!(packs <= blocks && u64::from(blocks) <= record.entries && record.entries <= SEGMENT_ENTRIES);
-    let blocks_start = 64 + 48 * u64::from(packs);
-    let entries_start = (blocks_start + 12 * u64::from(blocks)).next_multiple_of(32);
+    let blocks_start = 64 + 52 * u64::from(packs);
+    let entries_start = (blocks_start + 16 * u64::from(blocks)).next_multiple_of(32);
     assert!(record.length == entries_start + 32 * record.entries);
     let at = numbers[3] as u32;
     let row = |start: u64, width: u64| start + width * u64::from(at)..start + width * u64::from(at) + width;
-    assert!(head.pack_range(at) == (at < packs).then(|| row(64, 48)));
-    assert!(head.block_range(at) == (at < blocks).then(|| row(blocks_start, 12)));
+    assert!(head.pack_range(at) == (at < packs).then(|| row(64, 52)));
+    assert!(head.block_range(at) == (at < blocks).then(|| row(blocks_start, 16)));
 }
 
 /// A segment's bytes are read from its start to its end, and never beyond.
@@ -101,7 +101,7 @@ pub(crate) fn segment_slots_are_bounded([at, ..]: &Numbers) {
 /// An entry leads to its block and pack, and nowhere if it names others than there are.
 pub(crate) fn segment_rows_lead_nowhere_else([entry, block, ..]: &Numbers) {
     let mut stored = segment_of_one(*entry);
-    stored[112..120].copy_from_slice(&block.to_le_bytes());
+    stored[116..124].copy_from_slice(&block.to_le_bytes());
     let segment = Segment::parse(stored).expect("it has the right length");
     let found = segment.find(&ChunkId([0; 24])).next();
     assert!(found.is_some() == (*entry as u32 == 0 && *block as u32 == 0));
@@ -109,11 +109,11 @@ pub(crate) fn segment_rows_lead_nowhere_else([entry, block, ..]: &Numbers) {
 }
 
 /// A segment of one pack, one block and one entry with these fields.
-fn segment_of_one(entry: u64) -> [u8; 160] {
-    let mut stored = [0; 160];
+fn segment_of_one(entry: u64) -> [u8; 192] {
+    let mut stored = [0; 192];
     stored[..8].copy_from_slice(b"COPALIDX");
     (stored[40], stored[44], stored[48]) = (1, 1, 1);
-    stored[152..].copy_from_slice(&entry.to_le_bytes());
+    stored[184..].copy_from_slice(&entry.to_le_bytes());
     stored
 }
 

@@ -117,7 +117,7 @@ impl Changes {
         };
         let (head, lingering) = (old.and_then(|root| root.policy), old.and_then(|root| root.lingering));
         let time = new.map_or(Time(0), |root| root.time);
-        // In the first of them, every change has counted.
+        // In the first of these states, ingest has accepted every change.
         let mut possible = vec![InForce { head, policy, lingering }];
         for of in &self.changes {
             let Some(policy) = by_owner(of) else { continue };
@@ -125,7 +125,7 @@ impl Changes {
             let stat = job.store.stat(&objects::key(layout::change(number))).await?;
             let stored = stat.map_or(Time(0), |stat| Time(stat.created.0));
             let replaced = |now: &InForce| now.replaced((number, hash), &policy, (stored, time));
-            // Changes of a revoked client may have counted when they were folded in: all up to one, and none behind it.
+            // Ingest may have accepted the changes of a client that is revoked now: all up to some change, and none later.
             possible = match of.is_certain {
                 true => possible.iter().map(replaced).collect(),
                 false => possible.first().map(replaced).into_iter().chain(possible).collect(),
@@ -147,7 +147,7 @@ impl Changes {
     }
 }
 
-/// A policy that may be in force, and what lingers of those before it.
+/// A state that ingest may have reached: the policy in force, and the lingering guard of policies before it.
 struct InForce {
     head: Head,
     policy: Option<SignedPolicy>,
@@ -155,8 +155,8 @@ struct InForce {
 }
 
 impl InForce {
-    /// After another policy was stored, by what the state says at `now`. What is over by then may have been over when
-    /// that policy was folded in.
+    /// This state after ingest has accepted another policy, which was stored at `stored`. A guard that has ended by `now`
+    /// (the time of the root that is checked) is left out: it may have ended before that ingest.
     fn replaced(&self, head: (u64, ObjectHash), by: &SignedPolicy, (stored, now): (Time, Time)) -> Self {
         let before = self.lingering.filter(|of| of.lasts(now));
         let lingering = match &self.policy {

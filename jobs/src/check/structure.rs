@@ -47,7 +47,7 @@ pub(super) async fn check(
     let all: BTreeSet<DomainId> = view.domains().into_iter().chain(of_packs).collect();
     let due = progress::behind(all.into_iter().collect(), after);
     let needed = Needed::of(job, view).await?;
-    // Something that is no object keeps a store from listing. Then each pack is asked for.
+    // A directory that holds something else in the place of an object cannot be listed. Then each pack is looked up.
     let stored = match Stored::list(job, stored::PACKS).await {
         Err(error) => error.blame().map(|_| Stored::default())?,
         Ok(stored) => stored,

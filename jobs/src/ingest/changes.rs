@@ -71,7 +71,7 @@ impl Pass<'_> {
         };
         let lingering = self.proposal.lingering.or(self.view.root.as_ref().and_then(|(root, _)| root.lingering));
         if let Some(before) = before {
-            // A change that was created during this pass is younger than its clock.
+            // A client may have created this change after this pass has read the clock.
             let stat = self.job.store.stat(&objects::key(layout::change(number))).await?;
             let since = stat.map_or(self.now, |stat| self.now.max(Time(stat.created.0)));
             self.proposal.lingering = Lingering::after(lingering, &before, by, since);

@@ -263,7 +263,7 @@ impl<'a> Replay<'a> {
     fn apply(&mut self, operation: &Operation) {
         for key in operation.snapshots().iter().filter_map(|id| self.by_id.get(id)) {
             if let Some(Some(record)) = self.snapshots.get_mut(key) {
-                // As ingest has decided: it was refused only if the root page had been pruned by then.
+                // Ingest refuses an undelete only if prune has removed the root page.
                 let is_present = self.fates.has_root(record) || self.fates.can_return(record);
                 apply_change(operation, record, is_present, self.now);
             }

@@ -25,7 +25,7 @@ impl S3Store {
     /// are not asked. Elsewhere this writes two small objects below `tmp/` and deletes them if permitted. Fails with
     /// [`StoreError::Denied`] without the right to write there.
     pub async fn binds_requests(&self) -> Result<bool, StoreError> {
-        self.run(Op::Create, PLACE, |bucket| async move { bucket.binds_requests().await }).await
+        self.worker.call(&self.bucket, (Op::Create, PLACE), |bucket| async move { bucket.binds_requests().await }).await
     }
 }
 

@@ -21,6 +21,7 @@ use super::retention::Retention;
 use super::tokens::Tokens;
 use super::trouble::{Failed, Trouble};
 use crate::clock::{Clock, Reading};
+use crate::error::Causes;
 use crate::limit::lasts;
 use crate::{Created, Key, Op, Stat, StoreError, StoreTime};
 

@@ -8,6 +8,7 @@ use futures::stream::{self, StreamExt};
 
 use super::bucket::Bucket;
 use super::trouble::{Failed, Trouble};
+use crate::error::Causes;
 use crate::limit::Pace;
 use crate::{Key, Op, StoreError};
 

@@ -5,6 +5,7 @@ use aws_sdk_s3::types::Object;
 use super::bucket::Bucket;
 use super::tokens::Listing;
 use super::trouble::Trouble;
+use crate::error::Causes;
 use crate::key::may_begin_a_key;
 use crate::{Key, ListPage, Listed, Op, Stat, StoreError};
 

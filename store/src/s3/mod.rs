@@ -4,7 +4,6 @@
 //! Requests run on the store's own tokio runtime or a given one; the caller's executor does not matter. Nothing is
 //! retried here: [`retry`](crate::retry) does that.
 
-use std::future::Future;
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,7 +32,7 @@ mod tokens;
 mod trouble;
 
 use crate::clock::Clock;
-use crate::worker::Worker;
+use crate::worker::{Stopped, Worker};
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 use bucket::Bucket;
 use tokens::Tokens;
@@ -105,7 +104,7 @@ impl S3Store {
             let connection = config.connect(clock.clone()).await;
             Bucket { config, connection, clock, tokens: Tokens::default(), signing: Mutex::default() }
         });
-        let stopped = || BadConfig::Runtime(io::Error::other(Trouble::Stopped));
+        let stopped = || BadConfig::Runtime(io::Error::other(Stopped));
         let bucket = Arc::new(connected.await.ok_or_else(stopped)?);
         Ok(S3Store { bucket, worker })
     }
@@ -113,7 +112,7 @@ impl S3Store {
     /// Creates the bucket, on a server of your own; on AWS, create it with the account's tools. Succeeds if the bucket
     /// exists and is yours.
     pub async fn create_bucket(&self) -> Result<(), StoreError> {
-        self.run(Op::Create, "", |bucket| async move { bucket.create_bucket().await }).await
+        self.worker.call(&self.bucket, (Op::Create, ""), |bucket| async move { bucket.create_bucket().await }).await
     }
 
     /// Identifies server and bucket in hexadecimal, for notes about them.
@@ -128,16 +127,6 @@ impl S3Store {
     pub fn pause(&self) -> RuntimePause {
         RuntimePause(self.worker.handle().clone())
     }
-
-    /// Runs a call on the runtime.
-    async fn run<T, F>(&self, op: Op, key: &str, call: impl FnOnce(Arc<Bucket>) -> F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, StoreError>> + Send + 'static,
-    {
-        let ended = self.worker.run(call(self.bucket.clone())).await;
-        ended.unwrap_or_else(|| Err(Trouble::Stopped.lasting(op, key)))
-    }
 }
 
 #[async_trait]
@@ -146,45 +135,61 @@ impl Store for S3Store {
         // Hashes on the caller's thread, so that many callers use many threads.
         let sum = BASE64.encode(Sha256::digest(&bytes));
         let own = key.clone();
-        self.run(Op::Create, key.as_str(), |bucket| async move { bucket.create(&own, bytes, sum).await }).await
+        self.worker
+            .call(
+                &self.bucket,
+                (Op::Create, key.as_str()),
+                |bucket| async move { bucket.create(&own, bytes, sum).await },
+            )
+            .await
     }
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
         let own = key.clone();
-        self.run(Op::Read, key.as_str(), |bucket| async move { bucket.read(&own).await }).await
+        self.worker.call(&self.bucket, (Op::Read, key.as_str()), |bucket| async move { bucket.read(&own).await }).await
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
         let own = key.clone();
-        self.run(Op::ReadRange, key.as_str(), |bucket| async move { bucket.read_range(&own, range).await }).await
+        self.worker
+            .call(
+                &self.bucket,
+                (Op::ReadRange, key.as_str()),
+                |bucket| async move { bucket.read_range(&own, range).await },
+            )
+            .await
     }
 
     /// The SHA-256 is the one that the server checked at the upload, if it was of the whole object.
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
         let own = key.clone();
-        self.run(Op::Stat, key.as_str(), |bucket| async move { bucket.stat(&own).await }).await
+        self.worker.call(&self.bucket, (Op::Stat, key.as_str()), |bucket| async move { bucket.stat(&own).await }).await
     }
 
     /// At most 1,000 per page. Skips names that are not keys: Copal did not make them.
     async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
         let (own, after) = (prefix.to_owned(), after.cloned());
-        self.run(Op::List, prefix, |bucket| async move { bucket.list(&own, after, limit).await }).await
+        self.worker
+            .call(&self.bucket, (Op::List, prefix), |bucket| async move { bucket.list(&own, after, limit).await })
+            .await
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
         let own = key.clone();
-        self.run(Op::Delete, key.as_str(), |bucket| async move { bucket.delete(&own).await }).await
+        self.worker
+            .call(&self.bucket, (Op::Delete, key.as_str()), |bucket| async move { bucket.delete(&own).await })
+            .await
     }
 
     /// In requests of 1,000 each.
     async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
         let own = keys.to_vec();
         let first = keys.first().map_or("", Key::as_str);
-        self.run(Op::Delete, first, |bucket| async move { bucket.delete_all(&own).await }).await
+        self.worker.call(&self.bucket, (Op::Delete, first), |bucket| async move { bucket.delete_all(&own).await }).await
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.run(Op::Now, "", |bucket| async move { bucket.now().await }).await
+        self.worker.call(&self.bucket, (Op::Now, ""), |bucket| async move { bucket.now().await }).await
     }
 
     fn is_remote(&self) -> bool {

@@ -20,6 +20,7 @@ use http::Uri;
 use super::bucket::Bucket;
 use super::trouble::Trouble;
 use super::{BASE64, S3Store};
+use crate::error::Causes;
 use crate::{Cause, Key, Op, StoreError};
 
 /// A request that anybody who knows it may send until it expires.
@@ -50,35 +51,37 @@ impl S3Store {
         expires: Duration,
     ) -> Result<Presigned, StoreError> {
         let own = key.clone();
-        self.run(Op::Create, key.as_str(), move |bucket| async move {
-            let mut headers = vec![
-                ("content-length", length.to_string()),
-                ("if-none-match", "*".to_owned()),
-                ("x-amz-checksum-sha256", BASE64.encode(sha256)),
-            ];
-            if let Some(class) = bucket.config.storage_class(own.as_str()) {
-                headers.push(("x-amz-storage-class", class.as_str().to_owned()));
-            }
-            if let Some(kms_key) = &bucket.config.kms_key {
-                headers.push(("x-amz-server-side-encryption", "aws:kms".to_owned()));
-                headers.push(("x-amz-server-side-encryption-aws-kms-key-id", kms_key.clone()));
-            }
-            let now = SystemTime::now();
-            if let Some(retention) = bucket.config.retention(own.as_str()) {
-                headers.extend(retention.headers(now));
-            }
-            bucket.presign(Op::Create, "PUT", &own, headers, expires, now).await
-        })
-        .await
+        self.worker
+            .call(&self.bucket, (Op::Create, key.as_str()), move |bucket| async move {
+                let mut headers = vec![
+                    ("content-length", length.to_string()),
+                    ("if-none-match", "*".to_owned()),
+                    ("x-amz-checksum-sha256", BASE64.encode(sha256)),
+                ];
+                if let Some(class) = bucket.config.storage_class(own.as_str()) {
+                    headers.push(("x-amz-storage-class", class.as_str().to_owned()));
+                }
+                if let Some(kms_key) = &bucket.config.kms_key {
+                    headers.push(("x-amz-server-side-encryption", "aws:kms".to_owned()));
+                    headers.push(("x-amz-server-side-encryption-aws-kms-key-id", kms_key.clone()));
+                }
+                let now = SystemTime::now();
+                if let Some(retention) = bucket.config.retention(own.as_str()) {
+                    headers.extend(retention.headers(now));
+                }
+                bucket.presign(Op::Create, "PUT", &own, headers, expires, now).await
+            })
+            .await
     }
 
     /// A request to read one object, or any range of it.
     pub async fn presign_get(&self, key: &Key, expires: Duration) -> Result<Presigned, StoreError> {
         let own = key.clone();
-        self.run(Op::Read, key.as_str(), move |bucket| async move {
-            bucket.presign(Op::Read, "GET", &own, Vec::new(), expires, SystemTime::now()).await
-        })
-        .await
+        self.worker
+            .call(&self.bucket, (Op::Read, key.as_str()), move |bucket| async move {
+                bucket.presign(Op::Read, "GET", &own, Vec::new(), expires, SystemTime::now()).await
+            })
+            .await
     }
 }
 

@@ -9,6 +9,7 @@ use sha2::{Digest, Sha256};
 use super::bucket::Bucket;
 use super::trouble::Trouble;
 use super::{BASE64, S3Store};
+use crate::error::Causes;
 use crate::probe::{PLACE, creates_once, new_key};
 use crate::{Key, Op, StoreError};
 
@@ -16,7 +17,7 @@ impl S3Store {
     /// Tests whether the server creates a name only once, even with concurrent requests, and refuses bytes that do not
     /// match their SHA-256. Writes a few small objects below `tmp/` and deletes them if permitted.
     pub async fn probe(&self) -> Result<(), StoreError> {
-        self.run(Op::Create, PLACE, |bucket| async move { bucket.probe().await }).await?;
+        self.worker.call(&self.bucket, (Op::Create, PLACE), |bucket| async move { bucket.probe().await }).await?;
         creates_once(self, REPLACES).await
     }
 }

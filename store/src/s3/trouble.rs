@@ -8,6 +8,7 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::retry::ErrorKind;
 
+use crate::error::Causes;
 use crate::{Op, StoreError};
 
 /// The cause inside a [`StoreError`] of an S3 store.
@@ -44,21 +45,6 @@ pub enum Trouble {
     /// A request cannot be presigned.
     #[error("the request cannot be signed: {0}")]
     Unsignable(&'static str),
-    /// The store's runtime was shut down.
-    #[error("the store's runtime was shut down")]
-    Stopped,
-}
-
-impl Trouble {
-    /// A transient store error.
-    pub(super) fn passing(self, op: Op, key: &str) -> StoreError {
-        StoreError::Transient { op, key: key.to_owned(), source: self.into() }
-    }
-
-    /// A permanent store error.
-    pub(super) fn lasting(self, op: Op, key: &str) -> StoreError {
-        StoreError::Io { op, key: key.to_owned(), source: self.into() }
-    }
 }
 
 /// A request that the SDK reports as failed.

@@ -1,5 +1,5 @@
 //! Sites: stores that an address names by its scheme, such as `sftp://HOST/PATH`. A new kind of store is a module here and
-//! a row of [`SCHEMES`].
+//! a row of `SCHEMES`.
 
 #[cfg(feature = "opendal")]
 mod cloud;

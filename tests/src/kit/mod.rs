@@ -4,6 +4,7 @@
 pub mod client;
 pub mod craft;
 pub mod emulator;
+pub mod folder;
 pub mod lambda;
 pub mod line;
 pub mod picture;

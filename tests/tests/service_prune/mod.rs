@@ -6,6 +6,7 @@ mod crafted;
 mod doomed;
 mod doubt;
 mod full;
+mod lingering;
 mod marks;
 mod misread;
 pub(crate) mod moves;

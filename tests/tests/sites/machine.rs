@@ -1,12 +1,13 @@
 //! A machine whose repository is at an address, and what every such repository must stand.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use bytes::Bytes;
 use copal_store::{Store, list_all};
+use copal_tests::kit::Random;
+use copal_tests::kit::folder::files;
 use copal_tests::kit::s3::command;
 use futures::executor::block_on;
 use serde_json::Value;
@@ -30,7 +31,9 @@ impl Machine {
     pub(crate) fn write(&self, name: &str, length: usize, seed: u64) {
         let path = self.path("source").join(name);
         fs::create_dir_all(path.parent().expect("it lies in the source")).expect("a directory");
-        fs::write(path, noise(length, seed)).expect("a file");
+        let mut bytes = vec![0; length];
+        Random::new(seed).fill(&mut bytes);
+        fs::write(path, bytes).expect("a file");
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
@@ -161,33 +164,4 @@ fn done(output: &Output, arguments: &[&str]) -> String {
     let told = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "copal {arguments:?}: {}\n{told}", output.status);
     String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn files(top: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
-    let mut found = BTreeMap::new();
-    let mut folders = vec![top.to_owned()];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a directory") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else {
-                let name = path.strip_prefix(top).expect("it lies below").to_owned();
-                found.insert(name, fs::read(path).expect("a file"));
-            }
-        }
-    }
-    found
-}
-
-/// Bytes that do not compress.
-fn noise(length: usize, seed: u64) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()
-    };
-    std::iter::repeat_with(&mut next).flatten().take(length).collect()
 }

@@ -64,7 +64,7 @@ export class Machine {
   async kill(signal: NodeJS.Signals = "SIGKILL"): Promise<void> {
     const child = this.#child;
     this.#child = null;
-    if (!child || child.exitCode !== null) return;
+    if (!child || child.exitCode !== null || child.signalCode !== null) return;
     const ended = new Promise((resolve) => child.once("exit", resolve));
     child.kill(signal);
     await ended;

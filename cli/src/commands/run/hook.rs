@@ -15,7 +15,7 @@ use crate::args::profile::Hooks;
 use crate::config::{Act, is_guarded};
 use crate::report::Failure;
 
-/// What a hook gets on its standard input. Nothing in it is secret.
+/// The JSON object on a hook's standard input. It holds no secret.
 #[derive(Serialize)]
 pub(super) struct Told<'a, R: Serialize> {
     pub(super) hook: &'a str,

@@ -9,6 +9,7 @@ use reqwest::Url;
 
 use super::post;
 use crate::args::profile::Notify;
+use crate::report::with_causes;
 
 /// Sends a text. Names and passwords travel by TLS only, or stay on this machine.
 pub(super) fn send(notify: &Notify, subject: &str, text: &str) -> Result<(), String> {
@@ -22,7 +23,7 @@ pub(super) fn send(notify: &Notify, subject: &str, text: &str) -> Result<(), Str
         message = message.to(mailbox(to)?);
     }
     let message = message.body(format!("{text}\n")).map_err(|error| error.to_string())?;
-    transport(notify)?.send(&message).map(drop).map_err(|error| words(&error))
+    transport(notify)?.send(&message).map(drop).map_err(|error| with_causes(&error))
 }
 
 fn transport(notify: &Notify) -> Result<SmtpTransport, String> {
@@ -38,7 +39,7 @@ fn transport(notify: &Notify) -> Result<SmtpTransport, String> {
         "smtp" => SmtpTransport::starttls_relay(host),
         _ => return Err("smtp begins with neither smtp:// nor smtps://".into()),
     };
-    let mut builder = builder.map_err(|error| words(&error))?.timeout(Some(WAITS));
+    let mut builder = builder.map_err(|error| with_causes(&error))?.timeout(Some(WAITS));
     if let Some(port) = url.port() {
         builder = builder.port(port);
     }
@@ -47,16 +48,6 @@ fn transport(notify: &Notify) -> Result<SmtpTransport, String> {
         builder = builder.credentials(Credentials::new(user.clone(), post::line_of(file)?));
     }
     Ok(builder.build())
-}
-
-fn words(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }
 
 const WAITS: Duration = Duration::from_secs(20);

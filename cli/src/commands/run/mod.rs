@@ -42,7 +42,7 @@ pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure>
             told(context, &config, profile, &report);
         }
         worst = worst.or_worse(report.exit);
-        // Whoever reads no longer, or has no room for a log, keeps no profile from being run and told of.
+        // If the report cannot be written (a closed pipe, a full disk), the next profiles still run.
         if let Err(failure) = context.report.answer(&report) {
             worst = worst.or_worse(context.report.fail(&failure)).or_worse(Exit::Failed);
         }
@@ -120,7 +120,7 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
     let ended = hook::call(hooks, &told, interrupted).and_then(|()| act_of(&acting, profile, act, is_dry_run));
     let mut report = ActReport::new(act, printer.taken());
     let note = |report: &mut ActReport, ended: Result<Exit, Failure>| match ended {
-        // Acts answer to this run, and only what they print besides may go nowhere.
+        // The act itself answers to this process. Only what it prints besides goes to the closed output.
         Err(Failure::OutputClosed) => report.exit = report.exit.or_worse(Exit::Failed),
         Ok(exit) => report.exit = report.exit.or_worse(exit),
         Err(failure) => {
@@ -144,7 +144,7 @@ fn act_of(context: &Context<'_>, profile: &Profile, act: Act, dry_run: bool) -> 
         }
         (Act::Forget, Profile { forget: Some(options), .. }) => {
             let mut options = Forget { dry_run, ..options.clone() };
-            // The rules are for what this profile saves, not for other profiles or machines, unless it names these.
+            // Unless the profile names hosts, clients, paths or a label, its rules apply to its own backups alone.
             if let (Some(saved), false) = (&profile.backup, options.narrow.names_series()) {
                 options.source = Some(backup::one_source(context, saved)?);
             }

@@ -11,7 +11,7 @@ use crate::config::{Config, Profile};
 use crate::report::human;
 use crate::report::run::ProfileReport;
 
-/// Notes a run of a profile, and tells what follows from it. That nobody can be told is a warning, and fails no run.
+/// Writes down how a run ended, and sends the notifications for it. If one cannot be sent, that is a warning.
 pub(super) fn of_run(context: &Context<'_>, config: &Config, profile: &Profile, report: &ProfileReport) {
     let text = report.told();
     about(context, config, profile, |past, now| {
@@ -19,7 +19,7 @@ pub(super) fn of_run(context: &Context<'_>, config: &Config, profile: &Profile, 
     });
 }
 
-/// Tells what follows from the clock alone, also about profiles that are not run any more.
+/// Sends what is due by the clock, also for profiles that nobody runs any more.
 pub(super) fn by_clock(context: &Context<'_>, config: &Config, profile: &Profile) {
     if profile.backup.is_none() {
         return;
@@ -61,7 +61,7 @@ fn about<'r>(
     let now = jiff::Timestamp::now().as_second();
     let before = past.clone();
     let events = happened(&mut past, now);
-    // Noted first: to tell somebody may take a minute, and another run of the profile may end meanwhile.
+    // The file is written before notifications are sent: sending may take a minute, and another run may write meanwhile.
     if past != before
         && let Err(failure) = past.write(&path)
     {
@@ -122,7 +122,7 @@ fn sent(
     post::send(reqwest::Method::POST, &address, kind, body)
 }
 
-/// The address of a check at Healthchecks for an event, which stands before a query.
+/// The address that tells Healthchecks of an event: its word goes at the end of the path, before a query.
 fn pinged(address: &str, event: Event) -> Result<String, String> {
     let last = match event {
         Event::Success | Event::Recovery => return Ok(address.to_owned()),

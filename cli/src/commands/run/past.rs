@@ -12,7 +12,7 @@ use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::run::ProfileReport;
 
-/// What is remembered; times in seconds of the Unix clock. A field that an older program did not write is 0.
+/// The memory of a profile's runs, as a file. Times are seconds of the Unix clock. A field that the file lacks is 0.
 #[derive(Serialize, Deserialize, Clone, Debug, Default, PartialEq, Eq)]
 #[serde(default)]
 pub(super) struct Past {
@@ -31,7 +31,7 @@ pub(super) struct Past {
 }
 
 impl Past {
-    /// Reads it. What cannot be read counts as nothing: a notification more, and no run less.
+    /// Reads the file. If it cannot be read, the memory is empty: at worst a notification comes twice.
     pub(super) fn read(path: &Path) -> Self {
         let text = std::fs::read_to_string(path).unwrap_or_default();
         serde_json::from_str(&text).unwrap_or_default()
@@ -63,7 +63,7 @@ impl Past {
         events
     }
 
-    /// What follows from the clock alone: at most once a day that there is no backup, and once a week a summary.
+    /// The events that are due at `now`, whether or not the profile ran: `Stale` at most once a day, `Weekly` once a week.
     pub(super) fn by_clock(&mut self, now: i64, stale_after: Duration) -> Vec<Event> {
         self.meet(now);
         let mut events = Vec::new();
@@ -79,7 +79,7 @@ impl Past {
         events
     }
 
-    /// For how many days nothing was saved.
+    /// The age of the newest backup in days; before the first one, how long the profile is known.
     pub(super) fn days_without(&self, now: i64) -> i64 {
         now.saturating_sub(self.since()) / DAY
     }

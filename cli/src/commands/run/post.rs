@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use reqwest::{Method, Url};
 
+use crate::report::with_causes;
+
 /// Sends a body; the answer must be a success. Its errors name no address: addresses hold tokens.
 pub(super) fn send(method: Method, address: &str, kind: &str, body: String) -> Result<(), String> {
     let url = Url::parse(address.trim()).map_err(|error| format!("its address is not valid: {error}"))?;
@@ -16,7 +18,7 @@ pub(super) fn send(method: Method, address: &str, kind: &str, body: String) -> R
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
     runtime.block_on(async {
-        let told = |error: reqwest::Error| words(&error.without_url());
+        let told = |error: reqwest::Error| with_causes(&error.without_url());
         let client = reqwest::Client::builder()
             .user_agent(concat!("copal/", env!("CARGO_PKG_VERSION")))
             .redirect(reqwest::redirect::Policy::none())
@@ -49,16 +51,6 @@ pub(super) fn line_of(path: &Path) -> Result<String, String> {
     let read = std::fs::File::open(path).and_then(|file| file.take(LONGEST).read_to_string(&mut text));
     read.map_err(|error| format!("cannot read {}: {error}", path.display()))?;
     Ok(text.lines().next().unwrap_or_default().trim().to_owned())
-}
-
-fn words(error: &reqwest::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
 }
 
 const WAITS: Duration = Duration::from_secs(20);

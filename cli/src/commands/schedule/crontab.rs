@@ -50,7 +50,8 @@ fn others(crontab: &str, profiles: &[String]) -> String {
     crontab.lines().filter(is_other).map(|line| format!("{line}\n")).collect()
 }
 
-/// The user's crontab; empty if there is none. What cannot be read whole is never replaced.
+/// The user's crontab; empty if there is none. Fails if `crontab -l` fails or gives anything but UTF-8, because the caller
+/// writes the whole crontab back.
 fn crontab() -> Result<String, Failure> {
     let failed = |cause| Failure::io("run", "crontab", cause);
     let output = Command::new("crontab").arg("-l").env("LC_ALL", "C").output().map_err(failed)?;

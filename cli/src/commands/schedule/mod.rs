@@ -128,7 +128,7 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
     let name = &profile.name;
     let missing = || Failure::Usage(format!("profile {name:?} has no table [profiles.{name}.schedule]"));
     let schedule = profile.schedule.clone().ok_or_else(missing)?;
-    // What counts is what the clock will see: the file, without the options of this command.
+    // The timer will start `copal run` without the options of this command.
     let nothing = Global::default();
     let global = joined(&Context::new(&nothing, context.report), profile);
     if !(global.key_file.is_some() || global.password_file.is_some() || global.password_command.is_some()) {

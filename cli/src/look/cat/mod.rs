@@ -16,7 +16,7 @@ use copal_jobs::view::View;
 use copal_store::Store;
 use serde_json::{Value, json};
 
-use crate::report::Failure;
+use crate::report::{Failure, with_causes};
 
 use name::Target;
 
@@ -74,13 +74,6 @@ fn absent(text: &str) -> Failure {
     Failure::NoObject { what: "object", wanted: text.to_owned() }
 }
 
-/// An error's text with its causes.
 fn words(error: impl std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(&format!(": {error}"));
-        cause = error.source();
-    }
-    text
+    with_causes(&error)
 }

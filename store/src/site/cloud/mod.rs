@@ -11,7 +11,6 @@ mod transport;
 mod tree;
 mod trouble;
 
-use std::future::Future;
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,6 +22,7 @@ use opendal::{ErrorKind, Operator};
 
 use super::Site;
 use crate::clock::{Clock, Reading};
+use crate::error::Causes;
 use crate::key::may_begin_a_key;
 use crate::probe::creates_once;
 use crate::worker::{RuntimePause, Worker};
@@ -49,17 +49,7 @@ struct Bucket {
     tree: Option<Tree>,
 }
 
-impl CloudStore {
-    /// Runs a call on the runtime.
-    async fn run<T, F>(&self, op: Op, key: &str, call: impl FnOnce(Arc<Bucket>) -> F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, StoreError>> + Send + 'static,
-    {
-        let ended = self.worker.run(call(self.bucket.clone())).await;
-        ended.unwrap_or_else(|| Err(Trouble::Stopped.lasting(op, key)))
-    }
-}
+impl CloudStore {}
 
 #[async_trait]
 impl Site for CloudStore {
@@ -69,7 +59,7 @@ impl Site for CloudStore {
             let Some(_) = &bucket.tree else { return Ok(()) };
             bucket.operator.create_dir("/").await.map_err(|error| explain(Op::Create, "", &error))
         };
-        self.run(Op::Create, "", make).await
+        self.worker.call(&self.bucket, (Op::Create, ""), make).await
     }
 
     async fn probe(&self) -> Result<(), StoreError> {
@@ -85,32 +75,46 @@ impl Site for CloudStore {
 impl Store for CloudStore {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         let own = key.clone();
-        self.run(Op::Create, key.as_str(), |bucket| async move { bucket.create(&own, bytes).await }).await
+        self.worker
+            .call(&self.bucket, (Op::Create, key.as_str()), |bucket| async move { bucket.create(&own, bytes).await })
+            .await
     }
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
         let own = key.clone();
-        self.run(Op::Read, key.as_str(), |bucket| async move { bucket.read(&own).await }).await
+        self.worker.call(&self.bucket, (Op::Read, key.as_str()), |bucket| async move { bucket.read(&own).await }).await
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
         let own = key.clone();
-        self.run(Op::ReadRange, key.as_str(), |bucket| async move { bucket.read_range(&own, range).await }).await
+        self.worker
+            .call(
+                &self.bucket,
+                (Op::ReadRange, key.as_str()),
+                |bucket| async move { bucket.read_range(&own, range).await },
+            )
+            .await
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
         let own = key.clone();
-        self.run(Op::Stat, key.as_str(), |bucket| async move { bucket.stat(Op::Stat, &own).await }).await
+        self.worker
+            .call(&self.bucket, (Op::Stat, key.as_str()), |bucket| async move { bucket.stat(Op::Stat, &own).await })
+            .await
     }
 
     async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
         let (own, after) = (prefix.to_owned(), after.cloned());
-        self.run(Op::List, prefix, |bucket| async move { bucket.list(&own, after, limit).await }).await
+        self.worker
+            .call(&self.bucket, (Op::List, prefix), |bucket| async move { bucket.list(&own, after, limit).await })
+            .await
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
         let own = key.clone();
-        self.run(Op::Delete, key.as_str(), |bucket| async move { bucket.delete(own).await }).await
+        self.worker
+            .call(&self.bucket, (Op::Delete, key.as_str()), |bucket| async move { bucket.delete(own).await })
+            .await
     }
 
     /// Many at once.
@@ -121,11 +125,11 @@ impl Store for CloudStore {
             let deletions: Vec<_> = own.into_iter().map(|key| bucket.delete(key)).collect();
             stream::iter(deletions).buffer_unordered(DELETED_AT_ONCE).try_for_each(|()| async { Ok(()) }).await
         };
-        self.run(Op::Delete, first, delete).await
+        self.worker.call(&self.bucket, (Op::Delete, first), delete).await
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.run(Op::Now, "", |bucket| async move { bucket.now().await }).await
+        self.worker.call(&self.bucket, (Op::Now, ""), |bucket| async move { bucket.now().await }).await
     }
 
     fn is_remote(&self) -> bool {

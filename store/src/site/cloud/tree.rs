@@ -11,6 +11,7 @@ use super::Bucket;
 use super::transport::Root;
 use super::trouble::{Trouble, explain};
 use crate::clock::Clock;
+use crate::error::Causes;
 use crate::key::is_segment;
 use crate::walk::{Directories, Entry};
 use crate::{Created, Key, Op, Stat, StoreError, StoreTime};

@@ -2,6 +2,7 @@
 
 use opendal::{Error, ErrorKind};
 
+use crate::error::Causes;
 use crate::{Op, StoreError};
 
 /// The cause inside a [`StoreError`] of a cloud's store.
@@ -13,21 +14,6 @@ pub(super) enum Trouble {
     /// The answer is not what the protocol says.
     #[error("the server's answer cannot be used: {0}")]
     Answer(&'static str),
-    /// The store was closed.
-    #[error("the store's runtime was shut down")]
-    Stopped,
-}
-
-impl Trouble {
-    /// A transient store error.
-    pub(super) fn passing(self, op: Op, key: &str) -> StoreError {
-        StoreError::Transient { op, key: key.to_owned(), source: self.into() }
-    }
-
-    /// A permanent store error.
-    pub(super) fn lasting(self, op: Op, key: &str) -> StoreError {
-        StoreError::Io { op, key: key.to_owned(), source: self.into() }
-    }
 }
 
 /// The store error. Keeps the message alone: the rest may have an address with a signature.

@@ -120,7 +120,7 @@ impl Directory {
         let Err(trouble) = made else { return Ok(()) };
         match session.look(Request::Stat, path).await.and_then(|attributes| attributes.entry()) {
             Ok(Entry::Directory) => Ok(()),
-            // A connection that has ended meanwhile says nothing of the directory, and may be made again.
+            // The second question failed too, say because the connection ended: the caller may try again.
             Err(later) if !later.is_absence() => Err(later),
             _ => Err(trouble),
         }

@@ -10,7 +10,6 @@ mod packet;
 mod session;
 mod trouble;
 
-use std::future::Future;
 use std::ops::Range;
 use std::process::Command;
 use std::sync::Arc;
@@ -59,26 +58,18 @@ impl SftpStore {
     ) -> Result<SftpStore, BadSite> {
         Ok(SftpStore { directory: Arc::new(Directory::new(name, root, command)), worker: Worker::new()? })
     }
-
-    /// Runs a call on the runtime.
-    async fn run<T, F>(&self, op: Op, key: &str, call: impl FnOnce(Arc<Directory>) -> F) -> Result<T, StoreError>
-    where
-        T: Send + 'static,
-        F: Future<Output = Result<T, StoreError>> + Send + 'static,
-    {
-        let ended = self.worker.run(call(self.directory.clone())).await;
-        ended.unwrap_or_else(|| Err(Trouble::Stopped.explain(op, key)))
-    }
 }
 
 #[async_trait]
 impl Site for SftpStore {
     async fn make(&self) -> Result<(), StoreError> {
-        self.run(Op::Create, "", |directory| async move { directory.make().await }).await
+        self.worker.call(&self.directory, (Op::Create, ""), |directory| async move { directory.make().await }).await
     }
 
     async fn probe(&self) -> Result<(), StoreError> {
-        self.run(Op::Create, PLACE, |directory| async move { directory.syncs_directories().await }).await?;
+        self.worker
+            .call(&self.directory, (Op::Create, PLACE), |directory| async move { directory.syncs_directories().await })
+            .await?;
         creates_once(self, REPLACES).await
     }
 
@@ -91,23 +82,33 @@ impl Site for SftpStore {
 impl Store for SftpStore {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         let own = key.clone();
-        self.run(Op::Create, key.as_str(), |directory| async move { directory.create(&own, bytes).await }).await
+        self.worker
+            .call(&self.directory, (Op::Create, key.as_str()), |directory| async move {
+                directory.create(&own, bytes).await
+            })
+            .await
     }
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
         let own = key.clone();
-        self.run(Op::Read, key.as_str(), |directory| async move { directory.read(Op::Read, &own, None).await }).await
+        self.worker
+            .call(&self.directory, (Op::Read, key.as_str()), |directory| async move {
+                directory.read(Op::Read, &own, None).await
+            })
+            .await
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
         let own = key.clone();
         let read = |directory: Arc<Directory>| async move { directory.read(Op::ReadRange, &own, Some(range)).await };
-        self.run(Op::ReadRange, key.as_str(), read).await
+        self.worker.call(&self.directory, (Op::ReadRange, key.as_str()), read).await
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
         let own = key.clone();
-        self.run(Op::Stat, key.as_str(), |directory| async move { directory.stat(&own).await }).await
+        self.worker
+            .call(&self.directory, (Op::Stat, key.as_str()), |directory| async move { directory.stat(&own).await })
+            .await
     }
 
     async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
@@ -116,7 +117,7 @@ impl Store for SftpStore {
             directory.check_root(Op::List).await?;
             walk::list(directory.as_ref(), &own, after.as_ref(), limit).await
         };
-        self.run(Op::List, prefix, list).await
+        self.worker.call(&self.directory, (Op::List, prefix), list).await
     }
 
     /// Durable on return, so that deletions happen in the order they were made.
@@ -128,12 +129,14 @@ impl Store for SftpStore {
     async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
         let own = keys.to_vec();
         let first = keys.first().map_or("", Key::as_str);
-        self.run(Op::Delete, first, |directory| async move { directory.delete(&own).await }).await
+        self.worker
+            .call(&self.directory, (Op::Delete, first), |directory| async move { directory.delete(&own).await })
+            .await
     }
 
     /// Makes a file under `tmp/` and reads its time. Also removes files that writers left there when they were killed.
     async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.run(Op::Now, "", |directory| async move { directory.now().await }).await
+        self.worker.call(&self.directory, (Op::Now, ""), |directory| async move { directory.now().await }).await
     }
 
     fn is_remote(&self) -> bool {

@@ -36,9 +36,6 @@ pub enum Trouble {
     /// Something other than a file has the object's name.
     #[error("something other than an object has its name")]
     Obstructed,
-    /// The store was closed.
-    #[error("the store's runtime was shut down")]
-    Stopped,
 }
 
 impl Trouble {
