@@ -41,7 +41,8 @@ async function open(): Promise<Page> {
 async function unlock(page: Page): Promise<void> {
   await page.getByRole("textbox", { name: "Passphrase" }).fill(PASSPHRASE);
   await page.keyboard.press("Enter");
-  await page.getByRole("button", { name: "Lock" }).waitFor();
+  // Exactly: "Unlock" is there before.
+  await page.getByRole("button", { name: "Lock", exact: true }).waitFor();
 }
 
 /** Files that were written long ago. */
@@ -97,8 +98,11 @@ test("a second tab says that only one can back up, and what to do, until the fir
   // The next one is the second then.
   const third = await open();
   await third.getByText("Copal is open in another tab").waitFor();
-  await second.getByRole("button", { name: "Lock" }).click();
+  // To lock loads the page anew, and Chromium never ends a context in which a page is being loaded.
+  const loaded = second.waitForEvent("load");
+  await second.getByRole("button", { name: "Lock", exact: true }).click();
   await third.getByText("Copal is open in another tab").waitFor({ state: "hidden" });
+  await loaded;
 });
 
 test("a device whose browser does not promise to keep its keys is warned of it once, and reads it in the settings", async () => {
