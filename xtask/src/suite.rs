@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed, target};
 use crate::tally::Tally;
-use crate::{carried, infra, lambda, probe, reader, tools, wasm};
+use crate::{carried, lambda, probe, reader, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -27,6 +27,8 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     });
     // Tests of the command run it: cargo alone builds it only for tests of its own crate.
     suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins"]));
+    // It waits for Terraform and its account as often as it computes: it runs beside what is built next.
+    let deployed = Beside::start("infra");
     suite.stage("WebAssembly", probe::run);
     suite.stage("the modules for browsers", wasm::run);
     // Browsers wait more than they compute, and linking the functions and proving keep one core busy: all of them run
@@ -40,8 +42,9 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     });
     // Tests run it.
     suite.stage("reader for WASI", || carried::run().map(|()| Tally::default()));
+    suite.stage("the tests' programs", || cargo_succeeds(&["test", "--workspace", "--all-features", "--no-run"]));
     // Tests hold what it renders against the code.
-    suite.stage("infrastructure", infra::run);
+    suite.stage("infrastructure", || deployed?.wait());
     suite.stage("tests", || {
         // One more at a time than there are cores: some wait for a server, a slow line or a clock.
         let threads = std::thread::available_parallelism().map_or(2, usize::from) + 1;
