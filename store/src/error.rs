@@ -91,6 +91,12 @@ pub(crate) trait Causes: Into<Cause> {
 #[cfg(feature = "remote")]
 impl<T: Into<Cause>> Causes for T {}
 
+/// Text from a server, as one short line.
+#[cfg(feature = "remote")]
+pub(crate) fn printable(text: &str) -> String {
+    text.chars().take(300).map(|character| if character.is_control() { ' ' } else { character }).collect()
+}
+
 fn deed(op: Op, key: &str) -> String {
     match (op, key) {
         (Op::List, "") => "list all objects".to_owned(),

@@ -1,11 +1,13 @@
 //! Walks the directories of a remote store for a listing: in byte order of the whole key, several directories at once.
 
+use std::time::Duration;
+
 use async_trait::async_trait;
 use futures::future::BoxFuture;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
 use crate::key::{LENGTH_MAX, is_segment};
-use crate::{Key, ListPage, Listed, Stat, StoreError};
+use crate::{Key, ListPage, Listed, Stat, StoreError, StoreTime};
 
 /// A tree of directories, each of which is read whole.
 #[async_trait]
@@ -97,6 +99,14 @@ impl<D: Directories> Walk<'_, D> {
     }
 }
 
+/// The names among the entries of `tmp/` that have been there for a day: their writers were killed. A writer that takes
+/// longer loses its file and gets an error, never a damaged object.
+pub(crate) fn left_behind(entries: Vec<(String, Entry)>, now: StoreTime) -> impl Iterator<Item = String> {
+    let is_old = move |entry| matches!(entry, Entry::File(stat) if now.since(stat.created) >= LEFT_BEHIND);
+    entries.into_iter().filter_map(move |(name, entry)| is_old(entry).then_some(name))
+}
+
+const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 /// Unfinished writes are no objects.
 const UNFINISHED: &str = "tmp/";
 /// Directories read at once.

@@ -4,6 +4,7 @@ mod machine;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -200,6 +201,62 @@ fn a_directory_that_is_gone_is_not_taken_for_an_empty_one() {
         assert!(matches!(result, Err(StoreError::Gone { .. })), "{result:?}");
     }
     assert!(!root.exists(), "nothing makes it but init");
+}
+
+#[test]
+fn a_disk_that_takes_nothing_any_more_is_restored_from_on_a_new_machine() {
+    let server = Sshd::start();
+    let disk = Disk::mount("nr_inodes=400");
+    let machine = at(&server, server.address(), &disk.path().join("r"));
+    machine.init();
+    machine.write("a", 1_000_000, 1);
+    machine.backup();
+    let store = server.store(&disk.path().join("r"));
+    let create = || block_on(store.create(&key("roots/new"), Bytes::from_static(b"x")));
+    let fills = |number: &u32| std::fs::File::create(disk.path().join(number.to_string())).is_ok();
+    assert!((0..500).take_while(fills).count() < 500, "the disk has no room for names");
+    assert!(
+        matches!(create(), Err(StoreError::Full { .. }))
+            && matches!(block_on(store.now()), Err(StoreError::Full { .. }))
+    );
+    machine.forgets_all_but_its_key();
+    machine.restores();
+    disk.remount("ro");
+    assert!(matches!(create(), Err(StoreError::ReadOnly { .. })));
+    assert!(matches!(block_on(store.now()), Err(StoreError::ReadOnly { .. })));
+    machine.forgets_all_but_its_key();
+    machine.restores();
+    machine.copal(&["check"]);
+}
+
+/// A disk in memory.
+struct Disk(tempfile::TempDir);
+
+impl Disk {
+    fn mount(options: &str) -> Disk {
+        let disk = Disk(tempfile::tempdir().expect("a temporary directory"));
+        disk.mounted(&["-t", "tmpfs", "-o", options, "none"]);
+        disk
+    }
+
+    fn remount(&self, option: &str) {
+        self.mounted(&["-o", &format!("remount,{option}")]);
+    }
+
+    fn mounted(&self, options: &[&str]) {
+        let done = Command::new("mount").args(options).arg(self.path()).status();
+        assert!(done.is_ok_and(|status| status.success()), "the tests run as root");
+    }
+
+    fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.path()).status();
+    }
 }
 
 #[test]

@@ -8,7 +8,7 @@ use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use aws_smithy_runtime_api::client::orchestrator::HttpResponse;
 use aws_smithy_types::retry::ErrorKind;
 
-use crate::error::Causes;
+use crate::error::{Causes, printable};
 use crate::{Op, StoreError};
 
 /// The cause inside a [`StoreError`] of an S3 store.
@@ -160,14 +160,6 @@ pub(super) fn refused(status: u16, code: Option<&str>, message: Option<&str>, re
     Failed { status: Some(status), code, trouble, kind }
 }
 
-/// Text from a server, as one short line.
-fn printable(text: &str) -> String {
-    let short = text.chars().take(TEXT_MAX);
-    short.map(|character| if character.is_control() { ' ' } else { character }).collect()
-}
-
-const TEXT_MAX: usize = 300;
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -214,6 +206,6 @@ mod tests {
     fn what_a_server_says_stays_one_short_line() {
         let failed = refused(400, Some("Odd"), Some(&"a\nb\u{1b}[2J".repeat(1000)), None);
         let text = failed.trouble.to_string();
-        assert!(text.len() < 2 * TEXT_MAX && !text.contains(['\n', '\u{1b}']), "{text:?}");
+        assert!(text.len() < 600 && !text.contains(['\n', '\u{1b}']), "{text:?}");
     }
 }

@@ -3,6 +3,8 @@
 
 #[cfg(feature = "opendal")]
 mod cloud;
+#[cfg(any(feature = "sftp", feature = "opendal"))]
+mod hosted;
 #[cfg(feature = "sftp")]
 pub mod sftp;
 
@@ -19,7 +21,7 @@ use crate::{Store, StoreError};
 /// A store at an address, without retries and limits.
 #[async_trait]
 pub trait Site: Store {
-    /// Makes the place of a new repository, where that is not up to an operator.
+    /// Creates the directory or folder of a new repository. Buckets and containers are created by an operator.
     async fn make(&self) -> Result<(), StoreError> {
         Ok(())
     }
@@ -68,7 +70,7 @@ pub struct SiteAddress {
 #[derive(Debug, thiserror::Error)]
 pub enum BadSite {
     /// The address lacks something.
-    #[error("{0} is no complete address")]
+    #[error("{0} is not a complete address (like sftp://HOST/PATH)")]
     Incomplete(SiteAddress),
     /// A variable of the environment is missing or wrong.
     #[error("{0}")]

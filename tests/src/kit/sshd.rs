@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use copal_store::site::sftp::SftpStore;
+use copal_store::site::{Site, sftp};
 use tempfile::TempDir;
 
 use super::s3::free_address;
@@ -65,14 +65,14 @@ impl Sshd {
     ///
     /// # Panics
     /// If no runtime starts.
-    pub fn store(&self, root: &Path) -> SftpStore {
+    pub fn store(&self, root: &Path) -> impl Site + use<> {
         let (ssh, port) = (self.ssh(), self.address.port().to_string());
         let command = move || {
             let mut command = Command::new(&ssh);
             command.args(["-p", &port, "-s", "127.0.0.1", "sftp"]);
             command
         };
-        SftpStore::new(root.display().to_string(), root.display().to_string(), command).expect("a runtime starts")
+        sftp::store(root.display().to_string(), root.display().to_string(), command).expect("a runtime starts")
     }
 
     /// Ends the processes that serve connections, if there are any; the server takes new ones.

@@ -102,11 +102,14 @@ impl Machine {
         self.copal(&["forget", "--keep-last", "1"]);
         self.copal(&["prune", "--grace", "0s"]);
         self.copal(&["check", "--full"]);
-        // A machine that has nothing but the key.
+        self.forgets_all_but_its_key();
+        self.restores();
+    }
+
+    pub(crate) fn forgets_all_but_its_key(&self) {
         for folder in ["cache", "state"] {
             fs::remove_dir_all(self.path(folder)).expect("it is ours");
         }
-        self.restores();
     }
 
     /// Backups and prunes die at some of their points; the next run goes on, and nothing is lost.

@@ -7,15 +7,19 @@ use std::time::{Duration, Instant};
 use futures::TryStreamExt;
 use opendal::{Lister, Operator};
 
-use super::tree::{UNTIMED, stat_of};
+use super::tree::{ELSEWHERE, UNTIMED, stat_of};
 use crate::clock::Clock;
 use crate::{Key, Listed};
 
 /// The objects of a prefix after a name, in order.
 pub(super) struct Listing {
     lister: Lister,
+    /// What stands before each key.
+    folder: String,
     prefix: String,
-    /// The last name; what is not behind it was seen before.
+    /// Only what is behind it is wanted.
+    after: Option<Key>,
+    /// The last name that was read, wanted or not.
     last: Option<Key>,
     /// What was read to learn that there is more.
     ahead: Option<Listed>,
@@ -24,17 +28,22 @@ pub(super) struct Listing {
 impl Listing {
     pub(super) async fn begin(
         operator: &Operator,
+        folder: &str,
         prefix: &str,
         after: Option<&Key>,
-        page: usize,
+        limit: usize,
     ) -> opendal::Result<Listing> {
-        let lister = operator.lister_with(prefix).recursive(true).limit(page);
         let starts_after = operator.info().capability().list_with_start_after;
+        // From the beginning it may be far to the first name that is wanted: the pages on the way are as large as they can be.
+        let page = if after.is_some() && !starts_after { LISTED_AT_ONCE } else { (limit + 1).min(LISTED_AT_ONCE) };
+        let start = format!("{folder}{prefix}");
+        let lister = operator.lister_with(&start).recursive(true).limit(page);
         let lister = match after.filter(|_| starts_after) {
-            Some(after) => lister.start_after(after.as_str()).await?,
+            Some(after) => lister.start_after(&format!("{folder}{after}")).await?,
             None => lister.await?,
         };
-        Ok(Listing { lister, prefix: prefix.to_owned(), last: after.cloned(), ahead: None })
+        let (folder, prefix) = (folder.to_owned(), prefix.to_owned());
+        Ok(Listing { lister, folder, prefix, after: after.cloned(), last: None, ahead: None })
     }
 
     /// Puts back what was read last.
@@ -47,21 +56,20 @@ impl Listing {
         if let Some(listed) = self.ahead.take() {
             return Ok(Some(listed));
         }
-        let mut before: Option<Key> = None;
         loop {
             let entry = self.lister.try_next().await.map_err(Stop::Refused)?;
             let Some(entry) = entry else { return Ok(None) };
             let (path, metadata) = entry.into_parts();
+            let path = path.strip_prefix(&self.folder).ok_or(Stop::Answer(ELSEWHERE))?;
             let Some(key) = Key::new(path).ok().filter(|_| metadata.is_file()) else { continue };
             // A caller continues after the last name, and would miss a name that is out of order.
-            if before.as_ref().is_some_and(|before| key <= *before) {
+            if self.last.as_ref().is_some_and(|last| key <= *last) {
                 return Err(Stop::Answer("a listing that is not in order"));
             }
-            if self.last.as_ref().is_some_and(|last| key <= *last) || !key.as_str().starts_with(&self.prefix) {
-                before = Some(key);
+            self.last = Some(key.clone());
+            if self.after.as_ref().is_some_and(|after| key <= *after) || !key.as_str().starts_with(&self.prefix) {
                 continue;
             }
-            self.last = Some(key.clone());
             let stat = stat_of(&metadata, clock).ok_or(Stop::Answer(UNTIMED))?;
             return Ok(Some(Listed { key, stat }));
         }
@@ -100,7 +108,9 @@ impl Listings {
     }
 }
 
-/// How long a listing is gone on with: it may show objects of the time when it began.
+/// A kept listing is dropped this long after its last page: it may show names as of its beginning.
 const LEFT: Duration = Duration::from_secs(60);
+/// What Google gives at most; Azure gives more.
+const LISTED_AT_ONCE: usize = 1_000;
 /// Listings that are kept.
 const LISTINGS_MAX: usize = 16;

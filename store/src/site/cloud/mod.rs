@@ -2,30 +2,30 @@
 //! (`gcs://BUCKET/PREFIX`) and folders on a WebDAV server (`webdav://HOST/PATH`).
 //!
 //! A creation is one request that the server refuses if the name exists: with `If-None-Match: *` at Azure, with
-//! `ifGenerationMatch=0` at Google. WebDAV needs two: a PUT below `tmp/`, and a MOVE with `Overwrite: F`. Times come from the servers' dates, in whole seconds. OpenDAL retries nothing;
-//! [`retry`](crate::retry) does that.
+//! `ifGenerationMatch=0` at Google. WebDAV needs two: a PUT below `tmp/`, and a MOVE with `Overwrite: F`. Times come from
+//! the servers' dates, in whole seconds. OpenDAL retries nothing; [`retry`](crate::retry) does that.
 
 mod listing;
 mod services;
+#[cfg(test)]
+mod tests;
 mod transport;
 mod tree;
 mod trouble;
 
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::{self, StreamExt, TryStreamExt};
 use opendal::{ErrorKind, Operator};
 
-use super::Site;
+use super::hosted::Place;
 use crate::clock::{Clock, Reading};
 use crate::error::Causes;
 use crate::key::may_begin_a_key;
 use crate::probe::creates_once;
-use crate::worker::{RuntimePause, Worker};
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime, walk};
 use listing::{Listing, Listings, Stop};
 use tree::{Tree, UNTIMED, stat_of};
@@ -34,128 +34,60 @@ use trouble::{Trouble, explain};
 pub(super) use services::{is_complete, is_folder, open_azblob, open_gcs, open_webdav};
 
 /// Objects below a prefix of a cloud's container or bucket.
-struct CloudStore {
-    bucket: Arc<Bucket>,
-    worker: Worker,
-}
-
 struct Bucket {
     /// The address, for errors.
     name: String,
+    /// It works on the whole container: it cannot tell names that lie elsewhere from those below a prefix of its own.
     operator: Operator,
+    /// What stands before each key: nothing, or a prefix that ends with a slash.
+    folder: String,
     clock: Clock,
     listings: Listings,
     /// Only on a WebDAV server, whose folders are listed one by one.
     tree: Option<Tree>,
 }
 
-impl CloudStore {}
-
 #[async_trait]
-impl Site for CloudStore {
+impl Place for Bucket {
     /// A container or bucket is up to an operator; a folder is not.
     async fn make(&self) -> Result<(), StoreError> {
-        let make = |bucket: Arc<Bucket>| async move {
-            let Some(_) = &bucket.tree else { return Ok(()) };
-            bucket.operator.create_dir("/").await.map_err(|error| explain(Op::Create, "", &error))
-        };
-        self.worker.call(&self.bucket, (Op::Create, ""), make).await
+        let Some(_) = &self.tree else { return Ok(()) };
+        self.operator.create_dir(&self.at("")).await.map_err(|error| explain(Op::Create, "", &error))
     }
 
     async fn probe(&self) -> Result<(), StoreError> {
-        creates_once(self, REPLACES).await
-    }
-
-    fn pause(&self) -> RuntimePause {
-        RuntimePause(self.worker.handle().clone())
+        creates_once(self, REPLACES).await?;
+        match &self.tree {
+            Some(tree) => tree.lists_what_it_holds(self).await,
+            None => Ok(()),
+        }
     }
 }
 
 #[async_trait]
-impl Store for CloudStore {
-    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-        let own = key.clone();
-        self.worker
-            .call(&self.bucket, (Op::Create, key.as_str()), |bucket| async move { bucket.create(&own, bytes).await })
-            .await
-    }
-
-    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        let own = key.clone();
-        self.worker.call(&self.bucket, (Op::Read, key.as_str()), |bucket| async move { bucket.read(&own).await }).await
-    }
-
-    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        let own = key.clone();
-        self.worker
-            .call(
-                &self.bucket,
-                (Op::ReadRange, key.as_str()),
-                |bucket| async move { bucket.read_range(&own, range).await },
-            )
-            .await
-    }
-
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        let own = key.clone();
-        self.worker
-            .call(&self.bucket, (Op::Stat, key.as_str()), |bucket| async move { bucket.stat(Op::Stat, &own).await })
-            .await
-    }
-
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        let (own, after) = (prefix.to_owned(), after.cloned());
-        self.worker
-            .call(&self.bucket, (Op::List, prefix), |bucket| async move { bucket.list(&own, after, limit).await })
-            .await
-    }
-
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        let own = key.clone();
-        self.worker
-            .call(&self.bucket, (Op::Delete, key.as_str()), |bucket| async move { bucket.delete(own).await })
-            .await
-    }
-
-    /// Many at once.
-    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
-        let own = keys.to_vec();
-        let first = keys.first().map_or("", Key::as_str);
-        let delete = |bucket: Arc<Bucket>| async move {
-            let deletions: Vec<_> = own.into_iter().map(|key| bucket.delete(key)).collect();
-            stream::iter(deletions).buffer_unordered(DELETED_AT_ONCE).try_for_each(|()| async { Ok(()) }).await
-        };
-        self.worker.call(&self.bucket, (Op::Delete, first), delete).await
-    }
-
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.worker.call(&self.bucket, (Op::Now, ""), |bucket| async move { bucket.now().await }).await
-    }
-
-    fn is_remote(&self) -> bool {
-        true
-    }
-}
-
-impl Bucket {
+impl Store for Bucket {
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         #[cfg(feature = "faults")]
         crate::faults::point();
+        let name = self.at(key.as_str());
         let created = match &self.tree {
-            Some(tree) => tree.create(&self.operator, key, bytes).await,
-            None => self.operator.write_with(key.as_str(), bytes).if_not_exists(true).await.map(|_| Created::New),
+            Some(tree) => tree.create(self, &name, bytes).await,
+            None => match self.operator.write_with(&name, bytes).if_not_exists(true).await {
+                Ok(_) => Ok(Created::New),
+                Err(error) if matches!(error.kind(), ErrorKind::ConditionNotMatch | ErrorKind::AlreadyExists) => {
+                    Ok(Created::Exists)
+                }
+                Err(error) => Err(error),
+            },
         };
         match created {
             Ok(created) => Ok(created),
-            Err(error) if matches!(error.kind(), ErrorKind::ConditionNotMatch | ErrorKind::AlreadyExists) => {
-                Ok(Created::Exists)
-            }
             Err(error) => Err(self.explain(Op::Create, key.as_str(), &error).await),
         }
     }
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        match self.operator.read(key.as_str()).await {
+        match self.operator.read(&self.at(key.as_str())).await {
             Ok(buffer) => Ok(buffer.to_bytes()),
             Err(error) => Err(self.unread(Op::Read, key, &error).await),
         }
@@ -165,7 +97,7 @@ impl Bucket {
         let wanted = range.end.checked_sub(range.start);
         let mut failure = Trouble::Answer("a range that is cut short").passing(Op::ReadRange, key.as_str());
         if let Some(wanted) = wanted.filter(|wanted| *wanted > 0) {
-            match self.operator.read_with(key.as_str()).range(range.clone()).await {
+            match self.operator.read_with(&self.at(key.as_str())).range(range.clone()).await {
                 Ok(buffer) if buffer.len() as u64 == wanted => return Ok(buffer.to_bytes()),
                 Ok(_) => (),
                 Err(error) if error.kind() == ErrorKind::NotFound || error.is_temporary() => {
@@ -175,7 +107,7 @@ impl Bucket {
                 Err(error) => failure = explain(Op::ReadRange, key.as_str(), &error),
             }
         }
-        match self.stat(Op::ReadRange, key).await? {
+        match self.stat_for(Op::ReadRange, key).await? {
             None => Err(StoreError::NotFound { key: key.clone() }),
             Some(stat) if wanted.is_none() || range.end > stat.length => {
                 Err(StoreError::OutOfRange { key: key.clone(), range, length: stat.length })
@@ -185,56 +117,23 @@ impl Bucket {
         }
     }
 
-    async fn unread(&self, op: Op, key: &Key, error: &opendal::Error) -> StoreError {
-        match self.explain(op, key.as_str(), error).await {
-            StoreError::Io { .. } if error.kind() == ErrorKind::NotFound => StoreError::NotFound { key: key.clone() },
-            // A server answers as it likes about a folder of this name, which is no object.
-            explained if self.tree.is_some() => match self.stat(op, key).await {
-                Ok(None) => StoreError::NotFound { key: key.clone() },
-                _ => explained,
-            },
-            explained => explained,
-        }
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        self.stat_for(Op::Stat, key).await
     }
 
-    async fn stat(&self, op: Op, key: &Key) -> Result<Option<Stat>, StoreError> {
-        let metadata = match self.operator.stat(key.as_str()).await {
-            Ok(metadata) => metadata,
-            Err(error) if error.kind() == ErrorKind::NotFound => return self.check_bucket(op).await.map(|()| None),
-            // Some servers refuse to look below a file.
-            Err(_) if self.tree.is_some() && self.is_below_an_object(key).await => return Ok(None),
-            Err(error) => return Err(explain(op, key.as_str(), &error)),
-        };
-        if metadata.is_dir() {
-            return Ok(None);
-        }
-        let stat = stat_of(&metadata, &self.clock);
-        stat.map(Some).ok_or_else(|| Trouble::Answer(UNTIMED).lasting(op, key.as_str()))
-    }
-
-    async fn is_below_an_object(&self, key: &Key) -> bool {
-        for (end, _) in key.as_str().match_indices('/') {
-            if self.operator.stat(&key.as_str()[..end]).await.is_ok_and(|metadata| metadata.is_file()) {
-                return true;
-            }
-        }
-        false
-    }
-
-    async fn list(&self, prefix: &str, after: Option<Key>, limit: usize) -> Result<ListPage, StoreError> {
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
         let (mut objects, limit) = (Vec::new(), limit.max(1));
         if !may_begin_a_key(prefix) {
             return Ok(ListPage { objects, more: false });
         }
         if self.tree.is_some() {
             self.check_bucket(Op::List).await?;
-            return walk::list(self, prefix, after.as_ref(), limit).await;
+            return walk::list(self, prefix, after, limit).await;
         }
-        let begun = after.as_ref().and_then(|after| self.listings.take(prefix, after));
-        let page = (limit + 1).min(LISTED_AT_ONCE);
+        let begun = after.and_then(|after| self.listings.take(prefix, after));
         let mut listing = match begun {
             Some(listing) => listing,
-            None => match Listing::begin(&self.operator, prefix, after.as_ref(), page).await {
+            None => match Listing::begin(&self.operator, &self.folder, prefix, after, limit).await {
                 Ok(listing) => listing,
                 Err(error) => return Err(self.explain(Op::List, prefix, &error).await),
             },
@@ -258,18 +157,24 @@ impl Bucket {
         }
     }
 
-    async fn delete(&self, key: Key) -> Result<(), StoreError> {
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
         #[cfg(feature = "faults")]
         crate::faults::point();
         // On a WebDAV server the same request would delete a folder with all that is in it.
-        if self.tree.is_some() && self.stat(Op::Delete, &key).await?.is_none() {
+        if self.tree.is_some() && self.stat_for(Op::Delete, key).await?.is_none() {
             return Ok(());
         }
-        match self.operator.delete(key.as_str()).await {
+        match self.operator.delete(&self.at(key.as_str())).await {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == ErrorKind::NotFound => self.check_bucket(Op::Delete).await,
             Err(error) => Err(explain(Op::Delete, key.as_str(), &error)),
         }
+    }
+
+    /// Many at once.
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        let deletions: Vec<_> = keys.iter().map(|key| self.delete(key)).collect();
+        stream::iter(deletions).buffer_unordered(DELETED_AT_ONCE).try_for_each(|()| async { Ok(()) }).await
     }
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
@@ -277,25 +182,70 @@ impl Bucket {
             self.check_bucket(Op::Now).await?;
             match self.clock.read() {
                 Reading::Time(time) => {
-                    if let Some(tree) = &self.tree {
-                        tree.sweep(self, time).await;
+                    if self.tree.is_some() {
+                        self.sweep(time).await;
                     }
                     return Ok(time);
                 }
                 Reading::Doubtful => {}
-                Reading::None => return Err(Trouble::Answer("it has no date").lasting(Op::Now, "")),
+                Reading::None => {
+                    return Err(Trouble::Answer("the server's answers have no Date header").lasting(Op::Now, ""));
+                }
             }
         }
         Err(Trouble::Answer("its dates contradict each other").passing(Op::Now, ""))
+    }
+}
+
+impl Bucket {
+    /// The name of a key, or of a prefix or folder of keys, in the whole container.
+    fn at(&self, key: &str) -> String {
+        format!("{}{key}", self.folder)
+    }
+
+    async fn stat_for(&self, op: Op, key: &Key) -> Result<Option<Stat>, StoreError> {
+        let metadata = match self.operator.stat(&self.at(key.as_str())).await {
+            Ok(metadata) => metadata,
+            Err(error) if error.kind() == ErrorKind::NotFound => return self.check_bucket(op).await.map(|()| None),
+            // Some servers refuse to look below a file.
+            Err(_) if self.tree.is_some() && self.is_below_an_object(key).await => return Ok(None),
+            Err(error) => return Err(explain(op, key.as_str(), &error)),
+        };
+        if metadata.is_dir() {
+            return Ok(None);
+        }
+        let stat = stat_of(&metadata, &self.clock);
+        stat.map(Some).ok_or_else(|| Trouble::Answer(UNTIMED).lasting(op, key.as_str()))
+    }
+
+    async fn unread(&self, op: Op, key: &Key, error: &opendal::Error) -> StoreError {
+        match self.explain(op, key.as_str(), error).await {
+            StoreError::Io { .. } if error.kind() == ErrorKind::NotFound => StoreError::NotFound { key: key.clone() },
+            // Servers answer a GET of a folder in different ways. A folder is no object.
+            explained if self.tree.is_some() => match self.stat_for(op, key).await {
+                Ok(None) => StoreError::NotFound { key: key.clone() },
+                _ => explained,
+            },
+            explained => explained,
+        }
+    }
+
+    async fn is_below_an_object(&self, key: &Key) -> bool {
+        for (end, _) in key.as_str().match_indices('/') {
+            if self.operator.stat(&self.at(&key.as_str()[..end])).await.is_ok_and(|metadata| metadata.is_file()) {
+                return true;
+            }
+        }
+        false
     }
 
     /// Fails if the container or bucket is not there: then nothing else is, and that says nothing about objects.
     async fn check_bucket(&self, op: Op) -> Result<(), StoreError> {
         let listed = async {
-            if let Some(Tree(root)) = &self.tree {
-                return root.check().await.map(|()| None);
+            if let Some(tree) = &self.tree {
+                return tree.check().await.map(|()| None);
             }
-            self.operator.lister_with("").recursive(true).limit(1).await?.try_next().await
+            self.operator.lister_with(&self.folder).recursive(true).limit(1).await?.try_next().await
         };
         match listed.await {
             Ok(_) => Ok(()),
@@ -321,7 +271,5 @@ impl Bucket {
 
 const REPLACES: &str = "it creates a name that exists once more, so one writer could replace another's object";
 const DELETED_AT_ONCE: usize = 32;
-/// What Google gives at most; Azure gives more.
-const LISTED_AT_ONCE: usize = 1_000;
 /// Most requests for a date.
 const DATES: u32 = 8;

@@ -9,13 +9,13 @@ use http::HeaderValue;
 use opendal::services::{Azblob, Gcs, Webdav};
 use opendal::{Builder, HttpTransporter, OperationContext, Operator};
 
-use super::transport::{Root, Shared, Transport};
+use super::Bucket;
+use super::transport::{Shared, Transport};
 use super::tree::Tree;
-use super::{Bucket, CloudStore};
 use crate::clock::Clock;
 use crate::key;
+use crate::site::hosted::Hosted;
 use crate::site::{BadSite, Site, Variables};
-use crate::worker::Worker;
 
 /// Whether `BUCKET[/PREFIX]` is complete.
 pub(in crate::site) fn is_complete(rest: &str) -> bool {
@@ -44,19 +44,19 @@ pub(in crate::site) fn open_azblob(rest: &str, variables: &Variables<'_>) -> Res
     if let Some(token) = variable("AZURE_STORAGE_SAS_TOKEN") {
         service = service.sas_token(token.trim_start_matches('?'));
     }
-    open(format!("azblob://{rest}"), service.container(container).root(prefix))
+    open(format!("azblob://{rest}"), prefix, service.container(container), |_| None)
 }
 
 /// Credentials: `GOOGLE_APPLICATION_CREDENTIALS`, else those of `gcloud auth`, else the machine's. `STORAGE_EMULATOR_HOST`
 /// names a server that asks for none.
 pub(in crate::site) fn open_gcs(rest: &str, variables: &Variables<'_>) -> Result<Arc<dyn Site>, BadSite> {
     let (bucket, prefix) = parts(rest);
-    let mut service = Gcs::default().bucket(bucket).root(prefix);
+    let mut service = Gcs::default().bucket(bucket);
     if let Some(host) = variables("STORAGE_EMULATOR_HOST").filter(|host| !host.is_empty()) {
         let endpoint = if host.contains("://") { host } else { format!("http://{host}") };
         service = service.endpoint(&endpoint).skip_signature();
     }
-    open(format!("gcs://{rest}"), service)
+    open(format!("gcs://{rest}"), prefix, service, |_| None)
 }
 
 /// Whether `HOST[:PORT]/PATH` is complete.
@@ -71,7 +71,7 @@ pub(in crate::site) fn open_webdav(rest: &str, variables: &Variables<'_>) -> Res
     let (host, path) = parts(rest);
     let scheme = if is_this_machine(host) { "http" } else { "https" };
     let endpoint = format!("{scheme}://{host}");
-    let mut service = Webdav::default().endpoint(&endpoint).root(path);
+    let mut service = Webdav::default().endpoint(&endpoint);
     let mut authorization = None;
     if let (Some(user), Some(password)) = (variables("COPAL_WEBDAV_USER"), variables("COPAL_WEBDAV_PASSWORD")) {
         let basic = format!("Basic {}", BASE64.encode(format!("{user}:{password}")));
@@ -79,10 +79,8 @@ pub(in crate::site) fn open_webdav(rest: &str, variables: &Variables<'_>) -> Res
         authorization = Some(value);
         service = service.username(&user).password(&password);
     }
-    let (worker, clock) = (Worker::new()?, Clock::default());
-    let transport = Arc::new(Transport::new(clock.clone())?);
-    let root = Root { transport: transport.clone(), url: format!("{endpoint}/{path}/"), authorization };
-    assembled(format!("webdav://{rest}"), service, worker, clock, transport, Some(Tree(root)))
+    let url = format!("{endpoint}/{path}/");
+    open(format!("webdav://{rest}"), path, service, |transport| Some(Tree { transport, url, authorization }))
 }
 
 fn is_this_machine(host: &str) -> bool {
@@ -91,25 +89,20 @@ fn is_this_machine(host: &str) -> bool {
     name == "localhost" || name.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-fn open(name: String, service: impl Builder) -> Result<Arc<dyn Site>, BadSite> {
-    let (worker, clock) = (Worker::new()?, Clock::default());
-    let transport = Arc::new(Transport::new(clock.clone())?);
-    assembled(name, service, worker, clock, transport, None)
-}
-
-fn assembled(
+fn open(
     name: String,
+    folder: &str,
     service: impl Builder,
-    worker: Worker,
-    clock: Clock,
-    transport: Arc<Transport>,
-    tree: Option<Tree>,
+    tree: impl FnOnce(Arc<Transport>) -> Option<Tree>,
 ) -> Result<Arc<dyn Site>, BadSite> {
+    let clock = Clock::default();
+    let transport = Arc::new(Transport::new(clock.clone())?);
     let operator = Operator::new(service).map_err(|error| BadSite::Service(error.message().to_owned()))?;
-    let context = OperationContext::new().with_http_transport(HttpTransporter::new(Shared(transport)));
+    let context = OperationContext::new().with_http_transport(HttpTransporter::new(Shared(transport.clone())));
     let operator = operator.with_context(context);
-    let bucket = Bucket { name, operator, clock, listings: Default::default(), tree };
-    Ok(Arc::new(CloudStore { bucket: Arc::new(bucket), worker }))
+    let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+    let bucket = Bucket { name, operator, folder, clock, listings: Default::default(), tree: tree(transport) };
+    Ok(Arc::new(Hosted::new(bucket)?))
 }
 
 fn parts(rest: &str) -> (&str, &str) {

@@ -11,6 +11,7 @@ use opendal::raw::Timestamp;
 use opendal::{Buffer, Error, ErrorKind, HttpBody, HttpTransport, Result};
 use tokio::time::timeout;
 
+use super::trouble::Barrier;
 use crate::clock::Clock;
 use crate::site::BadSite;
 
@@ -22,7 +23,7 @@ pub(super) struct Transport {
 
 impl Transport {
     pub(super) fn new(clock: Clock) -> core::result::Result<Transport, BadSite> {
-        // Fails if another part of the program has installed the provider already, which is the same one.
+        // An error means that another part of the program has installed it already; all install ring.
         let _ = rustls::crypto::ring::default_provider().install_default();
         // No time limit in the client: it would count an upload as silence.
         let client = reqwest::Client::builder()
@@ -45,13 +46,25 @@ impl HttpTransport for Transport {
             parts.headers.insert("overwrite", HeaderValue::from_static("F"));
         }
         let patience = IDLE + Duration::from_secs(body.len() as u64 / SLOWEST);
-        let is_head = parts.method == Method::HEAD;
+        let (is_head, is_put) = (parts.method == Method::HEAD, parts.method == Method::PUT);
         let url = parts.uri.to_string();
         let request = self.client.request(parts.method, url).headers(parts.headers).body(body.to_bytes());
         let mut answer =
             timeout(patience, request.send()).await.map_err(|_| silent())?.map_err(|error| broken(&error))?;
-        if is_move && answer.status() == StatusCode::PRECONDITION_FAILED {
-            return Err(Error::new(ErrorKind::ConditionNotMatch, "the name exists"));
+        match answer.status() {
+            StatusCode::PRECONDITION_FAILED if is_move => {
+                return Err(Error::new(ErrorKind::ConditionNotMatch, "the name exists"));
+            }
+            // OpenDAL takes these for failures that last.
+            status @ (StatusCode::REQUEST_TIMEOUT | StatusCode::TOO_MANY_REQUESTS) => {
+                return Err(Error::new(ErrorKind::RateLimited, format!("the server says {status}")).set_temporary());
+            }
+            // Only a server of files knows these.
+            status @ StatusCode::INSUFFICIENT_STORAGE => return Err(barred(status, Barrier::Full)),
+            status @ StatusCode::METHOD_NOT_ALLOWED if is_move || is_put => {
+                return Err(barred(status, Barrier::ReadOnly));
+            }
+            _ => (),
         }
         if answer.status().is_success() {
             self.note_date(answer.headers());
@@ -80,33 +93,6 @@ impl Transport {
     }
 }
 
-/// The folder that everything on a WebDAV server lies in.
-pub(super) struct Root {
-    pub(super) transport: Arc<Transport>,
-    pub(super) url: String,
-    pub(super) authorization: Option<HeaderValue>,
-}
-
-impl Root {
-    /// Fails with [`ErrorKind::NotFound`] if it is not there: OpenDAL takes such a folder for an empty one.
-    pub(super) async fn check(&self) -> Result<()> {
-        let mut request = Request::builder().method("PROPFIND").uri(&self.url).header("depth", "0");
-        if let Some(authorization) = &self.authorization {
-            request = request.header(header::AUTHORIZATION, authorization);
-        }
-        let request = request.body(Buffer::new()).map_err(|_| Error::new(ErrorKind::ConfigInvalid, "no address"))?;
-        let status = self.transport.fetch(request).await?.status();
-        let failed = |kind| Err(Error::new(kind, format!("the server says {status}")));
-        match status {
-            status if status.is_success() => Ok(()),
-            StatusCode::NOT_FOUND | StatusCode::CONFLICT => failed(ErrorKind::NotFound),
-            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => failed(ErrorKind::PermissionDenied),
-            status if status.is_server_error() => failed(ErrorKind::RateLimited),
-            _ => failed(ErrorKind::Unexpected),
-        }
-    }
-}
-
 /// The same transport for OpenDAL.
 pub(super) struct Shared(pub(super) Arc<Transport>);
 
@@ -114,6 +100,10 @@ impl HttpTransport for Shared {
     async fn fetch(&self, request: Request<Buffer>) -> Result<Response<HttpBody>> {
         self.0.fetch(request).await
     }
+}
+
+fn barred(status: StatusCode, barrier: Barrier) -> Error {
+    Error::new(ErrorKind::Unexpected, format!("the server says {status}")).set_source(barrier)
 }
 
 fn silent() -> Error {

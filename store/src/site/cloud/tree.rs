@@ -1,47 +1,79 @@
 //! Folders on a WebDAV server, where a name is made by a MOVE that does not overwrite.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::TryStreamExt;
-use opendal::{ErrorKind, Metadata, Operator};
+use http::{HeaderValue, Request, StatusCode, header};
+use opendal::{Buffer, ErrorKind, HttpTransport, Metadata};
 
 use super::Bucket;
-use super::transport::Root;
+use super::transport::Transport;
 use super::trouble::{Trouble, explain};
 use crate::clock::Clock;
 use crate::error::Causes;
 use crate::key::is_segment;
-use crate::walk::{Directories, Entry};
-use crate::{Created, Key, Op, Stat, StoreError, StoreTime};
+use crate::probe::new_key;
+use crate::walk::{self, Directories, Entry};
+use crate::{Created, Op, Stat, Store, StoreError, StoreTime};
 
 /// The folder that everything lies in.
-pub(super) struct Tree(pub(super) Root);
+pub(super) struct Tree {
+    pub(super) transport: Arc<Transport>,
+    /// Ends with a slash.
+    pub(super) url: String,
+    pub(super) authorization: Option<HeaderValue>,
+}
 
 impl Tree {
     /// Writes the bytes below `tmp/`, then moves them to their name unless that exists. How durable they are is the
     /// server's business: WebDAV has no word for it.
-    pub(super) async fn create(&self, operator: &Operator, key: &Key, bytes: Bytes) -> opendal::Result<Created> {
-        self.0.check().await?;
+    pub(super) async fn create(&self, bucket: &Bucket, name: &str, bytes: Bytes) -> opendal::Result<Created> {
+        self.check().await?;
         let unrandom = |_| opendal::Error::new(ErrorKind::Unexpected, "there are no random numbers");
-        let tmp = format!("{TMP}{:016x}", getrandom::u64().map_err(unrandom)?);
-        operator.write(&tmp, bytes).await?;
-        let named = operator.rename(&tmp, key.as_str()).await;
-        if let Err(error) = named {
-            let _ = operator.delete(&tmp).await;
-            return if error.kind() == ErrorKind::ConditionNotMatch { Ok(Created::Exists) } else { Err(error) };
-        }
-        Ok(Created::New)
+        let tmp = bucket.at(&format!("{TMP}/{:016x}", getrandom::u64().map_err(unrandom)?));
+        bucket.operator.write(&tmp, bytes).await?;
+        let Err(error) = bucket.operator.rename(&tmp, name).await else { return Ok(Created::New) };
+        let _ = bucket.operator.delete(&tmp).await;
+        if error.kind() == ErrorKind::ConditionNotMatch { Ok(Created::Exists) } else { Err(error) }
     }
 
-    /// Removes what has been under `tmp/` for a day: its writers were killed.
-    pub(super) async fn sweep(&self, bucket: &Bucket, now: StoreTime) {
-        for (name, entry) in bucket.entries(TMP.trim_end_matches('/')).await.unwrap_or_default() {
-            if matches!(entry, Entry::File(stat) if now.since(stat.created) >= LEFT_BEHIND) {
-                // A failure is no error: the next call tries again.
-                let _ = bucket.operator.delete(&format!("{TMP}{name}")).await;
-            }
+    /// Fails with [`ErrorKind::NotFound`] if it is not there: OpenDAL takes such a folder for an empty one.
+    pub(super) async fn check(&self) -> opendal::Result<()> {
+        let mut request = Request::builder().method("PROPFIND").uri(&self.url).header("depth", "0");
+        if let Some(authorization) = &self.authorization {
+            request = request.header(header::AUTHORIZATION, authorization);
+        }
+        let unbuilt = |_| opendal::Error::new(ErrorKind::ConfigInvalid, "no address");
+        let status = self.transport.fetch(request.body(Buffer::new()).map_err(unbuilt)?).await?.status();
+        let failed = |kind| Err(opendal::Error::new(kind, format!("the server says {status}")));
+        match status {
+            status if status.is_success() => Ok(()),
+            StatusCode::NOT_FOUND | StatusCode::CONFLICT => failed(ErrorKind::NotFound),
+            StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN => failed(ErrorKind::PermissionDenied),
+            status if status.is_server_error() => failed(ErrorKind::RateLimited),
+            _ => failed(ErrorKind::Unexpected),
+        }
+    }
+
+    /// Whether a listing shows what was written, for the probe.
+    pub(super) async fn lists_what_it_holds(&self, bucket: &Bucket) -> Result<(), StoreError> {
+        let key = new_key()?;
+        bucket.create(&key, Bytes::new()).await?;
+        let listed = bucket.entries(TMP).await;
+        let _ = bucket.delete(&key).await;
+        let is_shown = listed?.iter().any(|(name, _)| key.as_str().ends_with(name.as_str()));
+        if is_shown { Ok(()) } else { Err(StoreError::Unfit { lack: "its listings lack what was just written" }) }
+    }
+}
+
+impl Bucket {
+    /// Removes what has been under `tmp/` for a day.
+    pub(super) async fn sweep(&self, now: StoreTime) {
+        for name in walk::left_behind(self.entries(TMP).await.unwrap_or_default(), now) {
+            // A failure is no error: the next call tries again.
+            let _ = self.operator.delete(&self.at(&format!("{TMP}/{name}"))).await;
         }
     }
 }
@@ -50,15 +82,16 @@ impl Tree {
 impl Directories for Bucket {
     async fn entries(&self, directory: &str) -> Result<Vec<(String, Entry)>, StoreError> {
         let refused = |error: opendal::Error| explain(Op::List, directory, &error);
-        let folder = format!("{directory}/");
+        let folder = if directory.is_empty() { self.at("") } else { self.at(&format!("{directory}/")) };
         let mut lister = self.operator.lister(&folder).await.map_err(refused)?;
         let mut entries = Vec::new();
         while let Some(entry) = lister.try_next().await.map_err(refused)? {
             let (path, metadata) = entry.into_parts();
+            // If it were skipped, objects of a server that names them in another way would seem lost.
+            let below =
+                path.strip_prefix(&folder).ok_or_else(|| Trouble::Answer(ELSEWHERE).lasting(Op::List, directory))?;
+            let name = below.trim_end_matches('/');
             // A folder is one of its own entries.
-            let path =
-                if directory.is_empty() { path.as_str() } else { path.strip_prefix(&folder).unwrap_or_default() };
-            let name = path.trim_end_matches('/');
             if !is_segment(name) {
                 continue;
             }
@@ -81,6 +114,6 @@ pub(super) fn stat_of(metadata: &Metadata, clock: &Clock) -> Option<Stat> {
 }
 
 pub(super) const UNTIMED: &str = "an object without a time";
+pub(super) const ELSEWHERE: &str = "a listing with a name that lies elsewhere";
 /// The folder of unfinished writes.
-const TMP: &str = "tmp/";
-const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
+const TMP: &str = "tmp";

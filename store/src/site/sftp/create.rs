@@ -13,14 +13,11 @@ use crate::{Created, Key, Op, StoreError};
 
 impl Directory {
     /// Writes and syncs the bytes below `tmp/`, gives the file its name unless that exists, and syncs the directory.
-    pub(super) async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+    pub(super) async fn put(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         let length = bytes.len() as u64;
         match self.write_and_name(key.as_str(), bytes).await {
             Ok(created) => Ok(created),
-            Err(trouble) if trouble.is_failure() && self.is_full(length).await => {
-                Err(StoreError::Full { op: Op::Create, key: key.to_string(), source: trouble.into() })
-            }
-            Err(trouble) => Err(self.explain(Op::Create, key.as_str(), trouble).await),
+            Err(trouble) => Err(self.unwritten(Op::Create, key.as_str(), length, trouble).await),
         }
     }
 
@@ -127,7 +124,7 @@ impl Directory {
     }
 
     /// Makes the root and its parents, each durable in its parent.
-    pub(super) async fn make(&self) -> Result<(), StoreError> {
+    pub(super) async fn make_root(&self) -> Result<(), StoreError> {
         let root = self.path("");
         let made = async {
             let session = self.session().await?;
@@ -137,8 +134,7 @@ impl Directory {
                     continue;
                 }
                 self.make_directory(path).await?;
-                let parent = if home(path).is_empty() { "/" } else { home(path) };
-                session.open_file(parent, READ).await?.sync().await?;
+                self.sync_path(if home(path).is_empty() { "/" } else { home(path) }).await?;
             }
             Ok(())
         };
@@ -147,8 +143,17 @@ impl Directory {
 
     /// Whether names can be made durable and files can have two names, for the probe.
     pub(super) async fn syncs_directories(&self) -> Result<(), StoreError> {
+        let (tmp, file) = match self.new_tmp().await {
+            Ok(made) => made,
+            Err(trouble) => {
+                // A server that lets nobody make a file, as one does whose quota is used up, can still be read from.
+                return Err(match self.unwritten(Op::Create, TMP, 0, trouble).await {
+                    StoreError::Io { op, key, source } => StoreError::ReadOnly { op, key, source },
+                    error => error,
+                });
+            }
+        };
         let tried = async {
-            let (tmp, file) = self.new_tmp().await?;
             let synced = self.sync_directory(TMP).await;
             let second = format!("{tmp}-2");
             let linked = self.session().await?.link(&tmp, &second).await;
@@ -161,26 +166,41 @@ impl Directory {
             }
         };
         match tried.await {
-            Err(trouble) if trouble.is_failure() && self.is_full(0).await => {
-                Err(StoreError::Full { op: Op::Create, key: TMP.to_owned(), source: trouble.into() })
-            }
-            Err(trouble) => Err(self.explain(Op::Create, TMP, trouble).await),
+            Err(trouble) => Err(self.unwritten(Op::Create, TMP, 0, trouble).await),
             Ok(()) => Ok(()),
         }
     }
 
-    /// Whether a failure may come from a full disk: SFTP has no word for that. Only OpenSSH's server tells the space.
-    async fn is_full(&self, length: u64) -> bool {
-        let asked = async {
-            let root = self.path("");
-            let fields = [Field::Text(b"statvfs@openssh.com"), Field::Text(root.as_bytes())];
-            let answer = self.session().await?.ask(Request::Extended, &fields).await?;
-            let Answer::Extended(bytes) = answer else { return Ok(false) };
-            let mut fields = Fields(bytes);
-            let (_, size, _, _, free) = (fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?, fields.u64()?);
-            Ok::<_, Trouble>(size.saturating_mul(free) < length.saturating_add(FULL_BELOW))
-        };
-        asked.await.unwrap_or(false)
+    /// The store error of a call that was to write. SFTP has no status for a disk that is full or read-only: the server
+    /// says that it failed, and only OpenSSH's tells more of the disk.
+    pub(super) async fn unwritten(&self, op: Op, key: &str, length: u64, trouble: Trouble) -> StoreError {
+        let disk = if trouble.is_failure() { self.disk().await.unwrap_or_default() } else { None };
+        let (key_of, source) = (key.to_owned(), trouble.clone().into());
+        match disk {
+            Some(disk) if disk.is_read_only => StoreError::ReadOnly { op, key: key_of, source },
+            Some(disk) if disk.has_no_names || disk.room < length.saturating_add(FULL_BELOW) => {
+                StoreError::Full { op, key: key_of, source }
+            }
+            _ => self.explain(op, key, trouble).await,
+        }
+    }
+
+    /// What the server says of the disk below the root, by statvfs; nothing if it cannot.
+    async fn disk(&self) -> Result<Option<Disk>, Trouble> {
+        let root = self.path("");
+        let fields = [Field::Text(b"statvfs@openssh.com"), Field::Text(root.as_bytes())];
+        let answer = self.session().await?.ask(Request::Extended, &fields).await?;
+        let Answer::Extended(bytes) = answer else { return Ok(None) };
+        let (mut fields, mut numbers) = (Fields(bytes), [0; 10]);
+        for number in &mut numbers {
+            *number = fields.u64()?;
+        }
+        let [_, size, _, _, free, names, _, free_names, _, flags] = numbers;
+        Ok(Some(Disk {
+            room: size.saturating_mul(free),
+            has_no_names: names > 0 && free_names == 0,
+            is_read_only: flags & 1 != 0,
+        }))
     }
 
     fn forget_homes(&self) {
@@ -190,6 +210,14 @@ impl Directory {
     fn homes(&self) -> std::sync::MutexGuard<'_, std::collections::HashSet<String>> {
         self.durable.lock().expect("nothing panics while it holds the set")
     }
+}
+
+struct Disk {
+    /// Bytes that are free.
+    room: u64,
+    /// Whether no further file fits, however small.
+    has_no_names: bool,
+    is_read_only: bool,
 }
 
 async fn write(file: &OpenFile, bytes: Bytes) -> Result<(), Trouble> {
@@ -202,7 +230,7 @@ async fn write(file: &OpenFile, bytes: Bytes) -> Result<(), Trouble> {
 }
 
 const NO_SYNC: &str = "its SFTP server cannot make the names in a directory durable";
-const NO_LINKS: &str = "its file system has no hard links, by which SFTP makes a name without replacing one";
+const NO_LINKS: &str = "its file system has no hard links, which Copal needs to create a name without replacing one";
 /// Most attempts: a name or directory that vanishes more often in a row is removed on purpose.
 const NAMING_ATTEMPTS: usize = 8;
 /// With less space than that, a failure is taken for a full disk.

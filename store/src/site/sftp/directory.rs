@@ -5,7 +5,6 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
@@ -16,8 +15,8 @@ use super::packet::{Answer, Field, Request};
 use super::session::{Line, OpenFile, Session, UNEXPECTED};
 use super::trouble::{END, Trouble};
 use crate::key::is_segment;
-use crate::walk::{Directories, Entry};
-use crate::{Key, Op, Stat, StoreError, StoreTime};
+use crate::walk::{self, Directories, Entry};
+use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
 /// A directory and the way to it.
 pub(super) struct Directory {
@@ -65,7 +64,7 @@ impl Directory {
     }
 
     /// Reads a range of an object, or all of it.
-    pub(super) async fn read(&self, op: Op, key: &Key, range: Option<Range<u64>>) -> Result<Bytes, StoreError> {
+    async fn read_some(&self, op: Op, key: &Key, range: Option<Range<u64>>) -> Result<Bytes, StoreError> {
         match self.try_to_read(key, range).await {
             Ok(Ok(bytes)) => Ok(bytes),
             Ok(Err(Some((range, length)))) => Err(StoreError::OutOfRange { key: key.clone(), range, length }),
@@ -95,7 +94,7 @@ impl Directory {
             return Ok(Err(Some((range, length))));
         }
         let first = first?;
-        // The server names the length, which may be anything.
+        // The length comes from the server and may be false: fail, do not abort, if memory for it is lacking.
         let mut bytes = Vec::new();
         let room =
             usize::try_from(range.end - range.start).map(|length| bytes.try_reserve_exact(length.max(first.len())));
@@ -121,48 +120,23 @@ impl Directory {
         Ok(Ok(bytes.into()))
     }
 
-    pub(super) async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        let looked = async { self.session().await?.look(Request::Lstat, &self.path(key.as_str())).await?.entry() };
-        match looked.await {
-            Ok(Entry::File(stat)) => Ok(Some(stat)),
-            Ok(Entry::Other) => Err(StoreError::Obstructed { key: key.to_string() }),
-            Ok(Entry::Directory) => Ok(None),
-            Err(trouble) if trouble.is_absence() => self.check_root(Op::Stat).await.map(|()| None),
-            Err(trouble) => Err(self.explain(Op::Stat, key.as_str(), trouble).await),
-        }
-    }
-
-    /// Deletes all of them durably.
-    pub(super) async fn delete(&self, keys: &[Key]) -> Result<(), StoreError> {
-        let removals: Vec<_> = keys.iter().map(|key| self.remove(key)).collect();
-        let removed = stream::iter(removals).buffer_unordered(REQUESTS_AT_ONCE);
-        let was_there: Vec<bool> = removed.try_collect().await?;
-        if !was_there.contains(&true) {
-            return self.check_root(Op::Delete).await;
-        }
-        let homes: BTreeSet<&str> = keys.iter().map(|key| home(key.as_str())).collect();
-        let synced: Vec<_> = homes.into_iter().map(|home| self.sync_deletions(home)).collect();
-        try_join_all(synced).await.map(drop)
-    }
-
     async fn sync_deletions(&self, home: &str) -> Result<(), StoreError> {
         match self.sync_directory(home).await {
-            Err(trouble) if !trouble.is_absence() => Err(self.explain(Op::Delete, home, trouble).await),
-            _ => Ok(()),
+            Ok(()) => Ok(()),
+            // Without its directory there is no object, unless the root is missing.
+            Err(trouble) if trouble.is_absence() => self.check_root(Op::Delete).await,
+            Err(trouble) => Err(self.explain(Op::Delete, home, trouble).await),
         }
     }
 
-    /// Whether there was such a file, or may have been.
-    async fn remove(&self, key: &Key) -> Result<bool, StoreError> {
-        let removed = async { self.unlink(&self.path(key.as_str())).await };
-        match removed.await {
-            Ok(()) => Ok(true),
-            Err(trouble) if trouble.is_absence() => Ok(false),
-            // A directory of that name is not the object of that name.
-            Err(trouble) => match self.stat(key).await? {
-                None => Ok(false),
+    async fn remove(&self, key: &Key) -> Result<(), StoreError> {
+        match self.unlink(&self.path(key.as_str())).await {
+            Err(trouble) if !trouble.is_absence() => match self.stat(key).await? {
+                // A directory of that name is not the object of that name.
+                None => Ok(()),
                 Some(_) => Err(self.explain(Op::Delete, key.as_str(), trouble).await),
             },
+            _ => Ok(()),
         }
     }
 
@@ -170,41 +144,18 @@ impl Directory {
         self.session().await?.ask(Request::Remove, &[Field::Text(path.as_bytes())]).await.map(drop)
     }
 
-    /// Makes the names in a directory durable. A server that opens no directory is found out by the probe.
+    /// Makes the names in a directory of keys durable.
     pub(super) async fn sync_directory(&self, key: &str) -> Result<(), Trouble> {
-        let directory = self.session().await?.open_file(&self.path(key), READ).await?;
+        self.sync_path(&self.path(key)).await
+    }
+
+    /// Makes the names in a directory durable. A server that opens no directory is found out by the probe.
+    pub(super) async fn sync_path(&self, path: &str) -> Result<(), Trouble> {
+        let directory = self.session().await?.open_file(path, READ).await?;
         match directory.sync().await {
             // Some network file systems cannot sync a directory: there the server ensures the order of names.
             Err(trouble) if trouble.is_unsupported() => Ok(()),
             synced => synced,
-        }
-    }
-
-    pub(super) async fn now(&self) -> Result<StoreTime, StoreError> {
-        let made = async {
-            let (path, file) = self.new_tmp().await?;
-            let (attributes, left) = join(file.attributes(), self.try_to_list(TMP)).await;
-            self.unlink(&path).await?;
-            Ok((attributes?.entry()?, left?))
-        };
-        match made.await {
-            Ok((Entry::File(stat), left)) => {
-                self.sweep(left, stat.created).await;
-                Ok(stat.created)
-            }
-            Ok(_) => Err(UNEXPECTED.explain(Op::Now, "")),
-            Err(trouble) => Err(self.explain(Op::Now, "", trouble).await),
-        }
-    }
-
-    /// Removes files that have been under `tmp/` for a day: their writers were killed. A writer that takes longer loses
-    /// its file and gets an error, never a damaged object.
-    async fn sweep(&self, left: Vec<(String, Entry)>, now: StoreTime) {
-        for (name, entry) in left {
-            if matches!(entry, Entry::File(stat) if now.since(stat.created) >= LEFT_BEHIND) {
-                // A failure is no error: the next call tries again.
-                let _ = self.unlink(&self.path(&format!("{TMP}/{name}"))).await;
-            }
         }
     }
 
@@ -228,6 +179,72 @@ impl Directory {
                 }
             }
         }
+    }
+}
+
+#[async_trait]
+impl Store for Directory {
+    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
+        self.put(key, bytes).await
+    }
+
+    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
+        self.read_some(Op::Read, key, None).await
+    }
+
+    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
+        self.read_some(Op::ReadRange, key, Some(range)).await
+    }
+
+    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
+        let looked = async { self.session().await?.look(Request::Lstat, &self.path(key.as_str())).await?.entry() };
+        match looked.await {
+            Ok(Entry::File(stat)) => Ok(Some(stat)),
+            Ok(Entry::Other) => Err(StoreError::Obstructed { key: key.to_string() }),
+            Ok(Entry::Directory) => Ok(None),
+            Err(trouble) if trouble.is_absence() => self.check_root(Op::Stat).await.map(|()| None),
+            Err(trouble) => Err(self.explain(Op::Stat, key.as_str(), trouble).await),
+        }
+    }
+
+    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
+        self.check_root(Op::List).await?;
+        walk::list(self, prefix, after, limit).await
+    }
+
+    /// Durable on return, so that deletions happen in the order they were made.
+    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
+        self.delete_all(std::slice::from_ref(key)).await
+    }
+
+    /// Many at once. Each directory is synced once, also if the names are gone: a call whose connection ended may have
+    /// removed them.
+    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
+        let removals: Vec<_> = keys.iter().map(|key| self.remove(key)).collect();
+        stream::iter(removals).buffer_unordered(REQUESTS_AT_ONCE).try_for_each(|()| async { Ok(()) }).await?;
+        let homes: BTreeSet<&str> = keys.iter().map(|key| home(key.as_str())).collect();
+        let synced: Vec<_> = homes.into_iter().map(|home| self.sync_deletions(home)).collect();
+        try_join_all(synced).await.map(drop)
+    }
+
+    /// Makes a file under `tmp/` and reads its time. Also removes files that writers left there when they were killed.
+    async fn now(&self) -> Result<StoreTime, StoreError> {
+        let made = async {
+            let (path, file) = self.new_tmp().await?;
+            let (attributes, left) = join(file.attributes(), self.try_to_list(TMP)).await;
+            self.unlink(&path).await?;
+            Ok((attributes?.entry()?, left?))
+        };
+        let (stat, left) = match made.await {
+            Ok((Entry::File(stat), left)) => (stat, left),
+            Ok(_) => return Err(UNEXPECTED.explain(Op::Now, "")),
+            Err(trouble) => return Err(self.unwritten(Op::Now, "", 0, trouble).await),
+        };
+        for name in walk::left_behind(left, stat.created) {
+            // A failure is no error: the next call tries again.
+            let _ = self.unlink(&self.path(&format!("{TMP}/{name}"))).await;
+        }
+        Ok(stat.created)
     }
 }
 
@@ -269,7 +286,6 @@ pub(super) fn home(key: &str) -> &str {
 
 /// The directory of unfinished writes.
 pub(super) const TMP: &str = "tmp";
-const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 /// What every server takes in one packet.
 pub(super) const PIECE: u64 = 32 << 10;
 /// Pieces of one object on the way: 2 MiB.

@@ -3,6 +3,7 @@
 use bytes::{Buf, Bytes};
 
 use super::trouble::Trouble;
+use crate::error::printable;
 use crate::walk::Entry;
 use crate::{Stat, StoreTime};
 
@@ -99,7 +100,10 @@ impl Answer {
         }
         let id = fields.u32()?;
         let answer = match kind {
-            101 => Answer::Status { code: fields.u32()?, message: printable(&fields.text().unwrap_or_default()) },
+            101 => Answer::Status {
+                code: fields.u32()?,
+                message: printable(&String::from_utf8_lossy(&fields.text().unwrap_or_default())),
+            },
             102 => Answer::Handle(fields.text()?),
             103 => Answer::Data(fields.text()?),
             104 => {
@@ -193,12 +197,6 @@ impl Fields {
         }
         Ok(attributes)
     }
-}
-
-/// Text from a server, as one short line.
-fn printable(text: &[u8]) -> String {
-    let text = String::from_utf8_lossy(text);
-    text.chars().take(300).map(|character| if character.is_control() { ' ' } else { character }).collect()
 }
 
 const SHORT: Trouble = Trouble::Answer("a packet that ends too early");

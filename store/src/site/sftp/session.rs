@@ -1,6 +1,7 @@
 //! A connection to an SFTP server: many requests at once, through the pipe of an ssh process.
 
 use std::collections::HashMap;
+use std::pin::{Pin, pin};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,9 +10,10 @@ use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{ChildStdin, ChildStdout, Command};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
 
 use super::packet::{Answer, Attributes, Field, Request, encode};
-use super::trouble::{OK, Trouble};
+use super::trouble::{OK, SILENCE, Trouble};
 
 /// How to connect, and the connection, opened when first needed and again after it is lost.
 pub(super) struct Line {
@@ -25,7 +27,7 @@ impl Line {
         Line { command: Box::new(command), open: tokio::sync::Mutex::default(), has_answered: Arc::default() }
     }
 
-    /// The connection. No timeout of ours: ssh has its own for a silent machine (`ServerAliveInterval`).
+    /// The connection.
     pub(super) async fn session(&self) -> Result<Arc<Session>, Trouble> {
         let mut open = self.open.lock().await;
         if let Some(session) = open.as_ref().filter(|session| session.pending().over.is_none()) {
@@ -70,6 +72,7 @@ impl Session {
             return Err(Trouble::Ended { may_pass: false });
         };
         let (outgoing, packets) = mpsc::unbounded_channel();
+        let closing = outgoing.downgrade();
         let pending = Arc::<Mutex<Pending>>::default();
         let session = Session { outgoing, pending: pending.clone(), next: AtomicU32::new(1), has_answered };
         let (greeted, greeting) = oneshot::channel();
@@ -77,9 +80,9 @@ impl Session {
         tokio::spawn(send(input, packets));
         tokio::spawn(async move {
             // An answer that cannot be read ends the connection: where the next one begins is unknown.
-            let why = receive(output, &pending).await;
+            let why = receive(output, &pending, &closing).await;
             lock(&pending).end(why);
-            // Its input is closed once nobody uses the session any more.
+            // ssh ends by itself once the session is dropped, but not after an answer that cannot be read.
             let _ = child.kill().await;
         });
         // The hello has a version in the place of an id.
@@ -159,7 +162,7 @@ impl Session {
 
     fn ended(&self) -> Trouble {
         match &self.pending().over {
-            Some(why @ Trouble::Answer(_)) => why.clone(),
+            Some(why @ (Trouble::Answer(_) | Trouble::Silent)) => why.clone(),
             _ => Trouble::Ended { may_pass: self.has_answered.load(Ordering::Relaxed) },
         }
     }
@@ -207,23 +210,47 @@ impl Drop for OpenFile {
 
 async fn send(mut input: ChildStdin, mut packets: mpsc::UnboundedReceiver<Vec<u8>>) {
     while let Some(packet) = packets.recv().await {
-        // Whoever waits for an answer learns from the other direction that the connection is gone.
+        // Nothing is reported here: `receive` sees the end of the output, and fails all waiting requests.
         if input.write_all(&packet).await.is_err() {
             return;
         }
     }
 }
 
-/// Hands answers to those who wait for them, until the connection ends; returns why it ended.
-async fn receive(mut output: ChildStdout, pending: &Mutex<Pending>) -> Trouble {
+/// Hands answers to those who wait for them, until the connection ends; returns why it ended. `closing` takes requests
+/// to close what nobody wants any more.
+async fn receive(
+    mut output: ChildStdout,
+    pending: &Mutex<Pending>,
+    closing: &mpsc::WeakUnboundedSender<Vec<u8>>,
+) -> Trouble {
     loop {
-        match next(&mut output).await {
-            Ok((id, answer)) => {
-                let waiting = lock(pending).waiting.remove(&id);
-                // Nobody waits for the answer to a close, or if the caller gave up.
-                let _ = waiting.map(|waiting| waiting.send(answer));
-            }
+        let (id, answer) = match heard(pin!(next(&mut output)), pending).await {
+            Ok(answered) => answered,
             Err(why) => return why,
+        };
+        let waiting = lock(pending).waiting.remove(&id);
+        // Nobody waits for the answer to a close, or if the caller gave up.
+        let untaken = waiting.map_or(Ok(()), |waiting| waiting.send(answer));
+        if let (Err(Answer::Handle(handle)), Some(closing)) = (untaken, closing.upgrade()) {
+            // Servers keep a limited number of files open.
+            let _ = closing.send(encode(Request::Close, id, &[Field::Text(&handle)]));
+        }
+    }
+}
+
+/// The next answer. An error if none comes for [`SILENCE`] while somebody waits: ssh itself notices neither a machine that
+/// has gone silent (its `ServerAliveInterval` is off by default) nor a disk that hangs.
+async fn heard(
+    mut next: Pin<&mut impl Future<Output = Result<(u32, Answer), Trouble>>>,
+    pending: &Mutex<Pending>,
+) -> Result<(u32, Answer), Trouble> {
+    let mut somebody_waited = false;
+    loop {
+        match timeout(SILENCE, &mut next).await {
+            Ok(answered) => return answered,
+            Err(_) if somebody_waited => return Err(Trouble::Silent),
+            Err(_) => somebody_waited = !lock(pending).waiting.is_empty(),
         }
     }
 }
@@ -243,7 +270,7 @@ fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-pub(super) const UNEXPECTED: Trouble = Trouble::Answer("an answer to another question");
+pub(super) const UNEXPECTED: Trouble = Trouble::Answer("an answer of the wrong kind");
 pub(super) const LACK: &str = "its SFTP server has no hardlink@openssh.com or no fsync@openssh.com, so a name could be made twice \
     or be lost with the power";
 const HARD_LINK: &[u8] = b"hardlink@openssh.com";

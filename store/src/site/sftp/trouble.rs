@@ -1,5 +1,7 @@
 //! What goes wrong between this machine and an SFTP server.
 
+use std::time::Duration;
+
 use crate::{Op, StoreError};
 
 /// The cause inside a [`StoreError`] of an SFTP store.
@@ -27,6 +29,9 @@ pub enum Trouble {
         /// Whether this server has ever answered: else a retry does not help.
         may_pass: bool,
     },
+    /// The connection stands, and nothing comes.
+    #[error("the server has not answered for {} s", SILENCE.as_secs())]
+    Silent,
     /// The answer is not what the protocol says.
     #[error("the server's answer cannot be used: {0}")]
     Answer(&'static str),
@@ -59,13 +64,18 @@ impl Trouble {
         let key = key.to_owned();
         match self {
             Trouble::Status { code: PERMISSION_DENIED, .. } => StoreError::Denied { op, key, source: self.into() },
-            Trouble::Ended { may_pass: true } => StoreError::Transient { op, key, source: self.into() },
+            Trouble::Ended { may_pass: true } | Trouble::Silent => {
+                StoreError::Transient { op, key, source: self.into() }
+            }
             Trouble::Lacks(lack) => StoreError::Unfit { lack },
             Trouble::Obstructed => StoreError::Obstructed { key },
             _ => StoreError::Io { op, key, source: self.into() },
         }
     }
 }
+
+/// How long a server may keep silent while somebody waits: a slow disk's fsync is shorter.
+pub(super) const SILENCE: Duration = Duration::from_secs(120);
 
 pub(super) const OK: u32 = 0;
 pub(super) const END: u32 = 1;
