@@ -262,6 +262,14 @@ pub(crate) async fn list_after(
     }
 }
 
+/// Ignores a full disk for objects that only inform: they must not keep a job from its end.
+pub(crate) fn without_room(noted: Result<(), JobError>) -> Result<(), JobError> {
+    match noted {
+        Err(JobError::Store(StoreError::Full { .. })) => Ok(()),
+        noted => noted,
+    }
+}
+
 /// Deletes objects, in no particular order. Every deletion by a job goes through here, and only packs, segments, runs,
 /// roots, reports, shares and `work/` can be deleted, whoever has listed other names.
 pub(crate) async fn delete(store: &dyn Store, keys: &[Key]) -> Result<(), JobError> {

@@ -15,7 +15,8 @@ use copal_jobs::check::{Depth, Tables, check_until};
 use copal_jobs::compact::compact_until;
 use copal_jobs::prune::Options;
 use copal_jobs::upkeep;
-use copal_store::Store;
+use copal_store::fault::{Fate, Fault};
+use copal_store::{Op, Store, StoreError};
 use copal_tests::kit::repository::key;
 use copal_tests::kit::{DAY, Random, Tree, World, path};
 use futures::executor::block_on;
@@ -49,6 +50,21 @@ fn a_check_that_is_cut_short_finds_the_damage_of_the_last_pack_all_the_same() {
         !block_on(check_until(&world.job(), (depth, Tables::Share), &asked(0))).unwrap().is_ok()
     });
     assert!(found);
+}
+
+#[test]
+fn a_check_on_a_full_store_reports_what_it_cannot_note() {
+    let world = filled();
+    world.names("packs/").iter().for_each(|name| world.flip(name));
+    let store = Fault::new(&world.store, |call| match call.op {
+        Op::Create => {
+            Fate::FailBefore(StoreError::Full { op: call.op, key: call.key.into(), source: "the disk is full".into() })
+        }
+        _ => Fate::Proceed,
+    });
+    let depth = Depth::Data { part: 1, parts: 1 };
+    let report = block_on(check_until(&world.job_of(&store), (depth, Tables::Share), &asked(0))).unwrap();
+    assert!(!report.is_ok());
 }
 
 #[test]

@@ -163,7 +163,7 @@ const OWED_FOR: Duration = Duration::from_secs(3600);
 /// About as many decisions as a head holds.
 const OWED_MOST: usize = 8192;
 /// No saved data depends on a receipt.
-const OWED: &str = "a root has decided the manifest, and the answer is not there: the next ingest writes it";
+const OWED: &str = "the receipt is missing although a root has decided the manifest; the next ingest writes it";
 
 /// Reports the first missing object and how many more are missing. The numbers may be far apart.
 fn report_gaps(found: &BTreeSet<u64>, (from, to): (u64, u64), name: impl Fn(u64) -> String, report: &mut Report) {

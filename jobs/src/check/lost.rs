@@ -67,7 +67,7 @@ async fn check_base(job: &JobContext<'_>, root: &Root, report: &mut Report) -> R
         Ok(false) if job.store.stat(&objects::key(&name)).await?.is_none() => {
             report.add_once(Kind::Missing, name, NEEDED);
         }
-        Ok(false) => report.add_once(Kind::Damaged, name, "it is not the one that the newest root follows"),
+        Ok(false) => report.add_once(Kind::Damaged, name, "it is not the root that the newest root names as its base"),
         Err(error) => report.add_once(Kind::Damaged, name, error.blame()?.1),
     }
     Ok(())

@@ -190,7 +190,7 @@ async fn manifest_key(
         }
     };
     for name in survey.damaged {
-        report.add(Kind::Damaged, name, "it is not what the other copy is, which is sound");
+        report.add(Kind::Damaged, name, "it differs from the other copy, which is sound");
     }
     Ok(record.keys.map(|keys| keys.manifest))
 }

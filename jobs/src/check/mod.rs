@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects;
+use crate::objects::{self, without_room};
 use crate::progress::{self, Chains, Link, Progress};
 use crate::view::{self, Parts, View};
 use crate::witness::Witnessed;
@@ -51,7 +51,7 @@ pub enum Depth {
     },
 }
 
-/// Of which data packs the structure check reads the tables. Those of tree packs it always reads.
+/// Which data packs' tables the structure check reads. It reads those of all tree packs.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Tables {
     /// All of them, at the cost of a read for each pack.
@@ -181,7 +181,7 @@ pub async fn check_until(job: &JobContext<'_>, how: (Depth, Tables), budget: &Bu
     let mut inspected = inspect_from(job, how, budget, progress).await?;
     // Noted first: noting starts the healing, and locating the harm may take more time than is left.
     if let Some(harm) = inspected.to_note() {
-        note(job, harm).await?;
+        without_room(note(job, harm).await)?;
     }
     inspected.locate(job, budget).await?;
     // Noted last, so that no finding is skipped.
@@ -261,7 +261,7 @@ async fn inspect_from(
     if progress.after.is_none() {
         records::check(job, &mut report).await?;
     }
-    // If manifests were left, they and the rest take turns to have the whole budget.
+    // If the last check did not finish the manifests, they and the rest take turns in going first.
     let mut chains = progress.chains;
     let is_last = matches!(chains, Chains::Behind(Link { goes_first: false, .. }));
     if !is_last {

@@ -73,7 +73,7 @@ impl Leaving {
         self.search(|row| row.id.cmp(id)).is_ok()
     }
 
-    /// Whether all copies of this id leave, except those that may be forged, and none is written elsewhere.
+    /// Whether no copy of this id that can be trusted remains: all such copies leave, and none is written elsewhere.
     pub(super) fn ends(&self, id: &ChunkId) -> bool {
         self.search(|row| row.id.cmp(id)).is_ok_and(|at| !self.rows.get(at).has_heir)
     }

@@ -12,13 +12,13 @@ use copal_store::Key;
 use super::deletion::{doom, doomed_by, record};
 use super::kept::roots_of;
 use super::new_packs::NewPacks;
-use super::run::{Decided, LeftOver, Run, without_room};
+use super::run::{Decided, LeftOver, Run};
 use super::{Report, roots};
 use crate::baseline::{self, Mends};
 use crate::commit::{self, Prepared, Proposal};
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted, windows};
-use crate::objects::{self, Call};
+use crate::objects::{self, Call, without_room};
 use crate::policy::Guarded;
 use crate::view::{self, Parts, View};
 

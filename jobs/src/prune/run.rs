@@ -24,6 +24,7 @@ use crate::commit::{Proposal, commit};
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::windows;
+use crate::objects::without_room;
 use crate::policy::Guarded;
 use crate::progress::{self, Progress};
 use crate::report;
@@ -243,7 +244,7 @@ impl<'a> Run<'a> {
             return Ok(());
         }
         self.begins = next;
-        without_room(progress::note(self.job, JOB, &next).await)?;
+        progress::note(self.job, JOB, &next).await?;
         without_room(progress::delete_old(self.job, JOB).await)
     }
 
@@ -369,14 +370,6 @@ impl<'a> Run<'a> {
         }
         // The names stay doomed; the next prune deletes the objects and clears the names.
         Ok(())
-    }
-}
-
-/// Ignores a full disk for objects that only inform: they must not keep a prune from making room.
-pub(super) fn without_room(noted: Result<(), JobError>) -> Result<(), JobError> {
-    match noted {
-        Err(JobError::Store(StoreError::Full { .. })) => Ok(()),
-        noted => noted,
     }
 }
 
