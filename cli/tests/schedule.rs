@@ -78,6 +78,8 @@ impl User {
         let mut command = Command::new(self.path("copal"));
         command.arg("schedule").args(arguments).env_clear().env("HOME", self.path("home"));
         command.env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display())).current_dir("/");
+        // What only this shell has, and no timer.
+        command.env("COPAL_REPOSITORY", "azblob://of/shell").env("COPAL_PASSWORD", "of a shell");
         if rustix::process::geteuid().is_root() {
             command.uid(NOBODY);
         }
@@ -90,8 +92,12 @@ const NOBODY: u32 = 65_534;
 #[test]
 fn a_user_installs_lists_and_removes_timers() {
     let user = User::new();
-    let rows = user.run(&["install", "--by", "systemd", "--json"]).ok().json();
-    assert_eq!(texts(&rows, "profile"), ["home", "odd"]);
+    let installed = user.run(&["install", "--by", "systemd"]).ok();
+    assert_eq!(texts(&user.run(&["list", "--by", "systemd", "--json"]).ok().json(), "profile"), ["home", "odd"]);
+    // Of home the file says all that a run needs; of odd only this shell's variables would.
+    assert!(!installed.err.contains("profile home") && installed.err.contains("profile odd names no key-file"));
+    assert!(!installed.err.contains("EnvironmentFile"), "{}", installed.err);
+    assert!(user.path("home/.local/state/copal").is_dir(), "in its sandbox the unit cannot make it");
     let calls = "--user daemon-reload\n--user enable copal-home.timer\n--user restart copal-home.timer\n\
                  --user enable copal-odd.timer\n--user restart copal-odd.timer\n";
     assert_eq!(user.read("home/calls"), calls);
@@ -111,6 +117,13 @@ fn a_user_installs_lists_and_removes_timers() {
     assert!(user.read("home/calls").ends_with("--user disable --now copal-home.timer\n--user daemon-reload\n"));
     assert_eq!(user.run(&["remove", "home", "--by", "systemd", "--json"]).exits(2).kind(), "usage");
     assert!(user.run(&["list", "--by", "systemd"]).ok().text().contains("not installed"));
+}
+
+#[test]
+fn a_timer_without_its_credentials_is_told_of() {
+    let user = User::new();
+    user.configure(&PROFILES.replace("/mnt/backup", "azblob://container/prefix"));
+    assert!(user.run(&["install", "--by", "systemd"]).ok().err.contains("profile home: the credentials"));
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub struct Own {
     /// Profiles to take all keys and tables from that this one does not have; the later one counts before the earlier.
     #[arg(long = "use", value_name = "PROFILE")]
     pub uses: Vec<String>,
-    /// Tables [notify.NAME] that say who is told what becomes of the profile.
+    /// Notification tables [notify.NAME] to use for this profile.
     #[arg(long, value_name = "NAME")]
     pub notify: Vec<String>,
     /// Write numbers of each run to this file for Prometheus' node exporter; its name ends in .prom.

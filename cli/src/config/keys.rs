@@ -159,7 +159,10 @@ impl Table {
             words.push("--".into());
             words.extend(operands);
         }
-        let read = self.command().try_get_matches_from(words).and_then(|mut found| T::from_arg_matches_mut(&mut found));
+        // A timer does not have the variables of this process.
+        let reset = |option: Arg| if reading.by_variables { option } else { option.env(None::<&str>) };
+        let command = self.command().mut_args(reset);
+        let read = command.try_get_matches_from(words).and_then(|mut found| T::from_arg_matches_mut(&mut found));
         read.map_err(|error| self.told(reading, profile, section, &error))
     }
 
@@ -202,7 +205,7 @@ fn values(reading: &Reading, key: &str, option: &Arg, entry: &Entry) -> Result<V
     let texts = match &entry.value {
         Value::Text(_) | Value::Number(_) => entry.texts(),
         Value::List(_) if may_repeat => entry.texts(),
-        Value::List(_) => return wrong("is one value, no list"),
+        Value::List(_) => return wrong("takes one value, not a list"),
         _ if may_repeat => return wrong("is a text, or a list of texts"),
         _ => return wrong("is a text or a number"),
     };

@@ -32,7 +32,7 @@ pub struct Config {
     resolved: BTreeMap<String, Section>,
     /// The profiles that can be run or named: all that no other uses.
     profiles: BTreeMap<String, Profile>,
-    /// Who is told what becomes of profiles.
+    /// The tables [notify.NAME], by name.
     notify: BTreeMap<String, Notify>,
 }
 
@@ -77,7 +77,7 @@ impl Config {
             let mut profile = Profile::of(&reading, name, section)?;
             let is_unbounded = |forget: &Forget| profile.backup.is_none() && !forget.narrow.names_series();
             if profile.forget.as_ref().is_some_and(is_unbounded) {
-                // A profile that takes `forget` from another one applies it to its own backups, and this one makes none.
+                // An inherited `forget` is for the profile's own backups. This profile makes none, so the table is dropped.
                 if let Some(own) = given[name].section(&reading, "forget")? {
                     let why = format!(
                         "[profiles.{name}.forget] would reach the snapshots of all machines, because the profile saves nothing: say whose with host, client, path or label"

@@ -73,7 +73,9 @@ impl Section {
                 return Err(reading.wrong(line, format!("{key} must not stand here: {WHY_NO_SECRETS}")));
             }
             let value = value_of(reading, text, value.get_ref(), line).map_err(|error| {
-                error.unwrap_or_else(|| reading.wrong(line, format!("{key} has a value of no use")))
+                error.unwrap_or_else(|| {
+                    reading.wrong(line, format!("{key} must be a text, a number, true, false, a list or a table"))
+                })
             })?;
             section.entries.insert(key.to_string(), Entry { line, value });
         }

@@ -93,7 +93,7 @@ fn what_is_wrong_is_told_with_its_line() {
         3,
         "a size is a number and a unit",
     );
-    refused("[profiles.a.backup]\npaths = [\"/a\"]\nlabel = [\"x\"]\n", 3, "is one value");
+    refused("[profiles.a.backup]\npaths = [\"/a\"]\nlabel = [\"x\"]\n", 3, "takes one value");
     refused("[profiles.a.backup]\npaths = [\"/a\"]\none-file-system = \"yes\"\n", 3, "true or false");
     refused("[profiles.a.backup]\ntag = \"x\"\n", 1, "names nothing to save");
     refused("[profiles.a.forget]\nhost = \"x\"\n", 1, "has no rule");

@@ -23,11 +23,13 @@ pub struct Job {
     pub config: PathBuf,
     /// Variables that say where state and cache lie: a run by hand and one by the clock share their lock and their keys.
     pub variables: Vec<(String, String)>,
+    /// Its state and cache, which are there.
+    pub own: [PathBuf; 2],
     /// Directories that a run writes to.
     pub written: Vec<PathBuf>,
     /// The directory of a repository on this machine, which may be on a disk of its own.
     pub repository: Option<PathBuf>,
-    /// Whether it starts other programs (hooks, commands), of which nobody knows what they need.
+    /// Whether the run starts the user's programs (hooks, commands), which the sandbox could break.
     pub runs_commands: bool,
     /// Whether it is run for the whole machine, by root.
     pub is_system: bool,
@@ -37,10 +39,10 @@ pub struct Job {
 #[derive(Debug, thiserror::Error)]
 pub enum BadJob {
     /// A path or a variable would end its line.
-    #[error("{0:?} holds a sign that cannot stand in a unit or crontab")]
+    #[error("{0:?} contains a control character, which a unit or crontab cannot hold")]
     Sign(String),
     /// cron does not know the calendar.
-    #[error("cron knows no \"{at}\": profile {profile:?} needs the key \"cron\", like cron = \"17 3 * * *\"")]
+    #[error("cron cannot express at = {at:?}: profile {profile:?} needs the key \"cron\", like cron = \"17 3 * * *\"")]
     Calendar {
         /// The profile.
         profile: String,

@@ -15,7 +15,7 @@ pub fn service(job: &Job) -> Result<String, BadJob> {
     let mut text = format!("{MARK}\n[Unit]\nDescription=Copal: profile {}\n", job.profile);
     if job.is_system {
         text.push_str("Wants=network-online.target\nAfter=network-online.target\n");
-        // Without its disk the unit does not start.
+        // The unit does not start while the repository's disk is not mounted.
         if let Some(repository) = &job.repository {
             writeln!(text, "RequiresMountsFor={}", path(repository)?).expect("memory takes every byte");
         }
@@ -34,7 +34,7 @@ pub fn service(job: &Job) -> Result<String, BadJob> {
     text.push_str(CONFINED);
     if job.is_system {
         text.push_str(SYSTEM);
-        for directory in &job.written {
+        for directory in job.own.iter().chain(&job.written) {
             // What is not there yet does not keep the unit from starting.
             writeln!(text, "ReadWritePaths=-{}", path(directory)?).expect("memory takes every byte");
         }

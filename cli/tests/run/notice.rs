@@ -90,7 +90,9 @@ fn a_failure_and_a_recovery_are_told_and_a_run_that_goes_well_is_not() {
 #[test]
 fn a_backup_that_is_too_old_is_told_and_so_is_a_week() {
     let server = Server::start(&["200 OK"]);
-    let machine = telling(&server, "webhook = \"SERVER\"\non = [\"stale\", \"weekly\"]\nstale-after = \"2d\"\n");
+    let two = "webhook = \"SERVER\"\non = [\"stale\", \"weekly\"]\nstale-after = \"2d\"\n\
+               [notify.patient]\nwebhook = \"SERVER/patient\"\non = \"stale\"\nstale-after = \"30d\"\n";
+    let machine = telling(&server, two);
     run(&machine, &["run"]).ok();
     let past = machine.path("home/.local/state/copal/run/home.json");
     let mut noted: Value = serde_json::from_str(&fs::read_to_string(&past).unwrap()).unwrap();
@@ -120,6 +122,7 @@ fn each_service_gets_the_form_that_it_reads() {
     let json = |body: &str| serde_json::from_str::<Value>(body).unwrap();
     assert!(json(&sent("form = \"slack\"\n").1)["text"].as_str().unwrap().starts_with("laptop: profile home"));
     assert_eq!(sent("form = \"healthchecks\"\n").0, "POST /x/fail");
+    assert_eq!(sent("form = \"healthchecks\"\nbody = \"down\"\n"), ("POST /x/fail".into(), "down".into()));
     let whole = json(&sent("form = \"json\"\n").1);
     assert_eq!((&whole["event"], &whole["report"]["acts"][0]["exit_code"]), (&"failure".into(), &10.into()));
     let own = json(&sent("body = '{\"m\": \"{profile} {exit_code}: {text}\"}'\n").1);

@@ -53,14 +53,14 @@ fn text(report: &ProfileReport, saved: i64, now: i64) -> String {
     };
     let one = |value: String| vec![(String::new(), value)];
     gauge("run_time_seconds", "When the last run ended.", one(now.to_string()));
-    gauge("run_exit_code", "Its exit code: 0 and 3 are well.", one(report.exit.code().to_string()));
-    gauge("run_duration_seconds", "How long it took.", one(report.seconds.to_string()));
+    gauge("run_exit_code", "Exit code of the last run; 0 and 3 mean success.", one(report.exit.code().to_string()));
+    gauge("run_duration_seconds", "Duration of the last run in seconds.", one(report.seconds.to_string()));
     let saved = if saved == 0 { Vec::new() } else { one(saved.to_string()) };
     gauge("backup_saved_time_seconds", "When a backup was last saved.", saved);
     let acts = |value: &dyn Fn(&crate::report::run::ActReport) -> String| {
         report.acts.iter().map(|act| (format!(",act=\"{}\"", act.act), value(act))).collect()
     };
-    gauge("act_exit_code", "Exit code of each act.", acts(&|act| act.exit.code().to_string()));
+    gauge("act_exit_code", "Exit code of each act of the last run.", acts(&|act| act.exit.code().to_string()));
     gauge("act_duration_seconds", "How long each act took.", acts(&|act| act.seconds.to_string()));
     for (act, field, name, help) in NUMBERS {
         let found = report.acts.iter().find(|done| done.act.to_string() == *act);

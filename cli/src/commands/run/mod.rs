@@ -28,7 +28,7 @@ use past::Past;
 
 pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure> {
     let config = config::read(context.global)?;
-    // An act that watches for signals itself hears of them too.
+    // Acts that install a watch of their own get the signal as well.
     let interrupted = watch_signals(context.report, || None)?;
     supervisor::tell("READY=1");
     let mut worst = Exit::Done;
@@ -59,7 +59,7 @@ pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure>
     Ok(worst)
 }
 
-/// Tells whom it concerns what became of a profile.
+/// Sends the notifications and metrics of one profile's run.
 fn told(context: &Context<'_>, config: &Config, profile: &Profile, report: &ProfileReport) {
     let global = config::joined(context, profile);
     let context = Context::new(&global, context.report);

@@ -3,7 +3,7 @@
 use copal_client::places::this_host;
 use serde_json::{Value, json};
 
-use super::past::{self, Past};
+use super::past::{self, DAY, Past};
 use super::{mail, post};
 use crate::args::profile::{Event, Form, Notify};
 use crate::commands::context::Context;
@@ -24,16 +24,17 @@ pub(super) fn by_clock(context: &Context<'_>, config: &Config, profile: &Profile
     if profile.backup.is_none() {
         return;
     }
-    let stale_after = config.notify_of(profile).map(|(_, notify)| notify.stale_after.0).min();
+    let asks = |notify: &Notify| notify.events().contains(&Event::Stale);
+    let stale_after =
+        config.notify_of(profile).filter(|(_, notify)| asks(notify)).map(|(_, notify)| notify.stale_after.0);
+    let soonest = stale_after.min().unwrap_or(std::time::Duration::MAX);
     about(context, config, profile, |past, now| {
         let (runs, failures) = (past.runs, past.failures);
-        let days = past.days_without(now);
         let mut told = Vec::new();
-        for event in past.by_clock(now, stale_after.unwrap_or(std::time::Duration::MAX)) {
-            let name = &profile.name;
+        for event in past.by_clock(now, soonest) {
+            let (name, days) = (&profile.name, past.age(now) / DAY);
             let text = match event {
                 Event::Weekly => {
-                    past.begin_week(now);
                     let runs = human::things(runs.into(), "run", "runs");
                     let last = match past.saved {
                         0 => "no backup yet".to_owned(),
@@ -68,7 +69,11 @@ fn about<'r>(
         context.report.warn(&format!("this machine could not note how the run ended: {}", failure.text()));
     }
     for (event, text, report) in events {
-        for (name, notify) in config.notify_of(profile).filter(|(_, notify)| notify.events().contains(&event)) {
+        let is_due = |notify: &Notify| {
+            let is_old = u64::try_from(past.age(now)).is_ok_and(|age| age > notify.stale_after.0.as_secs());
+            notify.events().contains(&event) && (event != Event::Stale || is_old)
+        };
+        for (name, notify) in config.notify_of(profile).filter(|(_, notify)| is_due(notify)) {
             if let Err(why) = sent(notify, event, &profile.name, &text, report) {
                 context.report.warn(&format!("notification {name} could not be sent: {why}"));
             }
@@ -93,8 +98,10 @@ fn sent(
         (None, None, Some(name)) => std::env::var(name).map_err(|_| format!("the variable {name} is not set"))?,
         (None, None, None) => return Err("it has no address".into()),
     };
+    // Whatever its body says: at the address itself it would be a success.
+    let address = if notify.form == Form::Healthchecks { pinged(&address, event)? } else { address };
     let message = format!("{host}: {text}");
-    let (mut address, mut kind) = (address, "text/plain; charset=utf-8");
+    let mut kind = "text/plain; charset=utf-8";
     let body = match (&notify.body, notify.form) {
         (Some(template), _) => {
             let is_json = template.trim_start().starts_with(['{', '[']);
@@ -103,14 +110,10 @@ fn sent(
             let values = [("{text}", text), ("{profile}", profile), ("{host}", &host), ("{event}", event.name())];
             filled(template, &[&values[..], &[("{exit_code}", &code)]].concat(), is_json)
         }
-        (None, Form::Text) => message,
+        (None, Form::Text | Form::Healthchecks) => message,
         (None, Form::Slack) => {
             kind = "application/json";
             json!({ "text": message }).to_string()
-        }
-        (None, Form::Healthchecks) => {
-            address = pinged(&address, event)?;
-            message
         }
         (None, Form::Json) => {
             kind = "application/json";
@@ -143,8 +146,8 @@ fn filled(template: &str, values: &[(&str, &str)], is_json: bool) -> String {
         rest = &rest[at..];
         match values.iter().find(|(name, _)| rest.starts_with(name)) {
             Some((name, value)) => {
-                let value = if is_json { json!(value).to_string() } else { format!("\"{value}\"") };
-                text.push_str(&value[1..value.len() - 1]);
+                let quoted = json!(value).to_string();
+                text.push_str(if is_json { &quoted[1..quoted.len() - 1] } else { value });
                 rest = &rest[name.len()..];
             }
             None => {

@@ -63,36 +63,30 @@ impl Past {
         events
     }
 
-    /// The events that are due at `now`, whether or not the profile ran: `Stale` at most once a day, `Weekly` once a week.
+    /// The events that are due at `now`, whether or not the profile ran: `Stale` at most once a day, `Weekly` once a week,
+    /// when the numbers of runs begin anew.
     pub(super) fn by_clock(&mut self, now: i64, stale_after: Duration) -> Vec<Event> {
         self.meet(now);
         let mut events = Vec::new();
-        let age = now.saturating_sub(self.since());
-        if age > i64::try_from(stale_after.as_secs()).unwrap_or(i64::MAX) && now.saturating_sub(self.stale_told) >= DAY
+        if self.age(now) > i64::try_from(stale_after.as_secs()).unwrap_or(i64::MAX)
+            && now.saturating_sub(self.stale_told) >= DAY
         {
             self.stale_told = now;
             events.push(Event::Stale);
         }
         if now.saturating_sub(self.week) >= 7 * DAY {
+            (self.week, self.runs, self.failures) = (now, 0, 0);
             events.push(Event::Weekly);
         }
         events
     }
 
-    /// The age of the newest backup in days; before the first one, how long the profile is known.
-    pub(super) fn days_without(&self, now: i64) -> i64 {
-        now.saturating_sub(self.since()) / DAY
+    /// The age of the newest backup in seconds; before the first one, how long the profile is known.
+    pub(super) fn age(&self, now: i64) -> i64 {
+        now.saturating_sub(if self.saved == 0 { self.met } else { self.saved })
     }
 
-    fn since(&self) -> i64 {
-        if self.saved == 0 { self.met } else { self.saved }
-    }
-
-    /// Begins another week, once the summary of this one is written.
-    pub(super) fn begin_week(&mut self, now: i64) {
-        (self.week, self.runs, self.failures) = (now, 0, 0);
-    }
-
+    /// Starts the clocks of a profile that is seen for the first time, and sets times from the future back to now.
     fn meet(&mut self, now: i64) {
         for time in [&mut self.saved, &mut self.met, &mut self.week, &mut self.stale_told] {
             // A clock that was ahead once must not silence what is due now.
@@ -113,7 +107,7 @@ pub(super) fn path(state: &Path, profile: &str) -> PathBuf {
     state.join("run").join(format!("{profile}.json"))
 }
 
-const DAY: i64 = 86_400;
+pub(super) const DAY: i64 = 86_400;
 
 #[cfg(test)]
 mod tests {
@@ -159,7 +153,7 @@ mod tests {
     fn a_profile_that_never_saved_anything_has_no_time_of_a_backup() {
         let mut past = Past::default();
         past.take(&report(Exit::Failed), 1_000);
-        assert_eq!((past.saved, past.days_without(1_000 + 2 * DAY)), (0, 2));
+        assert_eq!((past.saved, past.age(1_000 + 2 * DAY)), (0, 2 * DAY));
         assert_eq!(past.by_clock(1_001 + 3 * DAY, STALE), [Event::Stale]);
     }
 
@@ -176,7 +170,6 @@ mod tests {
         let mut past = Past::default();
         past.take(&report(Exit::Done), 1_000);
         assert_eq!(past.by_clock(1_000 + 7 * DAY, Duration::MAX), [Event::Weekly]);
-        past.begin_week(1_000 + 7 * DAY);
         assert_eq!((past.by_clock(1_001 + 7 * DAY, Duration::MAX), past.runs), (Vec::new(), 0));
     }
 }

@@ -60,7 +60,7 @@ fn crontab() -> Result<String, Failure> {
         Ok(text) if output.status.success() => Ok(text),
         Ok(_) if !output.status.success() && told.contains("no crontab for") => Ok(String::new()),
         Ok(_) => Err(failed(io::Error::other(format!("\"crontab -l\" failed: {}", told.trim())))),
-        Err(_) => Err(failed(io::Error::other("the crontab is not UTF-8, and would be changed"))),
+        Err(_) => Err(failed(io::Error::other("the crontab is not UTF-8; writing it back would damage it"))),
     }
 }
 

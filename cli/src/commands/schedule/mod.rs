@@ -7,10 +7,10 @@ mod systemd;
 use std::path::{Path, PathBuf};
 
 use copal_client::location::Location;
+use copal_client::places::create_private_dir;
 
-use super::config::{self, joined};
+use super::config;
 use super::context::Context;
-use crate::args::global::Global;
 use crate::args::schedule::{By, Install, Remove, Schedule, Timer};
 use crate::config::{Config, Profile};
 use crate::exit::Exit;
@@ -41,6 +41,10 @@ fn install(context: &Context<'_>, options: &Install) -> Result<Exit, Failure> {
         }
         context.report.note(&format!("written to {}; nothing is started", directory.display()));
         return Ok(Exit::Done);
+    }
+    for directory in jobs.iter().flat_map(|job| &job.own) {
+        // In its sandbox a unit cannot make them.
+        create_private_dir(directory)?;
     }
     match by {
         Timer::Systemd => systemd::install(&jobs)?,
@@ -129,20 +133,27 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
     let missing = || Failure::Usage(format!("profile {name:?} has no table [profiles.{name}.schedule]"));
     let schedule = profile.schedule.clone().ok_or_else(missing)?;
     // The timer will start `copal run` without the options of this command.
-    let nothing = Global::default();
-    let global = joined(&Context::new(&nothing, context.report), profile);
+    let global = &profile.global;
     if !(global.key_file.is_some() || global.password_file.is_some() || global.password_command.is_some()) {
         context.report.note(&format!(
             "profile {name} names no key-file, password-file or password-command: a timer can ask nobody, so it works only on a write-only machine"
         ));
     }
-    let places = Context::new(&global, context.report).places()?;
-    let repository = match Location::parse(global.repository.as_deref()) {
-        Ok(Location::Directory(path)) => Some(path).filter(|path| path.is_absolute()),
+    let places = Context::new(global, context.report).places()?;
+    let location = Location::parse(global.repository.as_deref()).ok();
+    let address = location.as_ref().map(ToString::to_string).unwrap_or_default();
+    let begins = |schemes: &[&str]| schemes.iter().any(|scheme| address.starts_with(scheme));
+    let repository = match &location {
+        Some(Location::Directory(path)) => Some(path.clone()).filter(|path| path.is_absolute()),
         _ => None,
     };
-    let mut written: Vec<PathBuf> = vec![places.state().to_owned(), places.cache().to_owned()];
-    written.extend([std::env::temp_dir(), PathBuf::from("/tmp")]);
+    if begins(&["azblob://", "gcs://", "webdav://"]) {
+        context.report.note(&format!(
+            "profile {name}: the credentials of its repository are in variables, which a timer does not have; add a \
+             drop-in with EnvironmentFile= to its unit, or set them in the crontab"
+        ));
+    }
+    let mut written = vec![std::env::temp_dir(), PathBuf::from("/tmp")];
     written.extend(repository.clone());
     written.extend(profile.own.metrics_file.as_deref().and_then(Path::parent).map(Path::to_owned));
     written.dedup();
@@ -153,9 +164,11 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
         program: program.to_owned(),
         config: config.to_owned(),
         variables: TAKEN_ALONG.iter().filter_map(|name| variable(name)).collect(),
+        own: [places.state().to_owned(), places.cache().to_owned()],
         written,
         repository,
-        runs_commands: profile.runs_commands(),
+        // ssh may start what its configuration names.
+        runs_commands: profile.runs_commands() || begins(&["ssh://", "sftp://"]),
         is_system: is_system(),
     })
 }

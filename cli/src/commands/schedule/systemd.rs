@@ -27,7 +27,7 @@ pub(super) fn install(jobs: &[Job]) -> Result<(), Failure> {
     systemctl(&["daemon-reload"])?;
     for timer in &timers {
         systemctl(&["enable", timer])?;
-        // One that runs already takes its new calendar.
+        // A timer that is already active takes its new calendar only by a restart.
         systemctl(&["restart", timer])?;
     }
     Ok(())
