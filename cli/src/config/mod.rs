@@ -19,7 +19,6 @@ use crate::args::forget::Forget;
 use crate::args::profile::Notify;
 
 pub use error::ConfigError;
-pub use file::is_guarded;
 pub use profile::{Act, Profile};
 use section::{Reading, Section};
 

@@ -206,6 +206,15 @@ fn a_configuration_that_others_may_write_is_not_used() {
         set(place, closed);
         run(&machine, &["config", "check"]).ok();
     }
+    // Whoever may write to the directory of a link has it lead elsewhere.
+    fs::create_dir(machine.path("links")).unwrap();
+    symlink(&file, machine.path("links/copal.toml")).unwrap();
+    set(&machine.path("links"), 0o777);
+    let by_link = ["config", "check", "--config", "links/copal.toml"];
+    let told = run(&machine, &by_link).exits(2);
+    assert!(told.err.contains("links may be changed by other users"), "{told}");
+    set(&machine.path("links"), 0o755);
+    run(&machine, &by_link).ok();
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&file, Some(65_534), None).unwrap();
         assert!(run(&machine, &["run"]).exits(2).err.contains("may be changed by other users"));
