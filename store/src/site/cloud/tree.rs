@@ -13,7 +13,7 @@ use super::trouble::{Trouble, explain};
 use crate::clock::Clock;
 use crate::error::Causes;
 use crate::key::is_segment;
-use crate::walk::{Directories, Entry};
+use crate::walk::{Directories, Entry, Room, endless};
 use crate::{Created, Key, Op, Stat, StoreError, StoreTime};
 
 /// The folder that everything lies in.
@@ -37,7 +37,7 @@ impl Tree {
 
     /// Removes what has been under `tmp/` for a day: its writers were killed.
     pub(super) async fn sweep(&self, bucket: &Bucket, now: StoreTime) {
-        for (name, entry) in bucket.entries(TMP.trim_end_matches('/')).await.unwrap_or_default() {
+        for (name, entry) in bucket.entries(TMP.trim_end_matches('/'), &Room::new()).await.unwrap_or_default() {
             if matches!(entry, Entry::File(stat) if now.since(stat.created) >= LEFT_BEHIND) {
                 // A failure is no error: the next call tries again.
                 let _ = bucket.operator.delete(&format!("{TMP}{name}")).await;
@@ -48,13 +48,16 @@ impl Tree {
 
 #[async_trait]
 impl Directories for Bucket {
-    async fn entries(&self, directory: &str) -> Result<Vec<(String, Entry)>, StoreError> {
+    async fn entries(&self, directory: &str, room: &Room) -> Result<Vec<(String, Entry)>, StoreError> {
         let refused = |error: opendal::Error| explain(Op::List, directory, &error);
         let folder = format!("{directory}/");
         let mut lister = self.operator.lister(&folder).await.map_err(refused)?;
         let mut entries = Vec::new();
         while let Some(entry) = lister.try_next().await.map_err(refused)? {
             let (path, metadata) = entry.into_parts();
+            if !room.take([path.len()]) {
+                return Err(Trouble::Refused(endless(&self.name)).lasting(Op::List, directory));
+            }
             // A folder is one of its own entries.
             let path =
                 if directory.is_empty() { path.as_str() } else { path.strip_prefix(&folder).unwrap_or_default() };

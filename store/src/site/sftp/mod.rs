@@ -146,3 +146,6 @@ impl Store for SftpStore {
 
 const REPLACES: &str =
     "its hardlink@openssh.com replaces a name that exists, so one writer could replace another's object";
+
+#[cfg(test)]
+mod tests;
