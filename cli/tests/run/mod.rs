@@ -101,6 +101,15 @@ fn rules_never_reach_further_because_they_are_taken_over_or_narrowed() {
 }
 
 #[test]
+fn a_profile_whose_rules_match_nothing_forgets_nothing() {
+    let machine = configured(&HOME.replace("keep-last = 1", "keep-tag = \"relaese\""));
+    machine.write("letter", "1");
+    run(&machine, &["run"]).ok();
+    let told = run(&machine, &["run"]).ok();
+    assert!(told.err.contains("no rule keeps anything") && machine.snapshots().len() == 2, "{told}");
+}
+
+#[test]
 fn who_reads_no_longer_neither_hides_a_failure_nor_stops_other_profiles() {
     let machine = configured(
         "[profiles.a]\nrepository = \"HEREgone\"\nkey-file = \"HEREkey\"\n[profiles.a.check]\n\
