@@ -9,6 +9,7 @@ pub mod exit;
 #[expect(missing_docs, reason = "docs/cli.md explains every field; most names need no more")]
 pub mod report;
 pub mod secrets;
+pub mod guarded;
 
 // the acts
 pub mod pick;

@@ -93,7 +93,7 @@ pub fn find<'a>(
 }
 
 /// A snapshot that is not found may be one that cannot be listed: if there are any, report the damage.
-fn or_damage(history: &History, failure: Failure) -> Failure {
+pub fn or_damage(history: &History, failure: Failure) -> Failure {
     match (&failure, history.problems.first()) {
         (Failure::NoSnapshot { .. }, Some((object, why))) => {
             let cause = format!("{why}; {failure} of those that can be listed");

@@ -1,10 +1,10 @@
 //! Retain: which snapshots the rules of `forget` keep, and why. Translates the command line into a policy and snapshots
 //! into candidates; the engine's retention decides.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use copal_client::history::Snapshot;
-use copal_engine::retention::{Candidate, Verdict, choose_time, decide};
+use copal_engine::retention::{Candidate, KeepReason, Verdict, choose_time, decide};
 use copal_format::id::{ClientId, DomainId, SnapshotId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::policy::Policy;
@@ -63,6 +63,18 @@ pub fn retain(
         .into_iter()
         .flat_map(|(domain, candidates)| decide(&policy(keep, zone, &keys(domain)), &candidates, now));
     decided.map(|verdict| (verdict.id, verdict)).collect()
+}
+
+/// The snapshots of the groups in which no rule keeps anything: a tag may be mistyped. A pin is no rule.
+pub fn unmatched(
+    snapshots: &[&Snapshot],
+    verdicts: &BTreeMap<SnapshotId, Verdict>,
+    by: GroupBy,
+) -> BTreeMap<SnapshotId, Group> {
+    let is_by_rule = |id| verdicts[&id].reasons.iter().any(|reason| *reason != KeepReason::Pinned);
+    let grouped = || snapshots.iter().map(|snapshot| (snapshot.id, Group::of(snapshot, by)));
+    let matched: BTreeSet<Group> = grouped().filter(|(id, _)| is_by_rule(*id)).map(|(_, group)| group).collect();
+    grouped().filter(|(_, group)| !matched.contains(group)).collect()
 }
 
 fn policy(keep: &Keep, zone: &TimeZone, keys: &DomainKeys) -> Policy {

@@ -1,5 +1,6 @@
 //! Walks the directories of a remote store for a listing: in byte order of the whole key, several directories at once.
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -13,7 +14,28 @@ use crate::{Key, ListPage, Listed, Stat, StoreError, StoreTime};
 #[async_trait]
 pub(crate) trait Directories: Sync {
     /// The entries of a directory in no order, without names that cannot be part of a key. None if it does not exist.
-    async fn entries(&self, directory: &str) -> Result<Vec<(String, Entry)>, StoreError>;
+    /// Every name that the server sends takes room.
+    async fn entries(&self, directory: &str, room: &Room) -> Result<Vec<(String, Entry)>, StoreError>;
+}
+
+/// Room in memory for the names of one listing. A server may send names, or directories in directories, without end.
+pub(crate) struct Room(AtomicUsize);
+
+impl Room {
+    pub(crate) fn new() -> Self {
+        Self(AtomicUsize::new(ROOM))
+    }
+
+    /// Takes the room of names of so many bytes. False if there is none left.
+    pub(crate) fn take(&self, names: impl IntoIterator<Item = usize>) -> bool {
+        let wanted = names.into_iter().fold(0, |sum, length| sum + length + EACH_NAME);
+        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(wanted)).is_ok()
+    }
+}
+
+/// What is told of a server whose listing has no end.
+pub(crate) fn endless(server: &str) -> String {
+    format!("{server} lists more names than {} MiB hold", ROOM >> 20)
 }
 
 /// What a directory holds by a name.
@@ -37,7 +59,7 @@ pub(crate) async fn list(
         return Ok(ListPage { objects: Vec::new(), more: false });
     }
     let limit = limit.max(1);
-    let walk = Walk { tree, prefix, after: after.map_or("", Key::as_str), limit };
+    let walk = Walk { tree, prefix, after: after.map_or("", Key::as_str), limit, room: Room::new() };
     let mut objects = walk.visit(start.to_owned()).await?;
     let more = objects.len() > limit;
     objects.truncate(limit);
@@ -50,6 +72,7 @@ struct Walk<'a, D> {
     /// Empty to begin at the first key.
     after: &'a str,
     limit: usize,
+    room: Room,
 }
 
 impl<D: Directories> Walk<'_, D> {
@@ -83,7 +106,7 @@ impl<D: Directories> Walk<'_, D> {
     /// (`a-b` before `a/b` before `a0`).
     async fn candidates(&self, directory: &str) -> Result<Vec<(String, Entry)>, StoreError> {
         let path = |name: &str| if directory.is_empty() { name.to_owned() } else { format!("{directory}/{name}") };
-        let entries = self.tree.entries(directory).await?.into_iter().map(|(name, entry)| match entry {
+        let entries = self.tree.entries(directory, &self.room).await?.into_iter().map(|(name, entry)| match entry {
             Entry::Directory => (path(&name) + "/", entry),
             _ => (path(&name), entry),
         });
@@ -111,3 +134,7 @@ const LEFT_BEHIND: Duration = Duration::from_secs(24 * 3600);
 const UNFINISHED: &str = "tmp/";
 /// Directories read at once.
 const AT_ONCE: usize = 16;
+/// About four million objects of the usual names; no directory of a repository has nearly as many.
+const ROOM: usize = if cfg!(test) { 1 << 20 } else { 512 << 20 };
+/// What a name takes in memory besides its bytes.
+const EACH_NAME: usize = 64;

@@ -4,11 +4,16 @@ use clap::Args;
 
 use copal_client::verify::ReadData;
 
+use super::look::Narrow;
+use super::spec::{self, Which};
 use super::values::Share;
 
 /// Options of `check`.
-#[derive(Args, Copy, Clone, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Check {
+    /// Walk only these snapshots, and read only packs that they need: "latest" or the first digits of an id [default: all].
+    #[arg(value_name = "SNAPSHOT", value_parser = spec::which(), conflicts_with = "read_data_share")]
+    pub snapshots: Vec<Which>,
     /// Read every pack and compare it with its name.
     #[arg(long, conflicts_with = "read_data_share")]
     pub read_data: bool,
@@ -18,9 +23,17 @@ pub struct Check {
     /// Decrypt everything and walk every snapshot, as a restore would (with --read-data-share: that part).
     #[arg(long)]
     pub full: bool,
+    /// Which snapshots are considered.
+    #[command(flatten)]
+    pub narrow: Narrow,
 }
 
 impl Check {
+    /// Whether snapshots are chosen.
+    pub fn chooses(&self) -> bool {
+        !self.snapshots.is_empty() || self.narrow.narrows()
+    }
+
     /// Which packs are read; `--full` alone reads all.
     pub fn read_data(&self) -> ReadData {
         match self.read_data_share {

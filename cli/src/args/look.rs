@@ -46,6 +46,11 @@ impl Narrow {
     pub fn names_series(&self) -> bool {
         self.names_machines() || !self.paths.is_empty() || self.label.is_some()
     }
+
+    /// Whether they leave any snapshot out.
+    pub fn narrows(&self) -> bool {
+        self.names_series() || !self.tags.is_empty() || self.before.is_some() || self.after.is_some()
+    }
 }
 
 /// Options of `snapshots`.

@@ -1,26 +1,39 @@
 //! `check`: verifies the repository.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Instant;
 
 use copal_client::backend::Backend;
 use copal_client::progress::Progress;
 use copal_client::remote::OrderError;
+use copal_client::repository::Repository;
 use copal_client::verify::ReadData;
 use copal_client::verify::{self, Outcome, verify};
 use copal_client::wait::wait;
+use copal_format::id::SnapshotId;
 use copal_gateway::orders::JobOrder;
 use copal_jobs::view::{self, Parts};
 
 use super::context::{CLIENTS, Context};
+use super::copy;
 use crate::args::check::Check;
 use crate::exit::Exit;
+use crate::pick::{self, Intent};
 use crate::report::summary::CheckReport;
 use crate::report::{Failure, human};
 
 pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failure> {
     let started = Instant::now();
+    if options.chooses() && options.read_data_share.is_some() {
+        return Err(Failure::Usage(
+            "--read-data-share is a part of all packs: choose snapshots, or a share; --read-data reads all packs of the snapshots"
+                .into(),
+        ));
+    }
+    // Whose data a pack holds, only the key tells.
     if !options.full
+        && !options.chooses()
         && let Some(backend) = context.taking_orders()?
     {
         match there(context, &backend, options, started) {
@@ -31,7 +44,13 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
         }
     }
     let repository = context.renewing_locks().open_bare()?;
+    let chosen = match options.chooses() {
+        true => Some(chosen(context, &repository, options)?),
+        false => None,
+    };
+    let checked = chosen.as_ref().map(|chosen| chosen.len() as u64);
     let how = verify::Options {
+        chosen,
         read: options.read_data(),
         is_full: options.full,
         threads: std::thread::available_parallelism().map_or(2, usize::from),
@@ -67,7 +86,7 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
         Ok(view) => context.older(repository.store().as_ref(), repository.state_dir(), &view, CLIENTS)?,
         Err(_) => Vec::new(),
     };
-    let exit = answer(context, outcome, &lost, started)?;
+    let exit = answer(context, outcome, &lost, checked, started)?;
     if is_state_lost {
         context.report.note("the index cannot be read: \"copal rebuild-index\" makes it again");
     }
@@ -85,7 +104,18 @@ fn there(context: &Context<'_>, backend: &Backend, options: &Check, started: Ins
     if !outcome.damage.is_empty() {
         context.report.note("\"copal check --full\" also says which files are hit");
     }
-    answer(context, outcome, &context.older_there(backend)?, started)
+    answer(context, outcome, &context.older_there(backend)?, None, started)
+}
+
+/// The snapshots that the options choose. A choice that fits none is an error: nothing would be checked.
+fn chosen(context: &Context<'_>, repository: &Repository, options: &Check) -> Result<BTreeSet<SnapshotId>, Failure> {
+    let view = context.view(repository)?;
+    let history = context.history(repository, &view)?;
+    let found = copy::chosen(context, repository, &history, &options.snapshots, &options.narrow, Intent::Read)?;
+    if found.is_empty() {
+        return Err(pick::or_damage(&history, Failure::NoSnapshot { wanted: "these options".into() }));
+    }
+    Ok(found.into_iter().map(|snapshot| snapshot.id).collect())
 }
 
 /// Reports damage, and the parts of the state that this machine has met and that are lost.
@@ -93,6 +123,7 @@ fn answer(
     context: &Context<'_>,
     outcome: Outcome,
     lost: &[(String, String)],
+    snapshots_checked: Option<u64>,
     started: Instant,
 ) -> Result<Exit, Failure> {
     for (object, why) in lost {
@@ -102,6 +133,7 @@ fn answer(
     context.report.answer(&CheckReport {
         ok,
         errors: outcome.damage.into_iter().map(Into::into).collect(),
+        snapshots_checked,
         packs_read: outcome.packs_read,
         bytes_read: outcome.bytes_read,
         seconds: started.elapsed().as_secs_f64(),

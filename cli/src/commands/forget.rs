@@ -24,11 +24,11 @@ use super::prune;
 use crate::args::forget::Forget;
 use crate::exit::Exit;
 use crate::pick::{self, Intent};
-use crate::report::Failure;
 use crate::report::clients::SignerField;
 use crate::report::field::{PathsField, Stamp};
 use crate::report::guard::Guarded;
 use crate::report::upkeep::{ForgetReport, ForgetRow};
+use crate::report::{Failure, human};
 use crate::retain;
 
 pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failure> {
@@ -41,7 +41,7 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
     let mut rows = match options.snapshots.is_empty() {
-        true => by_rules(&repository, &history, options)?,
+        true => by_rules(context, &repository, &history, options)?,
         false => by_name(context, &repository, &history, options)?,
     };
     let forgotten: Vec<SnapshotId> = rows.iter().filter(|row| !row.keep).map(|row| row.id).collect();
@@ -65,8 +65,13 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
     Ok(if pruned == Exit::Done { exit } else { pruned })
 }
 
-/// All snapshots that match the options, with the verdict of the rules.
-fn by_rules(repository: &Repository, history: &History, options: &Forget) -> Result<Vec<ForgetRow>, Failure> {
+/// All snapshots that match the options, with the verdict of the rules. Where no rule keeps anything, everything stays.
+fn by_rules(
+    context: &Context<'_>,
+    repository: &Repository,
+    history: &History,
+    options: &Forget,
+) -> Result<Vec<ForgetRow>, Failure> {
     let mut snapshots = pick::narrowed(history, &options.narrow);
     if let Some(source) = &options.source {
         snapshots.retain(|snapshot| {
@@ -77,9 +82,20 @@ fn by_rules(repository: &Repository, history: &History, options: &Forget) -> Res
     let now = Time(wait(repository.store().now())?.0);
     let keys = |domain| repository.domain_keys(domain);
     let verdicts = retain::retain(&snapshots, &options.keep, options.group_by, &TimeZone::system(), now, keys);
+    let unmatched = retain::unmatched(&snapshots, &verdicts, options.group_by);
+    if let Some(first) = snapshots.iter().find(|snapshot| unmatched.contains_key(&snapshot.id)) {
+        let groups = human::things(unmatched.values().collect::<BTreeSet<_>>().len() as u64, "group", "groups");
+        context.report.warn(&format!(
+            "no rule keeps anything in {groups} of snapshots, like that of {} ({}): all of them stay. Is a tag mistyped? To \
+             forget them, name them by id",
+            first.id.short(),
+            first.machine()
+        ));
+    }
     let row = |snapshot: &&Snapshot| {
-        let verdict = &verdicts[&snapshot.id];
-        row(snapshot, verdict.reasons.iter().map(ToString::to_string).collect())
+        let reasons = verdicts[&snapshot.id].reasons.iter().map(ToString::to_string);
+        let spared = unmatched.contains_key(&snapshot.id).then(|| NO_MATCH.to_owned());
+        row(snapshot, reasons.chain(spared).collect())
     };
     Ok(snapshots.iter().map(row).collect())
 }
@@ -172,3 +188,4 @@ fn report(
 }
 
 const PINNED: &str = "pinned";
+const NO_MATCH: &str = "no rule keeps anything here";

@@ -19,9 +19,8 @@ use crate::args::forget::Forget;
 use crate::args::profile::Notify;
 
 pub use error::ConfigError;
-pub use file::is_guarded;
 pub use profile::{Act, Profile};
-use section::{Reading, Section};
+use section::{Lines, Reading, Section};
 
 /// A configuration that was read and checked.
 #[derive(Debug)]
@@ -47,11 +46,12 @@ impl Config {
     /// Parses and checks the text of a file.
     pub fn parse(path: PathBuf, text: &str, home: Option<PathBuf>, by_variables: bool) -> Result<Self, ConfigError> {
         let reading = Reading { path, home, by_variables };
+        let lines = Lines::of(text);
         let table = DeTable::parse(text).map_err(|error| {
-            let line = error.span().map_or(1, |span| section::line_of(text, span.start));
+            let line = error.span().map_or(1, |span| lines.line(span.start));
             reading.wrong(line, error.message().trim().replace('\n', ", "))
         })?;
-        let mut top = Section::of(&reading, text, table.get_ref(), 1)?;
+        let mut top = Section::of(&reading, &lines, table.get_ref(), 1)?;
         let given = top.take_sections(&reading, "profiles")?;
         let told = top.take_sections(&reading, "notify")?;
         top.must_be_empty(&reading, "the file", &["profiles", "notify"])?;
@@ -67,11 +67,13 @@ impl Config {
             }
             keys::known(&reading, name, section)?;
         }
-        let mut resolved = BTreeMap::new();
-        let mut used = BTreeSet::new();
+        let mut joining =
+            Joining { reading: &reading, given: &given, used: BTreeSet::new(), done: BTreeMap::new(), taken: 0 };
         for name in given.keys() {
-            resolved.insert(name.clone(), resolve(&reading, &given, name, &mut Vec::new(), &mut used)?);
+            joining.join(name, &mut Vec::new())?;
         }
+        let Joining { used, done, .. } = joining;
+        let resolved: BTreeMap<String, Section> = done.into_iter().map(|(name, (_, whole))| (name, whole)).collect();
         let mut profiles = BTreeMap::new();
         for (name, section) in resolved.iter().filter(|(name, _)| !used.contains(*name)) {
             let mut profile = Profile::of(&reading, name, section)?;
@@ -145,33 +147,56 @@ impl Config {
     }
 }
 
-/// A profile with the keys of those that it uses: the later one of a list counts before the earlier, its own before all.
-fn resolve(
-    reading: &Reading,
-    given: &BTreeMap<String, Section>,
-    name: &str,
-    above: &mut Vec<String>,
-    used: &mut BTreeSet<String>,
-) -> Result<Section, ConfigError> {
-    let section = &given[name];
-    let mut whole = Section::empty(section.line);
-    above.push(name.to_owned());
-    if let Some(uses) = section.get("use") {
-        for other in uses.texts() {
-            if !given.contains_key(other) {
-                return Err(reading.wrong(uses.line, format!("there is no profile {other:?} to use")));
-            }
-            if above.iter().any(|one| one == other) {
-                return Err(reading.wrong(uses.line, format!("{other:?} uses itself: {}", above.join(", "))));
-            }
-            used.insert(other.to_owned());
-            whole.take_from(&resolve(reading, given, other, above, used)?);
+/// Profiles, joined with those that they use: each once, however many use it.
+struct Joining<'a> {
+    reading: &'a Reading,
+    given: &'a BTreeMap<String, Section>,
+    used: BTreeSet<String>,
+    /// Joined profiles, each with the length of the longest chain below it.
+    done: BTreeMap<String, (usize, Section)>,
+    /// The bytes that profiles have taken from others.
+    taken: usize,
+}
+
+impl Joining<'_> {
+    /// A profile with the keys of those that it uses: the later one of a list counts before the earlier, its own before all.
+    fn join(&mut self, name: &str, above: &mut Vec<String>) -> Result<(), ConfigError> {
+        if self.done.contains_key(name) {
+            return Ok(());
         }
+        let section = &self.given[name];
+        let (mut length, mut whole) = (1, Section::empty(section.line));
+        above.push(name.to_owned());
+        if let Some(uses) = section.get("use") {
+            for other in uses.texts() {
+                let wrong = |why: String| Err(self.reading.wrong(uses.line, why));
+                if !self.given.contains_key(other) {
+                    return wrong(format!("there is no profile {other:?} to use"));
+                }
+                if above.iter().any(|one| one == other) {
+                    return wrong(format!("{other:?} uses itself: {}", above.join(", ")));
+                }
+                self.used.insert(other.to_owned());
+                if above.len() < CHAIN_MOST {
+                    self.join(other, above)?;
+                }
+                let Some((below, other)) = self.done.get(other).filter(|(below, _)| *below < CHAIN_MOST) else {
+                    return wrong(format!("profiles use each other in a chain of more than {CHAIN_MOST}"));
+                };
+                length = length.max(below + 1);
+                self.taken += other.weight();
+                if self.taken > TAKEN_MOST {
+                    return wrong(format!("profiles take more than {} MiB from each other", TAKEN_MOST >> 20));
+                }
+                whole.take_from(other);
+            }
+        }
+        above.pop();
+        whole.take_from(section);
+        whole.remove("use");
+        self.done.insert(name.to_owned(), (length, whole));
+        Ok(())
     }
-    above.pop();
-    whole.take_from(section);
-    whole.remove("use");
-    Ok(whole)
 }
 
 /// Names go into file names and names of units.
@@ -179,6 +204,9 @@ fn is_name(name: &str) -> bool {
     let is_sign = |sign: char| sign.is_ascii_alphanumeric() || sign == '-' || sign == '_';
     (1..=64).contains(&name.len()) && name.chars().all(is_sign) && !name.starts_with('-')
 }
+
+const CHAIN_MOST: usize = 16;
+const TAKEN_MOST: usize = 16 << 20;
 
 #[cfg(test)]
 mod tests;

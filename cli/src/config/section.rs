@@ -64,15 +64,15 @@ impl Section {
         Self { line, entries: BTreeMap::new() }
     }
 
-    pub(super) fn of(reading: &Reading, text: &str, table: &DeTable<'_>, line: usize) -> Result<Self, ConfigError> {
+    pub(super) fn of(reading: &Reading, lines: &Lines, table: &DeTable<'_>, line: usize) -> Result<Self, ConfigError> {
         let mut section = Self::empty(line);
         for (key, value) in table {
-            let line = line_of(text, key.span().start);
+            let line = lines.line(key.span().start);
             let key = key.get_ref();
             if SECRETS.contains(&key.as_ref()) {
                 return Err(reading.wrong(line, format!("{key} must not stand here: {WHY_NO_SECRETS}")));
             }
-            let value = value_of(reading, text, value.get_ref(), line).map_err(|error| {
+            let value = value_of(reading, lines, value.get_ref(), line).map_err(|error| {
                 error.unwrap_or_else(|| {
                     reading.wrong(line, format!("{key} must be a text, a number, true, false, a list or a table"))
                 })
@@ -125,6 +125,20 @@ impl Section {
         }
     }
 
+    /// About the bytes that a copy takes.
+    pub(super) fn weight(&self) -> usize {
+        let weigh = |(key, entry): (&String, &Entry)| {
+            let value = match &entry.value {
+                Value::Text(text) | Value::Number(text) => text.len(),
+                Value::Switch(_) => 0,
+                Value::List(texts) => texts.iter().map(|text| text.len() + EACH).sum(),
+                Value::Section(section) => section.weight(),
+            };
+            key.len() + value + EACH
+        };
+        self.entries.iter().map(weigh).sum()
+    }
+
     /// Takes the keys of another table; they count before the same keys here. Tables are joined, lists are not.
     pub(super) fn take_from(&mut self, other: &Section) {
         for (key, entry) in &other.entries {
@@ -166,7 +180,7 @@ impl Reading {
 }
 
 /// The value; none if it is of a type that no key has.
-fn value_of(reading: &Reading, text: &str, value: &DeValue<'_>, line: usize) -> Result<Value, Option<ConfigError>> {
+fn value_of(reading: &Reading, lines: &Lines, value: &DeValue<'_>, line: usize) -> Result<Value, Option<ConfigError>> {
     Ok(match value {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => Value::Number(number.to_string()),
@@ -181,15 +195,26 @@ fn value_of(reading: &Reading, text: &str, value: &DeValue<'_>, line: usize) -> 
             };
             Value::List(list.iter().map(|value| one(value.get_ref())).collect::<Result<_, _>>()?)
         }
-        DeValue::Table(table) => Value::Section(Section::of(reading, text, table, line).map_err(Some)?),
+        DeValue::Table(table) => Value::Section(Section::of(reading, lines, table, line).map_err(Some)?),
     })
 }
 
-/// The line of a place in a text.
-pub(super) fn line_of(text: &str, at: usize) -> usize {
-    1 + text.as_bytes()[..at.min(text.len())].iter().filter(|&&byte| byte == b'\n').count()
+/// Where the lines of a text end.
+pub(super) struct Lines(Vec<usize>);
+
+impl Lines {
+    pub(super) fn of(text: &str) -> Self {
+        Self(text.match_indices('\n').map(|(at, _)| at).collect())
+    }
+
+    /// The line of a place, counted from 1.
+    pub(super) fn line(&self, at: usize) -> usize {
+        1 + self.0.partition_point(|end| *end < at)
+    }
 }
 
+/// About what an entry takes besides its texts.
+const EACH: usize = 64;
 /// Keys that people may write a secret to.
 const SECRETS: &[&str] = &["password", "passphrase", "secret", "token", "recovery-code", "smtp-password"];
 const WHY_NO_SECRETS: &str = "whoever reads this file, or a copy of it in a backup, would have the secret. Write it to a \

@@ -117,6 +117,22 @@ fn a_secret_in_the_file_is_refused_with_the_reason_and_not_repeated() {
 }
 
 #[test]
+fn profiles_that_use_each_other_cost_no_more_than_what_they_take() {
+    // Each uses the one before many times: followed blindly, 4^15 joins.
+    let chain = |length: usize| -> String {
+        let one = |at: usize| format!("[profiles.p{at}]\nuse = [{}]\n", vec![format!("\"p{}\"", at - 1); 4].join(", "));
+        "[profiles.p0]\nrepository = \"/r\"\n".to_owned() + &(1..length).map(one).collect::<String>()
+    };
+    let config = read(&chain(16)).unwrap();
+    assert_eq!(config.profile("p15").unwrap().global.repository.as_deref(), Some(OsStr::new("/r")));
+    refused(&chain(17), 34, "a chain of more than 16");
+    assert!(read(&chain(5_000)).is_err(), "and no overflow of the stack");
+    let long = format!("[profiles.a0]\npassword-command = \"{}\"\n", "x".repeat(900_000));
+    let many: String = (0..20).map(|at| format!("[profiles.b{at}]\nuse = \"a0\"\n")).collect();
+    refused(&(long + &many), 20, "more than 16 MiB");
+}
+
+#[test]
 fn a_profile_takes_what_it_does_not_say_from_those_it_uses() {
     let text = "[profiles.base]\nrepository = \"/r\"\nkey-file = \"/k\"\n[profiles.base.forget]\nkeep-daily = 7\nkeep-weekly = 4\n[profiles.base.prune]\n\
                 [profiles.slow]\nlimit-upload = \"1M\"\nkey-file = \"/l\"\n\

@@ -207,6 +207,8 @@ pub struct CheckReport {
     /// Whether nothing is damaged.
     pub ok: bool,
     pub errors: Vec<Damage>,
+    /// How many snapshots were chosen; none if all were checked.
+    pub snapshots_checked: Option<u64>,
     /// Packs read whole.
     pub packs_read: u64,
     pub bytes_read: u64,
@@ -272,11 +274,16 @@ impl Answer for CheckReport {
                 writeln!(out, "  and {} more", human::count(damage.more_paths))?;
             }
         }
+        let walked = self.snapshots_checked.map(|number| things(number, "snapshot", "snapshots"));
+        if let Some(walked) = &walked {
+            writeln!(out, "{walked} walked; data and trees that only others need were not looked at")?;
+        }
         if self.ok && self.packs_read == 0 {
             let took = human::duration(self.seconds);
+            let packs = if walked.is_some() { "the packs of these snapshots" } else { "them" };
             return writeln!(
                 out,
-                "no damage found in {took}: the index is whole and every pack is there (--read-data reads them, too)"
+                "no damage found in {took}: the index is whole and every pack is there (--read-data reads {packs}, too)"
             );
         }
         let read = format!("{} ({}) read", things(self.packs_read, "pack", "packs"), human::size(self.bytes_read));
@@ -358,7 +365,8 @@ mod tests {
                 more_paths: 0,
             };
             let errors = found.iter().map(damage).collect();
-            CheckReport { ok: false, errors, packs_read: 1, bytes_read: 10, seconds: 0.5 }.remedy()
+            CheckReport { ok: false, errors, snapshots_checked: None, packs_read: 1, bytes_read: 10, seconds: 0.5 }
+                .remedy()
         };
         let (missing, damaged, stale) = (DamageKind::Missing, DamageKind::Damaged, DamageKind::Stale);
         assert!(told(&[(missing, "packs/00/ab"), (stale, "index/ab")]).contains("Back up the sources again"));

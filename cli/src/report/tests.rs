@@ -113,7 +113,14 @@ fn check_report() -> CheckReport {
         paths: paths(),
         more_paths: 2,
     };
-    CheckReport { ok: false, errors: vec![damage], packs_read: 1, bytes_read: 10, seconds: 0.5 }
+    CheckReport {
+        ok: false,
+        errors: vec![damage],
+        snapshots_checked: None,
+        packs_read: 1,
+        bytes_read: 10,
+        seconds: 0.5,
+    }
 }
 
 fn init_summary() -> InitSummary {

@@ -1,7 +1,7 @@
 //! Hooks: programs before and after acts.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -75,15 +75,26 @@ fn an_act_whose_hook_fails_is_not_done_and_the_profile_fails() {
 }
 
 #[test]
-fn a_hook_that_others_may_write_is_not_started() {
-    let machine = hooked("before-backup = [\"HEREhook\"]\n");
-    fs::write(machine.path("hook"), "#!/bin/sh\ntouch \"$0.ran\"\n").unwrap();
-    fs::set_permissions(machine.path("hook"), fs::Permissions::from_mode(0o777)).unwrap();
-    assert!(run(&machine, &["run"]).exits(1).err.contains("hook may be changed by other users"));
-    assert!(!machine.path("hook.ran").exists() && machine.snapshots().is_empty());
-    fs::set_permissions(machine.path("hook"), fs::Permissions::from_mode(0o755)).unwrap();
+fn a_hook_that_others_may_write_or_exchange_is_not_started() {
+    let machine = hooked("before-backup = [\"HERElinks/hook\"]\n");
+    for directory in ["programs", "links"] {
+        fs::create_dir(machine.path(directory)).unwrap();
+    }
+    fs::write(machine.path("programs/hook"), "#!/bin/sh\ntouch \"$0.ran\"\n").unwrap();
+    symlink("../programs/hook", machine.path("links/hook")).unwrap();
+    let set = |name: &str, mode| fs::set_permissions(machine.path(name), fs::Permissions::from_mode(mode)).unwrap();
+    for name in ["programs/hook", "programs", "links"] {
+        set(name, 0o755);
+    }
+    for name in ["programs/hook", "programs", "links"] {
+        set(name, 0o777);
+        let told = run(&machine, &["run"]).exits(1);
+        assert!(told.err.contains(&format!("{name} may be changed by other users")), "{told}");
+        set(name, 0o755);
+    }
+    assert!(!machine.path("links/hook.ran").exists() && machine.snapshots().is_empty());
     run(&machine, &["run"]).ok();
-    assert!(machine.path("hook.ran").exists());
+    assert!(machine.path("links/hook.ran").exists());
 }
 
 #[test]
@@ -109,7 +120,10 @@ fn an_interrupted_run_still_takes_its_snapshot_away_and_begins_no_other_act() {
 fn a_backup_reads_a_snapshot_of_a_btrfs_subvolume() {
     let machine = configured("");
     let Some(volume) = Volume::mount(&machine) else { return };
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/hooks/btrfs.sh").canonicalize().unwrap();
+    // Others may be allowed to write where the sources lie.
+    let script = machine.path("btrfs.sh");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/hooks/btrfs.sh");
+    Command::new("install").args(["-m", "755"]).args([&source, &script]).ran().ok();
     let hook = |act: &str| {
         format!("[\"{}\", \"{act}\", \"{1}/home\", \"{1}/snapshot\"]", script.display(), volume.at.display())
     };

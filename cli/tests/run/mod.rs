@@ -101,6 +101,15 @@ fn rules_never_reach_further_because_they_are_taken_over_or_narrowed() {
 }
 
 #[test]
+fn a_profile_whose_rules_match_nothing_forgets_nothing() {
+    let machine = configured(&HOME.replace("keep-last = 1", "keep-tag = \"relaese\""));
+    machine.write("letter", "1");
+    run(&machine, &["run"]).ok();
+    let told = run(&machine, &["run"]).ok();
+    assert!(told.err.contains("no rule keeps anything") && machine.snapshots().len() == 2, "{told}");
+}
+
+#[test]
 fn who_reads_no_longer_neither_hides_a_failure_nor_stops_other_profiles() {
     let machine = configured(
         "[profiles.a]\nrepository = \"HEREgone\"\nkey-file = \"HEREkey\"\n[profiles.a.check]\n\
@@ -206,6 +215,15 @@ fn a_configuration_that_others_may_write_is_not_used() {
         set(place, closed);
         run(&machine, &["config", "check"]).ok();
     }
+    // Whoever may write to the directory of a link has it lead elsewhere.
+    fs::create_dir(machine.path("links")).unwrap();
+    symlink(&file, machine.path("links/copal.toml")).unwrap();
+    set(&machine.path("links"), 0o777);
+    let by_link = ["config", "check", "--config", "links/copal.toml"];
+    let told = run(&machine, &by_link).exits(2);
+    assert!(told.err.contains("links may be changed by other users"), "{told}");
+    set(&machine.path("links"), 0o755);
+    run(&machine, &by_link).ok();
     if rustix::process::geteuid().is_root() {
         std::os::unix::fs::chown(&file, Some(65_534), None).unwrap();
         assert!(run(&machine, &["run"]).exits(2).err.contains("may be changed by other users"));

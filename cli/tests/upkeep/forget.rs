@@ -1,6 +1,6 @@
 //! What is forgotten, and what is kept whatever the rules say.
 
-use crate::kit::{Machine, texts};
+use crate::kit::{Machine, number, text, texts};
 
 /// A repository with snapshots of these times.
 fn history(times: &[&str]) -> (Machine, Vec<String>) {
@@ -52,6 +52,27 @@ fn rules_keep_what_the_table_says() {
 }
 
 #[test]
+fn rules_that_match_nothing_forget_nothing() {
+    let (machine, ids) = history(&["2026-01-01 10:00:00", "2026-01-02 10:00:00"]);
+    machine.ok(&["pin", &ids[0]]);
+    std::fs::create_dir(machine.path("other")).unwrap();
+    let others: Vec<String> = (0..2).map(|_| text(&machine.json(&["backup", "other"])["snapshot_id"])).collect();
+    machine.ok(&["tag", "--add", "release", &others[1]]);
+    let ran = machine.run(&["forget", "--json", "--keep-tag", "relaese"]).ok();
+    assert!(
+        ran.err.contains("no rule keeps anything in 2 groups of snapshots") && ran.err.contains("mistyped"),
+        "{ran}"
+    );
+    assert_eq!((number(&ran, "forgotten"), machine.snapshots().len()), (0, 4));
+    // One group that the rules match does not lend its match to another.
+    let ran = machine.run(&["forget", "--json", "--keep-tag", "release"]).ok();
+    assert!(ran.err.contains("1 group of snapshots") && ran.err.contains(&ids[0][..8]), "{ran}");
+    assert_eq!(machine.snapshots(), [&ids[..], &others[1..]].concat());
+    machine.ok(&["forget", &ids[1]]);
+    assert_eq!(machine.snapshots().len(), 2);
+}
+
+#[test]
 fn a_snapshot_dated_in_the_future_is_no_newer_than_one_made_after_it() {
     let (machine, mut ids) = history(&["2100-01-01 10:00:00"]);
     machine.write("file", "the newest");
@@ -85,7 +106,7 @@ fn tags_and_pins_keep_snapshots() {
     machine.ok(&["pin", &ids[1]]);
     assert_eq!(kept(&machine, &ids, &["--keep-last", "1"]), [1, 2]);
     assert_eq!(kept(&machine, &ids, &["--keep-tag", "gold"]), [0, 1]);
-    assert_eq!(kept(&machine, &ids, &["--keep-tag", "odd"]), [1]);
+    assert_eq!(kept(&machine, &ids, &["--keep-tag", "odd"]), [0, 1, 2], "no snapshot has the tag");
     machine.ok(&["forget", "--keep-tag", "gold"]);
     machine.ok(&["prune", "--grace", "0s"]);
     assert_eq!(machine.snapshots(), ids[..2]);

@@ -10,7 +10,9 @@ mod proof;
 mod trees;
 mod turn;
 
-use copal_format::id::PackId;
+use std::collections::{BTreeSet, HashSet};
+
+use copal_format::id::{PackId, SnapshotId};
 use copal_format::state::PackRecord;
 use copal_format::time::Time;
 use copal_jobs::check::{self, Depth, Harm, Needed, Order, Share, due, inspect};
@@ -31,6 +33,7 @@ pub use noted::noted;
 pub use packs::genuine;
 pub use proof::{Proved, prove, unproven, vouch};
 pub use trees::walk;
+use trees::walk_chosen;
 
 /// Which packs are read.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -48,12 +51,22 @@ pub enum ReadData {
 
 /// How thorough a check is.
 pub struct Options {
+    /// The kept snapshots whose trees are walked, and whose packs are opened if data is read; none for all snapshots.
+    /// Structure, presence and lengths are always those of the whole repository.
+    pub chosen: Option<BTreeSet<SnapshotId>>,
     /// Which packs are read.
     pub read: ReadData,
     /// Whether to open everything that is read, and to walk every tree.
     pub is_full: bool,
     /// How many packs are opened at once.
     pub threads: usize,
+}
+
+impl Options {
+    /// Whether packs are opened. Those of chosen snapshots are, whenever they are read.
+    fn opens(&self) -> bool {
+        self.is_full || (self.chosen.is_some() && self.read != ReadData::None)
+    }
 }
 
 /// Why a check ended early.
@@ -114,6 +127,7 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
     // Behind a gateway only the service records when packs were read, so this machine keeps its own position.
     let turn = repository.backend().is_behind_gateway().then(|| turn::last(repository.state_dir()));
     let depth = match options.read {
+        _ if options.chosen.is_some() => Depth::Structure,
         ReadData::All if !options.is_full => Depth::Data { part: 1, parts: 1 },
         // A share reads the packs not read for longest, whichever part was named: so repeated checks read all packs.
         ReadData::Share { parts } if !options.is_full => match turn {
@@ -128,12 +142,23 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
     let mut findings = Findings::default();
     found.findings.into_iter().for_each(|finding| findings.add(finding, before.as_ref()));
     if let (Some(before), Some(harm)) = (before, harm) {
-        let (opens, share) = match options.is_full {
-            true => chosen(&before, options.read, turn, &harm, wait(repository.job().now_to_note())?),
+        let walked = match &options.chosen {
+            Some(chosen) => {
+                let history = History::read(repository, &before)?;
+                let (hits, packs) = walk_chosen(repository, &before, &history, chosen, progress)?;
+                // Where damage is found, the walk through all trees says what it hits.
+                Some(Walked { is_sound: hits.impacts.is_empty(), packs })
+            }
+            None => None,
+        };
+        let of = walked.as_ref().map(|walked| &walked.packs);
+        let (opens, share) = match options.opens() {
+            true => due_packs(&before, options.read, (turn, of), &harm, wait(repository.job().now_to_note())?),
             false => (Vec::new(), 0),
         };
         last = opens[..share].last().map_or(last, |(pack, _)| Some(*pack));
-        dig(repository, options, progress, (&before, &opens), harm, &mut findings, &mut outcome)?;
+        let is_walked = walked.is_some_and(|walked| walked.is_sound);
+        dig(repository, (options, is_walked), progress, (&before, &opens), harm, &mut findings, &mut outcome)?;
     } else {
         outcome.is_state_lost = true;
     }
@@ -144,10 +169,19 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
     Ok(outcome)
 }
 
-/// Opens packs if `is_full`, records findings, and determines what the damage affects.
+/// What a walk through the trees of the chosen snapshots found.
+struct Walked {
+    /// Whether nothing is missing, as far as the state tells.
+    is_sound: bool,
+    /// The packs that the snapshots need.
+    packs: HashSet<PackId>,
+}
+
+/// Opens packs if the options say so, records findings, and determines what the damage affects. With `is_walked` the
+/// chosen trees are known to be sound as long as their packs are.
 fn dig(
     repository: &Repository,
-    options: &Options,
+    (options, is_walked): (&Options, bool),
     progress: &Progress,
     (before, opens): (&View, &[(PackId, &PackRecord)]),
     mut harm: Harm,
@@ -155,7 +189,7 @@ fn dig(
     outcome: &mut Outcome,
 ) -> Result<(), VerifyError> {
     let mut opened = packs::Opened::default();
-    if options.is_full {
+    if options.opens() {
         opened = packs::open(repository, opens, options.threads, progress)?;
         outcome.packs_read += opened.packs_read;
         outcome.bytes_read += opened.bytes_read;
@@ -171,7 +205,8 @@ fn dig(
     let fates = Fates::new(harm, opened);
     for attempt in 1.. {
         let view = wait(view::read(repository.store().as_ref()))?;
-        if !options.is_full && fates.are_all_good(&view) && !findings.has_unresolved() {
+        let is_enough = is_walked || (options.chosen.is_none() && !options.is_full);
+        if is_enough && fates.are_all_good(&view) && !findings.has_unresolved() {
             return Ok(());
         }
         let history = History::read(repository, &view)?;
@@ -206,15 +241,16 @@ pub fn look_again(repository: &Repository, before: &View) -> Result<Fates, JobEr
     Ok(Fates::new(harm, opened))
 }
 
-/// The packs that a full check reads: all that exist, or those due; and how many of them make up the share.
-fn chosen<'a>(
+/// The packs that are opened: all that exist and are asked for, or those due; and how many of them make up the share.
+fn due_packs<'a>(
     view: &'a View,
     read: ReadData,
-    turn: Option<Option<PackId>>,
+    (turn, of): (Option<Option<PackId>>, Option<&HashSet<PackId>>),
     harm: &Harm,
     now: Time,
 ) -> (Vec<(PackId, &'a PackRecord)>, usize) {
-    let there = view.state.packs.iter().filter(|(id, _)| !harm.missing.contains(id));
+    let is_asked = |id: &PackId| of.is_none_or(|of| of.contains(id)) && !harm.missing.contains(id);
+    let there = view.state.packs.iter().filter(|(id, _)| is_asked(id));
     match read {
         ReadData::Share { parts } => {
             let order = turn.map_or(Order::Longest, Order::Behind);

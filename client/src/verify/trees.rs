@@ -1,9 +1,9 @@
 //! Trees: walks the pages of all snapshots that prune keeps, each page once, and looks up everything they refer to.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 
-use copal_format::id::{ChunkId, DomainId};
+use copal_format::id::{ChunkId, DomainId, PackId, SnapshotId};
 use copal_format::limits::HEIGHT;
 use copal_format::path::TreePath;
 use copal_format::tree::{Child, Content, Entry, ListChild, PageContent, Piece};
@@ -13,7 +13,7 @@ use copal_store::StoreError;
 
 use super::fates::Fates;
 use super::hits::{Hit, Hits};
-use crate::history::{History, pages};
+use crate::history::{History, Snapshot, pages};
 use crate::progress::Progress;
 use crate::reader::{PageReader, ReadError};
 use crate::repository::Repository;
@@ -26,13 +26,39 @@ pub fn walk(
     fates: &Fates,
     progress: &Progress,
 ) -> Result<Hits, StoreError> {
+    let all = history.snapshots.iter().filter(|of| needed.has(&of.record) && !of.record.partial).collect();
+    walk_these(repository, view, all, (fates, progress), None)
+}
+
+/// Walks the trees of the chosen snapshots: what cannot be read, as far as the state tells, and the packs that hold what
+/// they refer to.
+pub(super) fn walk_chosen(
+    repository: &Repository,
+    view: &View,
+    history: &History,
+    chosen: &BTreeSet<SnapshotId>,
+    progress: &Progress,
+) -> Result<(Hits, HashSet<PackId>), StoreError> {
+    let mut packs = HashSet::new();
+    let snapshots = history.snapshots.iter().filter(|snapshot| chosen.contains(&snapshot.id)).collect();
+    let hits = walk_these(repository, view, snapshots, (&Fates::default(), progress), Some(&mut packs))?;
+    Ok((hits, packs))
+}
+
+fn walk_these(
+    repository: &Repository,
+    view: &View,
+    snapshots: Vec<&Snapshot>,
+    (fates, progress): (&Fates, &Progress),
+    mut packs: Option<&mut HashSet<PackId>>,
+) -> Result<Hits, StoreError> {
     let mut hits = Hits::default();
-    let needed = || history.snapshots.iter().filter(|of| needed.has(&of.record) && !of.record.partial);
-    let domains: BTreeSet<DomainId> = needed().map(|snapshot| snapshot.domain).collect();
+    let domains: BTreeSet<DomainId> = snapshots.iter().map(|snapshot| snapshot.domain).collect();
     for domain in domains {
         let reader = pages(repository, view, domain);
-        let mut trees = Trees { reader: &reader, view, domain, fates, progress, seen: HashMap::new(), hits };
-        for snapshot in needed().filter(|snapshot| snapshot.domain == domain) {
+        let packs = packs.as_deref_mut();
+        let mut trees = Trees { reader: &reader, view, domain, fates, progress, seen: HashMap::new(), hits, packs };
+        for snapshot in snapshots.iter().filter(|snapshot| snapshot.domain == domain) {
             let tree = trees.visit(snapshot.root, HEIGHT + 1)?;
             let mut hits = tree.hits.clone();
             match &tree.shape {
@@ -82,6 +108,8 @@ struct Trees<'a> {
     progress: &'a Progress,
     seen: HashMap<ChunkId, Rc<Subtree>>,
     hits: Hits,
+    /// Packs that hold what was walked, if somebody asks.
+    packs: Option<&'a mut HashSet<PackId>>,
 }
 
 impl Trees<'_> {
@@ -90,6 +118,7 @@ impl Trees<'_> {
         if let Some(known) = self.seen.get(&id) {
             return Ok(known.clone());
         }
+        self.note_packs(&id);
         let subtree = match self.reader.page(&id) {
             Ok(page) if page.height() >= above => self.forged(id, "a page is not lower than the one that refers to it"),
             Ok(page) => {
@@ -148,6 +177,7 @@ impl Trees<'_> {
     fn chunks(&mut self, pieces: &[Piece]) -> BTreeSet<Hit> {
         let mut all = BTreeSet::new();
         for piece in pieces {
+            self.note_packs(&piece.id);
             let hits = self.fates.hits(self.view, self.domain, &piece.id);
             if !hits.is_empty() {
                 self.hits.lost.insert(piece.id);
@@ -209,6 +239,13 @@ impl Trees<'_> {
         let bytes = children.iter().fold(0, |sum: u64, child| sum.saturating_add(child.bytes));
         let shape = Shape { height, kind: Kind::Pieces, first: None, last: None, entries: 0, bytes };
         Ok(Subtree { hits, shape: Some(shape) })
+    }
+
+    /// Notes the packs with a copy of a chunk or page: a restore may read any of them.
+    fn note_packs(&mut self, id: &ChunkId) {
+        let Some(packs) = &mut self.packs else { return };
+        let copies = self.view.index(self.domain).into_iter().flat_map(|index| index.copies(id));
+        packs.extend(copies.map(|(copy, _)| copy.pack));
     }
 
     /// A page without a readable copy.

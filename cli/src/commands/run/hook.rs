@@ -12,7 +12,8 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 
 use crate::args::profile::Hooks;
-use crate::config::{Act, is_guarded};
+use crate::config::Act;
+use crate::guarded;
 use crate::report::Failure;
 
 /// The JSON object on a hook's standard input. It holds no secret.
@@ -53,8 +54,8 @@ pub(super) fn call(
 fn spawn(words: &[OsString]) -> std::io::Result<Child> {
     let (program, arguments) = words.split_first().expect("a hook has a program");
     let path = Path::new(program);
-    if path.is_absolute() && !is_guarded(&path.metadata()?) {
-        return Err(std::io::Error::other(format!("{} may be changed by other users", path.display())));
+    if path.is_absolute() {
+        guarded::check(path).map_err(std::io::Error::other)?;
     }
     let mut command = Command::new(program);
     command.args(arguments).process_group(0).stdin(Stdio::piped()).stdout(Stdio::from(std::io::stderr()));

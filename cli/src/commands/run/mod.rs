@@ -1,6 +1,7 @@
 //! `run`: does what profiles of the configuration say, each once and never twice at a time.
 
 mod hook;
+mod line;
 mod lock;
 mod mail;
 mod metrics;

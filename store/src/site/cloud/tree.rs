@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::error::Causes;
 use crate::key::is_segment;
 use crate::probe::new_key;
-use crate::walk::{self, Directories, Entry};
+use crate::walk::{self, Directories, Entry, Room, endless};
 use crate::{Created, Op, Stat, Store, StoreError, StoreTime};
 
 /// The folder that everything lies in.
@@ -61,7 +61,7 @@ impl Tree {
     pub(super) async fn lists_what_it_holds(&self, bucket: &Bucket) -> Result<(), StoreError> {
         let key = new_key()?;
         bucket.create(&key, Bytes::new()).await?;
-        let listed = bucket.entries(TMP).await;
+        let listed = bucket.entries(TMP, &Room::new()).await;
         let _ = bucket.delete(&key).await;
         let is_shown = listed?.iter().any(|(name, _)| key.as_str().ends_with(name.as_str()));
         if is_shown { Ok(()) } else { Err(StoreError::Unfit { lack: "its listings lack what was just written" }) }
@@ -71,7 +71,7 @@ impl Tree {
 impl Bucket {
     /// Removes what has been under `tmp/` for a day.
     pub(super) async fn sweep(&self, now: StoreTime) {
-        for name in walk::left_behind(self.entries(TMP).await.unwrap_or_default(), now) {
+        for name in walk::left_behind(self.entries(TMP, &Room::new()).await.unwrap_or_default(), now) {
             // A failure is no error: the next call tries again.
             let _ = self.operator.delete(&self.at(&format!("{TMP}/{name}"))).await;
         }
@@ -80,13 +80,16 @@ impl Bucket {
 
 #[async_trait]
 impl Directories for Bucket {
-    async fn entries(&self, directory: &str) -> Result<Vec<(String, Entry)>, StoreError> {
+    async fn entries(&self, directory: &str, room: &Room) -> Result<Vec<(String, Entry)>, StoreError> {
         let refused = |error: opendal::Error| explain(Op::List, directory, &error);
         let folder = if directory.is_empty() { self.at("") } else { self.at(&format!("{directory}/")) };
         let mut lister = self.operator.lister(&folder).await.map_err(refused)?;
         let mut entries = Vec::new();
         while let Some(entry) = lister.try_next().await.map_err(refused)? {
             let (path, metadata) = entry.into_parts();
+            if !room.take([path.len()]) {
+                return Err(Trouble::Refused(endless(&self.name)).lasting(Op::List, directory));
+            }
             // If it were skipped, objects of a server that names them in another way would seem lost.
             let below =
                 path.strip_prefix(&folder).ok_or_else(|| Trouble::Answer(ELSEWHERE).lasting(Op::List, directory))?;

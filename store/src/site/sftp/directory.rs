@@ -15,7 +15,7 @@ use super::packet::{Answer, Field, Request};
 use super::session::{Line, OpenFile, Session, UNEXPECTED};
 use super::trouble::{END, Trouble};
 use crate::key::is_segment;
-use crate::walk::{self, Directories, Entry};
+use crate::walk::{self, Directories, Entry, Room, endless};
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
 /// A directory and the way to it.
@@ -159,7 +159,7 @@ impl Directory {
         }
     }
 
-    async fn try_to_list(&self, directory: &str) -> Result<Vec<(String, Entry)>, Trouble> {
+    async fn try_to_list(&self, directory: &str, room: &Room) -> Result<Vec<(String, Entry)>, Trouble> {
         let open = self.session().await?.open_directory(&self.path(directory)).await?;
         let mut entries = Vec::new();
         loop {
@@ -169,6 +169,9 @@ impl Directory {
             for page in [first, second] {
                 match page {
                     Ok(Answer::Names(names)) => {
+                        if !room.take(names.iter().map(|(name, _)| name.len()).chain([ANSWER])) {
+                            return Err(Trouble::Endless(endless(&self.name)));
+                        }
                         for (name, attributes) in names.into_iter().filter(|(name, _)| is_segment(name)) {
                             entries.push((name, attributes.entry()?));
                         }
@@ -231,7 +234,8 @@ impl Store for Directory {
     async fn now(&self) -> Result<StoreTime, StoreError> {
         let made = async {
             let (path, file) = self.new_tmp().await?;
-            let (attributes, left) = join(file.attributes(), self.try_to_list(TMP)).await;
+            let room = Room::new();
+            let (attributes, left) = join(file.attributes(), self.try_to_list(TMP, &room)).await;
             self.unlink(&path).await?;
             Ok((attributes?.entry()?, left?))
         };
@@ -250,8 +254,8 @@ impl Store for Directory {
 
 #[async_trait]
 impl Directories for Directory {
-    async fn entries(&self, directory: &str) -> Result<Vec<(String, Entry)>, StoreError> {
-        match self.try_to_list(directory).await {
+    async fn entries(&self, directory: &str, room: &Room) -> Result<Vec<(String, Entry)>, StoreError> {
+        match self.try_to_list(directory, room).await {
             Err(trouble) if trouble.is_absence() => Ok(Vec::new()),
             Err(trouble) => Err(self.explain(Op::List, directory, trouble).await),
             Ok(entries) => Ok(entries),
@@ -291,4 +295,6 @@ pub(super) const PIECE: u64 = 32 << 10;
 /// Pieces of one object on the way: 2 MiB.
 pub(super) const PIECES_AT_ONCE: usize = 64;
 const REQUESTS_AT_ONCE: usize = 64;
+/// Room that an answer takes besides its names: else answers without names could go on for ever.
+const ANSWER: usize = 1 << 10;
 const READ: u32 = 1;

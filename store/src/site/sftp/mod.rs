@@ -64,3 +64,6 @@ impl Place for Directory {
 
 const REPLACES: &str =
     "its hardlink@openssh.com replaces a name that exists, so one writer could replace another's object";
+
+#[cfg(test)]
+mod tests;

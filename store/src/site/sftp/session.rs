@@ -5,6 +5,7 @@ use std::pin::{Pin, pin};
 use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -49,7 +50,7 @@ pub(super) struct Session {
 
 /// Who waits for an answer.
 #[derive(Default)]
-struct Pending {
+pub(super) struct Pending {
     waiting: HashMap<u32, oneshot::Sender<Answer>>,
     /// Why the connection has ended.
     over: Option<Trouble>,
@@ -225,7 +226,7 @@ async fn receive(
     closing: &mpsc::WeakUnboundedSender<Vec<u8>>,
 ) -> Trouble {
     loop {
-        let (id, answer) = match heard(pin!(next(&mut output)), pending).await {
+        let (id, answer) = match heard(pin!(next(&mut output)), pending, SILENCE).await {
             Ok(answered) => answered,
             Err(why) => return why,
         };
@@ -239,15 +240,16 @@ async fn receive(
     }
 }
 
-/// The next answer. An error if none comes for [`SILENCE`] while somebody waits: ssh itself notices neither a machine that
+/// The next answer. An error if none comes for that long while somebody waits: ssh itself notices neither a machine that
 /// has gone silent (its `ServerAliveInterval` is off by default) nor a disk that hangs.
-async fn heard(
+pub(super) async fn heard(
     mut next: Pin<&mut impl Future<Output = Result<(u32, Answer), Trouble>>>,
     pending: &Mutex<Pending>,
+    silence: Duration,
 ) -> Result<(u32, Answer), Trouble> {
     let mut somebody_waited = false;
     loop {
-        match timeout(SILENCE, &mut next).await {
+        match timeout(silence, &mut next).await {
             Ok(answered) => return answered,
             Err(_) if somebody_waited => return Err(Trouble::Silent),
             Err(_) => somebody_waited = !lock(pending).waiting.is_empty(),
@@ -264,6 +266,12 @@ async fn next(output: &mut ChildStdout) -> Result<(u32, Answer), Trouble> {
     let mut packet = vec![0; length];
     output.read_exact(&mut packet).await.map_err(gone)?;
     Answer::decode(packet.into())
+}
+
+/// Has somebody wait for an answer that never comes.
+#[cfg(test)]
+pub(super) fn wait_for(pending: &Mutex<Pending>, asked: oneshot::Sender<Answer>) {
+    lock(pending).waiting.insert(1, asked);
 }
 
 fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {

@@ -35,6 +35,9 @@ pub enum Trouble {
     /// The answer is not what the protocol says.
     #[error("the server's answer cannot be used: {0}")]
     Answer(&'static str),
+    /// A listing has no end.
+    #[error("{0}")]
+    Endless(String),
     /// The server lacks something without which objects are not safe.
     #[error("{0}")]
     Lacks(&'static str),
