@@ -1,21 +1,29 @@
 //! Signals: lets a command end cleanly after SIGINT or SIGTERM, and ends the process if that takes too long.
 
 use std::io::IsTerminal;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use signal_hook::iterator::Signals;
 
 use crate::report::{Failure, Printer};
 
-/// Returns a flag that SIGINT and SIGTERM set. If the command has not ended `ENDS_WITHIN` later, the process reports
-/// what is kept and exits, before the system kills it (at shutdown, for example).
+/// Returns a flag that SIGINT and SIGTERM set, the same one in the whole process. If the command has not ended
+/// `ENDS_WITHIN` later, the process reports what is kept, as the last caller tells it, and exits, before the system kills
+/// it (at shutdown, for example).
 pub(super) fn watch_signals(
     report: &Printer,
     kept: impl Fn() -> Option<String> + Send + 'static,
 ) -> Result<Arc<AtomicBool>, Failure> {
+    static WATCH: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
+    static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+    *lock(&KEPT) = Some(Box::new(kept));
+    let mut watch = lock(&WATCH);
+    if let Some(flag) = &*watch {
+        return Ok(flag.clone());
+    }
     let flag = Arc::new(AtomicBool::new(false));
     for signal in SIGNALS {
         // A second signal ends the process at once, which harms nothing.
@@ -31,10 +39,17 @@ pub(super) fn watch_signals(
         }
         report.note("stopping within a few seconds (press Ctrl-C again to stop at once)");
         std::thread::sleep(ENDS_WITHIN);
-        tell_kept(&report, kept());
+        tell_kept(&report, lock(&KEPT).as_ref().and_then(|kept| kept()));
         std::process::exit(report.fail(&Failure::Interrupted).code().into());
     });
-    Ok(flag)
+    Ok(watch.insert(flag).clone())
+}
+
+/// Says what an interrupted command keeps.
+type Kept = Box<dyn Fn() -> Option<String> + Send>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Reports what an interrupted command keeps.

@@ -32,6 +32,9 @@ pub struct ActReport {
     pub act: Act,
     #[serde(rename = "exit_code", serialize_with = "code")]
     pub exit: Exit,
+    /// How the act itself ended, whatever became of the hook after it.
+    #[serde(skip)]
+    pub own: Exit,
     pub seconds: f64,
     /// What the command of this name answers with `--json`.
     pub result: Option<Value>,
@@ -106,7 +109,7 @@ impl ActReport {
         if let Some(Value::Object(fields)) = &mut result {
             fields.remove("snapshots");
         }
-        Self { act, exit: Exit::Done, seconds: 0.0, result, error: None }
+        Self { act, exit: Exit::Done, own: Exit::Done, seconds: 0.0, result, error: None }
     }
 }
 

@@ -43,14 +43,14 @@ pub(super) fn call(
         std::thread::spawn(move || stdin.write_all(&line));
     }
     match ended(&mut child, hooks.timeout.0, interrupted) {
-        Ok(Some(status)) if status.success() => Ok(()),
-        Ok(Some(status)) => Err(failed(status.to_string())),
-        Ok(None) => Err(failed(format!("it took longer than {} s and was ended", hooks.timeout.0.as_secs()))),
+        Ok(Ok(status)) if status.success() => Ok(()),
+        Ok(Ok(status)) => Err(failed(status.to_string())),
+        Ok(Err(most)) => Err(failed(format!("it took longer than {} s and was ended", most.as_secs()))),
         Err(cause) => Err(failed(cause.to_string())),
     }
 }
 
-/// Starts it in a process group of its own, without what only this process needs to know.
+/// Starts the program in its own process group, without secrets and `NOTIFY_SOCKET` in its environment.
 fn spawn(words: &[OsString]) -> std::io::Result<Child> {
     let (program, arguments) = words.split_first().expect("a hook has a program");
     let path = Path::new(program);
@@ -65,15 +65,17 @@ fn spawn(words: &[OsString]) -> std::io::Result<Child> {
     command.spawn()
 }
 
-/// Waits; ends all processes of its group if it takes too long. None if it was ended.
-fn ended(child: &mut Child, most: Duration, interrupted: &AtomicBool) -> std::io::Result<Option<ExitStatus>> {
-    let begun = Instant::now();
+/// Waits; ends all processes of its group if it takes too long: then the limit that it has passed.
+fn ended(child: &mut Child, most: Duration, interrupted: &AtomicBool) -> std::io::Result<Result<ExitStatus, Duration>> {
+    let (mut begun, mut most) = (Instant::now(), most);
     let mut asked = None;
     loop {
         if let Some(status) = child.try_wait()? {
-            return Ok(asked.is_none().then_some(status));
+            return Ok(if asked.is_none() { Ok(status) } else { Err(most) });
         }
-        let most = if interrupted.load(Ordering::Relaxed) { most.min(ON_INTERRUPT) } else { most };
+        if most > ON_INTERRUPT && interrupted.load(Ordering::Relaxed) {
+            (begun, most) = (Instant::now(), ON_INTERRUPT);
+        }
         let group = Pid::from_child(child);
         match asked {
             None if begun.elapsed() > most => {

@@ -1,16 +1,15 @@
 //! Lock: held while a profile is run. The system frees it when the process ends, however it ends.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use copal_client::places::create_private_dir;
-use rustix::fs::{FlockOperation, OFlags, flock};
-use rustix::io::Errno;
+use rustix::fs::OFlags;
 
 use crate::report::Failure;
 
-/// Nobody else runs the profile while this lives.
+/// Nobody else has it while this lives. Children do not inherit it: what a hook leaves running holds no lock.
 pub(super) struct Lock {
     _file: File,
 }
@@ -18,18 +17,28 @@ pub(super) struct Lock {
 impl Lock {
     /// Takes the lock of a profile, without waiting. The file stays, so that no two processes lock different files.
     pub(super) fn take(state: &Path, profile: &str) -> Result<Self, Failure> {
-        let directory = state.join("run");
-        create_private_dir(&directory)?;
-        let path = directory.join(format!("{profile}.lock"));
-        // Children do not inherit it: what a hook leaves running holds no lock.
-        let flags = (OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK).bits().cast_signed();
-        let opened =
-            OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(&path);
-        let file = opened.map_err(|cause| Failure::io("lock", &path, cause))?;
-        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+        let (file, path) = open(state, &format!("{profile}.lock"))?;
+        match file.try_lock() {
             Ok(()) => Ok(Self { _file: file }),
-            Err(Errno::WOULDBLOCK) => Err(Failure::Busy { profile: profile.to_owned() }),
-            Err(error) => Err(Failure::io("lock", &path, error.into())),
+            Err(TryLockError::WouldBlock) => Err(Failure::Busy { profile: profile.to_owned() }),
+            Err(TryLockError::Error(cause)) => Err(Failure::io("lock", &path, cause)),
         }
     }
+
+    /// Waits for the lock of what is remembered of all profiles. It is held for as long as a small file takes.
+    pub(super) fn of_memory(state: &Path) -> Result<Self, Failure> {
+        let (file, path) = open(state, ".memory")?;
+        file.lock().map_err(|cause| Failure::io("lock", &path, cause))?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn open(state: &Path, name: &str) -> Result<(File, PathBuf), Failure> {
+    let directory = state.join("run");
+    create_private_dir(&directory)?;
+    let path = directory.join(name);
+    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
+    let opened =
+        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(&path);
+    Ok((opened.map_err(|cause| Failure::io("lock", &path, cause))?, path))
 }

@@ -29,7 +29,6 @@ use past::Past;
 
 pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure> {
     let config = config::read(context.global)?;
-    // Acts that install a watch of their own get the signal as well.
     let interrupted = watch_signals(context.report, || None)?;
     supervisor::tell("READY=1");
     let mut worst = Exit::Done;
@@ -130,6 +129,7 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
         }
     };
     note(&mut report, ended);
+    report.own = report.exit;
     let exit_code = Some(report.exit.code());
     let told = Told { hook: &after, profile: &profile.name, act: Some(act), exit_code, report: Some(&report) };
     let cleaned = hook::call(hooks, &told, interrupted);

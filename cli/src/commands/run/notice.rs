@@ -3,6 +3,7 @@
 use copal_client::places::this_host;
 use serde_json::{Value, json};
 
+use super::lock::Lock;
 use super::past::{self, DAY, Past};
 use super::{mail, post};
 use crate::args::profile::{Event, Form, Notify};
@@ -57,6 +58,8 @@ fn about<'r>(
     happened: impl FnOnce(&mut Past, i64) -> Vec<(Event, String, Option<&'r ProfileReport>)>,
 ) {
     let Ok(places) = context.places() else { return };
+    // Without the lock, two runs at once tell twice, or one forgets what the other has noted.
+    let lock = Lock::of_memory(places.state());
     let path = past::path(places.state(), &profile.name);
     let mut past = Past::read(&path);
     let now = jiff::Timestamp::now().as_second();
@@ -68,6 +71,7 @@ fn about<'r>(
     {
         context.report.warn(&format!("this machine could not note how the run ended: {}", failure.text()));
     }
+    drop(lock);
     for (event, text, report) in events {
         let is_due = |notify: &Notify| {
             let is_old = u64::try_from(past.age(now)).is_ok_and(|age| age > notify.stale_after.0.as_secs());

@@ -57,7 +57,7 @@ impl Past {
         self.runs = self.runs.saturating_add(1);
         self.failures = self.failures.saturating_add(u32::from(!is_good));
         let saves = |act: &&crate::report::run::ActReport| act.act == Act::Backup;
-        if report.acts.iter().find(saves).is_some_and(|act| matches!(act.exit, Exit::Done | Exit::Partial)) {
+        if report.acts.iter().find(saves).is_some_and(|act| matches!(act.own, Exit::Done | Exit::Partial)) {
             self.saved = now;
         }
         events
@@ -118,7 +118,7 @@ mod tests {
 
     fn report(exit: Exit) -> ProfileReport {
         let mut report = ProfileReport::new("home", false);
-        report.add(ActReport { exit, ..ActReport::new(Act::Backup, Vec::new()) });
+        report.add(ActReport { exit, own: exit, ..ActReport::new(Act::Backup, Vec::new()) });
         report
     }
 
@@ -134,6 +134,14 @@ mod tests {
         assert_eq!(told(Exit::Partial), [Event::Recovery, Event::Success]);
         assert_eq!(told(Exit::Done), [Event::Success]);
         assert_eq!((past.runs, past.failures), (5, 2));
+    }
+
+    #[test]
+    fn a_backup_is_saved_also_if_the_hook_after_it_fails() {
+        let mut report = ProfileReport::new("home", false);
+        report.add(ActReport { exit: Exit::Failed, ..ActReport::new(Act::Backup, Vec::new()) });
+        let mut past = Past::default();
+        assert_eq!((past.take(&report, 1_000), past.saved), (vec![Event::Failure], 1_000));
     }
 
     #[test]
