@@ -225,3 +225,15 @@ fn an_archive_that_is_not_whole_makes_no_snapshot_and_says_why() {
     machine.run(&["import", "tar", "nowhere"]).exits(1);
     machine.run(&["import"]).exits(2);
 }
+
+#[test]
+fn an_archive_is_compressed_as_hard_as_it_is_asked_to() {
+    let machine = Machine::new();
+    let content: Vec<u8> = (0..100_000_u32).flat_map(|n| format!("{n:x} ").into_bytes()).collect();
+    machine.write("text", content);
+    let archive = tar(&machine.path("source"), &["-cf", "-", "text"]);
+    let stored =
+        |level: &str| number(&imports(&machine.copy(), &archive, &["--compression", level]).ok(), "bytes_stored");
+    let (none, fast) = (stored("0"), stored("fast"));
+    assert!(none > 500_000 && fast < none / 2, "{none} {fast}");
+}

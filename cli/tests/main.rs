@@ -20,6 +20,7 @@ mod mount;
 mod place;
 mod reader;
 mod refused;
+mod replica;
 mod restore;
 mod rewrite;
 mod rollback;

@@ -7,9 +7,11 @@ use copal_format::id::{ClientId, PackId};
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::limits::ADDRESS_BYTES;
 use copal_jobs::objects::COPIED;
+use copal_jobs::replica::is_replica;
 use copal_jobs::scratch::with_copies;
 use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::cache::Cache;
+use copal_store::frozen::Frozen;
 use copal_store::fs::FsStore;
 use copal_store::limit::{Limit, Rates, Within};
 use copal_store::retry::{Backoff, Pause, Retry, ThreadPause};
@@ -31,6 +33,8 @@ pub struct Backend {
     kind: BackendKind,
     /// The store with retries. All users of the backend share its rate limit.
     store: Arc<dyn Store>,
+    /// Whether it takes no writes.
+    is_frozen: bool,
 }
 
 /// Settings for reaching a store, whichever kind it is.
@@ -62,6 +66,11 @@ enum BackendKind {
 /// The file that exists once a server has passed the probe, if there is a cache directory.
 #[derive(Clone)]
 struct Proof(Option<PathBuf>);
+
+/// Why a store takes no writes: it holds a replica.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("this is a replica, into which only \"copal sync\" writes")]
+pub struct IsReplica;
 
 /// Why a backend cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -120,7 +129,7 @@ impl Backend {
     fn in_directory(location: &Location, store: FsStore, backend_options: &BackendOptions) -> Self {
         let directory = Arc::new(store);
         let store = limited(directory.clone(), backend_options.rates, Within::Nobody, ThreadPause);
-        Self { location: location.clone(), kind: BackendKind::Directory(directory), store }
+        Self { location: location.clone(), kind: BackendKind::Directory(directory), store, is_frozen: false }
     }
 
     /// A backend that is not a local directory: opening and creating it are the same.
@@ -137,7 +146,7 @@ impl Backend {
             Location::Directory(_) | Location::S3 { .. } | Location::Site(_) => return None,
         };
         let store = limited(Arc::new(gateway.clone().patient()), backend_options.rates, Within::Nobody, ThreadPause);
-        Some(Ok(Self { location: location.clone(), kind: BackendKind::Gateway(gateway), store }))
+        Some(Ok(Self { location: location.clone(), kind: BackendKind::Gateway(gateway), store, is_frozen: false }))
     }
 
     fn in_bucket(
@@ -156,7 +165,7 @@ impl Backend {
         let bare = Arc::new(wait(S3Store::open(config))?);
         let store = patient(bare.clone(), backend_options.rates, Within::Store, bare.pause());
         let proof = Proof::new(backend_options, &bare.fingerprint());
-        Ok(Self { location: location.clone(), kind: BackendKind::Bucket(bare, proof), store })
+        Ok(Self { location: location.clone(), kind: BackendKind::Bucket(bare, proof), store, is_frozen: false })
     }
 
     fn at_site(
@@ -167,12 +176,27 @@ impl Backend {
         let site = address.open(&|name| std::env::var(name).ok())?;
         let store = patient(site.clone(), backend_options.rates, Within::Nobody, site.pause());
         let proof = Proof::new(backend_options, &address.fingerprint());
-        Ok(Self { location: location.clone(), kind: BackendKind::Site(site, proof), store })
+        Ok(Self { location: location.clone(), kind: BackendKind::Site(site, proof), store, is_frozen: false })
+    }
+
+    /// Refuses all writes from now on, except the removal of keys, if the place holds a replica: only a sync may write there.
+    /// A gateway refuses by itself.
+    pub fn freeze_replica(&mut self) -> Result<(), StoreError> {
+        if !self.is_behind_gateway() && wait(is_replica(self.store.as_ref()))? {
+            self.store = Arc::new(Frozen::new(self.store.clone(), "keys/", IsReplica));
+            self.is_frozen = true;
+        }
+        Ok(())
+    }
+
+    /// Whether the store refuses writes because it holds a replica.
+    pub fn is_frozen(&self) -> bool {
+        self.is_frozen
     }
 
     /// A backend over a store that is already open.
     pub fn of_store(location: &Location, store: Arc<dyn Store>) -> Self {
-        Self { location: location.clone(), kind: BackendKind::Other, store }
+        Self { location: location.clone(), kind: BackendKind::Other, store, is_frozen: false }
     }
 
     /// Whether every request is a round trip: then the callers send many requests at once and ask for much with each.

@@ -19,6 +19,7 @@ use copal_jobs::view::View;
 
 use crate::backup::{BackupError, Compared, EarlierCopy, Inherited, Options, Original, Outcome, Source, backup};
 use crate::browse::{Domain, Shared};
+use crate::compression::Compression;
 use crate::filter::Filter;
 use crate::history::{History, Snapshot, pages};
 use crate::progress::Progress;
@@ -34,6 +35,8 @@ pub struct How {
     pub wait: Duration,
     /// Whether to copy rights that a write-only client has saved, which a restore leaves out.
     pub trusts: bool,
+    /// How hard blocks are compressed.
+    pub compression: Compression,
 }
 
 /// What a copy leaves out of the snapshot.
@@ -196,6 +199,7 @@ impl<'a> Copier<'a> {
             }),
             exclusions: Exclusions::recorded(exclusions),
             wait: Some(self.how.wait),
+            compression: self.how.compression,
             ..Options::new(snapshot.machine().to_owned(), info.paths.clone(), self.how.threads)
         }
     }

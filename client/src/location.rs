@@ -116,6 +116,15 @@ impl Location {
         }
     }
 
+    /// The location as this machine can find it from any directory. Links are not followed, so that a directory has the
+    /// same name whether its disk is mounted or not.
+    pub fn absolute(&self) -> OsString {
+        match self {
+            Self::Directory(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()).into_os_string(),
+            elsewhere => elsewhere.to_string().into(),
+        }
+    }
+
     /// The directory, or an error for other locations.
     pub fn directory(&self) -> Result<&Path, BadLocation> {
         let kind = match self {

@@ -1,18 +1,19 @@
 //! Met: records which repositories this machine has seen at a location. A disk that is not mounted leaves an empty
 //! directory: no other repository is created or used there unless the user says so.
 
+use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
 
 use copal_format::id::{ObjectHash, RepositoryId};
 
 use crate::location::Location;
-use crate::places::note_proof;
+use crate::places::{create_private_dir, note_proof, write_private};
 
 /// The repositories that this machine has seen at a location.
 pub fn met_at(state: &Path, location: &Location) -> Vec<RepositoryId> {
-    let mark = mark_of(location);
+    let mark = mark("met-at-", location);
     let entries = fs::read_dir(state).into_iter().flatten().flatten();
     let marked = entries.filter(|entry| entry.path().join(&mark).exists());
     marked.filter_map(|entry| RepositoryId::from_hex(entry.file_name().to_str()?).ok()).collect()
@@ -21,17 +22,47 @@ pub fn met_at(state: &Path, location: &Location) -> Vec<RepositoryId> {
 /// Records that a repository was seen at a location, in its state directory. Ignores failures: the command is correct
 /// without the record.
 pub fn remember(state_of_repository: &Path, location: &Location) {
-    note_proof(&state_of_repository.join(mark_of(location)));
+    note_proof(&state_of_repository.join(mark("met-at-", location)));
 }
 
-/// The name is a hash, because a location may have any bytes. Links are not followed, so that a directory has the same
-/// name whether its disk is mounted or not.
-fn mark_of(location: &Location) -> String {
-    let place = match location {
-        Location::Directory(path) => std::path::absolute(path).unwrap_or_else(|_| path.clone()).into_os_string(),
-        elsewhere => elsewhere.to_string().into(),
-    };
-    format!("met-at-{}", ObjectHash::of(place.as_bytes()))
+/// Records that this machine brings a replica of a repository up to date at a location. `status` tells how far it is
+/// behind, and what this machine has met there is remembered apart. Ignores failures, as [`remember`] does.
+pub fn remember_replica(state_of_repository: &Path, replica: &Location) {
+    let path = state_of_repository.join(mark("replica-at-", replica));
+    if !path.exists() {
+        let text = replica.absolute();
+        let _ = create_private_dir(state_of_repository).and_then(|()| write_private(&path, text.as_bytes()));
+    }
+}
+
+/// Forgets a replica, which has become a repository of its own.
+pub fn forget_replica(state_of_repository: &Path, replica: &Location) {
+    let _ = fs::remove_file(state_of_repository.join(mark("replica-at-", replica)));
+    let _ = fs::remove_dir_all(state_of_repository.join(mark("replica-met-", replica)));
+}
+
+/// The replicas of a repository that this machine brings up to date.
+pub fn replicas(state_of_repository: &Path) -> Vec<Location> {
+    let entries = fs::read_dir(state_of_repository).into_iter().flatten().flatten();
+    let noted = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("replica-at-"));
+    let mut texts: Vec<OsString> =
+        noted.filter_map(|entry| fs::read(entry.path()).ok()).map(OsString::from_vec).collect();
+    texts.sort();
+    texts.iter().filter_map(|text| Location::parse(Some(text)).ok()).collect()
+}
+
+/// Where this machine remembers the newest state that it has met of a repository at a location. A replica may be behind
+/// what was met of its source. Whether the location is one is this machine's own note: the store does not decide that.
+pub fn memory_of(state_of_repository: &Path, location: &Location) -> PathBuf {
+    match state_of_repository.join(mark("replica-at-", location)).exists() {
+        true => state_of_repository.join(mark("replica-met-", location)),
+        false => state_of_repository.to_owned(),
+    }
+}
+
+/// The name is a hash, because a location may have any bytes.
+fn mark(kind: &str, location: &Location) -> String {
+    format!("{kind}{}", ObjectHash::of(location.absolute().as_bytes()))
 }
 
 #[cfg(test)]

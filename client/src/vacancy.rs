@@ -26,7 +26,12 @@ pub(crate) fn holds_other_objects(store: &dyn Store) -> Result<bool, StoreError>
 pub(crate) fn holds_other_files(directory: &Path) -> Result<bool, std::io::Error> {
     for entry in std::fs::read_dir(directory)? {
         // `copal` and `reader` are empty, or another check found that an interrupted run left them.
-        let name = entry?.file_name();
+        let entry = entry?;
+        let name = entry.file_name();
+        // What was to become a replica, and died before its mark was there.
+        if name == "work" && std::fs::read_dir(entry.path())?.next().is_none() {
+            continue;
+        }
         if !["tmp", "lost+found", "keys", "copal", "reader"].iter().any(|ours| name == *ours) {
             return Ok(true);
         }

@@ -34,6 +34,7 @@ pub mod policy;
 mod progress;
 pub mod prune;
 pub mod rebuild;
+pub mod replica;
 mod report;
 pub mod scratch;
 mod share_id;

@@ -1,5 +1,5 @@
 //! Storage for Copal's objects: the [`Store`] trait; stores in a directory, in an S3 bucket (feature `s3`), at an
-//! address with a scheme ([`site`]) and in memory; and wrappers that retry, limit concurrency and rate, cache, record, or inject faults.
+//! address with a scheme ([`site`]) and in memory; and wrappers that retry, limit concurrency and rate, cache, record, refuse writes, or inject faults.
 //!
 //! Objects are create-only: a name is created once, durably, and never replaced. Every guarantee of a backup rests on
 //! that, so every store passes the suite in [`conformance`] (feature `conformance`).
@@ -29,6 +29,7 @@ mod error;
 pub mod fault;
 #[cfg(feature = "faults")]
 pub mod faults;
+pub mod frozen;
 pub mod fs;
 mod key;
 pub mod limit;

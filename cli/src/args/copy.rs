@@ -4,12 +4,13 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{ArgGroup, Args};
+use copal_client::compression::Compression;
 
 use super::backup::Patterns;
 use super::global::Global;
 use super::look::Narrow;
 use super::spec::{self, Which};
-use super::values::Span;
+use super::values::{self, Span};
 
 /// Options of `copy`.
 #[derive(Args, Debug)]
@@ -72,6 +73,9 @@ pub struct Making {
     /// Keep devices, set-user-id, set-group-id, security.* and trusted.* attributes also of a write-only client.
     #[arg(long)]
     pub trust: bool,
+    /// How hard to compress: auto (as the repository says), fast, max, or a level from 0 (not at all) to 19.
+    #[arg(long, value_name = "LEVEL", default_value = "auto", value_parser = values::compression)]
+    pub compression: Compression,
     /// Wait at most this long for the service to accept each snapshot.
     #[arg(long, value_name = "SPAN", default_value = "15min")]
     pub wait: Span,

@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use copal_client::compression::Compression;
 
 use super::backup::Naming;
-use super::values::Span;
+use super::values::{self, Span};
 
 /// What to import.
 #[derive(Subcommand, Debug)]
@@ -29,6 +30,9 @@ pub struct Tar {
     /// Read the archive; save nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
+    /// How hard to compress: auto (as the repository says), fast, max, or a level from 0 (not at all) to 19.
+    #[arg(long, value_name = "LEVEL", default_value = "auto", value_parser = values::compression)]
+    pub compression: Compression,
     /// Wait at most this long for the service to accept the snapshot.
     #[arg(long, value_name = "SPAN", default_value = "15min")]
     pub wait: Span,

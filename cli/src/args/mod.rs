@@ -26,6 +26,7 @@ pub mod run;
 pub mod schedule;
 pub mod serve;
 pub mod spec;
+pub mod sync;
 pub mod values;
 
 #[cfg(test)]
@@ -157,8 +158,14 @@ pub enum Command {
     /// Copy snapshots into another repository, which has other keys.
     ///
     /// Copies what is not there yet, the oldest snapshot first. Everything is checked while it is read. Run it again after an
-    /// interruption, or every night: it copies only what is missing.
+    /// interruption, or every night: it copies only what is missing. Into a replica, which has the same keys, it does what
+    /// "sync" does.
     Copy(Box<copy::Copy>),
+    /// Bring a replica up to date: a second copy of the whole repository, with the same keys.
+    ///
+    /// Packs, manifests and all else go as they are, and only what is missing. Needs no passphrase. "init --copy-keys-from"
+    /// makes the replica.
+    Sync(sync::Sync),
     /// Replace snapshots by new ones without some paths.
     ///
     /// For what should never have been saved. The old snapshots are forgotten once the new ones are accepted: "undelete" brings

@@ -1,5 +1,6 @@
 //! Repository: commands about a repository as a whole and about the program itself.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, CommandFactory, Subcommand, ValueEnum};
@@ -9,6 +10,9 @@ use super::CommandLine;
 /// Options of `init`.
 #[derive(Args, Debug)]
 pub struct Init {
+    /// Make a replica of this repository: the same keys, and what "copal sync" brings.
+    #[arg(long, value_name = "REPOSITORY", conflicts_with_all = ["ingest", "reader"])]
+    pub copy_keys_from: Option<OsString>,
     /// Who folds uploads into the index: the clients themselves, or a service beside the store.
     #[arg(long, value_name = "WHO", value_enum, default_value_t = IngestBy::Client)]
     pub ingest: IngestBy,

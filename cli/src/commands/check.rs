@@ -60,10 +60,12 @@ pub(super) fn run(context: &Context<'_>, options: &Check) -> Result<Exit, Failur
     let outcome = verify(&repository, &how, &progress);
     drop(watch);
     let mut outcome = outcome?;
-    if let Some(error) = &outcome.unnoted {
+    // A replica takes no notes.
+    let is_frozen = repository.backend().is_frozen();
+    if let Some(error) = outcome.unnoted.as_ref().filter(|_| !is_frozen) {
         context.report.warn(&format!("what was found could not be noted in the repository: {error}"));
     }
-    if !outcome.unproven.is_empty() {
+    if !outcome.unproven.is_empty() && !is_frozen {
         let vouched = context.client(&repository).and_then(|client| {
             verify::vouch(&repository, &client, std::mem::take(&mut outcome.unproven)).map_err(Failure::from)
         });

@@ -91,7 +91,15 @@ impl<'a> Context<'a> {
         }
     }
 
+    /// The backend of the repository; takes no writes if it is a replica.
     fn reach(&self) -> Result<Backend, Failure> {
+        let mut backend = self.reach_to_sync()?;
+        backend.freeze_replica()?;
+        Ok(backend)
+    }
+
+    /// The backend of the repository, into which a sync may write although it is a replica.
+    pub(super) fn reach_to_sync(&self) -> Result<Backend, Failure> {
         let backend = Backend::open(&self.location()?, &self.backend_options())?;
         self.introduce(&backend)?;
         let is_there = match Repository::is_at(&backend) {

@@ -13,6 +13,7 @@ use super::backup::{keep_reserve, refuse_damaged, tell_troubles};
 use super::context::{CLIENTS, Context};
 use super::marks::distinct;
 use super::signals::{tell_kept, watch_signals};
+use super::sync::copy_whole;
 use crate::args::copy::{Copy, Making};
 use crate::args::look::Narrow;
 use crate::args::spec::Which;
@@ -25,12 +26,16 @@ use crate::secrets::{OF_TARGET, SecretError};
 
 pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure> {
     let started = Instant::now();
+    let global = options.to.global(context.global);
+    let there = context.other(&global, &OF_TARGET);
+    let is_narrowed = !options.snapshots.is_empty() || options.narrow != Narrow::default();
+    if let Some(done) = copy_whole(context, &there, options.making.dry_run, is_narrowed)? {
+        return Ok(done);
+    }
     let source = context.open()?;
     let view = context.view(&source)?;
     let history = context.history(&source, &view)?;
     let chosen = chosen(context, &source, &history, &options.snapshots, &options.narrow, Intent::Read)?;
-    let global = options.to.global(context.global);
-    let there = context.other(&global, &OF_TARGET);
     let target = there.open().inspect_err(|failure| {
         let is_named = matches!(failure, Failure::Secret(SecretError::MissingThere));
         if matches!(failure, Failure::Secret(_) | Failure::WrongSecret(_) | Failure::NoKey(_)) && !is_named {
@@ -102,7 +107,7 @@ pub(super) fn chosen<'h>(
 
 pub(super) fn how(making: &Making) -> How {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
-    How { threads, wait: making.wait.0, trusts: making.trust }
+    How { threads, wait: making.wait.0, trusts: making.trust, compression: making.compression }
 }
 
 /// Snapshots that are made one after another, watched for signals.

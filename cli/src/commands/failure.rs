@@ -20,6 +20,7 @@ use copal_format::layout;
 use copal_format::repository::DescriptorError;
 use copal_format::wire::record::RecordError;
 use copal_jobs::error::JobError;
+use copal_jobs::replica::SyncError;
 
 use crate::report::Failure;
 use crate::report::field::PathField;
@@ -113,6 +114,16 @@ impl From<JobError> for Failure {
                 Failure::Damaged { object: layout::root(root), cause: cause.into() }
             }
             other => Failure::Other(other.into()),
+        }
+    }
+}
+
+impl From<SyncError> for Failure {
+    fn from(error: SyncError) -> Self {
+        match error {
+            SyncError::Job(error) => error.into(),
+            SyncError::Interrupted => Failure::Interrupted,
+            other => Failure::Sync(other),
         }
     }
 }

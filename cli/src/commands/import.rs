@@ -45,6 +45,7 @@ pub(super) fn run(context: &Context<'_>, options: &Tar) -> Result<Exit, Failure>
             errors: 0,
         }),
         is_dry_run: options.dry_run,
+        compression: options.compression,
         wait: Some(options.wait.0),
         ..named(context, &options.naming, vec![Vec::new()], threads)
     };

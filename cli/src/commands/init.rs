@@ -13,6 +13,7 @@ use copal_store::fs::FsStore;
 
 use super::context::{Context, input};
 use super::reader::reader;
+use super::replica;
 use crate::args;
 use crate::exit::Exit;
 use crate::report::Failure;
@@ -20,15 +21,22 @@ use crate::report::keys::InitSummary;
 use crate::secrets::{Credential, Terminal};
 
 pub(super) fn run(context: &Context<'_>, options: &args::repository::Init) -> Result<Exit, Failure> {
-    let credential = context.secrets().first(&mut Terminal)?;
-    if options.shared {
-        let location = context.location()?;
-        let directory = FsStore::create(location.directory()?)?;
-        directory.share()?;
+    if let Some(from) = &options.copy_keys_from {
+        share(context, options)?;
+        return replica::found(context, from, options.another);
     }
+    let credential = context.secrets().first(&mut Terminal)?;
+    share(context, options)?;
     let summary = create(context, &credential, options.ingest, reader(&options.reader)?, options.another)?;
     context.report.answer(&summary)?;
     Ok(Exit::Done)
+}
+
+fn share(context: &Context<'_>, options: &args::repository::Init) -> Result<(), Failure> {
+    if options.shared {
+        FsStore::create(context.location()?.directory()?)?.share()?;
+    }
+    Ok(())
 }
 
 /// Makes the repository that the options name, and registers this machine.

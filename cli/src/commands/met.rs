@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use copal_client::backend::Backend;
+use copal_client::met::memory_of;
 use copal_client::repository::{Met, Repository, list_descriptors};
 use copal_client::wait::wait;
 use copal_format::layout;
@@ -46,7 +47,8 @@ impl Context<'_> {
         view: &View,
         clients: &str,
     ) -> Result<Vec<(String, String)>, Failure> {
-        Met::older(store, state_dir, view.root.as_ref(), clients).map_err(Failure::from)
+        let memory = memory_of(state_dir, &self.location()?);
+        Met::older(store, &memory, view.root.as_ref(), clients).map_err(Failure::from)
     }
 
     /// Fails if the state is older than one this machine has met; called before writes.
@@ -61,7 +63,7 @@ impl Context<'_> {
     /// Remembers the current state, after a write of this machine.
     pub(super) fn remember(&self, store: &dyn Store, state_dir: &Path, clients: &str) -> Result<(), Failure> {
         let view = wait(view::read_parts(store, &Parts::NOTHING))?;
-        Met::now(store, view.root.as_ref(), clients)?.keep(state_dir);
+        Met::now(store, view.root.as_ref(), clients)?.keep(&memory_of(state_dir, &self.location()?));
         Ok(())
     }
 

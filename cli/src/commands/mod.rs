@@ -36,6 +36,7 @@ mod prune;
 mod reader;
 mod rebuild;
 mod repair;
+mod replica;
 mod restore;
 mod rewrite;
 mod run;
@@ -45,6 +46,7 @@ mod signals;
 mod snapshots;
 mod stats;
 mod status;
+mod sync;
 
 use std::ffi::OsString;
 
@@ -84,6 +86,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Diff(options) => diff::run(context, options),
         Command::Dump(options) => dump::run(context, options),
         Command::Copy(options) => copy::run(context, options),
+        Command::Sync(options) => sync::run(context, options),
         Command::Rewrite(options) => rewrite::run(context, options),
         Command::Mount(options) => mount::run(context, options),
         Command::Check(options) => check::run(context, options),

@@ -21,6 +21,7 @@ use serde_json::Value;
 use super::context::Context;
 use super::guard::guarded;
 use super::opening::{Opened, Opening};
+use super::replica;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::{PathsField, Stamp};
@@ -74,10 +75,12 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         last_check: None,
         last_prune: None,
         chunks_repeated: 0,
+        replicas: Vec::new(),
     };
     // The rest is for full clients only: a gateway does not let a write-only client read it.
     if let Access::Owner(repository) = access {
         report.changes_waiting = Some(changes_waiting(store, &view)?);
+        report.replicas = replica::behind(context, &repository.job(), &view)?;
         report.guarded = guarded(repository, &view, now)?;
         report.last_check = last_job(store, "check")?;
         report.last_prune = last_job(store, "prune")?;

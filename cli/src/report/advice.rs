@@ -2,10 +2,12 @@
 
 use std::io;
 
+use copal_client::backend::IsReplica;
 use copal_client::location::BadLocation;
 use copal_client::places::PlaceError;
 use copal_client::remote::OrderError;
 use copal_format::keys::slot::SlotKind;
+use copal_jobs::replica::SyncError;
 use copal_store::StoreError;
 use copal_store::s3::Trouble;
 use rustix::io::Errno;
@@ -36,6 +38,20 @@ impl Failure {
             Self::Location(_) => {
                 "name a directory, or an address that begins with s3://, https://, ssh://, sftp://, azblob://, gcs:// or webdav://"
             }
+            Self::Sync(SyncError::NotReplica) => {
+                "look at -r and --to: \"copal -r REPLICA init --copy-keys-from REPOSITORY\" makes a replica in an empty place"
+            }
+            Self::Sync(SyncError::Foreign | SyncError::Exists) => {
+                "look at -r and --to, and whether the right disks are mounted"
+            }
+            Self::Sync(SyncError::Diverged { .. }) => {
+                "keep both as they are. If the replica was only written to by mistake, make a new one in an empty place with \"init --copy-keys-from\"; if it has snapshots of its own, keep it as a repository (\"copal sync --end\")"
+            }
+            Self::Sync(SyncError::Riddled(_) | SyncError::Endless { .. }) => {
+                "look at the source: \"copal check\" lists its damage; what was copied stays"
+            }
+            Self::Sync(SyncError::Restless) => "run it again while no prune runs there; what was copied stays",
+            Self::Sync(_) => return None,
             Self::Secret(SecretError::Missing) => {
                 "give a passphrase in COPAL_PASSWORD_FILE, COPAL_PASSWORD_COMMAND or COPAL_PASSWORD, or a key file with --key-file"
             }
@@ -172,6 +188,9 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
             "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
         }
         StoreError::Denied { .. } => "look at who may read and write the repository",
+        StoreError::ReadOnly { source, .. } if source.is::<IsReplica>() => {
+            "write to the repository that it is a replica of; if that is lost, \"copal sync --end\" makes the replica a repository of its own"
+        }
         StoreError::ReadOnly { .. } => return advice_on(&io::ErrorKind::ReadOnlyFilesystem.into()),
         StoreError::Gone { .. } => {
             "look at its name and whether it is mounted, and run it again once it is back: nothing was written elsewhere"

@@ -10,6 +10,7 @@ use copal_client::remote::OrderError;
 use copal_client::repository::Costly;
 use copal_format::id::{ClientId, RepositoryId, SlotId, SnapshotId};
 use copal_format::keys::slot::SlotKind;
+use copal_jobs::replica::SyncError;
 use copal_store::StoreError;
 use serde::Serialize;
 
@@ -162,6 +163,9 @@ pub enum Failure {
         /// What was uploaded: the backup, a change.
         what: &'static str,
     },
+    /// A replica could not be made, or not be brought up to date.
+    #[error(transparent)]
+    Sync(SyncError),
     /// The user did not confirm.
     #[error("nothing was restored or deleted: the deletions were not confirmed")]
     Declined,
@@ -228,6 +232,7 @@ impl Failure {
             Self::NoRepository { .. } | Self::RepositoryGone { .. } => Exit::NoRepository,
             Self::WrongSecret(_) | Self::NoKey(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
             Self::Damaged { .. } | Self::Older { .. } => Exit::Damage,
+            Self::Sync(SyncError::Riddled(_) | SyncError::Endless { .. }) => Exit::Damage,
             Self::Rejected { .. } | Self::NotYetAccepted { .. } => Exit::Rejected,
             Self::Interrupted => Exit::Interrupted,
             Self::OutputClosed => Exit::Done,
@@ -249,6 +254,12 @@ impl Failure {
             Self::AnotherRepository { .. } => "another_repository",
             Self::RepositoryExists { .. } => "repository_exists",
             Self::NotEmpty { .. } => "not_empty",
+            Self::Sync(SyncError::NotReplica) => "no_replica",
+            Self::Sync(SyncError::Diverged { .. }) => "diverged",
+            Self::Sync(SyncError::Foreign) => "another_repository",
+            Self::Sync(SyncError::Exists) => "repository_exists",
+            Self::Sync(SyncError::Riddled(_) | SyncError::Endless { .. }) => "damaged",
+            Self::Sync(_) => "io",
             Self::NewerFormat { .. } => "newer_format",
             Self::WrongSecret(_) | Self::NoKey(_) | Self::BadSecret { .. } => "wrong_passphrase",
             Self::CostlySlot(_) => "costly_slot",

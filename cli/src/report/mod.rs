@@ -28,6 +28,7 @@ pub mod rows;
 pub mod run;
 pub mod status;
 pub mod summary;
+pub mod sync;
 #[cfg(test)]
 mod tests;
 pub mod upkeep;

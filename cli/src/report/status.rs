@@ -11,6 +11,7 @@ use super::Answer;
 use super::field::{PathsField, Stamp};
 use super::guard::Guarded;
 use super::human::{self, Table, things};
+use super::sync::ReplicaField;
 use super::upkeep::REPEATED;
 
 /// The result of `status`.
@@ -39,6 +40,8 @@ pub struct StatusReport {
     pub last_prune: Option<JobField>,
     /// Chunks and pages that unproven packs repeat, as found by that prune.
     pub chunks_repeated: u64,
+    /// The replicas that this machine brings up to date; only for the owner.
+    pub replicas: Vec<ReplicaField>,
 }
 
 /// A manifest without an answer.
@@ -130,6 +133,9 @@ impl Answer for StatusReport {
             if let Some(last) = last {
                 writeln!(out, "last {job} by the service: {} ({})", human::time(last.time.0), last.report)?;
             }
+        }
+        for replica in &self.replicas {
+            writeln!(out, "{}", replica.line())?;
         }
         if self.chunks_repeated > 0 {
             let repeated = things(self.chunks_repeated, "chunk", "chunks");

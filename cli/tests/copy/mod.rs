@@ -193,3 +193,18 @@ fn both_repositories_may_lie_behind_gateways() {
     let summary = machine.with_key(&copy).ran().ok().json();
     world.assert_alike(&id, &made(&summary)[0]);
 }
+
+#[test]
+fn a_copy_is_compressed_as_hard_as_it_is_asked_to() {
+    let world = World::new();
+    let content: Vec<u8> = (0..300_000_u32).flat_map(|n| format!("{:x} ", n.wrapping_mul(n)).into_bytes()).collect();
+    world.machine.write("text", content);
+    world.machine.backup(&[]);
+    let stored = |level: &str| {
+        let world = World { machine: world.machine.copy() };
+        let summary = world.copies(&["--compression", level]);
+        summary["copied"][0]["bytes_stored"].as_u64().unwrap()
+    };
+    let [none, fast, auto] = ["0", "fast", "auto"].map(stored);
+    assert!(none > 2_000_000 && fast < none / 2 && auto < none / 2, "{none} {fast} {auto}");
+}

@@ -174,8 +174,13 @@ impl Machine {
 
     /// Objects of the repository: name and content.
     pub(crate) fn objects(&self) -> BTreeMap<String, Vec<u8>> {
+        self.objects_of("repository")
+    }
+
+    /// Objects of a repository in this directory: name and content.
+    pub(crate) fn objects_of(&self, directory: &str) -> BTreeMap<String, Vec<u8>> {
         let mut objects = BTreeMap::new();
-        gather(&self.path("repository"), "", &mut objects);
+        gather(&self.path(directory), "", &mut objects);
         objects
     }
 

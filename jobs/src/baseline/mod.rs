@@ -47,6 +47,11 @@ pub(crate) async fn note(job: &JobContext<'_>, on: u64, root: (u64, ObjectHash))
 
 /// The newest baseline that still exists; none if there never was one.
 pub(crate) async fn newest(job: &JobContext<'_>) -> Result<Option<(u64, ObjectHash)>, JobError> {
+    newest_to(job, u64::MAX).await
+}
+
+/// Like [`newest`], among roots up to this number.
+pub(crate) async fn newest_to(job: &JobContext<'_>, most: u64) -> Result<Option<(u64, ObjectHash)>, JobError> {
     let (mut found, mut last) = (None, None);
     for listed in objects::list(job.store, "deletions/").await?.iter().rev() {
         let name = listed.key.as_str();
@@ -58,7 +63,7 @@ pub(crate) async fn newest(job: &JobContext<'_>) -> Result<Option<(u64, ObjectHa
         last = Some(on);
         let bytes = objects::read(job.store, name).await?;
         let baseline = bytes.and_then(|bytes| Deletion::decode(&bytes).ok()?.baseline);
-        if let Some((number, hash)) = baseline.filter(|baseline| found < Some(*baseline))
+        if let Some((number, hash)) = baseline.filter(|baseline| found < Some(*baseline) && baseline.0 <= most)
             && view::is_there(job.store, number, hash).await?
         {
             found = Some((number, hash));

@@ -16,6 +16,7 @@ use copal_client::wait::wait;
 use copal_format::id::OwnerFingerprint;
 use copal_gateway::router::{Facts, Presigner, Quota, read_facts};
 use copal_gateway::serve::{Door, JobNote, Listening, Options, Schedule, ServeError, Service, Socket, serve};
+use copal_jobs::replica::is_replica;
 use copal_store::Store;
 use serde::Serialize;
 
@@ -45,6 +46,11 @@ pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failur
         Some(store) => wait(read_facts(store, None))?,
         None => None,
     };
+    if let Some(store) = &found
+        && wait(is_replica(store))?
+    {
+        return Err(refused(format!("{location} is a replica: serve the repository that it is a replica of")));
+    }
     let owner = match &facts {
         Some(facts) => Some(expected_owner(state, options, facts)?),
         None if options.accept_init || options.stdio => options.owner_fingerprint,

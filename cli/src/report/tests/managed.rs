@@ -10,6 +10,7 @@ use super::super::clients::*;
 use super::super::guard::*;
 use super::super::policy::*;
 use super::super::status::*;
+use super::super::sync::*;
 use super::*;
 
 const CLIENT: ClientId = ClientId([0xc1; 16]);
@@ -76,7 +77,18 @@ fn status() -> StatusReport {
         last_check: job(),
         last_prune: job(),
         chunks_repeated: 3,
+        replicas: vec![replica(None), replica(Some("it is not there".into()))],
     }
+}
+
+fn replica(unreached: Option<String>) -> ReplicaField {
+    let behind = BehindField { snapshots_missing: 2, bytes_missing: 3_000, oldest_missing: Some(Stamp(Time(0))) };
+    ReplicaField { repository: "/mnt/second".into(), root: Some(4), unreached, behind }
+}
+
+fn synced() -> SyncSummary {
+    let not_copied = vec![FaultField { object: "packs/ab".into(), why: "it is damaged".into() }];
+    SyncSummary { not_copied, lacked: replica(None).behind, ..SyncSummary::default() }
 }
 
 fn policy_set() -> PolicySummary {
@@ -122,6 +134,7 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
         ("policy set", json_of(&policy_set())),
         ("policy show", json_of(&PolicyShown { change: None, policy: None, lingers: lingers() })),
         ("status", json_of(&status())),
+        ("sync", json_of(&synced())),
     ]
 }
 
@@ -167,6 +180,8 @@ fn a_status_says_what_waits_for_how_long_and_what_was_rejected_why() {
         "1 forgotten snapshot not removed: the policy's floor-age keeps",
         "2 changes wait to be folded in",
         "last check by the service",
+        "replica /mnt/second lacks 2 snapshots and 2.93 KiB, the oldest of 1970-01-01",
+        "replica /mnt/second: cannot tell how far it is behind: it is not there",
         "that prune met 3 chunks stored again in unproven packs: \"copal check --full\"",
     ] {
         assert!(text.contains(words), "{words} in\n{text}");

@@ -1,0 +1,142 @@
+//! Replica: makes one, ends one, and tells how far one is behind.
+
+use std::ffi::OsStr;
+
+use copal_client::backend::{Backend, BackendOptions};
+use copal_client::entropy::SystemEntropy;
+use copal_client::location::Location;
+use copal_client::met::{forget_replica, remember_replica, replicas};
+use copal_client::wait::wait;
+use copal_format::id::RepositoryId;
+use copal_format::room::Memory;
+use copal_jobs::context::JobContext;
+use copal_jobs::replica::{self, Behind, SyncError, identity, is_replica, is_unfinished};
+use copal_jobs::view::View;
+use copal_store::{Store, StoreError};
+
+use super::context::Context;
+use crate::args::global::Global;
+use crate::exit::Exit;
+use crate::report::Failure;
+use crate::report::field::Stamp;
+use crate::report::sync::{BehindField, ReplicaField, ReplicaSummary};
+use crate::secrets::OF_TARGET;
+
+/// Makes an empty place a replica of the repository at `from`.
+pub(super) fn found(context: &Context<'_>, from: &OsStr, another: bool) -> Result<Exit, Failure> {
+    let global = at(context, from);
+    let from = context.other(&global, &OF_TARGET);
+    refuse_gateway(context)?;
+    refuse_gateway(&from)?;
+    let source = from.backend()?;
+    let (repository, owner_key) = owner_of(&source)?;
+    let target = Backend::create_by(&context.location()?, &context.backend_options())?;
+    let store = target.store();
+    if !wait(is_replica(store.as_ref()))? {
+        let holds = |prefix| Ok::<_, StoreError>(!wait(store.list(prefix, None, 1))?.objects.is_empty());
+        let location = target.location().to_string();
+        if holds("copal/")? {
+            return Err(Failure::RepositoryExists { location });
+        }
+        if holds("keys/")? || holds("reader/")? || target.holds_other_files().unwrap_or(true) {
+            return Err(Failure::NotEmpty { location });
+        }
+        target.probe()?;
+    }
+    context.is_met(&target, repository, another)?;
+    let source_store = source.store();
+    let job = job(source_store.as_ref(), repository, owner_key);
+    wait(replica::found(&job, store.as_ref(), &|_| true))?;
+    remember_replica(&context.places()?.state_of(repository), target.location());
+    context.report.answer(&ReplicaSummary {
+        repository_id: repository,
+        repository: target.location().to_string(),
+        source: source.location().to_string(),
+    })?;
+    Ok(Exit::Done)
+}
+
+/// The replicas that this machine has synced, and how far each is behind.
+pub(super) fn behind(context: &Context<'_>, job: &JobContext<'_>, view: &View) -> Result<Vec<ReplicaField>, Failure> {
+    let here = context.location()?.absolute();
+    let noted = replicas(&context.places()?.state_of(job.repository));
+    let noted: Vec<_> = noted.into_iter().filter(|replica| replica.absolute() != here).collect();
+    Ok(noted.iter().filter_map(|location| field_of(&context.backend_options(), location, job, view)).collect())
+}
+
+/// None if the location has become a repository of its own.
+fn field_of(options: &BackendOptions, location: &Location, job: &JobContext<'_>, view: &View) -> Option<ReplicaField> {
+    let look = || -> Result<Option<Behind>, Failure> {
+        let backend = Backend::open(location, options)?;
+        let store = backend.store();
+        match wait(identity(store.as_ref()))? {
+            None => Err(Failure::NoRepository { location: location.to_string() }),
+            Some(of) if of != (job.repository, job.owner_key) => Err(SyncError::Foreign.into()),
+            Some(_) if !wait(is_replica(store.as_ref()))? => Ok(None),
+            Some(_) => Ok(Some(wait(replica::behind(job, view, store.as_ref()))?)),
+        }
+    };
+    let repository = location.to_string();
+    match look() {
+        Ok(None) => None,
+        Ok(Some(behind)) => {
+            Some(ReplicaField { repository, unreached: None, root: Some(behind.root), behind: field(&behind) })
+        }
+        Err(failure) => {
+            let behind = BehindField::default();
+            Some(ReplicaField { repository, unreached: Some(failure.text()), root: None, behind })
+        }
+    }
+}
+
+/// Makes a replica a repository of its own.
+pub(super) fn end(context: &Context<'_>) -> Result<Exit, Failure> {
+    refuse_gateway(context)?;
+    let target = context.reach_to_sync()?;
+    let store = target.store();
+    if !wait(is_replica(store.as_ref()))? {
+        return Err(SyncError::NotReplica.into());
+    }
+    wait(replica::end(store.as_ref()))?;
+    if let Some((repository, _)) = wait(identity(store.as_ref()))? {
+        forget_replica(&context.places()?.state_of(repository), target.location());
+    }
+    let at = target.location();
+    context.report.note(&format!("{at} is a repository of its own now, and no sync writes into it"));
+    if wait(is_unfinished(store.as_ref()))? {
+        context.report.warn(&format!(
+            "the last sync was interrupted: run \"copal -r {at} rebuild-index\" before anything else, so that all it copied counts"
+        ));
+    }
+    Ok(Exit::Done)
+}
+
+pub(super) fn field(behind: &Behind) -> BehindField {
+    let Behind { root: _, snapshots, bytes, oldest } = behind;
+    BehindField { snapshots_missing: *snapshots, bytes_missing: *bytes, oldest_missing: oldest.map(Stamp) }
+}
+
+/// The options of all commands, for another repository. No passphrase is needed.
+pub(super) fn at(context: &Context<'_>, repository: &OsStr) -> Global {
+    Global { repository: Some(repository.to_owned()), ..context.global.without_secret() }
+}
+
+/// Refuses a gateway: it lets nobody write roots, and hands out packs to their own clients only.
+pub(super) fn refuse_gateway(context: &Context<'_>) -> Result<(), Failure> {
+    match context.location()? {
+        at @ (Location::Https(_) | Location::Ssh(_)) => {
+            let why =
+                format!("{at} is a gateway: a sync needs the store itself, such as sftp://, s3:// or a directory");
+            Err(Failure::Usage(why))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn owner_of(backend: &Backend) -> Result<(RepositoryId, [u8; 32]), Failure> {
+    wait(identity(backend.store().as_ref()))?.ok_or_else(Failure::no_descriptor)
+}
+
+pub(super) fn job(store: &dyn Store, repository: RepositoryId, owner_key: [u8; 32]) -> JobContext<'_> {
+    JobContext { store, entropy: &SystemEntropy, scratch: &Memory, repository, owner_key }
+}

@@ -1,0 +1,186 @@
+//! `sync`: brings a replica up to date.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use copal_client::backend::Backend;
+use copal_client::met::remember_replica;
+use copal_client::progress::Progress;
+use copal_client::wait::wait;
+use copal_format::id::RepositoryId;
+use copal_jobs::context::JobContext;
+use copal_jobs::replica::{self, Behind, Fault, SyncError, is_replica};
+use copal_jobs::view::{self, Parts};
+use copal_store::Store;
+
+use super::context::Context;
+use super::replica::{at, end, field, job, owner_of, refuse_gateway};
+use super::signals::watch_signals;
+use crate::args::sync::Sync;
+use crate::exit::Exit;
+use crate::report::Failure;
+use crate::report::sync::{FaultField, SyncSummary};
+use crate::secrets::OF_TARGET;
+
+pub(super) fn run(context: &Context<'_>, options: &Sync) -> Result<Exit, Failure> {
+    let Some(to) = options.to.as_deref().filter(|_| !options.end) else { return end(context) };
+    let global = at(context, to);
+    let there = context.other(&global, &OF_TARGET);
+    refuse_gateway(context)?;
+    refuse_gateway(&there)?;
+    let (source, target) = (context.backend()?, there.reach_to_sync()?);
+    let interrupted = watch_signals(context.report, || None)?;
+    let ends = Ends::find((context, source), (&there, target))?;
+    if options.dry_run {
+        return ends.tell();
+    }
+    let Some(every) = options.every else { return ends.round(&interrupted) };
+    ends.go_on(every.0, &interrupted)
+}
+
+/// Copies everything into the replica that `copy --to` names; none if it names no replica.
+pub(super) fn copy_whole(
+    context: &Context<'_>,
+    there: &Context<'_>,
+    is_dry_run: bool,
+    is_narrowed: bool,
+) -> Result<Option<Exit>, Failure> {
+    let target = there.reach_to_sync()?;
+    if target.is_behind_gateway() || !wait(is_replica(target.store().as_ref()))? {
+        return Ok(None);
+    }
+    if is_narrowed {
+        let why = "a replica takes all snapshots: leave out what chooses some, or copy to a repository with other keys";
+        return Err(Failure::Usage(why.into()));
+    }
+    refuse_gateway(context)?;
+    let source = context.backend()?;
+    let interrupted = watch_signals(context.report, || None)?;
+    let ends = Ends::find((context, source), (there, target))?;
+    if is_dry_run { ends.tell().map(Some) } else { ends.round(&interrupted).map(Some) }
+}
+
+/// A repository and its replica.
+struct Ends<'a> {
+    context: &'a Context<'a>,
+    source: Arc<dyn Store>,
+    target: Backend,
+    repository: RepositoryId,
+    owner_key: [u8; 32],
+}
+
+impl<'a> Ends<'a> {
+    /// Compares both places with what this machine has met there.
+    fn find(
+        (context, source): (&'a Context<'a>, Backend),
+        (there, target): (&Context<'_>, Backend),
+    ) -> Result<Self, Failure> {
+        if !wait(is_replica(target.store().as_ref()))? {
+            return Err(SyncError::NotReplica.into());
+        }
+        let (repository, owner_key) = owner_of(&target)?;
+        there.is_met(&target, repository, false)?;
+        context.is_met(&source, owner_of(&source).map_or(repository, |(found, _)| found), false)?;
+        Ok(Self { context, source: source.store(), target, repository, owner_key })
+    }
+
+    fn job(&self) -> JobContext<'_> {
+        job(self.source.as_ref(), self.repository, self.owner_key)
+    }
+
+    fn behind(&self) -> Result<Behind, Failure> {
+        let view = wait(view::read_parts(self.source.as_ref(), &Parts::RECORDS))?;
+        Ok(wait(replica::behind(&self.job(), &view, self.target.store().as_ref()))?)
+    }
+
+    fn summary(&self, lacked: &Behind) -> SyncSummary {
+        let replica = self.target.location().to_string();
+        SyncSummary { replica, root: lacked.root, lacked: field(lacked), ..SyncSummary::default() }
+    }
+
+    /// Says what the replica lacks.
+    fn tell(&self) -> Result<Exit, Failure> {
+        let lacked = self.behind()?;
+        self.context.report.answer(&SyncSummary { dry_run: true, ..self.summary(&lacked) })?;
+        Ok(Exit::Done)
+    }
+
+    /// Copies what the replica lacks now.
+    fn round(&self, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+        let started = Instant::now();
+        let report = self.context.report;
+        remember_replica(&self.context.places()?.state_of(self.repository), self.target.location());
+        let lacked = self.behind()?;
+        let progress = Arc::new(Progress::default());
+        progress.expect(0, lacked.bytes);
+        let goes_on = |bytes| {
+            progress.add_done(bytes);
+            !interrupted.load(Ordering::Relaxed)
+        };
+        let watch = report.watch("sync", progress.clone());
+        let synced = wait(replica::sync(&self.job(), self.target.store().as_ref(), &goes_on));
+        drop(watch);
+        let synced = synced?;
+        for Fault { object, why } in &synced.faults {
+            report.warn(&format!("{object} was not copied: {why}"));
+        }
+        if !synced.faults.is_empty() {
+            report.note("\"copal check\" of the source lists its damage; all else was copied");
+        }
+        for slot in &synced.slots_left {
+            let at = self.target.location();
+            report.warn(&format!(
+                "key {slot} is not in the source any more, and still opens the replica: \"copal -r {at} key remove {slot}\" removes it there"
+            ));
+        }
+        let is_whole = synced.faults.is_empty();
+        report.answer(&SyncSummary {
+            root: if synced.is_current { synced.root } else { lacked.root },
+            is_current: synced.is_current,
+            objects: synced.stored.objects,
+            bytes: synced.stored.bytes,
+            not_copied: synced.faults.into_iter().map(|Fault { object, why }| FaultField { object, why }).collect(),
+            keys_left: synced.slots_left,
+            seconds: started.elapsed().as_secs_f64(),
+            ..self.summary(&lacked)
+        })?;
+        Ok(if is_whole { Exit::Done } else { Exit::Damage })
+    }
+
+    /// Copies what is new each time, until it is interrupted. A store that is away for a while ends nothing.
+    fn go_on(&self, every: Duration, interrupted: &AtomicBool) -> Result<Exit, Failure> {
+        let mut exit = Exit::Done;
+        let mut known = None;
+        let mut rounds = 0;
+        while !interrupted.load(Ordering::Relaxed) {
+            let begun = Instant::now();
+            let done = wait(replica::news(self.source.as_ref())).map_err(Failure::from).and_then(|news| {
+                if known.as_ref() == Some(&news) {
+                    return Ok(exit);
+                }
+                let done = self.round(interrupted)?;
+                // What could not be copied is tried again.
+                known = Some(news).filter(|_| done == Exit::Done);
+                Ok(done)
+            });
+            match done {
+                Ok(done) => exit = done,
+                Err(failure) if rounds > 0 && is_passing(&failure) => {
+                    self.context.report.warn(&format!("{}; it is tried again", failure.text()));
+                    exit = Exit::Failed;
+                }
+                Err(failure) => return Err(failure),
+            }
+            rounds += 1;
+            while begun.elapsed() < every && !interrupted.load(Ordering::Relaxed) {
+                std::thread::sleep(Duration::from_millis(100).min(every));
+            }
+        }
+        Ok(exit)
+    }
+}
+
+fn is_passing(failure: &Failure) -> bool {
+    matches!(failure, Failure::Store(_) | Failure::Io { .. } | Failure::Sync(SyncError::Restless))
+}

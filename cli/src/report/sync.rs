@@ -1,0 +1,126 @@
+//! Sync: the results of `sync` and of making a replica. Field names are stable; `docs/cli.md` explains each.
+
+use std::io::{self, Write};
+
+use copal_format::id::RepositoryId;
+use serde::Serialize;
+
+use super::Answer;
+use super::field::Stamp;
+use super::human::{self, things};
+
+/// The result of `sync`.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct SyncSummary {
+    /// The replica's location.
+    pub replica: String,
+    /// The root that the replica shows now; 0 if there is none.
+    pub root: u64,
+    /// Whether that is the source's newest root.
+    pub is_current: bool,
+    /// What the replica lacked.
+    #[serde(flatten)]
+    pub lacked: BehindField,
+    /// Objects that were copied, and their bytes.
+    pub objects: u64,
+    pub bytes: u64,
+    /// What could not be copied.
+    pub not_copied: Vec<FaultField>,
+    /// Keys that only the replica has.
+    pub keys_left: Vec<String>,
+    pub seconds: f64,
+    /// Whether nothing was copied because `--dry-run` was given.
+    pub dry_run: bool,
+}
+
+/// How much a replica lacks.
+#[derive(Serialize, Clone, Debug, Default)]
+pub struct BehindField {
+    /// Kept snapshots that it does not show.
+    pub snapshots_missing: u64,
+    /// Bytes of packs that it does not have.
+    pub bytes_missing: u64,
+    /// When the oldest of these snapshots was accepted.
+    pub oldest_missing: Option<Stamp>,
+}
+
+/// Something that was not copied.
+#[derive(Serialize, Clone, Debug)]
+pub struct FaultField {
+    pub object: String,
+    pub why: String,
+}
+
+/// A replica of a repository, as `status` shows it.
+#[derive(Serialize, Clone, Debug)]
+pub struct ReplicaField {
+    /// Its location.
+    pub repository: String,
+    /// Why it could not be looked at; null if it was.
+    pub unreached: Option<String>,
+    /// The root that it shows; null if it could not be looked at.
+    pub root: Option<u64>,
+    #[serde(flatten)]
+    pub behind: BehindField,
+}
+
+/// The result of making a replica.
+#[derive(Serialize, Clone, Debug)]
+pub struct ReplicaSummary {
+    pub repository_id: RepositoryId,
+    /// The replica's location.
+    pub repository: String,
+    /// The location of the repository that it is a replica of.
+    pub source: String,
+}
+
+impl BehindField {
+    fn human(&self) -> String {
+        let snapshots = things(self.snapshots_missing, "snapshot", "snapshots");
+        let since = self.oldest_missing.map(|oldest| format!(", the oldest of {}", human::time(oldest.0)));
+        format!("{snapshots} and {}{}", human::size(self.bytes_missing), since.unwrap_or_default())
+    }
+}
+
+impl Answer for SyncSummary {
+    fn only_confirms(&self) -> bool {
+        !self.dry_run
+    }
+
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let replica = human::text(&self.replica);
+        if self.dry_run {
+            return writeln!(out, "{replica} lacks {} (dry run)", self.lacked.human());
+        }
+        let (objects, bytes) = (things(self.objects, "object", "objects"), human::size(self.bytes));
+        let (snapshots, took) = (self.lacked.snapshots_missing, human::duration(self.seconds));
+        let snapshots = things(snapshots, "snapshot", "snapshots");
+        match (self.is_current, self.objects) {
+            (false, _) => writeln!(out, "{objects}, {bytes} copied to {replica} in {took}; its state stays as it was"),
+            (true, 0) => writeln!(out, "{replica} lacks nothing"),
+            (true, _) => writeln!(out, "{snapshots}, {objects}, {bytes} copied to {replica} in {took}"),
+        }
+    }
+}
+
+impl ReplicaField {
+    /// The line for people.
+    pub fn line(&self) -> String {
+        let at = human::text(&self.repository);
+        match &self.unreached {
+            Some(why) => format!("replica {at}: cannot tell how far it is behind: {}", human::text(why)),
+            None if self.behind.snapshots_missing == 0 && self.behind.bytes_missing == 0 => {
+                format!("replica {at} has every snapshot")
+            }
+            None => format!("replica {at} lacks {}", self.behind.human()),
+        }
+    }
+}
+
+impl Answer for ReplicaSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (id, at, source) = (self.repository_id.short(), human::text(&self.repository), human::text(&self.source));
+        writeln!(out, "{at} is a replica of repository {id} now: the same keys open it")?;
+        writeln!(out, "\"copal -r {source} sync --to {at}\" fills it, and brings it up to date each time")
+    }
+}

@@ -1,0 +1,125 @@
+//! House: what a repository has besides its state: key slots, client records, readers and descriptors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bytes::Bytes;
+use copal_format::client::ClientHistory;
+use copal_format::id::ObjectHash;
+use copal_format::id::{ClientId, SlotId};
+use copal_format::keys::slot::{STORED_BYTES, Slot};
+use copal_format::layout;
+use copal_format::limits::READER_BYTES;
+use copal_format::repository::Descriptor;
+use copal_store::Listed;
+
+use super::SyncError;
+use super::carrier::{self, Carrier, RECORD};
+
+/// Copies what is missing. Returns the key slots that only the replica has.
+pub(super) async fn carry(carrier: &Carrier<'_>) -> Result<Vec<String>, SyncError> {
+    let slots_left = carry_slots(carrier).await?;
+    carry_clients(carrier).await?;
+    let is_reader = |name: &str, bytes: &Bytes| layout::reader_hash(name) == Some(ObjectHash::of(bytes));
+    carry_few(carrier, "reader/", READER_BYTES, is_reader).await?;
+    let (repository, owner_key) = (carrier.source.repository, carrier.source.owner_key);
+    let is_descriptor = |name: &str, bytes: &Bytes| {
+        let descriptor = layout::trailing_number(name).and_then(|version| Descriptor::decode(version, bytes).ok());
+        descriptor.is_some_and(|of| of.repository == repository && of.owner_key == owner_key)
+    };
+    // Last: without a descriptor a store does not count as a repository.
+    carry_few(carrier, "copal/", RECORD, is_descriptor).await?;
+    Ok(slots_left)
+}
+
+async fn carry_slots(carrier: &Carrier<'_>) -> Result<Vec<String>, SyncError> {
+    let id_in = |name: &str| SlotId::from_hex(name.split('/').nth(1)?).ok();
+    let is_slot = |name: &str, bytes: &Bytes| {
+        let slot = Slot::parse(bytes).ok().filter(|slot| slot.repository() == carrier.source.repository);
+        slot.is_some_and(|slot| layout::slot(slot.id()).iter().any(|copy| copy == name))
+    };
+    carry_few(carrier, "keys/", STORED_BYTES as u64, is_slot).await?;
+    let ids = |listed: Vec<Listed>| -> BTreeSet<SlotId> {
+        listed.iter().filter_map(|listed| id_in(listed.key.as_str())).collect()
+    };
+    let here = ids(carrier::list(carrier.source.store, "keys/", None, FEW).await?);
+    let there = ids(carrier::list(carrier.target, "keys/", None, FEW).await?);
+    Ok(there.difference(&here).map(ToString::to_string).collect())
+}
+
+/// Copies the objects below a prefix that are what their names say.
+async fn carry_few(
+    carrier: &Carrier<'_>,
+    prefix: &str,
+    most: u64,
+    is_sound: impl Fn(&str, &Bytes) -> bool + Sync,
+) -> Result<(), SyncError> {
+    for listed in missing(carrier, prefix, FEW).await? {
+        let name = listed.key.as_str();
+        let Some(bytes) = carrier.read(name, listed.stat.length, most).await? else { continue };
+        match is_sound(name, &bytes) {
+            true => carrier.put(name, bytes).await?,
+            false => carrier.fault(name, "it is damaged, or not of this repository")?,
+        }
+    }
+    Ok(())
+}
+
+/// What the source has below a prefix, and the replica has not.
+async fn missing(carrier: &Carrier<'_>, prefix: &str, most: usize) -> Result<Vec<Listed>, SyncError> {
+    let there = carrier::list(carrier.target, prefix, None, most).await?;
+    let there: BTreeSet<_> = there.into_iter().map(|listed| listed.key).collect();
+    let here = carrier::list(carrier.source.store, prefix, None, most).await?;
+    Ok(here.into_iter().filter(|listed| !there.contains(&listed.key)).collect())
+}
+
+/// Copies client records. One may be signed with a key that its first version names, so all of a client are read.
+async fn carry_clients(carrier: &Carrier<'_>) -> Result<(), SyncError> {
+    let mut clients: BTreeMap<ClientId, BTreeSet<String>> = BTreeMap::new();
+    for listed in missing(carrier, "clients/", CLIENTS).await? {
+        let name = listed.key.as_str();
+        match (layout::client_of(name), layout::client_version(name)) {
+            (Some(client), Some(_)) => drop(clients.entry(client).or_default().insert(name.to_owned())),
+            _ => continue,
+        }
+    }
+    carrier::each_small(clients, |(client, new)| carry_client(carrier, client, new)).await
+}
+
+async fn carry_client(carrier: &Carrier<'_>, client: ClientId, new: BTreeSet<String>) -> Result<(), SyncError> {
+    let source = carrier.source;
+    let mut named = Vec::new();
+    for listed in carrier::list(source.store, &format!("clients/{client}/"), None, FEW).await? {
+        let version = layout::client_version(listed.key.as_str());
+        named.extend(version.map(|version| (version, listed)));
+    }
+    named.sort_by_key(|(version, _)| *version);
+    let mut sound: Vec<(u64, Vec<u8>)> = Vec::new();
+    for (version, listed) in named {
+        let name = listed.key.as_str();
+        let Some(bytes) = carrier.read(name, listed.stat.length, RECORD).await? else { continue };
+        let versions = [&sound[..], &[(version, bytes.to_vec())]].concat();
+        let history = ClientHistory::read(source.repository, &source.owner_key, client, &versions);
+        // Without this copy the other one would be the newest that verifies.
+        let alone = [
+            &sound.iter().filter(|(of, _)| *of < version).cloned().collect::<Vec<_>>()[..],
+            &[(version, bytes.to_vec())],
+        ]
+        .concat();
+        let alone = ClientHistory::read(source.repository, &source.owner_key, client, &alone);
+        if history.newest.is_none() || alone.newest.is_none_or(|newest| newest.version != version) {
+            carrier.fault(name, "neither the owner nor its client's enrollment has signed it")?;
+            continue;
+        }
+        sound.push((version, bytes.to_vec()));
+        if new.contains(name) {
+            carrier.put(name, bytes).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Most descriptors, key slots or readers of a repository, and objects of one client.
+pub(super) const DESCRIPTORS: usize = FEW;
+const FEW: usize = 10_000;
+/// Most client records.
+const CLIENTS: usize = 1_000_000;
