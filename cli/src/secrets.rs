@@ -255,9 +255,12 @@ impl Sources {
         if let Some(credential) = self.of_environment()? {
             return Ok(credential);
         }
+        asked(person, self.names.prompt, self.missing())
+    }
+
+    fn missing(&self) -> SecretError {
         let is_target = self.names.key_file == OF_TARGET.key_file;
-        let missing = if is_target { SecretError::MissingThere } else { SecretError::Missing };
-        asked(person, self.names.prompt, missing)
+        if is_target { SecretError::MissingThere } else { SecretError::Missing }
     }
 
     /// The passphrase for a new repository. Ignores key files.
@@ -270,7 +273,7 @@ impl Sources {
         }
         match self.of_environment()? {
             Some(credential) => Ok(credential),
-            None => asked_twice(person, SecretError::Missing),
+            None => asked_twice(person, self.missing()),
         }
     }
 

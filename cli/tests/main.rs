@@ -6,6 +6,7 @@ mod damage;
 mod doctor;
 mod dump;
 mod ending;
+mod export;
 mod far;
 mod golden;
 mod import;

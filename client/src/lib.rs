@@ -47,6 +47,7 @@ pub mod stat;
 
 // the repository
 pub mod remote;
+pub mod exported;
 pub mod backend;
 mod vacancy;
 pub mod repository;
@@ -60,6 +61,7 @@ pub mod restore;
 pub mod dump;
 pub mod browse;
 pub mod copy;
+pub mod export;
 pub mod met;
 pub mod changes;
 pub mod verify;

@@ -1,6 +1,7 @@
 //! Commands: each interprets its options, drives the engine and the service, and reports.
 
 mod about;
+mod archive;
 mod backup;
 mod benchmark;
 mod cache;
@@ -14,6 +15,7 @@ mod copy;
 mod diff;
 mod doctor;
 mod dump;
+mod export;
 mod failure;
 mod fates;
 mod find;
@@ -83,6 +85,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Find(options) => find::run(context, options),
         Command::Diff(options) => diff::run(context, options),
         Command::Dump(options) => dump::run(context, options),
+        Command::Export(options) => export::run(context, options),
         Command::Copy(options) => copy::run(context, options),
         Command::Rewrite(options) => rewrite::run(context, options),
         Command::Mount(options) => mount::run(context, options),

@@ -2,6 +2,7 @@
 
 use std::io;
 
+use copal_client::exported::NotExport;
 use copal_client::location::BadLocation;
 use copal_client::places::PlaceError;
 use copal_client::remote::OrderError;
@@ -115,6 +116,9 @@ impl Failure {
             Self::EmptyStream => {
                 "find out why the program before the pipe wrote nothing; \"--allow-empty\" saves an empty file"
             }
+            Self::Damaged { cause, .. } if cause.is::<NotExport>() => {
+                "copy the file once more from where it was made; if it is not whole there, export the snapshot again"
+            }
             Self::Damaged { object, .. } if is_index(object) => {
                 "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
             }
@@ -172,6 +176,7 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
             "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE"
         }
         StoreError::Denied { .. } => "look at who may read and write the repository",
+        StoreError::ReadOnly { source, .. } if !source.is::<io::Error>() => return None,
         StoreError::ReadOnly { .. } => return advice_on(&io::ErrorKind::ReadOnlyFilesystem.into()),
         StoreError::Gone { .. } => {
             "look at its name and whether it is mounted, and run it again once it is back: nothing was written elsewhere"

@@ -1,15 +1,16 @@
-//! Copies: the results of `copy` and `rewrite`. Field names are stable; `docs/cli.md` explains each.
+//! Copies: the results of `copy`, `rewrite` and `export`. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
 use copal_client::backup::Outcome;
 use copal_client::history::Snapshot;
-use copal_format::id::SnapshotId;
+use copal_format::id::{RepositoryId, SnapshotId};
 use serde::Serialize;
 
 use super::Answer;
 use super::field::{PathsField, Stamp};
 use super::human::{self, things};
+use super::keys::RECOVERY;
 
 /// The result of `copy`.
 #[derive(Serialize, Clone, Debug, Default)]
@@ -68,6 +69,53 @@ pub struct RewrittenRow {
     pub left_out: u64,
     /// Whether the old snapshot is forgotten.
     pub forgotten: bool,
+}
+
+/// The result of `export`.
+#[derive(Serialize, Clone, Debug)]
+pub struct ExportSummary {
+    pub snapshot_id: SnapshotId,
+    /// The file that was written.
+    pub file: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The id of the repository in it; `None` without encryption, as the next two.
+    pub repository_id: Option<RepositoryId>,
+    /// The recovery code, which opens it; shown only this once.
+    pub recovery_code: Option<String>,
+    /// The reader that it carries.
+    pub reader: Option<String>,
+    /// Entries that are missing, or lack their content.
+    pub errors: u64,
+    pub seconds: f64,
+}
+
+impl ExportSummary {
+    /// The summary of a snapshot's export, as far as the snapshot says it.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        Self {
+            snapshot_id: snapshot.id,
+            file: String::new(),
+            bytes: 0,
+            repository_id: None,
+            recovery_code: None,
+            reader: None,
+            errors: 0,
+            seconds: 0.0,
+        }
+    }
+}
+
+impl Answer for ExportSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (id, size, took) = (self.snapshot_id.short(), human::size(self.bytes), human::duration(self.seconds));
+        writeln!(out, "snapshot {id} exported to {} in {took}: {size}", human::text(&self.file))?;
+        let Some(code) = &self.recovery_code else {
+            return writeln!(out, "It is not encrypted.");
+        };
+        writeln!(out, "\n{RECOVERY}\n\n    {code}\n")?;
+        writeln!(out, "The export opens with its passphrase or this code, and with nothing of this repository.")
+    }
 }
 
 impl CopiedRow {
