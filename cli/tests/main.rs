@@ -21,6 +21,7 @@ mod mount;
 mod place;
 mod reader;
 mod refused;
+mod restic;
 mod restore;
 mod rewrite;
 mod rollback;

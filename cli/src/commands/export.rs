@@ -28,7 +28,7 @@ use crate::exit::Exit;
 use crate::pick::Intent;
 use crate::report::Failure;
 use crate::report::copy::ExportSummary;
-use crate::secrets::{OF_TARGET, Terminal};
+use crate::secrets::{OF_EXPORT, Terminal};
 
 pub(super) fn run(context: &Context<'_>, options: &Options) -> Result<Exit, Failure> {
     let started = Instant::now();
@@ -78,7 +78,7 @@ fn encrypted(
         password_command: None,
         ..context.global.clone()
     };
-    let credential = context.other(&global, &OF_TARGET).secrets().first(&mut Terminal)?;
+    let credential = context.other(&global, &OF_EXPORT).secrets().first(&mut Terminal)?;
     let reader = ReaderProgram::inside().map_or_else(|| ReaderProgram::of(source), |reader| Ok(Some(reader)))?;
     if reader.is_none() {
         context.report.warn(

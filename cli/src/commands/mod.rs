@@ -38,6 +38,7 @@ mod prune;
 mod reader;
 mod rebuild;
 mod repair;
+mod restic;
 mod restore;
 mod rewrite;
 mod run;
@@ -79,6 +80,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Config(options) => config::run(context, options),
         Command::Schedule(options) => schedule::run(context, options),
         Command::Import(Import::Tar(options)) => import::run(context, options),
+        Command::Import(Import::Restic(options)) => restic::run(context, options),
         Command::Snapshots(options) => snapshots::run(context, options),
         Command::Restore(options) => restore::run(context, options),
         Command::Ls(options) => ls::run(context, options),

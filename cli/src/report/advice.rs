@@ -6,6 +6,7 @@ use copal_client::exported::NotExport;
 use copal_client::location::BadLocation;
 use copal_client::places::PlaceError;
 use copal_client::remote::OrderError;
+use copal_client::restic::ResticError;
 use copal_format::keys::slot::SlotKind;
 use copal_store::StoreError;
 use copal_store::s3::Trouble;
@@ -44,6 +45,17 @@ impl Failure {
             Self::Secret(SecretError::MissingThere) => {
                 "give it in COPAL_TO_PASSWORD_FILE, COPAL_TO_PASSWORD_COMMAND or COPAL_TO_PASSWORD, or a key file with --to-key-file"
             }
+            Self::Secret(SecretError::MissingOfExport) => {
+                "give a new one in COPAL_TO_PASSWORD_FILE, COPAL_TO_PASSWORD_COMMAND or COPAL_TO_PASSWORD, or with --to-password-file"
+            }
+            Self::Secret(SecretError::MissingOfRestic) => {
+                "give it in RESTIC_PASSWORD_FILE, RESTIC_PASSWORD_COMMAND or RESTIC_PASSWORD, or with --from-password-file"
+            }
+            Self::Restic(ResticError::WrongPassword(_)) => {
+                "RESTIC_PASSWORD, RESTIC_PASSWORD_FILE and --from-password-file are for the restic repository"
+            }
+            Self::Restic(ResticError::Absent) => "name the directory that holds restic's \"config\" and \"keys\"",
+            Self::Restic(ResticError::Store(error)) => return advice_on_store(error),
             Self::Secret(SecretError::Empty { .. }) => "a repository needs a passphrase: give at least one character",
             Self::Secret(SecretError::Differ) => "run the command again and type the same passphrase twice",
             Self::Secret(SecretError::CommandFailed(..)) => "run the command in that variable by hand to see why",
@@ -155,6 +167,7 @@ impl Failure {
             Self::Secret(_)
             | Self::NoObject { .. }
             | Self::Order(_)
+            | Self::Restic(_)
             | Self::Freed { .. }
             | Self::OutputClosed
             | Self::Other(_) => {

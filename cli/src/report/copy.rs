@@ -1,10 +1,14 @@
-//! Copies: the results of `copy`, `rewrite` and `export`. Field names are stable; `docs/cli.md` explains each.
+//! Copies: the results of `copy`, `import restic`, `rewrite` and `export`. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
 use copal_client::backup::Outcome;
 use copal_client::history::Snapshot;
+use copal_client::restic::ResticSnapshot;
 use copal_format::id::{RepositoryId, SnapshotId};
+use copal_format::path::TreePath;
+use copal_format::snapshot::Counts;
+use copal_format::time::Time;
 use serde::Serialize;
 
 use super::Answer;
@@ -27,8 +31,8 @@ pub struct CopySummary {
 /// A snapshot that was made from another one.
 #[derive(Serialize, Clone, Debug)]
 pub struct CopiedRow {
-    /// The snapshot that it was made from.
-    pub source_id: SnapshotId,
+    /// The id of the snapshot that it was made from.
+    pub source_id: String,
     /// The new snapshot; `None` after a dry run, or if nothing more could be read than an earlier copy has.
     pub snapshot_id: Option<SnapshotId>,
     pub time: Stamp,
@@ -121,14 +125,30 @@ impl Answer for ExportSummary {
 impl CopiedRow {
     /// The row of a snapshot and what came of it; none in a dry run.
     pub fn of(snapshot: &Snapshot, outcome: Option<&Outcome>) -> Self {
-        let counts = outcome.map_or(snapshot.info.counts, |outcome| outcome.counts);
+        let (id, host) = (snapshot.id.to_string(), snapshot.machine());
+        Self::new((id, snapshot.time, host), &snapshot.sources(), snapshot.info.counts, outcome)
+    }
+
+    /// The same for a snapshot of restic.
+    pub fn of_restic(snapshot: &ResticSnapshot, outcome: Option<&Outcome>) -> Self {
+        let paths: Vec<TreePath> = snapshot.paths.iter().filter_map(|path| TreePath::new(path.clone()).ok()).collect();
+        Self::new((snapshot.id.clone(), snapshot.time, &snapshot.host), &paths, Counts::default(), outcome)
+    }
+
+    fn new(
+        (id, time, host): (String, Time, &str),
+        paths: &[TreePath],
+        counts: Counts,
+        outcome: Option<&Outcome>,
+    ) -> Self {
+        let counts = outcome.map_or(counts, |outcome| outcome.counts);
         let (summary, tally) = outcome.map(|outcome| (outcome.summary, outcome.tally)).unwrap_or_default();
         Self {
-            source_id: snapshot.id,
+            source_id: id,
             snapshot_id: outcome.and_then(|outcome| outcome.snapshot),
-            time: Stamp(snapshot.time),
-            host: snapshot.machine().to_owned(),
-            paths: PathsField::of(&snapshot.sources()),
+            time: Stamp(time),
+            host: host.to_owned(),
+            paths: PathsField::of(paths),
             files: counts.files,
             bytes: counts.bytes,
             files_read: summary.new + summary.changed,
@@ -138,13 +158,19 @@ impl CopiedRow {
         }
     }
 
+    fn original(&self) -> String {
+        let id: String = self.source_id.chars().take(8).collect();
+        format!("{id} of {}, {}", human::text(&self.host), human::time(self.time.0))
+    }
+
     /// The row as text for people.
     pub fn line(&self, dry_run: bool) -> String {
-        let of = format!("{} of {}, {}", self.source_id.short(), human::text(&self.host), human::time(self.time.0));
+        let of = self.original();
         let holds = format!("{}, {}", things(self.files, "file", "files"), human::size(self.bytes));
         let errors = things(self.errors, "entry is missing", "entries are missing");
         let lacks = if self.errors > 0 { format!("; {errors}") } else { String::new() };
         match &self.snapshot_id {
+            _ if dry_run && self.files == 0 => of,
             _ if dry_run => format!("{of}: {holds}"),
             None => format!("{of}: no more can be read than before{lacks}"),
             Some(id) => {
@@ -171,7 +197,7 @@ impl Answer for CopySummary {
 impl Answer for RewriteSummary {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for RewrittenRow { row, left_out, forgotten } in &self.rewritten {
-            let of = format!("{} of {}, {}", row.source_id.short(), human::text(&row.host), human::time(row.time.0));
+            let of = row.original();
             let without = things(*left_out, "entry", "entries");
             match &row.snapshot_id {
                 Some(id) if *forgotten => writeln!(out, "{of}: replaced by {} without {without}", id.short())?,
