@@ -132,6 +132,12 @@ pub enum SecretError {
         /// Its source.
         origin: Origin,
     },
+    /// The same for an export.
+    #[error("no passphrase for the export is given, and there is no terminal to ask for one")]
+    MissingOfExport,
+    /// The same for a repository of restic.
+    #[error("no password of the restic repository is given, and there is no terminal to ask for one")]
+    MissingOfRestic,
     /// The two typed passphrases differ.
     #[error("the two passphrases differ")]
     Differ,
@@ -167,6 +173,8 @@ pub struct Names {
     password_file: &'static str,
     password_command: &'static str,
     prompt: &'static str,
+    /// The failure if nothing names a secret, and nobody can be asked.
+    missing: fn() -> SecretError,
 }
 
 /// The names for the repository of a command.
@@ -176,15 +184,32 @@ pub static OF_REPOSITORY: Names = Names {
     password_file: "COPAL_PASSWORD_FILE",
     password_command: "COPAL_PASSWORD_COMMAND",
     prompt: "Passphrase (or recovery code): ",
+    missing: || SecretError::Missing,
 };
 
 /// The names for the repository that a command copies to.
-pub static OF_TARGET: Names = Names {
+pub static OF_TARGET: Names = TARGET;
+
+const TARGET: Names = Names {
     key_file: "COPAL_TO_KEY_FILE",
     password: "COPAL_TO_PASSWORD",
     password_file: "COPAL_TO_PASSWORD_FILE",
     password_command: "COPAL_TO_PASSWORD_COMMAND",
     prompt: "Passphrase (or recovery code) of the repository to copy to: ",
+    missing: || SecretError::MissingThere,
+};
+
+/// The names for an export.
+pub static OF_EXPORT: Names = Names { missing: || SecretError::MissingOfExport, ..TARGET };
+
+/// The names for a repository of restic, which are restic's.
+pub static OF_RESTIC: Names = Names {
+    key_file: "",
+    password: "RESTIC_PASSWORD",
+    password_file: "RESTIC_PASSWORD_FILE",
+    password_command: "RESTIC_PASSWORD_COMMAND",
+    prompt: "Password of the restic repository: ",
+    missing: || SecretError::MissingOfRestic,
 };
 
 /// Every option and variable that may name a secret.
@@ -255,9 +280,7 @@ impl Sources {
         if let Some(credential) = self.of_environment()? {
             return Ok(credential);
         }
-        let is_target = self.names.key_file == OF_TARGET.key_file;
-        let missing = if is_target { SecretError::MissingThere } else { SecretError::Missing };
-        asked(person, self.names.prompt, missing)
+        asked(person, self.names.prompt, (self.names.missing)())
     }
 
     /// The passphrase for a new repository. Ignores key files.
@@ -270,7 +293,7 @@ impl Sources {
         }
         match self.of_environment()? {
             Some(credential) => Ok(credential),
-            None => asked_twice(person, SecretError::Missing),
+            None => asked_twice(person, (self.names.missing)()),
         }
     }
 

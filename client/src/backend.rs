@@ -20,6 +20,7 @@ use copal_store::site::{BadSite, Site, SiteAddress};
 use copal_store::{Store, StoreError};
 use ed25519_dalek::SigningKey;
 
+use crate::exported::{ExportStore, NotExport};
 use crate::location::{BadLocation, Location};
 use crate::places::note_proof;
 use crate::remote::{GatewayStore, Introduction};
@@ -78,6 +79,15 @@ pub enum BackendError {
     /// Nothing exists at this location.
     #[error("there is nothing at {0}")]
     Absent(String),
+    /// An export is not whole.
+    #[error("{path} cannot be read")]
+    Export {
+        /// The file.
+        path: String,
+        /// Why.
+        #[source]
+        why: NotExport,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -93,12 +103,19 @@ pub enum BackendError {
 }
 
 impl Backend {
-    /// Opens the place of a repository. A directory must exist. Writes nothing.
+    /// Opens the place of a repository. A directory, or the file of an export, must exist. Writes nothing.
     pub fn open(location: &Location, backend_options: &BackendOptions) -> Result<Self, BackendError> {
         if let Some(backend) = Self::elsewhere(location, backend_options) {
             return backend;
         }
         let absent = || BackendError::Absent(location.to_string());
+        if location.directory()?.is_file() {
+            let store = ExportStore::open(location.directory()?).map_err(|why| match why {
+                NotExport::Other => absent(),
+                why => BackendError::Export { path: location.to_string(), why },
+            })?;
+            return Ok(Self::of_store(location, Arc::new(store)));
+        }
         let store = match FsStore::open(location.directory()?) {
             Ok(store) => store,
             Err(StoreError::NotFound { .. } | StoreError::Gone { .. } | StoreError::Obstructed { .. }) => {

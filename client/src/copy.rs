@@ -9,21 +9,24 @@ use std::time::Duration;
 
 use copal_format::client::Role;
 use copal_format::exclusions::{Exclusions, Pattern};
-use copal_format::id::{DomainId, SnapshotId};
+use copal_format::id::{ChunkId, DomainId, SnapshotId};
 use copal_format::path::TreePath;
 use copal_format::snapshot::{MetadataSeen, Origin};
 use copal_format::state::SnapshotState;
 use copal_format::time::Time;
-use copal_format::tree::EntryKind;
+use copal_format::tree::{Entry, EntryKind, Piece};
 use copal_jobs::view::View;
 
-use crate::backup::{BackupError, Compared, EarlierCopy, Inherited, Options, Original, Outcome, Source, backup};
+use crate::backup::{
+    BackupError, Compared, EarlierCopy, Entries, Inherited, Options, Original, Originals, Outcome, Readable, Source,
+    backup,
+};
 use crate::browse::{Domain, Shared};
 use crate::compression::Compression;
 use crate::filter::Filter;
 use crate::history::{History, Snapshot, pages};
 use crate::progress::Progress;
-use crate::reader::{PageReader, TreeError};
+use crate::reader::{PageReader, ReadError, TreeError};
 use crate::repository::{LocalClient, Repository};
 
 /// How to copy.
@@ -65,13 +68,15 @@ pub struct Copier<'a> {
 }
 
 /// A snapshot or checkpoint of the target.
-struct There {
-    origin: Origin,
-    copy: Compared,
+pub(crate) struct There {
+    /// What it is a copy of; else itself.
+    pub(crate) origin: Origin,
+    pub(crate) copy: Compared,
     domain: DomainId,
     time: Time,
-    errors: u64,
-    is_checkpoint: bool,
+    /// Entries that it lacks.
+    pub(crate) errors: u64,
+    pub(crate) is_checkpoint: bool,
 }
 
 /// Reads a domain of the source.
@@ -87,8 +92,7 @@ impl<'a> Copier<'a> {
         (target, client, copies): (&'a Repository, &'a LocalClient, &History),
         how: How,
     ) -> Self {
-        let own = copies.snapshots.iter().filter(|snapshot| snapshot.signer.id == client.id);
-        let there = own.map(|snapshot| There::of(target, snapshot)).collect();
+        let there = There::all_of(target, client, copies);
         let ids = copies.snapshots.iter().map(|snapshot| snapshot.id).collect();
         Self { source, view, history, target, client, how, there, ids, readers: HashMap::new() }
     }
@@ -102,7 +106,7 @@ impl<'a> Copier<'a> {
             return Some(origin.snapshot);
         }
         let origin = snapshot.as_origin(self.source.id());
-        let is_it = |there: &&There| there.origin == origin && !there.is_checkpoint;
+        let is_it = |there: &&There| there.is_copy_of(origin);
         let mut copies = self.there.iter().filter(is_it);
         copies.find(|there| there.errors <= snapshot.info.summary.errors).map(|there| there.copy.id)
     }
@@ -123,7 +127,9 @@ impl<'a> Copier<'a> {
         let copies = own.into_iter().chain(self.nearest(snapshot)).collect();
         let options = Options { skip_if_unchanged: is_retry, ..self.options(snapshot, origin, &LeftOut::default()) };
         let outcome = self.make(snapshot, copies, &options, &Filter::default(), progress, interrupted)?;
-        self.note(snapshot, origin, &outcome);
+        let errors = snapshot.info.summary.errors;
+        let begun = snapshot.info.started;
+        self.there.extend(There::made(self.client, origin, snapshot.time, begun, &outcome, errors));
         Ok(outcome)
     }
 
@@ -174,8 +180,7 @@ impl<'a> Copier<'a> {
         };
         let usable = self.there.iter().filter(|there| there.is_usable(self.client) && !there.is_checkpoint);
         let found = usable.filter_map(|there| Some((there, original(there)?)));
-        let distance = |there: &There| (there.time > snapshot.time, there.time.0.abs_diff(snapshot.time.0));
-        let (there, of) = found.min_by_key(|(there, _)| distance(there))?;
+        let (there, of) = found.min_by_key(|(there, _)| there.distance(snapshot.time))?;
         Some(EarlierCopy { copy: there.copy, of })
     }
 
@@ -227,25 +232,23 @@ impl<'a> Copier<'a> {
     ) -> Result<Outcome, BackupError> {
         let (target, client, is_tamed) = (self.target, self.client, self.is_tamed(snapshot));
         let readers = self.source.backend().readers(self.how.threads);
-        let reading = self.reading(snapshot.domain);
-        let chunks = reading.chunks.clone();
-        let original =
-            Original { pages: &reading.pages, chunks, root: snapshot.root, excludes, is_tamed, copies, readers };
+        let from = self.reading(snapshot.domain);
+        let original = Original { from, root: snapshot.root, excludes, is_tamed, copies, readers };
         backup(target, client, &mut Source::Snapshot(original), options, progress, interrupted)
     }
+}
 
-    fn note(&mut self, snapshot: &Snapshot, origin: Origin, outcome: &Outcome) {
-        if let (Some(id), Some(root)) = (outcome.snapshot, outcome.root) {
-            let (begun, bytes) = (snapshot.info.started, outcome.counts.bytes);
-            self.there.push(There {
-                origin,
-                copy: Compared { id, root, begun, bytes, is_kept: true },
-                domain: self.client.domain,
-                time: snapshot.time,
-                errors: snapshot.info.summary.errors + outcome.errors(),
-                is_checkpoint: false,
-            });
-        }
+impl Originals for Reading {
+    fn entries(&self, root: ChunkId) -> Box<dyn Entries + '_> {
+        Box::new(Readable::of(self.pages.entries(root)))
+    }
+
+    fn pieces(&self, entry: &Entry, take: &mut dyn FnMut(Piece)) -> Result<(), TreeError> {
+        self.pages.pieces(entry, |_, piece| take(piece))
+    }
+
+    fn chunk(&self, id: &ChunkId, take: &mut dyn FnMut(&[u8])) -> Result<(), ReadError> {
+        self.chunks.chunk(id, take)
     }
 }
 
@@ -263,8 +266,39 @@ impl There {
         }
     }
 
+    /// What a client has saved in a repository.
+    pub(crate) fn all_of(target: &Repository, client: &LocalClient, copies: &History) -> Vec<Self> {
+        let own = copies.snapshots.iter().filter(|snapshot| snapshot.signer.id == client.id);
+        own.map(|snapshot| Self::of(target, snapshot)).collect()
+    }
+
+    /// A copy that was just made of an original that lacks `errors` entries; none if there was none to make.
+    pub(crate) fn made(
+        client: &LocalClient,
+        origin: Origin,
+        time: Time,
+        begun: Time,
+        outcome: &Outcome,
+        errors: u64,
+    ) -> Option<Self> {
+        let (id, root, bytes) = (outcome.snapshot?, outcome.root?, outcome.counts.bytes);
+        let copy = Compared { id, root, begun, bytes, is_kept: true };
+        let errors = errors + outcome.errors();
+        Some(Self { origin, copy, domain: client.domain, time, errors, is_checkpoint: false })
+    }
+
+    /// Whether it is a whole copy of this snapshot, not a part of one.
+    pub(crate) fn is_copy_of(&self, origin: Origin) -> bool {
+        self.origin == origin && !self.is_checkpoint
+    }
+
+    /// How far it is from a snapshot of this time; later ones are farther than all earlier ones.
+    pub(crate) fn distance(&self, time: Time) -> (bool, u64) {
+        (self.time > time, self.time.0.abs_diff(time.0))
+    }
+
     /// Whether a new copy by this client may refer to its pages.
-    fn is_usable(&self, client: &LocalClient) -> bool {
+    pub(crate) fn is_usable(&self, client: &LocalClient) -> bool {
         self.domain == client.domain && self.copy.is_kept
     }
 }

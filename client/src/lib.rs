@@ -47,6 +47,7 @@ pub mod stat;
 
 // the repository
 pub mod remote;
+pub mod exported;
 pub mod backend;
 mod vacancy;
 pub mod repository;
@@ -56,10 +57,13 @@ pub mod history;
 
 // the acts
 pub mod backup;
+pub mod restic;
 pub mod restore;
 pub mod dump;
 pub mod browse;
 pub mod copy;
+pub mod export;
+pub mod import;
 pub mod met;
 pub mod changes;
 pub mod verify;

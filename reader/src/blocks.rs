@@ -1,7 +1,6 @@
 //! Blocks: reads, opens and checks stored blocks of one domain.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::rc::Rc;
 
 use copal_engine::read::{Session, sealed_by};
@@ -12,7 +11,7 @@ use copal_format::layout::{self, Place};
 use copal_format::pack::PackTable;
 use copal_format::seal::{BlockKind, SessionCipher};
 
-use crate::directory::{Directory, read_range};
+use crate::directory::{Directory, Object, read_range};
 use crate::scan::read_table;
 
 /// A reader of blocks.
@@ -29,7 +28,7 @@ pub(crate) struct Blocks<'a> {
 
 /// A pack and its table.
 pub(crate) struct Pack {
-    file: File,
+    file: Object,
     pub(crate) table: PackTable,
 }
 

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use copal_format::keys::attempts::Doubt;
 
+use crate::export::NotExport;
+
 /// Why the program ends early.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Failure {
@@ -14,6 +16,9 @@ pub(crate) enum Failure {
     /// The directory does not look like a repository.
     #[error("{0:?} is not a repository, or its directory was not given to the runtime (--dir)")]
     NoRepository(PathBuf),
+    /// The export is not whole.
+    #[error(transparent)]
+    Export(NotExport),
     /// The secret is empty.
     #[error("no passphrase was given")]
     NoSecret,
@@ -75,7 +80,7 @@ impl Failure {
     pub(crate) fn exit_code(&self) -> u8 {
         match self {
             Self::Usage(_) => 2,
-            Self::DamagedSlot { .. } => 4,
+            Self::DamagedSlot { .. } | Self::Export(_) => 4,
             Self::NoRepository(_) => 10,
             Self::WrongSecret(_) | Self::BadSecret { .. } => 12,
             _ => 1,

@@ -10,6 +10,7 @@ mod arguments;
 mod blocks;
 mod content;
 mod directory;
+pub mod export;
 mod failure;
 mod folder;
 mod history;

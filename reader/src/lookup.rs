@@ -3,7 +3,6 @@
 //! Only a bounded number of pieces of the files is in memory, however large the index is.
 
 use std::collections::{HashMap, VecDeque};
-use std::fs::File;
 use std::io;
 use std::rc::Rc;
 
@@ -12,11 +11,11 @@ use copal_format::index::Location;
 use copal_format::layout::Place;
 use copal_format::limits::SEGMENT_ENTRIES;
 
-use crate::directory::read_range;
+use crate::directory::{Object, read_range};
 
 /// The bytes of a segment.
 pub(crate) enum Source {
-    File(File),
+    File(Object),
     Memory(Vec<u8>),
 }
 
@@ -43,7 +42,7 @@ impl Lookup {
     /// Adds a segment of a domain.
     pub(crate) fn add(&mut self, domain: DomainId, source: Source) -> io::Result<()> {
         let length = match &source {
-            Source::File(file) => file.metadata()?.len(),
+            Source::File(file) => file.length,
             Source::Memory(bytes) => bytes.len() as u64,
         };
         self.segments.push(Segment { source, length, packs: 0, blocks: 0, entries: 0, bounds: (0, 0) });

@@ -1,19 +1,17 @@
 //! Scan: builds an index of a domain from the packs' own tables, for when the index does not know everything.
 
-use std::fs::File;
-
 use copal_format::id::{DomainId, PackId};
 use copal_format::index::SegmentWriter;
 use copal_format::layout::{self, Place};
 use copal_format::pack::{self, PackTable, TRAILER_BYTES, Trailer};
 
-use crate::directory::{Directory, read_range};
+use crate::directory::{Directory, Object, read_range};
 use crate::report::Report;
 
 /// Reads the table of a pack without its blocks; the error is text.
-pub(crate) fn read_table(file: &File) -> Result<PackTable, String> {
+pub(crate) fn read_table(file: &Object) -> Result<PackTable, String> {
     let words = |error: std::io::Error| error.to_string();
-    let length = file.metadata().map_err(words)?.len();
+    let length = file.length;
     let start = length.checked_sub(TRAILER_BYTES as u64).ok_or("it is too short for a pack")?;
     let last = read_range(file, start..length).map_err(words)?;
     let trailer = Trailer::parse(&last, length).map_err(|error| error.to_string())?;

@@ -1,5 +1,6 @@
 //! Import: makes snapshots of what other programs have written.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
@@ -16,6 +17,40 @@ pub enum Import {
     /// Reads the POSIX (pax), GNU, ustar and older forms. A restore gives what "tar -x" would give. An archive that is cut off
     /// makes no snapshot.
     Tar(Tar),
+    /// Copy the snapshots of a restic repository, with their time, host, paths and tags.
+    ///
+    /// Reads repositories of version 1 and 2, and changes nothing there. A restore of a copy gives what "restic restore" gives. Run it
+    /// again after an interruption, or as long as restic goes on: it copies only what is missing.
+    Restic(Restic),
+}
+
+/// Options of `import restic`.
+#[derive(Args, Debug)]
+pub struct Restic {
+    /// The restic repository: a directory, or an address like sftp://host/path or s3://bucket/prefix.
+    #[arg(value_name = "REPOSITORY")]
+    pub from: OsString,
+    /// Snapshots to copy, by the first digits of their restic ids [default: all].
+    #[arg(value_name = "SNAPSHOT")]
+    pub snapshots: Vec<String>,
+    /// File that holds the password of the restic repository [env: RESTIC_PASSWORD_FILE].
+    ///
+    /// The password may also come from RESTIC_PASSWORD or from the output of RESTIC_PASSWORD_COMMAND; without any of these it
+    /// is asked for.
+    #[arg(long, value_name = "FILE")]
+    pub from_password_file: Option<PathBuf>,
+    /// Give the copies a label, which keeps them apart from other snapshots of the same host and paths.
+    #[arg(long, value_name = "NAME", default_value = "", hide_default_value = true)]
+    pub label: String,
+    /// Show which snapshots would be made; make none.
+    #[arg(short = 'n', long)]
+    pub dry_run: bool,
+    /// How hard to compress: auto (as the repository says), fast, max, or a level from 0 (not at all) to 19.
+    #[arg(long, value_name = "LEVEL", default_value = "auto", value_parser = values::compression)]
+    pub compression: Compression,
+    /// Wait at most this long for the service to accept each snapshot.
+    #[arg(long, value_name = "SPAN", default_value = "15min")]
+    pub wait: Span,
 }
 
 /// Options of `import tar`.

@@ -7,7 +7,7 @@ use copal_format::tree::{Entry, EntryKind};
 
 use super::pattern::Pattern;
 use super::spec::{self, SnapshotSpec, Which};
-use super::values::{self, GroupBy, Size};
+use super::values::{self, Form, GroupBy, Size};
 
 /// Which snapshots are considered.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
@@ -195,17 +195,10 @@ pub struct Dump {
     pub snapshot: SnapshotSpec,
     /// Form of the output [default: a file's bytes; a tar archive for a directory].
     #[arg(long, value_name = "FORMAT", value_enum)]
-    pub format: Option<DumpFormat>,
+    pub format: Option<Form>,
     /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
-}
-
-/// Form of what `dump` writes.
-#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
-pub enum DumpFormat {
-    /// A tar archive, with modes, owners, times and links.
-    Tar,
 }
 
 /// Options of `cat`.

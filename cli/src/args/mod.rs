@@ -11,6 +11,7 @@ pub mod backup;
 pub mod check;
 pub mod client;
 pub mod copy;
+pub mod export;
 pub mod forget;
 pub mod global;
 pub mod import;
@@ -149,12 +150,17 @@ pub enum Command {
     Find(look::Find),
     /// Show what differs between two snapshots.
     Diff(look::Diff),
-    /// Write a file's content, or a directory as a tar archive, to standard output.
+    /// Write a file's content, or a directory as an archive, to standard output.
     Dump(look::Dump),
     /// Restore files and directories from a snapshot.
     ///
     /// SNAPSHOT:PATH puts PATH's content directly into the target; SNAPSHOT alone recreates the full paths below it.
     Restore(restore::Restore),
+    /// Write a snapshot into one file, encrypted with a passphrase of its own.
+    ///
+    /// The file is a repository with this one snapshot and the reader in it: "copal -r FILE restore latest" reads it, and so does
+    /// the reader. With --format it is an archive without encryption.
+    Export(Box<export::Export>),
     /// Copy snapshots into another repository, which has other keys.
     ///
     /// Copies what is not there yet, the oldest snapshot first. Everything is checked while it is read. Run it again after an

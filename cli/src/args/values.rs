@@ -4,6 +4,7 @@ use core::num::NonZeroU32;
 use core::str::FromStr;
 use core::time::Duration;
 
+use clap::ValueEnum;
 use copal_client::compression::Compression;
 use copal_format::time::Time;
 use jiff::civil::DateTime;
@@ -36,6 +37,18 @@ pub enum BadValue {
     /// Not a list of what snapshots have in common.
     #[error("snapshots are grouped by a list of host, paths, tags and label, like host,paths; or by none")]
     Group,
+}
+
+/// The form of an archive.
+#[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
+pub enum Form {
+    /// A tar archive, with all metadata.
+    Tar,
+    /// The same, compressed by Zstandard.
+    #[value(name = "tar.zst")]
+    TarZst,
+    /// A zip archive, with modes, times and links.
+    Zip,
 }
 
 /// A number of bytes. `K M G T` and `KiB MiB GiB TiB` are powers of 1,024, `KB MB GB TB` powers of 1,000.

@@ -8,6 +8,7 @@ use copal_client::copy::{Copier, How};
 use copal_client::history::{History, Snapshot};
 use copal_client::progress::Progress;
 use copal_client::repository::Repository;
+use copal_format::snapshot::Counts;
 
 use super::backup::{keep_reserve, refuse_damaged, tell_troubles};
 use super::context::{CLIENTS, Context};
@@ -63,8 +64,8 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
         } else if options.making.dry_run {
             summary.copied.push(CopiedRow::of(snapshot, None));
         } else {
-            let made =
-                making.make("copy", snapshot, |progress| copier.copy(snapshot, progress, &making.interrupted))?;
+            let made = making
+                .make("copy", snapshot.info.counts, |progress| copier.copy(snapshot, progress, &making.interrupted))?;
             summary.copied.push(CopiedRow::of(snapshot, Some(&made)));
         }
     }
@@ -126,16 +127,16 @@ impl<'a> Makings<'a> {
         Ok(Self { context, interrupted, current })
     }
 
-    /// Makes one snapshot, shows its progress, and tells what it lacks.
+    /// Makes one snapshot, which will have about this much, shows its progress, and tells what it lacks.
     pub(super) fn make(
         &self,
         act: &'static str,
-        snapshot: &Snapshot,
+        expected: Counts,
         make: impl FnOnce(&Arc<Progress>) -> Result<Outcome, BackupError>,
     ) -> Result<Outcome, Failure> {
         let report = self.context.report;
         let progress = Arc::new(Progress::default());
-        progress.expect(snapshot.info.counts.files, snapshot.info.counts.bytes);
+        progress.expect(expected.files, expected.bytes);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = progress.clone();
         let watch = report.watch(act, progress.clone());
         let outcome = make(&progress);

@@ -1,11 +1,13 @@
 //! `dump`: writes a file or directory of a snapshot to standard output.
 
-use copal_client::dump::{dump_file, dump_tar};
+use copal_client::dump::dump_file;
 use copal_format::tree::EntryKind;
 
+use super::archive;
 use super::context::Context;
 use super::place::Place;
 use crate::args::look::Dump;
+use crate::args::values::Form;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::PathField;
@@ -18,15 +20,16 @@ pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure
     let view = context.view(&repository)?;
     let history = context.history(&repository, &view)?;
     let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
-    let Place { snapshot, pages, scope } = place;
     let mut lines = context.report.lines();
+    let Place { snapshot, pages, scope } = &place;
+    let mut exit = Exit::Done;
     if scope.is_directory() || options.format.is_some() {
-        dump_tar(&pages, snapshot.root, &scope, lines.raw())?;
+        exit = archive::write(context, &place, options.format.unwrap_or(Form::Tar), lines.raw())?;
     } else {
-        let entry = scope.entries(&pages, snapshot.root).next()?;
+        let entry = scope.entries(pages, snapshot.root).next()?;
         match entry {
             Some(entry) if entry.kind() == EntryKind::File => {
-                dump_file(&pages, &entry, lines.raw())?;
+                dump_file(pages, &entry, lines.raw())?;
             }
             _ => {
                 let path = PathField::of(scope.path()).human();
@@ -35,5 +38,5 @@ pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure
         }
     }
     lines.finish()?;
-    Ok(context.exit_of(&history))
+    Ok(if exit == Exit::Done { context.exit_of(&history) } else { exit })
 }

@@ -9,6 +9,7 @@ use copal_client::backup::BackupError;
 use copal_client::changes::ChangeError;
 use copal_client::credentials::KeptError;
 use copal_client::dump::DumpError;
+use copal_client::export::ExportError;
 use copal_client::materialize::WriteError;
 use copal_client::reader::{ReadError, TreeError};
 use copal_client::remote::OrderError;
@@ -49,6 +50,7 @@ impl From<BackendError> for Failure {
     fn from(error: BackendError) -> Self {
         match error {
             BackendError::Absent(location) => Failure::NoRepository { location },
+            BackendError::Export { path, why } => Failure::Damaged { object: path, cause: why.into() },
             BackendError::Store(error) => error.into(),
             BackendError::Location(error) => error.into(),
             BackendError::Bucket(error) => Failure::Usage(error.to_string()),
@@ -63,6 +65,17 @@ impl From<InitError> for Failure {
             InitError::Exists(location) => Failure::RepositoryExists { location },
             InitError::NotEmpty(location) => Failure::NotEmpty { location },
             InitError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ExportError> for Failure {
+    fn from(error: ExportError) -> Self {
+        match error {
+            ExportError::Io(error) => Failure::Io { act: "write", thing: "the export".into(), cause: error },
+            ExportError::Init(error) => error.into(),
+            ExportError::Open(error) => of_open(error, SlotKind::Passphrase),
+            ExportError::Client(error) => error.into(),
         }
     }
 }

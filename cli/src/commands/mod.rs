@@ -1,6 +1,7 @@
 //! Commands: each interprets its options, drives the engine and the service, and reports.
 
 mod about;
+mod archive;
 mod backup;
 mod benchmark;
 mod cache;
@@ -14,6 +15,7 @@ mod copy;
 mod diff;
 mod doctor;
 mod dump;
+mod export;
 mod failure;
 mod fates;
 mod find;
@@ -37,6 +39,7 @@ mod reader;
 mod rebuild;
 mod repair;
 mod replica;
+mod restic;
 mod restore;
 mod rewrite;
 mod run;
@@ -79,12 +82,14 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Config(options) => config::run(context, options),
         Command::Schedule(options) => schedule::run(context, options),
         Command::Import(Import::Tar(options)) => import::run(context, options),
+        Command::Import(Import::Restic(options)) => restic::run(context, options),
         Command::Snapshots(options) => snapshots::run(context, options),
         Command::Restore(options) => restore::run(context, options),
         Command::Ls(options) => ls::run(context, options),
         Command::Find(options) => find::run(context, options),
         Command::Diff(options) => diff::run(context, options),
         Command::Dump(options) => dump::run(context, options),
+        Command::Export(options) => export::run(context, options),
         Command::Copy(options) => copy::run(context, options),
         Command::Sync(options) => sync::run(context, options),
         Command::Rewrite(options) => rewrite::run(context, options),

@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context<'_>, options: &Rewrite) -> Result<Exit, Fail
         let mut row = RewrittenRow { row: CopiedRow::of(snapshot, None), left_out: count, forgotten: false };
         if !options.making.dry_run {
             let rewrite = |progress: &_| copier.rewrite(snapshot, &left_out, progress, &making.interrupted);
-            let made = making.make("rewrite", snapshot, rewrite)?;
+            let made = making.make("rewrite", snapshot.info.counts, rewrite)?;
             row.row = CopiedRow { snapshot_id: made.snapshot.or(made.parent), ..CopiedRow::of(snapshot, Some(&made)) };
             match made.errors() {
                 0 => row.forgotten = forget(&repository, &client, snapshot.id)?,

@@ -3,9 +3,11 @@
 use std::io;
 
 use copal_client::backend::IsReplica;
+use copal_client::exported::{IsExport, NotExport};
 use copal_client::location::BadLocation;
 use copal_client::places::PlaceError;
 use copal_client::remote::OrderError;
+use copal_client::restic::ResticError;
 use copal_format::keys::slot::SlotKind;
 use copal_jobs::replica::SyncError;
 use copal_store::StoreError;
@@ -59,6 +61,17 @@ impl Failure {
             Self::Secret(SecretError::MissingThere) => {
                 "give it in COPAL_TO_PASSWORD_FILE, COPAL_TO_PASSWORD_COMMAND or COPAL_TO_PASSWORD, or a key file with --to-key-file"
             }
+            Self::Secret(SecretError::MissingOfExport) => {
+                "give a new one in COPAL_TO_PASSWORD_FILE, COPAL_TO_PASSWORD_COMMAND or COPAL_TO_PASSWORD, or with --to-password-file"
+            }
+            Self::Secret(SecretError::MissingOfRestic) => {
+                "give it in RESTIC_PASSWORD_FILE, RESTIC_PASSWORD_COMMAND or RESTIC_PASSWORD, or with --from-password-file"
+            }
+            Self::Restic(ResticError::WrongPassword(_)) => {
+                "RESTIC_PASSWORD, RESTIC_PASSWORD_FILE and --from-password-file are for the restic repository"
+            }
+            Self::Restic(ResticError::Absent) => "name the directory that holds restic's \"config\" and \"keys\"",
+            Self::Restic(ResticError::Store(error)) => return advice_on_store(error),
             Self::Secret(SecretError::Empty { .. }) => "a repository needs a passphrase: give at least one character",
             Self::Secret(SecretError::Differ) => "run the command again and type the same passphrase twice",
             Self::Secret(SecretError::CommandFailed(..)) => "run the command in that variable by hand to see why",
@@ -131,6 +144,9 @@ impl Failure {
             Self::EmptyStream => {
                 "find out why the program before the pipe wrote nothing; \"--allow-empty\" saves an empty file"
             }
+            Self::Damaged { cause, .. } if cause.is::<NotExport>() => {
+                "copy the file once more from where it was made; if it is not whole there, export the snapshot again"
+            }
             Self::Damaged { object, .. } if is_index(object) => {
                 "run \"copal rebuild-index\" while nobody else writes to the repository: it makes the index again from the packs and manifests"
             }
@@ -167,6 +183,7 @@ impl Failure {
             Self::Secret(_)
             | Self::NoObject { .. }
             | Self::Order(_)
+            | Self::Restic(_)
             | Self::Freed { .. }
             | Self::OutputClosed
             | Self::Other(_) => {
@@ -191,6 +208,7 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
         StoreError::ReadOnly { source, .. } if source.is::<IsReplica>() => {
             "write to the repository that it is a replica of; if that is lost, \"copal sync --end\" makes the replica a repository of its own"
         }
+        StoreError::ReadOnly { source, .. } if source.is::<IsExport>() => return None,
         StoreError::ReadOnly { .. } => return advice_on(&io::ErrorKind::ReadOnlyFilesystem.into()),
         StoreError::Gone { .. } => {
             "look at its name and whether it is mounted, and run it again once it is back: nothing was written elsewhere"

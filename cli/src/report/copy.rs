@@ -1,15 +1,20 @@
-//! Copies: the results of `copy` and `rewrite`. Field names are stable; `docs/cli.md` explains each.
+//! Copies: the results of `copy`, `import restic`, `rewrite` and `export`. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 
 use copal_client::backup::Outcome;
 use copal_client::history::Snapshot;
-use copal_format::id::SnapshotId;
+use copal_client::restic::ResticSnapshot;
+use copal_format::id::{RepositoryId, SnapshotId};
+use copal_format::path::TreePath;
+use copal_format::snapshot::Counts;
+use copal_format::time::Time;
 use serde::Serialize;
 
 use super::Answer;
 use super::field::{PathsField, Stamp};
 use super::human::{self, things};
+use super::keys::RECOVERY;
 
 /// The result of `copy`.
 #[derive(Serialize, Clone, Debug, Default)]
@@ -26,8 +31,8 @@ pub struct CopySummary {
 /// A snapshot that was made from another one.
 #[derive(Serialize, Clone, Debug)]
 pub struct CopiedRow {
-    /// The snapshot that it was made from.
-    pub source_id: SnapshotId,
+    /// The id of the snapshot that it was made from.
+    pub source_id: String,
     /// The new snapshot; `None` after a dry run, or if nothing more could be read than an earlier copy has.
     pub snapshot_id: Option<SnapshotId>,
     pub time: Stamp,
@@ -70,17 +75,80 @@ pub struct RewrittenRow {
     pub forgotten: bool,
 }
 
+/// The result of `export`.
+#[derive(Serialize, Clone, Debug)]
+pub struct ExportSummary {
+    pub snapshot_id: SnapshotId,
+    /// The file that was written.
+    pub file: String,
+    /// Its length.
+    pub bytes: u64,
+    /// The id of the repository in it; `None` without encryption, as the next two.
+    pub repository_id: Option<RepositoryId>,
+    /// The recovery code, which opens it; shown only this once.
+    pub recovery_code: Option<String>,
+    /// The reader that it carries.
+    pub reader: Option<String>,
+    /// Entries that are missing, or lack their content.
+    pub errors: u64,
+    pub seconds: f64,
+}
+
+impl ExportSummary {
+    /// The summary of a snapshot's export, as far as the snapshot says it.
+    pub fn of(snapshot: &Snapshot) -> Self {
+        Self {
+            snapshot_id: snapshot.id,
+            file: String::new(),
+            bytes: 0,
+            repository_id: None,
+            recovery_code: None,
+            reader: None,
+            errors: 0,
+            seconds: 0.0,
+        }
+    }
+}
+
+impl Answer for ExportSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let (id, size, took) = (self.snapshot_id.short(), human::size(self.bytes), human::duration(self.seconds));
+        writeln!(out, "snapshot {id} exported to {} in {took}: {size}", human::text(&self.file))?;
+        let Some(code) = &self.recovery_code else {
+            return writeln!(out, "It is not encrypted.");
+        };
+        writeln!(out, "\n{RECOVERY}\n\n    {code}\n")?;
+        writeln!(out, "The export opens with its passphrase or this code, and with nothing of this repository.")
+    }
+}
+
 impl CopiedRow {
     /// The row of a snapshot and what came of it; none in a dry run.
     pub fn of(snapshot: &Snapshot, outcome: Option<&Outcome>) -> Self {
-        let counts = outcome.map_or(snapshot.info.counts, |outcome| outcome.counts);
+        let (id, host) = (snapshot.id.to_string(), snapshot.machine());
+        Self::new((id, snapshot.time, host), &snapshot.sources(), snapshot.info.counts, outcome)
+    }
+
+    /// The same for a snapshot of restic.
+    pub fn of_restic(snapshot: &ResticSnapshot, outcome: Option<&Outcome>) -> Self {
+        let paths: Vec<TreePath> = snapshot.paths.iter().filter_map(|path| TreePath::new(path.clone()).ok()).collect();
+        Self::new((snapshot.id.clone(), snapshot.time, &snapshot.host), &paths, Counts::default(), outcome)
+    }
+
+    fn new(
+        (id, time, host): (String, Time, &str),
+        paths: &[TreePath],
+        counts: Counts,
+        outcome: Option<&Outcome>,
+    ) -> Self {
+        let counts = outcome.map_or(counts, |outcome| outcome.counts);
         let (summary, tally) = outcome.map(|outcome| (outcome.summary, outcome.tally)).unwrap_or_default();
         Self {
-            source_id: snapshot.id,
+            source_id: id,
             snapshot_id: outcome.and_then(|outcome| outcome.snapshot),
-            time: Stamp(snapshot.time),
-            host: snapshot.machine().to_owned(),
-            paths: PathsField::of(&snapshot.sources()),
+            time: Stamp(time),
+            host: host.to_owned(),
+            paths: PathsField::of(paths),
             files: counts.files,
             bytes: counts.bytes,
             files_read: summary.new + summary.changed,
@@ -90,13 +158,19 @@ impl CopiedRow {
         }
     }
 
+    fn original(&self) -> String {
+        let id: String = self.source_id.chars().take(8).collect();
+        format!("{id} of {}, {}", human::text(&self.host), human::time(self.time.0))
+    }
+
     /// The row as text for people.
     pub fn line(&self, dry_run: bool) -> String {
-        let of = format!("{} of {}, {}", self.source_id.short(), human::text(&self.host), human::time(self.time.0));
+        let of = self.original();
         let holds = format!("{}, {}", things(self.files, "file", "files"), human::size(self.bytes));
         let errors = things(self.errors, "entry is missing", "entries are missing");
         let lacks = if self.errors > 0 { format!("; {errors}") } else { String::new() };
         match &self.snapshot_id {
+            _ if dry_run && self.files == 0 => of,
             _ if dry_run => format!("{of}: {holds}"),
             None => format!("{of}: no more can be read than before{lacks}"),
             Some(id) => {
@@ -123,7 +197,7 @@ impl Answer for CopySummary {
 impl Answer for RewriteSummary {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         for RewrittenRow { row, left_out, forgotten } in &self.rewritten {
-            let of = format!("{} of {}, {}", row.source_id.short(), human::text(&row.host), human::time(row.time.0));
+            let of = row.original();
             let without = things(*left_out, "entry", "entries");
             match &row.snapshot_id {
                 Some(id) if *forgotten => writeln!(out, "{of}: replaced by {} without {without}", id.short())?,

@@ -8,6 +8,7 @@ use copal_client::location::BadLocation;
 use copal_client::places::PlaceError;
 use copal_client::remote::OrderError;
 use copal_client::repository::Costly;
+use copal_client::restic::ResticError;
 use copal_format::id::{ClientId, RepositoryId, SlotId, SnapshotId};
 use copal_format::keys::slot::SlotKind;
 use copal_jobs::replica::SyncError;
@@ -166,6 +167,9 @@ pub enum Failure {
     /// A replica could not be made, or not be brought up to date.
     #[error(transparent)]
     Sync(SyncError),
+    /// A repository of restic cannot be read.
+    #[error(transparent)]
+    Restic(#[from] ResticError),
     /// The user did not confirm.
     #[error("nothing was restored or deleted: the deletions were not confirmed")]
     Declined,
@@ -229,7 +233,11 @@ impl Failure {
         match self {
             Self::Usage(_) | Self::Config(_) | Self::Location(_) => Exit::Usage,
             Self::Busy { .. } => Exit::Busy,
-            Self::NoRepository { .. } | Self::RepositoryGone { .. } => Exit::NoRepository,
+            Self::NoRepository { .. } | Self::RepositoryGone { .. } | Self::Restic(ResticError::Absent) => {
+                Exit::NoRepository
+            }
+            Self::Restic(ResticError::WrongPassword(_)) => Exit::WrongPassphrase,
+            Self::Restic(ResticError::Damaged { .. }) => Exit::Damage,
             Self::WrongSecret(_) | Self::NoKey(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
             Self::Damaged { .. } | Self::Older { .. } => Exit::Damage,
             Self::Sync(SyncError::Riddled(_) | SyncError::Endless { .. }) => Exit::Damage,
@@ -250,7 +258,13 @@ impl Failure {
             Self::Location(_) => "location",
             Self::Secret(_) => "secret",
             Self::Place(_) => "place",
-            Self::NoRepository { .. } | Self::RepositoryGone { .. } => "no_repository",
+            Self::NoRepository { .. } | Self::RepositoryGone { .. } | Self::Restic(ResticError::Absent) => {
+                "no_repository"
+            }
+            Self::Restic(ResticError::WrongPassword(_)) => "wrong_passphrase",
+            Self::Restic(ResticError::Damaged { .. }) => "damaged",
+            Self::Restic(ResticError::Store(_)) => "io",
+            Self::Restic(ResticError::Version(_)) => "newer_format",
             Self::AnotherRepository { .. } => "another_repository",
             Self::RepositoryExists { .. } => "repository_exists",
             Self::NotEmpty { .. } => "not_empty",

@@ -85,8 +85,11 @@ impl Answer for RecoverySummary {
 }
 
 fn write_recovery_code(code: &str, out: &mut dyn Write) -> io::Result<()> {
-    writeln!(out, "Recovery code (shown this once; write it down on paper):\n\n    {code}\n")
+    writeln!(out, "{RECOVERY}\n\n    {code}\n")
 }
+
+/// What stands above a recovery code.
+pub(super) const RECOVERY: &str = "Recovery code (shown this once; write it down on paper):";
 
 /// The result of `key add`, `key remove` or `key change`.
 #[derive(Serialize, Clone, Debug, Default)]

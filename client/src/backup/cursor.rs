@@ -4,10 +4,11 @@ use copal_engine::backup::content::is_unfinished;
 use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
 use copal_format::time::Time;
-use copal_format::tree::Entry;
+use copal_format::tree::{Entry, LostRange};
 
 use super::parent::{Compared, Parent};
-use crate::reader::{EntryStream, Pages, TreeError};
+use crate::reader::{EntryStream, Pages, ReadError, TreeError};
+use crate::scan::source_of;
 
 /// A cursor over the trees that a backup compares with: the checkpoint and the parent snapshot.
 pub(super) struct ParentCursor<'a> {
@@ -24,8 +25,17 @@ pub(super) struct ParentEntry {
 
 /// A cursor over one tree, in constant memory.
 pub(super) struct TreeCursor<'a> {
-    stream: EntryStream<'a>,
+    stream: Box<dyn Entries + 'a>,
     next: Option<Entry>,
+}
+
+/// The entries of a tree, in tree order.
+pub trait Entries {
+    /// The next entry that can be read.
+    fn next(&mut self) -> Result<Option<Entry>, TreeError>;
+
+    /// What could not be read since this was asked last, with the reason.
+    fn troubles(&mut self) -> Vec<(TreePath, String)>;
 }
 
 impl<'a> ParentCursor<'a> {
@@ -47,7 +57,11 @@ impl<'a> ParentCursor<'a> {
 
 impl<'a> TreeCursor<'a> {
     pub(super) fn new(pages: &'a dyn Pages, root: ChunkId) -> Self {
-        Self { stream: EntryStream::new(pages, root), next: None }
+        Self::of(Box::new(Readable::of(EntryStream::new(pages, root))))
+    }
+
+    pub(super) fn of(stream: Box<dyn Entries + 'a>) -> Self {
+        Self { stream, next: None }
     }
 
     /// The tree's entry at a path, unless it is unfinished; paths must ascend. Skips unreadable pages: their entries are
@@ -55,7 +69,7 @@ impl<'a> TreeCursor<'a> {
     pub(super) fn at(&mut self, path: &TreePath) -> Result<Option<Entry>, TreeError> {
         loop {
             if self.next.is_none() {
-                self.next = self.stream.next_readable()?;
+                self.next = self.stream.next()?;
             }
             match &self.next {
                 None => return Ok(None),
@@ -67,4 +81,37 @@ impl<'a> TreeCursor<'a> {
             }
         }
     }
+}
+
+/// The entries of a tree of Copal. Skips pages that cannot be read.
+pub(crate) struct Readable<'a> {
+    stream: EntryStream<'a>,
+    /// How many of the lost ranges were told.
+    told: usize,
+}
+
+impl<'a> Readable<'a> {
+    pub(crate) fn of(stream: EntryStream<'a>) -> Self {
+        Self { stream, told: 0 }
+    }
+}
+
+impl Entries for Readable<'_> {
+    fn next(&mut self) -> Result<Option<Entry>, TreeError> {
+        self.stream.next_readable()
+    }
+
+    fn troubles(&mut self) -> Vec<(TreePath, String)> {
+        let new = &self.stream.lost()[self.told..];
+        self.told += new.len();
+        new.iter().map(|(range, error)| lost_range(range, error)).collect()
+    }
+}
+
+fn lost_range(range: &LostRange, error: &ReadError) -> (TreePath, String) {
+    let name = |path: &Option<TreePath>| path.as_ref().map(|path| source_of(path).display().to_string());
+    let behind = name(&range.after).map(|after| format!(" behind {after}")).unwrap_or_default();
+    let up_to = name(&range.through).map(|through| format!(" up to {through}")).unwrap_or_default();
+    let path = range.through.as_ref().or(range.after.as_ref()).cloned().unwrap_or_default();
+    (path, format!("all entries{behind}{up_to} are lost: {error}"))
 }

@@ -41,10 +41,12 @@ use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts};
 use copal_store::StoreError;
 
+pub use cursor::Entries;
+pub(crate) use cursor::Readable;
 use manifest::Claimed;
 pub use manifest::answered;
 pub use options::{Inherited, Options};
-pub use original::{EarlierCopy, Original};
+pub use original::{EarlierCopy, Original, Originals};
 pub use parent::{Compared, Parent};
 pub use repack::{Repacked, repack};
 

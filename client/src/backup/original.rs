@@ -2,34 +2,42 @@
 //! earlier copies; only content that none of them has is read, cut anew and named by the target's keys.
 
 use std::collections::HashSet;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
-use copal_format::tree::{Content, Entry, EntryKind, Extents, LostRange, Mode};
+use copal_format::tree::{Content, Entry, EntryKind, Extents, Mode, Piece};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::content::{Cutting, Part, Read, Tools};
-use super::cursor::TreeCursor;
+use super::cursor::{Entries, TreeCursor};
 use super::outbox::{Copied, Fate, Outbox, Outgoing};
 use super::parent::{Compared, Parent};
 use super::{BackupError, SkipKind, Trouble, TroubleKind};
-use crate::browse::Domain;
 use crate::filter::Filter;
 use crate::materialize::is_power;
-use crate::reader::{PageReader, ReadError, TreeError};
+use crate::reader::{ReadError, TreeError};
 use crate::restore::Identities;
 use crate::scan::source_of;
 
+/// Reads snapshots that are to be copied.
+pub trait Originals: Sync {
+    /// The entries of the snapshot with this root.
+    fn entries(&self, root: ChunkId) -> Box<dyn Entries + '_>;
+
+    /// All pieces of an entry's content, in order.
+    fn pieces(&self, entry: &Entry, take: &mut dyn FnMut(Piece)) -> Result<(), TreeError>;
+
+    /// Passes on the bytes of a piece, which have its id.
+    fn chunk(&self, id: &ChunkId, take: &mut dyn FnMut(&[u8])) -> Result<(), ReadError>;
+}
+
 /// A snapshot as the source of a backup.
 pub struct Original<'a> {
-    /// Reads its pages.
-    pub pages: &'a PageReader,
-    /// Reads its chunks.
-    pub(crate) chunks: Arc<Domain>,
-    /// Its root page.
+    /// Reads it.
+    pub from: &'a dyn Originals,
+    /// Its root.
     pub root: ChunkId,
     /// What to leave out.
     pub excludes: &'a Filter,
@@ -80,19 +88,19 @@ impl Copying<'_> {
         ended: &AtomicBool,
     ) -> Result<(), BackupError> {
         let original = self.original;
-        let mut entries = original.pages.entries(original.root);
+        let mut entries = original.from.entries(original.root);
         let mut twins: Vec<Twins<'_>> = original.copies.iter().map(|earlier| self.twins(earlier)).collect();
         let (identities, mut met) = (Identities::default(), HashSet::new());
         let mut outbox = Outbox::new(items);
-        let (mut lost, mut left_out): (usize, Option<TreePath>) = (0, None);
+        let mut left_out: Option<TreePath> = None;
         loop {
-            let next = entries.next_readable().map_err(BackupError::Original)?;
-            for (range, error) in &entries.lost()[lost..] {
-                if !outbox.put(Outgoing::Trouble(lost_range(range, error))) {
+            let next = entries.next().map_err(BackupError::Original)?;
+            for (path, why) in entries.troubles() {
+                let trouble = Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why };
+                if !outbox.put(Outgoing::Trouble(trouble)) {
                     return Ok(());
                 }
             }
-            lost = entries.lost().len();
             let Some(mut entry) = next else { break };
             if self.interrupted.load(Ordering::Relaxed) || ended.load(Ordering::Relaxed) {
                 return Ok(());
@@ -132,7 +140,7 @@ impl Copying<'_> {
 
     fn twins(&self, earlier: &EarlierCopy) -> Twins<'_> {
         let original = self.original;
-        let of = (earlier.of != original.root).then(|| TreeCursor::new(original.pages, earlier.of));
+        let of = (earlier.of != original.root).then(|| TreeCursor::of(original.from.entries(earlier.of)));
         Twins { copy: TreeCursor::new(&*self.parent.pages, earlier.copy.root), of }
     }
 
@@ -238,14 +246,15 @@ fn send(entry: &Entry, parts: &Sender<Part<Read>>, original: &Original<'_>, tool
         Extents::of(entry).inline(content).for_each(|(_, bytes)| cutting.push(bytes, parts));
     }
     let mut take = |id: &ChunkId, length: u32| {
-        let is_whole = original.chunks.chunk(id, |bytes| {
+        let mut is_whole = false;
+        original.from.chunk(id, &mut |bytes| {
             cutting.push(bytes, parts);
-            bytes.len() == length as usize
+            is_whole = bytes.len() == length as usize;
         })?;
         if is_whole { Ok(()) } else { Err(Unread::Damaged(format!("{id} is not as long as the entry says"))) }
     };
     let mut taken = Ok(());
-    let listed = original.pages.pieces(entry, |_, piece| {
+    let listed = original.from.pieces(entry, &mut |piece| {
         if taken.is_ok() {
             taken = take(&piece.id, piece.length);
         }
@@ -285,15 +294,6 @@ fn tame(entry: &mut Entry) -> Option<Trouble> {
 
 fn is_device(entry: &Entry) -> bool {
     matches!(entry.kind(), EntryKind::CharDevice | EntryKind::BlockDevice)
-}
-
-fn lost_range(range: &LostRange, error: &ReadError) -> Trouble {
-    let name = |path: &Option<TreePath>| path.as_ref().map(|path| source_of(path).display().to_string());
-    let behind = name(&range.after).map(|after| format!(" behind {after}")).unwrap_or_default();
-    let up_to = name(&range.through).map(|through| format!(" up to {through}")).unwrap_or_default();
-    let path = range.through.as_ref().or(range.after.as_ref()).cloned().unwrap_or_default();
-    let why = format!("all entries{behind}{up_to} are lost: {error}");
-    Trouble { path: source_of(&path), kind: TroubleKind::Unreadable, why }
 }
 
 /// Set-user-id and set-group-id.

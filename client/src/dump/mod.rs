@@ -1,6 +1,7 @@
 //! Dump: writes content of a snapshot as a stream, and checks every chunk first.
 
 mod archive;
+mod zip;
 
 use std::io::{self, Write};
 
@@ -11,6 +12,7 @@ use copal_format::tree::{Content, Entry, Piece};
 use crate::reader::{ChunkReader, PageReader, ReadError, TreeError};
 
 pub use archive::dump_tar;
+pub use zip::dump_zip;
 
 /// Why a dump ended early: the output is incomplete.
 #[derive(Debug, thiserror::Error)]

@@ -53,6 +53,20 @@ impl ReaderProgram {
         }
     }
 
+    /// The reader that a repository carries; none if it names none, or if that one is lost or damaged.
+    pub fn of(repository: &Repository) -> Result<Option<Self>, StoreError> {
+        let Some(hash) = repository.descriptor.as_ref().and_then(|descriptor| descriptor.reader) else {
+            return Ok(None);
+        };
+        let key = objects::key(layout::reader(hash));
+        let length = wait(repository.store().stat(&key))?.map(|stat| stat.length);
+        if length.is_none_or(|length| length > READER_BYTES) {
+            return Ok(None);
+        }
+        let reader = Self::new(wait(repository.store().read(&key))?.to_vec()).ok();
+        Ok(reader.filter(|reader| reader.hash() == hash))
+    }
+
     /// The SHA-256 that names it.
     pub fn hash(&self) -> ObjectHash {
         ObjectHash::of(&self.0)

@@ -78,6 +78,11 @@ impl LocalClient {
         }
     }
 
+    /// Registers a client of this run only, whose keys are kept nowhere.
+    pub fn passing(repository: &Repository, name: &str) -> Result<Self, ClientError> {
+        Self::write_record(repository, ClientId(random()), ClientKeys::new(secret(), secret()), name)
+    }
+
     fn load(repository: &Repository, id: ClientId, keys: ClientKeys, name: &str) -> Result<Self, ClientError> {
         match wait(clients::read(&repository.job(), id))? {
             Some(record) if record.revoked.is_some() => Err(ClientError::Revoked(id)),

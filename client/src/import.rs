@@ -1,0 +1,106 @@
+//! Import: copies snapshots of a repository of restic. Each names its origin, so that none is made twice.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use copal_format::id::SnapshotId;
+use copal_format::snapshot::MetadataSeen;
+use copal_format::troubles::Troubles;
+
+use crate::backup::{BackupError, EarlierCopy, Inherited, Options, Original, Outcome, Source, backup};
+use crate::copy::{How, There};
+use crate::filter::Filter;
+use crate::history::History;
+use crate::progress::Progress;
+use crate::repository::{LocalClient, Repository};
+use crate::restic::{Restic, ResticSnapshot};
+
+/// Copies snapshots of restic into a repository.
+pub struct Importer<'a> {
+    restic: &'a Restic,
+    /// All snapshots of restic, whose copies may hold what another one needs.
+    snapshots: &'a [ResticSnapshot],
+    target: &'a Repository,
+    client: &'a LocalClient,
+    how: How,
+    label: String,
+    /// What this client has saved in the target.
+    there: Vec<There>,
+}
+
+impl<'a> Importer<'a> {
+    /// Copies into a repository with this history; the copies get this label.
+    pub fn new(
+        (restic, snapshots): (&'a Restic, &'a [ResticSnapshot]),
+        (target, client, copies): (&'a Repository, &'a LocalClient, &History),
+        how: How,
+        label: &str,
+    ) -> Self {
+        let there = There::all_of(target, client, copies);
+        Self { restic, snapshots, target, client, how, label: label.to_owned(), there }
+    }
+
+    /// The copy that is already there and lacks nothing; also a forgotten one, as long as it can be brought back.
+    pub fn copy_of(&self, snapshot: &ResticSnapshot) -> Option<SnapshotId> {
+        let is_it = |there: &&There| there.is_copy_of(snapshot.origin) && there.errors == 0;
+        self.there.iter().find(is_it).map(|there| there.copy.id)
+    }
+
+    /// Makes a copy. The outcome has no snapshot if there is one already that lacks the same.
+    pub fn import(
+        &mut self,
+        snapshot: &ResticSnapshot,
+        progress: &Arc<Progress>,
+        interrupted: &AtomicBool,
+    ) -> Result<Outcome, BackupError> {
+        let is_own = |there: &&There| there.is_usable(self.client) && there.origin == snapshot.origin;
+        let own = self.there.iter().filter(is_own).max_by_key(|there| !there.is_checkpoint);
+        let is_retry = own.is_some_and(|own| !own.is_checkpoint);
+        let own = own.map(|own| EarlierCopy { copy: own.copy, of: snapshot.root });
+        let original = Original {
+            from: self.restic,
+            root: snapshot.root,
+            excludes: &Filter::default(),
+            is_tamed: false,
+            copies: own.into_iter().chain(self.nearest(snapshot)).collect(),
+            readers: self.how.threads,
+        };
+        let options = Options {
+            label: self.label.clone(),
+            tags: snapshot.tags.clone(),
+            time: Some(snapshot.time),
+            user: snapshot.user.clone(),
+            inherited: Some(Inherited {
+                origin: Some(snapshot.origin),
+                started: snapshot.time,
+                metadata: SEEN.into_iter().fold(MetadataSeen::default(), MetadataSeen::union),
+                troubles: Troubles::default(),
+                errors: 0,
+            }),
+            skip_if_unchanged: is_retry,
+            wait: Some(self.how.wait),
+            ..Options::new(snapshot.host.clone(), snapshot.paths.clone(), self.how.threads)
+        };
+        let mut source = Source::Snapshot(original);
+        let outcome = backup(self.target, self.client, &mut source, &options, progress, interrupted)?;
+        self.there.extend(There::made(self.client, snapshot.origin, snapshot.time, snapshot.time, &outcome, 0));
+        Ok(outcome)
+    }
+
+    /// The copy of the snapshot that is nearest before this one, of the same host and paths; else of the next one after it.
+    fn nearest(&self, snapshot: &ResticSnapshot) -> Option<EarlierCopy> {
+        let original = |there: &There| {
+            let of = self.snapshots.iter().find(|of| of.origin == there.origin)?;
+            let is_alike = of.id != snapshot.id && (&of.host, &of.paths) == (&snapshot.host, &snapshot.paths);
+            is_alike.then_some(of.root)
+        };
+        let usable = self.there.iter().filter(|there| there.is_usable(self.client) && !there.is_checkpoint);
+        let found = usable.filter_map(|there| Some((there, original(there)?)));
+        let (there, of) = found.min_by_key(|(there, _)| there.distance(snapshot.time))?;
+        Some(EarlierCopy { copy: there.copy, of })
+    }
+}
+
+/// What restic tells of entries.
+const SEEN: [MetadataSeen; 4] =
+    [MetadataSeen::OWNERS, MetadataSeen::MODES, MetadataSeen::XATTRS, MetadataSeen::HARDLINKS];

@@ -1,0 +1,299 @@
+//! Restic: reads a repository of restic, of version 1 or 2, whose password is known. It changes nothing there, not even by a lock.
+//!
+//! What it reads is believed as far as restic believes it: each file and blob carries a tag by the repository's key, and a
+//! blob has the SHA-256 that names it. All lengths are bounded before memory is taken.
+
+mod index;
+mod key;
+mod node;
+mod walk;
+
+use std::io::Read;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use copal_format::id::{ChunkId, ClientId, RepositoryId, SnapshotId};
+use copal_format::snapshot::Origin;
+use copal_format::time::Time;
+use copal_format::tree::{Content, Entry, Piece};
+use copal_store::{Key, Store, StoreError, list_all};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::backup::{Entries, Originals};
+use crate::reader::{ReadError, TreeError};
+use crate::wait::wait;
+use index::{Blob, BlobId, Index};
+use key::{Closed, KeyFile, MasterKey};
+use walk::{Tree, Walk};
+
+/// A repository of restic.
+pub struct Restic {
+    store: Arc<dyn Store>,
+    key: MasterKey,
+    id: BlobId,
+    index: Index,
+    /// Trees that were read last: two walks that go in step read the same ones.
+    recent: Mutex<Vec<(ChunkId, Arc<Tree>)>>,
+    /// Files that cannot be read, and why. What only they tell is missing.
+    pub problems: Vec<(String, String)>,
+}
+
+/// A snapshot in it.
+#[derive(Clone, Debug)]
+pub struct ResticSnapshot {
+    /// Its id, as restic shows it.
+    pub id: String,
+    /// When it was made.
+    pub time: Time,
+    /// The machine.
+    pub host: String,
+    /// Who made it.
+    pub user: String,
+    /// What was backed up.
+    pub paths: Vec<Vec<u8>>,
+    /// Its tags.
+    pub tags: Vec<String>,
+    /// Its root tree.
+    pub root: ChunkId,
+    /// Itself, as a copy names it.
+    pub origin: Origin,
+}
+
+/// Why a repository of restic cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum ResticError {
+    /// There is none.
+    #[error("there is no repository of restic")]
+    Absent,
+    /// The password opens none of its keys.
+    #[error("the password opens none of the {0} keys of the restic repository")]
+    WrongPassword(usize),
+    /// A file that is needed cannot be read.
+    #[error("{object} of the restic repository cannot be read: {why}")]
+    Damaged {
+        /// The file.
+        object: String,
+        /// Why.
+        why: String,
+    },
+    /// A version that came later.
+    #[error("the restic repository has version {0}, and this program reads versions 1 and 2")]
+    Version(u32),
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+#[derive(Deserialize)]
+struct Config {
+    version: u32,
+    id: BlobId,
+}
+
+#[derive(Deserialize)]
+struct SnapshotFile {
+    time: String,
+    tree: BlobId,
+    #[serde(default)]
+    paths: Vec<String>,
+    #[serde(default)]
+    hostname: String,
+    #[serde(default)]
+    username: String,
+    #[serde(default)]
+    tags: Option<Vec<String>>,
+}
+
+impl Restic {
+    /// Opens a repository, and reads its index.
+    pub fn open(store: Arc<dyn Store>, password: &[u8]) -> Result<Self, ResticError> {
+        if wait(store.stat(&name("config")))?.is_none() {
+            return Err(ResticError::Absent);
+        }
+        let key = unlock(store.as_ref(), password)?;
+        let damaged = |why: String| ResticError::Damaged { object: "config".into(), why };
+        let text = opened(store.as_ref(), &key, "config")?.map_err(damaged)?;
+        let config: Config = serde_json::from_slice(&text).map_err(|error| damaged(error.to_string()))?;
+        if !(1..=2).contains(&config.version) {
+            return Err(ResticError::Version(config.version));
+        }
+        let (mut index, mut problems) = (Index::default(), Vec::new());
+        for listed in wait(list_all(store.as_ref(), "index/"))? {
+            let object = listed.key.as_str();
+            match opened(store.as_ref(), &key, object)? {
+                Ok(text) if index.add(&text) => {}
+                Ok(_) => problems.push((object.to_owned(), "it is no index, or one of too many blobs".into())),
+                Err(why) => problems.push((object.to_owned(), why)),
+            }
+        }
+        index.finish();
+        Ok(Self { store, key, id: config.id, index, recent: Mutex::default(), problems })
+    }
+
+    /// The snapshots, the oldest first. Those that cannot be read are added to the problems.
+    pub fn snapshots(&mut self) -> Result<Vec<ResticSnapshot>, ResticError> {
+        let mut snapshots = Vec::new();
+        for listed in wait(list_all(self.store.as_ref(), "snapshots/"))? {
+            let object = listed.key.as_str();
+            let read = opened(self.store.as_ref(), &self.key, object)?.and_then(|text| self.snapshot(object, &text));
+            match read {
+                Ok(snapshot) => snapshots.push(snapshot),
+                Err(why) => self.problems.push((object.to_owned(), why)),
+            }
+        }
+        snapshots.sort_by(|a, b| (a.time, &a.id).cmp(&(b.time, &b.id)));
+        Ok(snapshots)
+    }
+
+    fn snapshot(&self, object: &str, text: &[u8]) -> Result<ResticSnapshot, String> {
+        let file: SnapshotFile = serde_json::from_slice(text).map_err(|error| error.to_string())?;
+        let id = object.rsplit('/').next().and_then(BlobId::from_hex).ok_or("its name is no id")?;
+        let path = |path: &String| path.strip_prefix('/').unwrap_or(path).as_bytes().to_vec();
+        Ok(ResticSnapshot {
+            id: id.to_string(),
+            time: node::time(&file.time).ok_or("its time is none")?,
+            paths: file.paths.iter().map(path).collect(),
+            host: file.hostname,
+            user: file.username,
+            tags: file.tags.unwrap_or_default(),
+            root: file.tree.chunk(),
+            origin: Origin {
+                repository: RepositoryId(*self.id.0.first_chunk().expect("it is longer")),
+                snapshot: SnapshotId(*id.0.first_chunk().expect("it is longer")),
+                client: ClientId([0; 16]),
+            },
+        })
+    }
+
+    /// A tree, with the places of its nodes.
+    fn tree(&self, id: &ChunkId) -> Result<Arc<Tree>, ReadError> {
+        let recent = || self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, tree)) = recent().iter().find(|(of, _)| of == id) {
+            return Ok(tree.clone());
+        }
+        let tree = self.blob(id, TREE_MAX)?;
+        let damaged = |why| ReadError::Damaged { id: *id, object: "a tree".into(), why };
+        let tree = Arc::new(Tree::of(tree).map_err(|error| damaged(error.to_string()))?);
+        let mut recent = recent();
+        if tree.length() <= RECENT_BYTES {
+            recent.truncate(RECENT - 1);
+            recent.insert(0, (*id, tree.clone()));
+        }
+        Ok(tree)
+    }
+
+    /// The bytes of a blob. Tries all its places.
+    fn blob(&self, id: &ChunkId, most: u32) -> Result<Vec<u8>, ReadError> {
+        let mut last = ReadError::Absent { id: *id };
+        for blob in self.index.places(*id) {
+            match self.blob_at(id, blob, most)? {
+                Ok(bytes) => return Ok(bytes),
+                Err(why) => last = ReadError::Damaged { id: *id, object: self.index.pack(blob), why: why.into() },
+            }
+        }
+        Err(last)
+    }
+
+    fn blob_at(&self, id: &ChunkId, blob: &Blob, most: u32) -> Result<Result<Vec<u8>, &'static str>, StoreError> {
+        if blob.plain > most || u64::from(blob.length) > u64::from(most) + key::OVERHEAD {
+            return Ok(Err("it is longer than any such blob"));
+        }
+        let start = u64::from(blob.offset);
+        let pack = name(&self.index.pack(blob));
+        let sealed = match wait(self.store.read_range(&pack, start..start + u64::from(blob.length))) {
+            Err(StoreError::NotFound { .. }) => return Ok(Err("it is not there")),
+            Err(StoreError::OutOfRange { .. }) => return Ok(Err("it is too short")),
+            sealed => sealed?,
+        };
+        let Some(mut bytes) = self.key.open(&sealed) else {
+            return Ok(Err("its bytes are not those that were written"));
+        };
+        if blob.is_compressed {
+            match decompressed(&bytes, blob.plain.into()) {
+                Some(plain) => bytes = plain,
+                None => return Ok(Err("it cannot be decompressed")),
+            }
+        }
+        let is_it = Sha256::digest(&bytes)[..ChunkId::LEN] == id.0 && bytes.len() == blob.plain as usize;
+        Ok(if is_it { Ok(bytes) } else { Err("its content is not what its name says") })
+    }
+}
+
+impl Originals for Restic {
+    fn entries(&self, root: ChunkId) -> Box<dyn Entries + '_> {
+        Box::new(Walk::new(self, root))
+    }
+
+    fn pieces(&self, entry: &Entry, take: &mut dyn FnMut(Piece)) -> Result<(), TreeError> {
+        if let Content::Chunks(pieces) = &entry.content {
+            pieces.iter().copied().for_each(take);
+        }
+        Ok(())
+    }
+
+    fn chunk(&self, id: &ChunkId, take: &mut dyn FnMut(&[u8])) -> Result<(), ReadError> {
+        take(&self.blob(id, DATA_MAX)?);
+        Ok(())
+    }
+}
+
+/// The master key, from the first key file that the password opens.
+fn unlock(store: &dyn Store, password: &[u8]) -> Result<MasterKey, ResticError> {
+    let (mut wrong, mut odd) = (0, None);
+    for listed in wait(list_all(store, "keys/"))?.into_iter().take(MOST_KEYS) {
+        let object = listed.key.to_string();
+        let text = if listed.stat.length > FILE_MAX { Default::default() } else { wait(store.read(&listed.key))? };
+        let opened = serde_json::from_slice(&text).map_err(|_| Closed::Malformed);
+        match opened.and_then(|file: KeyFile| file.open(password)) {
+            Ok(key) => return Ok(key),
+            Err(Closed::Wrong) => wrong += 1,
+            Err(why) => odd = Some(ResticError::Damaged { object, why: why.to_string() }),
+        }
+    }
+    Err(odd.unwrap_or(ResticError::WrongPassword(wrong)))
+}
+
+/// The text of a file; the inner error says why it cannot be read.
+fn opened(store: &dyn Store, key: &MasterKey, object: &str) -> Result<Result<Vec<u8>, String>, StoreError> {
+    let object = name(object);
+    if wait(store.stat(&object))?.is_some_and(|stat| stat.length > FILE_MAX) {
+        return Ok(Err("it is longer than any such file".into()));
+    }
+    let sealed = match wait(store.read(&object)) {
+        Err(StoreError::NotFound { .. }) => return Ok(Err("it is not there".into())),
+        sealed => sealed?,
+    };
+    let Some(text) = key.open(&sealed) else { return Ok(Err("its bytes are not those that were written".into())) };
+    Ok(match text.split_first() {
+        // In version 2 most files are compressed, and begin with this.
+        Some((2, packed)) => decompressed(packed, FILE_MAX).ok_or("it cannot be decompressed".into()),
+        _ => Ok(text),
+    })
+}
+
+/// Decompresses at most so many bytes; none if there are more, or if it is no frame of Zstandard.
+fn decompressed(packed: &[u8], most: u64) -> Option<Vec<u8>> {
+    let mut plain = Vec::new();
+    let decoder = zstd::stream::read::Decoder::with_buffer(packed).ok()?;
+    decoder.take(most + 1).read_to_end(&mut plain).ok()?;
+    (plain.len() as u64 <= most).then_some(plain)
+}
+
+fn name(object: &str) -> Key {
+    Key::new(object).expect("listed and computed names are keys")
+}
+
+/// Bytes of a blob of content; restic cuts at 8 MiB at the latest.
+const DATA_MAX: u32 = 64 << 20;
+/// Bytes of a tree: some 400,000 entries in one directory.
+const TREE_MAX: u32 = 256 << 20;
+/// Bytes of an index, a snapshot or a key.
+const FILE_MAX: u64 = 256 << 20;
+/// Keys that are tried.
+const MOST_KEYS: usize = 64;
+/// Trees that are held, and the most bytes of each.
+const RECENT: usize = 32;
+const RECENT_BYTES: usize = 1 << 20;
+
+#[cfg(test)]
+mod tests;

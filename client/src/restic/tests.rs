@@ -1,0 +1,146 @@
+//! Repositories that somebody with the key has made to do harm.
+
+use copal_store::memory::MemoryStore;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use super::*;
+
+/// Collects blobs, and makes a repository of them.
+#[derive(Default)]
+struct Evil {
+    pack: Vec<u8>,
+    blobs: Vec<Value>,
+}
+
+impl Evil {
+    fn blob(&mut self, text: &[u8]) -> String {
+        let sealed = MasterKey::zero().seal(text);
+        let id = BlobId(Sha256::digest(text).into()).to_string();
+        self.blobs.push(json!({"id": id, "offset": self.pack.len(), "length": sealed.len()}));
+        self.pack.extend(sealed);
+        id
+    }
+
+    fn tree(&mut self, nodes: Value) -> String {
+        self.blob(json!({"nodes": nodes}).to_string().as_bytes())
+    }
+
+    fn restic(self) -> Restic {
+        let store = Arc::new(MemoryStore::new());
+        let pack = "ab".repeat(32);
+        wait(store.create(&name(&format!("data/ab/{pack}")), self.pack.into())).unwrap();
+        let mut index = Index::default();
+        assert!(index.add(json!({"packs": [{"id": pack, "blobs": self.blobs}]}).to_string().as_bytes()));
+        index.finish();
+        let (key, id) = (MasterKey::zero(), BlobId([1; 32]));
+        Restic { store, key, id, index, recent: Mutex::default(), problems: Vec::new() }
+    }
+}
+
+/// The paths of all entries of a tree, and what is wrong with the others.
+fn walked(restic: &Restic, root: &str) -> (Vec<String>, Vec<String>) {
+    let mut walk = restic.entries(BlobId::from_hex(root).unwrap().chunk());
+    let (mut paths, mut troubles) = (Vec::new(), Vec::new());
+    loop {
+        let next = walk.next().unwrap();
+        troubles.extend(walk.troubles().into_iter().map(|(path, why)| format!("{path}: {why}")));
+        let Some(entry) = next else { return (paths, troubles) };
+        paths.push(entry.path.to_string());
+    }
+}
+
+fn node(name: &str, kind: &str) -> Value {
+    json!({"name": name, "type": kind, "mtime": "2020-01-01T00:00:00Z", "linktarget": "x"})
+}
+
+#[test]
+fn no_name_leads_out_of_its_directory_and_none_comes_twice() {
+    let mut evil = Evil::default();
+    let names = ["", ".", "..", "a", "a", "/b", "\\x00", "../c", "b", "aa", "c\\q", "d"];
+    let nodes: Vec<_> = names.iter().map(|name| node(name, "fifo")).collect();
+    let root = evil.tree(json!(nodes));
+    let (paths, troubles) = walked(&evil.restic(), &root);
+    assert_eq!((paths, troubles.len()), (vec!["a".into(), "b".into(), "d".into()], 9));
+}
+
+#[test]
+fn what_is_wrong_with_one_entry_costs_only_that_entry() {
+    let mut evil = Evil::default();
+    let gone = "77".repeat(32);
+    let not_json = evil.blob(b"{");
+    let with = |name: &str, kind: &str, field: &str, value: Value| {
+        let mut node = node(name, kind);
+        node[field] = value;
+        node
+    };
+    let root = evil.tree(json!([
+        with("a", "dir", "subtree", json!(gone)),
+        with("b", "dir", "subtree", json!(not_json)),
+        node("c", "dir"),
+        with("d", "fifo", "mtime", json!("never")),
+        with("e", "fifo", "uid", json!(-1)),
+        node("f", "irregular"),
+        with("g", "file", "content", json!([gone])),
+        with("h", "file", "content", json!(["zz"])),
+        with("i", "fifo", "extended_attributes", json!([{"name": "user.x", "value": "?"}])),
+        42,
+        node("k", "socket"),
+        node("l", "symlink"),
+    ]));
+    let restic = evil.restic();
+    let (paths, troubles) = walked(&restic, &root);
+    assert_eq!(paths, ["a", "b", "c", "g", "l"]);
+    assert_eq!(troubles.len(), 9, "{troubles:#?}");
+    let absent = restic.chunk(&BlobId::from_hex(&gone).unwrap().chunk(), &mut |_| {});
+    assert!(matches!(absent, Err(ReadError::Absent { .. })));
+}
+
+#[test]
+fn lengths_that_the_index_makes_up_take_no_memory_and_other_content_is_not_believed() {
+    let mut evil = Evil::default();
+    let [large, long, short, other] = [&b"large"[..], b"long", b"short", b"other"].map(|text| evil.blob(text));
+    evil.blobs[0]["uncompressed_length"] = json!(u32::MAX);
+    evil.blobs[1]["length"] = json!(u32::MAX);
+    evil.blobs[2]["length"] = json!(3);
+    evil.blobs[3]["offset"] = json!(0);
+    let restic = evil.restic();
+    for id in [large, long, short, other] {
+        let read = restic.chunk(&BlobId::from_hex(&id).unwrap().chunk(), &mut |_| panic!("it is not read"));
+        assert!(matches!(read, Err(ReadError::Damaged { .. })), "{read:?}");
+    }
+    // A frame of Zstandard that says nothing of its length, with many zeros.
+    let bomb = zstd::stream::encode_all(std::io::repeat(0).take(64 << 20), 1).unwrap();
+    assert_eq!(decompressed(&bomb, 1 << 20), None);
+}
+
+#[test]
+fn a_chain_of_directories_ends_where_paths_end() {
+    let mut evil = Evil::default();
+    let mut tree = evil.tree(json!([]));
+    for _ in 0..400 {
+        let mut above = node(&"n".repeat(200), "dir");
+        above["subtree"] = json!(tree);
+        tree = evil.tree(json!([above]));
+    }
+    let (paths, troubles) = walked(&evil.restic(), &tree);
+    assert!(paths.len() < 400 && troubles.len() == 1, "{} {troubles:?}", paths.len());
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..300), text in "\\PC{0,100}") {
+        let _ = MasterKey::zero().open(&bytes);
+        let _ = decompressed(&bytes, 1000);
+        let _ = Index::default().add(&bytes);
+        let _ = node::time(&text);
+        let mut evil = Evil::default();
+        let root = evil.blob(&bytes);
+        let named = evil.tree(json!([node(&text, "file")]));
+        let restic = evil.restic();
+        walked(&restic, &root);
+        walked(&restic, &named);
+    }
+}

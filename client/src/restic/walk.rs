@@ -1,0 +1,165 @@
+//! Walk: the entries of a snapshot of restic, in tree order.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use copal_format::id::ChunkId;
+use copal_format::path::TreePath;
+use copal_format::tree::{Entry, EntryKind, Owner};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::Restic;
+use super::node::Node;
+use crate::backup::Entries;
+use crate::reader::{ReadError, TreeError};
+
+/// A tree: the JSON of one directory, whose nodes are read one by one.
+pub(super) struct Tree {
+    text: String,
+    nodes: Vec<Range<usize>>,
+}
+
+#[derive(Deserialize)]
+struct TreeFile<'a> {
+    #[serde(borrow, default)]
+    nodes: Option<Vec<&'a RawValue>>,
+}
+
+impl Tree {
+    pub(super) fn of(text: Vec<u8>) -> Result<Self, serde_json::Error> {
+        let text = String::from_utf8(text).map_err(|_| serde::de::Error::custom("it is not text"))?;
+        let file: TreeFile<'_> = serde_json::from_str(&text)?;
+        let place = |node: &&RawValue| {
+            let start = node.get().as_ptr() as usize - text.as_ptr() as usize;
+            start..start + node.get().len()
+        };
+        let nodes = file.nodes.iter().flatten().map(place).collect();
+        Ok(Self { text, nodes })
+    }
+
+    pub(super) fn length(&self) -> usize {
+        self.text.len()
+    }
+
+    fn node(&self, at: usize) -> Option<&str> {
+        self.text.get(self.nodes.get(at)?.clone())
+    }
+}
+
+/// Walks through all directories.
+pub(super) struct Walk<'a> {
+    restic: &'a Restic,
+    /// The tree at the top, until it is read.
+    root: Option<ChunkId>,
+    /// The directories from the top to the current one.
+    levels: Vec<Level>,
+    owner: Arc<Owner>,
+    /// The number of each file that says it has several names.
+    groups: HashMap<(u64, u64), u64>,
+    troubles: Vec<Lost>,
+}
+
+struct Level {
+    path: TreePath,
+    tree: Arc<Tree>,
+    /// The next node.
+    at: usize,
+    /// The name before it.
+    last: Vec<u8>,
+}
+
+/// The path of an entry that is lost, or of its directory, and why.
+type Lost = (TreePath, String);
+
+impl<'a> Walk<'a> {
+    pub(super) fn new(restic: &'a Restic, root: ChunkId) -> Self {
+        let (levels, troubles) = (Vec::new(), Vec::new());
+        Self { restic, root: Some(root), levels, owner: Arc::default(), groups: HashMap::new(), troubles }
+    }
+
+    /// Goes into a directory. One that cannot be read becomes a trouble.
+    fn enter(&mut self, path: TreePath, tree: &ChunkId) -> Result<(), TreeError> {
+        let why = match self.restic.tree(tree) {
+            Ok(tree) if self.held() + tree.length() <= HELD => {
+                self.levels.push(Level { path, tree, at: 0, last: Vec::new() });
+                return Ok(());
+            }
+            Ok(_) => "too many large directories lie above it".to_owned(),
+            Err(ReadError::Store(error)) => return Err(ReadError::Store(error).into()),
+            Err(error) => error.to_string(),
+        };
+        self.troubles.push((path, format!("what lies in this directory is lost: {why}")));
+        Ok(())
+    }
+
+    fn held(&self) -> usize {
+        self.levels.iter().map(|level| level.tree.length()).sum()
+    }
+
+    /// The entry of a node, and the tree of a directory; none for a socket.
+    fn entry(&mut self, level: usize, text: &str) -> Result<Option<(Entry, Option<ChunkId>)>, Lost> {
+        let above = self.levels[level].path.clone();
+        let odd = |why: String| (above.clone(), format!("an entry in it is lost: {why}"));
+        let node: Node<'_> = serde_json::from_str(text).map_err(|error| odd(error.to_string()))?;
+        let name = node.real_name().map_err(|why| odd(why.into()))?;
+        let path = above.join(&name).map_err(|error| odd(error.to_string()))?;
+        // Restic sorts names by their bytes.
+        if self.levels[level].last >= name {
+            return Err((path, "it does not follow the entry before it, or is there twice".into()));
+        }
+        self.levels[level].last = name;
+        if node.kind == "socket" {
+            return Ok(None);
+        }
+        let Some(kind) = node.entry_kind() else {
+            return Err((path, "it is of a kind that cannot be saved".into()));
+        };
+        let entry = node.entry(path.clone(), kind, &mut self.owner, &self.restic.index);
+        let mut entry = entry.map_err(|why| (path.clone(), why.to_owned()))?;
+        if let Some(inode) = node.inode() {
+            let next = self.groups.len() as u64;
+            entry.extras.hardlink = Some(*self.groups.entry(inode).or_insert(next));
+        }
+        let tree = node.subtree.filter(|_| kind == EntryKind::Directory).map(|tree| tree.chunk());
+        Ok(Some((entry, tree)))
+    }
+}
+
+impl Entries for Walk<'_> {
+    fn next(&mut self) -> Result<Option<Entry>, TreeError> {
+        if let Some(root) = self.root.take() {
+            self.enter(TreePath::TOP, &root)?;
+        }
+        loop {
+            let Some(level) = self.levels.last_mut() else { return Ok(None) };
+            let (tree, at) = (level.tree.clone(), level.at);
+            level.at += 1;
+            let Some(text) = tree.node(at) else {
+                self.levels.pop();
+                continue;
+            };
+            match self.entry(self.levels.len() - 1, text) {
+                Ok(None) => {}
+                Ok(Some((entry, tree))) => {
+                    if let Some(tree) = tree {
+                        self.enter(entry.path.clone(), &tree)?;
+                    } else if entry.kind() == EntryKind::Directory {
+                        let why = "what lies in this directory is lost: it names no tree".to_owned();
+                        self.troubles.push((entry.path.clone(), why));
+                    }
+                    return Ok(Some(entry));
+                }
+                Err(trouble) => self.troubles.push(trouble),
+            }
+        }
+    }
+
+    fn troubles(&mut self) -> Vec<(TreePath, String)> {
+        std::mem::take(&mut self.troubles)
+    }
+}
+
+/// Bytes of trees that are held at once, from the top to the current directory.
+const HELD: usize = 512 << 20;
