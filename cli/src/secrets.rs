@@ -263,6 +263,11 @@ impl Sources {
         Self { command, ..self }
     }
 
+    /// The same without commands.
+    pub fn without_commands(self) -> Self {
+        Self { command: None, password_command: None, ..self }
+    }
+
     /// The secret that opens an existing repository. At the prompt, a recovery code works too.
     pub fn existing(&self, person: &mut impl Person) -> Result<Credential, SecretError> {
         if let Some(path) = &self.key_file {

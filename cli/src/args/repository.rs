@@ -3,9 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Subcommand, ValueEnum};
-
-use super::CommandLine;
+use clap::{Args, Subcommand, ValueEnum};
 
 /// Options of `init`.
 #[derive(Args, Debug)]
@@ -65,13 +63,4 @@ pub struct Completions {
     /// The shell.
     #[arg(value_enum)]
     pub shell: clap_complete::Shell,
-}
-
-impl Completions {
-    /// The script, for the shell to read.
-    pub fn script(&self) -> Vec<u8> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut CommandLine::command(), "copal", &mut script);
-        script
-    }
 }

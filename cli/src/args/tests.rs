@@ -306,14 +306,6 @@ fn looking_commands_parse() {
 }
 
 #[test]
-fn every_shell_gets_its_completions() {
-    for shell in ["bash", "zsh", "fish"] {
-        let Command::Completions(completions) = parsed(&format!("completions {shell}")).command else { panic!() };
-        assert!(String::from_utf8(completions.script()).unwrap().contains("rebuild-index"), "{shell}");
-    }
-}
-
-#[test]
 fn help_on_a_command_shows_its_own_options_and_says_where_the_others_are() {
     let help = |words: &[&str]| CommandLine::help_on(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>());
     for (words, own) in [(&["ls"][..], "--recursive"), (&["key", "add"], "--new-key-file"), (&["key"], "recovery")] {

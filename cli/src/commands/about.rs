@@ -1,5 +1,6 @@
 //! `completions`, `man`, `version`, `help`: commands without a repository.
 
+use super::complete;
 use super::context::Context;
 use super::failure::FORMAT;
 use crate::args::repository::{Completions, Manual};
@@ -10,7 +11,8 @@ use crate::report::upkeep::VersionSummary;
 
 pub(super) fn completions(context: &Context<'_>, options: &Completions) -> Result<Exit, Failure> {
     let mut lines = context.report.lines();
-    lines.bytes(&options.script())?;
+    let script = complete::script(options).expect("memory takes every byte");
+    lines.bytes(&script)?;
     lines.finish()?;
     Ok(Exit::Done)
 }

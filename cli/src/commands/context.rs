@@ -24,6 +24,7 @@ use copal_store::StoreError;
 use copal_store::limit::Rates;
 
 use super::failure::of_open;
+use super::known;
 use crate::agree::agrees;
 use crate::args::global::Global;
 use crate::args::look::Narrow;
@@ -303,6 +304,7 @@ impl<'a> Context<'a> {
         if !history.problems.is_empty() {
             self.report.note("\"copal check --full\" finds all that is damaged; what can be listed is not affected");
         }
+        known::keep(&self.places()?, repository, &history);
         history.problems.extend(lost);
         Ok(history)
     }

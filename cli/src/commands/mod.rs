@@ -9,6 +9,7 @@ mod cat;
 mod check;
 mod client;
 mod compact;
+mod complete;
 mod config;
 mod context;
 mod copy;
@@ -25,6 +26,7 @@ mod import;
 mod ingest;
 mod init;
 mod key;
+mod known;
 mod ls;
 mod marks;
 mod met;
@@ -64,6 +66,11 @@ use context::Context;
 /// Runs the command line of this process.
 pub fn run() -> Exit {
     let arguments: Vec<OsString> = std::env::args_os().collect();
+    match complete::is_answered(&arguments) {
+        Ok(true) => return Exit::Done,
+        Ok(false) => {}
+        Err(_) => return Exit::Failed,
+    }
     let line = match CommandLine::read(&arguments) {
         Ok(line) => line,
         Err(error) => return report::usage(&error, arguments.iter().map(OsString::as_os_str)),

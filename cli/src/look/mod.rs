@@ -58,7 +58,7 @@ pub fn troubles(info: &SnapshotInfo) -> Vec<String> {
     told.collect()
 }
 
-fn is_directory(entry: &Entry) -> bool {
+pub(crate) fn is_directory(entry: &Entry) -> bool {
     entry.kind() == EntryKind::Directory
 }
 
