@@ -199,7 +199,15 @@ impl Backend {
     /// Refuses all writes from now on, except the removal of keys, if the place holds a replica: only a sync may write there.
     /// A gateway refuses by itself.
     pub fn freeze_replica(&mut self) -> Result<(), StoreError> {
-        if !self.is_behind_gateway() && wait(is_replica(self.store.as_ref()))? {
+        if self.is_behind_gateway() {
+            return Ok(());
+        }
+        let is_replica = match wait(is_replica(self.store.as_ref())) {
+            // Whoever may not look may still write what clients write, and the next sync says so.
+            Err(StoreError::Denied { .. }) => false,
+            is_replica => is_replica?,
+        };
+        if is_replica {
             self.store = Arc::new(Frozen::new(self.store.clone(), "keys/", IsReplica));
             self.is_frozen = true;
         }
@@ -396,6 +404,10 @@ const READERS: usize = 16;
 
 #[cfg(test)]
 mod tests {
+    use copal_store::fault::{Fate, Fault};
+    use copal_store::memory::MemoryStore;
+    use copal_store::{Key, Op};
+
     use super::*;
 
     #[test]
@@ -424,5 +436,28 @@ mod tests {
             wait(backend.store().create(&key, vec![0; 200_000].into())).unwrap();
         }
         assert!(started.elapsed() >= std::time::Duration::from_millis(400), "{:?}", started.elapsed());
+    }
+
+    #[test]
+    fn a_replica_takes_no_writes_and_who_may_not_look_for_its_mark_goes_on() {
+        let here = Location::Directory("somewhere".into());
+        let mark = Key::new("work/replica").unwrap();
+        for (has_mark, is_denied, is_frozen) in [(false, false, false), (true, false, true), (true, true, false)] {
+            let inner = MemoryStore::new();
+            if has_mark {
+                wait(inner.create(&mark, "a mark".into())).unwrap();
+            }
+            let store = Fault::new(inner, move |call| match call.op {
+                Op::Stat if is_denied => {
+                    Fate::FailBefore(StoreError::Denied { op: call.op, key: call.key.into(), source: "no".into() })
+                }
+                _ => Fate::Proceed,
+            });
+            let mut backend = Backend::of_store(&here, Arc::new(store));
+            backend.freeze_replica().unwrap();
+            let created = wait(backend.store().create(&Key::new("packs/one").unwrap(), "x".into()));
+            assert_eq!(matches!(created, Err(StoreError::ReadOnly { .. })), is_frozen, "{created:?}");
+            assert_eq!(backend.is_frozen(), is_frozen);
+        }
     }
 }

@@ -19,6 +19,7 @@ mod service_rebuild;
 mod service_rebuild_lost;
 mod service_rebuild_policy;
 mod service_rebuild_receipts;
+mod service_replica;
 mod service_roots;
 mod service_scale;
 mod service_unreadable;

@@ -84,7 +84,7 @@ impl BehindField {
 
 impl Answer for SyncSummary {
     fn only_confirms(&self) -> bool {
-        !self.dry_run
+        !self.dry_run && self.not_copied.is_empty()
     }
 
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
@@ -97,8 +97,12 @@ impl Answer for SyncSummary {
         let snapshots = things(snapshots, "snapshot", "snapshots");
         match (self.is_current, self.objects) {
             (false, _) => writeln!(out, "{objects}, {bytes} copied to {replica} in {took}; its state stays as it was"),
-            (true, 0) => writeln!(out, "{replica} lacks nothing"),
+            (true, 0) if self.not_copied.is_empty() => writeln!(out, "{replica} lacks nothing"),
             (true, _) => writeln!(out, "{snapshots}, {objects}, {bytes} copied to {replica} in {took}"),
+        }?;
+        match self.not_copied.len() as u64 {
+            0 => Ok(()),
+            faults => writeln!(out, "{} could not be copied", things(faults, "object", "objects")),
         }
     }
 }

@@ -239,7 +239,8 @@ fn whatever_a_sync_dies_at_the_replica_is_readable_and_the_next_sync_makes_it_eq
     let whole = world.copy();
     synced(&whole);
     let expected = objects_of_replica(&whole);
-    at_each(1..=points, |point| {
+    // Each object has several points: every second one meets each object and each folder.
+    at_each((1..=points).step_by(2), |point| {
         let machine = died(&world, point);
         let listed = snapshots_of_replica(&machine);
         let ran = on_replica(&machine, &["restore", listed.last().unwrap(), "-t", "copied"]);
@@ -255,7 +256,7 @@ fn a_replica_whose_last_sync_died_is_whole_after_it_is_ended_and_rebuilt() {
     let (world, second, points) = behind_a_prune();
     let manifest = format!("replica/{}", world.names("manifests/").last().unwrap());
     let told = AtomicU64::new(0);
-    at_each((1..points).step_by(5), |point| {
+    at_each((1..points).step_by(7), |point| {
         let machine = died(&world, point);
         let ended = machine.command(&["-r", "replica", "sync", "--end"]).ran().ok();
         if !ended.err.contains("rebuild-index") {
@@ -270,7 +271,7 @@ fn a_replica_whose_last_sync_died_is_whole_after_it_is_ended_and_rebuilt() {
             assert_eq!(fs::read(machine.path("copied/second")).unwrap(), noise(2, 90_000));
         }
     });
-    assert!(told.into_inner() > 3);
+    assert!(told.into_inner() > 1);
 }
 
 #[test]

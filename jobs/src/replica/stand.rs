@@ -1,5 +1,8 @@
 //! Stand: the objects that a root's state names by their hashes: packs, segments and runs.
 
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use bytes::{Bytes, BytesMut};
 use copal_format::id::ObjectHash;
 use copal_format::layout::Prunable;
@@ -9,7 +12,6 @@ use super::SyncError;
 use super::carrier::{self, Carrier};
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::faults::windows;
 use crate::objects;
 use crate::stored::{PRUNABLE, Stored};
 use crate::view::{self, Parts, View};
@@ -50,13 +52,15 @@ pub(super) async fn carry(
         }
         _ => None,
     };
-    let mut all = packs(view);
-    all.extend(state(view, Need::State));
-    all.extend(older.iter().flat_map(|older| state(older, Need::Nothing)));
+    let mut all = BTreeMap::new();
+    let older = older.iter().flat_map(|older| state(older, Need::Nothing));
+    for named in packs(view).into_iter().chain(state(view, Need::State)).chain(older) {
+        all.entry(named.name).or_insert(named);
+    }
     let there = Stored::list(&JobContext { store: carrier.target, ..*carrier.source }, PRUNABLE).await?;
     let mut is_whole = true;
     let mut missing: [Vec<Named>; 3] = Default::default();
-    for named in all {
+    for named in all.into_values() {
         match there.objects.get(&named.name) {
             None if named.length > OBJECT => {
                 is_whole &= named.need != Need::State;
@@ -74,18 +78,17 @@ pub(super) async fn carry(
             None => missing[if named.length <= SMALL { 0 } else { 1 + usize::from(named.length > LARGE) }].push(named),
         }
     }
-    let is_remote = carrier.source.store.is_remote() || carrier.target.is_remote();
-    let few = [windows().at_once, if is_remote { AT_ONCE } else { 1 }, 1];
-    let unmet = std::sync::atomic::AtomicBool::new(false);
-    for (few, some) in few.into_iter().zip(missing) {
-        carrier::each(few, some, async |named| {
-            if !carry_one(carrier, &named).await? && named.need == Need::State {
-                unmet.store(true, std::sync::atomic::Ordering::Relaxed);
-            }
-            Ok(())
-        })
-        .await?;
-    }
+    let unmet = AtomicBool::new(false);
+    let act = async |named: Named| {
+        if !carry_one(carrier, &named).await? && named.need == Need::State {
+            unmet.store(true, Ordering::Relaxed);
+        }
+        Ok(())
+    };
+    let [small, middle, large] = missing;
+    carrier::each_small(small, act).await?;
+    carrier::each(AT_ONCE, middle, act).await?;
+    carrier::each(1, large, act).await?;
     Ok(is_whole && !unmet.into_inner())
 }
 
@@ -150,7 +153,7 @@ async fn read(store: &dyn Store, name: &str, length: u64) -> Result<Bytes, Store
 /// Up to this size many objects are copied at once, beyond it a few, and beyond `LARGE` one.
 const SMALL: u64 = 1 << 20;
 const LARGE: u64 = 64 << 20;
-/// Packs on their way at once, from or to a remote store: about 128 MiB.
+/// Packs on their way at once: about 128 MiB.
 const AT_ONCE: usize = 4;
 /// More bytes than any pack, segment or run has.
 const OBJECT: u64 = 4 << 30;

@@ -189,6 +189,20 @@ fn a_status_says_what_waits_for_how_long_and_what_was_rejected_why() {
 }
 
 #[test]
+fn a_sync_does_not_say_that_nothing_is_missing_where_something_could_not_be_copied() {
+    let of = |summary: SyncSummary| {
+        human_of(&SyncSummary {
+            replica: "/mnt/second".into(),
+            is_current: true,
+            lacked: Default::default(),
+            ..summary
+        })
+    };
+    assert_eq!(of(SyncSummary::default()), "/mnt/second lacks nothing\n");
+    says(&of(synced()), "0 snapshots, 0 objects, 0 B copied to /mnt/second|1 object could not be copied");
+}
+
+#[test]
 fn a_revocation_and_a_policy_say_what_they_leave() {
     let revoked = |last_good| human_of(&RevokeSummary { client: CLIENT, last_good, version: 3 });
     assert!(revoked(0).contains("nothing of it counts") && revoked(4).contains("up to 4 count"));
