@@ -175,6 +175,7 @@ fn snapshots_may_be_chosen_and_a_wrong_password_is_told_as_such() {
     let ran = wrong(SECRET, "source").exits(10);
     assert!(ran.err.contains("no repository of restic"), "{ran}");
     wrong(SECRET, "nowhere").exits(10);
+    wrong(SECRET, "https://backup.example").exits(2);
     let ran = machine.run(&["import", "restic", "restic"]).exits(1);
     assert!(ran.err.contains("no password of the restic repository"), "{ran}");
     fs::write(machine.path("password"), SECRET).unwrap();

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Instant;
 
+use copal_client::backup::BackupError;
 use copal_client::compression::Compression;
 use copal_client::copy::{Copier, How};
 use copal_client::dump::DumpError;
@@ -106,6 +107,9 @@ fn encrypted(
         &interrupted,
     );
     drop(watch);
+    if matches!(made, Err(BackupError::Interrupted)) {
+        context.report.warn("nothing is left of the export: it has to be made anew");
+    }
     let made = made?;
     tell_troubles(context, &made);
     let summary = ExportSummary {

@@ -71,6 +71,10 @@ fn open(context: &Context<'_>, options: &Options) -> Result<Restic, Failure> {
         Err(BackendError::Absent(_)) => return Err(ResticError::Absent.into()),
         backend => backend?,
     };
+    if backend.is_behind_gateway() {
+        let why = format!("{location} is no place of a restic repository: name a directory, sftp://… or s3://…");
+        return Err(Failure::Usage(why));
+    }
     let global = Global {
         password_file: options.from_password_file.clone(),
         key_file: None,

@@ -14,7 +14,7 @@ use tempfile::TempDir;
 use super::runtime::{self, Given, Ran, reader_file};
 use crate::golden::comparison::{comparable, is_root, read};
 use crate::golden::listing::listing;
-use crate::kit::{PASSPHRASE, noise};
+use crate::kit::{Machine, PASSPHRASE, Run, noise};
 
 #[test]
 fn every_snapshot_of_the_golden_repository_comes_out_of_its_archive_as_it_was() {
@@ -92,6 +92,20 @@ fn a_repository_restores_with_nothing_but_the_reader_that_it_carries() {
     let ran = other.reads(&["restore", "repository", "--tar", "-"], PASSPHRASE);
     other.unpack(&ran.out);
     assert_eq!(other.tree("out", false), place.tree("source", false));
+}
+
+#[test]
+fn an_export_restores_in_its_place() {
+    let machine = Machine::new();
+    machine.write("dir/file", noise(1, 200_000));
+    machine.backup(&[]);
+    machine.with_key(&["export", "latest", "holiday.copal"]).env("COPAL_TO_PASSWORD", "its own").ran().ok();
+    fs::create_dir(machine.path("out")).unwrap();
+    let place = Given { path: &machine.path(""), name: ".", is_writable: true };
+    let ran = runtime::run(&reader_file(), &["restore", "holiday.copal", "out"], &[place], b"its own");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let restored = machine.path("out").join(machine.source("dir/file").strip_prefix("/").unwrap());
+    assert!(fs::read(restored).unwrap() == noise(1, 200_000));
 }
 
 #[test]
