@@ -14,6 +14,8 @@ use copal_format::keys::slot::SlotKind;
 use copal_format::keys::text::decode_recovery;
 use zeroize::Zeroizing;
 
+use crate::keychain::{self, KeychainError};
+
 /// A secret that may open a repository; wiped when dropped.
 pub struct Credential {
     kind: SlotKind,
@@ -72,6 +74,8 @@ pub enum Origin {
     Variable(&'static str),
     /// The command in the variable of this name.
     Command(&'static str),
+    /// The keychain.
+    Keychain,
     /// A prompt at the terminal.
     Prompt,
 }
@@ -82,6 +86,7 @@ impl fmt::Display for Origin {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Variable(name) => f.write_str(name),
             Self::Command(name) => write!(f, "the output of {name}"),
+            Self::Keychain => f.write_str("what the keychain holds"),
             Self::Prompt => f.write_str("the passphrase"),
         }
     }
@@ -114,6 +119,12 @@ pub enum SecretError {
     /// The command failed; what it printed is not used.
     #[error("{0} failed: {1}")]
     CommandFailed(&'static str, ExitStatus),
+    /// The keychain is of no use.
+    #[error(transparent)]
+    Keychain(#[from] KeychainError),
+    /// The keychain has nothing for this repository.
+    #[error("the keychain holds nothing for {0}, and there is no terminal to ask for a passphrase")]
+    NotInKeychain(String),
     /// The secret has no characters.
     #[error("{origin} is empty")]
     Empty {
@@ -204,6 +215,8 @@ pub struct Sources {
     pub password_file_variable: Option<PathBuf>,
     /// `COPAL_PASSWORD_COMMAND`.
     pub password_command: Option<OsString>,
+    /// With `--keychain` the address of the repository, by which the keychain names its secret.
+    pub keychain: Option<String>,
 }
 
 impl Default for Sources {
@@ -230,6 +243,7 @@ impl Sources {
             password: variable(names.password).map(|text| Zeroizing::new(text.as_bytes().to_vec())),
             password_file_variable: variable(names.password_file).map(PathBuf::from),
             password_command: variable(names.password_command),
+            keychain: None,
         }
     }
 
@@ -238,9 +252,14 @@ impl Sources {
         Self { command, ..self }
     }
 
-    /// The same without commands.
-    pub fn without_commands(self) -> Self {
-        Self { command: None, password_command: None, ..self }
+    /// The same with `--keychain`.
+    pub fn with_keychain(self, keychain: Option<String>) -> Self {
+        Self { keychain, ..self }
+    }
+
+    /// The same without what may ask a person: commands and the keychain.
+    pub fn without_questions(self) -> Self {
+        Self { command: None, password_command: None, keychain: None, ..self }
     }
 
     /// The secret that opens an existing repository. At the prompt, a recovery code works too.
@@ -259,6 +278,12 @@ impl Sources {
         }
         if let Some(credential) = self.of_environment()? {
             return Ok(credential);
+        }
+        if let Some(address) = &self.keychain {
+            if let Some(secret) = keychain::find(address)? {
+                return Credential::read(&secret, SlotKind::Passphrase, &Origin::Keychain);
+            }
+            return asked(person, self.names.prompt, SecretError::NotInKeychain(address.clone()));
         }
         let is_target = self.names.key_file == OF_TARGET.key_file;
         let missing = if is_target { SecretError::MissingThere } else { SecretError::Missing };
@@ -288,6 +313,7 @@ impl Sources {
             || self.password.is_some()
             || self.password_file_variable.is_some()
             || self.password_command.is_some()
+            || self.keychain.is_some()
     }
 
     fn of_environment(&self) -> Result<Option<Credential>, SecretError> {

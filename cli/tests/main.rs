@@ -11,6 +11,7 @@ mod far;
 mod golden;
 mod import;
 mod key;
+mod keychain;
 mod kill;
 mod kit;
 mod latest;
