@@ -8,6 +8,7 @@ pub mod args;
 pub mod exit;
 #[expect(missing_docs, reason = "docs/cli.md explains every field; most names need no more")]
 pub mod report;
+pub mod keychain;
 pub mod secrets;
 pub mod guarded;
 

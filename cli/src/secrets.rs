@@ -3,6 +3,8 @@
 //! The command line comes before the environment, and a key file before a passphrase. The last resort is a prompt,
 //! which needs a terminal. Nothing here is ever printed.
 
+mod names;
+
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read};
@@ -13,6 +15,10 @@ use std::process::{Command, ExitStatus, Stdio};
 use copal_format::keys::slot::SlotKind;
 use copal_format::keys::text::decode_recovery;
 use zeroize::Zeroizing;
+
+use crate::keychain::{self, KeychainError};
+
+pub use names::{Names, OF_EXPORT, OF_REPOSITORY, OF_RESTIC, OF_TARGET};
 
 /// A secret that may open a repository; wiped when dropped.
 pub struct Credential {
@@ -72,6 +78,8 @@ pub enum Origin {
     Variable(&'static str),
     /// The command in the variable of this name.
     Command(&'static str),
+    /// The keychain.
+    Keychain,
     /// A prompt at the terminal.
     Prompt,
 }
@@ -82,6 +90,7 @@ impl fmt::Display for Origin {
             Self::File(path) => write!(f, "{}", path.display()),
             Self::Variable(name) => f.write_str(name),
             Self::Command(name) => write!(f, "the output of {name}"),
+            Self::Keychain => f.write_str("what the keychain holds"),
             Self::Prompt => f.write_str("the passphrase"),
         }
     }
@@ -114,6 +123,12 @@ pub enum SecretError {
     /// The command failed; what it printed is not used.
     #[error("{0} failed: {1}")]
     CommandFailed(&'static str, ExitStatus),
+    /// The keychain is of no use.
+    #[error(transparent)]
+    Keychain(#[from] KeychainError),
+    /// The keychain has nothing for this repository.
+    #[error("the keychain holds nothing for {0}, and there is no terminal to ask for a passphrase")]
+    NotInKeychain(String),
     /// The secret has no characters.
     #[error("{origin} is empty")]
     Empty {
@@ -165,53 +180,6 @@ impl Person for Terminal {
     }
 }
 
-/// The variables that may name the secret of a repository, and how a person is asked for it.
-#[derive(Debug)]
-pub struct Names {
-    key_file: &'static str,
-    password: &'static str,
-    password_file: &'static str,
-    password_command: &'static str,
-    prompt: &'static str,
-    /// The failure if nothing names a secret, and nobody can be asked.
-    missing: fn() -> SecretError,
-}
-
-/// The names for the repository of a command.
-pub static OF_REPOSITORY: Names = Names {
-    key_file: "COPAL_KEY_FILE",
-    password: "COPAL_PASSWORD",
-    password_file: "COPAL_PASSWORD_FILE",
-    password_command: "COPAL_PASSWORD_COMMAND",
-    prompt: "Passphrase (or recovery code): ",
-    missing: || SecretError::Missing,
-};
-
-/// The names for the repository that a command copies to.
-pub static OF_TARGET: Names = TARGET;
-
-const TARGET: Names = Names {
-    key_file: "COPAL_TO_KEY_FILE",
-    password: "COPAL_TO_PASSWORD",
-    password_file: "COPAL_TO_PASSWORD_FILE",
-    password_command: "COPAL_TO_PASSWORD_COMMAND",
-    prompt: "Passphrase (or recovery code) of the repository to copy to: ",
-    missing: || SecretError::MissingThere,
-};
-
-/// The names for an export.
-pub static OF_EXPORT: Names = Names { missing: || SecretError::MissingOfExport, ..TARGET };
-
-/// The names for a repository of restic, which are restic's.
-pub static OF_RESTIC: Names = Names {
-    key_file: "",
-    password: "RESTIC_PASSWORD",
-    password_file: "RESTIC_PASSWORD_FILE",
-    password_command: "RESTIC_PASSWORD_COMMAND",
-    prompt: "Password of the restic repository: ",
-    missing: || SecretError::MissingOfRestic,
-};
-
 /// Every option and variable that may name a secret.
 pub struct Sources {
     names: &'static Names,
@@ -229,6 +197,8 @@ pub struct Sources {
     pub password_file_variable: Option<PathBuf>,
     /// `COPAL_PASSWORD_COMMAND`.
     pub password_command: Option<OsString>,
+    /// With `--keychain` the address of the repository, by which the keychain names its secret.
+    pub keychain: Option<String>,
 }
 
 impl Default for Sources {
@@ -255,6 +225,7 @@ impl Sources {
             password: variable(names.password).map(|text| Zeroizing::new(text.as_bytes().to_vec())),
             password_file_variable: variable(names.password_file).map(PathBuf::from),
             password_command: variable(names.password_command),
+            keychain: None,
         }
     }
 
@@ -263,9 +234,14 @@ impl Sources {
         Self { command, ..self }
     }
 
-    /// The same without commands.
-    pub fn without_commands(self) -> Self {
-        Self { command: None, password_command: None, ..self }
+    /// The same with `--keychain`.
+    pub fn with_keychain(self, keychain: Option<String>) -> Self {
+        Self { keychain, ..self }
+    }
+
+    /// The same without what may ask a person: commands and the keychain.
+    pub fn without_questions(self) -> Self {
+        Self { command: None, password_command: None, keychain: None, ..self }
     }
 
     /// The secret that opens an existing repository. At the prompt, a recovery code works too.
@@ -284,6 +260,12 @@ impl Sources {
         }
         if let Some(credential) = self.of_environment()? {
             return Ok(credential);
+        }
+        if let Some(address) = &self.keychain {
+            if let Some(secret) = keychain::find(address)? {
+                return Credential::read(&secret, SlotKind::Passphrase, &Origin::Keychain);
+            }
+            return asked(person, self.names.prompt, SecretError::NotInKeychain(address.clone()));
         }
         asked(person, self.names.prompt, (self.names.missing)())
     }
@@ -311,6 +293,7 @@ impl Sources {
             || self.password.is_some()
             || self.password_file_variable.is_some()
             || self.password_command.is_some()
+            || self.keychain.is_some()
     }
 
     fn of_environment(&self) -> Result<Option<Credential>, SecretError> {

@@ -12,6 +12,7 @@ mod far;
 mod golden;
 mod import;
 mod key;
+mod keychain;
 mod kill;
 mod kit;
 mod latest;

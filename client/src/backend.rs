@@ -1,10 +1,11 @@
 //! Backend: the place of a repository and the store that reaches it.
 
+mod gateway;
+mod proof;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copal_format::id::{ClientId, PackId};
-use copal_format::keys::owner::OwnerSecret;
 use copal_format::limits::ADDRESS_BYTES;
 use copal_jobs::objects::COPIED;
 use copal_jobs::replica::is_replica;
@@ -18,14 +19,13 @@ use copal_store::retry::{Backoff, Pause, Retry, ThreadPause};
 use copal_store::s3::{BadConfig, Retention, RuntimePause, S3Config, S3Store};
 use copal_store::site::{BadSite, Site, SiteAddress};
 use copal_store::{Store, StoreError};
-use ed25519_dalek::SigningKey;
 
 use crate::exported::{ExportStore, NotExport};
 use crate::location::{BadLocation, Location};
-use crate::places::note_proof;
-use crate::remote::{GatewayStore, Introduction};
+use crate::remote::GatewayStore;
 use crate::vacancy;
 use crate::wait::wait;
+use proof::Proof;
 
 /// The place of a repository, existing or not yet made, and the store that reaches it.
 #[derive(Clone)]
@@ -63,10 +63,6 @@ enum BackendKind {
     Site(Arc<dyn Site>, Proof),
     Other,
 }
-
-/// The file that exists once a server has passed the probe, if there is a cache directory.
-#[derive(Clone)]
-struct Proof(Option<PathBuf>);
 
 /// Why a store takes no writes: it holds a replica.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -294,33 +290,6 @@ impl Backend {
         text.filter(|text| text.len() <= ADDRESS_BYTES).unwrap_or_default()
     }
 
-    /// Checks whether the store can hold a repository safely.
-    pub fn probe(&self) -> Result<(), StoreError> {
-        match &self.kind {
-            BackendKind::Directory(store) => store.probe().map(|_| ()),
-            // The machine that serves the gateway has probed the store.
-            BackendKind::Gateway(_) => Ok(()),
-            BackendKind::Bucket(bucket, proof) => wait(bucket.probe()).map(|()| proof.note()),
-            BackendKind::Site(site, proof) => wait(site.probe()).map(|()| proof.note()),
-            BackendKind::Other => Ok(()),
-        }
-    }
-
-    /// Probes a server that this machine meets for the first time. Passes if the credentials may not write:
-    /// then nothing can be lost.
-    pub fn prove(&self) -> Result<(), StoreError> {
-        let (BackendKind::Bucket(_, Proof(proof)) | BackendKind::Site(_, Proof(proof))) = &self.kind else {
-            return Ok(());
-        };
-        if proof.as_ref().is_some_and(|proof| proof.exists()) {
-            return Ok(());
-        }
-        match self.probe() {
-            Err(StoreError::Denied { .. } | StoreError::ReadOnly { .. } | StoreError::Full { .. }) => Ok(()),
-            probed => probed,
-        }
-    }
-
     /// Whether the store holds anything besides what an interrupted `init` leaves: then somebody else uses it.
     pub fn holds_other_files(&self) -> Result<bool, std::io::Error> {
         match (&self.kind, self.directory()) {
@@ -328,53 +297,6 @@ impl Backend {
             (BackendKind::Gateway(_), _) => Ok(false),
             _ => vacancy::holds_other_objects(self.store.as_ref()).map_err(std::io::Error::other),
         }
-    }
-
-    /// Asks the service behind a gateway to check packs; `None` without a gateway.
-    pub fn suspect(&self, packs: &[PackId]) -> Option<Result<(), StoreError>> {
-        match &self.kind {
-            BackendKind::Gateway(gateway) => Some(wait(gateway.suspect(packs))),
-            _ => None,
-        }
-    }
-
-    /// The gateway of an `ssh://` repository on a connection that takes orders; `None` elsewhere.
-    pub fn taking_orders(&self) -> Option<GatewayStore> {
-        match &self.kind {
-            BackendKind::Gateway(gateway) => gateway.taking_orders(),
-            _ => None,
-        }
-    }
-
-    /// Tells a gateway's store where this machine keeps its keys, and which certificates it trusts.
-    pub fn introduce(&self, introduction: Introduction) {
-        if let BackendKind::Gateway(gateway) = &self.kind {
-            gateway.introduce(introduction);
-        }
-    }
-
-    /// Gives a gateway's store the owner's key, which signs what no client may do, and everything without a client.
-    pub fn know_owner(&self, owner: &OwnerSecret) {
-        if let BackendKind::Gateway(gateway) = &self.kind {
-            gateway.know_owner(owner);
-        }
-    }
-
-    /// Lets a gateway's store sign as this client with its enrollment key.
-    pub fn join_as(&self, client: ClientId, enrollment: SigningKey) {
-        if let BackendKind::Gateway(gateway) = &self.kind {
-            gateway.join_as(client, enrollment);
-        }
-    }
-}
-
-impl Proof {
-    fn new(backend_options: &BackendOptions, fingerprint: &str) -> Self {
-        Self(backend_options.cache.as_ref().map(|cache| cache.join("probed").join(fingerprint)))
-    }
-
-    fn note(&self) {
-        self.0.iter().for_each(|proof| note_proof(proof));
     }
 }
 

@@ -157,6 +157,8 @@ fn tools() -> Vec<Tool> {
         tool("setfattr", VERSION, "attr"),
         tool("fusermount3", VERSION, "fuse3"),
         tool("mkfs.btrfs", VERSION, "btrfs-progs"),
+        tool("gnome-keyring-daemon", VERSION, "gnome-keyring"),
+        tool("dbus-run-session", VERSION, "dbus"),
         tool("systemd-analyze", VERSION, "systemd"),
         tool("go", &["version"], "golang"),
         tool("node", VERSION, "nodejs"),

@@ -89,6 +89,7 @@ impl Target {
             password_file: self.to_password_file.clone(),
             key_file: self.to_key_file.clone(),
             password_command: None,
+            keychain: false,
             ..global.clone()
         }
     }

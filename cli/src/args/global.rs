@@ -29,6 +29,9 @@ pub struct Global {
     /// Command that prints the passphrase, for sh [env: COPAL_PASSWORD_COMMAND].
     #[arg(long, value_name = "COMMAND", global = true)]
     pub password_command: Option<OsString>,
+    /// Take the passphrase from the keychain of the user's session, where "key keychain" keeps it.
+    #[arg(long, global = true)]
+    pub keychain: bool,
     /// Memory that a key slot may take to open, asked about beyond 1G.
     ///
     /// A key slot says itself how much memory a passphrase takes. Copal tries the cheapest slots first, and asks before it
@@ -87,6 +90,7 @@ impl Global {
             password_file,
             key_file,
             password_command,
+            keychain,
             unlock_memory,
             cache_dir,
             state_dir,
@@ -106,6 +110,7 @@ impl Global {
             password_file: password_file.or_else(|| other.password_file.clone()),
             key_file: key_file.or_else(|| other.key_file.clone()),
             password_command: password_command.or_else(|| other.password_command.clone()),
+            keychain: keychain || other.keychain,
             unlock_memory: unlock_memory.or(other.unlock_memory),
             cache_dir: cache_dir.or_else(|| other.cache_dir.clone()),
             state_dir: state_dir.or_else(|| other.state_dir.clone()),
@@ -124,6 +129,6 @@ impl Global {
 
     /// The same without what opens the repository.
     pub fn without_secret(&self) -> Self {
-        Self { password_file: None, key_file: None, password_command: None, ..self.clone() }
+        Self { password_file: None, key_file: None, password_command: None, keychain: false, ..self.clone() }
     }
 }

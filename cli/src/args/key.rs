@@ -25,6 +25,16 @@ pub enum Key {
     Change(Change),
     /// Make a new recovery code and print it, once. Earlier codes stay valid until "key remove".
     Recovery(Recovery),
+    /// Keep what opens the repository in the keychain of the user's session, for --keychain.
+    Keychain(Keychain),
+}
+
+/// Options of `key keychain`.
+#[derive(Args, Copy, Clone, Debug)]
+pub struct Keychain {
+    /// Delete it from the keychain instead.
+    #[arg(long)]
+    pub remove: bool,
 }
 
 /// Options of `key add`.

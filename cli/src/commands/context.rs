@@ -18,6 +18,7 @@ use copal_client::wait::wait;
 use copal_format::id::RepositoryId;
 use copal_format::keys::slot::{SlotInput, SlotKind};
 use copal_format::receipt::IngestBy;
+use copal_format::shown;
 use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts, View};
 use copal_store::StoreError;
@@ -170,6 +171,18 @@ impl<'a> Context<'a> {
         let global = self.global;
         Sources::new(self.names, global.key_file.clone(), global.password_file.clone(), environment)
             .with_command(global.password_command.clone())
+            .with_keychain(self.global.keychain.then(|| self.address().ok()).flatten())
+    }
+
+    /// The repository's address, by which the keychain names its secret.
+    pub(super) fn address(&self) -> Result<String, Failure> {
+        Ok(match self.location()? {
+            Location::Directory(path) => {
+                let path = std::path::absolute(&path).unwrap_or(path);
+                shown::path(path.as_os_str().as_encoded_bytes())
+            }
+            elsewhere => elsewhere.to_string(),
+        })
     }
 
     pub(super) fn this_host(&self) -> String {

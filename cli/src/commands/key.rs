@@ -10,15 +10,19 @@ use copal_format::keys::text;
 use copal_store::Store;
 
 use super::context::{Context, input};
-use crate::args::key::{Add, Change, Key, Recovery, Remove};
+use crate::args::key::{Add, Change, Key, Keychain, Recovery, Remove};
 use crate::exit::Exit;
+use crate::keychain;
 use crate::report::Failure;
 use crate::report::field::Stamp;
-use crate::report::keys::{KeySummary, RecoverySummary};
+use crate::report::keys::{KeySummary, KeychainSummary, RecoverySummary};
 use crate::report::rows::KeyRow;
-use crate::secrets::{Terminal, added};
+use crate::secrets::{SecretError, Terminal, added};
 
 pub(super) fn run(context: &Context<'_>, options: &Key) -> Result<Exit, Failure> {
+    if let Key::Keychain(options) = options {
+        return in_keychain(context, options);
+    }
     let repository = context.open()?;
     let slots = survey_slots(store(&repository))?;
     let keys = Keys { context, repository: &repository, slots };
@@ -28,8 +32,25 @@ pub(super) fn run(context: &Context<'_>, options: &Key) -> Result<Exit, Failure>
         Key::Remove(options) => keys.remove(options)?,
         Key::Change(options) => keys.change(options)?,
         Key::Recovery(options) => keys.recovery(options)?,
+        Key::Keychain(_) => unreachable!("done above"),
     }
     Ok(keys.exit())
+}
+
+/// Keeps a secret in the keychain once it has opened the repository, or deletes it there.
+fn in_keychain(context: &Context<'_>, options: &Keychain) -> Result<Exit, Failure> {
+    let repository = context.address()?;
+    if options.remove {
+        let was_there = keychain::remove(&repository).map_err(SecretError::from)?;
+        context.report.answer(&KeychainSummary { repository, stored: false, was_there })?;
+        return Ok(Exit::Done);
+    }
+    let backend = context.backend()?;
+    let credential = context.credential()?;
+    context.open_with(&backend, &credential)?;
+    keychain::add(&repository, credential.expose()).map_err(SecretError::from)?;
+    context.report.answer(&KeychainSummary { repository, stored: true, was_there: false })?;
+    Ok(Exit::Done)
 }
 
 /// The repository's key slots.

@@ -111,3 +111,29 @@ impl Answer for KeySummary {
         self.removed.as_ref().map_or(Ok(()), |slot| writeln!(out, "key {} removed", slot.short()))
     }
 }
+
+/// The result of `key keychain`.
+#[derive(Serialize, Clone, Debug)]
+pub struct KeychainSummary {
+    /// The address by which the keychain names the secret.
+    pub repository: String,
+    /// Whether the keychain holds it now.
+    pub stored: bool,
+    /// Whether one was deleted.
+    pub was_there: bool,
+}
+
+impl Answer for KeychainSummary {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        let repository = human::text(&self.repository);
+        match (self.stored, self.was_there) {
+            (true, _) => writeln!(out, "the keychain opens {repository} with --keychain"),
+            (false, true) => writeln!(out, "the keychain holds nothing for {repository} any more"),
+            (false, false) => writeln!(out, "the keychain holds nothing for {repository}"),
+        }
+    }
+
+    fn only_confirms(&self) -> bool {
+        true
+    }
+}

@@ -129,7 +129,7 @@ impl Line {
     fn paths(&self, begun: &str) -> Option<Vec<Offer>> {
         let context = self.context();
         let above = &begun[..begun.rfind(['/', ':'])? + 1];
-        let credential = context.secrets().without_commands().existing(&mut Nobody).ok()?;
+        let credential = context.secrets().without_questions().existing(&mut Nobody).ok()?;
         let places = context.places().ok()?;
         let backend = self.directory()?;
         let repository = Repository::open(&backend, &input(&credential).ok()?, |id| places.state_of(id)).ok()?;

@@ -1,0 +1,67 @@
+//! The passphrase in the keychain of a session, by a real GNOME Keyring on a bus of its own.
+
+use std::process::Command;
+
+use crate::kit::{Machine, Ran, Run};
+
+/// Runs a script in a session with an unlocked keychain; none where there is no GNOME Keyring.
+fn in_session(machine: &Machine, script: &str) -> Option<Ran> {
+    Command::new("gnome-keyring-daemon").arg("--version").output().ok()?;
+    let script =
+        format!("printf login | gnome-keyring-daemon --unlock --components=secrets > /dev/null 2>&1\nset -e\n{script}");
+    let mut session = Command::new("dbus-run-session");
+    session.args(["--", "sh", "-c", &script]).current_dir(machine.path("")).env_clear();
+    session.envs(machine.command(&[]).get_envs().filter_map(|(name, value)| Some((name, value?))));
+    session.env("COPAL", env!("CARGO_BIN_EXE_copal")).env("XDG_RUNTIME_DIR", machine.path("runtime"));
+    Some(session.ran())
+}
+
+#[test]
+fn the_keychain_opens_what_its_secret_has_opened_once() {
+    let machine = Machine::new();
+    machine.write("letter", "1");
+    machine.backup(&[]);
+    let Some(told) = in_session(
+        &machine,
+        "COPAL_PASSWORD=wrong $COPAL key keychain || echo refused $?\n\
+         $COPAL --keychain snapshots || echo nothing $?\n\
+         COPAL_PASSWORD='correct horse' $COPAL key keychain\n\
+         $COPAL --keychain --json snapshots | grep -c '\"id\"'\n\
+         $COPAL -r \"$PWD/./repository\" --keychain -q check && echo checked\n\
+         $COPAL -r elsewhere --keychain key keychain --remove\n\
+         COPAL_PASSWORD=wrong $COPAL --keychain snapshots || echo first $?\n\
+         $COPAL key keychain --remove\n\
+         $COPAL --keychain snapshots || echo gone $?\n\
+         strings -a $HOME/.local/share/keyrings/* 2> /dev/null | grep -c 'correct horse' || true",
+    ) else {
+        return;
+    };
+    let told = told.ok();
+    let lines = told.lines();
+    let place = machine.path("repository").display().to_string();
+    let elsewhere = machine.path("elsewhere").display().to_string();
+    let expected = [
+        "refused 12".to_owned(),
+        "nothing 1".to_owned(),
+        format!("the keychain opens {place} with --keychain"),
+        "1".to_owned(),
+        "checked".to_owned(),
+        format!("the keychain holds nothing for {elsewhere}"),
+        "first 12".to_owned(),
+        format!("the keychain holds nothing for {place} any more"),
+        "gone 1".to_owned(),
+        "0".to_owned(),
+    ];
+    assert_eq!(lines, expected, "{told}");
+    assert!(told.err.contains("the keychain holds nothing for") && !told.err.contains("horse"), "{told}");
+}
+
+#[test]
+fn without_a_session_it_is_an_error_that_says_so() {
+    let machine = Machine::new();
+    let ran = machine
+        .command(&["--keychain", "snapshots", "--json"])
+        .env("DBUS_SESSION_BUS_ADDRESS", "unix:path=/nowhere")
+        .ran();
+    assert_eq!(ran.exits(1).kind(), "secret");
+}
