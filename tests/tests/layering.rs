@@ -67,6 +67,8 @@ const TERMINAL: &[&str] = &["print", "println", "eprint", "eprintln", "clap", "i
 const MAY_DELETE: &[&str] = &[
     "cli/src/commands/benchmark.rs",
     "cli/src/commands/serve/unmade.rs",
+    // A secret of the desktop's keychain.
+    "cli/src/keychain.rs",
     "client/src/repository/slots.rs",
     "gateway/src/router/mod.rs",
     "gateway/src/router/objects.rs",

@@ -3,7 +3,7 @@
 use copal_client::repository::{ClientError, Met};
 use copal_client::verify::genuine;
 use copal_client::wait::wait;
-use copal_jobs::rebuild::{rebuild_with, unnamed_packs};
+use copal_jobs::rebuild::{Report, rebuild_with, unnamed_packs};
 
 use super::context::{CLIENTS, Context};
 use crate::exit::Exit;
@@ -24,6 +24,25 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     // Number the new root above the newest one met, so that other machines do not take it for an older state.
     let known = Met::of_machine(repository.state_dir()).root_number();
     let rebuilt = wait(rebuild_with(&repository.job(), &genuine, known))?;
+    tell(context, &rebuilt);
+    context.ingest(&repository)?;
+    context.remember(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
+    context.report.answer(&RebuildReport {
+        root: rebuilt.root,
+        packs: rebuilt.packs,
+        entries: rebuilt.entries,
+        snapshots: rebuilt.snapshots,
+        lost: rebuilt.lost,
+    })?;
+    context.report.note("run \"copal check --full\" to see that everything is whole");
+    let is_damaged = !rebuilt.packs_damaged.is_empty() || !rebuilt.packs_forged.is_empty();
+    let is_left_out = !rebuilt.manifests_left_out.is_empty() || !rebuilt.packs_lost.is_empty();
+    let is_harmed = rebuilt.lost > 0 || is_damaged || is_left_out || !rebuilt.unreadable.is_empty();
+    Ok(if is_harmed { Exit::Damage } else { Exit::Done })
+}
+
+/// Tells what a rebuild has left out or found lost.
+pub(super) fn tell(context: &Context<'_>, rebuilt: &Report) {
     for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {
         context.report.warn(&format!("{object} does not count: {why}"));
     }
@@ -57,18 +76,4 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
             "{change} may have held a newer policy than any that can be read: nothing expires and no prune runs until \"copal policy set\" signs another"
         ));
     }
-    context.ingest(&repository)?;
-    context.remember(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
-    context.report.answer(&RebuildReport {
-        root: rebuilt.root,
-        packs: rebuilt.packs,
-        entries: rebuilt.entries,
-        snapshots: rebuilt.snapshots,
-        lost: rebuilt.lost,
-    })?;
-    context.report.note("run \"copal check --full\" to see that everything is whole");
-    let is_damaged = !rebuilt.packs_damaged.is_empty() || !rebuilt.packs_forged.is_empty();
-    let is_left_out = !rebuilt.manifests_left_out.is_empty() || !rebuilt.packs_lost.is_empty();
-    let is_harmed = rebuilt.lost > 0 || is_damaged || is_left_out || !rebuilt.unreadable.is_empty();
-    Ok(if is_harmed { Exit::Damage } else { Exit::Done })
 }

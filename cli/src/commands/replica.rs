@@ -1,20 +1,24 @@
 //! Replica: makes one, ends one, and tells how far one is behind.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 
 use copal_client::backend::{Backend, BackendOptions};
 use copal_client::entropy::SystemEntropy;
 use copal_client::location::Location;
 use copal_client::met::{forget_replica, remember_replica, replicas};
+use copal_client::repository::Met;
 use copal_client::wait::wait;
 use copal_format::id::RepositoryId;
 use copal_format::room::Memory;
 use copal_jobs::context::JobContext;
-use copal_jobs::replica::{self, Behind, SyncError, identity, is_replica, is_unfinished};
+use copal_jobs::rebuild::rebuild_with;
+use copal_jobs::replica::{self, Behind, SyncError, identity, is_replica};
 use copal_jobs::view::View;
 use copal_store::{Store, StoreError};
 
 use super::context::Context;
+use super::rebuild;
 use crate::args::global::Global;
 use crate::exit::Exit;
 use crate::report::Failure;
@@ -30,6 +34,12 @@ pub(super) fn found(context: &Context<'_>, from: &OsStr, another: bool) -> Resul
     refuse_gateway(&from)?;
     let source = from.backend()?;
     let (repository, owner_key) = owner_of(&source)?;
+    if !another
+        && !context.met().is_empty()
+        && let Err(gone @ Failure::RepositoryGone { .. }) = context.backend()
+    {
+        return Err(gone);
+    }
     let target = Backend::create_by(&context.location()?, &context.backend_options())?;
     let store = target.store();
     if !wait(is_replica(store.as_ref()))? {
@@ -97,17 +107,17 @@ pub(super) fn end(context: &Context<'_>) -> Result<Exit, Failure> {
     if !wait(is_replica(store.as_ref()))? {
         return Err(SyncError::NotReplica.into());
     }
+    let (repository, owner_key) = owner_of(&target)?;
+    let state_dir = context.places()?.state_of(repository);
+    // The last sync may have been interrupted, and whoever held the source may have written a false state: the new state
+    // comes from what clients have signed. Before the mark goes, so that nothing comes in between.
+    let known = Met::of_machine(&state_dir).root_number();
+    let rebuilt = wait(rebuild_with(&job(store.as_ref(), repository, owner_key), &BTreeSet::new(), known))?;
+    rebuild::tell(context, &rebuilt);
     wait(replica::end(store.as_ref()))?;
-    if let Some((repository, _)) = wait(identity(store.as_ref()))? {
-        forget_replica(&context.places()?.state_of(repository), target.location());
-    }
+    forget_replica(&state_dir, target.location());
     let at = target.location();
     context.report.note(&format!("{at} is a repository of its own now, and no sync writes into it"));
-    if wait(is_unfinished(store.as_ref()))? {
-        context.report.warn(&format!(
-            "the last sync was interrupted: run \"copal -r {at} rebuild-index\" before anything else, so that all it copied counts"
-        ));
-    }
     Ok(Exit::Done)
 }
 

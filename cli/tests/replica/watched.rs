@@ -23,7 +23,11 @@ fn status_tells_how_far_a_replica_is_behind() {
     let told = replica();
     assert_eq!((&told["snapshots_missing"], &told["oldest_missing"]), (&2.into(), &oldest), "{told}");
     assert!((300_000..320_000).contains(&told["bytes_missing"].as_u64().unwrap()), "{told}");
-    assert!(machine.ok(&["status"]).contains("lacks 2 snapshots and 29"), "{}", machine.ok(&["status"]));
+    let told_people = machine.ok(&["status"]);
+    assert!(
+        ["lacks 2 snapshots and 29", "lacks 2 snapshots and 30"].iter().any(|told| told_people.contains(told)),
+        "{told_people}"
+    );
     let dry = sync(&machine, &["--dry-run"]).ran().ok().json();
     assert_eq!((&dry["snapshots_missing"], &dry["bytes_missing"]), (&2.into(), &told["bytes_missing"]), "{dry}");
     assert!(!machine.path("replica/packs").exists());

@@ -38,7 +38,7 @@ pub async fn behind(source: &JobContext<'_>, view: &View, replica: &dyn Store) -
     Ok(Behind {
         root: there.number(),
         snapshots: accepted.len() as u64,
-        bytes: packs.map(|(_, record)| record.length).sum(),
+        bytes: packs.fold(0, |sum: u64, (_, record)| sum.saturating_add(record.length)),
         oldest: accepted.into_iter().min(),
     })
 }

@@ -100,13 +100,18 @@ impl<'a> Carrier<'a> {
         gone.into_iter().try_for_each(|object| self.fault(object, "the source does not have it any more"))
     }
 
-    /// Reads an object of the source that is small or damaged; none if it cannot be read, which is then noted.
+    /// Reads an object of the source that has at most `most` bytes; none if it is longer or cannot be read, which is then
+    /// noted.
     pub(super) async fn read(&self, name: &str, length: u64, most: u64) -> Result<Option<Bytes>, SyncError> {
         if length > most {
             self.fault(name, format!("it has {length} bytes, at most {most} are allowed"))?;
             return Ok(None);
         }
-        self.given(name, objects::read(self.source.store, name).await)
+        let read = match self.source.store.read_range(&objects::key(name), 0..length).await {
+            Err(StoreError::NotFound { .. }) => Ok(None),
+            read => read.map(Some),
+        };
+        self.given(name, read)
     }
 
     /// What the source gave for a name; none if it has no such object or refuses it, which is then noted.
@@ -134,7 +139,7 @@ impl<'a> Carrier<'a> {
         let length = bytes.len() as u64;
         match self.target.create(&objects::key(name), bytes.clone()).await? {
             Created::New => {}
-            Created::Exists if objects::read(self.target, name).await?.is_none_or(|there| there == bytes) => {
+            Created::Exists if objects::read(self.target, name).await?.is_some_and(|there| there == bytes) => {
                 return Ok(());
             }
             Created::Exists => {
@@ -202,8 +207,8 @@ pub(super) async fn list(
     }
 }
 
-/// The most bytes of a signed or plain record.
-pub(super) const RECORD: u64 = RECORD_BYTES as u64;
+/// The most bytes of a signed or plain record: its text, and what stands around it.
+pub(super) const RECORD: u64 = RECORD_BYTES as u64 + (64 << 10);
 /// Things that cannot be copied, before a sync gives up.
 const FAULTS: usize = 1_000;
 const PAGE: usize = 1_000;

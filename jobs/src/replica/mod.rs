@@ -20,11 +20,12 @@ use crate::context::JobContext;
 use crate::error::JobError;
 use crate::objects;
 use crate::view::{self, Parts, View};
+use crate::witness::Witnessed;
 pub use behind::{Behind, News, behind, news};
 use carrier::Carrier;
 pub use carrier::{Fault, GoesOn, Sum};
 use mark::mark;
-pub use mark::{end, is_replica, is_unfinished};
+pub use mark::{end, is_replica};
 use records::Numbers;
 
 /// What came of a sync.
@@ -127,6 +128,9 @@ pub async fn sync(source: &JobContext<'_>, target: &dyn Store, goes_on: &GoesOn<
     if identity(source.store).await?.is_some_and(|of| of != (source.repository, source.owner_key)) {
         return Err(SyncError::Foreign);
     }
+    // What cannot be read counts as damaged only while the source itself works.
+    let witnessed = Witnessed::new(source.store);
+    let source = &JobContext { store: &witnessed, ..*source };
     let mut stored = Sum::default();
     for _ in 0..PASSES {
         let view = view::read_parts(source.store, &Parts::RECORDS).await?;
@@ -134,7 +138,7 @@ pub async fn sync(source: &JobContext<'_>, target: &dyn Store, goes_on: &GoesOn<
         diverged::refuse((source.store, target), &view, &there).await?;
         let carrier = Carrier::new(source, target, goes_on);
         let slots_left = house::carry(&carrier).await?;
-        let is_current = carry_root(&carrier, &view, &there).await?;
+        let is_current = carry_root(&carrier, &view, &there, &witnessed).await?;
         stored += carrier.stored();
         if let Some(is_current) = is_current {
             return Ok(Synced { root: view.number(), is_current, stored, faults: carrier.faults(), slots_left });
@@ -145,29 +149,37 @@ pub async fn sync(source: &JobContext<'_>, target: &dyn Store, goes_on: &GoesOn<
 
 /// Copies a root and what it stands on. Returns whether the replica now shows the root; none if the source has a newer one
 /// and has deleted something of this one.
-async fn carry_root(carrier: &Carrier<'_>, view: &View, there: &Numbers) -> Result<Option<bool>, SyncError> {
+async fn carry_root(
+    carrier: &Carrier<'_>,
+    view: &View,
+    there: &Numbers,
+    witnessed: &Witnessed<&dyn Store>,
+) -> Result<Option<bool>, SyncError> {
     let Some((root, hash)) = &view.root else { return Ok(Some(true)) };
     let source = carrier.source;
     let verified = baseline::newest_to(source, root.number).await?;
     let is_whole = stand::carry(carrier, view, verified).await?;
-    if view::newest_number(carrier.target).await? != root.number {
-        mark::begin(carrier.target).await?;
-    }
     records::carry_signed(carrier, view, there).await?;
     if carrier.has_gone() && view::is_superseded(source.store, view).await? {
         return Ok(None);
     }
+    witnessed.verdict().await?;
+    // Somebody may have ended the replica meanwhile, and gone on with it.
+    if !is_replica(carrier.target).await? {
+        return Err(SyncError::NotReplica);
+    }
     if is_whole {
         // A reader looks for the base of a root, and a prune for the root that the last prune has verified.
         for (number, hash) in verified.into_iter().chain(root.base) {
-            carry_one(carrier, number, hash).await?;
+            if !carry_one(carrier, number, hash).await? && view::is_superseded(source.store, view).await? {
+                return Ok(None);
+            }
         }
         if !carry_one(carrier, root.number, *hash).await? {
             return Ok(None);
         }
         // These tell of roots: in a store that lacks such a root they would be evidence of a loss.
         records::carry_answers(carrier, view).await?;
-        mark::finish(carrier.target).await?;
     }
     carrier.settle_gone()?;
     Ok(Some(is_whole))

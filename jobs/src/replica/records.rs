@@ -146,7 +146,7 @@ impl Chain {
     /// The records that the source has and the replica has not.
     async fn missing(&self, carrier: &Carrier<'_>, there: Option<&BTreeSet<u64>>) -> Result<Vec<Record>, SyncError> {
         let has = |number: &u64| there.is_some_and(|there| there.contains(number));
-        // A number that is far too high ends where the replica has no more.
+        // `to` may be falsely huge: the search stops at the first number that the replica lacks.
         let first = (1..=self.to).find(|number| !has(number));
         let Some(first) = first else { return Ok(Vec::new()) };
         let after = objects::key(format!("{}{:020}", self.prefix, first - 1));
@@ -158,9 +158,13 @@ impl Chain {
             }
         }
         if self.is_whole {
-            let lost = (first..=self.to).filter(|number| !has(number) && !found.contains_key(number));
-            for number in lost {
-                carrier.gone(format!("{}{number:020}", self.prefix))?;
+            // A gap is one loss, however wide: a rebuild may have gone past many numbers at once.
+            let is_lost = |number: &u64| !has(number) && !found.contains_key(number);
+            let starts = (first..=self.to).filter(|number| is_lost(number) && !is_lost(&(number - 1)));
+            for start in starts {
+                let more = (start + 1..=self.to).take_while(is_lost).count();
+                let more = if more == 0 { String::new() } else { format!(" and {more} more after it") };
+                carrier.gone(format!("{}{start:020}{more}", self.prefix))?;
             }
         }
         Ok(found.into_values().collect())

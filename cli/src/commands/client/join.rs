@@ -64,8 +64,9 @@ fn join_at(
     enrollment: &Enrollment,
     is_first: bool,
 ) -> Result<ClientRecord, Failure> {
-    let backend = Backend::open(location, &context.backend_options())?;
+    let mut backend = Backend::open(location, &context.backend_options())?;
     context.introduce(&backend)?;
+    backend.freeze_replica()?;
     if is_first {
         backend.join_as(enrollment.client, enrollment.key());
     }
