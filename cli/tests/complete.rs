@@ -65,6 +65,8 @@ fn paths_in_a_snapshot_are_offered_if_a_secret_is_given_and_nothing_is_asked_or_
     assert_eq!(paths(&["diff", "latest", "latest:deep/er/"]), ["latest:deep/er/file"]);
     assert!(paths(&["ls", "latest:/"]).len() == 1 && paths(&["ls", "latest:nowhere/"]).is_empty());
     assert_eq!(offered(&machine, &["ls", "latest:"]), [""; 0]);
+    // Files of this machine, too: the shell itself completes the others, and quotes them.
+    assert_eq!(paths(&["export", "latest", "source/"]), ["source/deep/", "source/letter"]);
     let mut command = asked(&machine, &["--password-command", "touch started; echo correct horse", "ls", "latest:"]);
     assert_eq!(command.env_remove("COPAL_KEY_FILE").ran().ok().text(), "");
     assert!(!machine.path("started").exists());

@@ -114,6 +114,13 @@ fn the_reader_reads_an_export_in_its_place() {
     assert!(code == 4 && told.contains("cut off after"), "{told}");
     let ran = reads(&machine, &["snapshots"]).exits(4);
     assert!(ran.err.contains("cut off after") && ran.err.contains("copy the file once more"), "{ran}");
+    // As after a crash: the length is right, and the rest was never written.
+    let cut = bytes.len() / 2 / 512 * 512;
+    fs::write(&export, [&bytes[..cut], &vec![0; bytes.len() - cut]].concat()).unwrap();
+    assert_eq!((run(&["list", "HERE"]).0, reads(&machine, &["snapshots"]).code), (4, 4));
+    // tar fills up an archive.
+    fs::write(&export, [&bytes[..], &[0; 9 << 10]].concat()).unwrap();
+    reads(&machine, &["snapshots"]).ok();
     fs::write(&export, "something else").unwrap();
     assert_eq!((run(&["list", "HERE"]).0, reads(&machine, &["snapshots"]).code), (10, 10));
 }

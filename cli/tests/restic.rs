@@ -206,6 +206,17 @@ fn a_damaged_pack_costs_the_files_in_it_and_a_later_import_brings_them() {
     assert_eq!(ran.json()["already_there"], 2);
 }
 
+#[test]
+fn a_snapshot_under_the_name_of_another_is_none() {
+    let machine = saved();
+    let mut snapshots = files(&machine, "snapshots");
+    let (one, other) = (snapshots.remove(0), snapshots.remove(0));
+    let _ = fs::remove_file(&one);
+    fs::copy(&other, &one).unwrap();
+    let ran = imports(&machine, &[]).exits(4);
+    assert!(ran.err.contains("hash that names it") && rows_made(&ran) == 1, "{ran}");
+}
+
 fn rows_made(ran: &Ran) -> usize {
     ran.json()["copied"].as_array().unwrap().iter().filter(|row| !row["snapshot_id"].is_null()).count()
 }

@@ -55,6 +55,8 @@ impl ExportStore {
     pub fn finish(&self) -> io::Result<()> {
         let Some(end) = self.state().end.take() else { return Ok(()) };
         self.file.write_all_at(&[0; 2 * BLOCK], end)?;
+        // A longer write that failed may have left bytes behind.
+        self.file.set_len(end + 2 * BLOCK as u64)?;
         self.file.sync_all()
     }
 
@@ -83,7 +85,9 @@ impl ExportStore {
         let failed = |error: io::Error| StoreError::Io { op, key: key.to_string(), source: error.into() };
         // The file was as long as its headers say when it was opened.
         let length = usize::try_from(range.end - range.start).map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
-        let mut bytes = vec![0; length];
+        let mut bytes = Vec::new();
+        bytes.try_reserve_exact(length).map_err(|_| failed(io::ErrorKind::OutOfMemory.into()))?;
+        bytes.resize(length, 0);
         self.file.read_exact_at(&mut bytes, range.start).map_err(failed)?;
         Ok(bytes.into())
     }

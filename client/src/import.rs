@@ -79,6 +79,7 @@ impl<'a> Importer<'a> {
             }),
             skip_if_unchanged: is_retry,
             wait: Some(self.how.wait),
+            compression: self.how.compression,
             ..Options::new(snapshot.host.clone(), snapshot.paths.clone(), self.how.threads)
         };
         let mut source = Source::Snapshot(original);

@@ -47,7 +47,12 @@ impl Index {
             file.seek(SeekFrom::Start(at))?;
             file.read_exact(header.as_mut_bytes())?;
             if header.as_bytes() == &[0; BLOCK] && at > 0 {
-                return Ok(index);
+                // A file may be cut off and end with zeros, as after a crash.
+                return if length - at <= PADDING && is_zero(file, length - at - BLOCK as u64)? {
+                    Ok(index)
+                } else {
+                    Err(NotExport::CutOff(at))
+                };
             }
             let odd = if at == 0 { NotExport::Other } else { NotExport::Damaged(at) };
             let Some((name, size, time)) = member(&header) else { return Err(odd) };
@@ -63,6 +68,16 @@ impl Index {
         }
     }
 }
+
+/// Whether so many bytes follow, at least a block, and all are zero.
+fn is_zero(file: &File, length: u64) -> io::Result<bool> {
+    let mut rest = Vec::new();
+    file.take(PADDING).read_to_end(&mut rest)?;
+    Ok(rest.len() as u64 == length && rest.len() >= BLOCK && rest.iter().all(|byte| *byte == 0))
+}
+
+/// The most zeros at the end of an archive: tar fills up to 10 KiB, after the two blocks that end it.
+const PADDING: u64 = 11 << 10;
 
 /// The name, size and time of a regular file whose checksum is right.
 fn member(header: &tar::Header) -> Option<(String, u64, u64)> {

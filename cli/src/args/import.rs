@@ -20,7 +20,7 @@ pub enum Import {
     /// Copy the snapshots of a restic repository, with their time, host, paths and tags.
     ///
     /// Reads repositories of version 1 and 2, and changes nothing there. A restore of a copy gives what "restic restore" gives. Run it
-    /// again after an interruption, or as long as restic goes on: it copies only what is missing.
+    /// again after an interruption, or regularly, while you still use restic: it copies only what is missing.
     Restic(Restic),
 }
 

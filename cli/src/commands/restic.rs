@@ -75,12 +75,7 @@ fn open(context: &Context<'_>, options: &Options) -> Result<Restic, Failure> {
         let why = format!("{location} is no place of a restic repository: name a directory, sftp://… or s3://…");
         return Err(Failure::Usage(why));
     }
-    let global = Global {
-        password_file: options.from_password_file.clone(),
-        key_file: None,
-        password_command: None,
-        ..context.global.clone()
-    };
+    let global = Global { password_file: options.from_password_file.clone(), ..context.global.without_secret() };
     let password = context.other(&global, &OF_RESTIC).secrets().existing(&mut Terminal)?;
     Ok(Restic::open(backend.store(), password.expose().as_bytes())?)
 }

@@ -36,6 +36,8 @@ pub fn dump_zip(
         let why = match entry.kind() {
             EntryKind::Directory if name.is_top() => continue,
             _ if leads_out(name.as_bytes()) => Some("some programs would unpack it elsewhere"),
+            // A directory's name gets a slash, and the length of a name has 16 bits.
+            _ if name.as_bytes().len() > 65_534 => Some("its path is too long for a zip archive"),
             EntryKind::Directory | EntryKind::File | EntryKind::Symlink => None,
             _ => Some("a zip archive holds no devices, pipes and sockets"),
         };

@@ -60,6 +60,9 @@ impl Index {
             if self.blobs.len() + blobs.len() > MOST_BLOBS {
                 return false;
             }
+            if blobs.is_empty() {
+                continue;
+            }
             let pack = self.packs.len() as u32;
             self.packs.push(id.0);
             self.blobs.extend(blobs.iter().map(|blob| {

@@ -43,10 +43,11 @@ pub(super) enum Closed {
 
 impl KeyFile {
     pub(super) fn open(&self, password: &[u8]) -> Result<MasterKey, Closed> {
-        if self.kdf != "scrypt" || !self.n.is_power_of_two() {
+        if self.kdf != "scrypt" || self.n < 2 || !self.n.is_power_of_two() {
             return Err(Closed::Malformed);
         }
-        let memory = self.n.saturating_mul(u64::from(self.r)).saturating_mul(128);
+        let blocks = self.n.saturating_add(self.p.into());
+        let memory = blocks.saturating_mul(u64::from(self.r)).saturating_mul(128);
         if memory > MEMORY || memory.saturating_mul(u64::from(self.p)) > WORK {
             return Err(Closed::Costly);
         }

@@ -1,7 +1,7 @@
 //! Restic: reads a repository of restic, of version 1 or 2, whose password is known. It changes nothing there, not even by a lock.
 //!
-//! What it reads is believed as far as restic believes it: each file and blob carries a tag by the repository's key, and a
-//! blob has the SHA-256 that names it. All lengths are bounded before memory is taken.
+//! As in restic, each file and blob carries a tag by the repository's key, and has the SHA-256 that names it. All lengths are
+//! bounded before memory is taken.
 
 mod index;
 mod key;
@@ -243,7 +243,8 @@ fn unlock(store: &dyn Store, password: &[u8]) -> Result<MasterKey, ResticError> 
     for listed in wait(list_all(store, "keys/"))?.into_iter().take(MOST_KEYS) {
         let object = listed.key.to_string();
         let text = if listed.stat.length > FILE_MAX { Default::default() } else { wait(store.read(&listed.key))? };
-        let opened = serde_json::from_slice(&text).map_err(|_| Closed::Malformed);
+        let named = if has_its_hash(&object, &text) { Ok(()) } else { Err(Closed::Malformed) };
+        let opened = named.and_then(|()| serde_json::from_slice(&text).map_err(|_| Closed::Malformed));
         match opened.and_then(|file: KeyFile| file.open(password)) {
             Ok(key) => return Ok(key),
             Err(Closed::Wrong) => wrong += 1,
@@ -255,6 +256,7 @@ fn unlock(store: &dyn Store, password: &[u8]) -> Result<MasterKey, ResticError> 
 
 /// The text of a file; the inner error says why it cannot be read.
 fn opened(store: &dyn Store, key: &MasterKey, object: &str) -> Result<Result<Vec<u8>, String>, StoreError> {
+    let named = object;
     let object = name(object);
     if wait(store.stat(&object))?.is_some_and(|stat| stat.length > FILE_MAX) {
         return Ok(Err("it is longer than any such file".into()));
@@ -263,12 +265,22 @@ fn opened(store: &dyn Store, key: &MasterKey, object: &str) -> Result<Result<Vec
         Err(StoreError::NotFound { .. }) => return Ok(Err("it is not there".into())),
         sealed => sealed?,
     };
+    // The key alone tells not which file it is: an exchanged one would be taken for another.
+    if named != "config" && !has_its_hash(named, &sealed) {
+        return Ok(Err("its bytes do not have the hash that names it".into()));
+    }
     let Some(text) = key.open(&sealed) else { return Ok(Err("its bytes are not those that were written".into())) };
     Ok(match text.split_first() {
         // In version 2 most files are compressed, and begin with this.
         Some((2, packed)) => decompressed(packed, FILE_MAX).ok_or("it cannot be decompressed".into()),
         _ => Ok(text),
     })
+}
+
+/// Whether the last part of a file's name is the SHA-256 of its bytes.
+fn has_its_hash(object: &str, bytes: &[u8]) -> bool {
+    let hash: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    object.ends_with(&hash)
 }
 
 /// Decompresses at most so many bytes; none if there are more, or if it is no frame of Zstandard.

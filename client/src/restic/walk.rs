@@ -35,7 +35,10 @@ impl Tree {
             let start = node.get().as_ptr() as usize - text.as_ptr() as usize;
             start..start + node.get().len()
         };
-        let nodes = file.nodes.iter().flatten().map(place).collect();
+        let nodes: Vec<_> = file.nodes.iter().flatten().map(place).collect();
+        if nodes.len() > text.len() / NODE_LEAST {
+            return Err(serde::de::Error::custom("its nodes are no nodes"));
+        }
         Ok(Self { text, nodes })
     }
 
@@ -47,6 +50,9 @@ impl Tree {
         self.text.get(self.nodes.get(at)?.clone())
     }
 }
+
+/// Fewer bytes than any node has: `{"name":"","type":"file"}`.
+const NODE_LEAST: usize = 24;
 
 /// Walks through all directories.
 pub(super) struct Walk<'a> {

@@ -5,9 +5,10 @@ mod line;
 use std::ffi::{OsStr, OsString};
 use std::sync::Arc;
 
-use clap::{Arg, Command, CommandFactory, ValueHint};
+use clap::{Arg, Command, CommandFactory};
+use clap_complete::engine::ValueCompleter;
 use clap_complete::env::{CompleteEnv, Shells};
-use clap_complete::{ArgValueCompleter, CompletionCandidate};
+use clap_complete::{ArgValueCompleter, CompletionCandidate, PathCompleter};
 
 use crate::args::CommandLine;
 use crate::args::repository::Completions;
@@ -48,8 +49,8 @@ fn with_values(arg: Arg, line: &Arc<Line>) -> Arg {
         "SNAPSHOT[:PATH]" | "SNAPSHOT:PATH" | "A[:PATH]" | "B[:PATH]" => Line::places,
         "TAG" => |line, _| line.tags(),
         "PROFILE" => |line, _| line.profiles(),
-        "FILE" | "PATH" | "REPOSITORY" => return arg.value_hint(ValueHint::AnyPath),
-        "DIR" => return arg.value_hint(ValueHint::DirPath),
+        "FILE" | "PATH" | "REPOSITORY" => return arg.add(paths(PathCompleter::any)),
+        "DIR" => return arg.add(paths(PathCompleter::dir)),
         _ => return arg,
     };
     let line = line.clone();
@@ -62,6 +63,15 @@ fn with_values(arg: Arg, line: &Arc<Line>) -> Arg {
         };
         offers(&line, begun).into_iter().filter(fits).enumerate().map(candidate).collect::<Vec<_>>()
     }))
+}
+
+/// Files of this machine. Names that a shell would read otherwise are left to the shell's own completion.
+fn paths(of: fn() -> PathCompleter) -> ArgValueCompleter {
+    ArgValueCompleter::new(move |begun: &OsStr| {
+        let mut offers = of().complete(begun);
+        offers.retain(|offer| offer.get_value().to_str().is_some_and(is_plain));
+        offers
+    })
 }
 
 /// A value that a shell may offer, and what it means.
