@@ -53,10 +53,11 @@ pub(super) fn found(context: &Context<'_>, from: &OsStr, another: bool) -> Resul
         }
         target.probe()?;
     }
-    context.is_met(&target, repository, another)?;
     let source_store = source.store();
     let job = job(source_store.as_ref(), repository, owner_key);
     wait(replica::found(&job, store.as_ref(), &|_| true))?;
+    // Not before: an interrupted call would be taken for a replica that is not mounted.
+    context.is_met(&target, repository, another)?;
     remember_replica(&context.places()?.state_of(repository), target.location());
     context.report.answer(&ReplicaSummary {
         repository_id: repository,
