@@ -152,11 +152,11 @@ mod tests {
             assert_eq!(read(&at(path), 100).unwrap(), "text", "{path}");
             check(&at(path)).unwrap();
         }
-        // Whoever may write to the directory of a link may have it lead elsewhere.
+        // Who may write to a directory may replace a link in it.
         open(&at("links"), 0o022);
         refused(&at("links/far"), &at("links"));
         assert_eq!(read(&at("a/near"), 100).unwrap(), "text");
-        // Whoever may write to a directory may exchange the directories in it.
+        // Who may write to a directory may rename the directories in it.
         open(&at("a"), 0o020);
         refused(&at("a/b/../file"), &at("a"));
         open(&at("a"), 0);

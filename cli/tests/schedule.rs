@@ -78,7 +78,7 @@ impl User {
         let mut command = Command::new(self.path("copal"));
         command.arg("schedule").args(arguments).env_clear().env("HOME", self.path("home"));
         command.env("PATH", format!("{}:/usr/bin:/bin", self.path("bin").display())).current_dir("/");
-        // What only this shell has, and no timer.
+        // A timer will not have these variables of the shell.
         command.env("COPAL_REPOSITORY", "azblob://of/shell").env("COPAL_PASSWORD", "of a shell");
         if rustix::process::geteuid().is_root() {
             command.uid(NOBODY);

@@ -69,7 +69,7 @@ pub struct Copier<'a> {
 
 /// A snapshot or checkpoint of the target.
 pub(crate) struct There {
-    /// What it is a copy of; else itself.
+    /// The snapshot that it was copied from; its own id if it is no copy.
     pub(crate) origin: Origin,
     pub(crate) copy: Compared,
     domain: DomainId,
@@ -266,7 +266,7 @@ impl There {
         }
     }
 
-    /// What a client has saved in a repository.
+    /// All snapshots of a client in a repository.
     pub(crate) fn all_of(target: &Repository, client: &LocalClient, copies: &History) -> Vec<Self> {
         let own = copies.snapshots.iter().filter(|snapshot| snapshot.signer.id == client.id);
         own.map(|snapshot| Self::of(target, snapshot)).collect()

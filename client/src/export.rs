@@ -22,7 +22,7 @@ pub struct Export {
     pub repository: Repository,
     /// A client of this run, whose keys are kept nowhere.
     pub client: LocalClient,
-    /// What opens the export if its passphrase is lost.
+    /// The code that opens the export if its passphrase is lost.
     pub recovery_code: Zeroizing<String>,
 }
 

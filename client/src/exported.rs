@@ -25,7 +25,7 @@ pub struct ExportStore {
 
 struct State {
     objects: BTreeMap<Key, (Range<u64>, StoreTime)>,
-    /// Where the next object begins; none once the export is finished.
+    /// The offset of the next object in the file; none once the export is finished.
     end: Option<u64>,
 }
 

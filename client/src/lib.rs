@@ -23,6 +23,7 @@
 #![forbid(unsafe_code)]
 
 // the machine
+pub mod causes;
 pub mod clock;
 pub mod entropy;
 pub mod wait;

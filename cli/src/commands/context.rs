@@ -1,5 +1,7 @@
 //! Context: the global options, and the repository that they name.
 
+mod reading;
+
 use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -7,7 +9,6 @@ use std::time::Duration;
 use copal_client::backend::{Backend, BackendOptions};
 use copal_client::backup::answered;
 use copal_client::credentials::Credentials;
-use copal_client::history::History;
 use copal_client::location::{BadLocation, Location};
 use copal_client::met::{met_at, remember};
 use copal_client::places::{Places, this_host};
@@ -20,18 +21,14 @@ use copal_format::keys::slot::{SlotInput, SlotKind};
 use copal_format::receipt::IngestBy;
 use copal_format::shown;
 use copal_jobs::ingest::{Scope, ingest};
-use copal_jobs::view::{self, Parts, View};
+use copal_jobs::view::View;
 use copal_store::StoreError;
 use copal_store::limit::Rates;
 
 use super::failure::of_open;
-use super::known;
 use crate::agree::agrees;
 use crate::args::global::Global;
-use crate::args::look::Narrow;
 use crate::args::values::Size;
-use crate::exit::Exit;
-use crate::pick::{self, Here};
 use crate::report::{Failure, Printer, human};
 use crate::secrets::{Credential, Names, OF_REPOSITORY, Sources, Terminal};
 
@@ -292,52 +289,6 @@ impl<'a> Context<'a> {
     pub(super) fn client(&self, repository: &Repository) -> Result<LocalClient, Failure> {
         self.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
         LocalClient::load_or_register(repository, &self.this_host()).map_err(Failure::from)
-    }
-
-    /// Reads the newest state, with all indexes.
-    pub(super) fn view(&self, repository: &Repository) -> Result<View, Failure> {
-        wait(view::read(repository.store().as_ref())).map_err(Failure::from)
-    }
-
-    /// Like [`Self::view`], but without indexes, which may be large or damaged; for commands that look up no chunk.
-    pub(super) fn records(&self, repository: &Repository) -> Result<View, Failure> {
-        wait(view::read_parts(repository.store().as_ref(), &Parts::RECORDS)).map_err(Failure::from)
-    }
-
-    /// Reads the snapshots. Warns about lost objects and about manifests that cannot be listed.
-    pub(super) fn history(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
-        let lost = self.lost(repository, view)?;
-        for (object, why) in &lost {
-            self.report.warn(&format!("{object} is lost: {why}"));
-        }
-        let mut history = History::read(repository, view)?;
-        for (object, why) in &history.problems {
-            self.report.warn(&format!("{object} cannot be listed: {why}"));
-        }
-        if !history.problems.is_empty() {
-            self.report.note("\"copal check --full\" finds all that is damaged; what can be listed is not affected");
-        }
-        known::keep(&self.places()?, repository, &history);
-        history.problems.extend(lost);
-        Ok(history)
-    }
-
-    /// Notes which write-only clients claim the host asked for: only `--client` finds their snapshots.
-    pub(super) fn note_claimants(&self, history: &History, narrow: &Narrow) {
-        for client in pick::claimants(history, narrow).values() {
-            let (who, id) = (client.human(), client.client.short());
-            self.report.note(&format!("client {who} is not that host; \"--client {id}\" takes its snapshots"));
-        }
-    }
-
-    /// This machine, for resolving `latest`.
-    pub(super) fn here(&self, repository: &Repository) -> Here {
-        Here { host: self.this_host(), client: LocalClient::id_in(repository.state_dir()) }
-    }
-
-    /// The exit code of a command that succeeded: damage if some snapshots could not be read.
-    pub(super) fn exit_of(&self, history: &History) -> Exit {
-        if history.problems.is_empty() { Exit::Done } else { Exit::Damage }
     }
 
     /// Opens and checks packs that are not proven yet, up to `most` bytes, and signs the owner's proof of them.

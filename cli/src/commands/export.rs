@@ -73,13 +73,8 @@ fn encrypted(
 ) -> Result<(ExportSummary, Exit), Failure> {
     let here = context.here(source);
     let snapshot = context.snapshot(&here, history, &options.snapshot.which, &options.narrow, Intent::Read)?;
-    let global = Global {
-        repository: None,
-        password_file: options.to_password_file.clone(),
-        key_file: None,
-        password_command: None,
-        ..context.global.clone()
-    };
+    let password_file = options.to_password_file.clone();
+    let global = Global { repository: None, password_file, ..context.global.without_secret() };
     let credential = context.other(&global, &OF_EXPORT).secrets().first(&mut Terminal)?;
     let reader = ReaderProgram::inside().map_or_else(|| ReaderProgram::of(source), |reader| Ok(Some(reader)))?;
     if reader.is_none() {
@@ -123,7 +118,7 @@ fn encrypted(
     Ok((summary, if made.errors() > 0 { Exit::Damage } else { Exit::Done }))
 }
 
-/// Where an export goes. A file gets its name when it is whole.
+/// Where an export is written. A file is written under another name, and renamed once it is whole.
 enum Output {
     Named(PathBuf, NamedTempFile),
     /// Standard output, for an encrypted export: it is read while it is written.
@@ -208,7 +203,7 @@ fn above(file: &Path) -> &Path {
 
 /// How the names of unfinished exports begin.
 const UNFINISHED: &str = ".copal-export-";
-/// How the names of plain archives end. Nobody shall take an encrypted export for one, or the other way round.
+/// How the names of plain archives end. An encrypted export must not be taken for one.
 const PLAIN: [&str; 6] = [".tar", ".zst", ".zip", ".tgz", ".gz", ".xz"];
 /// Bytes of a plain archive that are written at once.
 const BUFFER: usize = 1 << 20;

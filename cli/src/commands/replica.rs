@@ -14,6 +14,7 @@ use copal_format::room::Memory;
 use copal_jobs::context::JobContext;
 use copal_jobs::rebuild::rebuild_with;
 use copal_jobs::replica::{self, Behind, SyncError, identity, is_replica};
+use copal_jobs::scratch::Files;
 use copal_jobs::view::View;
 use copal_store::{Store, StoreError};
 
@@ -113,7 +114,9 @@ pub(super) fn end(context: &Context<'_>) -> Result<Exit, Failure> {
     // The last sync may have been interrupted, and whoever held the source may have written a false state: the new state
     // comes from what clients have signed. Before the mark goes, so that nothing comes in between.
     let known = Met::of_machine(&state_dir).root_number();
-    let rebuilt = wait(rebuild_with(&job(store.as_ref(), repository, owner_key), &BTreeSet::new(), known))?;
+    let scratch = Files::default();
+    let job = JobContext { scratch: &scratch, ..job(store.as_ref(), repository, owner_key) };
+    let rebuilt = wait(rebuild_with(&job, &BTreeSet::new(), known))?;
     rebuild::tell(context, &rebuilt);
     wait(replica::end(store.as_ref()))?;
     forget_replica(&state_dir, target.location());

@@ -39,7 +39,7 @@ pub(super) fn run(context: &Context<'_>, options: &Sync) -> Result<Exit, Failure
     ends.go_on(every.0, &interrupted)
 }
 
-/// Copies everything into the replica that `copy --to` names; none if it names no replica.
+/// Syncs into the replica that `copy --to` names; none if it names no replica.
 pub(super) fn copy_whole(
     context: &Context<'_>,
     there: &Context<'_>,
@@ -126,7 +126,7 @@ impl<'a> Ends<'a> {
             report.warn(&format!("{object} was not copied: {why}"));
         }
         if !synced.faults.is_empty() {
-            report.note("\"copal check\" of the source lists its damage; all else was copied");
+            report.note("all else was copied; \"copal check\" says what is damaged, in the source or in the replica");
         }
         for slot in &synced.slots_left {
             let at = self.target.location();
@@ -160,7 +160,7 @@ impl<'a> Ends<'a> {
                     return Ok(exit);
                 }
                 let done = self.round(interrupted)?;
-                // What could not be copied is tried again.
+                // After a failure the next round tries again, even if the source stays as it is.
                 known = Some(news).filter(|_| done == Exit::Done);
                 Ok(done)
             });

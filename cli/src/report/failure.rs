@@ -4,6 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::PathBuf;
 
+use copal_client::causes::with_causes;
 use copal_client::location::BadLocation;
 use copal_client::places::PlaceError;
 use copal_client::remote::OrderError;
@@ -195,18 +196,6 @@ pub enum Failure {
     /// Any other error.
     #[error(transparent)]
     Other(#[from] Box<dyn Error + Send + Sync>),
-}
-
-/// An error with its causes, in one line.
-pub(crate) fn with_causes(error: &dyn Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }
 
 impl Failure {

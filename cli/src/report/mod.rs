@@ -34,7 +34,6 @@ mod tests;
 pub mod upkeep;
 
 pub use failure::Failure;
-pub(crate) use failure::with_causes;
 
 /// A result: one JSON object, or text for people.
 pub trait Answer: Serialize {

@@ -1,4 +1,4 @@
-//! What a sync refuses: hostile sources, replicas that somebody has written to, and mistakes at the keyboard.
+//! What a sync refuses: hostile sources, replicas that another program has written to, and mistyped commands.
 
 use std::fs;
 

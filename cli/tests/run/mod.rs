@@ -215,7 +215,7 @@ fn a_configuration_that_others_may_write_is_not_used() {
         set(place, closed);
         run(&machine, &["config", "check"]).ok();
     }
-    // Whoever may write to the directory of a link has it lead elsewhere.
+    // Who may write to a directory may replace a link in it.
     fs::create_dir(machine.path("links")).unwrap();
     symlink(&file, machine.path("links/copal.toml")).unwrap();
     set(&machine.path("links"), 0o777);

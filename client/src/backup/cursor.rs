@@ -34,7 +34,7 @@ pub trait Entries {
     /// The next entry that can be read.
     fn next(&mut self) -> Result<Option<Entry>, TreeError>;
 
-    /// What could not be read since this was asked last, with the reason.
+    /// The paths that could not be read since the last call, each with the reason.
     fn troubles(&mut self) -> Vec<(TreePath, String)>;
 }
 

@@ -76,7 +76,7 @@ struct Packing<'z, 'a> {
     size: u64,
 }
 
-/// What is known of an entry once it is written.
+/// Checksum and lengths of an entry, known once it is written.
 #[derive(Default)]
 struct Sums {
     crc: u32,

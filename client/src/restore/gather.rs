@@ -12,7 +12,8 @@ use crossbeam_channel::Sender;
 use super::RestoreError;
 use super::fetch::{GAP, MOST, Task};
 use super::file::Restoring;
-use super::work::{Work, sentence};
+use super::work::Work;
+use crate::causes::with_causes;
 use crate::reader::ReadError;
 
 /// Collects what is to be written and sends it to the threads.
@@ -88,9 +89,9 @@ impl<'a> Gather<'a> {
                 ListStep::Need(id) => {
                     let page = match self.work.request.pages.page(&id) {
                         Err(ReadError::Store(error)) => return self.work.stop(RestoreError::Store(error)),
-                        page => page.map_err(|error| sentence(&error)),
+                        page => page.map_err(|error| with_causes(&error)),
                     };
-                    let supplied = page.and_then(|page| walk.supply(page).map_err(|error| sentence(&error)));
+                    let supplied = page.and_then(|page| walk.supply(page).map_err(|error| with_causes(&error)));
                     if let Err(why) = supplied {
                         file.damaged(self.work, why);
                         walk.skip(id);

@@ -12,7 +12,8 @@ use rustix::fs::{Advice, fadvise};
 
 use super::RestoreError;
 use super::walk::wanted;
-use super::work::{Work, sentence};
+use super::work::Work;
+use crate::causes::with_causes;
 use crate::materialize::Target;
 use crate::read::holes_of;
 
@@ -58,13 +59,13 @@ fn verify_entry(work: &Work<'_>, target: &Target, entry: &Entry) {
                 let why = "it cannot be verified: whoever restores it may not read it".to_owned();
                 return work.trouble(&place, why);
             }
-            Err(error) => Err(sentence(&error)),
+            Err(error) => Err(with_causes(&error)),
             Ok(file) => verify_file(work, &file, entry),
         },
         _ => match target.has(&place, &wanted(entry)) {
             Ok(true) => Ok(()),
             Ok(false) => Err("it is not what it was restored as".to_owned()),
-            Err(error) => Err(sentence(&error)),
+            Err(error) => Err(with_causes(&error)),
         },
     };
     match right {
@@ -102,7 +103,7 @@ fn verify_file(work: &Work<'_>, file: &File, entry: &Entry) -> Result<(), String
             Err(error) => failed = Some(unreadable(error)),
         }
     });
-    pieces.map_err(|error| sentence(&error))?;
+    pieces.map_err(|error| with_causes(&error))?;
     if let Some(why) = failed {
         return Err(why);
     }

@@ -13,7 +13,8 @@ use super::file::{LateMetadata, Restoring};
 use super::gather::Gather;
 use super::links::{First, Links};
 use super::owners::Owners;
-use super::work::{Work, sentence};
+use super::work::Work;
+use crate::causes::with_causes;
 use crate::materialize::{Created, DirectoriesLater, Overwrite, Power, Target, TargetState, Wanted, WriteError};
 
 /// The walk through the tree.
@@ -61,7 +62,7 @@ impl<'a> Walk<'a> {
             let entry = stream.next_readable()?;
             let reaches_further = entry.as_ref().is_some_and(|entry| !request.scope.holds(&entry.path));
             for (range, error) in &stream.lost()[self.lost..] {
-                self.work.lost(range, sentence(error));
+                self.work.lost(range, with_causes(error));
                 self.lost += 1;
             }
             let Some(mut entry) = entry.filter(|_| !reaches_further) else { break };

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::handle::OpenFiles;
 use super::{Event, Request, RestoreError};
+use crate::causes::with_causes;
 use crate::materialize::{Target, WriteError};
 use crate::progress::Progress;
 
@@ -110,7 +111,7 @@ impl<'a> Work<'a> {
 
     /// Reports an entry that could not be written.
     pub(super) fn write_failed(&self, error: &WriteError) {
-        self.trouble(&error.path(), sentence(error));
+        self.trouble(&error.path(), with_causes(error));
     }
 
     /// Reports an entry that is not completely restored.
@@ -171,16 +172,4 @@ impl<'a> Work<'a> {
         let tally = self.tally.into_inner().unwrap_or_else(PoisonError::into_inner);
         (tally, self.is_damaged.into_inner(), self.differs.into_inner())
     }
-}
-
-/// An error with its causes, in one line.
-pub(super) fn sentence(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

@@ -4,8 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use copal_format::client::ClientHistory;
-use copal_format::id::ObjectHash;
-use copal_format::id::{ClientId, SlotId};
+use copal_format::id::{ClientId, ObjectHash, SlotId};
 use copal_format::keys::slot::{STORED_BYTES, Slot};
 use copal_format::layout;
 use copal_format::limits::READER_BYTES;
@@ -99,7 +98,7 @@ async fn carry_client(carrier: &Carrier<'_>, client: ClientId, new: BTreeSet<Str
         let Some(bytes) = carrier.read(name, listed.stat.length, RECORD).await? else { continue };
         let versions = [&sound[..], &[(version, bytes.to_vec())]].concat();
         let history = ClientHistory::read(source.repository, &source.owner_key, client, &versions);
-        // Without this copy the other one would be the newest that verifies.
+        // This copy is judged without its twin: a sound twin would hide that this one is not.
         let alone = [
             &sound.iter().filter(|(of, _)| *of < version).cloned().collect::<Vec<_>>()[..],
             &[(version, bytes.to_vec())],

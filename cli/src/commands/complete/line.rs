@@ -125,7 +125,7 @@ impl Line {
         Backend::open(&location, &self.context().backend_options()).ok()
     }
 
-    /// What a directory of a snapshot holds, if a key or passphrase is at hand.
+    /// The entries of a directory in a snapshot; none unless an option or a variable gives a key or passphrase.
     fn paths(&self, begun: &str) -> Option<Vec<Offer>> {
         let context = self.context();
         let above = &begun[..begun.rfind(['/', ':'])? + 1];

@@ -1,5 +1,6 @@
 //! Mail: sends a notification by SMTP.
 
+use copal_client::causes::with_causes;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,6 @@ use tokio_rustls::TlsConnector;
 use super::line::Line;
 use super::post;
 use crate::args::profile::Notify;
-use crate::report::with_causes;
 
 /// Sends a text. Names and passwords travel by TLS only, or stay on this machine. Whatever the server does, this ends.
 pub(super) fn send(notify: &Notify, subject: &str, text: &str) -> Result<(), String> {
@@ -85,7 +85,7 @@ impl Server {
     }
 
     async fn speak(&self, message: &Message) -> Result<(), String> {
-        // Fails if another part of the program has installed the provider already, which is the same one.
+        // An error means that another part of the program has installed it already; all install ring.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let us = ClientId::default();
         let told = |error: lettre::transport::smtp::Error| with_causes(&error);

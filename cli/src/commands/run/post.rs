@@ -1,12 +1,12 @@
 //! Post: sends notifications and metrics over HTTP.
 
+use copal_client::causes::with_causes;
 use std::path::Path;
 use std::time::Duration;
 
 use reqwest::{Method, Url};
 
 use crate::guarded;
-use crate::report::with_causes;
 
 /// Sends a body; the answer must be a success. Its errors name no address: addresses hold tokens.
 pub(super) fn send(method: Method, address: &str, kind: &str, body: String) -> Result<(), String> {

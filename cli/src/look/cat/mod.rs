@@ -5,6 +5,7 @@ mod name;
 mod records;
 
 use bytes::Bytes;
+use copal_client::causes::with_causes;
 use copal_client::history::History;
 use copal_client::reader::ChunkReader;
 use copal_client::repository::Repository;
@@ -16,7 +17,7 @@ use copal_jobs::view::View;
 use copal_store::Store;
 use serde_json::{Value, json};
 
-use crate::report::{Failure, with_causes};
+use crate::report::Failure;
 
 use name::Target;
 

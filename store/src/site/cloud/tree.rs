@@ -63,7 +63,7 @@ impl Tree {
         bucket.create(&key, Bytes::new()).await?;
         let listed = bucket.entries(TMP, &Room::new()).await;
         let _ = bucket.delete(&key).await;
-        let is_shown = listed?.iter().any(|(name, _)| key.as_str().ends_with(name.as_str()));
+        let is_shown = listed?.iter().any(|(name, _)| key.as_str() == format!("{TMP}/{name}"));
         if is_shown { Ok(()) } else { Err(StoreError::Unfit { lack: "its listings lack what was just written" }) }
     }
 }

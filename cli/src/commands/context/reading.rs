@@ -1,0 +1,61 @@
+//! Reading: the state and the snapshots of a repository, as commands read them.
+
+use copal_client::history::History;
+use copal_client::repository::{LocalClient, Repository};
+use copal_client::wait::wait;
+use copal_jobs::view::{self, Parts, View};
+
+use super::super::known;
+use super::Context;
+use crate::args::look::Narrow;
+use crate::exit::Exit;
+use crate::pick::{self, Here};
+use crate::report::Failure;
+
+impl Context<'_> {
+    /// Reads the newest state, with all indexes.
+    pub(in crate::commands) fn view(&self, repository: &Repository) -> Result<View, Failure> {
+        wait(view::read(repository.store().as_ref())).map_err(Failure::from)
+    }
+
+    /// Like [`Self::view`], but without indexes, which may be large or damaged; for commands that look up no chunk.
+    pub(in crate::commands) fn records(&self, repository: &Repository) -> Result<View, Failure> {
+        wait(view::read_parts(repository.store().as_ref(), &Parts::RECORDS)).map_err(Failure::from)
+    }
+
+    /// Reads the snapshots. Warns about lost objects and about manifests that cannot be listed.
+    pub(in crate::commands) fn history(&self, repository: &Repository, view: &View) -> Result<History, Failure> {
+        let lost = self.lost(repository, view)?;
+        for (object, why) in &lost {
+            self.report.warn(&format!("{object} is lost: {why}"));
+        }
+        let mut history = History::read(repository, view)?;
+        for (object, why) in &history.problems {
+            self.report.warn(&format!("{object} cannot be listed: {why}"));
+        }
+        if !history.problems.is_empty() {
+            self.report.note("\"copal check --full\" finds all that is damaged; what can be listed is not affected");
+        }
+        known::keep(&self.places()?, repository, &history);
+        history.problems.extend(lost);
+        Ok(history)
+    }
+
+    /// Notes which write-only clients claim the host asked for: only `--client` finds their snapshots.
+    pub(in crate::commands) fn note_claimants(&self, history: &History, narrow: &Narrow) {
+        for client in pick::claimants(history, narrow).values() {
+            let (who, id) = (client.human(), client.client.short());
+            self.report.note(&format!("client {who} is not that host; \"--client {id}\" takes its snapshots"));
+        }
+    }
+
+    /// This machine, for resolving `latest`.
+    pub(in crate::commands) fn here(&self, repository: &Repository) -> Here {
+        Here { host: self.this_host(), client: LocalClient::id_in(repository.state_dir()) }
+    }
+
+    /// The exit code of a command that succeeded: damage if some snapshots could not be read.
+    pub(in crate::commands) fn exit_of(&self, history: &History) -> Exit {
+        if history.problems.is_empty() { Exit::Done } else { Exit::Damage }
+    }
+}
