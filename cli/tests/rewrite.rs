@@ -5,8 +5,8 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::kill::{KILLED, at_each};
-use crate::kit::{Harm, Machine, Run, assert_same, noise, text, texts};
+use crate::kill::{after_deaths, with_key};
+use crate::kit::{Harm, Machine, assert_same, noise, text, texts};
 use crate::managed::world::{joined, managed, upload};
 
 /// A machine with two snapshots that have a secret, and one before them that has none.
@@ -105,19 +105,13 @@ fn options_choose_what_is_rewritten_and_pinned_snapshots_stay() {
 #[test]
 fn a_rewrite_killed_anywhere_is_finished_by_the_next_one() {
     let (machine, ids) = saved();
-    let whole = machine.copy();
     let rewrite = ["rewrite", "--exclude", "secret/"];
-    let count = whole.path("points");
-    whole.with_key(&rewrite).env("COPAL_POINTS", &count).ran().ok();
-    at_each(1..=fs::metadata(count).unwrap().len(), |point| {
-        let machine = machine.copy();
-        let died = machine.with_key(&rewrite).env("COPAL_DIE_AT", point.to_string()).ran();
-        assert!([KILLED, 0].contains(&died.code), "{point}: {died}");
+    after_deaths(&machine, 5, with_key(&rewrite), |machine, label| {
         machine.ok(&rewrite);
         machine.ok(&["check", "--full"]);
-        assert_eq!(machine.snapshots().len(), 3, "{point}");
-        assert_eq!(texts(&machine.json(&["snapshots", "--forgotten"]), "id"), ids[1..], "{point}");
-        assert!(!machine.ok(&["find", "--json", "secret"]).contains("secret"), "{point}");
+        assert_eq!(machine.snapshots().len(), 3, "{label}");
+        assert_eq!(texts(&machine.json(&["snapshots", "--forgotten"]), "id"), ids[1..], "{label}");
+        assert!(!machine.ok(&["find", "--json", "secret"]).contains("secret"), "{label}");
     });
 }
 

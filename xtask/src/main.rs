@@ -11,6 +11,7 @@ mod environment;
 mod fuzz;
 mod infra;
 mod lambda;
+mod memory;
 mod module;
 mod page;
 mod probe;
@@ -53,8 +54,8 @@ usage: cargo xtask <command>
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
-        ["test"] => suite::run(),
-        ["test", "--quick"] => suite::quick(),
+        ["test"] => memory::again().map_or_else(suite::run, Ok),
+        ["test", "--quick"] => memory::again().map_or_else(suite::quick, Ok),
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
         ["release"] => carried::release().map(|()| ExitCode::SUCCESS),

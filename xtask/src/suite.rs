@@ -46,8 +46,8 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     // Tests hold what it renders against the code.
     suite.stage("infrastructure", || deployed?.wait());
     suite.stage("tests", || {
-        // One more at a time than there are cores: some wait for a server, a slow line or a clock.
-        let threads = std::thread::available_parallelism().map_or(2, usize::from) + 1;
+        // Two more at a time than there are cores: some wait for a server, a slow line or a clock.
+        let threads = std::thread::available_parallelism().map_or(2, usize::from) + 2;
         let mut tests = cargo(&["test", "--workspace", "--all-features", "--no-fail-fast"]);
         count(tests.env("RUST_TEST_THREADS", threads.to_string()))
     });

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::*;
 use crate::ending::{end, start, until};
-use crate::kill::{KILLED, at_each};
+use crate::kill::{after_deaths, with_key};
 use crate::kit::{Harm, image};
 
 #[test]
@@ -89,20 +89,15 @@ fn a_copy_killed_anywhere_is_gone_on_with() {
     world.machine.backup(&[]);
     held.push(image(&world.machine.path("source")));
     let source = world.machine.path("source").display().to_string();
-    let whole = World { machine: world.machine.copy() };
-    let count = whole.machine.path("points");
-    whole.copying(&[]).env("COPAL_POINTS", &count).ran().ok();
-    at_each(1..=fs::metadata(count).unwrap().len(), |point| {
-        let world = World { machine: world.machine.copy() };
-        let died = world.copying(&[]).env("COPAL_DIE_AT", point.to_string()).ran();
-        assert!([KILLED, 0].contains(&died.code), "{point}: {died}");
+    after_deaths(&world.machine, 5, with_key(&COPY), |machine, label| {
+        let world = World { machine };
         world.copies(&[]);
         world.second(&["check", "--full"]).ok();
         let ids = texts(&world.second(&["snapshots"]).ok().json(), "id");
-        assert_eq!(ids.len(), held.len(), "{point}");
+        assert_eq!(ids.len(), held.len(), "{label}");
         for (id, held) in ids.iter().zip(&held) {
             world.second(&["restore", &format!("{id}:{source}"), "-t", "restored"]).ok();
-            assert!(image(&world.machine.path("restored")) == *held, "{point}: {id} is another tree");
+            assert!(image(&world.machine.path("restored")) == *held, "{label}: {id} is another tree");
             fs::remove_dir_all(world.machine.path("restored")).unwrap();
         }
     });

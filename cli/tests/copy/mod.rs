@@ -15,6 +15,8 @@ use crate::kit::{Machine, PASSPHRASE, Ran, Run, assert_same, copy, name, noise, 
 use crate::managed::world::{joined, managed, upload};
 use crate::serve::server::Server;
 
+const COPY: [&str; 6] = ["copy", "--json", "--to", "second", "--to-key-file", "second-key"];
+
 /// A machine with a repository, and a second one with another passphrase and key file.
 struct World {
     machine: Machine,
@@ -42,8 +44,7 @@ impl World {
     }
 
     fn copying(&self, options: &[&str]) -> Command {
-        let copy = ["copy", "--json", "--to", "second", "--to-key-file", "second-key"];
-        self.machine.with_key(&[&copy, options].concat())
+        self.machine.with_key(&[&COPY, options].concat())
     }
 
     /// Copies; gives the summary.

@@ -122,14 +122,17 @@ impl Cell<'_> {
     }
 
     /// Undoes the damage, builds the index again: every snapshot is whole. A duplicate stays, as it takes nothing away,
-    /// unless it might be a newer version.
+    /// unless it might be a newer version. Where a command has changed no object there is no index to build.
     fn nothing_is_lost(&self, done: &Done, thing: Thing, harmed: Harm) {
         if harmed != Harm::Duplicate || matches!(thing, Thing::Descriptor | Thing::RecordCopy | Thing::ClientRecord) {
             done.undo();
         }
-        let expected = if harmed == Harm::Duplicate { &[0, 4][..] } else { &[0] };
-        self.run(&["rebuild-index"]).exits_in(&self.label, expected);
-        self.run(&["check", "--full"]).exits_in(&self.label, expected);
+        // A duplicate may be a newer version, which the machine remembers that it has seen.
+        if harmed == Harm::Duplicate || self.machine.objects() != self.world.objects {
+            let expected = if harmed == Harm::Duplicate { &[0, 4][..] } else { &[0] };
+            self.run(&["rebuild-index"]).exits_in(&self.label, expected);
+            self.run(&["check", "--full"]).exits_in(&self.label, expected);
+        }
         for (id, held) in &self.world.snapshots {
             let (ran, differs) = self.restore("whole", id, held);
             assert_eq!(differs, Vec::<PathBuf>::new(), "{}: {ran}", self.label);

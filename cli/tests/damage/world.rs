@@ -23,6 +23,8 @@ pub(crate) struct World {
     sources: TempDir,
     /// Snapshots that are kept, by their ids.
     pub(crate) snapshots: BTreeMap<String, Held>,
+    /// The repository's objects before any harm.
+    pub(crate) objects: BTreeMap<String, Vec<u8>>,
     things: BTreeMap<Thing, Vec<String>>,
     /// Another of the same kind as each first one.
     others: BTreeMap<Thing, String>,
@@ -35,6 +37,7 @@ impl World {
             machine: with_reader(),
             sources,
             snapshots: BTreeMap::new(),
+            objects: BTreeMap::new(),
             things: BTreeMap::new(),
             others: BTreeMap::new(),
         };
@@ -55,6 +58,7 @@ impl World {
         world.machine.ok(&["forget", &forgotten]);
         world.machine.ok(&["tag", "latest", "--add", "x"]);
         world.name_things(&first, &second, &third);
+        world.objects = world.machine.objects();
         world
     }
 

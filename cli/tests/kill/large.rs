@@ -19,8 +19,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tempfile::TempDir;
 
-use super::{Held, assert_held, assert_sound, at_each, dies, points};
-use crate::kit::{Machine, image, noise, text};
+use super::{Held, assert_held, assert_sound, at_each, points, with_key};
+use crate::kit::{Machine, Run, image, noise, text};
 
 struct World {
     machine: Machine,
@@ -91,7 +91,8 @@ fn covered(machine: &Machine) -> BTreeSet<(String, u64)> {
 fn a_long_backup_killed_anywhere_does_not_store_again_what_a_manifest_covers() {
     let world = World::new(8);
     let whole = world.machine.copy();
-    let points = points(&whole, &world.backup());
+    whole.run(&world.backup()).ok();
+    let points = points(&world.machine, with_key(&world.backup()));
     let total: u64 = covered(&whole).iter().map(|(_, length)| length).sum();
     assert!(whole.names("manifests/").len() > 3, "there are manifests on the way");
     let seed = std::env::var("COPAL_SEED").map_or(1, |seed| seed.parse().expect("a number"));
@@ -99,7 +100,7 @@ fn a_long_backup_killed_anywhere_does_not_store_again_what_a_manifest_covers() {
     let chosen = random.chunks(8).map(|bytes| u64::from_le_bytes(bytes.try_into().unwrap()) % points + 1);
     at_each(chosen, |point| {
         let machine = world.machine.copy();
-        dies(&machine, &world.backup(), point);
+        machine.with_key(&world.backup()).env("COPAL_DIE_AT", point.to_string()).ran();
         world.goes_on(&machine, total, &format!("COPAL_SEED={seed}, after death at {point} of {points}"));
     });
 }
@@ -132,7 +133,7 @@ fn an_interrupted_backup_ends_with_a_manifest_for_all_that_is_uploaded() {
 }
 
 /// Points of death that are tried.
-const SAMPLE: usize = 30;
+const SAMPLE: usize = 12;
 /// Bytes that a backup in two parts may store beyond one at once: packs that are not full, pages, and blocks that end
 /// where the first part did.
 const SLACK: u64 = 200_000;

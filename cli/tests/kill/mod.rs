@@ -4,31 +4,106 @@
 mod large;
 mod small;
 
-use std::collections::BTreeMap;
+use std::collections::hash_map::DefaultHasher;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::hash::{BuildHasher, BuildHasherDefault};
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::Mutex;
 use std::thread;
 
 use crate::kit::{Image, Machine, Ran, Run, image};
 
 /// What a command was killed by, in place of an exit code.
-pub(crate) const KILLED: i32 = -1;
+const KILLED: i32 = -1;
 
-/// A command that dies at one of its points, if it has so many.
-fn dies(machine: &Machine, arguments: &[&str], at: u64) -> Ran {
-    machine.with_key(arguments).env("COPAL_DIE_AT", at.to_string()).ran()
+/// Kills a command at every such point of it, each time on a new copy of the world, and acts on what is left, as
+/// [`at_points`] does.
+pub(crate) fn after_deaths(
+    world: &Machine,
+    every: usize,
+    command: impl Fn(&Machine) -> Command + Sync,
+    act: impl Fn(Machine, &str) + Sync,
+) {
+    let died = |ran: Ran, label: &str| assert!([KILLED, 0].contains(&ran.code), "{label}: {ran}");
+    at_points("COPAL_DIE_AT", world, every, command, died, act);
+}
+
+/// Runs a command with a fault at every such point of it, each time on a new copy of the world, and looks at how it
+/// ended; then acts on what is left, once for each state that differs. Points between which nothing was written leave the
+/// same. A number that no object's points are a multiple of meets each kind of step soon.
+pub(crate) fn at_points(
+    fault: &str,
+    world: &Machine,
+    every: usize,
+    command: impl Fn(&Machine) -> Command + Sync,
+    ended: impl Fn(Ran, &str) + Sync,
+    act: impl Fn(Machine, &str) + Sync,
+) {
+    let points = points(world, &command);
+    let left = Mutex::new(BTreeSet::new());
+    at_each((1..=points).step_by(every), |point| {
+        let (machine, label) = (world.copy(), format!("{fault}={point} of {points}"));
+        ended(command(&machine).env(fault, point.to_string()).ran(), &label);
+        if left.lock().unwrap().insert(state(&machine, world)) {
+            act(machine, &label);
+        }
+    });
+    let states = left.into_inner().unwrap().len();
+    assert!(states > 3, "{states} states after {points} points");
 }
 
 /// How many points a command has.
-fn points(machine: &Machine, arguments: &[&str]) -> u64 {
-    let count = machine.path("points");
-    machine.with_key(arguments).env("COPAL_POINTS", &count).ran().ok();
-    fs::metadata(count).unwrap().len()
+pub(crate) fn points(world: &Machine, command: impl Fn(&Machine) -> Command) -> u64 {
+    let (whole, count) = (world.copy(), world.path("points"));
+    command(&whole).env("COPAL_POINTS", &count).ran().ok();
+    let points = fs::metadata(&count).unwrap().len();
+    fs::remove_file(count).unwrap();
+    points
+}
+
+/// What lies on a machine, finished or not, with names that are chosen at random told by their length alone: two states
+/// that are equal differ in nothing that a command could see.
+fn state(machine: &Machine, world: &Machine) -> Vec<(String, u64)> {
+    let mut state = Vec::new();
+    let mut folders = vec![PathBuf::new()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(machine.path("").join(&folder)).unwrap() {
+            let path = folder.join(entry.unwrap().file_name());
+            let bytes = match fs::symlink_metadata(machine.path("").join(&path)).unwrap().is_dir() {
+                true => Vec::new(),
+                false => fs::read(machine.path("").join(&path)).unwrap(),
+            };
+            let (name, is_random) = shape(path.to_str().unwrap());
+            let told = match is_random {
+                true => fs::read(world.path("").join(&path)).is_ok_and(|before| before == bytes) as u64,
+                false => BuildHasherDefault::<DefaultHasher>::default().hash_one(&bytes),
+            };
+            state.push((format!("{name} {}", bytes.len()), told));
+            if machine.path("").join(&path).is_dir() {
+                folders.push(path);
+            }
+        }
+    }
+    state.sort();
+    state
+}
+
+/// A name without what is random in it, and whether there was such.
+fn shape(path: &str) -> (String, bool) {
+    let is_random = |part: &&str| part.len() >= 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let mut random = false;
+    let parts = path.split_inclusive(['/', '-', '.']).map(|part| {
+        let bare = part.trim_end_matches(['/', '-', '.']);
+        random |= is_random(&bare);
+        if is_random(&bare) || bare.len() == 2 { format!("{}*", bare.len()) } else { part.to_owned() }
+    });
+    (parts.collect(), random)
 }
 
 /// Does the same for each of many points, several at once.
-pub(crate) fn at_each(points: impl IntoIterator<Item = u64>, act: impl Fn(u64) + Sync) {
+fn at_each(points: impl IntoIterator<Item = u64>, act: impl Fn(u64) + Sync) {
     let mut points = points.into_iter().collect::<Vec<_>>().into_iter();
     let left = Mutex::new(&mut points);
     let next = || left.lock().unwrap().next();
@@ -41,6 +116,11 @@ pub(crate) fn at_each(points: impl IntoIterator<Item = u64>, act: impl Fn(u64) +
             });
         }
     });
+}
+
+/// A command that opens the repository with the key file.
+pub(crate) fn with_key<'a>(arguments: &'a [&'a str]) -> impl Fn(&Machine) -> Command + Sync + 'a {
+    move |machine| machine.with_key(arguments)
 }
 
 /// Snapshots and what they must hold.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::{Held, KILLED, assert_held, assert_sound, at_each, dies, points};
+use super::{Held, after_deaths, assert_held, assert_sound, with_key};
 use crate::kit::{Machine, PASSPHRASE, Run, image, noise, text};
 
 /// A repository with two snapshots of a source that has changed since.
@@ -55,19 +55,16 @@ fn a_backup_killed_anywhere_is_gone_on_with() {
     world.write("third", 4, 200_000);
     let backup = ["backup", "--json", world.source.to_str().unwrap()];
     let manifests = world.machine.names("manifests/").len();
-    at_each(1..=points(&world.machine.copy(), &backup), |point| {
-        let machine = world.machine.copy();
-        let ran = dies(&machine, &backup, point);
-        assert!([KILLED, 0].contains(&ran.code), "{point}: {ran}");
-        assert_sound(&machine, &format!("after death at {point}"));
+    after_deaths(&world.machine, 1, with_key(&backup), |machine, label| {
+        assert_sound(&machine, label);
         let is_claimed = machine.names("manifests/").len() > manifests;
         let next = machine.json(&backup[..1].iter().chain(&backup[2..]).copied().collect::<Vec<_>>());
         let stored = next["bytes_stored"].as_u64().unwrap();
-        assert!(if is_claimed { stored < 20_000 } else { stored > 200_000 }, "{point}: {next}");
+        assert!(if is_claimed { stored < 20_000 } else { stored > 200_000 }, "{label}: {next}");
         let mut held = world.held.clone();
         held.insert(text(&next["snapshot_id"]), image(&world.source));
-        assert_held(&machine, &world.source, &held, &format!("after death at {point}"));
-        assert_sound(&machine, &format!("after death at {point} and a backup"));
+        assert_held(&machine, &world.source, &held, label);
+        assert_sound(&machine, &format!("{label} and a backup"));
     });
 }
 
@@ -76,16 +73,14 @@ fn forgetting_killed_anywhere_happens_whole_or_not_at_all() {
     let world = World::new();
     let oldest = world.machine.snapshots().remove(0);
     let forget = ["forget", &oldest];
-    at_each(1..=points(&world.machine.copy(), &forget), |point| {
-        let machine = world.machine.copy();
-        dies(&machine, &forget, point);
-        assert_sound(&machine, &format!("after death at {point}"));
+    after_deaths(&world.machine, 1, with_key(&forget), |machine, label| {
+        assert_sound(&machine, label);
         // What was written counts, also if nobody has folded it in yet; then there is nothing left to forget.
         let again = machine.run(&forget);
-        assert!([0, 1].contains(&again.code), "{point}: {again}");
-        assert_eq!(machine.snapshots().len(), 1);
+        assert!([0, 1].contains(&again.code), "{label}: {again}");
+        assert_eq!(machine.snapshots().len(), 1, "{label}");
         machine.ok(&["undelete", &oldest]);
-        assert_held(&machine, &world.source, &world.held, &format!("after death at {point}"));
+        assert_held(&machine, &world.source, &world.held, label);
     });
 }
 
@@ -95,21 +90,17 @@ fn a_prune_killed_anywhere_is_gone_on_with() {
     world.forget();
     let prune = ["prune", "--grace", "0s"];
     let whole = world.machine.copy();
-    let points = points(&whole, &prune);
+    whole.ok(&prune);
     let freed = whole.names("packs/").len();
     assert!(freed < world.machine.names("packs/").len(), "there is something to free");
-    at_each(1..=points, |point| {
-        let machine = world.machine.copy();
-        let ran = dies(&machine, &prune, point);
-        assert!([KILLED, 0].contains(&ran.code), "{point}: {ran}");
-        assert_sound(&machine, &format!("after death at {point}"));
-        assert_held(&machine, &world.source, &world.held, &format!("after death at {point}"));
+    after_deaths(&world.machine, 1, with_key(&prune), |machine, label| {
+        assert_sound(&machine, label);
+        assert_held(&machine, &world.source, &world.held, label);
         machine.ok(&prune);
-        assert_sound(&machine, &format!("after death at {point} and a prune"));
-        assert_held(&machine, &world.source, &world.held, &format!("after death at {point} and a prune"));
+        assert_sound(&machine, &format!("{label} and a prune"));
+        assert_held(&machine, &world.source, &world.held, &format!("{label} and a prune"));
         // A root dooms packs, and its writer dies before it records their names: others delete them after a week.
-        let doomed = whole.names("packs/").len() == freed && machine.names("packs/").len() <= freed + 1;
-        assert!(doomed, "all is freed, or doomed, after death at {point}");
+        assert!(machine.names("packs/").len() <= freed + 1, "all is freed, or doomed, {label}");
     });
 }
 
@@ -119,14 +110,10 @@ fn a_rebuild_killed_anywhere_is_done_again() {
     for folder in ["roots", "state", "index"] {
         fs::remove_dir_all(world.machine.object(folder)).unwrap();
     }
-    let rebuild = ["rebuild-index"];
-    at_each(1..=points(&world.machine.copy(), &rebuild), |point| {
-        let machine = world.machine.copy();
-        let ran = dies(&machine, &rebuild, point);
-        assert!([KILLED, 0].contains(&ran.code), "{point}: {ran}");
-        machine.ok(&rebuild);
-        assert_sound(&machine, &format!("after death at {point}"));
-        assert_held(&machine, &world.source, &world.held, &format!("after death at {point}"));
+    after_deaths(&world.machine, 1, with_key(&["rebuild-index"]), |machine, label| {
+        machine.ok(&["rebuild-index"]);
+        assert_sound(&machine, label);
+        assert_held(&machine, &world.source, &world.held, label);
     });
 }
 
@@ -137,32 +124,30 @@ fn an_init_killed_anywhere_is_finished_by_the_next_one() {
         command.env("COPAL_PASSWORD", PASSPHRASE);
         command
     };
-    let whole = Machine::bare();
-    let count = whole.path("points");
-    init(&whole, &[]).env("COPAL_POINTS", &count).ran().ok();
-    let points = fs::metadata(count).unwrap().len();
-    // Much of it is the probe of the file system, again and again the same; and stretching a passphrase takes time.
-    let chosen = (1..=points).rev().step_by((points / INITS) as usize);
-    at_each(chosen, |point| {
-        let machine = Machine::bare();
-        machine.write("file", "content");
-        init(&machine, &[]).env("COPAL_DIE_AT", point.to_string()).ran();
-        let again = init(&machine, &["--key-file", "key"]).ran();
-        let is_there = !machine.names("copal/").is_empty();
-        assert!(
-            again.code == 0 || (again.code == 1 && again.err.contains("already holds a repository")),
-            "{point}: {again}"
-        );
-        assert!(is_there, "{point}");
-        if again.code == 1 {
-            machine.run_with(PASSPHRASE, &["key", "add", "--new-key-file", "key"]).ok();
-        }
-        machine.backup(&[]);
-        machine.restore(&[]).ok();
-        assert_eq!(fs::read(machine.path("out/file")).unwrap(), b"content");
-        assert_sound(&machine, &format!("after death at {point}"));
-    });
+    let world = Machine::bare();
+    world.write("file", "content");
+    after_deaths(
+        &world,
+        INIT_STEP,
+        |machine| init(machine, &[]),
+        |machine, label| {
+            let again = init(&machine, &["--key-file", "key"]).ran();
+            let is_there = !machine.names("copal/").is_empty();
+            assert!(
+                again.code == 0 || (again.code == 1 && again.err.contains("already holds a repository")),
+                "{label}: {again}"
+            );
+            assert!(is_there, "{label}");
+            if again.code == 1 {
+                machine.run_with(PASSPHRASE, &["key", "add", "--new-key-file", "key"]).ok();
+            }
+            machine.backup(&[]);
+            machine.restore(&[]).ok();
+            assert_eq!(fs::read(machine.path("out/file")).unwrap(), b"content");
+            assert_sound(&machine, label);
+        },
+    );
 }
 
-/// Deaths of an init that are tried.
-const INITS: u64 = 30;
+/// Much of an init is the probe of the file system, again and again the same; and stretching a passphrase takes time.
+const INIT_STEP: usize = 17;

@@ -8,9 +8,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
-use std::thread;
 
+use crate::kill::{at_points, with_key};
 use crate::kit::{Machine, Ran, Run, noise, number};
 
 /// A machine with one snapshot, and with something new to save.
@@ -54,19 +53,19 @@ fn a_disk_that_becomes_full_anywhere_in_a_command_does_no_damage() {
             let oldest = template.snapshots().remove(0);
             template.ok(&["forget", &oldest]);
         }
-        let count = template.path("points");
-        template.copy().with_key(command).env("COPAL_POINTS", &count).ran().ok();
-        let points = fs::metadata(&count).unwrap().len();
-        // Every third point: a file is begun, written, synced and named.
-        each((1..=points).step_by(3), |point| {
-            let (machine, label) = (template.copy(), format!("{command:?} with a disk full from {point} on"));
-            let ran = machine.with_key(command).env("COPAL_FULL_AT", point.to_string()).ran();
-            // What only tidies up needs no room.
-            if ran.code != 0 {
-                fails(ran, "no space left", "free some space and run it again", &label);
-            }
-            goes_on(&machine, &label);
-        });
+        at_points(
+            "COPAL_FULL_AT",
+            &template,
+            5,
+            with_key(command),
+            |ran, label| {
+                // What only tidies up needs no room.
+                if ran.code != 0 {
+                    fails(ran, "no space left", "free some space and run it again", &format!("{command:?} {label}"));
+                }
+            },
+            |machine, label| goes_on(&machine, &format!("{command:?} {label}")),
+        );
     }
 }
 
@@ -329,21 +328,6 @@ fn open_up(directory: &Path) {
     }
     let mode = directory.metadata().unwrap().permissions().mode();
     fs::set_permissions(directory, fs::Permissions::from_mode(mode | 0o555)).unwrap();
-}
-
-/// Does the same for many points, several at once.
-fn each(points: impl Iterator<Item = u64> + Send, act: impl Fn(u64) + Sync) {
-    let points = Mutex::new(points);
-    let next = || points.lock().unwrap().next();
-    thread::scope(|scope| {
-        for _ in 0..6 {
-            scope.spawn(|| {
-                while let Some(point) = next() {
-                    act(point);
-                }
-            });
-        }
-    });
 }
 
 /// A user who owns nothing.

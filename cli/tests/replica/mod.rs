@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
-use crate::kill::at_each;
+use crate::kill::after_deaths;
 use crate::kit::{Harm, Machine, PASSPHRASE, Ran, Run, assert_same, noise, text, texts};
 use crate::managed::world::{joined, managed, upload};
 
@@ -225,9 +225,8 @@ fn a_replica_that_is_ended_is_a_repository_that_takes_backups_prunes_and_rebuild
     assert_same(&alone.path("source"), &alone.path("out"));
 }
 
-/// A replica of one snapshot, whose source has forgotten and pruned it since and has another one; and how many points its
-/// sync has.
-fn behind_a_prune() -> (Machine, String, u64) {
+/// A replica of one snapshot, whose source has forgotten and pruned it since and has another one.
+fn behind_a_prune() -> (Machine, String) {
     let machine = replicated();
     machine.write("first", noise(1, 90_000));
     let first = machine.backup(&[]);
@@ -237,52 +236,42 @@ fn behind_a_prune() -> (Machine, String, u64) {
     let second = machine.backup(&[]);
     machine.ok(&["forget", &first]);
     machine.ok(&["prune", "--grace", "0s"]);
-    let (whole, count) = (machine.copy(), machine.path("points"));
-    sync(&whole, &[]).env("COPAL_POINTS", &count).ran().ok();
-    let points = fs::metadata(count).unwrap().len();
-    assert!(points > 20, "{points}");
-    (machine, second, points)
+    (machine, second)
 }
 
-/// The same machine in another place, where a sync has died at this point.
-fn died(world: &Machine, point: u64) -> Machine {
-    let machine = world.copy();
-    // It has to know that the replica in this place is one.
-    make(&machine);
-    sync(&machine, &[]).env("COPAL_DIE_AT", point.to_string()).ran();
-    machine
+/// A sync whose machine knows that the replica in this place is one.
+fn knowing_sync(machine: &Machine) -> Command {
+    make(machine);
+    sync(machine, &[])
 }
 
 #[test]
 fn whatever_a_sync_dies_at_the_replica_is_readable_and_the_next_sync_makes_it_equal() {
-    let (world, _, points) = behind_a_prune();
+    let (world, _) = behind_a_prune();
     let whole = world.copy();
     synced(&whole);
     let expected = objects_of_replica(&whole);
-    // Each object has several points: every fourth one meets each folder.
-    at_each((1..=points).step_by(4), |point| {
-        let machine = died(&world, point);
+    after_deaths(&world, 5, knowing_sync, |machine, label| {
         let listed = snapshots_of_replica(&machine);
         let ran = on_replica(&machine, &["restore", listed.last().unwrap(), "-t", "copied"]);
-        assert_eq!(ran.code, 0, "{point}: {listed:?} {ran}");
+        assert_eq!(ran.code, 0, "{label}: {listed:?} {ran}");
         synced(&machine);
-        assert!(objects_of_replica(&machine) == expected, "after death at {point}");
+        assert!(objects_of_replica(&machine) == expected, "{label}");
     });
     on_replica(&whole, &["check", "--full"]).ok();
 }
 
 #[test]
 fn a_replica_whose_last_sync_died_is_whole_after_it_is_ended() {
-    let (world, second, points) = behind_a_prune();
+    let (world, second) = behind_a_prune();
     let manifest = format!("replica/{}", world.names("manifests/").last().unwrap());
     let had = AtomicU64::new(0);
-    at_each((1..points).step_by(7), |point| {
-        let machine = died(&world, point);
+    after_deaths(&world, 7, knowing_sync, |machine, label| {
         machine.command(&["-r", "replica", "sync", "--end"]).ran().ok();
         let checked = on_replica(&machine, &["check", "--full", "--json"]);
-        assert_eq!(checked.json()["errors"], Value::Array(Vec::new()), "{point}: {checked}");
+        assert_eq!(checked.json()["errors"], Value::Array(Vec::new()), "{label}: {checked}");
         // The source had changes that were not copied yet, and this machine has seen them.
-        assert!(checked.code == 0 || checked.err.contains("this machine has seen"), "{point}: {checked}");
+        assert!(checked.code == 0 || checked.err.contains("this machine has seen"), "{label}: {checked}");
         if machine.path(&manifest).exists() {
             let place = format!("{second}:{}", world.path("source").display());
             on_replica(&machine, &["restore", &place, "-t", "copied"]);
@@ -297,16 +286,18 @@ fn a_replica_whose_last_sync_died_is_whole_after_it_is_ended() {
 fn making_a_replica_that_died_anywhere_is_done_again() {
     let world = Machine::new();
     let init = ["-r", "replica", "init", "--copy-keys-from", "repository"];
-    let count = world.path("points");
     let whole = world.copy();
-    whole.command(&init).env("COPAL_POINTS", &count).ran().ok();
+    make(&whole);
     let expected = objects_of_replica(&whole);
-    at_each((1..=fs::metadata(count).unwrap().len()).step_by(3), |point| {
-        let machine = world.copy();
-        machine.command(&init).env("COPAL_DIE_AT", point.to_string()).ran();
-        make(&machine);
-        assert!(objects_of_replica(&machine) == expected, "after death at {point}");
-    });
+    after_deaths(
+        &world,
+        7,
+        |machine| machine.command(&init),
+        |machine, label| {
+            make(&machine);
+            assert!(objects_of_replica(&machine) == expected, "{label}");
+        },
+    );
 }
 
 #[test]
