@@ -27,7 +27,6 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// Its kind.
     pub fn kind(&self) -> SlotKind {
         self.kind
     }
@@ -69,18 +68,13 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// The source of a secret.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// A file.
     File(PathBuf),
-    /// A variable of this name.
     Variable(&'static str),
     /// The command in the variable of this name.
     Command(&'static str),
-    /// The keychain.
     Keychain,
-    /// A prompt at the terminal.
     Prompt,
 }
 
@@ -96,67 +90,41 @@ impl fmt::Display for Origin {
     }
 }
 
-/// Why there is no usable secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// Nothing names a secret, and there is no terminal to ask at.
     #[error("no passphrase is given, and there is no terminal to ask for one")]
     Missing,
-    /// The same for a passphrase that is to be added.
     #[error("no new passphrase is given, and there is no terminal to ask for one")]
     MissingNew,
-    /// The same for the repository that a command copies to.
     #[error("no passphrase of the repository to copy to is given, and there is no terminal to ask for one")]
     MissingThere,
-    /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
-        /// Its path.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
-    /// The command cannot be started or read from.
     #[error("cannot run {0}")]
     NotRun(&'static str, #[source] io::Error),
     /// The command failed; what it printed is not used.
     #[error("{0} failed: {1}")]
     CommandFailed(&'static str, ExitStatus),
-    /// The keychain is of no use.
     #[error(transparent)]
     Keychain(#[from] KeychainError),
-    /// The keychain has nothing for this repository.
     #[error("the keychain holds nothing for {0}, and there is no terminal to ask for a passphrase")]
     NotInKeychain(String),
-    /// The secret has no characters.
     #[error("{origin} is empty")]
-    Empty {
-        /// Its source.
-        origin: Origin,
-    },
-    /// The secret is not UTF-8.
+    Empty { origin: Origin },
     #[error("{origin} is not text in UTF-8")]
-    NotText {
-        /// Its source.
-        origin: Origin,
-    },
-    /// The secret is far longer than any passphrase.
+    NotText { origin: Origin },
     #[error("{origin} is longer than 64 KiB")]
-    Long {
-        /// Its source.
-        origin: Origin,
-    },
-    /// The same for an export.
+    Long { origin: Origin },
     #[error("no passphrase for the export is given, and there is no terminal to ask for one")]
     MissingOfExport,
-    /// The same for a repository of restic.
     #[error("no password of the restic repository is given, and there is no terminal to ask for one")]
     MissingOfRestic,
-    /// The two typed passphrases differ.
     #[error("the two passphrases differ")]
     Differ,
-    /// The terminal failed.
     #[error("cannot ask for the passphrase")]
     Terminal(#[source] io::Error),
 }

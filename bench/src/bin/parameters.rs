@@ -122,7 +122,7 @@ fn parameters(set: &str) -> Result<Parameters, Failure> {
             parameters.zstd_level = value.parse()?;
             continue;
         }
-        let value = value.parse::<copal_cli::args::values::Size>()?.0 as u32;
+        let value = value.parse::<copal_cli::Size>()?.0 as u32;
         let field = match name {
             "chunk_min" => &mut parameters.chunk_min,
             "chunk_average" => &mut parameters.chunk_average,

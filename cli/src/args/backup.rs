@@ -9,7 +9,6 @@ use copal_format::time::Time;
 
 use super::values::{self, Percent, Size, Span};
 
-/// Options of `backup`.
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["operands", "files_from", "files_from0", "stdin"]))]
 #[command(group = ArgGroup::new("stream").args(["stdin", "stdin_from_command"]))]
@@ -28,7 +27,6 @@ pub struct Backup {
     /// Accept another repository at a place where this machine has seen a different one.
     #[arg(long)]
     pub another: bool,
-    /// What the snapshot says of itself.
     #[command(flatten)]
     pub naming: Naming,
 
@@ -53,18 +51,14 @@ pub struct Backup {
     #[arg(long, value_name = "SPAN", default_value = "15min")]
     pub wait: Span,
 
-    /// What to leave out.
     #[command(flatten)]
     pub exclude: Exclude,
-    /// Where the names of what to save come from.
     #[command(flatten)]
     pub names: Names,
-    /// How changes are found.
     #[command(flatten)]
     pub changes: Changes,
 }
 
-/// What a new snapshot says of itself.
 #[derive(Args, Clone, Debug)]
 pub struct Naming {
     /// Give the snapshot a tag; may be repeated.
@@ -81,7 +75,6 @@ pub struct Naming {
     pub time: Option<Time>,
 }
 
-/// Patterns of paths that are left out.
 #[derive(Args, Clone, Debug)]
 pub struct Patterns {
     /// Leave out paths that match the pattern; may be repeated.
@@ -95,11 +88,9 @@ pub struct Patterns {
     pub exclude_file: Vec<PathBuf>,
 }
 
-/// What to leave out.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What to leave out")]
 pub struct Exclude {
-    /// Patterns of paths.
     #[command(flatten)]
     pub patterns: Patterns,
     /// Leave out the content of directories with a CACHEDIR.TAG.
@@ -119,7 +110,6 @@ pub struct Exclude {
     pub ignore_file: Vec<OsString>,
 }
 
-/// Where the names of what to save come from.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Where it comes from")]
 pub struct Names {
@@ -145,7 +135,6 @@ pub struct Names {
     pub stdin_name: OsString,
 }
 
-/// How changes are found.
 #[derive(Args, Copy, Clone, Debug)]
 #[command(next_help_heading = "How changes are found")]
 pub struct Changes {

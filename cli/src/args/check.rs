@@ -8,7 +8,6 @@ use super::look::Narrow;
 use super::spec::{self, Which};
 use super::values::Share;
 
-/// Options of `check`.
 #[derive(Args, Clone, Debug)]
 pub struct Check {
     /// Walk only these snapshots, and read only packs that they need: "latest" or the first digits of an id [default: all].
@@ -23,13 +22,11 @@ pub struct Check {
     /// Decrypt everything and walk every snapshot, as a restore would (with --read-data-share: that part).
     #[arg(long)]
     pub full: bool,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
 impl Check {
-    /// Whether snapshots are chosen.
     pub fn chooses(&self) -> bool {
         !self.snapshots.is_empty() || self.narrow.narrows()
     }

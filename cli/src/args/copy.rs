@@ -12,42 +12,33 @@ use super::look::Narrow;
 use super::spec::{self, Which};
 use super::values::{self, Span};
 
-/// Options of `copy`.
 #[derive(Args, Debug)]
 pub struct Copy {
     /// Snapshots to copy: "latest" or the first digits of an id [default: all].
     #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
     pub snapshots: Vec<Which>,
-    /// Where to copy to.
     #[command(flatten)]
     pub to: Target,
-    /// How to copy.
     #[command(flatten)]
     pub making: Making,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
-/// Options of `rewrite`.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("patterns").required(true).multiple(true).args(["exclude", "iexclude", "exclude_file"]))]
 pub struct Rewrite {
     /// Snapshots to rewrite: "latest" or the first digits of an id [default: all].
     #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
     pub snapshots: Vec<Which>,
-    /// Patterns of paths.
     #[command(flatten)]
     pub patterns: Patterns,
-    /// How to make the new snapshots.
     #[command(flatten)]
     pub making: Making,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
-/// The repository that is copied to, and what opens it.
 #[derive(Args, Clone, Debug)]
 pub struct Target {
     /// The repository to copy to; "init" has created it.
@@ -64,7 +55,6 @@ pub struct Target {
     pub to_key_file: Option<PathBuf>,
 }
 
-/// How a snapshot is made from another one.
 #[derive(Args, Copy, Clone, Debug)]
 pub struct Making {
     /// Show which snapshots would be made; make none.

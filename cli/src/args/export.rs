@@ -8,7 +8,6 @@ use super::look::Narrow;
 use super::spec::{self, SnapshotSpec};
 use super::values::Form;
 
-/// Options of `export`.
 #[derive(Args, Debug)]
 pub struct Export {
     /// The snapshot, "latest" or the first digits of an id; with --format also a directory in it.
@@ -29,7 +28,6 @@ pub struct Export {
     /// these it is asked for.
     #[arg(long, value_name = "FILE", conflicts_with = "format")]
     pub to_password_file: Option<PathBuf>,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }

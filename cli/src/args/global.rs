@@ -8,7 +8,6 @@ use copal_store::s3::Retention;
 
 use super::values::Size;
 
-/// The options that every command takes.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
@@ -67,7 +66,6 @@ pub struct Global {
     /// The bucket must have Object Lock. What is deleted is then hidden, and can be brought back while its lock lasts.
     #[arg(long, value_name = "MODE:DAYS", env = "COPAL_OBJECT_LOCK", global = true)]
     pub object_lock: Option<Retention>,
-    /// The file and profile that give the options which the command line lacks.
     #[command(flatten)]
     pub from: super::run::From,
     /// Write results and errors as JSON.

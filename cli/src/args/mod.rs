@@ -48,10 +48,8 @@ mod tests;
 #[command(name = "copal", version, verbatim_doc_comment, subcommand_required = true, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true, max_term_width = 110)]
 pub struct CommandLine {
-    /// The options that every command takes.
     #[command(flatten)]
     pub global: global::Global,
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -106,7 +104,6 @@ pub(crate) fn without_empty(option: Arg) -> Arg {
     if is_empty { option.env(Resettable::Reset) } else { option }
 }
 
-/// Options of `help`.
 #[derive(Args, Debug)]
 pub struct Help {
     /// The command; "options" are those that every command takes [default: all commands].
@@ -114,7 +111,6 @@ pub struct Help {
     pub topic: Vec<String>,
 }
 
-/// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Create a repository.

@@ -6,7 +6,6 @@ use clap::{ArgGroup, Args};
 
 use super::values::Span;
 
-/// Options of `sync`.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("act").required(true).args(["to", "end"]))]
 pub struct Sync {

@@ -13,33 +13,24 @@ use jiff::tz::TimeZone;
 /// A text that an option cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadValue {
-    /// Not a number of bytes.
     #[error("a size is a number and a unit, like 500k, 10M, 2GiB or 1.5TB")]
     Size,
-    /// Not a length of time.
     #[error("a length of time is numbers and units (s, min, h, d, w, mo, y), like 0s, 24h, 7d or 1y6mo")]
     Span,
-    /// `m` could be minutes or months.
     #[error("\"m\" could be minutes or months: write \"min\" or \"mo\"")]
     Month,
-    /// Not a share of a hundred.
     #[error("a percentage lies between 0% and 100%, like 2% or 0.5%")]
     Percent,
-    /// Not a part of a whole.
     #[error("a share is PART/PARTS, like 3/30: the third of thirty, each read on another day")]
     Share,
-    /// Not an instant.
     #[error("a time is like 2026-01-31, \"2026-01-31 17:05:00\" (local) or 2026-01-31T17:05:00Z")]
     Time,
-    /// Not a strength of compression.
     #[error("compression is auto, fast, max, or a level from 0 (none) to 19")]
     Compression,
-    /// Not a list of what snapshots have in common.
     #[error("snapshots are grouped by a list of host, paths, tags and label, like host,paths; or by none")]
     Group,
 }
 
-/// The form of an archive.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A tar archive, with all metadata.
@@ -174,7 +165,6 @@ pub fn moment(text: &str) -> Result<Time, BadValue> {
     Ok(Time(now.saturating_sub(ago)))
 }
 
-/// Reads how hard to compress.
 pub fn compression(text: &str) -> Result<Compression, BadValue> {
     Ok(match text {
         "auto" => Compression::Auto,
@@ -191,13 +181,9 @@ pub fn compression(text: &str) -> Result<Compression, BadValue> {
 /// What the snapshots of one group have in common.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub struct GroupBy {
-    /// The host's name.
     pub host: bool,
-    /// The paths that were backed up.
     pub paths: bool,
-    /// The tags.
     pub tags: bool,
-    /// The label.
     pub label: bool,
 }
 

@@ -22,10 +22,8 @@ pub use error::ConfigError;
 pub use profile::{Act, Profile};
 use section::{Lines, Reading, Section};
 
-/// A configuration that was read and checked.
 #[derive(Debug)]
 pub struct Config {
-    /// The path of the file.
     pub path: PathBuf,
     /// Every profile, with all keys that it takes from others.
     resolved: BTreeMap<String, Section>,
@@ -43,7 +41,6 @@ impl Config {
         Self::parse(path, &text, home, by_variables)
     }
 
-    /// Parses and checks the text of a file.
     pub fn parse(path: PathBuf, text: &str, home: Option<PathBuf>, by_variables: bool) -> Result<Self, ConfigError> {
         let reading = Reading { path, home, by_variables };
         let lines = Lines::of(text);
@@ -126,7 +123,6 @@ impl Config {
         profile.own.notify.iter().filter_map(|name| Some((name.as_str(), self.notify.get(name)?)))
     }
 
-    /// The profile of this name.
     pub fn profile(&self, name: &str) -> Result<&Profile, ConfigError> {
         let (path, name) = (self.path.clone(), name.to_owned());
         match self.profiles.get(&name) {

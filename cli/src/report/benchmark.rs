@@ -8,12 +8,9 @@ use serde::Serialize;
 use super::List;
 use super::human::Table;
 
-/// How fast something is done.
 #[derive(Serialize, Clone, Debug)]
 pub struct Speed {
-    /// What is done.
     pub act: &'static str,
-    /// Megabytes a second.
     pub mb_per_second: f64,
 }
 

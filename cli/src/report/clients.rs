@@ -25,7 +25,6 @@ pub struct SignerField {
 }
 
 impl SignerField {
-    /// The client that signed a snapshot.
     pub fn of(snapshot: &Snapshot) -> Self {
         let (signer, claimed) = (&snapshot.signer, &snapshot.info.host);
         let is_its_own = signer.role.machine(claimed, &signer.name) == *claimed;
@@ -37,7 +36,6 @@ impl SignerField {
         }
     }
 
-    /// The client as text for people.
     pub fn human(&self) -> String {
         let (name, role) = (human::text(&self.client_name), self.role);
         match &self.claimed_host {
@@ -55,7 +53,6 @@ pub struct EnrollmentSummary<'a> {
     pub name: &'a str,
     pub role: Role,
     pub domain: DomainId,
-    /// Until when it may be used.
     pub expires: Stamp,
     /// The line for `client join`.
     pub line: &'a str,
@@ -69,10 +66,8 @@ impl Answer for EnrollmentSummary<'_> {
     }
 }
 
-/// The result of `client join`.
 #[derive(Serialize, Clone, Debug)]
 pub struct JoinSummary {
-    /// The id of this machine's client.
     pub client: ClientId,
     pub role: Role,
     pub repository_id: RepositoryId,
@@ -90,7 +85,6 @@ impl Answer for JoinSummary {
     }
 }
 
-/// A client in a list.
 #[derive(Serialize, Clone, Debug)]
 pub struct ClientRow {
     pub id: ClientId,
@@ -112,11 +106,9 @@ pub struct ClientRow {
     pub created: Option<Stamp>,
     /// The number of the last of its manifests that was accepted.
     pub last_manifest: Option<u64>,
-    /// The time of that manifest.
     pub last_time: Option<Stamp>,
     /// The number of the last good manifest of a client that was revoked.
     pub revoked: Option<u64>,
-    /// What is wrong with its record.
     pub problem: Option<String>,
 }
 
@@ -158,7 +150,6 @@ impl List for ClientRow {
     }
 }
 
-/// The result of `client revoke`.
 #[derive(Serialize, Clone, Debug)]
 pub struct RevokeSummary {
     pub client: ClientId,

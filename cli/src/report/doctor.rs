@@ -7,10 +7,8 @@ use serde::Serialize;
 use super::List;
 use super::human::{self, things};
 
-/// One thing that was looked at.
 #[derive(Serialize, Clone, Debug)]
 pub struct Finding {
-    /// What was looked at.
     pub check: &'static str,
     pub ok: bool,
     pub found: String,

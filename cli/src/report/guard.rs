@@ -17,7 +17,6 @@ pub struct Guarded {
     pub stays: Vec<StaysField>,
 }
 
-/// A suspicious snapshot.
 #[derive(Serialize, Clone, Debug)]
 pub struct HeldField {
     pub client: ClientId,
@@ -32,7 +31,6 @@ pub struct HeldField {
     pub why: String,
 }
 
-/// A forgotten snapshot that stays.
 #[derive(Serialize, Clone, Debug)]
 pub struct StaysField {
     pub snapshot: SnapshotId,

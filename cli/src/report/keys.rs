@@ -9,19 +9,15 @@ use serde::Serialize;
 use super::Answer;
 use super::human;
 
-/// The result of `init`.
 #[derive(Serialize, Clone, Debug)]
 pub struct InitSummary {
     pub repository_id: RepositoryId,
-    /// Its location, as the command line names it.
     pub repository: String,
-    /// The id of this machine's client.
     pub client: ClientId,
     /// The recovery code; shown only this once.
     pub recovery_code: String,
     /// The key file that was written, if one was asked for.
     pub key_file: Option<String>,
-    /// The reader that the repository carries.
     pub reader: Option<String>,
 }
 
@@ -44,7 +40,6 @@ impl Answer for InitSummary {
     }
 }
 
-/// The result of `reader`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ReaderSummary {
     pub reader: String,
@@ -52,7 +47,6 @@ pub struct ReaderSummary {
     pub text: String,
     /// Whether either was stored now; false if both existed.
     pub stored: bool,
-    /// The descriptor that names the reader, if a new version had to be written.
     pub descriptor: Option<String>,
 }
 
@@ -69,7 +63,6 @@ impl Answer for ReaderSummary {
     }
 }
 
-/// The result of `key recovery`.
 #[derive(Serialize, Clone, Debug)]
 pub struct RecoverySummary {
     pub slot: SlotId,
@@ -91,7 +84,6 @@ fn write_recovery_code(code: &str, out: &mut dyn Write) -> io::Result<()> {
 /// What stands above a recovery code.
 pub(super) const RECOVERY: &str = "Recovery code (shown this once; write it down on paper):";
 
-/// The result of `key add`, `key remove` or `key change`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct KeySummary {
     pub added: Option<SlotId>,
@@ -112,7 +104,6 @@ impl Answer for KeySummary {
     }
 }
 
-/// The result of `key keychain`.
 #[derive(Serialize, Clone, Debug)]
 pub struct KeychainSummary {
     /// The address by which the keychain names the secret.

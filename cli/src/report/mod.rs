@@ -220,7 +220,6 @@ impl Printer {
         failure.advice().map_or(text.clone(), |advice| format!("{text}\ncopal: {advice}"))
     }
 
-    /// Writes a command's result.
     pub fn answer(&self, answer: &impl Answer) -> Result<(), Failure> {
         if let Some(taken) = &self.taken {
             let value = serde_json::to_value(answer).expect("results have plain fields");

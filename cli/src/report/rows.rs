@@ -14,7 +14,6 @@ use super::field::{PathField, PathsField, Stamp, TargetField};
 use super::human::{self, Table};
 use super::{Answer, Columns, List};
 
-/// A snapshot in a list.
 #[derive(Serialize, Clone, Debug)]
 pub struct SnapshotRow {
     pub id: SnapshotId,
@@ -171,7 +170,6 @@ impl Columns for LsRow {
     }
 }
 
-/// A result of `find`.
 #[derive(Serialize, Clone, Debug)]
 pub struct FindRow {
     pub snapshot: SnapshotId,
@@ -214,7 +212,6 @@ pub enum Change {
     Type,
 }
 
-/// A difference between two snapshots.
 #[derive(Serialize, Clone, Debug)]
 pub struct DiffRow {
     pub change: Change,
@@ -242,11 +239,9 @@ impl Change {
     }
 }
 
-/// A key slot of a repository.
 #[derive(Serialize, Clone, Debug)]
 pub struct KeyRow {
     pub slot: SlotId,
-    /// Its name, if it has one.
     pub name: Option<String>,
     pub kind: SlotKind,
     pub created: Stamp,
