@@ -7,7 +7,7 @@ use clap::{ArgGroup, Args};
 use copal_client::compression::Compression;
 use copal_format::time::Time;
 
-use super::values::{self, Percent, Size, Span};
+use super::values::{self, Size, Span};
 
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["operands", "files_from", "files_from0", "stdin"]))]
@@ -37,8 +37,8 @@ pub struct Backup {
     #[arg(long)]
     pub skip_if_unchanged: bool,
     /// Upload at most this share of the previous snapshot again, to heal damage and to let prune free space.
-    #[arg(long, value_name = "PERCENT", default_value = "2%")]
-    pub rewrite_budget: Percent,
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
+    pub rewrite_budget: f64,
 
     /// How hard to compress: auto (as the repository says), fast, max, or a level from 0 (not at all) to 19.
     #[arg(long, value_name = "LEVEL", default_value = "auto", value_parser = values::compression)]
@@ -147,45 +147,4 @@ pub struct Changes {
     /// A new ctime alone is no change (after a change of owners or a restore).
     #[arg(long)]
     pub ignore_ctime: bool,
-}
-
-/// Where the bytes of a backup come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The file system.
-    Paths {
-        /// Paths of the command line.
-        given: Vec<PathBuf>,
-        /// Files with more paths, one a line.
-        listed: Vec<PathBuf>,
-        /// Files with more paths, each ended by a zero byte.
-        listed0: Vec<PathBuf>,
-    },
-    /// Standard input, as a file of this name.
-    Stdin(OsString),
-    /// A command's output, as a file of this name.
-    Command {
-        /// The command and its arguments.
-        command: Vec<OsString>,
-        /// The file's name in the snapshot.
-        name: OsString,
-    },
-}
-
-impl Backup {
-    /// Where the bytes come from.
-    pub fn source(&self) -> Source {
-        let name = self.names.stdin_name.clone();
-        if self.names.stdin {
-            return Source::Stdin(name);
-        }
-        if self.names.stdin_from_command {
-            return Source::Command { command: self.operands.clone(), name };
-        }
-        Source::Paths {
-            given: self.operands.iter().map(PathBuf::from).collect(),
-            listed: self.names.files_from.clone(),
-            listed0: self.names.files_from0.clone(),
-        }
-    }
 }

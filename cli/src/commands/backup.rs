@@ -25,7 +25,7 @@ use super::context::Context;
 use super::opening::{Opened, Opening};
 use super::signals::{tell_kept, watch_signals};
 use super::{fates, init};
-use crate::args::backup::{Backup, Naming, Patterns, Source as Wanted};
+use crate::args::backup::{Backup, Naming, Patterns};
 use crate::args::forget::OneSource;
 use crate::args::repository::IngestBy;
 use crate::exit::Exit;
@@ -63,7 +63,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         },
         is_dry_run: options.dry_run,
         skip_if_unchanged: options.skip_if_unchanged,
-        rewrite_budget: options.rewrite_budget.fraction(),
+        rewrite_budget: options.rewrite_budget,
         compression: options.compression,
         wait: (!options.no_wait).then_some(options.wait.0),
         ..named(context, &options.naming, sources.paths(), threads)
@@ -188,28 +188,22 @@ enum Sources {
 
 impl Sources {
     fn of(options: &Backup) -> Result<Self, Failure> {
-        match options.source() {
-            Wanted::Stdin(name) => Ok(Self::Stream { name: stream_name(name.as_bytes())?, command: None }),
-            Wanted::Command { command, name } => {
-                if command.is_empty() {
-                    return Err(Failure::Usage("--stdin-from-command needs a command after --".into()));
-                }
-                Ok(Self::Stream { name: stream_name(name.as_bytes())?, command: Some(command) })
-            }
-            Wanted::Paths { mut given, listed, listed0 } => {
-                for (files, end) in [(&listed, b'\n'), (&listed0, b'\0')] {
-                    for file in files {
-                        given.extend(read_list(file, end)?);
-                    }
-                }
-                let roots: Result<Vec<Root>, Failure> = given.iter().map(|path| root(path)).collect();
-                let roots = roots?;
-                if roots.is_empty() {
-                    return Err(Failure::Usage("nothing to back up is named".into()));
-                }
-                Ok(Self::Roots(roots))
+        let names = &options.names;
+        if names.stdin || names.stdin_from_command {
+            let command = names.stdin_from_command.then(|| options.operands.clone());
+            return Ok(Self::Stream { name: stream_name(names.stdin_name.as_bytes())?, command });
+        }
+        let mut given: Vec<PathBuf> = options.operands.iter().map(PathBuf::from).collect();
+        for (files, end) in [(&names.files_from, b'\n'), (&names.files_from0, b'\0')] {
+            for file in files {
+                given.extend(read_list(file, end)?);
             }
         }
+        let roots = given.iter().map(|path| root(path)).collect::<Result<Vec<Root>, Failure>>()?;
+        if roots.is_empty() {
+            return Err(Failure::Usage("nothing to back up is named".into()));
+        }
+        Ok(Self::Roots(roots))
     }
 
     fn paths(&self) -> Vec<Vec<u8>> {
@@ -327,7 +321,7 @@ pub(super) fn patterns(wanted: &Patterns) -> Result<FilterBuilder, Failure> {
 }
 
 fn spawn(words: &[std::ffi::OsString]) -> Result<(Child, std::process::ChildStdout), Failure> {
-    let (program, arguments) = words.split_first().expect("checked to be there");
+    let (program, arguments) = words.split_first().expect("clap requires a command");
     let spawned = std::process::Command::new(program).args(arguments).stdout(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| Failure::io("run", program, error))?;
     let output = child.stdout.take().expect("piped");
