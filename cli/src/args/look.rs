@@ -49,7 +49,7 @@ impl Narrow {
 
     /// Whether they leave any snapshot out.
     pub fn narrows(&self) -> bool {
-        self.names_series() || !self.tags.is_empty() || self.before.is_some() || self.after.is_some()
+        *self != Self::default()
     }
 }
 

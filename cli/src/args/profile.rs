@@ -95,14 +95,8 @@ pub enum Event {
 }
 
 impl Event {
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Failure => "failure",
-            Self::Recovery => "recovery",
-            Self::Success => "success",
-            Self::Stale => "stale",
-            Self::Weekly => "weekly",
-        }
+    pub fn name(self) -> String {
+        self.to_possible_value().expect("no event is hidden").get_name().to_owned()
     }
 }
 

@@ -19,7 +19,7 @@ use copal_store::{Store, StoreError};
 use super::context::Context;
 use crate::exit::Exit;
 use crate::report::Failure;
-use crate::report::benchmark::Speed;
+use crate::report::rows::Speed;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let mut speeds = machine();

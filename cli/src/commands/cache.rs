@@ -14,6 +14,6 @@ pub(super) fn run(context: &Context<'_>, options: &Cache) -> Result<Exit, Failur
     let places = context.places()?;
     let bytes_freed = places.clean_cache()?;
     let directory = PathField(places.cache().as_os_str().as_bytes().to_vec());
-    context.report.answer(&CacheSummary { directory, bytes_freed })?;
+    context.report.confirm(&CacheSummary { directory, bytes_freed })?;
     Ok(Exit::Done)
 }

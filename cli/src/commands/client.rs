@@ -176,7 +176,7 @@ fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
         let next = record.revoked(last_good, last_change, now(&repository)?);
         // If another version came meanwhile (the client may have joined), try again.
         if create(context, &repository, &next)? {
-            context.report.answer(&RevokeSummary { client: id, last_good: last_good.0, version: next.version })?;
+            context.report.confirm(&RevokeSummary { client: id, last_good: last_good.0, version: next.version })?;
             return Ok(Exit::Done);
         }
     }

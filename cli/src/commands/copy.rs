@@ -29,7 +29,7 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     let started = Instant::now();
     let global = options.to.global(context.global);
     let there = context.other(&global, &OF_TARGET);
-    let is_narrowed = !options.snapshots.is_empty() || options.narrow != Narrow::default();
+    let is_narrowed = !options.snapshots.is_empty() || options.narrow.narrows();
     if let Some(done) = copy_whole(context, &there, options.making.dry_run, is_narrowed)? {
         return Ok(done);
     }

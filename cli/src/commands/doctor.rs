@@ -18,7 +18,7 @@ use super::context::Context;
 use super::failure::FORMAT;
 use super::opening::{Opened, Opening};
 use crate::exit::Exit;
-use crate::report::doctor::Finding;
+use crate::report::rows::Finding;
 use crate::report::{Failure, human};
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {

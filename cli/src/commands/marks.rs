@@ -118,7 +118,7 @@ fn all_back(chosen: &[&Snapshot], written: &Written) -> Result<(), Failure> {
 }
 
 fn answer(context: &Context<'_>, chosen: &[&Snapshot], written: Option<Written>) -> Result<(), Failure> {
-    context.report.answer(&ChangeSummary {
+    context.report.confirm(&ChangeSummary {
         change: written.map(|written| written.number),
         snapshots: chosen.iter().map(|snapshot| snapshot.id).collect(),
     })

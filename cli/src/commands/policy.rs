@@ -83,7 +83,7 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     let client = context.client(&repository)?;
     let operation = Operation::Release { snapshots: snapshots.clone(), signature: OwnerSignature::NONE };
     let written = changes::write(&repository, &client, vec![operation])?;
-    context.report.answer(&ChangeSummary {
+    context.report.confirm(&ChangeSummary {
         change: written.map(|written| written.number),
         snapshots: snapshots.into_iter().collect(),
     })?;

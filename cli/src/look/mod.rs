@@ -3,7 +3,6 @@
 //! Pages that cannot be read do not end a listing: the ranges of paths that they hide are reported at its end.
 
 pub mod cat;
-pub mod chunks;
 pub mod compare;
 pub mod listing;
 pub mod search;

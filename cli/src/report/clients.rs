@@ -75,10 +75,6 @@ pub struct JoinSummary {
 }
 
 impl Answer for JoinSummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let (client, repository) = (self.client.short(), human::text(&self.repository));
         writeln!(out, "this machine is now {} client {client} of {repository}", self.role)
@@ -159,10 +155,6 @@ pub struct RevokeSummary {
 }
 
 impl Answer for RevokeSummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let client = self.client.short();
         match self.last_good {

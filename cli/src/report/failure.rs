@@ -174,20 +174,15 @@ impl Failure {
     }
 
     pub fn exit(&self) -> Exit {
-        match self {
-            Self::Usage(_) | Self::Config(_) | Self::Location(_) => Exit::Usage,
-            Self::Busy { .. } => Exit::Busy,
-            Self::NoRepository { .. } | Self::RepositoryGone { .. } | Self::Restic(ResticError::Absent) => {
-                Exit::NoRepository
-            }
-            Self::Restic(ResticError::WrongPassword(_)) => Exit::WrongPassphrase,
-            Self::Restic(ResticError::Damaged { .. }) => Exit::Damage,
-            Self::WrongSecret(_) | Self::NoKey(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
-            Self::Damaged { .. } | Self::Older { .. } => Exit::Damage,
-            Self::Sync(SyncError::Riddled(_) | SyncError::Endless { .. }) => Exit::Damage,
-            Self::Rejected { .. } | Self::NotYetAccepted { .. } => Exit::Rejected,
-            Self::Interrupted => Exit::Interrupted,
-            Self::OutputClosed => Exit::Done,
+        match self.kind() {
+            "usage" | "config" | "location" => Exit::Usage,
+            "busy" => Exit::Busy,
+            "no_repository" => Exit::NoRepository,
+            "wrong_passphrase" => Exit::WrongPassphrase,
+            "damaged" | "older_state" => Exit::Damage,
+            "rejected" | "not_yet_accepted" => Exit::Rejected,
+            "interrupted" => Exit::Interrupted,
+            "output_closed" => Exit::Done,
             _ => Exit::Failed,
         }
     }

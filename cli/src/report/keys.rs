@@ -51,10 +51,6 @@ pub struct ReaderSummary {
 }
 
 impl Answer for ReaderSummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         match (self.stored, &self.descriptor) {
             (false, None) => writeln!(out, "the repository carries this reader already: {}", self.reader),
@@ -92,10 +88,6 @@ pub struct KeySummary {
 }
 
 impl Answer for KeySummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some(slot) = &self.added {
             writeln!(out, "key {} added", slot.short())?;
@@ -122,9 +114,5 @@ impl Answer for KeychainSummary {
             (false, true) => writeln!(out, "the keychain holds nothing for {repository} any more"),
             (false, false) => writeln!(out, "the keychain holds nothing for {repository}"),
         }
-    }
-
-    fn only_confirms(&self) -> bool {
-        true
     }
 }

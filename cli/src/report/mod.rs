@@ -12,11 +12,9 @@ use crate::args::global::Global;
 use crate::exit::Exit;
 
 mod advice;
-pub mod benchmark;
 pub mod clients;
 pub mod copy;
 pub mod diff;
-pub mod doctor;
 mod failure;
 pub mod field;
 pub mod guard;
@@ -221,6 +219,15 @@ impl Printer {
     }
 
     pub fn answer(&self, answer: &impl Answer) -> Result<(), Failure> {
+        self.write(answer, answer.only_confirms())
+    }
+
+    /// Writes a result that always only confirms that an act succeeded.
+    pub fn confirm(&self, answer: &impl Answer) -> Result<(), Failure> {
+        self.write(answer, true)
+    }
+
+    fn write(&self, answer: &impl Answer, only_confirms: bool) -> Result<(), Failure> {
         if let Some(taken) = &self.taken {
             let value = serde_json::to_value(answer).expect("results have plain fields");
             taken.lock().unwrap_or_else(PoisonError::into_inner).push(value);
@@ -228,7 +235,7 @@ impl Printer {
                 return Ok(());
             }
         }
-        if self.form == Form::Human && self.amount == Amount::Quiet && answer.only_confirms() {
+        if self.form == Form::Human && self.amount == Amount::Quiet && only_confirms {
             return Ok(());
         }
         let mut lines = self.lines();

@@ -1,6 +1,7 @@
-//! Rows: results with many rows: snapshots, entries, differences, keys. Field names are stable; `docs/cli.md` explains each.
+//! Rows: results with many rows: snapshots, entries, differences, keys, speeds, findings. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use copal_client::history::Snapshot;
 use copal_format::id::{SlotId, SnapshotId};
@@ -258,5 +259,51 @@ impl List for KeyRow {
             table.row(vec![row.slot.short(), name, row.kind.to_string(), human::time(row.created.0), current.into()]);
         }
         table.write(out)
+    }
+}
+
+#[derive(Serialize, Clone, Debug)]
+pub struct Speed {
+    pub act: &'static str,
+    pub mb_per_second: f64,
+}
+
+impl Speed {
+    /// The speed of an act that took this long.
+    pub fn of(act: &'static str, bytes: usize, took: Duration) -> Self {
+        Self { act, mb_per_second: bytes as f64 / 1e6 / took.as_secs_f64().max(1e-9) }
+    }
+}
+
+impl List for Speed {
+    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
+        let mut table = Table::new(&["", ">"]);
+        for row in rows {
+            table.row(vec![row.act.into(), format!("{:.0} MB/s", row.mb_per_second)]);
+        }
+        table.write(out)
+    }
+}
+
+/// What `doctor` found about one thing.
+#[derive(Serialize, Clone, Debug)]
+pub struct Finding {
+    pub check: &'static str,
+    pub ok: bool,
+    pub found: String,
+    /// The remedy; none if the check has found nothing wrong.
+    pub remedy: Option<String>,
+}
+
+impl List for Finding {
+    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
+        for Self { check, ok, found, remedy } in rows {
+            writeln!(out, "{:<8} {check}: {}", if *ok { "ok" } else { "warning" }, human::text(found))?;
+            remedy.iter().try_for_each(|remedy| writeln!(out, "         {remedy}"))?;
+        }
+        match rows.iter().filter(|row| !row.ok).count() as u64 {
+            0 => writeln!(out, "all is well"),
+            some => writeln!(out, "{}", human::things(some, "warning", "warnings")),
+        }
     }
 }

@@ -183,10 +183,6 @@ pub struct Removed {
 }
 
 impl Answer for Removed {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.profiles.as_slice() {
             [] => writeln!(out, "no profile had a schedule"),

@@ -20,10 +20,8 @@ use copal_store::{Op, StoreError};
 use rustix::io::Errno;
 use serde_json::Value;
 
-use super::benchmark::Speed;
 use super::clients::SignerField;
 use super::diff::DiffStat;
-use super::doctor::Finding;
 use super::field::{PathField, PathsField, Stamp, TargetField};
 use super::keys::*;
 use super::rows::*;

@@ -193,10 +193,6 @@ pub struct ChangeSummary {
 }
 
 impl Answer for ChangeSummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.change {
             Some(_) => writeln!(out, "{} changed", things(self.snapshots.len() as u64, "snapshot", "snapshots")),
@@ -236,10 +232,6 @@ pub struct CompactReport {
 }
 
 impl Answer for CompactReport {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let segments = things(self.segments_before, "index segment", "index segments");
         match self.segments_before == self.segments_after {
@@ -326,10 +318,6 @@ pub struct CacheSummary {
 }
 
 impl Answer for CacheSummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{} freed in {}", human::size(self.bytes_freed), self.directory.human())
     }

@@ -20,7 +20,7 @@ use copal_gateway::serve::{bind, serve_here};
 use dav_server::{DavHandler, DavMethodSet};
 use tokio::runtime::Builder;
 
-use super::answer::Shown;
+use super::Shown;
 use super::webdav::{READ_BYTES, Snapshots};
 use crate::commands::context::Context;
 use crate::report::Failure;

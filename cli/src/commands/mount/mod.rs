@@ -1,6 +1,5 @@
 //! `mount`: shows the snapshots as folders, by FUSE or by WebDAV, until it is told to end.
 
-mod answer;
 mod door;
 mod fuse;
 mod holes;
@@ -8,7 +7,7 @@ mod passage;
 mod webdav;
 
 use std::collections::HashSet;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +21,7 @@ use copal_client::reader::ReadError;
 use copal_format::id::SnapshotId;
 use copal_store::StoreError;
 use rustix::mount::{UnmountFlags, unmount};
+use serde::Serialize;
 use signal_hook::iterator::Signals;
 
 use super::context::Context;
@@ -29,8 +29,7 @@ use crate::args::mount::Mount;
 use crate::exit::Exit;
 use crate::pick::{self, Intent};
 use crate::report::field::{self, PathField};
-use crate::report::{EntryTrouble, Failure, Printer, human};
-use answer::Shown;
+use crate::report::{Answer, EntryTrouble, Failure, Printer, human};
 use fuse::Audience;
 use passage::passes_through;
 
@@ -47,6 +46,22 @@ pub(super) fn run(context: &Context<'_>, options: &Mount) -> Result<Exit, Failur
         (None, address) => door::serve(context, browser, address.unwrap_or(door::ANY_PORT), &ending)?,
     }
     Ok(if is_damaged.load(Ordering::Relaxed) { Exit::Damage } else { Exit::Done })
+}
+
+/// The place where the command shows the snapshots.
+#[derive(Serialize)]
+struct Shown {
+    at: String,
+    #[serde(skip)]
+    how: &'static str,
+    #[serde(skip)]
+    end: &'static str,
+}
+
+impl Answer for Shown {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{} {} (Ctrl-C {} ends it)", self.how, human::text(&self.at), self.end)
+    }
 }
 
 fn browser(context: &Context<'_>, options: &Mount, is_damaged: Arc<AtomicBool>) -> Result<Browser, Failure> {
