@@ -166,9 +166,11 @@ impl<'a> Context<'a> {
 
     pub(super) fn secrets(&self) -> Sources {
         let global = self.global;
-        Sources::new(self.names, global.key_file.clone(), global.password_file.clone(), environment)
-            .with_command(global.password_command.clone())
-            .with_keychain(self.global.keychain.then(|| self.address().ok()).flatten())
+        Sources {
+            command: global.password_command.clone(),
+            keychain: global.keychain.then(|| self.address().ok()).flatten(),
+            ..Sources::new(self.names, global.key_file.clone(), global.password_file.clone(), environment)
+        }
     }
 
     /// The repository's address, by which the keychain names its secret.
