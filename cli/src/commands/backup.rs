@@ -11,6 +11,7 @@ use copal_client::backend::Backend;
 use copal_client::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
 use copal_client::entropy::SystemEntropy;
 use copal_client::filter::{Case, FilterBuilder};
+use copal_client::progress::Progress;
 use copal_client::repository::{Access, ReaderProgram};
 use copal_client::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
 use copal_client::stat::EntryStat;
@@ -23,7 +24,7 @@ use copal_store::reserve;
 
 use super::context::Context;
 use super::opening::{Opened, Opening};
-use super::signals::{tell_kept, watch_signals};
+use super::signals::watch_signals;
 use super::{fates, init};
 use crate::args::backup::{Backup, Naming, Patterns};
 use crate::args::forget::OneSource;
@@ -32,7 +33,7 @@ use crate::exit::Exit;
 use crate::report::field::PathField;
 use crate::report::progress::kept;
 use crate::report::summary::BackupSummary;
-use crate::report::{Amount, EntryTrouble, Failure, human};
+use crate::report::{Amount, EntryTrouble, Failure, Printer, human};
 use crate::secrets::Terminal;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
@@ -68,7 +69,6 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         wait: (!options.no_wait).then_some(options.wait.0),
         ..named(context, &options.naming, sources.paths(), threads)
     };
-    let watch = context.report.watch("backup", progress.clone());
     let may_be_empty = options.names.allow_empty;
     let mut command;
     let mut source = match (&sources, &scan) {
@@ -84,12 +84,9 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         }
         (Sources::Roots(_), None) => return Err(Failure::Usage("nothing to back up is named".into())),
     };
-    let outcome = backup(access, &client, &mut source, &how, &progress, &interrupted);
-    drop(watch);
-    if matches!(outcome, Err(BackupError::Interrupted)) {
-        tell_kept(context.report, Some(kept(progress.kept())));
-    }
-    let outcome = outcome?;
+    let outcome = watched(context.report, "backup", &progress, || {
+        backup(access, &client, &mut source, &how, &progress, &interrupted)
+    })?;
     if let (Access::Owner(repository), true) = (access, outcome.has_other_domains && !options.dry_run) {
         // A failure does not matter to the snapshot, which is saved.
         if let Err(error) = context.prove(repository, PROVED_MOST) {
@@ -116,6 +113,22 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     context.report.answer(&BackupSummary { excluded, ..summary(&outcome, options.dry_run, started) })?;
     refuse_damaged(&outcome)?;
     Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
+}
+
+/// Shows the progress of what makes a snapshot, and says what is kept if it is interrupted.
+pub(super) fn watched(
+    report: &Printer,
+    act: &'static str,
+    progress: &Arc<Progress>,
+    make: impl FnOnce() -> Result<Outcome, BackupError>,
+) -> Result<Outcome, Failure> {
+    let watch = report.watch(act, progress.clone());
+    let made = make();
+    drop(watch);
+    if matches!(made, Err(BackupError::Interrupted)) {
+        report.warn(&kept(progress.kept()));
+    }
+    Ok(made?)
 }
 
 /// Options of a new snapshot that says this of itself, and the defaults of all others.

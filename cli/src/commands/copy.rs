@@ -10,10 +10,10 @@ use copal_client::progress::Progress;
 use copal_client::repository::Repository;
 use copal_format::snapshot::Counts;
 
-use super::backup::{keep_reserve, refuse_damaged, tell_troubles};
+use super::backup::{keep_reserve, refuse_damaged, tell_troubles, watched};
 use super::context::{CLIENTS, Context};
 use super::marks::distinct;
-use super::signals::{tell_kept, watch_signals};
+use super::signals::watch_signals;
 use super::sync::copy_whole;
 use crate::args::copy::{Copy, Making};
 use crate::args::look::Narrow;
@@ -33,9 +33,7 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     if let Some(done) = copy_whole(context, &there, options.making.dry_run, is_narrowed)? {
         return Ok(done);
     }
-    let source = context.open()?;
-    let view = context.view(&source)?;
-    let history = context.history(&source, &view)?;
+    let (source, view, history) = context.read()?;
     let chosen = chosen(context, &source, &history, &options.snapshots, &options.narrow, Intent::Read)?;
     let target = there.open().inspect_err(|failure| {
         let is_named = matches!(failure, Failure::Secret(SecretError::MissingThere));
@@ -134,17 +132,10 @@ impl<'a> Makings<'a> {
         expected: Counts,
         make: impl FnOnce(&Arc<Progress>) -> Result<Outcome, BackupError>,
     ) -> Result<Outcome, Failure> {
-        let report = self.context.report;
         let progress = Arc::new(Progress::default());
         progress.expect(expected.files, expected.bytes);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = progress.clone();
-        let watch = report.watch(act, progress.clone());
-        let outcome = make(&progress);
-        drop(watch);
-        if matches!(outcome, Err(BackupError::Interrupted)) {
-            tell_kept(report, Some(kept(progress.kept())));
-        }
-        let outcome = outcome?;
+        let outcome = watched(self.context.report, act, &progress, || make(&progress))?;
         tell_troubles(self.context, &outcome);
         refuse_damaged(&outcome)?;
         Ok(outcome)

@@ -16,9 +16,7 @@ pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure
     if options.snapshot.path.is_none() {
         return Err(Failure::Usage("say what to write, like latest:docs; latest:/ is everything".into()));
     }
-    let repository = context.open()?;
-    let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let (repository, view, history) = context.read()?;
     let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
     let mut lines = context.report.lines();
     let Place { snapshot, pages, scope } = &place;

@@ -35,9 +35,7 @@ use crate::secrets::{OF_EXPORT, Terminal};
 pub(super) fn run(context: &Context<'_>, options: &Options) -> Result<Exit, Failure> {
     let started = Instant::now();
     let output = Output::begin(options)?;
-    let repository = context.open()?;
-    let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let (repository, view, history) = context.read()?;
     let (mut summary, exit) = match options.format {
         Some(form) => {
             let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;

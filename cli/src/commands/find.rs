@@ -20,9 +20,7 @@ use crate::report::rows::FindRow;
 
 pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure> {
     let pattern = search::pattern(&options.glob).map_err(|error| Failure::Usage(error.to_string()))?;
-    let repository = context.open()?;
-    let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let (repository, view, history) = context.read()?;
     let readers = Readers::of(&repository, &view, &history);
     let places = chosen(context, &repository, options, (&view, &history))?;
     let mut lines = context.report.lines();

@@ -5,16 +5,16 @@ use std::io::{BufReader, Read};
 use std::sync::Arc;
 use std::time::Instant;
 
-use copal_client::backup::{BackupError, Inherited, Options, Source, backup};
+use copal_client::backup::{Inherited, Options, Source, backup};
 use copal_client::clock::now;
 use copal_client::progress::Progress;
 use copal_format::snapshot::MetadataSeen;
 use copal_format::troubles::Troubles;
 
-use super::backup::{keep_reserve, named, refuse_damaged, remember, summary, tell_troubles};
+use super::backup::{keep_reserve, named, refuse_damaged, remember, summary, tell_troubles, watched};
 use super::context::Context;
 use super::opening::Opening;
-use super::signals::{tell_kept, watch_signals};
+use super::signals::watch_signals;
 use crate::args::import::Tar;
 use crate::exit::Exit;
 use crate::report::Failure;
@@ -49,13 +49,9 @@ pub(super) fn run(context: &Context<'_>, options: &Tar) -> Result<Exit, Failure>
         wait: Some(options.wait.0),
         ..named(context, &options.naming, vec![Vec::new()], threads)
     };
-    let watch = context.report.watch("import", progress.clone());
-    let outcome = backup(access, &client, &mut Source::Archive(archive), &how, &progress, &interrupted);
-    drop(watch);
-    if matches!(outcome, Err(BackupError::Interrupted)) {
-        tell_kept(context.report, Some(kept(progress.kept())));
-    }
-    let outcome = outcome?;
+    let outcome = watched(context.report, "import", &progress, || {
+        backup(access, &client, &mut Source::Archive(archive), &how, &progress, &interrupted)
+    })?;
     if !options.dry_run {
         remember(context, &opened);
         keep_reserve(&backend, outcome.tally.bytes_stored);

@@ -14,9 +14,7 @@ use crate::report::Failure;
 use crate::report::summary::Stats;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
-    let repository = context.open()?;
-    let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let (repository, view, history) = context.read()?;
     let kept = || history.snapshots.iter().filter(|snapshot| snapshot.is_kept());
     let stored = wait(objects::list(repository.store().as_ref(), ""))?;
     // Without a grace period, so that all dead bytes count, also recent ones.
