@@ -1,9 +1,10 @@
 //! `backup`: from the command line to a snapshot.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -70,19 +71,17 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         ..named(context, &options.naming, sources.paths(), threads)
     };
     let may_be_empty = options.names.allow_empty;
-    let mut command;
     let mut source = match (&sources, &scan) {
-        (Sources::Roots(_), Some(scan)) => Source::Tree { scan, ahead: ahead.take() },
-        (Sources::Stream { name, command: None }, _) => {
-            Source::Stream { name: name.clone(), bytes: Box::new(std::io::stdin()), may_be_empty }
+        (Sources::Roots(_), scan) => {
+            Source::Tree { scan: scan.as_ref().expect("roots are scanned"), ahead: ahead.take() }
         }
-        (Sources::Stream { name, command: Some(words) }, _) => {
-            let (child, output) = spawn(words)?;
-            command = child;
-            let checked = Checked { output, child: &mut command };
-            Source::Stream { name: name.clone(), bytes: Box::new(checked), may_be_empty }
+        (Sources::Stream { name, command }, _) => {
+            let bytes: Box<dyn Read + Send> = match command {
+                None => Box::new(std::io::stdin()),
+                Some(words) => Box::new(spawn(words)?),
+            };
+            Source::Stream { name: name.clone(), bytes, may_be_empty }
         }
-        (Sources::Roots(_), None) => return Err(Failure::Usage("nothing to back up is named".into())),
     };
     let outcome = watched(context.report, "backup", &progress, || {
         backup(access, &client, &mut source, &how, &progress, &interrupted)
@@ -196,7 +195,7 @@ fn backend(context: &Context<'_>, options: &Backup) -> Result<(Backend, Opening)
 /// What to back up, as the command line names it.
 enum Sources {
     Roots(Vec<Root>),
-    Stream { name: Vec<u8>, command: Option<Vec<std::ffi::OsString>> },
+    Stream { name: Vec<u8>, command: Option<Vec<OsString>> },
 }
 
 impl Sources {
@@ -295,7 +294,7 @@ fn stream_name(name: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok(trimmed.to_vec())
 }
 
-fn root(path: &std::path::Path) -> Result<Root, Failure> {
+fn root(path: &Path) -> Result<Root, Failure> {
     Root::new(path).map_err(|error| match error {
         BadRoot::Unreachable { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
             Failure::NoSuchPath { path }
@@ -305,16 +304,15 @@ fn root(path: &std::path::Path) -> Result<Root, Failure> {
     })
 }
 
-fn read_list(file: &std::path::Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
+fn read_list(file: &Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
     let mut bytes = Vec::new();
-    let read = if file.as_os_str() == "-" {
-        std::io::stdin().read_to_end(&mut bytes).map(|_| ())
-    } else {
-        std::fs::read(file).map(|read| bytes = read)
+    let read = match file.as_os_str() == "-" {
+        true => std::io::stdin().read_to_end(&mut bytes).map(drop),
+        false => std::fs::read(file).map(|read| bytes = read),
     };
     read.map_err(|error| Failure::io("read", file, error))?;
     let names = bytes.split(|&byte| byte == end).filter(|name| !name.is_empty());
-    Ok(names.map(|name| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec()))).collect())
+    Ok(names.map(|name| PathBuf::from(OsString::from_vec(name.to_vec()))).collect())
 }
 
 /// The patterns of `--exclude`, `--iexclude` and `--exclude-file`.
@@ -333,21 +331,21 @@ pub(super) fn patterns(wanted: &Patterns) -> Result<FilterBuilder, Failure> {
     Ok(builder)
 }
 
-fn spawn(words: &[std::ffi::OsString]) -> Result<(Child, std::process::ChildStdout), Failure> {
+/// A command's output. Reading fails at its end if the command failed: half a dump must not become a snapshot.
+struct Checked {
+    output: ChildStdout,
+    child: Child,
+}
+
+fn spawn(words: &[OsString]) -> Result<Checked, Failure> {
     let (program, arguments) = words.split_first().expect("clap requires a command");
     let spawned = std::process::Command::new(program).args(arguments).stdout(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| Failure::io("run", program, error))?;
     let output = child.stdout.take().expect("piped");
-    Ok((child, output))
+    Ok(Checked { output, child })
 }
 
-/// A command's output. Reading fails at its end if the command failed: half a dump must not become a snapshot.
-struct Checked<'a> {
-    output: std::process::ChildStdout,
-    child: &'a mut Child,
-}
-
-impl Read for Checked<'_> {
+impl Read for Checked {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let got = self.output.read(buffer)?;
         if got == 0 && !buffer.is_empty() {
