@@ -20,9 +20,9 @@ use copal_format::layout;
 use copal_jobs::view;
 use tempfile::NamedTempFile;
 
-use super::archive;
 use super::backup::tell_troubles;
 use super::context::{Context, input};
+use super::dump::archive;
 use super::signals::watch_signals;
 use crate::args::export::Export as Options;
 use crate::args::global::Global;
@@ -40,7 +40,7 @@ pub(super) fn run(context: &Context<'_>, options: &Options) -> Result<Exit, Fail
         Some(form) => {
             let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
             let mut out = BufWriter::with_capacity(BUFFER, output.file()?);
-            let exit = archive::write(context, &place, form, &mut out).map_err(|error| match error {
+            let exit = archive(context, &place, form, &mut out).map_err(|error| match error {
                 DumpError::Output(error) => output.failed(error),
                 error => error.into(),
             })?;

@@ -1,10 +1,8 @@
 //! Commands: each interprets its options, drives the engine and the service, and reports.
 
 mod about;
-mod archive;
 mod backup;
 mod benchmark;
-mod cache;
 mod cat;
 mod check;
 mod client;
@@ -107,7 +105,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Key(options) => key::run(context, options),
         Command::Cat(options) => cat::run(context, options),
         Command::Reader(options) => reader::run(context, options),
-        Command::Cache(options) => cache::run(context, options),
+        Command::Cache(options) => about::cache(context, options),
         Command::Tag(options) => marks::tag(context, options),
         Command::Pin(options) => marks::run(context, options, Mark::Pin),
         Command::Unpin(options) => marks::run(context, options, Mark::Unpin),

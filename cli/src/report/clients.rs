@@ -9,8 +9,8 @@ use copal_format::id::{ClientId, DomainId, RepositoryId};
 use serde::Serialize;
 
 use super::field::Stamp;
-use super::human::{self, Table};
-use super::{Answer, List};
+use super::human;
+use super::{Answer, Columns};
 
 /// The client that signed a snapshot or manifest, in a list.
 #[derive(Serialize, Clone, Debug)]
@@ -120,29 +120,27 @@ impl ClientRow {
     }
 }
 
-impl List for ClientRow {
-    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(&["ID", "Name", "Role", "Data", "State", "Last accepted"]);
-        for row in rows {
-            let state = match (&row.problem, row.revoked, row.joined) {
-                (Some(problem), ..) => format!("damaged: {}", human::text(problem)),
-                (None, Some(0), _) => "revoked".to_owned(),
-                (None, Some(number), _) => format!("revoked after manifest {number}"),
-                (None, None, Some(false)) => row.invited(),
-                (None, None, _) if row.joined_late => "joined too late: nothing of it counts".to_owned(),
-                (None, None, _) => String::new(),
-            };
-            let data = row.shared.map_or("", |shared| if shared { "shared" } else { "its own" });
-            table.row(vec![
-                row.id.short(),
-                human::text(&row.name),
-                row.role.map(|role| role.to_string()).unwrap_or_default(),
-                data.to_owned(),
-                state,
-                row.last_time.map_or_else(|| "never".to_owned(), |time| human::time(time.0)),
-            ]);
-        }
-        table.write(out)
+impl Columns for ClientRow {
+    const COLUMNS: &[&str] = &["ID", "Name", "Role", "Data", "State", "Last accepted"];
+
+    fn cells(&self) -> Vec<String> {
+        let state = match (&self.problem, self.revoked, self.joined) {
+            (Some(problem), ..) => format!("damaged: {}", human::text(problem)),
+            (None, Some(0), _) => "revoked".to_owned(),
+            (None, Some(number), _) => format!("revoked after manifest {number}"),
+            (None, None, Some(false)) => self.invited(),
+            (None, None, _) if self.joined_late => "joined too late: nothing of it counts".to_owned(),
+            (None, None, _) => String::new(),
+        };
+        let data = self.shared.map_or("", |shared| if shared { "shared" } else { "its own" });
+        vec![
+            self.id.short(),
+            human::text(&self.name),
+            self.role.map(|role| role.to_string()).unwrap_or_default(),
+            data.to_owned(),
+            state,
+            self.last_time.map_or_else(|| "never".to_owned(), |time| human::time(time.0)),
+        ]
     }
 }
 

@@ -96,13 +96,21 @@ struct EntryNote<'a> {
     note: &'a str,
 }
 
-/// A result that has many others beside it, which people see in columns.
+/// A result that has others beside it, which people see in columns.
 pub trait Columns: Serialize {
     /// One for each column; `>` aligns it to the right.
     const COLUMNS: &[&str];
 
     /// The text of each column.
     fn cells(&self) -> Vec<String>;
+}
+
+impl<T: Columns> List for T {
+    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
+        let mut table = human::Table::new(Self::COLUMNS);
+        rows.iter().for_each(|row| table.row(row.cells()));
+        table.write(out)
+    }
 }
 
 impl Printer {
@@ -253,6 +261,13 @@ impl Printer {
         lines.finish()
     }
 
+    /// Writes text or bytes as they are, in every form.
+    pub fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut lines = self.lines();
+        lines.out.write_all(bytes).map_err(Failure::output)?;
+        lines.finish()
+    }
+
     /// Begins results that are written one by one, each on its line.
     pub fn lines(&self) -> Lines {
         Lines { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), form: self.form, table: None }
@@ -307,11 +322,6 @@ impl Lines {
 
     fn flush_columns(&mut self) -> Result<(), Failure> {
         self.table.take().map_or(Ok(()), |table| table.write(&mut self.out)).map_err(Failure::output)
-    }
-
-    /// Writes raw bytes, for `dump` and completions.
-    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.out.write_all(bytes).map_err(Failure::output)
     }
 
     /// The raw output, for callers that write piece by piece.

@@ -250,15 +250,13 @@ pub struct KeyRow {
     pub current: bool,
 }
 
-impl List for KeyRow {
-    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(&["Slot", "Name", "Kind", "Created", ""]);
-        for row in rows {
-            let current = if row.current { "in use" } else { "" };
-            let name = row.name.as_deref().map(human::text).unwrap_or_default();
-            table.row(vec![row.slot.short(), name, row.kind.to_string(), human::time(row.created.0), current.into()]);
-        }
-        table.write(out)
+impl Columns for KeyRow {
+    const COLUMNS: &[&str] = &["Slot", "Name", "Kind", "Created", ""];
+
+    fn cells(&self) -> Vec<String> {
+        let current = if self.current { "in use" } else { "" };
+        let name = self.name.as_deref().map(human::text).unwrap_or_default();
+        vec![self.slot.short(), name, self.kind.to_string(), human::time(self.created.0), current.into()]
     }
 }
 
@@ -275,13 +273,11 @@ impl Speed {
     }
 }
 
-impl List for Speed {
-    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(&["", ">"]);
-        for row in rows {
-            table.row(vec![row.act.into(), format!("{:.0} MB/s", row.mb_per_second)]);
-        }
-        table.write(out)
+impl Columns for Speed {
+    const COLUMNS: &[&str] = &["", ">"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.act.into(), format!("{:.0} MB/s", self.mb_per_second)]
     }
 }
 

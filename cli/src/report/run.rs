@@ -7,7 +7,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::human;
-use super::{Answer, List};
+use super::{Answer, Columns};
 use crate::args::schedule::Timer;
 use crate::config::Act;
 use crate::exit::Exit;
@@ -161,19 +161,17 @@ pub struct Scheduled {
     pub current: bool,
 }
 
-impl List for Scheduled {
-    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
-        let mut table = human::Table::new(&["PROFILE", "BY", "AT", "STATE"]);
-        for row in rows {
-            let state = match (row.installed, row.current) {
-                (true, true) => "installed",
-                (true, false) => "not as the configuration says: \"copal schedule install\", or \"remove\"",
-                (false, _) => "not installed: \"copal schedule install\"",
-            };
-            let by = if row.by == Timer::Systemd { "systemd" } else { "cron" };
-            table.row(vec![row.profile.clone(), by.into(), human::text(&row.at), state.into()]);
-        }
-        table.write(out)
+impl Columns for Scheduled {
+    const COLUMNS: &[&str] = &["PROFILE", "BY", "AT", "STATE"];
+
+    fn cells(&self) -> Vec<String> {
+        let state = match (self.installed, self.current) {
+            (true, true) => "installed",
+            (true, false) => "not as the configuration says: \"copal schedule install\", or \"remove\"",
+            (false, _) => "not installed: \"copal schedule install\"",
+        };
+        let by = if self.by == Timer::Systemd { "systemd" } else { "cron" };
+        vec![self.profile.clone(), by.into(), human::text(&self.at), state.into()]
     }
 }
 
