@@ -48,7 +48,7 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     }
     there.is_met(target.backend(), target.id(), false)?;
     let client = there.client(&target)?;
-    let making = Makings::watch(context)?;
+    let making = Makings::watch(context, options.making.dry_run)?;
     let now = match options.making.dry_run {
         true => there.view(&target)?,
         false => there.settled(&target, &client, options.making.wait.0, &making.interrupted)?,
@@ -59,13 +59,11 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     for snapshot in chosen {
         if copier.copy_of(snapshot).is_some() {
             summary.already_there += 1;
-        } else if options.making.dry_run {
-            summary.copied.push(CopiedRow::of(snapshot, None));
-        } else {
-            let made = making
-                .make("copy", snapshot.info.counts, |progress| copier.copy(snapshot, progress, &making.interrupted))?;
-            summary.copied.push(CopiedRow::of(snapshot, Some(&made)));
+            continue;
         }
+        let copy = |progress: &_| copier.copy(snapshot, progress, &making.interrupted);
+        let made = making.make("copy", snapshot.info.counts, copy)?;
+        summary.copied.push(CopiedRow::of(snapshot, made.as_ref()));
     }
     if !options.making.dry_run {
         there.remember(target.store().as_ref(), target.state_dir(), CLIENTS)?;
@@ -109,20 +107,21 @@ pub(super) fn how(making: &Making) -> How {
     How { threads, wait: making.wait.0, trusts: making.trust, compression: making.compression }
 }
 
-/// Snapshots that are made one after another, watched for signals.
+/// Snapshots that are made one after another, watched for signals; none is made in a dry run.
 pub(super) struct Makings<'a> {
     context: &'a Context<'a>,
+    is_dry_run: bool,
     pub(super) interrupted: Arc<std::sync::atomic::AtomicBool>,
     current: Arc<Mutex<Arc<Progress>>>,
 }
 
 impl<'a> Makings<'a> {
-    pub(super) fn watch(context: &'a Context<'a>) -> Result<Self, Failure> {
+    pub(super) fn watch(context: &'a Context<'a>, is_dry_run: bool) -> Result<Self, Failure> {
         let current: Arc<Mutex<Arc<Progress>>> = Arc::default();
         let watched = current.clone();
         let counted = move || kept(watched.lock().unwrap_or_else(PoisonError::into_inner).kept());
         let interrupted = watch_signals(context.report, move || Some(counted()))?;
-        Ok(Self { context, interrupted, current })
+        Ok(Self { context, is_dry_run, interrupted, current })
     }
 
     /// Makes one snapshot, which will have about this much, shows its progress, and tells what it lacks.
@@ -131,13 +130,16 @@ impl<'a> Makings<'a> {
         act: &'static str,
         expected: Counts,
         make: impl FnOnce(&Arc<Progress>) -> Result<Outcome, BackupError>,
-    ) -> Result<Outcome, Failure> {
+    ) -> Result<Option<Outcome>, Failure> {
+        if self.is_dry_run {
+            return Ok(None);
+        }
         let progress = Arc::new(Progress::default());
         progress.expect(expected.files, expected.bytes);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = progress.clone();
         let outcome = watched(self.context.report, act, &progress, || make(&progress))?;
         tell_troubles(self.context, &outcome);
         refuse_damaged(&outcome)?;
-        Ok(outcome)
+        Ok(Some(outcome))
     }
 }

@@ -39,7 +39,6 @@ mod reader;
 mod rebuild;
 mod repair;
 mod replica;
-mod restic;
 mod restore;
 mod rewrite;
 mod run;
@@ -86,8 +85,8 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Run(options) => run::run(context, options),
         Command::Config(options) => config::run(context, options),
         Command::Schedule(options) => schedule::run(context, options),
-        Command::Import(Import::Tar(options)) => import::run(context, options),
-        Command::Import(Import::Restic(options)) => restic::run(context, options),
+        Command::Import(Import::Tar(options)) => import::tar(context, options),
+        Command::Import(Import::Restic(options)) => import::restic(context, options),
         Command::Snapshots(options) => snapshots::run(context, options),
         Command::Restore(options) => restore::run(context, options),
         Command::Ls(options) => ls::run(context, options),
