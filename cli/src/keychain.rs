@@ -6,6 +6,7 @@ pub enum KeychainError {
     #[cfg(not(feature = "keychain"))]
     #[error("this copal was built without the keychain (cargo's feature \"keychain\")")]
     NotBuilt,
+    #[cfg(feature = "keychain")]
     #[error("the keychain cannot be used: {0}")]
     Failed(String),
 }

@@ -82,7 +82,6 @@ fn store(store: &dyn Store) -> Result<Vec<Speed>, StoreError> {
     Ok(speeds)
 }
 
-/// Repeats an act for long enough to time it.
 fn speed<T>(what: &'static str, bytes: usize, mut act: impl FnMut() -> T) -> Speed {
     let started = Instant::now();
     let mut done = 0;

@@ -64,5 +64,4 @@ pub(super) fn archive(
     Ok(if left_out.is_empty() { Exit::Done } else { Exit::Partial })
 }
 
-/// Strength of compression.
 const LEVEL: i32 = 3;

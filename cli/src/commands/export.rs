@@ -24,7 +24,7 @@ use super::backup::tell_troubles;
 use super::context::{Context, input};
 use super::dump::archive;
 use super::signals::watch_signals;
-use crate::args::export::Export as Options;
+use crate::args::copy::Export as Options;
 use crate::args::global::Global;
 use crate::exit::Exit;
 use crate::pick::Intent;
@@ -121,7 +121,6 @@ enum Output {
     Named(PathBuf, NamedTempFile),
     /// Standard output, for an encrypted export: it is read while it is written.
     Spooled(File),
-    /// Standard output.
     Streamed,
 }
 
@@ -155,7 +154,6 @@ impl Output {
         Ok(Self::Named(file.clone(), part.map_err(|error| Failure::io("write", file, error))?))
     }
 
-    /// The file to write to.
     fn file(&self) -> Result<File, Failure> {
         let file = match self {
             Self::Named(_, part) => part.as_file().try_clone(),
@@ -194,14 +192,11 @@ impl Output {
     }
 }
 
-/// The directory that a file lies in.
 fn above(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// How the names of unfinished exports begin.
 const UNFINISHED: &str = ".copal-export-";
 /// How the names of plain archives end. An encrypted export must not be taken for one.
 const PLAIN: [&str; 6] = [".tar", ".zst", ".zip", ".tgz", ".gz", ".xz"];
-/// Bytes of a plain archive that are written at once.
 const BUFFER: usize = 1 << 20;

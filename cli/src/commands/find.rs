@@ -48,7 +48,6 @@ pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure
     Ok(if lost.is_empty() { context.exit_of(&history) } else { Exit::Damage })
 }
 
-/// A page reader for each domain that has snapshots.
 struct Readers(Vec<(DomainId, PageReader)>);
 
 impl Readers {

@@ -129,7 +129,6 @@ fn open(context: &Context<'_>, options: &args::Restic) -> Result<Restic, Failure
     Ok(Restic::open(backend.store(), password.expose().as_bytes())?)
 }
 
-/// The snapshots that are named, or all; the oldest first.
 fn chosen<'s>(snapshots: &'s [ResticSnapshot], named: &[String]) -> Result<Vec<&'s ResticSnapshot>, Failure> {
     for wanted in named {
         if !snapshots.iter().any(|snapshot| snapshot.id.starts_with(wanted)) {
@@ -140,8 +139,6 @@ fn chosen<'s>(snapshots: &'s [ResticSnapshot], named: &[String]) -> Result<Vec<&
     Ok(snapshots.iter().filter(|snapshot| named.is_empty() || is_chosen(snapshot)).collect())
 }
 
-/// What an archive tells of its members.
 const SEEN: [MetadataSeen; 5] =
     [MetadataSeen::OWNERS, MetadataSeen::MODES, MetadataSeen::XATTRS, MetadataSeen::HOLES, MetadataSeen::HARDLINKS];
-/// Bytes of the archive that are read at once.
 const BUFFER: usize = 1 << 20;

@@ -53,7 +53,6 @@ fn in_keychain(context: &Context<'_>, options: &Keychain) -> Result<Exit, Failur
     Ok(Exit::Done)
 }
 
-/// The repository's key slots.
 struct Keys<'a> {
     context: &'a Context<'a>,
     repository: &'a Repository,
@@ -135,7 +134,6 @@ impl Keys<'_> {
         self.context.report.answer(&RecoverySummary { slot, recovery_code })
     }
 
-    /// Removes a slot; `own` is one that opens.
     fn take_away(&self, slot: SlotId, own: SlotId) -> Result<(), Failure> {
         remove_slot(store(self.repository), slot, own).map_err(|error| match error {
             RemoveError::Store(error) => error.into(),

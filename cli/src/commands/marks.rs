@@ -79,7 +79,6 @@ fn forgotten<'a>(
     distinct(choice.snapshots.iter().map(find))
 }
 
-/// Each snapshot once.
 pub(super) fn distinct<'a>(
     found: impl Iterator<Item = Result<&'a Snapshot, Failure>>,
 ) -> Result<Vec<&'a Snapshot>, Failure> {

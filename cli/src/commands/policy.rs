@@ -90,7 +90,6 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     Ok(Exit::Done)
 }
 
-/// The suspicious snapshot that the user names.
 fn suspicious(held: &[Held], which: &Which) -> Result<SnapshotId, Failure> {
     let Which::Prefix(digits) = which else {
         return Err(Failure::Usage(

@@ -98,12 +98,10 @@ pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Optio
     report(context, &done, &anew, sizes, (options.is_dry_run, started))
 }
 
-/// Bytes of all packs that the state lists.
 fn packed(context: &Context<'_>, repository: &Repository) -> Result<u64, Failure> {
     Ok(context.records(repository)?.state.packs.values().map(|pack| pack.length).sum())
 }
 
-/// Reports what a prune did, wherever it ran.
 fn report(
     context: &Context<'_>,
     done: &job::Report,
@@ -143,7 +141,6 @@ fn report(
     Ok(if done.lost > 0 || done.unread > 0 { Exit::Damage } else { Exit::Done })
 }
 
-/// Result of rewriting sparse blocks with the key.
 #[derive(Default)]
 struct Anew {
     bytes: u64,

@@ -28,7 +28,6 @@ use crate::report::field::{self, PathField};
 use crate::report::summary::RestoreSummary;
 use crate::report::{Amount, EntryTrouble, Failure, human};
 
-/// Most paths shown in one message.
 const SHOWN: usize = 20;
 
 pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Failure> {
@@ -204,7 +203,6 @@ fn tell(context: &Context<'_>, event: Event<'_>, options: &Restore) {
     }
 }
 
-/// An entry's full path below the target, for messages.
 fn there(options: &Restore, path: &TreePath) -> String {
     let target = options.target.as_os_str().as_bytes();
     human::path(&[target.strip_suffix(b"/").unwrap_or(target), b"/", path.as_bytes()].concat())

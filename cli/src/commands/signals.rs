@@ -47,19 +47,15 @@ pub(super) fn watch_signals(
     Ok(watch.insert(flag).clone())
 }
 
-/// Says what an interrupted command keeps.
 type Kept = Box<dyn Fn() -> Option<String> + Send>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The signals that ask a process to end.
 const SIGNALS: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
-/// How long a command may take to end by itself.
 const ENDS_WITHIN: Duration = Duration::from_secs(8);
 
-/// Whether there is a terminal to ask the user.
 pub(super) fn asks() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }

@@ -91,7 +91,6 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     Ok(if lost.is_empty() { exit } else { Exit::Damage })
 }
 
-/// The owner's fingerprint, from the descriptor.
 fn owner_of(descriptor: &Descriptor) -> Option<OwnerFingerprint> {
     let kem = KemPublic::from_slice(&descriptor.kem_public)?;
     Some(fingerprint(descriptor.repository, &descriptor.owner_key, &kem))
@@ -192,7 +191,6 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
     Ok(all)
 }
 
-/// A snapshot, with its client and manifest number.
 type Newest<'a> = ((ClientId, u64), &'a SnapshotRecord);
 
 fn changes_waiting(store: &dyn Store, view: &View) -> Result<u64, Failure> {
@@ -200,7 +198,6 @@ fn changes_waiting(store: &dyn Store, view: &View) -> Result<u64, Failure> {
     Ok(list_after(store, "changes/", &layout::change(head))?.len() as u64)
 }
 
-/// The newest report of a job.
 fn last_job(store: &dyn Store, job: &str) -> Result<Option<JobField>, Failure> {
     let listed = wait(objects::list(store, &format!("reports/{job}/")))?;
     let newest = listed.into_iter().max_by_key(|object| object.stat.created);

@@ -15,7 +15,6 @@ use crate::report::field::{self, PathField, Stamp, TargetField};
 use crate::report::human;
 use crate::report::rows::LsRow;
 
-/// An entry as a row of a list.
 pub fn row(entry: &Entry) -> LsRow {
     LsRow {
         path: PathField::of(&entry.path),

@@ -123,7 +123,6 @@ impl Table {
         self.rows.push(cells.into_iter().map(|cell| cell.split('\n').map(str::to_owned).collect()).collect());
     }
 
-    /// How many rows it has.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }

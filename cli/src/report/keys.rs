@@ -102,7 +102,6 @@ pub struct KeychainSummary {
     pub repository: String,
     /// Whether the keychain holds it now.
     pub stored: bool,
-    /// Whether one was deleted.
     pub was_there: bool,
 }
 

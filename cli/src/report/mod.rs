@@ -66,7 +66,6 @@ enum Form {
     Json,
 }
 
-/// How much to print.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Amount {
     /// Results, warnings and errors.
@@ -84,7 +83,6 @@ pub enum Amount {
 pub struct EntryTrouble {
     #[serde(flatten)]
     pub path: field::PathField,
-    /// What happened.
     pub warning: String,
 }
 
@@ -133,7 +131,6 @@ impl Printer {
         Self { taken: Some(Arc::default()), ..self.clone() }
     }
 
-    /// The results that were kept.
     pub fn taken(&self) -> Vec<serde_json::Value> {
         let taken =
             self.taken.as_ref().map(|taken| std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner)));
@@ -268,7 +265,6 @@ impl Printer {
         lines.finish()
     }
 
-    /// Begins results that are written one by one, each on its line.
     pub fn lines(&self) -> Lines {
         Lines { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), form: self.form, table: None }
     }
@@ -290,7 +286,6 @@ impl Printer {
     }
 }
 
-/// Writes results one by one.
 pub struct Lines {
     out: BufWriter<StdoutLock<'static>>,
     form: Form,
@@ -299,7 +294,6 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Writes one result.
     pub fn row(&mut self, answer: &impl Answer) -> Result<(), Failure> {
         let written = match self.form {
             Form::Human => answer.human(&mut self.out),
@@ -329,7 +323,6 @@ impl Lines {
         &mut self.out
     }
 
-    /// Flushes the output.
     pub fn finish(mut self) -> Result<(), Failure> {
         self.flush_columns()?;
         self.out.flush().map_err(Failure::output)

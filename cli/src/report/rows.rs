@@ -197,7 +197,6 @@ impl Columns for FindRow {
     }
 }
 
-/// How an entry differs between two snapshots.
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {

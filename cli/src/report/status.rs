@@ -30,9 +30,7 @@ pub struct StatusReport {
     pub guarded: Guarded,
     /// Changes that are not folded in yet; only for the owner.
     pub changes_waiting: Option<u64>,
-    /// The newest report of a check by the service.
     pub last_check: Option<JobField>,
-    /// The newest report of a prune by the service.
     pub last_prune: Option<JobField>,
     /// Chunks and pages that unproven packs repeat, as found by that prune.
     pub chunks_repeated: u64,

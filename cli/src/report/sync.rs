@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use copal_format::id::RepositoryId;
+use copal_jobs::replica::Fault;
 use serde::Serialize;
 
 use super::Answer;
@@ -20,7 +21,7 @@ pub struct SyncSummary {
     pub lacked: BehindField,
     pub objects: u64,
     pub bytes: u64,
-    pub not_copied: Vec<FaultField>,
+    pub not_copied: Vec<Fault>,
     /// Keys that only the replica has.
     pub keys_left: Vec<String>,
     pub seconds: f64,
@@ -35,12 +36,6 @@ pub struct BehindField {
     pub bytes_missing: u64,
     /// When the oldest of these snapshots was accepted.
     pub oldest_missing: Option<Stamp>,
-}
-
-#[derive(Serialize, Clone, Debug)]
-pub struct FaultField {
-    pub object: String,
-    pub why: String,
 }
 
 /// A replica of a repository, as `status` shows it.

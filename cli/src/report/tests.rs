@@ -28,6 +28,7 @@ use super::rows::*;
 use super::summary::*;
 use super::upkeep::*;
 use super::*;
+use crate::config::ConfigError;
 use crate::secrets::SecretError;
 
 fn snapshot() -> SnapshotId {
@@ -363,6 +364,11 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::io("write", "/a", full()), 1, "free some space"),
         (Failure::Store(bad_sector), 1, "copal check"),
         (Failure::Interrupted, 130, "kept"),
+        (Failure::Config(ConfigError::Missing { looked: vec!["/c".into()] }), 2, "copal config example"),
+        (Failure::Config(ConfigError::Writable { path: "/c".into(), place: "/c".into() }), 2, "chmod go-w"),
+        (Failure::Config(ConfigError::NoProfile { path: "/c".into(), name: "a".into() }), 2, "copal config check"),
+        (Failure::Busy { profile: "a".into() }, 11, "wait"),
+        (Failure::Hook { hook: "on-failure".into(), why: "exit status: 1".into() }, 1, "by hand"),
     ];
     for (failure, code, remedy) in table {
         assert_eq!(failure.exit().code(), code, "{failure}");

@@ -57,7 +57,6 @@ impl Context<'_> {
         }
     }
 
-    /// This machine, for resolving `latest`.
     pub(in crate::commands) fn here(&self, repository: &Repository) -> Here {
         Here { host: self.this_host(), client: LocalClient::id_in(repository.state_dir()) }
     }

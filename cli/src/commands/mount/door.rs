@@ -28,7 +28,6 @@ use crate::report::Failure;
 /// This machine alone, at whatever port is free.
 pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Serves the tree until the end.
 pub(super) fn serve(
     context: &Context<'_>,
     browser: Arc<Browser>,

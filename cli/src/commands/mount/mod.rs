@@ -48,7 +48,6 @@ pub(super) fn run(context: &Context<'_>, options: &Mount) -> Result<Exit, Failur
     Ok(if is_damaged.load(Ordering::Relaxed) { Exit::Damage } else { Exit::Done })
 }
 
-/// The place where the command shows the snapshots.
 #[derive(Serialize)]
 struct Shown {
     at: String,
@@ -251,7 +250,6 @@ const FUSERMOUNT: [&str; 2] = ["fusermount3", "fusermount"];
 const SIGNALS: [i32; 3] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
 /// How long an unmount may take before the mount is detached.
 const UNMOUNTS_WITHIN: Duration = Duration::from_secs(2);
-/// Troubles that are told.
 const TOLD: usize = 10_000;
 
 #[cfg(test)]

@@ -12,7 +12,6 @@ use copal_client::location::Location;
 use copal_client::wait::wait;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
-/// A store that its first object creates.
 pub(super) struct Unmade {
     location: Location,
     backend_options: BackendOptions,
