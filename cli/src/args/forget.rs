@@ -106,7 +106,7 @@ fn hours(duration: Duration) -> policy::Span {
     policy::Span { days, hours: (hours % 24) as u32, ..policy::Span::default() }
 }
 
-#[derive(Args, Copy, Clone, Debug)]
+#[derive(Args, Copy, Clone, Debug, Default)]
 pub struct Prune {
     /// Free only what nothing has needed for this long. 0s frees all of it now: only while nobody backs up [default: as the
     /// policy says, else 24h].

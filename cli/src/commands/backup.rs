@@ -34,7 +34,7 @@ use crate::exit::Exit;
 use crate::report::field::PathField;
 use crate::report::progress::kept;
 use crate::report::summary::BackupSummary;
-use crate::report::{Amount, EntryTrouble, Failure, Printer, human};
+use crate::report::{Amount, Failure, Printer, human};
 use crate::secrets::Terminal;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
@@ -362,7 +362,7 @@ pub(super) fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
     for trouble in &outcome.troubles {
         let path = PathField(trouble.path.as_os_str().as_bytes().to_vec());
         match trouble.kind {
-            TroubleKind::Unreadable => context.report.trouble(&EntryTrouble { path, warning: trouble.why.clone() }),
+            TroubleKind::Unreadable => context.report.trouble(path, &trouble.why),
             TroubleKind::Changing => context.report.entry_note(path, &trouble.why),
             TroubleKind::Skipped(SkipKind::Noted) => context.report.note(&format!("{}: {}", path.human(), trouble.why)),
             TroubleKind::Skipped(SkipKind::Quiet) => {

@@ -10,8 +10,8 @@ use super::place::Place;
 use crate::args::look::Dump;
 use crate::args::values::Form;
 use crate::exit::Exit;
+use crate::report::Failure;
 use crate::report::field::PathField;
-use crate::report::{EntryTrouble, Failure};
 
 pub(super) fn run(context: &Context<'_>, options: &Dump) -> Result<Exit, Failure> {
     if options.snapshot.path.is_none() {
@@ -59,7 +59,7 @@ pub(super) fn archive(
         Form::Zip => dump_zip(pages, snapshot.root, scope, out)?,
     };
     for (path, why) in &left_out {
-        context.report.trouble(&EntryTrouble { path: PathField::of(path), warning: (*why).to_owned() });
+        context.report.trouble(PathField::of(path), why);
     }
     Ok(if left_out.is_empty() { Exit::Done } else { Exit::Partial })
 }

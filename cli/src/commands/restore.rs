@@ -26,7 +26,7 @@ use crate::look::troubles;
 use crate::report::clients::SignerField;
 use crate::report::field::{self, PathField};
 use crate::report::summary::RestoreSummary;
-use crate::report::{Amount, EntryTrouble, Failure, human};
+use crate::report::{Amount, Failure, human};
 
 const SHOWN: usize = 20;
 
@@ -197,7 +197,7 @@ fn tell(context: &Context<'_>, event: Event<'_>, options: &Restore) {
         }
         Event::Restored(_) | Event::Deleted(_) => {}
         Event::Spared(paths) => report.warn(&spared_paths(options, paths)),
-        Event::Trouble { path, why } => report.trouble(&EntryTrouble { path: PathField::of(path), warning: why }),
+        Event::Trouble { path, why } => report.trouble(PathField::of(path), &why),
         Event::Lost { range, why } => report.warn(&format!("{} are lost: {why}", field::entries(range))),
         Event::Note(note) => report.warn(words(note)),
     }

@@ -79,11 +79,11 @@ pub enum Amount {
 }
 
 /// An entry that could not be read or written; the work went on without it.
-#[derive(Serialize, Clone, Debug)]
-pub struct EntryTrouble {
+#[derive(Serialize)]
+struct EntryTrouble<'a> {
     #[serde(flatten)]
-    pub path: field::PathField,
-    pub warning: String,
+    path: field::PathField,
+    warning: &'a str,
 }
 
 /// An entry that was saved, with a remark about it.
@@ -186,12 +186,10 @@ impl Printer {
     }
 
     /// Prints the name of an entry that could not be read or written.
-    pub fn trouble(&self, trouble: &EntryTrouble) {
+    pub fn trouble(&self, path: field::PathField, warning: &str) {
         match self.form {
-            Form::Human => {
-                self.on_stderr(&format!("copal: {}: {}", trouble.path.human(), human::text(&trouble.warning)))
-            }
-            Form::Json => self.on_stderr(&json(trouble)),
+            Form::Human => self.on_stderr(&format!("copal: {}: {}", path.human(), human::text(warning))),
+            Form::Json => self.on_stderr(&json(&EntryTrouble { path, warning })),
         }
     }
 

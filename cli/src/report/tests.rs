@@ -189,7 +189,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         KeyRow { slot: SlotId([3; 16]), name: None, kind: SlotKind::KeyFile, created: Stamp(Time(0)), current: true };
     let diff =
         DiffRow { change: Change::Added, path: PathField(b"\xff".to_vec()), size_before: Some(1), size_after: Some(2) };
-    let trouble = EntryTrouble { path: PathField(b"/a".to_vec()), warning: "cannot read".into() };
+    let trouble = EntryTrouble { path: PathField(b"/a".to_vec()), warning: "cannot read" };
     let ambiguous = Failure::AmbiguousSnapshot { wanted: "ab".into(), candidates: vec![snapshot_row()] };
     vec![
         ("init", json_of(&init_summary())),
@@ -294,20 +294,6 @@ fn init_shows_the_recovery_code_once_and_says_what_loses_everything() {
     let text = human_of(&init_summary());
     assert_eq!(text.matches("copal-recovery-1 ABCDEFG").count(), 1);
     assert!(text.contains("If the passphrase, the recovery code and the key file are all lost, every backup is lost"));
-}
-
-#[test]
-fn a_backup_says_what_was_saved_or_that_nothing_was() {
-    let mut summary = BackupSummary { files_new: 1, dirs: 2, bytes_new: 5, ..BackupSummary::default() };
-    assert!(human_of(&summary).contains("no snapshot made"));
-    summary.snapshot_id = Some(snapshot());
-    assert!(human_of(&summary).contains("uploaded; the service has not verified it yet"));
-    summary.accepted_by = Some(IngestBy::Service);
-    assert!(human_of(&summary).contains("snapshot abababab saved, verified by the service"));
-    summary.accepted_by = Some(IngestBy::Client);
-    says(&human_of(&summary), "1 file (1 new, 0 changed), 2 directories|snapshot abababab saved");
-    summary.dry_run = true;
-    assert!(human_of(&summary).ends_with("5 B would be new; nothing was saved (dry run)\n"));
 }
 
 #[test]

@@ -29,7 +29,7 @@ use crate::args::mount::Mount;
 use crate::exit::Exit;
 use crate::pick::{self, Intent};
 use crate::report::field::{self, PathField};
-use crate::report::{Answer, EntryTrouble, Failure, Printer, human};
+use crate::report::{Answer, Failure, Printer, human};
 use fuse::Audience;
 use passage::passes_through;
 
@@ -125,7 +125,7 @@ fn tell(report: &Printer, trouble: &Trouble<'_>, told: &Mutex<HashSet<String>>) 
     let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
     if told.len() < TOLD && told.insert(key) {
         match entry {
-            Some(path) => report.trouble(&EntryTrouble { path, warning: what }),
+            Some(path) => report.trouble(path, &what),
             None => report.warn(&what),
         }
     }
