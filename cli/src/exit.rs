@@ -2,29 +2,23 @@
 
 use std::process::ExitCode;
 
-/// How a command ended.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, Default)]
 pub enum Exit {
     /// Everything asked for is done.
     #[default]
     Done = 0,
-    /// The command failed.
     Failed = 1,
-    /// The command line is invalid.
     Usage = 2,
     /// Done, but some entries could not be read or written; each is reported.
     Partial = 3,
-    /// Damage was found.
     Damage = 4,
     /// The manifest was rejected, or its receipt is not there yet.
     Rejected = 5,
-    /// There is no repository.
     NoRepository = 10,
     /// Another run of the same profile has not ended yet.
     Busy = 11,
     /// The passphrase, key file or recovery code opens nothing.
     WrongPassphrase = 12,
-    /// Interrupted by Ctrl-C or SIGTERM.
     Interrupted = 130,
 }
 
@@ -38,7 +32,6 @@ impl Exit {
         if badness(other) > badness(self) { other } else { self }
     }
 
-    /// The exit code.
     pub fn code(self) -> u8 {
         self as u8
     }

@@ -10,13 +10,11 @@ use std::path::{Component, Path, PathBuf};
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, openat, readlinkat};
 
-/// Why a file is not used.
 #[derive(Debug, thiserror::Error)]
 pub enum NotGuarded {
     /// Somebody else may change it, or exchange it for another one.
     #[error("{} may be changed by other users", .0.display())]
     Writable(PathBuf),
-    /// It cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
 }

@@ -1,13 +1,12 @@
 //! Keychain: passphrases in the keychain of the user's session, by the Secret Service of D-Bus (GNOME Keyring, KWallet,
 //! KeePassXC). Only in a program that is built with the feature `keychain`.
 
-/// Why the keychain is of no use.
 #[derive(Debug, thiserror::Error)]
 pub enum KeychainError {
-    /// The program was built without it.
+    #[cfg(not(feature = "keychain"))]
     #[error("this copal was built without the keychain (cargo's feature \"keychain\")")]
     NotBuilt,
-    /// It fails, or nobody has unlocked it.
+    #[cfg(feature = "keychain")]
     #[error("the keychain cannot be used: {0}")]
     Failed(String),
 }
@@ -18,17 +17,14 @@ mod place {
 
     use super::KeychainError;
 
-    /// The secret of the repository at an address.
     pub fn find(_: &str) -> Result<Option<Zeroizing<Vec<u8>>>, KeychainError> {
         Err(KeychainError::NotBuilt)
     }
 
-    /// Keeps the secret of the repository at an address.
     pub fn add(_: &str, _: &str) -> Result<(), KeychainError> {
         Err(KeychainError::NotBuilt)
     }
 
-    /// Deletes the secret of the repository at an address. False if there is none.
     pub fn remove(_: &str) -> Result<bool, KeychainError> {
         Err(KeychainError::NotBuilt)
     }

@@ -1,22 +1,28 @@
 //! The `copal` command: parses, asks, runs the client and the jobs, serves, and reports. What it does to a repository is in
 //! `copal-client`.
 #![forbid(unsafe_code)]
+#![expect(
+    unreachable_pub,
+    reason = "`pub` says what other modules use; the crate itself offers only what stands here as `pub`"
+)]
 
 // words
-pub mod agree;
-pub mod args;
-pub mod exit;
-#[expect(missing_docs, reason = "docs/cli.md explains every field; most names need no more")]
-pub mod report;
-pub mod keychain;
-pub mod secrets;
-pub mod guarded;
+mod agree;
+mod args;
+mod exit;
+// docs/cli.md explains every field; most names need no more.
+mod report;
+mod keychain;
+mod secrets;
+mod guarded;
 
 // the acts
-pub mod pick;
-pub mod look;
-pub mod policy;
-pub mod retain;
-pub mod config;
-pub mod schedule;
+mod pick;
+mod look;
+mod policy;
+mod retain;
+mod config;
+mod schedule;
 pub mod commands;
+
+pub use args::values::Size;

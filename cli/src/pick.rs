@@ -16,7 +16,6 @@ use crate::report::rows::SnapshotRow;
 /// This machine, whose snapshots `latest` prefers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Here {
-    /// Its host name.
     pub host: String,
     /// Its client, if it is registered already.
     pub client: Option<ClientId>,

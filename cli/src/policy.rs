@@ -50,45 +50,26 @@ enum Number {
     Word(String),
 }
 
-/// Why a policy file is not valid.
 #[derive(Debug, thiserror::Error)]
 pub enum PolicyError {
-    /// It is not TOML, or has an unknown key.
     #[error("the policy cannot be read: {0}")]
     Toml(String),
-    /// A count is neither a number nor `all`.
     #[error("{key} is a number or \"all\"")]
-    Number {
-        /// Which key.
-        key: String,
-    },
-    /// A span is not valid.
+    Number { key: String },
     #[error("{key}: {source}")]
-    Span {
-        /// Which key.
-        key: String,
-        /// Why not.
-        source: BadSpan,
-    },
-    /// The grace period is not valid.
+    Span { key: String, source: BadSpan },
     #[error("grace is a length of time, like \"24h\" or \"7d\"")]
     Grace,
-    /// The age of the floor is not valid.
     #[error("floor-age is a length of time, like \"14d\"")]
     FloorAge,
-    /// The share that raises a hold is not valid.
     #[error("hold-share is a whole percentage, like \"50%\", or \"off\"")]
     HoldShare,
-    /// The size that raises a hold is not valid.
     #[error("hold-from is a size, like \"64MiB\"")]
     HoldFrom,
-    /// The check share is not valid.
     #[error("check-share is the part of all packs that a check reads, like \"1/30\"")]
     Share,
-    /// An `id:` without a valid id.
     #[error("{0:?} is no tag's id")]
     Tag(String),
-    /// The format does not permit the policy.
     #[error(transparent)]
     Bad(#[from] BadPolicy),
     /// A set without tags: it would match every snapshot.
@@ -97,7 +78,6 @@ pub enum PolicyError {
 }
 
 impl PolicyFile {
-    /// Parses a file.
     pub fn parse(text: &str) -> Result<Self, PolicyError> {
         toml::from_str(text).map_err(|error| {
             let line = error.span().map(|span| text[..span.start].matches('\n').count() + 1);

@@ -27,7 +27,6 @@ pub struct Credential {
 }
 
 impl Credential {
-    /// Its kind.
     pub fn kind(&self) -> SlotKind {
         self.kind
     }
@@ -38,8 +37,8 @@ impl Credential {
     }
 
     /// Reads the output of a file, variable, command or person. `kind` applies unless the text has a known prefix.
-    fn read(bytes: &[u8], kind: SlotKind, origin: &Origin) -> Result<Self, SecretError> {
-        let origin = || origin.clone();
+    fn read(bytes: &[u8], kind: SlotKind, origin: &str) -> Result<Self, SecretError> {
+        let origin = || origin.to_owned();
         if bytes.len() > SECRET_MAX {
             return Err(SecretError::Long { origin: origin() });
         }
@@ -69,94 +68,41 @@ impl fmt::Debug for Credential {
     }
 }
 
-/// The source of a secret.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// A file.
-    File(PathBuf),
-    /// A variable of this name.
-    Variable(&'static str),
-    /// The command in the variable of this name.
-    Command(&'static str),
-    /// The keychain.
-    Keychain,
-    /// A prompt at the terminal.
-    Prompt,
-}
-
-impl fmt::Display for Origin {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::File(path) => write!(f, "{}", path.display()),
-            Self::Variable(name) => f.write_str(name),
-            Self::Command(name) => write!(f, "the output of {name}"),
-            Self::Keychain => f.write_str("what the keychain holds"),
-            Self::Prompt => f.write_str("the passphrase"),
-        }
-    }
-}
-
-/// Why there is no usable secret.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// Nothing names a secret, and there is no terminal to ask at.
     #[error("no passphrase is given, and there is no terminal to ask for one")]
     Missing,
-    /// The same for a passphrase that is to be added.
     #[error("no new passphrase is given, and there is no terminal to ask for one")]
     MissingNew,
-    /// The same for the repository that a command copies to.
     #[error("no passphrase of the repository to copy to is given, and there is no terminal to ask for one")]
     MissingThere,
-    /// The file cannot be read.
     #[error("cannot read {}", path.display())]
     Unreadable {
-        /// Its path.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
-    /// The command cannot be started or read from.
     #[error("cannot run {0}")]
     NotRun(&'static str, #[source] io::Error),
     /// The command failed; what it printed is not used.
     #[error("{0} failed: {1}")]
     CommandFailed(&'static str, ExitStatus),
-    /// The keychain is of no use.
     #[error(transparent)]
     Keychain(#[from] KeychainError),
-    /// The keychain has nothing for this repository.
     #[error("the keychain holds nothing for {0}, and there is no terminal to ask for a passphrase")]
     NotInKeychain(String),
-    /// The secret has no characters.
     #[error("{origin} is empty")]
-    Empty {
-        /// Its source.
-        origin: Origin,
-    },
-    /// The secret is not UTF-8.
+    Empty { origin: String },
     #[error("{origin} is not text in UTF-8")]
-    NotText {
-        /// Its source.
-        origin: Origin,
-    },
-    /// The secret is far longer than any passphrase.
+    NotText { origin: String },
     #[error("{origin} is longer than 64 KiB")]
-    Long {
-        /// Its source.
-        origin: Origin,
-    },
-    /// The same for an export.
+    Long { origin: String },
     #[error("no passphrase for the export is given, and there is no terminal to ask for one")]
     MissingOfExport,
-    /// The same for a repository of restic.
     #[error("no password of the restic repository is given, and there is no terminal to ask for one")]
     MissingOfRestic,
-    /// The two typed passphrases differ.
     #[error("the two passphrases differ")]
     Differ,
-    /// The terminal failed.
     #[error("cannot ask for the passphrase")]
     Terminal(#[source] io::Error),
 }
@@ -182,7 +128,7 @@ impl Person for Terminal {
 
 /// Every option and variable that may name a secret.
 pub struct Sources {
-    names: &'static Names,
+    pub names: &'static Names,
     /// `--key-file`.
     pub key_file: Option<PathBuf>,
     /// `--password-file`.
@@ -229,16 +175,6 @@ impl Sources {
         }
     }
 
-    /// The same with `--password-command`.
-    pub fn with_command(self, command: Option<OsString>) -> Self {
-        Self { command, ..self }
-    }
-
-    /// The same with `--keychain`.
-    pub fn with_keychain(self, keychain: Option<String>) -> Self {
-        Self { keychain, ..self }
-    }
-
     /// The same without what may ask a person: commands and the keychain.
     pub fn without_questions(self) -> Self {
         Self { command: None, password_command: None, keychain: None, ..self }
@@ -263,7 +199,7 @@ impl Sources {
         }
         if let Some(address) = &self.keychain {
             if let Some(secret) = keychain::find(address)? {
-                return Credential::read(&secret, SlotKind::Passphrase, &Origin::Keychain);
+                return Credential::read(&secret, SlotKind::Passphrase, "what the keychain holds");
             }
             return asked(person, self.names.prompt, SecretError::NotInKeychain(address.clone()));
         }
@@ -298,7 +234,7 @@ impl Sources {
 
     fn of_environment(&self) -> Result<Option<Credential>, SecretError> {
         if let Some(bytes) = &self.password {
-            return Credential::read(bytes, SlotKind::Passphrase, &Origin::Variable(self.names.password)).map(Some);
+            return Credential::read(bytes, SlotKind::Passphrase, self.names.password).map(Some);
         }
         if let Some(path) = &self.password_file_variable {
             return from_file(path, SlotKind::Passphrase).map(Some);
@@ -315,7 +251,7 @@ pub fn added(file: Option<&Path>, person: &mut impl Person) -> Result<Credential
 fn from_file(path: &Path, kind: SlotKind) -> Result<Credential, SecretError> {
     let read = std::fs::File::open(path).and_then(bounded);
     let bytes = read.map_err(|cause| SecretError::Unreadable { path: path.to_owned(), cause })?;
-    Credential::read(&bytes, kind, &Origin::File(path.to_owned()))
+    Credential::read(&bytes, kind, &path.display().to_string())
 }
 
 fn from_command(command: &OsString, name: &'static str) -> Result<Credential, SecretError> {
@@ -324,13 +260,14 @@ fn from_command(command: &OsString, name: &'static str) -> Result<Credential, Se
     let output = child.stdout.take().map_or_else(|| Ok(Zeroizing::default()), bounded);
     let status = child.wait().map_err(not_run)?;
     let bytes = output.map_err(not_run)?;
+    let origin = format!("the output of {name}");
     if bytes.len() > SECRET_MAX {
-        return Err(SecretError::Long { origin: Origin::Command(name) });
+        return Err(SecretError::Long { origin });
     }
     if !status.success() {
         return Err(SecretError::CommandFailed(name, status));
     }
-    Credential::read(&bytes, SlotKind::Passphrase, &Origin::Command(name))
+    Credential::read(&bytes, SlotKind::Passphrase, &origin)
 }
 
 /// Reads at most one byte more than a secret may have. The memory never moves and is wiped.
@@ -342,7 +279,7 @@ fn bounded(source: impl Read) -> io::Result<Zeroizing<Vec<u8>>> {
 
 fn asked(person: &mut impl Person, prompt: &str, missing: SecretError) -> Result<Credential, SecretError> {
     let text = person.ask(prompt).map_err(SecretError::Terminal)?.ok_or(missing)?;
-    Credential::read(text.as_bytes(), SlotKind::Passphrase, &Origin::Prompt)
+    Credential::read(text.as_bytes(), SlotKind::Passphrase, "the passphrase")
 }
 
 fn asked_twice(person: &mut impl Person, missing: SecretError) -> Result<Credential, SecretError> {

@@ -246,11 +246,7 @@ pub(crate) async fn list_wide(store: &dyn Store, prefix: &str) -> Result<Vec<Lis
 }
 
 /// Like [`list`], from behind a key on.
-pub(crate) async fn list_after(
-    store: &dyn Store,
-    prefix: &str,
-    after: Option<&Key>,
-) -> Result<Vec<Listed>, StoreError> {
+pub async fn list_after(store: &dyn Store, prefix: &str, after: Option<&Key>) -> Result<Vec<Listed>, StoreError> {
     let mut objects: Vec<Listed> = Vec::new();
     loop {
         let last = objects.last().map(|last| &last.key).or(after);

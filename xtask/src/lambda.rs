@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crate::command::{cargo, count, output, succeed, target, workspace};
 use crate::environment::environment;
 use crate::tally::Tally;
-use crate::{elf, tools};
+use crate::tools;
 
 /// What a zip may have, so that a cold start loads little.
 const ZIP_MOST: u64 = 6_000_000;
@@ -160,11 +160,24 @@ fn zip(processor: Processor, folder: &Path, programs: &Path) -> Result<String, S
     succeed(Command::new("unzip").args(["-o", "-q"]).arg(&zip).arg("-d").arg(folder.join(UNPACKED)))?;
     let unpacked = folder.join(UNPACKED).join("bootstrap");
     let bytes = std::fs::read(&unpacked).map_err(|error| format!("{}: {error}", unpacked.display()))?;
-    let machine = elf::machine(&bytes)?;
+    let machine = machine(&bytes)?;
     if machine != processor.name() {
         return Err(format!("it is built for {machine}"));
     }
     Ok(format!("{size} bytes, its program {}: {}", bytes.len(), zip.display()))
+}
+
+/// The processor that the header of a program names.
+fn machine(program: &[u8]) -> Result<&'static str, String> {
+    let header: &[u8; 20] = program.first_chunk().ok_or("too short for a program")?;
+    if header[..6] != *b"\x7fELF\x02\x01" {
+        return Err("not a little-endian ELF program of 64 bits".to_owned());
+    }
+    match u16::from_le_bytes([header[18], header[19]]) {
+        62 => Ok("x86_64"),
+        183 => Ok("aarch64"),
+        other => Err(format!("a program for the unknown machine {other}")),
+    }
 }
 
 /// A zip with this one program, always with the same bytes for the same program.
@@ -264,3 +277,17 @@ end = b'PK\\x05\\x06' + struct.pack('<HHHHIIH', 0, 0, 1, 1, len(central), len(fi
 with open(target, 'wb') as archive:
     archive.write(first + packed + central + end)
 ";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_processor_stands_in_the_header() {
+        let header = |machine: u8| [b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x03\0", &[machine, 0][..]].concat();
+        assert_eq!(machine(&header(62)), Ok("x86_64"));
+        assert_eq!(machine(&header(183)), Ok("aarch64"));
+        assert!(machine(&header(3)).is_err());
+        assert!(machine(b"\x7fELF\x01\x01\x01\0\0\0\0\0\0\0\0\0\x03\0\x03\0").is_err() && machine(b"\x7fELF").is_err());
+    }
+}

@@ -6,7 +6,6 @@ use std::process::ExitCode;
 mod archive;
 mod carried;
 mod command;
-mod elf;
 mod environment;
 mod fuzz;
 mod infra;

@@ -93,7 +93,7 @@ impl Set {
             let number = || value.parse::<u32>();
             set.chosen.push(match name {
                 "block" => {
-                    set.block = value.parse::<copal_cli::args::values::Size>()?.0 as usize;
+                    set.block = value.parse::<copal_cli::Size>()?.0 as usize;
                     continue;
                 }
                 "fresh" => {

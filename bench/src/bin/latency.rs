@@ -10,23 +10,18 @@ use std::time::{Duration, Instant};
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use copal_bench::{Failure, back_up, create};
 use copal_client::backend::Backend;
-use copal_client::backup::{Options, Source, backup};
 use copal_client::history::{History, pages};
 use copal_client::location::Location;
-use copal_client::repository::{Init, LocalClient, Repository, init};
+use copal_client::repository::{LocalClient, Repository};
 use copal_client::restore::{Request, restore};
-use copal_client::scan::{Root, Scan, ScanOptions};
 use copal_client::wait::wait;
-use copal_format::keys::slot::{Argon2Params, SlotInput};
-use copal_format::receipt::IngestBy;
 use copal_format::repository::Parameters;
 use copal_store::fs::FsStore;
 use copal_store::record::Record;
 use copal_store::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
 use futures::channel::oneshot;
-
-type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -43,16 +38,8 @@ fn measure(temporary: &Path, source: &Path, delay: Duration) -> Result<(), Failu
     std::fs::create_dir_all(&directory)?;
     let store = Arc::new(Record::new(Delay { inner: FsStore::create(&directory)?, delay }));
     let backend = Backend::of_store(&Location::Directory(directory), store.clone());
-    let input = SlotInput::passphrase("measured")?;
     let started = Instant::now();
-    init(&Init {
-        backend: &backend,
-        inputs: std::slice::from_ref(&input),
-        parameters: Parameters::default(),
-        ingest: IngestBy::Client,
-        argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
-        reader: None,
-    })?;
+    let input = create(&backend, Parameters::default())?;
     let state = |id: copal_format::id::RepositoryId| temporary.join(id.to_string());
     let open = || Repository::open(&backend, &input, state);
     LocalClient::load_or_register(&open()?, "measured")?;
@@ -80,15 +67,6 @@ fn tell(act: &str, started: Instant, store: &Record<Delay>) {
             println!("    {:>12} {key} {} {:?}", event.op.to_string(), event.length, event.span);
         }
     }
-}
-
-fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Result<(), Failure> {
-    let root = Root::new(place)?;
-    let options = Options::plain("measured", &root, thread::available_parallelism().map_or(2, usize::from));
-    let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?);
-    let never = AtomicBool::new(false);
-    backup(repository, client, &mut Source::Tree { scan: &scan, ahead: None }, &options, &Arc::default(), &never)?;
-    Ok(())
 }
 
 fn restored(repository: &Repository, target: PathBuf) -> Result<(), Failure> {

@@ -7,22 +7,15 @@
 #![forbid(unsafe_code)]
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use copal_bench::{Failure, back_up, create};
 use copal_client::backend::Backend;
-use copal_client::backup::{Options, Source, backup};
 use copal_client::location::Location;
-use copal_client::repository::{Init, LocalClient, Repository, init};
-use copal_client::scan::{Root, Scan, ScanOptions};
+use copal_client::repository::{LocalClient, Repository};
 use copal_client::wait::wait;
-use copal_format::keys::slot::{Argon2Params, SlotInput};
 use copal_format::pack::PackKind;
-use copal_format::receipt::IngestBy;
 use copal_format::repository::Parameters;
-
-type Failure = Box<dyn std::error::Error>;
 
 fn main() -> Result<(), Failure> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -53,20 +46,12 @@ fn measure(set: &str, versions: &[PathBuf]) -> Result<(), Failure> {
 fn measure_in(temporary: &Path, set: &str, versions: &[PathBuf]) -> Result<(), Failure> {
     std::fs::create_dir_all(temporary)?;
     let directory = temporary.join("repository");
-    let input = SlotInput::passphrase("measured")?;
-    let backend = Backend::create(&Location::Directory(directory.clone()))?;
-    init(&Init {
-        backend: &backend,
-        inputs: std::slice::from_ref(&input),
-        parameters: parameters(set)?,
-        ingest: IngestBy::Client,
-        argon2: Argon2Params { m_kib: 8 << 10, t: 1, p: 1 },
-        reader: None,
-    })?;
+    let backend = Backend::create(&Location::Directory(directory))?;
+    let input = create(&backend, parameters(set)?)?;
     let repository = Repository::open(&backend, &input, |id| temporary.join(id.to_string()))?;
     let client = LocalClient::load_or_register(&repository, "measured")?;
     if let [only] = versions {
-        println!("| {} | 1 {}", name(set), back_up(&repository, &client, only)?);
+        println!("| {} | 1 {}", name(set), row(&repository, &client, only)?);
         return Ok(());
     }
     let place = versions[0].with_file_name("copal-measured");
@@ -79,7 +64,7 @@ fn measure_in(temporary: &Path, set: &str, versions: &[PathBuf]) -> Result<(), F
             None => version = named,
         }
         std::fs::rename(version, &place)?;
-        let row = back_up(&repository, &client, &place);
+        let row = row(&repository, &client, &place);
         std::fs::rename(&place, version)?;
         println!("| {} | {} {}", name(set), number + 1, row?);
     }
@@ -90,14 +75,9 @@ fn name(set: &str) -> &str {
     if set.is_empty() { "default" } else { set }
 }
 
-fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> Result<String, Failure> {
-    let root = Root::new(place)?;
-    let options = Options::plain("measured", &root, std::thread::available_parallelism().map_or(2, usize::from));
-    let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?);
+fn row(repository: &Repository, client: &LocalClient, place: &Path) -> Result<String, Failure> {
     let started = Instant::now();
-    let never = AtomicBool::new(false);
-    let outcome =
-        backup(repository, client, &mut Source::Tree { scan: &scan, ahead: None }, &options, &Arc::default(), &never)?;
+    let outcome = back_up(repository, client, place)?;
     let seconds = started.elapsed().as_secs_f64();
     let view = wait(copal_jobs::view::read(repository.store().as_ref()))?;
     let megabytes = |kind: PackKind| {
@@ -122,7 +102,7 @@ fn parameters(set: &str) -> Result<Parameters, Failure> {
             parameters.zstd_level = value.parse()?;
             continue;
         }
-        let value = value.parse::<copal_cli::args::values::Size>()?.0 as u32;
+        let value = value.parse::<copal_cli::Size>()?.0 as u32;
         let field = match name {
             "chunk_min" => &mut parameters.chunk_min,
             "chunk_average" => &mut parameters.chunk_average,

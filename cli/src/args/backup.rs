@@ -7,9 +7,8 @@ use clap::{ArgGroup, Args};
 use copal_client::compression::Compression;
 use copal_format::time::Time;
 
-use super::values::{self, Percent, Size, Span};
+use super::values::{self, Size, Span};
 
-/// Options of `backup`.
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("what").required(true).multiple(true).args(["operands", "files_from", "files_from0", "stdin"]))]
 #[command(group = ArgGroup::new("stream").args(["stdin", "stdin_from_command"]))]
@@ -28,7 +27,6 @@ pub struct Backup {
     /// Accept another repository at a place where this machine has seen a different one.
     #[arg(long)]
     pub another: bool,
-    /// What the snapshot says of itself.
     #[command(flatten)]
     pub naming: Naming,
 
@@ -39,8 +37,8 @@ pub struct Backup {
     #[arg(long)]
     pub skip_if_unchanged: bool,
     /// Upload at most this share of the previous snapshot again, to heal damage and to let prune free space.
-    #[arg(long, value_name = "PERCENT", default_value = "2%")]
-    pub rewrite_budget: Percent,
+    #[arg(long, value_name = "PERCENT", default_value = "2%", value_parser = values::percent)]
+    pub rewrite_budget: f64,
 
     /// How hard to compress: auto (as the repository says), fast, max, or a level from 0 (not at all) to 19.
     #[arg(long, value_name = "LEVEL", default_value = "auto", value_parser = values::compression)]
@@ -53,18 +51,14 @@ pub struct Backup {
     #[arg(long, value_name = "SPAN", default_value = "15min")]
     pub wait: Span,
 
-    /// What to leave out.
     #[command(flatten)]
     pub exclude: Exclude,
-    /// Where the names of what to save come from.
     #[command(flatten)]
     pub names: Names,
-    /// How changes are found.
     #[command(flatten)]
     pub changes: Changes,
 }
 
-/// What a new snapshot says of itself.
 #[derive(Args, Clone, Debug)]
 pub struct Naming {
     /// Give the snapshot a tag; may be repeated.
@@ -81,7 +75,6 @@ pub struct Naming {
     pub time: Option<Time>,
 }
 
-/// Patterns of paths that are left out.
 #[derive(Args, Clone, Debug)]
 pub struct Patterns {
     /// Leave out paths that match the pattern; may be repeated.
@@ -95,11 +88,9 @@ pub struct Patterns {
     pub exclude_file: Vec<PathBuf>,
 }
 
-/// What to leave out.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "What to leave out")]
 pub struct Exclude {
-    /// Patterns of paths.
     #[command(flatten)]
     pub patterns: Patterns,
     /// Leave out the content of directories with a CACHEDIR.TAG.
@@ -119,7 +110,6 @@ pub struct Exclude {
     pub ignore_file: Vec<OsString>,
 }
 
-/// Where the names of what to save come from.
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Where it comes from")]
 pub struct Names {
@@ -145,7 +135,6 @@ pub struct Names {
     pub stdin_name: OsString,
 }
 
-/// How changes are found.
 #[derive(Args, Copy, Clone, Debug)]
 #[command(next_help_heading = "How changes are found")]
 pub struct Changes {
@@ -158,45 +147,4 @@ pub struct Changes {
     /// A new ctime alone is no change (after a change of owners or a restore).
     #[arg(long)]
     pub ignore_ctime: bool,
-}
-
-/// Where the bytes of a backup come from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// The file system.
-    Paths {
-        /// Paths of the command line.
-        given: Vec<PathBuf>,
-        /// Files with more paths, one a line.
-        listed: Vec<PathBuf>,
-        /// Files with more paths, each ended by a zero byte.
-        listed0: Vec<PathBuf>,
-    },
-    /// Standard input, as a file of this name.
-    Stdin(OsString),
-    /// A command's output, as a file of this name.
-    Command {
-        /// The command and its arguments.
-        command: Vec<OsString>,
-        /// The file's name in the snapshot.
-        name: OsString,
-    },
-}
-
-impl Backup {
-    /// Where the bytes come from.
-    pub fn source(&self) -> Source {
-        let name = self.names.stdin_name.clone();
-        if self.names.stdin {
-            return Source::Stdin(name);
-        }
-        if self.names.stdin_from_command {
-            return Source::Command { command: self.operands.clone(), name };
-        }
-        Source::Paths {
-            given: self.operands.iter().map(PathBuf::from).collect(),
-            listed: self.names.files_from.clone(),
-            listed0: self.names.files_from0.clone(),
-        }
-    }
 }

@@ -6,9 +6,8 @@ use copal_client::verify::ReadData;
 
 use super::look::Narrow;
 use super::spec::{self, Which};
-use super::values::Share;
+use super::values;
 
-/// Options of `check`.
 #[derive(Args, Clone, Debug)]
 pub struct Check {
     /// Walk only these snapshots, and read only packs that they need: "latest" or the first digits of an id [default: all].
@@ -18,18 +17,16 @@ pub struct Check {
     #[arg(long, conflicts_with = "read_data_share")]
     pub read_data: bool,
     /// Read a part of the packs, those not read for longest first: 3/30 is the third of thirty runs that read all.
-    #[arg(long, value_name = "PART/PARTS")]
-    pub read_data_share: Option<Share>,
+    #[arg(long, value_name = "PART/PARTS", value_parser = values::parts)]
+    pub read_data_share: Option<u32>,
     /// Decrypt everything and walk every snapshot, as a restore would (with --read-data-share: that part).
     #[arg(long)]
     pub full: bool,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
 impl Check {
-    /// Whether snapshots are chosen.
     pub fn chooses(&self) -> bool {
         !self.snapshots.is_empty() || self.narrow.narrows()
     }
@@ -37,7 +34,7 @@ impl Check {
     /// Which packs are read; `--full` alone reads all.
     pub fn read_data(&self) -> ReadData {
         match self.read_data_share {
-            Some(share) => ReadData::Share { parts: share.parts() },
+            Some(parts) => ReadData::Share { parts },
             None if self.read_data || self.full => ReadData::All,
             None => ReadData::None,
         }

@@ -8,7 +8,6 @@ use clap::{Args, Subcommand, ValueEnum};
 
 use super::values::{BadValue, Span};
 
-/// What to do with the repository's clients.
 #[derive(Subcommand, Debug)]
 pub enum Client {
     /// Let another machine join: prints one line, and a QR code, for "client join" there; or a link for a browser.
@@ -30,7 +29,6 @@ pub enum Client {
     Revoke(Revoke),
 }
 
-/// Options of `client add`.
 #[derive(Args, Debug)]
 pub struct Add {
     /// Its name in lists.
@@ -59,7 +57,6 @@ fn open(text: &str) -> Result<Span, String> {
     if is_possible { Ok(span) } else { Err("an enrollment is open for 90d at most, and not for 0s".into()) }
 }
 
-/// What a client may do.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Knows the passphrase: may do everything.
@@ -68,7 +65,6 @@ pub enum Role {
     WriteOnly,
 }
 
-/// With whom a client deduplicates.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Dedup {
     /// With the full clients that do so too.
@@ -77,7 +73,6 @@ pub enum Dedup {
     Isolated,
 }
 
-/// Options of `client join`.
 #[derive(Args, Debug)]
 pub struct Join {
     /// File that holds the line or link; "-" is standard input [default: asked for].
@@ -85,7 +80,6 @@ pub struct Join {
     pub file: Option<PathBuf>,
 }
 
-/// Options of `client revoke`.
 #[derive(Args, Debug)]
 pub struct Revoke {
     /// Its name, or the first digits of its id.

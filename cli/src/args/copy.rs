@@ -1,4 +1,4 @@
-//! Copy: commands that make snapshots from other snapshots.
+//! Copy: commands that make copies: of snapshots, in a repository or in a file, or of a whole repository.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -9,45 +9,36 @@ use copal_client::compression::Compression;
 use super::backup::Patterns;
 use super::global::Global;
 use super::look::Narrow;
-use super::spec::{self, Which};
-use super::values::{self, Span};
+use super::spec::{self, SnapshotSpec, Which};
+use super::values::{self, Form, Span};
 
-/// Options of `copy`.
 #[derive(Args, Debug)]
 pub struct Copy {
     /// Snapshots to copy: "latest" or the first digits of an id [default: all].
     #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
     pub snapshots: Vec<Which>,
-    /// Where to copy to.
     #[command(flatten)]
     pub to: Target,
-    /// How to copy.
     #[command(flatten)]
     pub making: Making,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
-/// Options of `rewrite`.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("patterns").required(true).multiple(true).args(["exclude", "iexclude", "exclude_file"]))]
 pub struct Rewrite {
     /// Snapshots to rewrite: "latest" or the first digits of an id [default: all].
     #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]
     pub snapshots: Vec<Which>,
-    /// Patterns of paths.
     #[command(flatten)]
     pub patterns: Patterns,
-    /// How to make the new snapshots.
     #[command(flatten)]
     pub making: Making,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
-/// The repository that is copied to, and what opens it.
 #[derive(Args, Clone, Debug)]
 pub struct Target {
     /// The repository to copy to; "init" has created it.
@@ -64,7 +55,6 @@ pub struct Target {
     pub to_key_file: Option<PathBuf>,
 }
 
-/// How a snapshot is made from another one.
 #[derive(Args, Copy, Clone, Debug)]
 pub struct Making {
     /// Show which snapshots would be made; make none.
@@ -79,6 +69,47 @@ pub struct Making {
     /// Wait at most this long for the service to accept each snapshot.
     #[arg(long, value_name = "SPAN", default_value = "15min")]
     pub wait: Span,
+}
+
+#[derive(Args, Debug)]
+pub struct Export {
+    /// The snapshot, "latest" or the first digits of an id; with --format also a directory in it.
+    #[arg(value_name = "SNAPSHOT[:PATH]", value_parser = spec::spec())]
+    pub snapshot: SnapshotSpec,
+    /// The file to write; "-" is standard output.
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// Form of an export without encryption, which any program can unpack [default: an encrypted export].
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    pub format: Option<Form>,
+    /// Replace FILE if it is there.
+    #[arg(long)]
+    pub replace: bool,
+    /// File that holds the passphrase of the export [env: COPAL_TO_PASSWORD_FILE].
+    ///
+    /// The passphrase may also come from COPAL_TO_PASSWORD or from the output of COPAL_TO_PASSWORD_COMMAND; without any of
+    /// these it is asked for.
+    #[arg(long, value_name = "FILE", conflicts_with = "format")]
+    pub to_password_file: Option<PathBuf>,
+    #[command(flatten)]
+    pub narrow: Narrow,
+}
+
+#[derive(Args, Debug)]
+#[command(group = ArgGroup::new("act").required(true).args(["to", "end"]))]
+pub struct Sync {
+    /// The replica; "init --copy-keys-from" has made it.
+    #[arg(long, value_name = "REPOSITORY")]
+    pub to: Option<OsString>,
+    /// Go on until Ctrl-C: look for something new this often.
+    #[arg(long, value_name = "SPAN", conflicts_with = "end")]
+    pub every: Option<Span>,
+    /// Show what the replica lacks; copy nothing.
+    #[arg(short = 'n', long, conflicts_with_all = ["every", "end"])]
+    pub dry_run: bool,
+    /// Make this replica a repository of its own: from now on it takes backups, and no sync.
+    #[arg(long)]
+    pub end: bool,
 }
 
 impl Target {

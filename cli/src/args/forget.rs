@@ -9,7 +9,6 @@ use super::look::{Choice, Narrow};
 use super::spec::{self, Which};
 use super::values::{GroupBy, Size, Span};
 
-/// Options of `forget`.
 #[derive(Args, Clone, Debug)]
 #[command(group = ArgGroup::new("forgotten").required(true).multiple(true).args([
     "snapshots", "last", "hourly", "daily", "weekly", "monthly", "yearly", "within", "tags_kept",
@@ -31,10 +30,8 @@ pub struct Forget {
     /// Run prune afterwards.
     #[arg(long)]
     pub prune: bool,
-    /// What to keep; everything else of each group is forgotten.
     #[command(flatten)]
     pub keep: Keep,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
     /// The only source whose snapshots are considered; all if none. A profile's rules are for what it saves.
@@ -45,15 +42,12 @@ pub struct Forget {
 /// What the snapshots of one profile have in common.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OneSource {
-    /// The host's name.
     pub host: String,
     /// The paths that are saved, without the leading slash, sorted.
     pub paths: Vec<Vec<u8>>,
-    /// The label.
     pub label: String,
 }
 
-/// What to keep.
 #[derive(Args, Clone, Debug, Default, PartialEq, Eq)]
 #[command(next_help_heading = "What to keep")]
 pub struct Keep {
@@ -112,8 +106,7 @@ fn hours(duration: Duration) -> policy::Span {
     policy::Span { days, hours: (hours % 24) as u32, ..policy::Span::default() }
 }
 
-/// Options of `prune`.
-#[derive(Args, Copy, Clone, Debug)]
+#[derive(Args, Copy, Clone, Debug, Default)]
 pub struct Prune {
     /// Free only what nothing has needed for this long. 0s frees all of it now: only while nobody backs up [default: as the
     /// policy says, else 24h].
@@ -130,7 +123,6 @@ pub struct Prune {
     pub keyless: bool,
 }
 
-/// Options of `tag`.
 #[derive(Args, Debug)]
 #[command(group = ArgGroup::new("change").required(true).multiple(true).args(["add", "remove"]))]
 pub struct Tag {
@@ -140,15 +132,12 @@ pub struct Tag {
     /// Remove this tag; may be repeated.
     #[arg(long, value_name = "TAG", value_parser = clap::builder::NonEmptyStringValueParser::new())]
     pub remove: Vec<String>,
-    /// The snapshots.
     #[command(flatten)]
     pub choice: Choice,
 }
 
-/// Options of `pin`, `unpin` and `undelete`.
 #[derive(Args, Debug)]
 pub struct Chosen {
-    /// The snapshots.
     #[command(flatten)]
     pub choice: Choice,
 }

@@ -8,7 +8,6 @@ use copal_store::s3::Retention;
 
 use super::values::Size;
 
-/// The options that every command takes.
 #[derive(Args, Debug, Clone, Default)]
 #[command(next_help_heading = "Global options")]
 pub struct Global {
@@ -67,7 +66,6 @@ pub struct Global {
     /// The bucket must have Object Lock. What is deleted is then hidden, and can be brought back while its lock lasts.
     #[arg(long, value_name = "MODE:DAYS", env = "COPAL_OBJECT_LOCK", global = true)]
     pub object_lock: Option<Retention>,
-    /// The file and profile that give the options which the command line lacks.
     #[command(flatten)]
     pub from: super::run::From,
     /// Write results and errors as JSON.
@@ -84,47 +82,21 @@ pub struct Global {
 impl Global {
     /// These options, and where one is not given that of `other`.
     pub fn or(&self, other: &Self) -> Self {
-        // Every field is named, so that a new option is not forgotten.
-        let Self {
-            repository,
-            password_file,
-            key_file,
-            password_command,
-            keychain,
-            unlock_memory,
-            cache_dir,
-            state_dir,
-            ca_file,
-            limit_upload,
-            limit_download,
-            storage_class,
-            kms_key,
-            object_lock,
-            from,
-            json,
-            quiet,
-            verbose,
-        } = self.clone();
-        Self {
-            repository: repository.or_else(|| other.repository.clone()),
-            password_file: password_file.or_else(|| other.password_file.clone()),
-            key_file: key_file.or_else(|| other.key_file.clone()),
-            password_command: password_command.or_else(|| other.password_command.clone()),
-            keychain: keychain || other.keychain,
-            unlock_memory: unlock_memory.or(other.unlock_memory),
-            cache_dir: cache_dir.or_else(|| other.cache_dir.clone()),
-            state_dir: state_dir.or_else(|| other.state_dir.clone()),
-            ca_file: ca_file.or_else(|| other.ca_file.clone()),
-            limit_upload: limit_upload.or(other.limit_upload),
-            limit_download: limit_download.or(other.limit_download),
-            storage_class: storage_class.or_else(|| other.storage_class.clone()),
-            kms_key: kms_key.or_else(|| other.kms_key.clone()),
-            object_lock: object_lock.or(other.object_lock),
-            from,
-            json,
-            quiet,
-            verbose,
+        // A literal names every field, so that a new option is not forgotten.
+        macro_rules! joined {
+            ($($option:ident)*) => {
+                Self {
+                    $($option: self.$option.clone().or_else(|| other.$option.clone()),)*
+                    keychain: self.keychain || other.keychain,
+                    from: self.from.clone(),
+                    json: self.json,
+                    quiet: self.quiet,
+                    verbose: self.verbose,
+                }
+            };
         }
+        joined!(repository password_file key_file password_command unlock_memory cache_dir state_dir ca_file limit_upload
+            limit_download storage_class kms_key object_lock)
     }
 
     /// The same without what opens the repository.

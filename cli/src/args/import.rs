@@ -9,7 +9,6 @@ use copal_client::compression::Compression;
 use super::backup::Naming;
 use super::values::{self, Span};
 
-/// What to import.
 #[derive(Subcommand, Debug)]
 pub enum Import {
     /// Save the content of a tar archive as a new snapshot.
@@ -24,7 +23,6 @@ pub enum Import {
     Restic(Restic),
 }
 
-/// Options of `import restic`.
 #[derive(Args, Debug)]
 pub struct Restic {
     /// The restic repository: a directory, or an address like sftp://host/path or s3://bucket/prefix.
@@ -53,13 +51,11 @@ pub struct Restic {
     pub wait: Span,
 }
 
-/// Options of `import tar`.
 #[derive(Args, Debug)]
 pub struct Tar {
     /// The archive, not compressed; "-" is standard input.
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: PathBuf,
-    /// What the snapshot says of itself.
     #[command(flatten)]
     pub naming: Naming,
     /// Read the archive; save nothing.

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use copal_format::keys::slot::KEY_NAME_BYTES;
 
-/// What to do with the repository's keys.
 #[derive(Subcommand, Debug)]
 pub enum Key {
     /// List what opens the repository: passphrases, key files, recovery codes.
@@ -29,7 +28,6 @@ pub enum Key {
     Keychain(Keychain),
 }
 
-/// Options of `key keychain`.
 #[derive(Args, Copy, Clone, Debug)]
 pub struct Keychain {
     /// Delete it from the keychain instead.
@@ -37,7 +35,6 @@ pub struct Keychain {
     pub remove: bool,
 }
 
-/// Options of `key add`.
 #[derive(Args, Debug)]
 pub struct Add {
     /// File that holds the passphrase to add.
@@ -51,7 +48,6 @@ pub struct Add {
     pub name: String,
 }
 
-/// Options of `key recovery`.
 #[derive(Args, Debug)]
 pub struct Recovery {
     /// Name of the code, shown by "key list".
@@ -66,7 +62,6 @@ fn key_name(text: &str) -> Result<String, String> {
     }
 }
 
-/// Options of `key remove`.
 #[derive(Args, Debug)]
 pub struct Remove {
     /// The key's name, or the first digits of its id, as "key list" shows them.
@@ -74,7 +69,6 @@ pub struct Remove {
     pub key: String,
 }
 
-/// Options of `key change`.
 #[derive(Args, Debug)]
 pub struct Change {
     /// File that holds the new passphrase.

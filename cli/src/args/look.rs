@@ -49,11 +49,10 @@ impl Narrow {
 
     /// Whether they leave any snapshot out.
     pub fn narrows(&self) -> bool {
-        self.names_series() || !self.tags.is_empty() || self.before.is_some() || self.after.is_some()
+        *self != Self::default()
     }
 }
 
-/// Options of `snapshots`.
 #[derive(Args, Debug)]
 pub struct Snapshots {
     /// Only these snapshots: "latest" or the first digits of an id.
@@ -68,12 +67,10 @@ pub struct Snapshots {
     /// List snapshots in groups that have these in common: host, paths, tags, label [default for --latest: host,paths,label].
     #[arg(long, value_name = "LIST")]
     pub group_by: Option<GroupBy>,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
-/// Options of `ls`.
 #[derive(Args, Debug)]
 pub struct Ls {
     /// The snapshot, "latest" or the first digits of an id, and a directory in it [default: what was backed up].
@@ -85,12 +82,10 @@ pub struct Ls {
     /// List subdirectories too.
     #[arg(short = 'R', long)]
     pub recursive: bool,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
-/// Options of `find`.
 #[derive(Args, Debug)]
 pub struct Find {
     /// Pattern of the name; with a "/" in it, of the whole path.
@@ -102,15 +97,12 @@ pub struct Find {
     /// Show mode, owner, size and time.
     #[arg(short, long)]
     pub long: bool,
-    /// What an entry must be.
     #[command(flatten)]
     pub wanted: Wanted,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
-/// What an entry must be to be found.
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Which entries")]
 pub struct Wanted {
@@ -132,7 +124,6 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Whether an entry is so.
     pub fn fits(&self, entry: &Entry) -> bool {
         let is_file = entry.kind() == EntryKind::File;
         (self.kinds.is_empty() || self.kinds.iter().any(|kind| kind.fits(entry.kind())))
@@ -143,7 +134,6 @@ impl Wanted {
     }
 }
 
-/// The type of an entry.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A regular file.
@@ -170,7 +160,6 @@ impl Kind {
     }
 }
 
-/// Options of `diff`.
 #[derive(Args, Debug)]
 pub struct Diff {
     /// The earlier snapshot, maybe a directory in it.
@@ -182,12 +171,10 @@ pub struct Diff {
     /// Show only how many entries and bytes differ, and the largest files among them.
     #[arg(long)]
     pub stat: bool,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
-/// Options of `dump`.
 #[derive(Args, Debug)]
 pub struct Dump {
     /// The snapshot, and the file or directory in it.
@@ -196,12 +183,10 @@ pub struct Dump {
     /// Form of the output [default: a file's bytes; a tar archive for a directory].
     #[arg(long, value_name = "FORMAT", value_enum)]
     pub format: Option<Form>,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
-/// Options of `cat`.
 #[derive(Args, Debug)]
 pub struct Cat {
     /// Name of an object of the repository (roots/..., manifests/..., packs/...), or the id of a snapshot, page or chunk.
@@ -209,13 +194,11 @@ pub struct Cat {
     pub object: String,
 }
 
-/// Snapshots of the command line, and which are considered.
 #[derive(Args, Clone, Debug)]
 pub struct Choice {
     /// The snapshots: "latest" or the first digits of an id.
     #[arg(value_name = "SNAPSHOT", required = true, value_parser = spec::which())]
     pub snapshots: Vec<Which>,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }

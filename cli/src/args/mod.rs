@@ -11,7 +11,6 @@ pub mod backup;
 pub mod check;
 pub mod client;
 pub mod copy;
-pub mod export;
 pub mod forget;
 pub mod global;
 pub mod import;
@@ -27,7 +26,6 @@ pub mod run;
 pub mod schedule;
 pub mod serve;
 pub mod spec;
-pub mod sync;
 pub mod values;
 
 #[cfg(test)]
@@ -48,10 +46,8 @@ mod tests;
 #[command(name = "copal", version, verbatim_doc_comment, subcommand_required = true, arg_required_else_help = true)]
 #[command(disable_help_subcommand = true, max_term_width = 110)]
 pub struct CommandLine {
-    /// The options that every command takes.
     #[command(flatten)]
     pub global: global::Global,
-    /// What to do.
     #[command(subcommand)]
     pub command: Command,
 }
@@ -106,7 +102,6 @@ pub(crate) fn without_empty(option: Arg) -> Arg {
     if is_empty { option.env(Resettable::Reset) } else { option }
 }
 
-/// Options of `help`.
 #[derive(Args, Debug)]
 pub struct Help {
     /// The command; "options" are those that every command takes [default: all commands].
@@ -114,7 +109,6 @@ pub struct Help {
     pub topic: Vec<String>,
 }
 
-/// What to do.
 #[derive(Subcommand, Debug)]
 pub enum Command {
     /// Create a repository.
@@ -160,7 +154,7 @@ pub enum Command {
     ///
     /// The file is a repository with this one snapshot and the reader in it: "copal -r FILE restore latest" reads it, and so does
     /// the reader. With --format it is an archive without encryption.
-    Export(Box<export::Export>),
+    Export(Box<copy::Export>),
     /// Copy snapshots into another repository, which has other keys.
     ///
     /// Copies what is not there yet, the oldest snapshot first. Everything is checked while it is read. Run it again after an
@@ -171,7 +165,7 @@ pub enum Command {
     ///
     /// Packs, manifests and all else go as they are, and only what is missing. Needs no passphrase. "init --copy-keys-from"
     /// makes the replica.
-    Sync(sync::Sync),
+    Sync(copy::Sync),
     /// Replace snapshots by new ones without some paths.
     ///
     /// For what should never have been saved. The old snapshots are forgotten once the new ones are accepted: "undelete" brings

@@ -9,7 +9,6 @@ use super::look::Narrow;
 use super::spec::{self, Which};
 use super::values::Size;
 
-/// Options of `mount`.
 #[derive(Args, Debug)]
 #[command(override_usage = "copal mount [OPTIONS] DIR
        copal mount [OPTIONS] --webdav [ADDRESS:PORT]")]
@@ -35,7 +34,6 @@ pub struct Mount {
     /// Only this snapshot; may be repeated.
     #[arg(long = "snapshot", value_name = "SNAPSHOT", value_parser = spec::which())]
     pub snapshots: Vec<Which>,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }

@@ -6,7 +6,6 @@ use clap::{Args, Subcommand};
 
 use super::spec::{self, Which};
 
-/// What to do with the policy.
 #[derive(Subcommand, Debug)]
 pub enum Policy {
     /// Sign the policy in a file; the service follows it from now on.
@@ -17,7 +16,6 @@ pub enum Policy {
     Release(Release),
 }
 
-/// Options of `policy release`.
 #[derive(Args, Debug)]
 pub struct Release {
     /// The snapshots, by the first digits of their ids, as "status" lists them.
@@ -25,7 +23,6 @@ pub struct Release {
     pub snapshots: Vec<Which>,
 }
 
-/// Options of `policy set`.
 #[derive(Args, Debug)]
 pub struct Set {
     /// TOML file with the policy; "-" is standard input.

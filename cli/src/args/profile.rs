@@ -27,7 +27,6 @@ pub struct Own {
     pub metrics_push_file: Option<PathBuf>,
 }
 
-/// Who is told what becomes of a run.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 #[command(group = clap::ArgGroup::new("address").required(true).args(["webhook", "webhook_file", "webhook_variable", "mail_to"]))]
 pub struct Notify {
@@ -69,7 +68,6 @@ pub struct Notify {
     pub stale_after: Span,
 }
 
-/// What is sent.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Form {
     /// A line of text.
@@ -82,7 +80,6 @@ pub enum Form {
     Json,
 }
 
-/// What happens to a profile.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Event {
     /// A run failed.
@@ -98,15 +95,8 @@ pub enum Event {
 }
 
 impl Event {
-    /// Its name in the file.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Failure => "failure",
-            Self::Recovery => "recovery",
-            Self::Success => "success",
-            Self::Stale => "stale",
-            Self::Weekly => "weekly",
-        }
+    pub fn name(self) -> String {
+        self.to_possible_value().expect("no event is hidden").get_name().to_owned()
     }
 }
 
@@ -121,7 +111,6 @@ impl Notify {
     }
 }
 
-/// When a profile is run.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// When to run: hourly, daily, weekly, monthly, a time like 03:30, or any OnCalendar of systemd like "Mon..Fri 22:00".
@@ -135,7 +124,6 @@ pub struct Schedule {
     pub cron: Option<String>,
 }
 
-/// Programs that a run starts.
 #[derive(Args, Clone, Debug, PartialEq, Eq)]
 pub struct Hooks {
     /// Run before the backup; if it fails, nothing is saved.
@@ -171,7 +159,6 @@ pub struct Hooks {
 }
 
 impl Hooks {
-    /// The command of a hook, by its key.
     pub fn named(&self, key: &str) -> Option<&[OsString]> {
         let command = match key {
             "before-backup" => &self.before_backup,

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// Options of `init`.
 #[derive(Args, Debug)]
 pub struct Init {
     /// Make a replica of this repository: the same keys, and what "copal sync" brings.
@@ -20,12 +19,10 @@ pub struct Init {
     /// Let all users of the directory's group save to it and read it.
     #[arg(long)]
     pub shared: bool,
-    /// The reader that the repository carries.
     #[command(flatten)]
     pub reader: ReaderFile,
 }
 
-/// Which reader a repository is to carry.
 #[derive(Args, Debug)]
 pub struct ReaderFile {
     /// File of a reader to store, instead of the one that this program carries.
@@ -33,7 +30,6 @@ pub struct ReaderFile {
     pub reader: Option<PathBuf>,
 }
 
-/// Who folds uploads into the index.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum IngestBy {
     /// Every full client, at the end of its backup.
@@ -42,14 +38,12 @@ pub enum IngestBy {
     Service,
 }
 
-/// What to do with the cache.
 #[derive(Subcommand, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Cache {
     /// Delete the cache of every repository; it is built again when it is needed.
     Clean,
 }
 
-/// Options of `man`.
 #[derive(Args, Debug)]
 pub struct Manual {
     /// Directory to write into; created if it is not there.
@@ -57,7 +51,6 @@ pub struct Manual {
     pub directory: PathBuf,
 }
 
-/// Options of `completions`.
 #[derive(Args, Debug)]
 pub struct Completions {
     /// The shell.

@@ -7,7 +7,6 @@ use clap::{Args, ValueEnum};
 use super::look::Narrow;
 use super::spec::{self, SnapshotSpec};
 
-/// Options of `restore`.
 #[derive(Args, Debug)]
 pub struct Restore {
     /// The snapshot, "latest" or the first digits of an id, and maybe what in it.
@@ -55,12 +54,10 @@ pub struct Restore {
     /// Show what would be restored; write nothing.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
-    /// Which snapshots are considered.
     #[command(flatten)]
     pub narrow: Narrow,
 }
 
-/// Which files in the target may be replaced.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Overwrite {
     /// Everything, also what looks the same.

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Options of `run`.
 #[derive(Args, Debug)]
 pub struct Run {
     /// Profiles to run, in this order [default: all with an act that no other profile uses, by name].
@@ -15,7 +14,6 @@ pub struct Run {
     pub dry_run: bool,
 }
 
-/// What to do with the configuration.
 #[derive(Subcommand, Debug)]
 pub enum Configuration {
     /// Read the configuration and say what "copal run" would do.
@@ -26,7 +24,6 @@ pub enum Configuration {
     Example,
 }
 
-/// Options of `config show`.
 #[derive(Args, Debug)]
 pub struct Show {
     /// Profiles to show [default: all].

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-/// What to do with the timers of profiles.
 #[derive(Subcommand, Debug)]
 pub enum Schedule {
     /// Have the system run the profiles of the configuration that have a schedule.
@@ -18,7 +17,6 @@ pub enum Schedule {
     Remove(Remove),
 }
 
-/// Who runs the profiles.
 #[derive(Args, Clone, Debug)]
 pub struct By {
     /// Who runs the profiles [default: systemd where it runs, else cron].
@@ -26,7 +24,6 @@ pub struct By {
     pub by: Option<Timer>,
 }
 
-/// Who runs the profiles.
 #[derive(ValueEnum, Copy, Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Timer {
@@ -36,13 +33,11 @@ pub enum Timer {
     Cron,
 }
 
-/// Options of `schedule install`.
 #[derive(Args, Debug)]
 pub struct Install {
     /// Profiles to schedule [default: all that have a schedule and that no other profile uses].
     #[arg(value_name = "PROFILE")]
     pub profiles: Vec<String>,
-    /// Who runs them.
     #[command(flatten)]
     pub by: By,
     /// Only write the files into this directory; start nothing.
@@ -50,13 +45,11 @@ pub struct Install {
     pub to: Option<PathBuf>,
 }
 
-/// Options of `schedule remove`.
 #[derive(Args, Debug)]
 pub struct Remove {
     /// Profiles whose schedule ends [default: all].
     #[arg(value_name = "PROFILE")]
     pub profiles: Vec<String>,
-    /// Who runs them.
     #[command(flatten)]
     pub by: By,
 }

@@ -19,7 +19,6 @@ pub enum Presign {
     Never,
 }
 
-/// Options of `serve`.
 #[derive(Args, Debug, Clone)]
 pub struct Serve {
     /// Address and port to listen on; port 0 takes any that is free.

@@ -20,7 +20,6 @@ pub enum Which {
 /// A snapshot, and maybe a place in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SnapshotSpec {
-    /// The snapshot.
     pub which: Which,
     /// The place in it; none for the whole snapshot.
     pub path: Option<SpecPath>,
@@ -29,13 +28,10 @@ pub struct SnapshotSpec {
 /// A text that names no snapshot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadSpec {
-    /// Neither `latest` nor hexadecimal digits.
     #[error("a snapshot is \"latest\" or the first digits of an id, as the command \"snapshots\" lists them")]
     Which,
-    /// A colon with nothing after it.
     #[error("no path follows the colon (\":/\" is the snapshot's top)")]
     Empty,
-    /// No path of a tree.
     #[error("{0}")]
     Path(BadPath),
 }
@@ -67,12 +63,10 @@ impl Which {
     }
 }
 
-/// Reads `SNAPSHOT[:PATH]` from the command line.
 pub fn spec() -> ValueParser {
     OsStringValueParser::new().try_map(|text: OsString| SnapshotSpec::parse(&text.into_vec())).into()
 }
 
-/// Reads `SNAPSHOT` from the command line.
 pub fn which() -> ValueParser {
     OsStringValueParser::new().try_map(|text: OsString| Which::parse(&text.into_vec())).into()
 }

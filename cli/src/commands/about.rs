@@ -1,19 +1,19 @@
-//! `completions`, `man`, `version`, `help`: commands without a repository.
+//! `completions`, `man`, `version`, `help`, `cache`: commands without a repository.
+
+use std::os::unix::ffi::OsStrExt;
 
 use super::complete;
 use super::context::Context;
 use super::failure::FORMAT;
-use crate::args::repository::{Completions, Manual};
+use crate::args::repository::{Cache, Completions, Manual};
 use crate::args::{CommandLine, Help};
 use crate::exit::Exit;
 use crate::report::Failure;
-use crate::report::upkeep::VersionSummary;
+use crate::report::field::PathField;
+use crate::report::upkeep::{CacheSummary, VersionSummary};
 
 pub(super) fn completions(context: &Context<'_>, options: &Completions) -> Result<Exit, Failure> {
-    let mut lines = context.report.lines();
-    let script = complete::script(options).expect("memory takes every byte");
-    lines.bytes(&script)?;
-    lines.finish()?;
+    context.report.bytes(&complete::script(options).expect("memory takes every byte"))?;
     Ok(Exit::Done)
 }
 
@@ -35,8 +35,15 @@ pub(super) fn help(context: &Context<'_>, options: &Help) -> Result<Exit, Failur
     let help = CommandLine::help_on(&options.topic);
     let help =
         help.ok_or_else(|| Failure::Usage(format!("there is no command \"{topic}\" (\"copal help\" lists them)")))?;
-    let mut lines = context.report.lines();
-    lines.bytes(help.as_bytes())?;
-    lines.finish()?;
+    context.report.bytes(help.as_bytes())?;
+    Ok(Exit::Done)
+}
+
+/// Deletes this machine's cache of all repositories.
+pub(super) fn cache(context: &Context<'_>, Cache::Clean: &Cache) -> Result<Exit, Failure> {
+    let places = context.places()?;
+    let bytes_freed = places.clean_cache()?;
+    let directory = PathField(places.cache().as_os_str().as_bytes().to_vec());
+    context.report.confirm(&CacheSummary { directory, bytes_freed })?;
     Ok(Exit::Done)
 }

@@ -1,9 +1,10 @@
 //! `backup`: from the command line to a snapshot.
 
+use std::ffi::OsString;
 use std::io::Read;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -11,6 +12,7 @@ use copal_client::backend::Backend;
 use copal_client::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
 use copal_client::entropy::SystemEntropy;
 use copal_client::filter::{Case, FilterBuilder};
+use copal_client::progress::Progress;
 use copal_client::repository::{Access, ReaderProgram};
 use copal_client::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
 use copal_client::stat::EntryStat;
@@ -23,16 +25,16 @@ use copal_store::reserve;
 
 use super::context::Context;
 use super::opening::{Opened, Opening};
-use super::signals::{tell_kept, watch_signals};
+use super::signals::watch_signals;
 use super::{fates, init};
-use crate::args::backup::{Backup, Naming, Patterns, Source as Wanted};
+use crate::args::backup::{Backup, Naming, Patterns};
 use crate::args::forget::OneSource;
 use crate::args::repository::IngestBy;
 use crate::exit::Exit;
 use crate::report::field::PathField;
 use crate::report::progress::kept;
 use crate::report::summary::BackupSummary;
-use crate::report::{Amount, EntryTrouble, Failure, human};
+use crate::report::{Amount, Failure, Printer, human};
 use crate::secrets::Terminal;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
@@ -63,33 +65,27 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         },
         is_dry_run: options.dry_run,
         skip_if_unchanged: options.skip_if_unchanged,
-        rewrite_budget: options.rewrite_budget.fraction(),
+        rewrite_budget: options.rewrite_budget,
         compression: options.compression,
         wait: (!options.no_wait).then_some(options.wait.0),
         ..named(context, &options.naming, sources.paths(), threads)
     };
-    let watch = context.report.watch("backup", progress.clone());
     let may_be_empty = options.names.allow_empty;
-    let mut command;
     let mut source = match (&sources, &scan) {
-        (Sources::Roots(_), Some(scan)) => Source::Tree { scan, ahead: ahead.take() },
-        (Sources::Stream { name, command: None }, _) => {
-            Source::Stream { name: name.clone(), bytes: Box::new(std::io::stdin()), may_be_empty }
+        (Sources::Roots(_), scan) => {
+            Source::Tree { scan: scan.as_ref().expect("roots are scanned"), ahead: ahead.take() }
         }
-        (Sources::Stream { name, command: Some(words) }, _) => {
-            let (child, output) = spawn(words)?;
-            command = child;
-            let checked = Checked { output, child: &mut command };
-            Source::Stream { name: name.clone(), bytes: Box::new(checked), may_be_empty }
+        (Sources::Stream { name, command }, _) => {
+            let bytes: Box<dyn Read + Send> = match command {
+                None => Box::new(std::io::stdin()),
+                Some(words) => Box::new(spawn(words)?),
+            };
+            Source::Stream { name: name.clone(), bytes, may_be_empty }
         }
-        (Sources::Roots(_), None) => return Err(Failure::Usage("nothing to back up is named".into())),
     };
-    let outcome = backup(access, &client, &mut source, &how, &progress, &interrupted);
-    drop(watch);
-    if matches!(outcome, Err(BackupError::Interrupted)) {
-        tell_kept(context.report, Some(kept(progress.kept())));
-    }
-    let outcome = outcome?;
+    let outcome = watched(context.report, "backup", &progress, || {
+        backup(access, &client, &mut source, &how, &progress, &interrupted)
+    })?;
     if let (Access::Owner(repository), true) = (access, outcome.has_other_domains && !options.dry_run) {
         // A failure does not matter to the snapshot, which is saved.
         if let Err(error) = context.prove(repository, PROVED_MOST) {
@@ -116,6 +112,22 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     context.report.answer(&BackupSummary { excluded, ..summary(&outcome, options.dry_run, started) })?;
     refuse_damaged(&outcome)?;
     Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
+}
+
+/// Shows the progress of what makes a snapshot, and says what is kept if it is interrupted.
+pub(super) fn watched(
+    report: &Printer,
+    act: &'static str,
+    progress: &Arc<Progress>,
+    make: impl FnOnce() -> Result<Outcome, BackupError>,
+) -> Result<Outcome, Failure> {
+    let watch = report.watch(act, progress.clone());
+    let made = make();
+    drop(watch);
+    if matches!(made, Err(BackupError::Interrupted)) {
+        report.warn(&kept(progress.kept()));
+    }
+    Ok(made?)
 }
 
 /// Options of a new snapshot that says this of itself, and the defaults of all others.
@@ -183,33 +195,27 @@ fn backend(context: &Context<'_>, options: &Backup) -> Result<(Backend, Opening)
 /// What to back up, as the command line names it.
 enum Sources {
     Roots(Vec<Root>),
-    Stream { name: Vec<u8>, command: Option<Vec<std::ffi::OsString>> },
+    Stream { name: Vec<u8>, command: Option<Vec<OsString>> },
 }
 
 impl Sources {
     fn of(options: &Backup) -> Result<Self, Failure> {
-        match options.source() {
-            Wanted::Stdin(name) => Ok(Self::Stream { name: stream_name(name.as_bytes())?, command: None }),
-            Wanted::Command { command, name } => {
-                if command.is_empty() {
-                    return Err(Failure::Usage("--stdin-from-command needs a command after --".into()));
-                }
-                Ok(Self::Stream { name: stream_name(name.as_bytes())?, command: Some(command) })
-            }
-            Wanted::Paths { mut given, listed, listed0 } => {
-                for (files, end) in [(&listed, b'\n'), (&listed0, b'\0')] {
-                    for file in files {
-                        given.extend(read_list(file, end)?);
-                    }
-                }
-                let roots: Result<Vec<Root>, Failure> = given.iter().map(|path| root(path)).collect();
-                let roots = roots?;
-                if roots.is_empty() {
-                    return Err(Failure::Usage("nothing to back up is named".into()));
-                }
-                Ok(Self::Roots(roots))
+        let names = &options.names;
+        if names.stdin || names.stdin_from_command {
+            let command = names.stdin_from_command.then(|| options.operands.clone());
+            return Ok(Self::Stream { name: stream_name(names.stdin_name.as_bytes())?, command });
+        }
+        let mut given: Vec<PathBuf> = options.operands.iter().map(PathBuf::from).collect();
+        for (files, end) in [(&names.files_from, b'\n'), (&names.files_from0, b'\0')] {
+            for file in files {
+                given.extend(read_list(file, end)?);
             }
         }
+        let roots = given.iter().map(|path| root(path)).collect::<Result<Vec<Root>, Failure>>()?;
+        if roots.is_empty() {
+            return Err(Failure::Usage("nothing to back up is named".into()));
+        }
+        Ok(Self::Roots(roots))
     }
 
     fn paths(&self) -> Vec<Vec<u8>> {
@@ -288,7 +294,7 @@ fn stream_name(name: &[u8]) -> Result<Vec<u8>, Failure> {
     Ok(trimmed.to_vec())
 }
 
-fn root(path: &std::path::Path) -> Result<Root, Failure> {
+fn root(path: &Path) -> Result<Root, Failure> {
     Root::new(path).map_err(|error| match error {
         BadRoot::Unreachable { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
             Failure::NoSuchPath { path }
@@ -298,16 +304,15 @@ fn root(path: &std::path::Path) -> Result<Root, Failure> {
     })
 }
 
-fn read_list(file: &std::path::Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
+fn read_list(file: &Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
     let mut bytes = Vec::new();
-    let read = if file.as_os_str() == "-" {
-        std::io::stdin().read_to_end(&mut bytes).map(|_| ())
-    } else {
-        std::fs::read(file).map(|read| bytes = read)
+    let read = match file.as_os_str() == "-" {
+        true => std::io::stdin().read_to_end(&mut bytes).map(drop),
+        false => std::fs::read(file).map(|read| bytes = read),
     };
     read.map_err(|error| Failure::io("read", file, error))?;
     let names = bytes.split(|&byte| byte == end).filter(|name| !name.is_empty());
-    Ok(names.map(|name| PathBuf::from(std::ffi::OsString::from_vec(name.to_vec()))).collect())
+    Ok(names.map(|name| PathBuf::from(OsString::from_vec(name.to_vec()))).collect())
 }
 
 /// The patterns of `--exclude`, `--iexclude` and `--exclude-file`.
@@ -326,21 +331,21 @@ pub(super) fn patterns(wanted: &Patterns) -> Result<FilterBuilder, Failure> {
     Ok(builder)
 }
 
-fn spawn(words: &[std::ffi::OsString]) -> Result<(Child, std::process::ChildStdout), Failure> {
-    let (program, arguments) = words.split_first().expect("checked to be there");
+/// A command's output. Reading fails at its end if the command failed: half a dump must not become a snapshot.
+struct Checked {
+    output: ChildStdout,
+    child: Child,
+}
+
+fn spawn(words: &[OsString]) -> Result<Checked, Failure> {
+    let (program, arguments) = words.split_first().expect("clap requires a command");
     let spawned = std::process::Command::new(program).args(arguments).stdout(Stdio::piped()).spawn();
     let mut child = spawned.map_err(|error| Failure::io("run", program, error))?;
     let output = child.stdout.take().expect("piped");
-    Ok((child, output))
+    Ok(Checked { output, child })
 }
 
-/// A command's output. Reading fails at its end if the command failed: half a dump must not become a snapshot.
-struct Checked<'a> {
-    output: std::process::ChildStdout,
-    child: &'a mut Child,
-}
-
-impl Read for Checked<'_> {
+impl Read for Checked {
     fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
         let got = self.output.read(buffer)?;
         if got == 0 && !buffer.is_empty() {
@@ -357,7 +362,7 @@ pub(super) fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
     for trouble in &outcome.troubles {
         let path = PathField(trouble.path.as_os_str().as_bytes().to_vec());
         match trouble.kind {
-            TroubleKind::Unreadable => context.report.trouble(&EntryTrouble { path, warning: trouble.why.clone() }),
+            TroubleKind::Unreadable => context.report.trouble(path, &trouble.why),
             TroubleKind::Changing => context.report.entry_note(path, &trouble.why),
             TroubleKind::Skipped(SkipKind::Noted) => context.report.note(&format!("{}: {}", path.human(), trouble.why)),
             TroubleKind::Skipped(SkipKind::Quiet) => {

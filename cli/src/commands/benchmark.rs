@@ -19,7 +19,7 @@ use copal_store::{Store, StoreError};
 use super::context::Context;
 use crate::exit::Exit;
 use crate::report::Failure;
-use crate::report::benchmark::Speed;
+use crate::report::rows::Speed;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let mut speeds = machine();
@@ -82,7 +82,6 @@ fn store(store: &dyn Store) -> Result<Vec<Speed>, StoreError> {
     Ok(speeds)
 }
 
-/// Repeats an act for long enough to time it.
 fn speed<T>(what: &'static str, bytes: usize, mut act: impl FnMut() -> T) -> Speed {
     let started = Instant::now();
     let mut done = 0;

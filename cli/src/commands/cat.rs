@@ -16,11 +16,7 @@ pub(super) fn run(context: &Context<'_>, options: &Cat) -> Result<Exit, Failure>
     };
     match show(&repository, &load, &options.object)? {
         Shown::Fields(fields) => context.report.answer(&CatReport(fields))?,
-        Shown::Bytes(bytes) => {
-            let mut lines = context.report.lines();
-            lines.bytes(&bytes)?;
-            lines.finish()?;
-        }
+        Shown::Bytes(bytes) => context.report.bytes(&bytes)?,
     }
     Ok(Exit::Done)
 }

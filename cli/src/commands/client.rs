@@ -176,7 +176,7 @@ fn revoke(context: &Context<'_>, options: &Revoke) -> Result<Exit, Failure> {
         let next = record.revoked(last_good, last_change, now(&repository)?);
         // If another version came meanwhile (the client may have joined), try again.
         if create(context, &repository, &next)? {
-            context.report.answer(&RevokeSummary { client: id, last_good: last_good.0, version: next.version })?;
+            context.report.confirm(&RevokeSummary { client: id, last_good: last_good.0, version: next.version })?;
             return Ok(Exit::Done);
         }
     }
@@ -207,7 +207,6 @@ fn last_good(
 /// A client, with its name opened.
 struct Known {
     id: ClientId,
-    /// Empty if it cannot be opened.
     name: String,
     record: Result<ClientRecord, String>,
     /// Whether it joined after its enrollment had ended.
@@ -226,7 +225,6 @@ impl Known {
     }
 }
 
-/// All clients, the oldest first.
 fn known(repository: &Repository) -> Result<Vec<Known>, Failure> {
     let mut all = Vec::new();
     for id in wait(clients::below(repository.store().as_ref(), "clients/"))? {
@@ -270,7 +268,6 @@ struct Accepted {
     time: Time,
 }
 
-/// A client's last accepted manifest.
 fn last_accepted(store: &dyn Store, view: &View, client: ClientId) -> Result<Option<Accepted>, Failure> {
     let Some(head) = view.state.heads.get(&client) else { return Ok(None) };
     let last = head.decisions.iter().rfind(|decision| decision.outcome == Outcome::Accepted);

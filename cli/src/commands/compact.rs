@@ -14,7 +14,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         return Err(Failure::NoJobThere("compact the index"));
     }
     let done = wait(compact(&repository.job()))?;
-    context.report.answer(&CompactReport {
+    context.report.confirm(&CompactReport {
         segments_before: done.segments_before,
         segments_after: done.segments_after,
         root: done.root,

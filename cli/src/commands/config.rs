@@ -27,11 +27,7 @@ pub(super) fn run(context: &Context<'_>, options: &Configuration) -> Result<Exit
             let profiles = profiles.into_iter().map(|(name, toml)| (name.to_owned(), toml)).collect();
             context.report.answer(&Shown { path: config.path.display().to_string(), profiles })?;
         }
-        Configuration::Example => {
-            let mut lines = context.report.lines();
-            lines.bytes(example::example().as_bytes())?;
-            lines.finish()?;
-        }
+        Configuration::Example => context.report.bytes(example::example().as_bytes())?,
     }
     Ok(Exit::Done)
 }

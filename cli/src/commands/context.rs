@@ -36,7 +36,6 @@ pub(super) struct Context<'a> {
     pub(super) global: &'a Global,
     pub(super) report: &'a Printer,
     renews_locks: bool,
-    /// The variables that name the secret.
     names: &'static Names,
 }
 
@@ -147,7 +146,6 @@ impl<'a> Context<'a> {
         Ok(())
     }
 
-    /// Options for reaching the store.
     pub(super) fn backend_options(&self) -> BackendOptions {
         let rate = |size: Option<Size>| size.map(|size| size.0);
         BackendOptions {
@@ -166,9 +164,11 @@ impl<'a> Context<'a> {
 
     pub(super) fn secrets(&self) -> Sources {
         let global = self.global;
-        Sources::new(self.names, global.key_file.clone(), global.password_file.clone(), environment)
-            .with_command(global.password_command.clone())
-            .with_keychain(self.global.keychain.then(|| self.address().ok()).flatten())
+        Sources {
+            command: global.password_command.clone(),
+            keychain: global.keychain.then(|| self.address().ok()).flatten(),
+            ..Sources::new(self.names, global.key_file.clone(), global.password_file.clone(), environment)
+        }
     }
 
     /// The repository's address, by which the keychain names its secret.
@@ -204,7 +204,6 @@ impl<'a> Context<'a> {
         Ok(kept.into_iter().find(|credentials| credentials.address == here))
     }
 
-    /// Opens a repository as a write-only client.
     pub(super) fn open_enrolled(&self, backend: &Backend, credentials: Credentials) -> Result<Enrolled, Failure> {
         // Without a cache directory the only cost is that every file is read.
         let places = self.places()?;
@@ -335,10 +334,8 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The prefix of all client records.
 pub(super) const CLIENTS: &str = "clients/";
 
-/// Converts a credential to the input of key slots.
 pub(super) fn input(credential: &Credential) -> Result<SlotInput, Failure> {
     let text = credential.expose();
     let unusable =

@@ -10,10 +10,10 @@ use copal_client::progress::Progress;
 use copal_client::repository::Repository;
 use copal_format::snapshot::Counts;
 
-use super::backup::{keep_reserve, refuse_damaged, tell_troubles};
+use super::backup::{keep_reserve, refuse_damaged, tell_troubles, watched};
 use super::context::{CLIENTS, Context};
 use super::marks::distinct;
-use super::signals::{tell_kept, watch_signals};
+use super::signals::watch_signals;
 use super::sync::copy_whole;
 use crate::args::copy::{Copy, Making};
 use crate::args::look::Narrow;
@@ -29,13 +29,11 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     let started = Instant::now();
     let global = options.to.global(context.global);
     let there = context.other(&global, &OF_TARGET);
-    let is_narrowed = !options.snapshots.is_empty() || options.narrow != Narrow::default();
+    let is_narrowed = !options.snapshots.is_empty() || options.narrow.narrows();
     if let Some(done) = copy_whole(context, &there, options.making.dry_run, is_narrowed)? {
         return Ok(done);
     }
-    let source = context.open()?;
-    let view = context.view(&source)?;
-    let history = context.history(&source, &view)?;
+    let (source, view, history) = context.read()?;
     let chosen = chosen(context, &source, &history, &options.snapshots, &options.narrow, Intent::Read)?;
     let target = there.open().inspect_err(|failure| {
         let is_named = matches!(failure, Failure::Secret(SecretError::MissingThere));
@@ -50,7 +48,7 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     }
     there.is_met(target.backend(), target.id(), false)?;
     let client = there.client(&target)?;
-    let making = Makings::watch(context)?;
+    let making = Makings::watch(context, options.making.dry_run)?;
     let now = match options.making.dry_run {
         true => there.view(&target)?,
         false => there.settled(&target, &client, options.making.wait.0, &making.interrupted)?,
@@ -61,13 +59,11 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     for snapshot in chosen {
         if copier.copy_of(snapshot).is_some() {
             summary.already_there += 1;
-        } else if options.making.dry_run {
-            summary.copied.push(CopiedRow::of(snapshot, None));
-        } else {
-            let made = making
-                .make("copy", snapshot.info.counts, |progress| copier.copy(snapshot, progress, &making.interrupted))?;
-            summary.copied.push(CopiedRow::of(snapshot, Some(&made)));
+            continue;
         }
+        let copy = |progress: &_| copier.copy(snapshot, progress, &making.interrupted);
+        let made = making.make("copy", snapshot.info.counts, copy)?;
+        summary.copied.push(CopiedRow::of(snapshot, made.as_ref()));
     }
     if !options.making.dry_run {
         there.remember(target.store().as_ref(), target.state_dir(), CLIENTS)?;
@@ -111,20 +107,21 @@ pub(super) fn how(making: &Making) -> How {
     How { threads, wait: making.wait.0, trusts: making.trust, compression: making.compression }
 }
 
-/// Snapshots that are made one after another, watched for signals.
+/// Snapshots that are made one after another, watched for signals; none is made in a dry run.
 pub(super) struct Makings<'a> {
     context: &'a Context<'a>,
+    is_dry_run: bool,
     pub(super) interrupted: Arc<std::sync::atomic::AtomicBool>,
     current: Arc<Mutex<Arc<Progress>>>,
 }
 
 impl<'a> Makings<'a> {
-    pub(super) fn watch(context: &'a Context<'a>) -> Result<Self, Failure> {
+    pub(super) fn watch(context: &'a Context<'a>, is_dry_run: bool) -> Result<Self, Failure> {
         let current: Arc<Mutex<Arc<Progress>>> = Arc::default();
         let watched = current.clone();
         let counted = move || kept(watched.lock().unwrap_or_else(PoisonError::into_inner).kept());
         let interrupted = watch_signals(context.report, move || Some(counted()))?;
-        Ok(Self { context, interrupted, current })
+        Ok(Self { context, is_dry_run, interrupted, current })
     }
 
     /// Makes one snapshot, which will have about this much, shows its progress, and tells what it lacks.
@@ -133,20 +130,16 @@ impl<'a> Makings<'a> {
         act: &'static str,
         expected: Counts,
         make: impl FnOnce(&Arc<Progress>) -> Result<Outcome, BackupError>,
-    ) -> Result<Outcome, Failure> {
-        let report = self.context.report;
+    ) -> Result<Option<Outcome>, Failure> {
+        if self.is_dry_run {
+            return Ok(None);
+        }
         let progress = Arc::new(Progress::default());
         progress.expect(expected.files, expected.bytes);
         *self.current.lock().unwrap_or_else(PoisonError::into_inner) = progress.clone();
-        let watch = report.watch(act, progress.clone());
-        let outcome = make(&progress);
-        drop(watch);
-        if matches!(outcome, Err(BackupError::Interrupted)) {
-            tell_kept(report, Some(kept(progress.kept())));
-        }
-        let outcome = outcome?;
+        let outcome = watched(self.context.report, act, &progress, || make(&progress))?;
         tell_troubles(self.context, &outcome);
         refuse_damaged(&outcome)?;
-        Ok(outcome)
+        Ok(Some(outcome))
     }
 }

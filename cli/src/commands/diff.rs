@@ -8,9 +8,7 @@ use crate::report::Failure;
 use crate::report::diff::DiffStat;
 
 pub(super) fn run(context: &Context<'_>, options: &Diff) -> Result<Exit, Failure> {
-    let repository = context.open()?;
-    let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let (repository, view, history) = context.read()?;
     let [a, b] =
         [&options.a, &options.b].map(|spec| context.place(&repository, (&view, &history), spec, &options.narrow));
     let (a, b) = (a?, b?);

@@ -18,7 +18,7 @@ use super::context::Context;
 use super::failure::FORMAT;
 use super::opening::{Opened, Opening};
 use crate::exit::Exit;
-use crate::report::doctor::Finding;
+use crate::report::rows::Finding;
 use crate::report::{Failure, human};
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
@@ -36,7 +36,6 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     Ok(visit.exit)
 }
 
-/// What was looked at so far.
 struct Visit {
     findings: Vec<Finding>,
     exit: Exit,
@@ -66,7 +65,6 @@ impl Visit {
         }
     }
 
-    /// Whether a private directory can be used.
     fn directory(&mut self, check: &'static str, path: &Path) {
         let shown = path.display();
         if !path.exists() {
@@ -86,7 +84,6 @@ impl Visit {
         }
     }
 
-    /// Looks at the repository, as far as it can be reached and opened.
     fn repository(&mut self, context: &Context<'_>) {
         let backend = match context.backend() {
             Ok(backend) => backend,
@@ -205,7 +202,6 @@ impl Visit {
     }
 }
 
-/// Creates a file and removes it.
 fn tempfile(directory: &Path) -> std::io::Result<()> {
     let path = directory.join(format!(".doctor-{}", std::process::id()));
     // Never through a link that somebody else has put there.

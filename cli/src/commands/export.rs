@@ -20,11 +20,11 @@ use copal_format::layout;
 use copal_jobs::view;
 use tempfile::NamedTempFile;
 
-use super::archive;
 use super::backup::tell_troubles;
 use super::context::{Context, input};
+use super::dump::archive;
 use super::signals::watch_signals;
-use crate::args::export::Export as Options;
+use crate::args::copy::Export as Options;
 use crate::args::global::Global;
 use crate::exit::Exit;
 use crate::pick::Intent;
@@ -35,14 +35,12 @@ use crate::secrets::{OF_EXPORT, Terminal};
 pub(super) fn run(context: &Context<'_>, options: &Options) -> Result<Exit, Failure> {
     let started = Instant::now();
     let output = Output::begin(options)?;
-    let repository = context.open()?;
-    let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let (repository, view, history) = context.read()?;
     let (mut summary, exit) = match options.format {
         Some(form) => {
             let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
             let mut out = BufWriter::with_capacity(BUFFER, output.file()?);
-            let exit = archive::write(context, &place, form, &mut out).map_err(|error| match error {
+            let exit = archive(context, &place, form, &mut out).map_err(|error| match error {
                 DumpError::Output(error) => output.failed(error),
                 error => error.into(),
             })?;
@@ -123,7 +121,6 @@ enum Output {
     Named(PathBuf, NamedTempFile),
     /// Standard output, for an encrypted export: it is read while it is written.
     Spooled(File),
-    /// Standard output.
     Streamed,
 }
 
@@ -157,7 +154,6 @@ impl Output {
         Ok(Self::Named(file.clone(), part.map_err(|error| Failure::io("write", file, error))?))
     }
 
-    /// The file to write to.
     fn file(&self) -> Result<File, Failure> {
         let file = match self {
             Self::Named(_, part) => part.as_file().try_clone(),
@@ -196,14 +192,11 @@ impl Output {
     }
 }
 
-/// The directory that a file lies in.
 fn above(file: &Path) -> &Path {
     file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
-/// How the names of unfinished exports begin.
 const UNFINISHED: &str = ".copal-export-";
 /// How the names of plain archives end. An encrypted export must not be taken for one.
 const PLAIN: [&str; 6] = [".tar", ".zst", ".zip", ".tgz", ".gz", ".xz"];
-/// Bytes of a plain archive that are written at once.
 const BUFFER: usize = 1 << 20;

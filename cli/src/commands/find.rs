@@ -20,9 +20,7 @@ use crate::report::rows::FindRow;
 
 pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure> {
     let pattern = search::pattern(&options.glob).map_err(|error| Failure::Usage(error.to_string()))?;
-    let repository = context.open()?;
-    let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let (repository, view, history) = context.read()?;
     let readers = Readers::of(&repository, &view, &history);
     let places = chosen(context, &repository, options, (&view, &history))?;
     let mut lines = context.report.lines();
@@ -50,7 +48,6 @@ pub(super) fn run(context: &Context<'_>, options: &Find) -> Result<Exit, Failure
     Ok(if lost.is_empty() { context.exit_of(&history) } else { Exit::Damage })
 }
 
-/// A page reader for each domain that has snapshots.
 struct Readers(Vec<(DomainId, PageReader)>);
 
 impl Readers {

@@ -21,7 +21,7 @@ use jiff::tz::TimeZone;
 use super::context::Context;
 use super::guard::guarded_of;
 use super::prune;
-use crate::args::forget::Forget;
+use crate::args::forget::{Forget, Prune};
 use crate::exit::Exit;
 use crate::pick::{self, Intent};
 use crate::report::clients::SignerField;
@@ -60,8 +60,7 @@ pub(super) fn run(context: &Context<'_>, options: &Forget) -> Result<Exit, Failu
     if !options.prune {
         return Ok(exit);
     }
-    let pruned =
-        prune::act(context, &repository, prune::Options { is_dry_run: options.dry_run, ..Default::default() })?;
+    let pruned = prune::act(context, &repository, &Prune { dry_run: options.dry_run, ..Prune::default() })?;
     Ok(if pruned == Exit::Done { exit } else { pruned })
 }
 
@@ -177,7 +176,7 @@ fn report(
         dry_run: options.dry_run,
     };
     if !options.dry_run && !options.prune && forgotten > 0 {
-        let what_if = prune::service_options(repository, &prune::Options { is_dry_run: true, ..Default::default() })?;
+        let what_if = prune::service_options(repository, &Prune { dry_run: true, ..Prune::default() })?;
         let found = wait(run_prune(&repository.job(), &what_if))?;
         report.freeable_bytes = Some(found.bytes_pending + found.bytes_planned);
         // The next prune flags what is unreferenced since now; the grace period starts then, at the earliest now.

@@ -1,26 +1,35 @@
-//! `import`: from an archive of another program to a snapshot.
+//! `import`: makes snapshots of what other programs have written: a tar archive, or a repository of restic.
 
 use std::fs::File;
 use std::io::{BufReader, Read};
 use std::sync::Arc;
 use std::time::Instant;
 
-use copal_client::backup::{BackupError, Inherited, Options, Source, backup};
+use copal_client::backend::{Backend, BackendError};
+use copal_client::backup::{Inherited, Options, Source, backup};
 use copal_client::clock::now;
+use copal_client::copy::How;
+use copal_client::import::Importer;
+use copal_client::location::Location;
 use copal_client::progress::Progress;
-use copal_format::snapshot::MetadataSeen;
+use copal_client::restic::{Restic, ResticError, ResticSnapshot};
+use copal_format::snapshot::{Counts, MetadataSeen};
 use copal_format::troubles::Troubles;
 
-use super::backup::{keep_reserve, named, refuse_damaged, remember, summary, tell_troubles};
-use super::context::Context;
+use super::backup::{keep_reserve, named, refuse_damaged, remember, summary, tell_troubles, watched};
+use super::context::{CLIENTS, Context};
+use super::copy::Makings;
 use super::opening::Opening;
-use super::signals::{tell_kept, watch_signals};
-use crate::args::import::Tar;
+use super::signals::watch_signals;
+use crate::args::global::Global;
+use crate::args::import as args;
 use crate::exit::Exit;
 use crate::report::Failure;
+use crate::report::copy::{CopiedRow, CopySummary};
 use crate::report::progress::kept;
+use crate::secrets::{OF_RESTIC, Terminal};
 
-pub(super) fn run(context: &Context<'_>, options: &Tar) -> Result<Exit, Failure> {
+pub(super) fn tar(context: &Context<'_>, options: &args::Tar) -> Result<Exit, Failure> {
     let started = Instant::now();
     let progress = Arc::new(Progress::default());
     let counted = progress.clone();
@@ -49,13 +58,9 @@ pub(super) fn run(context: &Context<'_>, options: &Tar) -> Result<Exit, Failure>
         wait: Some(options.wait.0),
         ..named(context, &options.naming, vec![Vec::new()], threads)
     };
-    let watch = context.report.watch("import", progress.clone());
-    let outcome = backup(access, &client, &mut Source::Archive(archive), &how, &progress, &interrupted);
-    drop(watch);
-    if matches!(outcome, Err(BackupError::Interrupted)) {
-        tell_kept(context.report, Some(kept(progress.kept())));
-    }
-    let outcome = outcome?;
+    let outcome = watched(context.report, "import", &progress, || {
+        backup(access, &client, &mut Source::Archive(archive), &how, &progress, &interrupted)
+    })?;
     if !options.dry_run {
         remember(context, &opened);
         keep_reserve(&backend, outcome.tally.bytes_stored);
@@ -66,8 +71,74 @@ pub(super) fn run(context: &Context<'_>, options: &Tar) -> Result<Exit, Failure>
     Ok(if outcome.errors() > 0 { Exit::Partial } else { Exit::Done })
 }
 
-/// What an archive tells of its members.
+pub(super) fn restic(context: &Context<'_>, options: &args::Restic) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let target = context.open()?;
+    context.is_met(target.backend(), target.id(), false)?;
+    let mut restic = open(context, options)?;
+    let snapshots = restic.snapshots()?;
+    for (object, why) in &restic.problems {
+        context.report.warn(&format!("{object} of the restic repository cannot be read: {why}"));
+    }
+    let chosen = chosen(&snapshots, &options.snapshots)?;
+    let client = context.client(&target)?;
+    let making = Makings::watch(context, options.dry_run)?;
+    let now = match options.dry_run {
+        true => context.view(&target)?,
+        false => context.settled(&target, &client, options.wait.0, &making.interrupted)?,
+    };
+    let history = context.history(&target, &now)?;
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    let how = How { threads, wait: options.wait.0, trusts: true, compression: options.compression };
+    let mut importer = Importer::new((&restic, &snapshots), (&target, &client, &history), how, &options.label);
+    let mut summary = CopySummary { dry_run: options.dry_run, ..CopySummary::default() };
+    for snapshot in chosen {
+        if importer.copy_of(snapshot).is_some() {
+            summary.already_there += 1;
+            continue;
+        }
+        let import = |progress: &_| importer.import(snapshot, progress, &making.interrupted);
+        let made = making.make("import", Counts::default(), import)?;
+        summary.copied.push(CopiedRow::of_restic(snapshot, made.as_ref()));
+    }
+    if !options.dry_run {
+        context.remember(target.store().as_ref(), target.state_dir(), CLIENTS)?;
+        keep_reserve(target.backend(), summary.copied.iter().map(|row| row.bytes_stored).sum());
+    }
+    let lacks = !restic.problems.is_empty() || summary.copied.iter().any(|row| row.errors > 0);
+    summary.seconds = started.elapsed().as_secs_f64();
+    context.report.answer(&summary)?;
+    if lacks {
+        context.report.note("\"restic check --read-data\" finds all that is damaged there");
+    }
+    Ok(if lacks { Exit::Damage } else { context.exit_of(&history) })
+}
+
+fn open(context: &Context<'_>, options: &args::Restic) -> Result<Restic, Failure> {
+    let location = Location::parse(Some(&options.from))?;
+    let backend = match Backend::open(&location, &context.backend_options()) {
+        Err(BackendError::Absent(_)) => return Err(ResticError::Absent.into()),
+        backend => backend?,
+    };
+    if backend.is_behind_gateway() {
+        let why = format!("{location} is no place of a restic repository: name a directory, sftp://… or s3://…");
+        return Err(Failure::Usage(why));
+    }
+    let global = Global { password_file: options.from_password_file.clone(), ..context.global.without_secret() };
+    let password = context.other(&global, &OF_RESTIC).secrets().existing(&mut Terminal)?;
+    Ok(Restic::open(backend.store(), password.expose().as_bytes())?)
+}
+
+fn chosen<'s>(snapshots: &'s [ResticSnapshot], named: &[String]) -> Result<Vec<&'s ResticSnapshot>, Failure> {
+    for wanted in named {
+        if !snapshots.iter().any(|snapshot| snapshot.id.starts_with(wanted)) {
+            return Err(Failure::NoSnapshot { wanted: wanted.clone() });
+        }
+    }
+    let is_chosen = |snapshot: &&ResticSnapshot| named.iter().any(|wanted| snapshot.id.starts_with(wanted));
+    Ok(snapshots.iter().filter(|snapshot| named.is_empty() || is_chosen(snapshot)).collect())
+}
+
 const SEEN: [MetadataSeen; 5] =
     [MetadataSeen::OWNERS, MetadataSeen::MODES, MetadataSeen::XATTRS, MetadataSeen::HOLES, MetadataSeen::HARDLINKS];
-/// Bytes of the archive that are read at once.
 const BUFFER: usize = 1 << 20;

@@ -42,18 +42,17 @@ fn in_keychain(context: &Context<'_>, options: &Keychain) -> Result<Exit, Failur
     let repository = context.address()?;
     if options.remove {
         let was_there = keychain::remove(&repository).map_err(SecretError::from)?;
-        context.report.answer(&KeychainSummary { repository, stored: false, was_there })?;
+        context.report.confirm(&KeychainSummary { repository, stored: false, was_there })?;
         return Ok(Exit::Done);
     }
     let backend = context.backend()?;
     let credential = context.credential()?;
     context.open_with(&backend, &credential)?;
     keychain::add(&repository, credential.expose()).map_err(SecretError::from)?;
-    context.report.answer(&KeychainSummary { repository, stored: true, was_there: false })?;
+    context.report.confirm(&KeychainSummary { repository, stored: true, was_there: false })?;
     Ok(Exit::Done)
 }
 
-/// The repository's key slots.
 struct Keys<'a> {
     context: &'a Context<'a>,
     repository: &'a Repository,
@@ -92,7 +91,7 @@ impl Keys<'_> {
                 (self.write(&input, &options.name)?, input.kind())
             }
         };
-        self.context.report.answer(&KeySummary { added: Some(slot), removed: None, kind: Some(added) })
+        self.context.report.confirm(&KeySummary { added: Some(slot), removed: None, kind: Some(added) })
     }
 
     fn remove(&self, options: &Remove) -> Result<(), Failure> {
@@ -104,7 +103,7 @@ impl Keys<'_> {
         })?;
         self.take_away(slot.id, used)?;
         let removed = slot.slot.as_ref().map(|slot| slot.kind());
-        self.context.report.answer(&KeySummary { added: None, removed: Some(slot.id), kind: removed })
+        self.context.report.confirm(&KeySummary { added: None, removed: Some(slot.id), kind: removed })
     }
 
     /// Adds the new passphrase before it removes the old one, so that one of them works even after an interruption.
@@ -125,7 +124,7 @@ impl Keys<'_> {
         if let Some(old) = old {
             self.take_away(old, new)?;
         }
-        self.context.report.answer(&KeySummary { added: Some(new), removed: old, kind: Some(SlotKind::Passphrase) })
+        self.context.report.confirm(&KeySummary { added: Some(new), removed: old, kind: Some(SlotKind::Passphrase) })
     }
 
     fn recovery(&self, options: &Recovery) -> Result<(), Failure> {
@@ -135,7 +134,6 @@ impl Keys<'_> {
         self.context.report.answer(&RecoverySummary { slot, recovery_code })
     }
 
-    /// Removes a slot; `own` is one that opens.
     fn take_away(&self, slot: SlotId, own: SlotId) -> Result<(), Failure> {
         remove_slot(store(self.repository), slot, own).map_err(|error| match error {
             RemoveError::Store(error) => error.into(),

@@ -13,9 +13,7 @@ use crate::report::rows::LsRow;
 use crate::report::{Failure, Lines};
 
 pub(super) fn run(context: &Context<'_>, options: &Ls) -> Result<Exit, Failure> {
-    let repository = context.open()?;
-    let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let (repository, view, history) = context.read()?;
     let place = context.place(&repository, (&view, &history), &options.snapshot, &options.narrow)?;
     let Place { snapshot, pages, scope } = &place;
     let mut lines = context.report.lines();

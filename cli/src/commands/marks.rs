@@ -79,7 +79,6 @@ fn forgotten<'a>(
     distinct(choice.snapshots.iter().map(find))
 }
 
-/// Each snapshot once.
 pub(super) fn distinct<'a>(
     found: impl Iterator<Item = Result<&'a Snapshot, Failure>>,
 ) -> Result<Vec<&'a Snapshot>, Failure> {
@@ -118,7 +117,7 @@ fn all_back(chosen: &[&Snapshot], written: &Written) -> Result<(), Failure> {
 }
 
 fn answer(context: &Context<'_>, chosen: &[&Snapshot], written: Option<Written>) -> Result<(), Failure> {
-    context.report.answer(&ChangeSummary {
+    context.report.confirm(&ChangeSummary {
         change: written.map(|written| written.number),
         snapshots: chosen.iter().map(|snapshot| snapshot.id).collect(),
     })

@@ -1,10 +1,8 @@
 //! Commands: each interprets its options, drives the engine and the service, and reports.
 
 mod about;
-mod archive;
 mod backup;
 mod benchmark;
-mod cache;
 mod cat;
 mod check;
 mod client;
@@ -41,7 +39,6 @@ mod reader;
 mod rebuild;
 mod repair;
 mod replica;
-mod restic;
 mod restore;
 mod rewrite;
 mod run;
@@ -88,8 +85,8 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Run(options) => run::run(context, options),
         Command::Config(options) => config::run(context, options),
         Command::Schedule(options) => schedule::run(context, options),
-        Command::Import(Import::Tar(options)) => import::run(context, options),
-        Command::Import(Import::Restic(options)) => restic::run(context, options),
+        Command::Import(Import::Tar(options)) => import::tar(context, options),
+        Command::Import(Import::Restic(options)) => import::restic(context, options),
         Command::Snapshots(options) => snapshots::run(context, options),
         Command::Restore(options) => restore::run(context, options),
         Command::Ls(options) => ls::run(context, options),
@@ -107,7 +104,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Key(options) => key::run(context, options),
         Command::Cat(options) => cat::run(context, options),
         Command::Reader(options) => reader::run(context, options),
-        Command::Cache(options) => cache::run(context, options),
+        Command::Cache(options) => about::cache(context, options),
         Command::Tag(options) => marks::tag(context, options),
         Command::Pin(options) => marks::run(context, options, Mark::Pin),
         Command::Unpin(options) => marks::run(context, options, Mark::Unpin),

@@ -12,7 +12,6 @@ use super::context::{CLIENTS, Context};
 use crate::report::Failure;
 use crate::secrets::Credential;
 
-/// The secret or credentials that open a repository.
 pub(super) enum Opening {
     Secret(Credential),
     WriteOnly(Box<Credentials>),

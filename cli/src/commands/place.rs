@@ -16,7 +16,6 @@ use crate::pick::{self, Here, Intent};
 use crate::report::Failure;
 use crate::report::rows::SnapshotRow;
 
-/// A part of a snapshot, and the reader of its pages.
 pub(super) struct Place<'h> {
     pub(super) snapshot: &'h Snapshot,
     pub(super) pages: PageReader,

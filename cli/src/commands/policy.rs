@@ -83,14 +83,13 @@ fn release(context: &Context<'_>, options: &Release) -> Result<Exit, Failure> {
     let client = context.client(&repository)?;
     let operation = Operation::Release { snapshots: snapshots.clone(), signature: OwnerSignature::NONE };
     let written = changes::write(&repository, &client, vec![operation])?;
-    context.report.answer(&ChangeSummary {
+    context.report.confirm(&ChangeSummary {
         change: written.map(|written| written.number),
         snapshots: snapshots.into_iter().collect(),
     })?;
     Ok(Exit::Done)
 }
 
-/// The suspicious snapshot that the user names.
 fn suspicious(held: &[Held], which: &Which) -> Result<SnapshotId, Failure> {
     let Which::Prefix(digits) = which else {
         return Err(Failure::Usage(

@@ -17,34 +17,23 @@ use copal_store::{StoreError, reserve};
 
 use super::context::{CLIENTS, Context};
 use super::signals::watch_signals;
-use crate::args;
+use crate::args::forget::Prune;
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::Stamp;
 use crate::report::human;
 use crate::report::upkeep::PruneReport;
 
-#[derive(Default)]
-pub(super) struct Options {
-    /// The grace period, instead of the policy's.
-    pub(super) grace: Option<Duration>,
-    pub(super) is_dry_run: bool,
-    pub(super) repack_most: Option<u64>,
-    /// Whether to open no block.
-    pub(super) is_keyless: bool,
-}
-
-pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Result<Exit, Failure> {
-    let repack_most = options.max_repack.map(|size| size.0);
-    let (grace, is_dry_run, is_keyless) = (options.grace.map(|span| span.0), options.dry_run, options.keyless);
-    let options = Options { grace, is_dry_run, repack_most, is_keyless };
+pub(super) fn run(context: &Context<'_>, options: &Prune) -> Result<Exit, Failure> {
     // Only the owner may shorten the grace period there, and a user who gives a secret wants to act as the owner.
-    let is_owners = !is_keyless && (grace.is_some() || context.secrets().is_given());
+    let is_owners = !options.keyless && (options.grace.is_some() || context.secrets().is_given());
     if !is_owners && let Some(backend) = context.taking_orders()? {
-        if !is_dry_run && let Some((object, why)) = context.older_there(&backend)?.into_iter().next() {
+        if !options.dry_run
+            && let Some((object, why)) = context.older_there(&backend)?.into_iter().next()
+        {
             return Err(Failure::Older { object, why });
         }
-        return there(context, &backend, &options);
+        return there(context, &backend, options);
     }
     let mut repository = context.open()?;
     repository.give_reserve();
@@ -53,12 +42,13 @@ pub(super) fn run(context: &Context<'_>, options: &args::forget::Prune) -> Resul
 }
 
 /// Lets the other machine of an `ssh://` repository prune; reports the result.
-fn there(context: &Context<'_>, backend: &Backend, options: &Options) -> Result<Exit, Failure> {
+fn there(context: &Context<'_>, backend: &Backend, options: &Prune) -> Result<Exit, Failure> {
     let started = Instant::now();
-    warn_of_grace(context, options.grace, options.is_dry_run);
-    let (grace, repack_most) = (options.grace.map(|grace| grace.as_secs()), options.repack_most);
-    let order = JobOrder::Prune { grace, repack_most, dry_run: options.is_dry_run };
-    report(context, &context.order(backend, &order)?, &Anew::default(), None, (options.is_dry_run, started))
+    let grace = options.grace.map(|grace| grace.0);
+    warn_of_grace(context, grace, options.dry_run);
+    let repack_most = options.max_repack.map(|size| size.0);
+    let order = JobOrder::Prune { grace: grace.map(|grace| grace.as_secs()), repack_most, dry_run: options.dry_run };
+    report(context, &context.order(backend, &order)?, &Anew::default(), None, (options.dry_run, started))
 }
 
 fn warn_of_grace(context: &Context<'_>, grace: Option<Duration>, is_dry_run: bool) {
@@ -67,43 +57,41 @@ fn warn_of_grace(context: &Context<'_>, grace: Option<Duration>, is_dry_run: boo
     }
 }
 
-pub(super) fn act(context: &Context<'_>, repository: &Repository, options: Options) -> Result<Exit, Failure> {
+pub(super) fn act(context: &Context<'_>, repository: &Repository, options: &Prune) -> Result<Exit, Failure> {
     let started = Instant::now();
     let is_ssh = matches!(repository.backend().location(), Location::Ssh(_));
-    if repository.backend().is_behind_gateway() && !is_ssh && !options.is_dry_run {
+    if repository.backend().is_behind_gateway() && !is_ssh && !options.dry_run {
         return Err(Failure::NoJobThere("prune"));
     }
-    if !options.is_dry_run {
+    if !options.dry_run {
         context.refuse_older(repository.store().as_ref(), repository.state_dir(), CLIENTS)?;
     }
     if is_ssh {
-        match there(context, repository.backend(), &options) {
+        match there(context, repository.backend(), options) {
             // If the other machine cannot, do the dry run here with the key: it changes nothing.
-            Err(Failure::Order(OrderError::Closed | OrderError::Old)) if options.is_dry_run => {}
+            Err(Failure::Order(OrderError::Closed | OrderError::Old)) if options.dry_run => {}
             done => return done,
         }
     }
-    let mut how = service_options(repository, &options)?;
-    warn_of_grace(context, Some(how.grace), options.is_dry_run);
-    if !options.is_keyless && !options.is_dry_run && repository.descriptor.is_some() {
+    let mut how = service_options(repository, options)?;
+    warn_of_grace(context, Some(how.grace), options.dry_run);
+    if !options.keyless && !options.dry_run && repository.descriptor.is_some() {
         context.prove(repository, u64::MAX)?;
     }
     let before = packed(context, repository)?;
-    let anew = if options.is_keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
+    let anew = if options.keyless { Anew::default() } else { write_anew(context, repository, &mut how)? };
     let done = wait(prune(&repository.job(), &how))?;
-    if !options.is_dry_run {
+    if !options.dry_run {
         wait(reserve::keep(repository.store(), |bytes| SystemEntropy.fill(bytes)))?;
     }
-    let sizes = if options.is_dry_run { None } else { Some([before, packed(context, repository)?]) };
-    report(context, &done, &anew, sizes, (options.is_dry_run, started))
+    let sizes = if options.dry_run { None } else { Some([before, packed(context, repository)?]) };
+    report(context, &done, &anew, sizes, (options.dry_run, started))
 }
 
-/// Bytes of all packs that the state lists.
 fn packed(context: &Context<'_>, repository: &Repository) -> Result<u64, Failure> {
     Ok(context.records(repository)?.state.packs.values().map(|pack| pack.length).sum())
 }
 
-/// Reports what a prune did, wherever it ran.
 fn report(
     context: &Context<'_>,
     done: &job::Report,
@@ -143,7 +131,6 @@ fn report(
     Ok(if done.lost > 0 || done.unread > 0 { Exit::Damage } else { Exit::Done })
 }
 
-/// Result of rewriting sparse blocks with the key.
 #[derive(Default)]
 struct Anew {
     bytes: u64,
@@ -190,19 +177,19 @@ fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Opt
 }
 
 /// Converts the options to those of the service. Pack sizes come from the descriptor.
-pub(super) fn service_options(repository: &Repository, options: &Options) -> Result<job::Options, Failure> {
+pub(super) fn service_options(repository: &Repository, options: &Prune) -> Result<job::Options, Failure> {
     let descriptor = repository.descriptor.as_ref().ok_or_else(|| Failure::from(ClientError::NoDescriptor))?;
     let parameters = &descriptor.parameters;
     let plain = job::Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()]);
     let grace = match options.grace {
-        Some(grace) => grace,
+        Some(grace) => grace.0,
         None => wait(job::grace(&repository.job()))?,
     };
     Ok(job::Options {
         grace,
-        repack_most: options.repack_most.unwrap_or(u64::MAX),
-        is_dry_run: options.is_dry_run,
-        dead_most: if options.is_keyless { plain.dead_most } else { DEAD_MOST },
+        repack_most: options.max_repack.map_or(u64::MAX, |size| size.0),
+        is_dry_run: options.dry_run,
+        dead_most: if options.keyless { plain.dead_most } else { DEAD_MOST },
         ..plain
     })
 }

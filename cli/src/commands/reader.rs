@@ -20,7 +20,7 @@ pub(super) fn run(context: &Context<'_>, options: &ReaderFile) -> Result<Exit, F
         let object = repository.descriptor_fault.map_or_else(|| "copal/".to_owned(), |(object, _)| object);
         return Err(Failure::Damaged { object, cause: "there is no descriptor that could name the reader".into() });
     };
-    context.report.answer(&ReaderSummary {
+    context.report.confirm(&ReaderSummary {
         reader: layout::reader(reader.hash()),
         text: ReaderProgram::text(),
         stored: carried.is_stored,

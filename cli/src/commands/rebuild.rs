@@ -41,7 +41,6 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     Ok(if is_harmed { Exit::Damage } else { Exit::Done })
 }
 
-/// Tells what a rebuild has left out or found lost.
 pub(super) fn tell(context: &Context<'_>, rebuilt: &Report) {
     for (object, why) in rebuilt.packs_left_out.iter().chain(&rebuilt.manifests_left_out) {
         context.report.warn(&format!("{object} does not count: {why}"));

@@ -101,7 +101,6 @@ fn field_of(options: &BackendOptions, location: &Location, job: &JobContext<'_>,
     }
 }
 
-/// Makes a replica a repository of its own.
 pub(super) fn end(context: &Context<'_>) -> Result<Exit, Failure> {
     refuse_gateway(context)?;
     let target = context.reach_to_sync()?;

@@ -26,9 +26,8 @@ use crate::look::troubles;
 use crate::report::clients::SignerField;
 use crate::report::field::{self, PathField};
 use crate::report::summary::RestoreSummary;
-use crate::report::{Amount, EntryTrouble, Failure, human};
+use crate::report::{Amount, Failure, human};
 
-/// Most paths shown in one message.
 const SHOWN: usize = 20;
 
 pub(super) fn run(context: &Context<'_>, options: &Restore) -> Result<Exit, Failure> {
@@ -198,13 +197,12 @@ fn tell(context: &Context<'_>, event: Event<'_>, options: &Restore) {
         }
         Event::Restored(_) | Event::Deleted(_) => {}
         Event::Spared(paths) => report.warn(&spared_paths(options, paths)),
-        Event::Trouble { path, why } => report.trouble(&EntryTrouble { path: PathField::of(path), warning: why }),
+        Event::Trouble { path, why } => report.trouble(PathField::of(path), &why),
         Event::Lost { range, why } => report.warn(&format!("{} are lost: {why}", field::entries(range))),
         Event::Note(note) => report.warn(words(note)),
     }
 }
 
-/// An entry's full path below the target, for messages.
 fn there(options: &Restore, path: &TreePath) -> String {
     let target = options.target.as_os_str().as_bytes();
     human::path(&[target.strip_suffix(b"/").unwrap_or(target), b"/", path.as_bytes()].concat())

@@ -24,7 +24,7 @@ pub(super) fn run(context: &Context<'_>, options: &Rewrite) -> Result<Exit, Fail
     let left_out = left_out(options)?;
     let repository = context.open()?;
     let client = context.client(&repository)?;
-    let making = Makings::watch(context)?;
+    let making = Makings::watch(context, options.making.dry_run)?;
     let view = match options.making.dry_run {
         true => context.view(&repository)?,
         false => context.settled(&repository, &client, options.making.wait.0, &making.interrupted)?,
@@ -53,11 +53,12 @@ pub(super) fn run(context: &Context<'_>, options: &Rewrite) -> Result<Exit, Fail
         if is_pinned(context, snapshot) {
             continue;
         }
-        let mut row = RewrittenRow { row: CopiedRow::of(snapshot, None), left_out: count, forgotten: false };
-        if !options.making.dry_run {
-            let rewrite = |progress: &_| copier.rewrite(snapshot, &left_out, progress, &making.interrupted);
-            let made = making.make("rewrite", snapshot.info.counts, rewrite)?;
-            row.row = CopiedRow { snapshot_id: made.snapshot.or(made.parent), ..CopiedRow::of(snapshot, Some(&made)) };
+        let rewrite = |progress: &_| copier.rewrite(snapshot, &left_out, progress, &making.interrupted);
+        let made = making.make("rewrite", snapshot.info.counts, rewrite)?;
+        let row = CopiedRow::of(snapshot, made.as_ref());
+        let mut row = RewrittenRow { row, left_out: count, forgotten: false };
+        if let Some(made) = made {
+            row.row.snapshot_id = made.snapshot.or(made.parent);
             match made.errors() {
                 0 => row.forgotten = forget(&repository, &client, snapshot.id)?,
                 _ => exit = Exit::Damage,

@@ -39,32 +39,23 @@ pub(super) fn watch_signals(
         }
         report.note("stopping within a few seconds (press Ctrl-C again to stop at once)");
         std::thread::sleep(ENDS_WITHIN);
-        tell_kept(&report, lock(&KEPT).as_ref().and_then(|kept| kept()));
+        if let Some(kept) = lock(&KEPT).as_ref().and_then(|kept| kept()) {
+            report.warn(&kept);
+        }
         std::process::exit(report.fail(&Failure::Interrupted).code().into());
     });
     Ok(watch.insert(flag).clone())
 }
 
-/// Says what an interrupted command keeps.
 type Kept = Box<dyn Fn() -> Option<String> + Send>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Reports what an interrupted command keeps.
-pub(super) fn tell_kept(report: &Printer, kept: Option<String>) {
-    if let Some(kept) = kept {
-        report.warn(&kept);
-    }
-}
-
-/// The signals that ask a process to end.
 const SIGNALS: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
-/// How long a command may take to end by itself.
 const ENDS_WITHIN: Duration = Duration::from_secs(8);
 
-/// Whether there is a terminal to ask the user.
 pub(super) fn asks() -> bool {
     std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }

@@ -12,6 +12,7 @@ use crate::exit::Exit;
 use crate::pick::{self, Intent};
 use crate::report::Failure;
 use crate::report::rows::SnapshotRow;
+use crate::retain::Group;
 
 pub(super) fn run(context: &Context<'_>, options: &Snapshots) -> Result<Exit, Failure> {
     let repository = context.open()?;
@@ -54,7 +55,7 @@ fn named<'a>(
 }
 
 fn newest_of_each<'a>(snapshots: Vec<&'a Snapshot>, options: &Snapshots, most: usize) -> Vec<&'a Snapshot> {
-    let mut groups: BTreeMap<Vec<String>, Vec<&Snapshot>> = BTreeMap::new();
+    let mut groups: BTreeMap<Group, Vec<&Snapshot>> = BTreeMap::new();
     for snapshot in snapshots {
         groups.entry(group(snapshot, options)).or_default().push(snapshot);
     }
@@ -64,21 +65,8 @@ fn newest_of_each<'a>(snapshots: Vec<&'a Snapshot>, options: &Snapshots, most: u
     newest
 }
 
-/// The key that groups snapshots: always the client; without `--group-by` also host, paths and label.
-fn group(snapshot: &Snapshot, options: &Snapshots) -> Vec<String> {
-    let by = options.group_by.unwrap_or(GroupBy { host: true, paths: true, tags: false, label: true });
-    let mut key = vec![snapshot.signer.id.to_string()];
-    if by.host {
-        key.push(snapshot.machine().to_owned());
-    }
-    if by.paths {
-        key.extend(snapshot.info.paths.iter().map(|path| String::from_utf8_lossy(path).into_owned()));
-    }
-    if by.tags {
-        key.extend(snapshot.tags.iter().cloned());
-    }
-    if by.label {
-        key.push(snapshot.info.label.clone());
-    }
-    key
+/// What groups snapshots: without `--group-by` host, paths and label.
+fn group(snapshot: &Snapshot, options: &Snapshots) -> Group {
+    let usual = GroupBy { host: true, paths: true, tags: false, label: true };
+    Group::of(snapshot, options.group_by.unwrap_or(usual))
 }

@@ -4,19 +4,17 @@ use core::time::Duration;
 
 use copal_client::history::Snapshot;
 use copal_client::wait::wait;
+use copal_format::index::Index;
 use copal_jobs::objects;
 use copal_jobs::prune::{self, prune};
 
 use super::context::Context;
 use crate::exit::Exit;
-use crate::look::chunks::count_chunks;
 use crate::report::Failure;
 use crate::report::summary::Stats;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
-    let repository = context.open()?;
-    let view = context.view(&repository)?;
-    let history = context.history(&repository, &view)?;
+    let (repository, view, history) = context.read()?;
     let kept = || history.snapshots.iter().filter(|snapshot| snapshot.is_kept());
     let stored = wait(objects::list(repository.store().as_ref(), ""))?;
     // Without a grace period, so that all dead bytes count, also recent ones.
@@ -32,4 +30,19 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         trapped_bytes: dead.trapped_bytes,
     })?;
     Ok(context.exit_of(&history))
+}
+
+/// Counts the chunks, each once, however many copies it has. Merges the sorted segments as it reads them.
+fn count_chunks<B: AsRef<[u8]>>(index: &Index<B>) -> u64 {
+    let segments = index.segments().iter();
+    let chunks = segments.map(|segment| segment.entries().filter(|entry| !entry.location.is_page));
+    let mut segments: Vec<_> = chunks.map(|chunks| chunks.map(|entry| entry.id).peekable()).collect();
+    let mut count = 0;
+    while let Some(least) = segments.iter_mut().filter_map(|ids| ids.peek().copied()).min() {
+        count += 1;
+        for ids in &mut segments {
+            while ids.next_if_eq(&least).is_some() {}
+        }
+    }
+    count
 }

@@ -15,7 +15,7 @@ use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_jobs::view::{self, Parts, View};
 use copal_jobs::{clients, objects};
-use copal_store::{Listed, Store};
+use copal_store::Store;
 use serde_json::Value;
 
 use super::context::Context;
@@ -91,7 +91,6 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     Ok(if lost.is_empty() { exit } else { Exit::Damage })
 }
 
-/// The owner's fingerprint, from the descriptor.
 fn owner_of(descriptor: &Descriptor) -> Option<OwnerFingerprint> {
     let kem = KemPublic::from_slice(&descriptor.kem_public)?;
     Some(fingerprint(descriptor.repository, &descriptor.owner_key, &kem))
@@ -106,7 +105,8 @@ fn waiting_of(
     now: Time,
 ) -> Result<Vec<WaitingField>, Failure> {
     let decided = view.state.heads.get(&client).map_or(0, |head| head.number);
-    let listed = list_after(store, &format!("manifests/{client}/"), &layout::manifest(client, decided))?;
+    let last = objects::key(layout::manifest(client, decided));
+    let listed = wait(objects::list_after(store, &format!("manifests/{client}/"), Some(&last)))?;
     let waiting = listed.iter().filter_map(|object| {
         let number = layout::trailing_number(object.key.as_str()).filter(|number| *number > decided)?;
         let created = object.stat.created.0;
@@ -192,15 +192,14 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
     Ok(all)
 }
 
-/// A snapshot, with its client and manifest number.
 type Newest<'a> = ((ClientId, u64), &'a SnapshotRecord);
 
 fn changes_waiting(store: &dyn Store, view: &View) -> Result<u64, Failure> {
     let head = view.root.as_ref().and_then(|(root, _)| root.change_head).map_or(0, |(number, _)| number);
-    Ok(list_after(store, "changes/", &layout::change(head))?.len() as u64)
+    let folded = objects::key(layout::change(head));
+    Ok(wait(objects::list_after(store, "changes/", Some(&folded)))?.len() as u64)
 }
 
-/// The newest report of a job.
 fn last_job(store: &dyn Store, job: &str) -> Result<Option<JobField>, Failure> {
     let listed = wait(objects::list(store, &format!("reports/{job}/")))?;
     let newest = listed.into_iter().max_by_key(|object| object.stat.created);
@@ -215,20 +214,6 @@ fn repeated(store: &dyn Store, report: &str) -> Result<u64, Failure> {
     Ok(report.and_then(|report| report["unproven_copies"].as_u64()).unwrap_or(0))
 }
 
-/// All objects below a prefix that come after a name.
-fn list_after(store: &dyn Store, prefix: &str, after: &str) -> Result<Vec<Listed>, Failure> {
-    let mut found: Vec<Listed> = Vec::new();
-    let mut after = objects::key(after);
-    loop {
-        let page = wait(store.list(prefix, Some(&after), PAGE))?;
-        found.extend(page.objects);
-        match found.last() {
-            Some(last) if page.more => after = last.key.clone(),
-            _ => return Ok(found),
-        }
-    }
-}
-
 /// The client's name, and the last of its manifests that may be accepted. Write-only machines know neither.
 fn known_of(access: Access<'_>, client: ClientId) -> (Option<String>, u64) {
     let Access::Owner(repository) = access else { return (None, u64::MAX) };
@@ -239,5 +224,3 @@ fn known_of(access: Access<'_>, client: ClientId) -> (Option<String>, u64) {
 
 /// Most manifests of one client that are looked at for rejections.
 const REJECTED_MOST: usize = 64;
-/// Objects in one listing request.
-const PAGE: usize = 1_000;

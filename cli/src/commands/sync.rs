@@ -17,10 +17,10 @@ use copal_store::Store;
 use super::context::Context;
 use super::replica::{at, end, field, job, owner_of, refuse_gateway};
 use super::signals::watch_signals;
-use crate::args::sync::Sync;
+use crate::args::copy::Sync;
 use crate::exit::Exit;
 use crate::report::Failure;
-use crate::report::sync::{FaultField, SyncSummary};
+use crate::report::sync::SyncSummary;
 use crate::secrets::OF_TARGET;
 
 pub(super) fn run(context: &Context<'_>, options: &Sync) -> Result<Exit, Failure> {
@@ -61,7 +61,6 @@ pub(super) fn copy_whole(
     if is_dry_run { ends.tell().map(Some) } else { ends.round(&interrupted).map(Some) }
 }
 
-/// A repository and its replica.
 struct Ends<'a> {
     context: &'a Context<'a>,
     source: Arc<dyn Store>,
@@ -99,14 +98,12 @@ impl<'a> Ends<'a> {
         SyncSummary { replica, root: lacked.root, lacked: field(lacked), ..SyncSummary::default() }
     }
 
-    /// Says what the replica lacks.
     fn tell(&self) -> Result<Exit, Failure> {
         let lacked = self.behind()?;
         self.context.report.answer(&SyncSummary { dry_run: true, ..self.summary(&lacked) })?;
         Ok(Exit::Done)
     }
 
-    /// Copies what the replica lacks now.
     fn round(&self, interrupted: &AtomicBool) -> Result<Exit, Failure> {
         let started = Instant::now();
         let report = self.context.report;
@@ -140,7 +137,7 @@ impl<'a> Ends<'a> {
             is_current: synced.is_current,
             objects: synced.stored.objects,
             bytes: synced.stored.bytes,
-            not_copied: synced.faults.into_iter().map(|Fault { object, why }| FaultField { object, why }).collect(),
+            not_copied: synced.faults,
             keys_left: synced.slots_left,
             seconds: started.elapsed().as_secs_f64(),
             ..self.summary(&lacked)

@@ -25,7 +25,6 @@ pub(super) struct Table {
     operands: Option<&'static str>,
 }
 
-/// All tables of a profile, itself first.
 pub(super) const TABLES: &[Table] = &[
     Table {
         name: "",
@@ -49,7 +48,6 @@ pub(super) const TABLES: &[Table] = &[
     Table { name: "schedule", command: Schedule::augment_args, left_out: &[], operands: None },
 ];
 
-/// A table `[notify.NAME]`.
 pub(super) const NOTIFY: Table = Table { name: "notify", command: Notify::augment_args, left_out: &[], operands: None };
 
 /// The keys that are no option of a command, each table with its name in the file.
@@ -111,7 +109,6 @@ impl Table {
         (self.command)(Command::new("copal").no_binary_name(true).disable_help_flag(true)).mut_args(without_empty)
     }
 
-    /// The keys, each with its option.
     pub(super) fn keys(&self) -> Vec<(String, Arg)> {
         let command = self.command();
         let named = command.get_arguments().filter_map(|option| {

@@ -5,27 +5,25 @@
 
 mod error;
 pub mod example;
-mod file;
 mod section;
 mod keys;
 mod profile;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use toml::de::DeTable;
 
 use crate::args::forget::Forget;
 use crate::args::profile::Notify;
+use crate::guarded::{self, NotGuarded};
 
 pub use error::ConfigError;
 pub use profile::{Act, Profile};
 use section::{Lines, Reading, Section};
 
-/// A configuration that was read and checked.
 #[derive(Debug)]
 pub struct Config {
-    /// The path of the file.
     pub path: PathBuf,
     /// Every profile, with all keys that it takes from others.
     resolved: BTreeMap<String, Section>,
@@ -39,11 +37,10 @@ impl Config {
     /// Reads the file that an option names, or the first that exists at the usual paths. `~` in the file means `home`.
     /// With `by_variables`, an environment variable overrides the key of the same option.
     pub fn read(named: Option<PathBuf>, home: Option<PathBuf>, by_variables: bool) -> Result<Self, ConfigError> {
-        let (path, text) = file::read(named, home.as_deref())?;
+        let (path, text) = read(named, home.as_deref())?;
         Self::parse(path, &text, home, by_variables)
     }
 
-    /// Parses and checks the text of a file.
     pub fn parse(path: PathBuf, text: &str, home: Option<PathBuf>, by_variables: bool) -> Result<Self, ConfigError> {
         let reading = Reading { path, home, by_variables };
         let lines = Lines::of(text);
@@ -126,7 +123,6 @@ impl Config {
         profile.own.notify.iter().filter_map(|name| Some((name.as_str(), self.notify.get(name)?)))
     }
 
-    /// The profile of this name.
     pub fn profile(&self, name: &str) -> Result<&Profile, ConfigError> {
         let (path, name) = (self.path.clone(), name.to_owned());
         match self.profiles.get(&name) {
@@ -199,12 +195,35 @@ impl Joining<'_> {
     }
 }
 
+/// The paths at which the program looks for a configuration if no option names one.
+fn places(home: Option<&Path>) -> Vec<PathBuf> {
+    let configuration = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+    let own = configuration.or_else(|| home.map(|home| home.join(".config"))).map(|path| path.join("copal/copal.toml"));
+    own.into_iter().chain([PathBuf::from("/etc/copal/copal.toml")]).collect()
+}
+
+/// Reads the file that is named, or the first of the usual ones. It says what is run, with whose rights, and what is
+/// forgotten, so only root and this user may be able to change it.
+fn read(named: Option<PathBuf>, home: Option<&Path>) -> Result<(PathBuf, String), ConfigError> {
+    let looked = places(home);
+    let path = match named {
+        Some(path) => path,
+        None => looked.iter().find(|path| path.exists()).cloned().ok_or(ConfigError::Missing { looked })?,
+    };
+    match guarded::read(&path, LONGEST) {
+        Ok(text) => Ok((path, text)),
+        Err(NotGuarded::Writable(place)) => Err(ConfigError::Writable { path, place }),
+        Err(NotGuarded::Io(cause)) => Err(ConfigError::Unreadable { path, cause }),
+    }
+}
+
 /// Names go into file names and names of units.
 fn is_name(name: &str) -> bool {
     let is_sign = |sign: char| sign.is_ascii_alphanumeric() || sign == '-' || sign == '_';
     (1..=64).contains(&name.len()) && name.chars().all(is_sign) && !name.starts_with('-')
 }
 
+const LONGEST: u64 = 1 << 20;
 const CHAIN_MOST: usize = 16;
 const TAKEN_MOST: usize = 16 << 20;
 

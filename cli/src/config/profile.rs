@@ -14,23 +14,15 @@ use crate::args::profile::{Hooks, Own, Schedule};
 /// A profile: options, and the acts that they are for.
 #[derive(Debug)]
 pub struct Profile {
-    /// Its name in the file.
     pub name: String,
     /// What it says of itself.
     pub own: Own,
-    /// The options of all commands.
     pub global: Global,
-    /// What to save.
     pub backup: Option<Backup>,
-    /// What to keep.
     pub forget: Option<Forget>,
-    /// How to free space.
     pub prune: Option<Prune>,
-    /// How much to verify.
     pub check: Option<Check>,
-    /// What is started before and after its acts.
     pub hooks: Option<Hooks>,
-    /// When the system runs it.
     pub schedule: Option<Schedule>,
 }
 
@@ -38,13 +30,9 @@ pub struct Profile {
 #[derive(Copy, Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Act {
-    /// As `copal backup`.
     Backup,
-    /// As `copal forget`.
     Forget,
-    /// As `copal prune`.
     Prune,
-    /// As `copal check`.
     Check,
 }
 
@@ -83,14 +71,12 @@ impl Profile {
         })
     }
 
-    /// Whether a run starts other programs.
     pub fn runs_commands(&self) -> bool {
         self.global.password_command.is_some()
             || self.hooks.is_some()
             || self.backup.as_ref().is_some_and(|backup| backup.names.stdin_from_command)
     }
 
-    /// The acts of a run, in their order.
     pub fn acts(&self) -> Vec<Act> {
         let acts = [
             (Act::Backup, self.backup.is_some()),

@@ -24,14 +24,12 @@ impl Reading {
     }
 }
 
-/// A table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Section {
     pub(super) line: usize,
     entries: BTreeMap<String, Entry>,
 }
 
-/// A value, and its line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) line: usize,
@@ -149,7 +147,6 @@ impl Section {
         }
     }
 
-    /// The table as TOML.
     pub(super) fn shown(&self, name: &str) -> String {
         let mut text = format!("[{name}]\n");
         for (key, entry) in &self.entries {

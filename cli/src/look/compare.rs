@@ -16,7 +16,6 @@ use crate::report::rows::{Change, DiffRow};
 pub struct Side<'a> {
     /// The tree's root page.
     pub root: ChunkId,
-    /// The path in the tree.
     pub path: &'a TreePath,
 }
 
@@ -80,7 +79,6 @@ fn compare_entries(before: &mut Below<'_>, after: &mut Below<'_>, tell: &mut Tel
     }
 }
 
-/// The entries at and below a path.
 struct Below<'a> {
     entries: EntryStream<'a>,
     path: TreePath,

@@ -10,13 +10,10 @@ use super::is_directory;
 /// How far down a listing goes.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Depth {
-    /// The directory's own entries.
     Children,
-    /// Everything below it.
     Everything,
 }
 
-/// The entries in a directory.
 pub struct Listing<'a> {
     entries: EntryStream<'a>,
     directory: TreePath,

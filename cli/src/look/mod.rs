@@ -3,7 +3,6 @@
 //! Pages that cannot be read do not end a listing: the ranges of paths that they hide are reported at its end.
 
 pub mod cat;
-pub mod chunks;
 pub mod compare;
 pub mod listing;
 pub mod search;
@@ -16,7 +15,6 @@ use crate::report::field::{self, PathField, Stamp, TargetField};
 use crate::report::human;
 use crate::report::rows::LsRow;
 
-/// An entry as a row of a list.
 pub fn row(entry: &Entry) -> LsRow {
     LsRow {
         path: PathField::of(&entry.path),

@@ -13,7 +13,6 @@ use super::is_directory;
 use crate::args::look::Wanted;
 use crate::report::Failure;
 
-/// A search in the snapshots of one domain.
 pub struct Search<'a> {
     pages: &'a PageReader,
     pattern: &'a Filter,

@@ -9,8 +9,8 @@ use copal_format::id::{ClientId, DomainId, RepositoryId};
 use serde::Serialize;
 
 use super::field::Stamp;
-use super::human::{self, Table};
-use super::{Answer, List};
+use super::human;
+use super::{Answer, Columns};
 
 /// The client that signed a snapshot or manifest, in a list.
 #[derive(Serialize, Clone, Debug)]
@@ -25,7 +25,6 @@ pub struct SignerField {
 }
 
 impl SignerField {
-    /// The client that signed a snapshot.
     pub fn of(snapshot: &Snapshot) -> Self {
         let (signer, claimed) = (&snapshot.signer, &snapshot.info.host);
         let is_its_own = signer.role.machine(claimed, &signer.name) == *claimed;
@@ -37,7 +36,6 @@ impl SignerField {
         }
     }
 
-    /// The client as text for people.
     pub fn human(&self) -> String {
         let (name, role) = (human::text(&self.client_name), self.role);
         match &self.claimed_host {
@@ -55,7 +53,6 @@ pub struct EnrollmentSummary<'a> {
     pub name: &'a str,
     pub role: Role,
     pub domain: DomainId,
-    /// Until when it may be used.
     pub expires: Stamp,
     /// The line for `client join`.
     pub line: &'a str,
@@ -69,10 +66,8 @@ impl Answer for EnrollmentSummary<'_> {
     }
 }
 
-/// The result of `client join`.
 #[derive(Serialize, Clone, Debug)]
 pub struct JoinSummary {
-    /// The id of this machine's client.
     pub client: ClientId,
     pub role: Role,
     pub repository_id: RepositoryId,
@@ -80,17 +75,12 @@ pub struct JoinSummary {
 }
 
 impl Answer for JoinSummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let (client, repository) = (self.client.short(), human::text(&self.repository));
         writeln!(out, "this machine is now {} client {client} of {repository}", self.role)
     }
 }
 
-/// A client in a list.
 #[derive(Serialize, Clone, Debug)]
 pub struct ClientRow {
     pub id: ClientId,
@@ -112,11 +102,9 @@ pub struct ClientRow {
     pub created: Option<Stamp>,
     /// The number of the last of its manifests that was accepted.
     pub last_manifest: Option<u64>,
-    /// The time of that manifest.
     pub last_time: Option<Stamp>,
     /// The number of the last good manifest of a client that was revoked.
     pub revoked: Option<u64>,
-    /// What is wrong with its record.
     pub problem: Option<String>,
 }
 
@@ -132,33 +120,30 @@ impl ClientRow {
     }
 }
 
-impl List for ClientRow {
-    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(&["ID", "Name", "Role", "Data", "State", "Last accepted"]);
-        for row in rows {
-            let state = match (&row.problem, row.revoked, row.joined) {
-                (Some(problem), ..) => format!("damaged: {}", human::text(problem)),
-                (None, Some(0), _) => "revoked".to_owned(),
-                (None, Some(number), _) => format!("revoked after manifest {number}"),
-                (None, None, Some(false)) => row.invited(),
-                (None, None, _) if row.joined_late => "joined too late: nothing of it counts".to_owned(),
-                (None, None, _) => String::new(),
-            };
-            let data = row.shared.map_or("", |shared| if shared { "shared" } else { "its own" });
-            table.row(vec![
-                row.id.short(),
-                human::text(&row.name),
-                row.role.map(|role| role.to_string()).unwrap_or_default(),
-                data.to_owned(),
-                state,
-                row.last_time.map_or_else(|| "never".to_owned(), |time| human::time(time.0)),
-            ]);
-        }
-        table.write(out)
+impl Columns for ClientRow {
+    const COLUMNS: &[&str] = &["ID", "Name", "Role", "Data", "State", "Last accepted"];
+
+    fn cells(&self) -> Vec<String> {
+        let state = match (&self.problem, self.revoked, self.joined) {
+            (Some(problem), ..) => format!("damaged: {}", human::text(problem)),
+            (None, Some(0), _) => "revoked".to_owned(),
+            (None, Some(number), _) => format!("revoked after manifest {number}"),
+            (None, None, Some(false)) => self.invited(),
+            (None, None, _) if self.joined_late => "joined too late: nothing of it counts".to_owned(),
+            (None, None, _) => String::new(),
+        };
+        let data = self.shared.map_or("", |shared| if shared { "shared" } else { "its own" });
+        vec![
+            self.id.short(),
+            human::text(&self.name),
+            self.role.map(|role| role.to_string()).unwrap_or_default(),
+            data.to_owned(),
+            state,
+            self.last_time.map_or_else(|| "never".to_owned(), |time| human::time(time.0)),
+        ]
     }
 }
 
-/// The result of `client revoke`.
 #[derive(Serialize, Clone, Debug)]
 pub struct RevokeSummary {
     pub client: ClientId,
@@ -168,10 +153,6 @@ pub struct RevokeSummary {
 }
 
 impl Answer for RevokeSummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let client = self.client.short();
         match self.last_good {

@@ -16,15 +16,12 @@ use super::field::{PathsField, Stamp};
 use super::human::{self, things};
 use super::keys::RECOVERY;
 
-/// The result of `copy`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct CopySummary {
     /// The snapshots that were copied, the oldest first.
     pub copied: Vec<CopiedRow>,
-    /// Snapshots that the target had.
     pub already_there: u64,
     pub seconds: f64,
-    /// Whether nothing was written because `--dry-run` was given.
     pub dry_run: bool,
 }
 
@@ -40,27 +37,21 @@ pub struct CopiedRow {
     #[serde(flatten)]
     pub paths: PathsField,
     pub files: u64,
-    /// Bytes of all files.
     pub bytes: u64,
     /// Files that were read, since no earlier copy has their content.
     pub files_read: u64,
-    /// Bytes that the repository did not have.
     pub bytes_new: u64,
-    /// Bytes written to the repository.
     pub bytes_stored: u64,
     /// Entries that are missing, or lack their content.
     pub errors: u64,
 }
 
-/// The result of `rewrite`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct RewriteSummary {
-    /// The snapshots that were rewritten, the oldest first.
     pub rewritten: Vec<RewrittenRow>,
     /// Snapshots that have none of the paths.
     pub unchanged: u64,
     pub seconds: f64,
-    /// Whether nothing was written because `--dry-run` was given.
     pub dry_run: bool,
 }
 
@@ -71,23 +62,18 @@ pub struct RewrittenRow {
     pub row: CopiedRow,
     /// Entries that the new snapshot does not have.
     pub left_out: u64,
-    /// Whether the old snapshot is forgotten.
     pub forgotten: bool,
 }
 
-/// The result of `export`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ExportSummary {
     pub snapshot_id: SnapshotId,
-    /// The file that was written.
     pub file: String,
-    /// Its length.
     pub bytes: u64,
     /// The id of the repository in it; `None` without encryption, as the next two.
     pub repository_id: Option<RepositoryId>,
     /// The recovery code, which opens it; shown only this once.
     pub recovery_code: Option<String>,
-    /// The reader that it carries.
     pub reader: Option<String>,
     /// Entries that are missing, or lack their content.
     pub errors: u64,
@@ -163,7 +149,6 @@ impl CopiedRow {
         format!("{id} of {}, {}", human::text(&self.host), human::time(self.time.0))
     }
 
-    /// The row as text for people.
     pub fn line(&self, dry_run: bool) -> String {
         let of = self.original();
         let holds = format!("{}, {}", things(self.files, "file", "files"), human::size(self.bytes));

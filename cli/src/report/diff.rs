@@ -8,7 +8,6 @@ use super::human::{self, Table};
 use super::rows::{Change, DiffRow};
 use super::{Answer, human::things};
 
-/// The result of `diff --stat`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct DiffStat {
     pub added: Sum,
@@ -30,7 +29,6 @@ pub struct Sum {
 }
 
 impl DiffStat {
-    /// Counts a difference.
     pub fn add(&mut self, row: DiffRow) {
         let sum = match row.change {
             Change::Added => &mut self.added,
@@ -90,5 +88,4 @@ fn bytes(row: &DiffRow) -> u64 {
     row.size_before.max(row.size_after).unwrap_or(0)
 }
 
-/// Files that are named.
 const LARGEST: usize = 10;

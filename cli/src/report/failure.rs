@@ -22,52 +22,36 @@ use crate::config::ConfigError;
 use crate::exit::Exit;
 use crate::secrets::SecretError;
 
-/// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The options do not fit each other or the repository.
     #[error("{0}")]
     Usage(String),
-    /// The configuration is missing or wrong.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// The same profile is being run already.
     #[error("profile {profile:?} is being run already: this run leaves it out")]
     Busy { profile: String },
-    /// A hook of a profile failed.
     #[error("hook {hook} failed: {why}")]
     Hook { hook: String, why: String },
-    /// No repository is named, or this version cannot open it.
     #[error(transparent)]
     Location(#[from] BadLocation),
-    /// There is no passphrase or key.
     #[error(transparent)]
     Secret(#[from] SecretError),
-    /// The cache or the client keys cannot be written.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// The location holds no repository.
     #[error("{location} is not a repository")]
     NoRepository { location: String },
-    /// The location holds no repository any more; it did when this machine last used it.
     #[error("{location} held repository {} when this machine used it, and holds none now", .met.short())]
     RepositoryGone { location: String, met: RepositoryId },
-    /// The location holds another repository than before.
     #[error("{location} holds repository {}, and held {} when this machine used it", .found.short(), .met.short())]
     AnotherRepository { location: String, found: RepositoryId, met: RepositoryId },
-    /// The location already holds a repository.
     #[error("{location} already holds a repository")]
     RepositoryExists { location: String },
-    /// The directory for a new repository holds something else.
     #[error("{location} is not empty")]
     NotEmpty { location: String },
-    /// The repository was written by a newer program.
     #[error("the repository has format {found}; this program reads formats up to {known}")]
     NewerFormat { found: u64, known: u64 },
-    /// The secret opens none of the repository's key slots.
     #[error("wrong {0}")]
     WrongSecret(SlotKind),
-    /// The repository has no key of this kind.
     #[error("the repository has no {0} among its keys")]
     NoKey(SlotKind),
     /// A key slot that might open was not tried because of its memory cost.
@@ -89,10 +73,8 @@ pub enum Failure {
     /// Behind a gateway only the service writes the state and deletes.
     #[error("cannot {0} through a gateway: the server does it on its own schedule")]
     NoJobThere(&'static str),
-    /// The other machine did not run a job.
     #[error(transparent)]
     Order(OrderError),
-    /// The owner has revoked this machine's client.
     #[error("this machine's client {} was revoked by the owner", .client.short())]
     Revoked { client: ClientId },
     /// The machine is write-only, and no secret is given that would open the repository.
@@ -101,10 +83,8 @@ pub enum Failure {
     /// A client cannot be made, or a machine cannot become one.
     #[error(transparent)]
     Enrollment(Box<dyn Error + Send + Sync>),
-    /// No snapshot matches.
     #[error("no snapshot matches \"{wanted}\"")]
     NoSnapshot { wanted: String },
-    /// Several snapshots match.
     #[error("\"{wanted}\" matches several snapshots")]
     AmbiguousSnapshot { wanted: String, candidates: Vec<SnapshotRow> },
     /// `latest` means this machine's newest snapshot, but it has none, and several other series could be meant.
@@ -114,86 +94,62 @@ pub enum Failure {
         /// The newest snapshot of each other series.
         candidates: Vec<SnapshotRow>,
     },
-    /// The repository has no object, key or the like of this name.
     #[error("the repository has no {what} \"{wanted}\"")]
     NoObject {
         /// What was looked for: `key`, `object`.
         what: &'static str,
         wanted: String,
     },
-    /// The key to remove is the one that opened the repository.
     #[error("{}", in_use(.slot, *.is_only))]
-    KeyInUse {
-        slot: SlotId,
-        /// Whether it is the only key.
-        is_only: bool,
-    },
-    /// The snapshot was forgotten, and prune has freed what it needs.
+    KeyInUse { slot: SlotId, is_only: bool },
     #[error("snapshot {} cannot be restored to the list: prune has deleted data that it needs", .snapshot.short())]
     Freed { snapshot: SnapshotId },
-    /// The snapshot has no such path.
     #[error("snapshot {} has no {}", .snapshot.short(), human::path(.path))]
     NotInSnapshot { path: Vec<u8>, snapshot: SnapshotId },
-    /// A path to save does not exist.
     #[error("{} does not exist", .path.display())]
     NoSuchPath { path: PathBuf },
-    /// A path to save is inside the repository, or contains it.
     #[error("{} is inside the repository, or contains it", .path.display())]
     InsideRepository { path: PathBuf },
-    /// A stream to save is empty.
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
-    /// An object is damaged, and the command needs it.
     #[error("{object} is damaged")]
     Damaged {
         object: String,
         #[source]
         cause: Box<dyn Error + Send + Sync>,
     },
-    /// The repository shows an older state than this machine has seen.
     #[error("{object} is older than it was: {why}")]
     Older { object: String, why: String },
-    /// The file with this machine's client keys is damaged.
     #[error("the client keys in {} are damaged", .path.display())]
     ClientKeys { path: PathBuf },
-    /// Ingest rejected the backup.
     #[error("the backup was rejected: {}", .reasons.join("; "))]
     Rejected { reasons: Vec<String> },
-    /// Ingest has not answered yet.
     #[error("{what} is uploaded, but not accepted yet")]
     NotYetAccepted {
         /// What was uploaded: the backup, a change.
         what: &'static str,
     },
-    /// A replica could not be made, or not be brought up to date.
     #[error(transparent)]
     Sync(SyncError),
-    /// A repository of restic cannot be read.
     #[error(transparent)]
     Restic(#[from] ResticError),
-    /// The user did not confirm.
     #[error("nothing was restored or deleted: the deletions were not confirmed")]
     Declined,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The file system failed.
     #[error("cannot {act} {thing}")]
     Io {
         /// What was tried: `read`, `write`.
         act: &'static str,
-        /// The file or object.
         thing: String,
         #[source]
         cause: io::Error,
     },
-    /// The user pressed Ctrl-C, or the process was asked to end.
     #[error("interrupted")]
     Interrupted,
     /// The reader of the output has closed it: nothing to report.
     #[error("the output was closed")]
     OutputClosed,
-    /// Any other error.
     #[error(transparent)]
     Other(#[from] Box<dyn Error + Send + Sync>),
 }
@@ -217,22 +173,16 @@ impl Failure {
         }
     }
 
-    /// The exit code for scripts.
     pub fn exit(&self) -> Exit {
-        match self {
-            Self::Usage(_) | Self::Config(_) | Self::Location(_) => Exit::Usage,
-            Self::Busy { .. } => Exit::Busy,
-            Self::NoRepository { .. } | Self::RepositoryGone { .. } | Self::Restic(ResticError::Absent) => {
-                Exit::NoRepository
-            }
-            Self::Restic(ResticError::WrongPassword(_)) => Exit::WrongPassphrase,
-            Self::Restic(ResticError::Damaged { .. }) => Exit::Damage,
-            Self::WrongSecret(_) | Self::NoKey(_) | Self::BadSecret { .. } => Exit::WrongPassphrase,
-            Self::Damaged { .. } | Self::Older { .. } => Exit::Damage,
-            Self::Sync(SyncError::Riddled(_) | SyncError::Endless { .. }) => Exit::Damage,
-            Self::Rejected { .. } | Self::NotYetAccepted { .. } => Exit::Rejected,
-            Self::Interrupted => Exit::Interrupted,
-            Self::OutputClosed => Exit::Done,
+        match self.kind() {
+            "usage" | "config" | "location" => Exit::Usage,
+            "busy" => Exit::Busy,
+            "no_repository" => Exit::NoRepository,
+            "wrong_passphrase" => Exit::WrongPassphrase,
+            "damaged" | "older_state" => Exit::Damage,
+            "rejected" | "not_yet_accepted" => Exit::Rejected,
+            "interrupted" => Exit::Interrupted,
+            "output_closed" => Exit::Done,
             _ => Exit::Failed,
         }
     }
@@ -298,7 +248,6 @@ impl Failure {
         with_causes(self)
     }
 
-    /// The snapshots that match, if several do.
     pub(super) fn candidates(&self) -> Option<&[SnapshotRow]> {
         match self {
             Self::AmbiguousSnapshot { candidates, .. } | Self::NoneOfThisHost { candidates, .. } => Some(candidates),
@@ -306,12 +255,10 @@ impl Failure {
         }
     }
 
-    /// The failure as one JSON object.
     pub(super) fn json(&self) -> String {
         serde_json::to_string(&self.object()).expect("plain fields become JSON")
     }
 
-    /// The failure as a JSON value.
     pub fn value(&self) -> serde_json::Value {
         serde_json::to_value(self.object()).expect("plain fields become JSON")
     }
@@ -323,7 +270,6 @@ impl Failure {
     }
 }
 
-/// A failure in JSON.
 #[derive(Serialize)]
 struct ErrorObject<'a> {
     error: String,

@@ -29,7 +29,6 @@ impl PathField {
         Self([b"/", path.as_bytes()].concat())
     }
 
-    /// The path as text for people.
     pub fn human(&self) -> String {
         human::path(&self.0)
     }

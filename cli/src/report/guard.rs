@@ -17,13 +17,11 @@ pub struct Guarded {
     pub stays: Vec<StaysField>,
 }
 
-/// A suspicious snapshot.
 #[derive(Serialize, Clone, Debug)]
 pub struct HeldField {
     pub client: ClientId,
     pub source: SourceId,
     pub host: Option<String>,
-    /// What was backed up; empty if unknown.
     #[serde(flatten)]
     pub paths: PathsField,
     pub snapshot: SnapshotId,
@@ -32,7 +30,6 @@ pub struct HeldField {
     pub why: String,
 }
 
-/// A forgotten snapshot that stays.
 #[derive(Serialize, Clone, Debug)]
 pub struct StaysField {
     pub snapshot: SnapshotId,
@@ -46,17 +43,14 @@ pub struct StaysField {
 }
 
 impl StaysField {
-    /// Whether its series is the held one.
     pub fn is_of(&self, held: &HeldField) -> bool {
         (self.client, self.source) == (held.client, held.source)
     }
 }
 
-/// Why a forgotten snapshot stays.
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
 pub enum StaysBy {
-    /// Its series is held.
     Hold,
     /// It is among the last snapshots of its series that the floor keeps.
     FloorLast,

@@ -9,19 +9,15 @@ use serde::Serialize;
 use super::Answer;
 use super::human;
 
-/// The result of `init`.
 #[derive(Serialize, Clone, Debug)]
 pub struct InitSummary {
     pub repository_id: RepositoryId,
-    /// Its location, as the command line names it.
     pub repository: String,
-    /// The id of this machine's client.
     pub client: ClientId,
     /// The recovery code; shown only this once.
     pub recovery_code: String,
     /// The key file that was written, if one was asked for.
     pub key_file: Option<String>,
-    /// The reader that the repository carries.
     pub reader: Option<String>,
 }
 
@@ -44,7 +40,6 @@ impl Answer for InitSummary {
     }
 }
 
-/// The result of `reader`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ReaderSummary {
     pub reader: String,
@@ -52,15 +47,10 @@ pub struct ReaderSummary {
     pub text: String,
     /// Whether either was stored now; false if both existed.
     pub stored: bool,
-    /// The descriptor that names the reader, if a new version had to be written.
     pub descriptor: Option<String>,
 }
 
 impl Answer for ReaderSummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         match (self.stored, &self.descriptor) {
             (false, None) => writeln!(out, "the repository carries this reader already: {}", self.reader),
@@ -69,7 +59,6 @@ impl Answer for ReaderSummary {
     }
 }
 
-/// The result of `key recovery`.
 #[derive(Serialize, Clone, Debug)]
 pub struct RecoverySummary {
     pub slot: SlotId,
@@ -91,7 +80,6 @@ fn write_recovery_code(code: &str, out: &mut dyn Write) -> io::Result<()> {
 /// What stands above a recovery code.
 pub(super) const RECOVERY: &str = "Recovery code (shown this once; write it down on paper):";
 
-/// The result of `key add`, `key remove` or `key change`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct KeySummary {
     pub added: Option<SlotId>,
@@ -100,10 +88,6 @@ pub struct KeySummary {
 }
 
 impl Answer for KeySummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         if let Some(slot) = &self.added {
             writeln!(out, "key {} added", slot.short())?;
@@ -112,14 +96,12 @@ impl Answer for KeySummary {
     }
 }
 
-/// The result of `key keychain`.
 #[derive(Serialize, Clone, Debug)]
 pub struct KeychainSummary {
     /// The address by which the keychain names the secret.
     pub repository: String,
     /// Whether the keychain holds it now.
     pub stored: bool,
-    /// Whether one was deleted.
     pub was_there: bool,
 }
 
@@ -131,9 +113,5 @@ impl Answer for KeychainSummary {
             (false, true) => writeln!(out, "the keychain holds nothing for {repository} any more"),
             (false, false) => writeln!(out, "the keychain holds nothing for {repository}"),
         }
-    }
-
-    fn only_confirms(&self) -> bool {
-        true
     }
 }

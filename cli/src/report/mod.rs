@@ -12,11 +12,9 @@ use crate::args::global::Global;
 use crate::exit::Exit;
 
 mod advice;
-pub mod benchmark;
 pub mod clients;
 pub mod copy;
 pub mod diff;
-pub mod doctor;
 mod failure;
 pub mod field;
 pub mod guard;
@@ -68,7 +66,6 @@ enum Form {
     Json,
 }
 
-/// How much to print.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Amount {
     /// Results, warnings and errors.
@@ -82,12 +79,11 @@ pub enum Amount {
 }
 
 /// An entry that could not be read or written; the work went on without it.
-#[derive(Serialize, Clone, Debug)]
-pub struct EntryTrouble {
+#[derive(Serialize)]
+struct EntryTrouble<'a> {
     #[serde(flatten)]
-    pub path: field::PathField,
-    /// What happened.
-    pub warning: String,
+    path: field::PathField,
+    warning: &'a str,
 }
 
 /// An entry that was saved, with a remark about it.
@@ -98,13 +94,21 @@ struct EntryNote<'a> {
     note: &'a str,
 }
 
-/// A result that has many others beside it, which people see in columns.
+/// A result that has others beside it, which people see in columns.
 pub trait Columns: Serialize {
     /// One for each column; `>` aligns it to the right.
     const COLUMNS: &[&str];
 
     /// The text of each column.
     fn cells(&self) -> Vec<String>;
+}
+
+impl<T: Columns> List for T {
+    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
+        let mut table = human::Table::new(Self::COLUMNS);
+        rows.iter().for_each(|row| table.row(row.cells()));
+        table.write(out)
+    }
 }
 
 impl Printer {
@@ -127,7 +131,6 @@ impl Printer {
         Self { taken: Some(Arc::default()), ..self.clone() }
     }
 
-    /// The results that were kept.
     pub fn taken(&self) -> Vec<serde_json::Value> {
         let taken =
             self.taken.as_ref().map(|taken| std::mem::take(&mut *taken.lock().unwrap_or_else(PoisonError::into_inner)));
@@ -183,12 +186,10 @@ impl Printer {
     }
 
     /// Prints the name of an entry that could not be read or written.
-    pub fn trouble(&self, trouble: &EntryTrouble) {
+    pub fn trouble(&self, path: field::PathField, warning: &str) {
         match self.form {
-            Form::Human => {
-                self.on_stderr(&format!("copal: {}: {}", trouble.path.human(), human::text(&trouble.warning)))
-            }
-            Form::Json => self.on_stderr(&json(trouble)),
+            Form::Human => self.on_stderr(&format!("copal: {}: {}", path.human(), human::text(warning))),
+            Form::Json => self.on_stderr(&json(&EntryTrouble { path, warning })),
         }
     }
 
@@ -220,8 +221,16 @@ impl Printer {
         failure.advice().map_or(text.clone(), |advice| format!("{text}\ncopal: {advice}"))
     }
 
-    /// Writes a command's result.
     pub fn answer(&self, answer: &impl Answer) -> Result<(), Failure> {
+        self.write(answer, answer.only_confirms())
+    }
+
+    /// Writes a result that always only confirms that an act succeeded.
+    pub fn confirm(&self, answer: &impl Answer) -> Result<(), Failure> {
+        self.write(answer, true)
+    }
+
+    fn write(&self, answer: &impl Answer, only_confirms: bool) -> Result<(), Failure> {
         if let Some(taken) = &self.taken {
             let value = serde_json::to_value(answer).expect("results have plain fields");
             taken.lock().unwrap_or_else(PoisonError::into_inner).push(value);
@@ -229,7 +238,7 @@ impl Printer {
                 return Ok(());
             }
         }
-        if self.form == Form::Human && self.amount == Amount::Quiet && answer.only_confirms() {
+        if self.form == Form::Human && self.amount == Amount::Quiet && only_confirms {
             return Ok(());
         }
         let mut lines = self.lines();
@@ -247,7 +256,13 @@ impl Printer {
         lines.finish()
     }
 
-    /// Begins results that are written one by one, each on its line.
+    /// Writes text or bytes as they are, in every form.
+    pub fn bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let mut lines = self.lines();
+        lines.out.write_all(bytes).map_err(Failure::output)?;
+        lines.finish()
+    }
+
     pub fn lines(&self) -> Lines {
         Lines { out: BufWriter::with_capacity(64 << 10, io::stdout().lock()), form: self.form, table: None }
     }
@@ -269,7 +284,6 @@ impl Printer {
     }
 }
 
-/// Writes results one by one.
 pub struct Lines {
     out: BufWriter<StdoutLock<'static>>,
     form: Form,
@@ -278,7 +292,6 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Writes one result.
     pub fn row(&mut self, answer: &impl Answer) -> Result<(), Failure> {
         let written = match self.form {
             Form::Human => answer.human(&mut self.out),
@@ -303,17 +316,11 @@ impl Lines {
         self.table.take().map_or(Ok(()), |table| table.write(&mut self.out)).map_err(Failure::output)
     }
 
-    /// Writes raw bytes, for `dump` and completions.
-    pub fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
-        self.out.write_all(bytes).map_err(Failure::output)
-    }
-
     /// The raw output, for callers that write piece by piece.
     pub fn raw(&mut self) -> &mut dyn Write {
         &mut self.out
     }
 
-    /// Flushes the output.
     pub fn finish(mut self) -> Result<(), Failure> {
         self.flush_columns()?;
         self.out.flush().map_err(Failure::output)

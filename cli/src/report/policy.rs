@@ -9,10 +9,8 @@ use super::Answer;
 use super::field::Stamp;
 use super::human::{self, things};
 
-/// The result of `policy set`.
 #[derive(Serialize, Clone, Debug)]
 pub struct PolicySummary {
-    /// The number of the change that holds the policy; none with `--dry-run`.
     pub change: Option<u64>,
     /// Existing snapshots that the policy does not keep.
     pub would_expire: u64,
@@ -20,7 +18,6 @@ pub struct PolicySummary {
     pub would_hold: u64,
     /// The guard (floor and hold) of replaced policies that still applies too.
     pub lingers: Option<LingeringField>,
-    /// Whether nothing was signed because `--dry-run` was given.
     pub dry_run: bool,
 }
 
@@ -50,7 +47,6 @@ impl Answer for PolicySummary {
     }
 }
 
-/// The policy in force.
 #[derive(Serialize, Clone, Debug)]
 pub struct PolicyShown {
     /// The number of the change that holds it; none if there is no policy.

@@ -12,7 +12,6 @@ use serde::Serialize;
 
 use super::human::{self, count, size};
 
-/// Shows progress until dropped.
 #[derive(Debug)]
 pub struct Watch {
     painter: Option<(Sender<()>, JoinHandle<()>)>,

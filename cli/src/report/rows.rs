@@ -1,6 +1,7 @@
-//! Rows: results with many rows: snapshots, entries, differences, keys. Field names are stable; `docs/cli.md` explains each.
+//! Rows: results with many rows: snapshots, entries, differences, keys, speeds, findings. Field names are stable; `docs/cli.md` explains each.
 
 use std::io::{self, Write};
+use std::time::Duration;
 
 use copal_client::history::Snapshot;
 use copal_format::id::{SlotId, SnapshotId};
@@ -14,7 +15,6 @@ use super::field::{PathField, PathsField, Stamp, TargetField};
 use super::human::{self, Table};
 use super::{Answer, Columns, List};
 
-/// A snapshot in a list.
 #[derive(Serialize, Clone, Debug)]
 pub struct SnapshotRow {
     pub id: SnapshotId,
@@ -171,7 +171,6 @@ impl Columns for LsRow {
     }
 }
 
-/// A result of `find`.
 #[derive(Serialize, Clone, Debug)]
 pub struct FindRow {
     pub snapshot: SnapshotId,
@@ -198,7 +197,6 @@ impl Columns for FindRow {
     }
 }
 
-/// How an entry differs between two snapshots.
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq)]
 #[serde(rename_all = "lowercase")]
 pub enum Change {
@@ -214,7 +212,6 @@ pub enum Change {
     Type,
 }
 
-/// A difference between two snapshots.
 #[derive(Serialize, Clone, Debug)]
 pub struct DiffRow {
     pub change: Change,
@@ -242,11 +239,9 @@ impl Change {
     }
 }
 
-/// A key slot of a repository.
 #[derive(Serialize, Clone, Debug)]
 pub struct KeyRow {
     pub slot: SlotId,
-    /// Its name, if it has one.
     pub name: Option<String>,
     pub kind: SlotKind,
     pub created: Stamp,
@@ -254,14 +249,56 @@ pub struct KeyRow {
     pub current: bool,
 }
 
-impl List for KeyRow {
+impl Columns for KeyRow {
+    const COLUMNS: &[&str] = &["Slot", "Name", "Kind", "Created", ""];
+
+    fn cells(&self) -> Vec<String> {
+        let current = if self.current { "in use" } else { "" };
+        let name = self.name.as_deref().map(human::text).unwrap_or_default();
+        vec![self.slot.short(), name, self.kind.to_string(), human::time(self.created.0), current.into()]
+    }
+}
+
+#[derive(Serialize, Clone, Debug)]
+pub struct Speed {
+    pub act: &'static str,
+    pub mb_per_second: f64,
+}
+
+impl Speed {
+    /// The speed of an act that took this long.
+    pub fn of(act: &'static str, bytes: usize, took: Duration) -> Self {
+        Self { act, mb_per_second: bytes as f64 / 1e6 / took.as_secs_f64().max(1e-9) }
+    }
+}
+
+impl Columns for Speed {
+    const COLUMNS: &[&str] = &["", ">"];
+
+    fn cells(&self) -> Vec<String> {
+        vec![self.act.into(), format!("{:.0} MB/s", self.mb_per_second)]
+    }
+}
+
+/// What `doctor` found about one thing.
+#[derive(Serialize, Clone, Debug)]
+pub struct Finding {
+    pub check: &'static str,
+    pub ok: bool,
+    pub found: String,
+    /// The remedy; none if the check has found nothing wrong.
+    pub remedy: Option<String>,
+}
+
+impl List for Finding {
     fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
-        let mut table = Table::new(&["Slot", "Name", "Kind", "Created", ""]);
-        for row in rows {
-            let current = if row.current { "in use" } else { "" };
-            let name = row.name.as_deref().map(human::text).unwrap_or_default();
-            table.row(vec![row.slot.short(), name, row.kind.to_string(), human::time(row.created.0), current.into()]);
+        for Self { check, ok, found, remedy } in rows {
+            writeln!(out, "{:<8} {check}: {}", if *ok { "ok" } else { "warning" }, human::text(found))?;
+            remedy.iter().try_for_each(|remedy| writeln!(out, "         {remedy}"))?;
         }
-        table.write(out)
+        match rows.iter().filter(|row| !row.ok).count() as u64 {
+            0 => writeln!(out, "all is well"),
+            some => writeln!(out, "{}", human::things(some, "warning", "warnings")),
+        }
     }
 }

@@ -7,12 +7,11 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::human;
-use super::{Answer, List};
+use super::{Answer, Columns};
 use crate::args::schedule::Timer;
 use crate::config::Act;
 use crate::exit::Exit;
 
-/// What became of a profile.
 #[derive(Serialize, Clone, Debug)]
 pub struct ProfileReport {
     pub profile: String,
@@ -26,7 +25,6 @@ pub struct ProfileReport {
     pub dry_run: bool,
 }
 
-/// What became of an act.
 #[derive(Serialize, Clone, Debug)]
 pub struct ActReport {
     pub act: Act,
@@ -44,13 +42,11 @@ pub struct ActReport {
 }
 
 impl ProfileReport {
-    /// The report of a profile that begins.
     pub fn new(profile: &str, dry_run: bool) -> Self {
         let profile = profile.to_owned();
         Self { profile, exit: Exit::Done, seconds: 0.0, acts: Vec::new(), error: None, dry_run }
     }
 
-    /// Adds an act that ended.
     pub fn add(&mut self, act: ActReport) {
         self.exit = self.exit.or_worse(act.exit);
         self.acts.push(act);
@@ -62,7 +58,6 @@ impl ProfileReport {
         self.error = Some(error);
     }
 
-    /// What happened, in one line.
     pub fn told(&self) -> String {
         let time = human::duration(self.seconds);
         let names = |of: &dyn Fn(&ActReport) -> bool| {
@@ -117,7 +112,6 @@ fn code<S: Serializer>(exit: &Exit, to: S) -> Result<S::Ok, S::Error> {
     to.serialize_u8(exit.code())
 }
 
-/// The result of `config check`.
 #[derive(Serialize, Clone, Debug)]
 pub struct Checked {
     pub path: String,
@@ -143,11 +137,9 @@ impl Answer for Checked {
     }
 }
 
-/// The result of `config show`.
 #[derive(Serialize, Clone, Debug)]
 pub struct Shown {
     pub path: String,
-    /// Each profile as TOML.
     pub profiles: BTreeMap<String, String>,
 }
 
@@ -161,7 +153,6 @@ impl Answer for Shown {
 #[derive(Serialize, Clone, Debug)]
 pub struct Scheduled {
     pub profile: String,
-    /// Who runs it.
     pub by: Timer,
     /// When, as its profile or the system says.
     pub at: String,
@@ -170,33 +161,26 @@ pub struct Scheduled {
     pub current: bool,
 }
 
-impl List for Scheduled {
-    fn human(rows: &[Self], out: &mut dyn Write) -> io::Result<()> {
-        let mut table = human::Table::new(&["PROFILE", "BY", "AT", "STATE"]);
-        for row in rows {
-            let state = match (row.installed, row.current) {
-                (true, true) => "installed",
-                (true, false) => "not as the configuration says: \"copal schedule install\", or \"remove\"",
-                (false, _) => "not installed: \"copal schedule install\"",
-            };
-            let by = if row.by == Timer::Systemd { "systemd" } else { "cron" };
-            table.row(vec![row.profile.clone(), by.into(), human::text(&row.at), state.into()]);
-        }
-        table.write(out)
+impl Columns for Scheduled {
+    const COLUMNS: &[&str] = &["PROFILE", "BY", "AT", "STATE"];
+
+    fn cells(&self) -> Vec<String> {
+        let state = match (self.installed, self.current) {
+            (true, true) => "installed",
+            (true, false) => "not as the configuration says: \"copal schedule install\", or \"remove\"",
+            (false, _) => "not installed: \"copal schedule install\"",
+        };
+        let by = if self.by == Timer::Systemd { "systemd" } else { "cron" };
+        vec![self.profile.clone(), by.into(), human::text(&self.at), state.into()]
     }
 }
 
-/// The result of `schedule remove`.
 #[derive(Serialize, Clone, Debug)]
 pub struct Removed {
     pub profiles: Vec<String>,
 }
 
 impl Answer for Removed {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.profiles.as_slice() {
             [] => writeln!(out, "no profile had a schedule"),

@@ -14,29 +14,23 @@ use super::human::{self, Table, things};
 use super::sync::ReplicaField;
 use super::upkeep::REPEATED;
 
-/// The result of `status`.
 #[derive(Serialize, Clone, Debug)]
 pub struct StatusReport {
     /// The party that decides about manifests; `None` if the descriptor is lost.
     pub ingest: Option<IngestBy>,
     /// The owner's fingerprint, for a service to pin; `None` if the descriptor is lost.
     pub owner: Option<OwnerFingerprint>,
-    /// The number of the newest root.
     pub root: u64,
-    /// Manifests that are not decided yet.
     pub waiting: Vec<WaitingField>,
     /// Manifests rejected since their client's last accepted one.
     pub rejected: Vec<RejectedField>,
-    /// The newest snapshot of every series.
     pub series: Vec<SeriesField>,
     /// The snapshots that the policy's guard keeps; only for the owner.
     #[serde(flatten)]
     pub guarded: Guarded,
     /// Changes that are not folded in yet; only for the owner.
     pub changes_waiting: Option<u64>,
-    /// The newest report of a check by the service.
     pub last_check: Option<JobField>,
-    /// The newest report of a prune by the service.
     pub last_prune: Option<JobField>,
     /// Chunks and pages that unproven packs repeat, as found by that prune.
     pub chunks_repeated: u64,
@@ -50,13 +44,10 @@ pub struct WaitingField {
     pub client: ClientId,
     pub name: Option<String>,
     pub manifest: u64,
-    /// When it was stored.
     pub since: Stamp,
-    /// How long ago that is.
     pub seconds: u64,
 }
 
-/// A manifest that was rejected.
 #[derive(Serialize, Clone, Debug)]
 pub struct RejectedField {
     pub client: ClientId,
@@ -66,7 +57,6 @@ pub struct RejectedField {
     pub reasons: Vec<String>,
 }
 
-/// The newest snapshot of a series.
 #[derive(Serialize, Clone, Debug)]
 pub struct SeriesField {
     pub host: Option<String>,
@@ -84,7 +74,6 @@ pub struct SeriesField {
     pub accepted: Stamp,
 }
 
-/// The newest report of a job.
 #[derive(Serialize, Clone, Debug)]
 pub struct JobField {
     pub time: Stamp,
@@ -146,7 +135,6 @@ impl Answer for StatusReport {
 }
 
 impl SeriesField {
-    /// The client as text for people.
     fn who(&self) -> String {
         let name = self.client_name.as_deref().map_or_else(|| self.client.short(), human::text);
         self.role.map_or_else(|| name.clone(), |role| format!("{name} ({})", role))

@@ -16,34 +16,24 @@ use super::clients::SignerField;
 use super::field::{PathField, PathsField};
 use super::human::{self, things};
 
-/// The result of a backup.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct BackupSummary {
     /// The new snapshot; `None` after a dry run, or if nothing changed with `--skip-if-unchanged`.
     pub snapshot_id: Option<SnapshotId>,
-    /// The parent snapshot that the backup compared with.
     pub parent_id: Option<SnapshotId>,
-    /// Files that the parent snapshot does not have.
     pub files_new: u64,
-    /// Files that differ from the parent snapshot.
     pub files_changed: u64,
-    /// Files that are as in the parent snapshot.
     pub files_unmodified: u64,
     pub dirs: u64,
     /// Links, devices and pipes.
     pub others: u64,
-    /// Entries that could not be saved.
     pub errors: u64,
     /// Files that changed during every read; saved as read last.
     pub changing: u64,
-    /// Bytes of all files.
     pub bytes_scanned: u64,
-    /// Bytes that the repository did not have.
     pub bytes_new: u64,
-    /// Bytes written to the repository.
     pub bytes_stored: u64,
     pub seconds: f64,
-    /// Whether nothing was written because `--dry-run` was given.
     pub dry_run: bool,
     /// The party that accepted the snapshot; `None` if it is not accepted yet.
     pub accepted_by: Option<IngestBy>,
@@ -63,7 +53,6 @@ pub struct LeftOut {
     pub bytes: u64,
 }
 
-/// What became of an entry in a backup.
 #[derive(Serialize, Clone, Debug)]
 pub struct EntryFate {
     message_type: &'static str,
@@ -75,7 +64,6 @@ pub struct EntryFate {
 }
 
 impl EntryFate {
-    /// The fate of an entry.
     pub fn of(entry: &Entry, fate: Fate) -> Self {
         let action = match fate {
             Fate::New => "new",
@@ -144,7 +132,6 @@ impl Answer for BackupSummary {
     }
 }
 
-/// The result of a restore.
 #[derive(Serialize, Clone, Debug)]
 pub struct RestoreSummary {
     pub snapshot_id: SnapshotId,
@@ -159,7 +146,6 @@ pub struct RestoreSummary {
     /// Devices, set-user-id and set-group-id, and system attributes left out on purpose.
     pub left_out: u64,
     pub seconds: f64,
-    /// Whether nothing was written because `--dry-run` was given.
     pub dry_run: bool,
 }
 
@@ -201,34 +187,27 @@ impl Answer for RestoreSummary {
     }
 }
 
-/// The result of a check.
 #[derive(Serialize, Clone, Debug)]
 pub struct CheckReport {
-    /// Whether nothing is damaged.
     pub ok: bool,
     pub errors: Vec<Damage>,
     /// How many snapshots were chosen; none if all were checked.
     pub snapshots_checked: Option<u64>,
-    /// Packs read whole.
     pub packs_read: u64,
     pub bytes_read: u64,
     pub seconds: f64,
 }
 
-/// Damage to one object.
 #[derive(Serialize, Clone, Debug)]
 pub struct Damage {
     pub kind: DamageKind,
     /// The object's name, or the id of a chunk or page.
     pub object: String,
-    /// The damage, in words.
     pub why: String,
-    /// Snapshots that need it.
     pub snapshots: Vec<SnapshotId>,
     /// Entries that need it, as far as the available keys show.
     #[serde(flatten)]
     pub paths: PathsField,
-    /// How many more entries need it.
     pub more_paths: u64,
 }
 
@@ -321,17 +300,13 @@ impl CheckReport {
     }
 }
 
-/// The result of `stats`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Stats {
     pub snapshots: u64,
-    /// Bytes of all files of all snapshots.
     pub logical_bytes: u64,
-    /// Bytes of all objects.
     pub stored_bytes: u64,
     pub packs: u64,
     pub chunks: u64,
-    /// Stored bytes that no snapshot needs.
     pub dead_bytes: u64,
     /// Dead bytes in blocks that also hold live data; they become free when that is rewritten.
     pub trapped_bytes: u64,

@@ -3,37 +3,31 @@
 use std::io::{self, Write};
 
 use copal_format::id::RepositoryId;
+use copal_jobs::replica::Fault;
 use serde::Serialize;
 
 use super::Answer;
 use super::field::Stamp;
 use super::human::{self, things};
 
-/// The result of `sync`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct SyncSummary {
-    /// The replica's location.
     pub replica: String,
     /// The root that the replica shows now; 0 if there is none.
     pub root: u64,
     /// Whether that is the source's newest root.
     pub is_current: bool,
-    /// What the replica lacked.
     #[serde(flatten)]
     pub lacked: BehindField,
-    /// Objects that were copied, and their bytes.
     pub objects: u64,
     pub bytes: u64,
-    /// What could not be copied.
-    pub not_copied: Vec<FaultField>,
+    pub not_copied: Vec<Fault>,
     /// Keys that only the replica has.
     pub keys_left: Vec<String>,
     pub seconds: f64,
-    /// Whether nothing was copied because `--dry-run` was given.
     pub dry_run: bool,
 }
 
-/// How much a replica lacks.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct BehindField {
     /// Kept snapshots that it does not show.
@@ -44,17 +38,9 @@ pub struct BehindField {
     pub oldest_missing: Option<Stamp>,
 }
 
-/// Something that was not copied.
-#[derive(Serialize, Clone, Debug)]
-pub struct FaultField {
-    pub object: String,
-    pub why: String,
-}
-
 /// A replica of a repository, as `status` shows it.
 #[derive(Serialize, Clone, Debug)]
 pub struct ReplicaField {
-    /// Its location.
     pub repository: String,
     /// Why it could not be looked at; null if it was.
     pub unreached: Option<String>,
@@ -64,13 +50,10 @@ pub struct ReplicaField {
     pub behind: BehindField,
 }
 
-/// The result of making a replica.
 #[derive(Serialize, Clone, Debug)]
 pub struct ReplicaSummary {
     pub repository_id: RepositoryId,
-    /// The replica's location.
     pub repository: String,
-    /// The location of the repository that it is a replica of.
     pub source: String,
 }
 
@@ -108,7 +91,6 @@ impl Answer for SyncSummary {
 }
 
 impl ReplicaField {
-    /// The line for people.
     pub fn line(&self) -> String {
         let at = human::text(&self.repository);
         match &self.unreached {

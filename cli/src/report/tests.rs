@@ -20,16 +20,15 @@ use copal_store::{Op, StoreError};
 use rustix::io::Errno;
 use serde_json::Value;
 
-use super::benchmark::Speed;
 use super::clients::SignerField;
 use super::diff::DiffStat;
-use super::doctor::Finding;
 use super::field::{PathField, PathsField, Stamp, TargetField};
 use super::keys::*;
 use super::rows::*;
 use super::summary::*;
 use super::upkeep::*;
 use super::*;
+use crate::config::ConfigError;
 use crate::secrets::SecretError;
 
 fn snapshot() -> SnapshotId {
@@ -190,7 +189,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         KeyRow { slot: SlotId([3; 16]), name: None, kind: SlotKind::KeyFile, created: Stamp(Time(0)), current: true };
     let diff =
         DiffRow { change: Change::Added, path: PathField(b"\xff".to_vec()), size_before: Some(1), size_after: Some(2) };
-    let trouble = EntryTrouble { path: PathField(b"/a".to_vec()), warning: "cannot read".into() };
+    let trouble = EntryTrouble { path: PathField(b"/a".to_vec()), warning: "cannot read" };
     let ambiguous = Failure::AmbiguousSnapshot { wanted: "ab".into(), candidates: vec![snapshot_row()] };
     vec![
         ("init", json_of(&init_summary())),
@@ -298,20 +297,6 @@ fn init_shows_the_recovery_code_once_and_says_what_loses_everything() {
 }
 
 #[test]
-fn a_backup_says_what_was_saved_or_that_nothing_was() {
-    let mut summary = BackupSummary { files_new: 1, dirs: 2, bytes_new: 5, ..BackupSummary::default() };
-    assert!(human_of(&summary).contains("no snapshot made"));
-    summary.snapshot_id = Some(snapshot());
-    assert!(human_of(&summary).contains("uploaded; the service has not verified it yet"));
-    summary.accepted_by = Some(IngestBy::Service);
-    assert!(human_of(&summary).contains("snapshot abababab saved, verified by the service"));
-    summary.accepted_by = Some(IngestBy::Client);
-    says(&human_of(&summary), "1 file (1 new, 0 changed), 2 directories|snapshot abababab saved");
-    summary.dry_run = true;
-    assert!(human_of(&summary).ends_with("5 B would be new; nothing was saved (dry run)\n"));
-}
-
-#[test]
 fn damage_is_named_with_what_it_hits_and_how_it_heals() {
     let text = human_of(&check_report());
     says(&text, "packs/00/ab: missing (it is not there)|and 2 more|in snapshots abababab|hits /home/u");
@@ -365,6 +350,11 @@ fn every_failure_has_its_exit_code_and_its_remedy() {
         (Failure::io("write", "/a", full()), 1, "free some space"),
         (Failure::Store(bad_sector), 1, "copal check"),
         (Failure::Interrupted, 130, "kept"),
+        (Failure::Config(ConfigError::Missing { looked: vec!["/c".into()] }), 2, "copal config example"),
+        (Failure::Config(ConfigError::Writable { path: "/c".into(), place: "/c".into() }), 2, "chmod go-w"),
+        (Failure::Config(ConfigError::NoProfile { path: "/c".into(), name: "a".into() }), 2, "copal config check"),
+        (Failure::Busy { profile: "a".into() }, 11, "wait"),
+        (Failure::Hook { hook: "on-failure".into(), why: "exit status: 1".into() }, 1, "by hand"),
     ];
     for (failure, code, remedy) in table {
         assert_eq!(failure.exit().code(), code, "{failure}");

@@ -12,10 +12,8 @@ use super::field::{PathField, PathsField, Stamp};
 use super::guard::Guarded;
 use super::human::{self, Table, things};
 
-/// The result of `forget`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ForgetReport {
-    /// The snapshots that were considered.
     pub snapshots: Vec<ForgetRow>,
     pub kept: u64,
     pub forgotten: u64,
@@ -28,11 +26,9 @@ pub struct ForgetReport {
     /// Forgotten snapshots that the policy's guard keeps for now.
     #[serde(flatten)]
     pub guarded: Guarded,
-    /// Whether nothing was forgotten because `--dry-run` was given.
     pub dry_run: bool,
 }
 
-/// The decision about one snapshot.
 #[derive(Serialize, Clone, Debug)]
 pub struct ForgetRow {
     pub id: SnapshotId,
@@ -95,7 +91,6 @@ impl Answer for ForgetReport {
     }
 }
 
-/// The result of `prune`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct PruneReport {
     /// Index entries that nothing needs any more, flagged in this run.
@@ -105,14 +100,12 @@ pub struct PruneReport {
     /// Packs whose live blocks were copied.
     pub packs_rewritten: u64,
     pub bytes_freed: u64,
-    /// Bytes copied.
     pub bytes_rewritten: u64,
     /// Bytes of all packs before this run, and after it; none in a dry run, or if another machine has pruned.
     pub bytes_before: Option<u64>,
     pub bytes_after: Option<u64>,
     /// Bytes that a later run will free.
     pub bytes_pending: u64,
-    /// When it can.
     pub pending_until: Option<Stamp>,
     /// Bytes of dead blocks in packs that are mostly live.
     pub bytes_dead: u64,
@@ -125,7 +118,6 @@ pub struct PruneReport {
     /// Chunks and pages that unproven packs repeat.
     pub chunks_repeated: u64,
     pub seconds: f64,
-    /// Whether nothing was changed because `--dry-run` was given.
     pub dry_run: bool,
 }
 
@@ -193,7 +185,6 @@ impl Answer for PruneReport {
 /// The advice about chunks that unproven packs repeat.
 pub(super) const REPEATED: &str = "\"copal check --full\" proves the sound packs and names the forged ones.";
 
-/// The result of `tag`, `pin`, `unpin` or `undelete`.
 #[derive(Serialize, Clone, Debug)]
 pub struct ChangeSummary {
     /// The change's number; none if there was nothing to change.
@@ -202,10 +193,6 @@ pub struct ChangeSummary {
 }
 
 impl Answer for ChangeSummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         match self.change {
             Some(_) => writeln!(out, "{} changed", things(self.snapshots.len() as u64, "snapshot", "snapshots")),
@@ -214,14 +201,12 @@ impl Answer for ChangeSummary {
     }
 }
 
-/// The result of `ingest`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct IngestReport {
     pub accepted: u64,
     pub rejected: u64,
     /// Manifests that wait for one before them.
     pub waiting: u64,
-    /// The number of the newest root.
     pub root: u64,
 }
 
@@ -239,20 +224,14 @@ impl Answer for IngestReport {
     }
 }
 
-/// The result of `compact`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct CompactReport {
     pub segments_before: u64,
     pub segments_after: u64,
-    /// The number of the newest root.
     pub root: u64,
 }
 
 impl Answer for CompactReport {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         let segments = things(self.segments_before, "index segment", "index segments");
         match self.segments_before == self.segments_after {
@@ -262,14 +241,11 @@ impl Answer for CompactReport {
     }
 }
 
-/// The result of `repair`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct RepairReport {
     /// Chunks and pages that were lost and are back.
     pub healed: u64,
-    /// Chunks and pages that are still lost.
     pub lost: u64,
-    /// Snapshots that cannot be restored completely.
     pub snapshots: Vec<SnapshotId>,
     /// The first entries that cannot be restored.
     #[serde(flatten)]
@@ -309,10 +285,8 @@ impl Answer for RepairReport {
     }
 }
 
-/// The result of `rebuild-index`.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct RebuildReport {
-    /// The number of the root that was written.
     pub root: u64,
     pub packs: u64,
     pub entries: u64,
@@ -336,7 +310,6 @@ impl Answer for RebuildReport {
     }
 }
 
-/// The result of `cache clean`.
 #[derive(Serialize, Clone, Debug)]
 pub struct CacheSummary {
     #[serde(flatten)]
@@ -345,16 +318,11 @@ pub struct CacheSummary {
 }
 
 impl Answer for CacheSummary {
-    fn only_confirms(&self) -> bool {
-        true
-    }
-
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{} freed in {}", human::size(self.bytes_freed), self.directory.human())
     }
 }
 
-/// The result of `version`.
 #[derive(Serialize, Clone, Debug)]
 pub struct VersionSummary {
     pub version: &'static str,

@@ -38,7 +38,6 @@ fn fields(job: &Job) -> Result<String, BadJob> {
     })
 }
 
-/// The hour and minute of `03:30`.
 fn time_of(at: &str) -> Option<(u8, u8)> {
     let (hour, minute) = at.split_once(':')?;
     let number = |text: &str, below: u8| text.parse::<u8>().ok().filter(|&n| n < below && text.len() <= 2);

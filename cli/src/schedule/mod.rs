@@ -10,14 +10,10 @@ use crate::args::profile::Schedule;
 /// The first line of all that the program writes, and deletes.
 pub const MARK: &str = "# Written by \"copal schedule install\"; \"copal schedule remove\" deletes it.";
 
-/// A profile that is to be run by the clock.
 #[derive(Clone, Debug)]
 pub struct Job {
-    /// Its name.
     pub profile: String,
-    /// When.
     pub schedule: Schedule,
-    /// This program.
     pub program: PathBuf,
     /// The configuration, absolute.
     pub config: PathBuf,
@@ -35,24 +31,15 @@ pub struct Job {
     pub is_system: bool,
 }
 
-/// A job that cannot be written down.
 #[derive(Debug, thiserror::Error)]
 pub enum BadJob {
-    /// A path or a variable would end its line.
     #[error("{0:?} contains a control character, which a unit or crontab cannot hold")]
     Sign(String),
-    /// cron does not know the calendar.
     #[error("cron cannot express at = {at:?}: profile {profile:?} needs the key \"cron\", like cron = \"17 3 * * *\"")]
-    Calendar {
-        /// The profile.
-        profile: String,
-        /// Its calendar.
-        at: String,
-    },
+    Calendar { profile: String, at: String },
 }
 
 impl Job {
-    /// The program and its arguments.
     fn words(&self) -> Result<Vec<String>, BadJob> {
         let path =
             |path: &PathBuf| path.to_str().map(str::to_owned).ok_or_else(|| BadJob::Sign(path.display().to_string()));

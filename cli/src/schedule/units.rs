@@ -10,7 +10,6 @@ pub fn unit(profile: &str) -> String {
     format!("copal-{profile}")
 }
 
-/// The service: one run of the profile.
 pub fn service(job: &Job) -> Result<String, BadJob> {
     let mut text = format!("{MARK}\n[Unit]\nDescription=Copal: profile {}\n", job.profile);
     if job.is_system {
@@ -42,7 +41,6 @@ pub fn service(job: &Job) -> Result<String, BadJob> {
     Ok(text)
 }
 
-/// The timer that starts the service.
 pub fn timer(job: &Job) -> String {
     let (profile, at, jitter) = (&job.profile, &job.schedule.at, job.schedule.jitter.0.as_secs());
     format!(

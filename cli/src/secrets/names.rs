@@ -14,7 +14,6 @@ pub struct Names {
     pub(super) missing: fn() -> SecretError,
 }
 
-/// The names for the repository of a command.
 pub static OF_REPOSITORY: Names = Names {
     key_file: "COPAL_KEY_FILE",
     password: "COPAL_PASSWORD",
@@ -24,7 +23,6 @@ pub static OF_REPOSITORY: Names = Names {
     missing: || SecretError::Missing,
 };
 
-/// The names for the repository that a command copies to.
 pub static OF_TARGET: Names = TARGET;
 
 const TARGET: Names = Names {
@@ -36,7 +34,6 @@ const TARGET: Names = Names {
     missing: || SecretError::MissingThere,
 };
 
-/// The names for an export.
 pub static OF_EXPORT: Names = Names { missing: || SecretError::MissingOfExport, ..TARGET };
 
 /// The names for a repository of restic, which are restic's.

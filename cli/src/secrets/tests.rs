@@ -118,7 +118,7 @@ fn a_recovery_code_is_known_in_any_form_that_people_type() {
         (&mistyped, SlotKind::Passphrase),
         ("hunter2", SlotKind::Passphrase),
     ] {
-        let found = Credential::read(text.as_bytes(), SlotKind::Passphrase, &Origin::Prompt).unwrap();
+        let found = Credential::read(text.as_bytes(), SlotKind::Passphrase, "the passphrase").unwrap();
         assert_eq!(found.kind(), kind, "{text}");
         assert_eq!(decode_recovery(found.expose()).is_ok(), kind == SlotKind::RecoveryCode, "{text}");
     }

@@ -18,7 +18,7 @@ use crate::objects;
 pub type GoesOn<'a> = dyn Fn(u64) -> bool + Send + Sync + 'a;
 
 /// Something that was not copied.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(serde::Serialize, Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The object's name.
     pub object: String,

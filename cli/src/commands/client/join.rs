@@ -43,7 +43,7 @@ pub(super) fn run(context: &Context<'_>, options: &Join) -> Result<Exit, Failure
         }
         _ => Err(refused),
     })?;
-    context.report.answer(&JoinSummary {
+    context.report.confirm(&JoinSummary {
         client: record.client,
         role: record.role,
         repository_id: enrollment.repository,

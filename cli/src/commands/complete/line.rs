@@ -31,7 +31,6 @@ use crate::pick::{self, Intent};
 use crate::report::{Printer, human};
 use crate::secrets::Person;
 
-/// The words before the cursor.
 pub(super) struct Line {
     global: Global,
     report: Printer,
@@ -59,7 +58,6 @@ impl Line {
         Context::new(&self.global, &self.report)
     }
 
-    /// The profiles of the configuration.
     pub(super) fn profiles(&self) -> Vec<Offer> {
         let config = config::read(&self.global);
         config
@@ -69,7 +67,6 @@ impl Line {
             .collect()
     }
 
-    /// The tags of this machine's snapshots.
     pub(super) fn tags(&self) -> Vec<Offer> {
         let tags: BTreeSet<&String> = self.known().iter().flat_map(|known| &known.tags).collect();
         tags.into_iter().cloned().map(Offer::plain).collect()
@@ -159,7 +156,6 @@ impl Line {
     }
 }
 
-/// Answers no question.
 struct Nobody;
 
 impl Person for Nobody {

@@ -22,7 +22,6 @@ pub(super) fn is_answered(arguments: &[OsString]) -> Result<bool, clap::Error> {
     CompleteEnv::with_factory(|| command(&words)).var(VARIABLE).try_complete(arguments, directory.as_deref())
 }
 
-/// The script that has a shell ask this program.
 pub(super) fn script(options: &Completions) -> std::io::Result<Vec<u8>> {
     let name = options.shell.to_string();
     if name == "bash" {

@@ -13,6 +13,14 @@ use crate::pick::{self, Here};
 use crate::report::Failure;
 
 impl Context<'_> {
+    /// Opens the repository, and reads its newest state and its snapshots.
+    pub(in crate::commands) fn read(&self) -> Result<(Repository, View, History), Failure> {
+        let repository = self.open()?;
+        let view = self.view(&repository)?;
+        let history = self.history(&repository, &view)?;
+        Ok((repository, view, history))
+    }
+
     /// Reads the newest state, with all indexes.
     pub(in crate::commands) fn view(&self, repository: &Repository) -> Result<View, Failure> {
         wait(view::read(repository.store().as_ref())).map_err(Failure::from)
@@ -49,7 +57,6 @@ impl Context<'_> {
         }
     }
 
-    /// This machine, for resolving `latest`.
     pub(in crate::commands) fn here(&self, repository: &Repository) -> Here {
         Here { host: self.this_host(), client: LocalClient::id_in(repository.state_dir()) }
     }

@@ -20,7 +20,7 @@ use copal_gateway::serve::{bind, serve_here};
 use dav_server::{DavHandler, DavMethodSet};
 use tokio::runtime::Builder;
 
-use super::answer::Shown;
+use super::Shown;
 use super::webdav::{READ_BYTES, Snapshots};
 use crate::commands::context::Context;
 use crate::report::Failure;
@@ -28,7 +28,6 @@ use crate::report::Failure;
 /// This machine alone, at whatever port is free.
 pub(super) const ANY_PORT: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
 
-/// Serves the tree until the end.
 pub(super) fn serve(
     context: &Context<'_>,
     browser: Arc<Browser>,

@@ -20,7 +20,6 @@ use fuser::{
 
 use super::holes::seek;
 
-/// Who may look into the mount.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub(super) enum Audience {
     /// The user who mounts, who holds the key: everything.
@@ -357,9 +356,7 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Threads that answer the kernel.
 const THREADS: usize = 8;
-/// Bytes that the kernel may read ahead of a program.
 const READ_AHEAD: u32 = 1 << 20;
 /// Offsets of `.` and `..`.
 const DOTS: u64 = 2;

@@ -1,6 +1,5 @@
 //! `mount`: shows the snapshots as folders, by FUSE or by WebDAV, until it is told to end.
 
-mod answer;
 mod door;
 mod fuse;
 mod holes;
@@ -8,7 +7,7 @@ mod passage;
 mod webdav;
 
 use std::collections::HashSet;
-use std::io::{self, ErrorKind};
+use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -22,6 +21,7 @@ use copal_client::reader::ReadError;
 use copal_format::id::SnapshotId;
 use copal_store::StoreError;
 use rustix::mount::{UnmountFlags, unmount};
+use serde::Serialize;
 use signal_hook::iterator::Signals;
 
 use super::context::Context;
@@ -29,8 +29,7 @@ use crate::args::mount::Mount;
 use crate::exit::Exit;
 use crate::pick::{self, Intent};
 use crate::report::field::{self, PathField};
-use crate::report::{EntryTrouble, Failure, Printer, human};
-use answer::Shown;
+use crate::report::{Answer, Failure, Printer, human};
 use fuse::Audience;
 use passage::passes_through;
 
@@ -47,6 +46,21 @@ pub(super) fn run(context: &Context<'_>, options: &Mount) -> Result<Exit, Failur
         (None, address) => door::serve(context, browser, address.unwrap_or(door::ANY_PORT), &ending)?,
     }
     Ok(if is_damaged.load(Ordering::Relaxed) { Exit::Damage } else { Exit::Done })
+}
+
+#[derive(Serialize)]
+struct Shown {
+    at: String,
+    #[serde(skip)]
+    how: &'static str,
+    #[serde(skip)]
+    end: &'static str,
+}
+
+impl Answer for Shown {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "{} {} (Ctrl-C {} ends it)", self.how, human::text(&self.at), self.end)
+    }
 }
 
 fn browser(context: &Context<'_>, options: &Mount, is_damaged: Arc<AtomicBool>) -> Result<Browser, Failure> {
@@ -111,7 +125,7 @@ fn tell(report: &Printer, trouble: &Trouble<'_>, told: &Mutex<HashSet<String>>) 
     let mut told = told.lock().unwrap_or_else(PoisonError::into_inner);
     if told.len() < TOLD && told.insert(key) {
         match entry {
-            Some(path) => report.trouble(&EntryTrouble { path, warning: what }),
+            Some(path) => report.trouble(path, &what),
             None => report.warn(&what),
         }
     }
@@ -236,7 +250,6 @@ const FUSERMOUNT: [&str; 2] = ["fusermount3", "fusermount"];
 const SIGNALS: [i32; 3] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
 /// How long an unmount may take before the mount is detached.
 const UNMOUNTS_WITHIN: Duration = Duration::from_secs(2);
-/// Troubles that are told.
 const TOLD: usize = 10_000;
 
 #[cfg(test)]

@@ -81,7 +81,6 @@ impl DavFileSystem for Snapshots {
     }
 }
 
-/// A name in a directory.
 struct Named {
     name: Vec<u8>,
     meta: Meta,
@@ -203,5 +202,4 @@ fn since_1970(time: Time) -> SystemTime {
     UNIX_EPOCH + Duration::from_nanos(u64::try_from(time.0).unwrap_or(0))
 }
 
-/// Most bytes of one read.
 pub(super) const READ_BYTES: usize = 1 << 20;

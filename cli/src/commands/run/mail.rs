@@ -45,7 +45,6 @@ struct Server {
 enum Tls {
     FromTheBeginning,
     AfterHello,
-    /// The server is on this machine.
     No,
 }
 

@@ -92,9 +92,9 @@ fn sent(
     text: &str,
     report: Option<&ProfileReport>,
 ) -> Result<(), String> {
-    let host = this_host(|name| std::env::var_os(name));
+    let (host, happened) = (this_host(|name| std::env::var_os(name)), event.name());
     if !notify.mail_to.is_empty() {
-        return mail::send(notify, &format!("copal on {host}: {profile}: {}", event.name()), text);
+        return mail::send(notify, &format!("copal on {host}: {profile}: {happened}"), text);
     }
     let address = match (&notify.webhook, &notify.webhook_file, &notify.webhook_variable) {
         (Some(address), _, _) => address.clone(),
@@ -111,7 +111,7 @@ fn sent(
             let is_json = template.trim_start().starts_with(['{', '[']);
             kind = if is_json { "application/json" } else { kind };
             let code = report.map(|report| report.exit.code().to_string()).unwrap_or_default();
-            let values = [("{text}", text), ("{profile}", profile), ("{host}", &host), ("{event}", event.name())];
+            let values = [("{text}", text), ("{profile}", profile), ("{host}", &host), ("{event}", &happened)];
             filled(template, &[&values[..], &[("{exit_code}", &code)]].concat(), is_json)
         }
         (None, Form::Text | Form::Healthchecks) => message,
@@ -122,8 +122,7 @@ fn sent(
         (None, Form::Json) => {
             kind = "application/json";
             let report = report.map_or(Value::Null, |report| serde_json::to_value(report).unwrap_or_default());
-            json!({ "event": event.name(), "host": host, "profile": profile, "text": text, "report": report })
-                .to_string()
+            json!({ "event": happened, "host": host, "profile": profile, "text": text, "report": report }).to_string()
         }
     };
     post::send(reqwest::Method::POST, &address, kind, body)

@@ -41,7 +41,6 @@ impl Past {
         Ok(write_private(path, serde_json::to_string(self).expect("plain fields become JSON").as_bytes())?)
     }
 
-    /// Takes a run into account.
     pub(super) fn take(&mut self, report: &ProfileReport, now: i64) -> Vec<Event> {
         self.meet(now);
         let is_good = matches!(report.exit, Exit::Done | Exit::Partial);

@@ -10,7 +10,6 @@ use crate::report::Failure;
 use crate::schedule::cron::{line, mark};
 use crate::schedule::{Job, MARK};
 
-/// Writes the file of a profile.
 pub(super) fn write(directory: &Path, job: &Job) -> Result<(), Failure> {
     let text = format!("{MARK}\n{}\n", line(job).map_err(usage)?);
     write_open(&directory.join(format!("copal-{}", job.profile)), &text)
@@ -25,7 +24,6 @@ pub(super) fn install(jobs: &[Job]) -> Result<(), Failure> {
     replace(&format!("{}{}\n", others(&crontab()?, &profiles), lines.join("\n")))
 }
 
-/// The profiles, each with its line.
 pub(super) fn installed() -> Result<Vec<(String, String)>, Failure> {
     if is_system() {
         let last =

@@ -93,7 +93,7 @@ fn remove(context: &Context<'_>, options: &Remove) -> Result<Exit, Failure> {
         Timer::Systemd => systemd::remove(&profiles)?,
         Timer::Cron => crontab::remove(&profiles)?,
     }
-    context.report.answer(&Removed { profiles })?;
+    context.report.confirm(&Removed { profiles })?;
     Ok(Exit::Done)
 }
 

@@ -110,7 +110,6 @@ fn served(options: &Serve) -> Options {
     }
 }
 
-/// The bucket that clients may use directly, if any.
 fn presigner(
     location: &Location,
     backend_options: &BackendOptions,
@@ -147,7 +146,6 @@ fn refused(why: String) -> Failure {
     Failure::Other(why.into())
 }
 
-/// Seconds since 1970.
 fn seconds() -> u64 {
     u64::try_from(clock::now().to_unix().0).unwrap_or(0)
 }

@@ -22,7 +22,6 @@ pub(super) struct Bucket {
 }
 
 impl Bucket {
-    /// The bucket of a location, if it is in one.
     pub(super) fn of(location: &Location, backend_options: &BackendOptions) -> Result<Option<Self>, BadConfig> {
         let Location::S3 { bucket, prefix } = location else { return Ok(None) };
         let mut config = S3Config::new(bucket, prefix);

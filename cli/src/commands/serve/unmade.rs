@@ -12,7 +12,6 @@ use copal_client::location::Location;
 use copal_client::wait::wait;
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 
-/// A store that its first object creates.
 pub(super) struct Unmade {
     location: Location,
     backend_options: BackendOptions,
@@ -28,6 +27,11 @@ impl Unmade {
 
     fn store(&self) -> Option<&Arc<dyn Store>> {
         self.made.get().or(self.found.as_ref())
+    }
+
+    /// The store for reading an object; before there is one, no object is there.
+    fn holding(&self, key: &Key) -> Result<&Arc<dyn Store>, StoreError> {
+        self.store().ok_or_else(|| StoreError::NotFound { key: key.clone() })
     }
 
     /// Opens the store on another thread, because opening blocks and the caller is a future.
@@ -64,17 +68,11 @@ impl Store for Unmade {
     }
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        match self.store() {
-            Some(made) => made.read(key).await,
-            None => Err(StoreError::NotFound { key: key.clone() }),
-        }
+        self.holding(key)?.read(key).await
     }
 
     async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        match self.store() {
-            Some(made) => made.read_range(key, range).await,
-            None => Err(StoreError::NotFound { key: key.clone() }),
-        }
+        self.holding(key)?.read_range(key, range).await
     }
 
     async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
@@ -107,10 +105,7 @@ impl Store for Unmade {
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
-        match self.store() {
-            Some(made) => made.map(key).await,
-            None => Err(StoreError::NotFound { key: key.clone() }),
-        }
+        self.holding(key)?.map(key).await
     }
 
     fn is_remote(&self) -> bool {

@@ -21,11 +21,8 @@ use crate::report::Failure;
 
 use name::Target;
 
-/// The decoded object.
 pub enum Shown {
-    /// Its fields.
     Fields(Value),
-    /// The bytes of a chunk.
     Bytes(Vec<u8>),
 }
 

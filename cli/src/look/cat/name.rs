@@ -12,9 +12,7 @@ use copal_store::{Key, Store};
 use super::{Load, absent};
 use crate::report::Failure;
 
-/// The object that a text names.
 pub(super) enum Target {
-    /// An object of the store.
     Object(String),
     /// A page, and the reader for its domain.
     Page(Box<PageReader>, ChunkId),

@@ -5,6 +5,7 @@ use core::time::Duration;
 use copal_format::id::{DomainId, OwnerFingerprint, SourceId};
 use copal_format::policy::{Floor, Hold, Lingering};
 use copal_format::shown::is_unseen;
+use copal_jobs::replica::Fault;
 
 use super::super::clients::*;
 use super::super::guard::*;
@@ -87,7 +88,7 @@ fn replica(unreached: Option<String>) -> ReplicaField {
 }
 
 fn synced() -> SyncSummary {
-    let not_copied = vec![FaultField { object: "packs/ab".into(), why: "it is damaged".into() }];
+    let not_copied = vec![Fault { object: "packs/ab".into(), why: "it is damaged".into() }];
     SyncSummary { not_copied, lacked: replica(None).behind, ..SyncSummary::default() }
 }
 

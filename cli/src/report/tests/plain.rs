@@ -1,6 +1,20 @@
-//! What is missing or comes later is said in the summary, not only above it.
+//! What a summary says: what was done, and what is missing or comes later.
 
 use super::*;
+
+#[test]
+fn a_backup_says_what_was_saved_or_that_nothing_was() {
+    let mut summary = BackupSummary { files_new: 1, dirs: 2, bytes_new: 5, ..BackupSummary::default() };
+    assert!(human_of(&summary).contains("no snapshot made"));
+    summary.snapshot_id = Some(snapshot());
+    assert!(human_of(&summary).contains("uploaded; the service has not verified it yet"));
+    summary.accepted_by = Some(IngestBy::Service);
+    assert!(human_of(&summary).contains("snapshot abababab saved, verified by the service"));
+    summary.accepted_by = Some(IngestBy::Client);
+    says(&human_of(&summary), "1 file (1 new, 0 changed), 2 directories|snapshot abababab saved");
+    summary.dry_run = true;
+    assert!(human_of(&summary).ends_with("5 B would be new; nothing was saved (dry run)\n"));
+}
 
 #[test]
 fn a_summary_says_how_many_entries_are_missing() {

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::args::schedule::Timer;
-use crate::config::{Act, ConfigError};
+use crate::config::Act;
 use crate::report::run::{ActReport, Checked, CheckedProfile, ProfileReport, Removed, Scheduled};
 
 /// One of each result, with every optional field.
@@ -43,19 +43,4 @@ fn a_profile_is_told_in_a_line() {
     let mut busy = ProfileReport::new("home", false);
     busy.fail(Exit::Busy, Failure::Busy { profile: "home".into() }.value());
     assert!(told(&busy).starts_with("profile home: failed (exit code 11): profile \"home\" is being run already"));
-}
-
-#[test]
-fn a_configuration_that_is_not_used_has_a_remedy() {
-    let table = [
-        (Failure::Config(ConfigError::Missing { looked: vec!["/c".into()] }), 2, "copal config example"),
-        (Failure::Config(ConfigError::Writable { path: "/c".into(), place: "/c".into() }), 2, "chmod go-w"),
-        (Failure::Config(ConfigError::NoProfile { path: "/c".into(), name: "a".into() }), 2, "copal config check"),
-        (Failure::Busy { profile: "a".into() }, 11, "wait"),
-        (Failure::Hook { hook: "on-failure".into(), why: "exit status: 1".into() }, 1, "by hand"),
-    ];
-    for (failure, code, remedy) in table {
-        assert_eq!(failure.exit().code(), code, "{failure}");
-        assert!(failure.advice().is_some_and(|advice| advice.contains(remedy)), "{failure}: {:?}", failure.advice());
-    }
 }
