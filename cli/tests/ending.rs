@@ -34,15 +34,15 @@ pub(crate) fn until(what: &str, is_so: impl Fn() -> bool) {
 #[test]
 fn a_backup_over_a_slow_line_ends_within_ten_seconds_and_keeps_what_was_stored() {
     let machine = Machine::new();
-    machine.write("file", noise(1, 60_000_000));
-    let child = start(machine.with_key(&["backup", "source", "--limit-upload", "5M"]));
+    machine.write("file", noise(1, 120_000_000));
+    let child = start(machine.with_key(&["backup", "source", "--limit-upload", "12M"]));
     until("a pack is stored", || !machine.packs(0).is_empty());
     let ran = end(child, Signal::TERM).exits(130);
     assert!(ran.err.contains("MiB of this run are kept"), "{ran}");
     let stored: u64 = machine.packs(0).iter().map(|pack| fs::metadata(machine.object(pack)).unwrap().len()).sum();
     assert!(stored > 10_000_000, "{stored}");
     let next = machine.run(&["backup", "source", "--json"]).ok();
-    assert!(number(&next, "bytes_stored") < 60_000_000 - stored / 2, "{next}");
+    assert!(number(&next, "bytes_stored") < 120_000_000 - stored / 2, "{next}");
     machine.restore(&["--verify"]).ok();
 }
 

@@ -37,7 +37,7 @@ usage: cargo xtask <command>
   proofs [NAME]  prove properties of the engine's arithmetic for all numbers, by symbolic execution
   infra          check what is deployed in AWS: Terraform's tests, linters
   aws            build what is deployed in AWS, and pack it: modules of Terraform, functions, page
-  lambda         build the functions for both processors of Lambda, and check each zip
+  lambda         build the functions for Lambda, and check the zip
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
   fuzz TARGET|all [SECONDS]
                  search with libFuzzer for inputs that a decoder of tests/src/fuzz.rs does not stand, for a minute each by default

@@ -103,12 +103,9 @@ fn set_up_azurite() -> Result<(), String> {
     std::fs::write(&made_for, AZURITE).map_err(|error| format!("{}: {error}", made_for.display()))
 }
 
-/// Installs what the functions are built with for both processors, beside the other tools.
+/// Installs what the functions are built with, beside the other tools.
 pub(crate) fn set_up_lambda() -> Result<(), String> {
-    for target in ["aarch64-unknown-linux-gnu", "x86_64-unknown-linux-gnu"] {
-        rustup(&["target", "add", target])?;
-    }
-    Ok(())
+    rustup(&["target", "add", "aarch64-unknown-linux-gnu"])
 }
 
 /// Installs the S3 server that a deployment is tried with.
