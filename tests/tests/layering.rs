@@ -9,7 +9,7 @@ mod circles;
 mod source;
 
 use circles::circles;
-use source::{CodePath, Token, paths, tokens, without_tests};
+use source::{CodePath, paths, tokens, without_tests};
 
 /// Which of the workspace's crates each may import. `tests` is imported by none.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
@@ -115,7 +115,7 @@ fn modules_of_format_and_engine_use_only_modules_listed_above_them() {
             let Some(used) = file.root_path(path) else { continue };
             let position = layers.iter().position(|layer| layer == used);
             if position.is_none_or(|position| position > own) {
-                refused.push(format!("{}:{}: {}", file.name, path.line, path.segments.join("::")));
+                refused.push(format!("{}: {}", file.name, path.join("::")));
             }
         }
     }
@@ -142,13 +142,13 @@ fn format_and_engine_have_no_files_sockets_clock_randomness_threads_or_async() {
     let mut refused = Vec::new();
     for file in pure_files() {
         let surprising = |path: &&CodePath| {
-            let starts = |words: &[&str]| path.segments.iter().take(words.len()).eq(words);
+            let starts = |words: &[&str]| path.iter().take(words.len()).eq(words);
             NOT_IN_PURE.iter().any(|words| starts(words))
         };
         let used = file.paths.iter().filter(surprising);
-        refused.extend(used.map(|path| format!("{}:{}: {}", file.name, path.line, path.segments.join("::"))));
-        let waits = file.tokens.iter().filter(|token| matches!(token.text.as_str(), "async" | "await"));
-        refused.extend(waits.map(|token| format!("{}:{}: {}", file.name, token.line, token.text)));
+        refused.extend(used.map(|path| format!("{}: {}", file.name, path.join("::"))));
+        let waits = file.tokens.iter().filter(|token| ["async", "await"].contains(&token.as_str()));
+        refused.extend(waits.map(|token| format!("{}: {token}", file.name)));
     }
     assert!(refused.is_empty(), "{refused:#?}");
 }
@@ -156,7 +156,7 @@ fn format_and_engine_have_no_files_sockets_clock_randomness_threads_or_async() {
 #[test]
 fn the_client_prints_nothing_and_asks_nobody() {
     let client = files().into_iter().filter(|name| name.starts_with("client/src/") && name.ends_with(".rs"));
-    let speaks = |token: &Token| TERMINAL.contains(&token.text.as_str());
+    let speaks = |token: &String| TERMINAL.contains(&token.as_str());
     let refused: Vec<String> =
         client.filter(|name| without_tests(&tokens(&read(&root().join(name)))).iter().any(speaks)).collect();
     assert!(refused.is_empty(), "{refused:#?}");
@@ -179,8 +179,7 @@ fn every_crate_but_the_store_forbids_unsafe_code() {
 #[test]
 fn unsafe_code_is_only_where_objects_are_mapped() {
     let files = files().into_iter().filter(|name| name.ends_with(".rs"));
-    let unsafe_files =
-        files.filter(|name| tokens(&read(&root().join(name))).iter().any(|token| token.text == "unsafe"));
+    let unsafe_files = files.filter(|name| tokens(&read(&root().join(name))).iter().any(|token| token == "unsafe"));
     let refused: Vec<String> = unsafe_files.filter(|name| !MAY_BE_UNSAFE.contains(&name.as_str())).collect();
     assert!(refused.is_empty(), "{refused:#?}");
 }
@@ -194,7 +193,7 @@ fn nothing_is_deleted_but_where_names_are_looked_at() {
     let deletes = |name: &String| {
         let tokens = without_tests(&tokens(&read(&root().join(name))));
         let calls = ["delete", "delete_all"].map(|call| [".", call, "("]);
-        calls.iter().any(|call| tokens.windows(3).any(|w| w.iter().map(|t| &*t.text).eq(*call)))
+        calls.iter().any(|call| tokens.windows(3).any(|window| window == call))
     };
     let files: Vec<String> = files().into_iter().filter(|name| is_code(name)).filter(deletes).collect();
     assert_eq!(files, MAY_DELETE);
@@ -203,7 +202,7 @@ fn nothing_is_deleted_but_where_names_are_looked_at() {
 #[test]
 fn no_test_is_switched_off() {
     let files = files().into_iter().filter(|name| name.ends_with(".rs"));
-    let ignored = |tokens: &[Token]| tokens.windows(3).any(|w| w.iter().map(|t| &*t.text).eq(["#", "[", "ignore"]));
+    let ignored = |tokens: &[String]| tokens.windows(3).any(|window| window == ["#", "[", "ignore"]);
     let refused: Vec<String> = files.filter(|name| ignored(&tokens(&read(&root().join(name))))).collect();
     assert!(refused.is_empty(), "{refused:#?}");
 }
@@ -231,7 +230,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
 struct PureFile {
     krate: &'static str,
     name: String,
-    tokens: Vec<Token>,
+    tokens: Vec<String>,
     paths: Vec<CodePath>,
 }
 
@@ -248,14 +247,14 @@ impl PureFile {
     }
 
     /// The crate's module that a path leads to, if it leaves this file's module.
-    fn root_path<'a>(&self, path: &'a CodePath) -> Option<&'a str> {
-        let up = path.segments.iter().take_while(|segment| *segment == "super").count();
-        let first = match path.segments[0].as_str() {
+    fn root_path<'a>(&self, path: &'a [String]) -> Option<&'a str> {
+        let up = path.iter().take_while(|segment| *segment == "super").count();
+        let first = match path[0].as_str() {
             "crate" => 1,
             "super" if up >= self.depth() => up,
             _ => return None,
         };
-        path.segments.get(first).map(String::as_str)
+        path.get(first).map(String::as_str)
     }
 
     /// How many `super` lead from the file to the crate.
@@ -268,8 +267,8 @@ impl PureFile {
 /// The modules of a crate in the order of its `lib.rs`.
 fn layers(krate: &str) -> Vec<String> {
     let tokens = tokens(&read(&root().join(krate).join("src/lib.rs")));
-    let modules = tokens.windows(3).filter(|window| window[0].text == "mod" && window[2].text == ";");
-    modules.map(|window| window[1].text.clone()).collect()
+    let modules = tokens.windows(3).filter(|window| window[0] == "mod" && window[2] == ";");
+    modules.map(|window| window[1].clone()).collect()
 }
 
 fn pure_files() -> Vec<PureFile> {
