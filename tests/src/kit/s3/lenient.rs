@@ -30,9 +30,6 @@ type Objects = Arc<Mutex<BTreeMap<String, Bytes>>>;
 
 impl Lenient {
     /// A server that does as if those headers were not sent.
-    ///
-    /// # Panics
-    /// If no port is free.
     pub fn start(unheeded: &[&'static str]) -> Lenient {
         let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -50,7 +47,6 @@ impl Lenient {
         Lenient { address, task }
     }
 
-    /// Its address for `AWS_ENDPOINT_URL_S3`.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
