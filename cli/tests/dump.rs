@@ -36,8 +36,7 @@ fn an_archive_unpacks_to_the_same_tree() {
     symlink("x".repeat(300), machine.source("a long link")).unwrap();
     symlink("a/b", machine.source("link")).unwrap();
     fs::hard_link(machine.source("a/b/file"), machine.source("second name")).unwrap();
-    let mode = rustix::fs::Mode::from_bits_truncate(0o640);
-    rustix::fs::mknodat(rustix::fs::CWD, machine.source("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    machine.fifo();
     set_xattr(&machine.source("a/b/file"), "user.note", b"\0=\n");
     fs::set_permissions(machine.source("empty"), fs::Permissions::from_mode(0o4710)).unwrap();
     let time = std::time::UNIX_EPOCH - std::time::Duration::from_millis(1500);

@@ -179,8 +179,7 @@ fn what_a_zip_cannot_hold_is_named() {
     let machine = Machine::new();
     machine.write("file", "content");
     machine.write("..\\..\\sly", "x");
-    let mode = rustix::fs::Mode::from_bits_truncate(0o640);
-    rustix::fs::mknodat(rustix::fs::CWD, machine.source("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    machine.fifo();
     machine.backup(&[]);
     let ran = exports(&machine, &["latest", "a.zip", "--format", "zip"]).exits(3);
     assert!(ran.err.contains("fifo") && ran.err.contains("sly"), "{ran}");

@@ -28,6 +28,8 @@ use copal_store::record::{self, Record};
 use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 use futures::channel::oneshot;
 
+use crate::kit::noise;
+
 #[test]
 fn opening_restoring_and_saving_take_few_round_trips_however_many_requests_there_are() {
     let place = tempfile::tempdir().unwrap();
@@ -197,18 +199,6 @@ fn try_to_restore(
     };
     let restored = restore(&request, &Default::default(), &tell, &AtomicBool::new(false));
     (restored, told.into_inner().unwrap())
-}
-
-/// Bytes that do not compress.
-fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    };
-    std::iter::repeat_with(next).take(length).collect()
 }
 
 /// A store of which every answer comes after a while, as from a bucket.

@@ -55,8 +55,7 @@ fn plain(machine: &Machine) {
     fs::hard_link(machine.source("dir/inline"), machine.source("a second name")).unwrap();
     fs::hard_link(machine.source("dir/below/large"), machine.source("dir/other large")).unwrap();
     fs::set_permissions(machine.source("dir/inline"), fs::Permissions::from_mode(0o4710)).unwrap();
-    let mode = rustix::fs::Mode::from_bits_truncate(0o640);
-    rustix::fs::mknodat(rustix::fs::CWD, machine.source("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    machine.fifo();
 }
 
 /// Writes a file with this many holes.

@@ -45,7 +45,7 @@ fn fill_with_oddities(machine: &Machine) {
     fs::hard_link(machine.source("big"), machine.source("a/big again")).unwrap();
     fs::hard_link(machine.source("small"), machine.source("zz")).unwrap();
     linkat(CWD, machine.source("dangling"), CWD, machine.source("dangling too"), AtFlags::empty()).unwrap();
-    mknodat(CWD, machine.source("fifo"), FileType::Fifo, Mode::from_bits_truncate(0o640), 0).unwrap();
+    machine.fifo();
     let _ = UnixListener::bind(machine.path("source").join("s")).unwrap();
 
     let sparse = File::create(machine.source("sparse")).unwrap();

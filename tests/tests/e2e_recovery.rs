@@ -4,11 +4,12 @@
 use std::process::Stdio;
 use std::time::Duration;
 
-use copal_store::{Key, Store, list_all};
-use copal_tests::kit::lambda::machine::contents;
+use copal_store::{Store, list_all};
+use copal_tests::kit::key;
 use copal_tests::kit::lambda::team::{Contents, PASSPHRASE, assert_same, restored};
 use copal_tests::kit::lambda::world::until;
-use copal_tests::kit::lambda::{Cloud, Faults, Machine, Outcome, Team};
+use copal_tests::kit::lambda::{Cloud, Faults, Outcome, Team};
+use copal_tests::kit::machine::{Machine, contents};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
@@ -21,7 +22,7 @@ fn a_lost_newest_root_stops_the_functions_until_a_rebuild_is_numbered_above_it()
     let two = world.upload(&world.till);
     world.destroy(&newest, 1);
     let report = world.cloud.run("reconcile");
-    assert!(matches!(&report.outcome, Outcome::Error { kind, .. } if kind == "StateLost"), "{report:?}");
+    assert!(matches!(&report, Outcome::Error { kind, .. } if kind == "StateLost"), "{report:?}");
     world.owner.run(&["rebuild-index"]).unwrap();
     assert!(world.names("roots/")[0] < newest, "a higher number lists first");
     world.decide();
@@ -37,11 +38,11 @@ fn lost_segments_state_runs_and_roots_stop_what_writes_until_the_owner_has_rebui
         world.till.fill(3, 12);
         let two = world.upload(&world.till);
         lost.iter().for_each(|prefix| world.destroy(prefix, usize::MAX));
-        let Outcome::Response(answer) = world.cloud.run("check").outcome else { panic!("{lost:?}: the check ends") };
+        let Outcome::Response(answer) = world.cloud.run("check") else { panic!("{lost:?}: the check ends") };
         assert_eq!(answer["ok"], json!(false), "{lost:?}");
         let before = world.names("");
         let report = world.cloud.run("prune");
-        let Outcome::Error { kind, .. } = &report.outcome else { panic!("{lost:?}: {report:?}") };
+        let Outcome::Error { kind, .. } = &report else { panic!("{lost:?}: {report:?}") };
         assert!(["StateLost", "Damaged"].contains(&kind.as_str()), "{lost:?}: {report:?}");
         assert_eq!(world.names(""), before, "{lost:?}: nothing is deleted on a state that is not whole");
         world.owner.run(&["rebuild-index"]).unwrap();
@@ -50,10 +51,10 @@ fn lost_segments_state_runs_and_roots_stop_what_writes_until_the_owner_has_rebui
         world.decide();
         for job in ["compact", "prune"] {
             let report = world.cloud.run(job);
-            assert!(matches!(report.outcome, Outcome::Response(_)), "{lost:?}: {report:?}");
+            assert!(matches!(report, Outcome::Response(_)), "{lost:?}: {report:?}");
         }
         let three = world.save(&world.desk, 4);
-        let Outcome::Response(answer) = world.cloud.run("check").outcome else { panic!("{lost:?}: the check ends") };
+        let Outcome::Response(answer) = world.cloud.run("check") else { panic!("{lost:?}: the check ends") };
         assert_eq!(answer["ok"], json!(true), "{lost:?}: {answer}");
         let listed = world.owner.run(&["snapshots", "--json"]).unwrap();
         assert!(listed.contains(&one.id) && !listed.contains(&gone.id), "{lost:?}: {listed}");
@@ -67,7 +68,7 @@ fn a_deleted_pack_is_found_by_the_check_and_uploaded_again_by_a_machine_that_can
     let one = world.save(&world.till, 1);
     let pack = world.largest_pack();
     world.destroy(&pack, 1);
-    let Outcome::Response(answer) = world.cloud.run("check").outcome else { panic!("the check ends") };
+    let Outcome::Response(answer) = world.cloud.run("check") else { panic!("the check ends") };
     assert_eq!(answer["ok"], json!(false));
     // The answer comes before the line is read that tells of it.
     let damage = || world.cloud.function("check").metrics().last().and_then(|line| line["Damage"].as_f64());
@@ -79,7 +80,7 @@ fn a_deleted_pack_is_found_by_the_check_and_uploaded_again_by_a_machine_that_can
     assert_eq!(world.owner.run(&["repair"]).map(drop), Ok(()));
     world.is_whole(&[&one, &two]);
     // The function agrees with the command: no alarm, long before a prune has forgotten the pack.
-    let Outcome::Response(answer) = world.cloud.run("check").outcome else { panic!("the check ends") };
+    let Outcome::Response(answer) = world.cloud.run("check") else { panic!("the check ends") };
     assert_eq!((&answer["ok"], &answer["damage"]), (&json!(true), &json!(0)), "{answer}");
     until("the metrics tell of none", || damage().filter(|found| *found == 0.0));
 }
@@ -92,7 +93,7 @@ fn what_a_revoked_machine_uploads_is_rejected_and_what_it_saved_before_stays() {
     world.upload(&world.till);
     world.owner.run(&["client", "revoke", "till"]).unwrap();
     let report = world.cloud.run("reconcile");
-    assert_eq!(report.outcome, Outcome::Response(json!({ "accepted": 0, "rejected": 1, "refused": 0 })));
+    assert_eq!(report, Outcome::Response(json!({ "accepted": 0, "rejected": 1, "refused": 0 })));
     let told = world.owner.copal(&["status", "--json"]).output().unwrap();
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
     assert!(told["rejected"][0]["reasons"][0].as_str().unwrap().contains("revoked"), "{told}");
@@ -124,7 +125,7 @@ fn without_the_descriptor_no_function_works_until_the_owner_has_written_it_again
     world.destroy("copal/", usize::MAX);
     for job in ["reconcile", "prune", "check", "compact"] {
         let report = world.cloud.run(job);
-        assert!(matches!(&report.outcome, Outcome::Error { kind, .. } if kind == "Owner"), "{job}: {report:?}");
+        assert!(matches!(&report, Outcome::Error { kind, .. } if kind == "Owner"), "{job}: {report:?}");
     }
     world.owner.run(&["repair"]).unwrap();
     let two = world.save(&world.till, 2);
@@ -138,7 +139,7 @@ fn a_lost_manifest_takes_its_snapshot_along_and_later_ones_count() {
     let two = world.save(&world.till, 2);
     let first = world.names("manifests/").into_iter().find(|name| name.ends_with(&format!("{:020}", 1))).unwrap();
     world.destroy(&first, 1);
-    let Outcome::Response(answer) = world.cloud.run("check").outcome else { panic!("the check ends") };
+    let Outcome::Response(answer) = world.cloud.run("check") else { panic!("the check ends") };
     assert_eq!(answer["ok"], json!(false));
     let three = world.save(&world.till, 3);
     // The code says that not all is well: one snapshot cannot even be listed.
@@ -202,7 +203,7 @@ impl World {
     /// Reconciliation finds what no event told of.
     fn decide(&self) {
         let report = self.cloud.run("reconcile");
-        let Outcome::Response(answer) = &report.outcome else { panic!("{report:?}") };
+        let Outcome::Response(answer) = &report else { panic!("{report:?}") };
         assert_eq!((&answer["rejected"], &answer["refused"]), (&json!(0), &json!(0)), "{report:?}");
     }
 
@@ -248,8 +249,7 @@ impl World {
     /// Deletes the first so many objects below a prefix.
     fn destroy(&self, prefix: &str, most: usize) {
         for name in self.names(prefix).into_iter().take(most) {
-            let key = Key::new(&name).expect("it was listed");
-            block_on(self.team.store.delete(&key)).expect("the store answers");
+            block_on(self.team.store.delete(&key(&name))).expect("the store answers");
         }
     }
 }

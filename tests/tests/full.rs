@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use copal_format::change::Operation;
-use copal_format::client::Role;
 use copal_format::id::SnapshotId;
 use copal_format::receipt::IngestBy;
 use copal_jobs::compact::compact;
@@ -19,9 +18,9 @@ use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::prune::{self, Options};
 use copal_store::fault::{Fate, Fault};
 use copal_store::reserve::{self, Reserve};
-use copal_store::{Op, Store, StoreError, list_all};
+use copal_store::{Op, Store, StoreError};
 use copal_tests::kit::client::{Failure, How};
-use copal_tests::kit::{Client, Tree, World, keep_last, noise as files};
+use copal_tests::kit::{Client, Tree, World, keep_last, key, noise as files};
 use futures::executor::block_on;
 
 /// What is done while the store becomes full.
@@ -46,16 +45,11 @@ struct Scene {
 
 impl Scene {
     fn of(act: Act) -> Self {
-        let world = World::new();
-        let client = world.register(1, Role::Full);
+        let (world, client) = World::with_client();
         let dead = world.back_up(&client, &files(7, 6, 900));
-        let mut tree = files(1, 12, 900);
+        let tree = files(1, 12, 900);
         let sparse = world.back_up(&client, &tree);
-        let mut at = 0;
-        tree.retain(|_, _| {
-            at += 1;
-            at % 4 == 0
-        });
+        let tree: Tree = tree.into_iter().step_by(4).collect();
         let kept = world.back_up(&client, &tree);
         let kept = match act {
             Act::Prune => {
@@ -68,9 +62,7 @@ impl Scene {
             }
             // Decided about nothing: what waits is for ingest.
             Act::Ingest => {
-                let how = How { ingests: false, patience: 1, ..How::default() };
-                let waits = world.try_back_up(&client, &files(9, 6, 900), &how);
-                assert!(matches!(waits, Err(Failure::Patience { .. })), "{waits:?}");
+                world.upload(&client, &files(9, 6, 900));
                 world.write_change(&client, vec![Operation::Forget(vec![dead])]);
                 vec![(sparse, files(1, 12, 900)), (kept, tree)]
             }
@@ -83,13 +75,8 @@ impl Scene {
 
     /// The same objects, of which others know nothing.
     fn copy(&self) -> World {
-        let world = World::new();
-        for listed in block_on(list_all(&self.world.store, "")).unwrap() {
-            let bytes = block_on(self.world.store.read(&listed.key)).unwrap();
-            block_on(world.store.create(&listed.key, bytes)).unwrap();
-        }
         self.client.forget_memory();
-        world
+        self.world.copy()
     }
 
     fn act(&self, act: Act, world: &World, store: &dyn Store) -> Result<(), StoreError> {
@@ -110,7 +97,7 @@ impl Scene {
             Act::Forget => {
                 let (name, bytes) = world.signed_change(&self.client, vec![Operation::Forget(vec![self.kept[0].0])]);
                 block_on(async {
-                    store.create(&copal_store::Key::new(name).unwrap(), bytes.into()).await?;
+                    store.create(&key(&name), bytes.into()).await?;
                     ingest(&job, IngestBy::Service, Scope::Decisions, &|_| false).await.map(drop).map_err(of_store)
                 })
             }

@@ -1,15 +1,15 @@
 //! Glossary: every module and name in the column *Where* of `docs/glossary.md` exists.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use crate::{files, read, top};
 
 #[test]
 fn every_place_of_the_glossary_exists() {
-    let page = fs::read_to_string(top().join("docs/glossary.md")).expect("the page is there");
+    let page = read("docs/glossary.md");
     let rows = page.lines().filter(|line| line.starts_with("| "));
     let cells = rows.map(|row| row.trim_matches('|').split('|').collect::<Vec<_>>()).filter(|cells| cells.len() > 3);
     let places: Vec<(String, String)> = cells.flat_map(|cells| places(cells[2])).collect();
-    let missing: Vec<_> = places.iter().filter(|(krate, place)| !exists(krate, place)).collect();
+    let files = files();
+    let missing: Vec<_> = places.iter().filter(|(krate, place)| !exists(&files, krate, place)).collect();
     assert!(places.len() > 80 && missing.is_empty(), "{} places, missing: {missing:#?}", places.len());
 }
 
@@ -34,24 +34,13 @@ fn is_crate(word: &str) -> bool {
 }
 
 /// Whether a crate has this module and, after `::`, this name in the module.
-fn exists(krate: &str, place: &str) -> bool {
+fn exists(files: &[String], krate: &str, place: &str) -> bool {
     let (module, name) = place.split_once("::").unwrap_or((place, ""));
-    let path = top().join(krate).join("src").join(module.trim_end_matches('/'));
-    let mut found = if path.is_dir() { files(&path) } else { Vec::new() };
-    found.extend(Some(path.with_extension("rs")).filter(|file| file.is_file()));
-    found.iter().any(|file| name.is_empty() || names(file, name))
+    let path = format!("{krate}/src/{}", module.trim_end_matches('/'));
+    let is_in = |file: &str| file.strip_prefix(&path).is_some_and(|rest| rest == ".rs" || rest.starts_with('/'));
+    files.iter().filter(|file| is_in(file)).any(|file| name.is_empty() || names(file, name))
 }
 
-fn names(file: &Path, word: &str) -> bool {
-    let text = fs::read_to_string(file).unwrap_or_default();
-    text.split(|c: char| !c.is_alphanumeric() && c != '_').any(|other| other == word)
-}
-
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let entries = fs::read_dir(folder).expect("list a folder").map(|entry| entry.expect("list a folder").path());
-    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
-}
-
-fn top() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
+fn names(file: &str, word: &str) -> bool {
+    read(file).split(|c: char| !c.is_alphanumeric() && c != '_').any(|other| other == word)
 }

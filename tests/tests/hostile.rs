@@ -3,30 +3,28 @@
 
 mod mount;
 
-use std::cell::RefCell;
 use std::fs;
 use std::path::PathBuf;
 use std::process::{Command, Output};
-use std::rc::Rc;
 
 use copal_format::client::Role;
 use copal_format::id::SnapshotId;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::text::encode_key_file;
-use copal_format::layout::{self, Place};
 use copal_format::pack::{self, PackKind};
 use copal_format::path::TreePath;
-use copal_format::repository::Descriptor;
 use copal_reader::{Streams, run};
 use copal_tests::kit::craft::sealed_pack;
-use copal_tests::kit::s3::command;
+use copal_tests::kit::process::program;
 use copal_tests::kit::{DAY, How, World, tree};
 use copal_wasm::look::{Library, Snapshot, Window};
 use copal_wasm::owner::Owner;
-use copal_wasm::view::{Read, View};
+use copal_wasm::view::Read;
 use futures::executor::block_on;
 use serde_json::json;
 use tempfile::TempDir;
+
+use crate::shelf::{self, Objects};
 
 const TOLD: &str = "below what is no directory";
 
@@ -151,13 +149,11 @@ fn what_is_sealed_under_the_id_of_something_else_is_restored_by_no_reader() {
         let world = World::new();
         let client = world.register(2, Role::WriteOnly);
         let snapshot = world.back_up(&client, &tree([("letter", &[b'x'; 100][..])]));
-        let is_data = |name: &String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
-        let whole = world.names("packs/").into_iter().find(is_data).unwrap();
+        let whole = world.packs(PackKind::Data).remove(0);
         let id = pack::parse(&world.read(&whole)).unwrap().ids[0];
         let owner = &world.repository.owner;
         let copy = sealed_pack(&owner.kem_public(), owner.repository(), client.domain, id, &content);
-        let named = [(copy.id, copy.bytes.len() as u64)];
-        world.put(&layout::pack(Place::Packs, copy.id), copy.bytes);
+        let named = [world.put_pack(&copy)];
         block_on(client.write_manifest(&world.job(), &world.view(), &named, None, &How::default())).unwrap();
         world.ingest().unwrap();
         world.destroy(&whole);
@@ -211,7 +207,7 @@ impl<'a> Readers<'a> {
 
     /// On a machine of this name that has not saved anything.
     fn copal_on(&self, host: &str, arguments: &[&str]) -> Output {
-        let mut run = Command::new(command());
+        let mut run = Command::new(program("copal"));
         run.args(arguments)
             .env_clear()
             .env("COPAL_HOST", host)
@@ -239,23 +235,10 @@ impl<'a> Readers<'a> {
 
     /// What the page reads with.
     fn library(&self) -> Library {
-        let domains = self.world.view().state.snapshots.values().map(|snapshot| snapshot.domain).collect();
         let root = self.world.names("roots/").into_iter().next();
-        let mut view = View::new(root.as_deref(), domains).unwrap();
-        while !view.is_complete() {
-            for read in view.needs() {
-                view.supply(&read.key, Some(self.world.read(&read.key))).unwrap();
-            }
-        }
-        let descriptor = Descriptor::decode(1, &self.world.read(&layout::descriptor(1))).unwrap();
-        let owner = Owner::of(self.world.repository.owner.clone());
-        let mut library = Library::new(&owner, &descriptor, Rc::new(RefCell::new(view))).unwrap();
-        for client in library.needed_clients() {
-            library.supply_client(client, &[(1, self.world.read(&layout::client(client, 1)))]);
-        }
-        for key in library.needed_manifests() {
-            library.supply_manifest(&key, Some(&self.world.read(&key))).unwrap();
-        }
+        let objects: Objects<'_> = &|name| self.object(name);
+        let view = shelf::view(objects, root.as_deref(), self.world.repository.shared);
+        let library = shelf::library(objects, &Owner::of(self.world.repository.owner.clone()), view);
         assert_eq!(library.problems(), []);
         library
     }
@@ -278,11 +261,11 @@ impl<'a> Readers<'a> {
         all
     }
 
+    fn object(&self, name: &str) -> Option<Vec<u8>> {
+        self.world.has(name).then(|| self.world.read(name))
+    }
+
     fn part(&self, read: &Read) -> Option<Vec<u8>> {
-        let bytes = self.world.has(&read.key).then(|| self.world.read(&read.key))?;
-        Some(match &read.range {
-            Some(range) => bytes[range.start as usize..range.end as usize].to_vec(),
-            None => bytes,
-        })
+        shelf::part(&|name| self.object(name), read)
     }
 }

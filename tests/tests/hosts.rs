@@ -5,4 +5,5 @@ mod determinism;
 mod hostile;
 mod restores;
 mod session_limits;
+mod shelf;
 mod wasm;

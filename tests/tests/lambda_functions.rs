@@ -18,13 +18,13 @@ use copal_store::fault::{Fate, Fault};
 use copal_store::record::Record;
 use copal_store::{Op, Store, StoreError};
 use copal_tests::kit::lambda::event::{batch, eventbridge, failures, notification};
-use copal_tests::kit::{Client, DAY, How, SeededEntropy, Tree, World, keep_last, tree};
+use copal_tests::kit::{Client, DAY, SeededEntropy, Tree, World, keep_last, tree};
 use serde_json::{Value, json};
 
 #[test]
 fn a_notification_lets_the_manifest_be_decided_that_it_hints_at() {
     for make in [notification, eventbridge] {
-        let (world, client) = world();
+        let (world, client) = World::with_client();
         upload(&world, &client, b"letter");
         let event = make("bucket", &key(client.id, 1), 300, TIME, 1);
         let (answer, metrics) = invoke(&world, Function::Ingest, queued(&[event])).unwrap();
@@ -36,7 +36,7 @@ fn a_notification_lets_the_manifest_be_decided_that_it_hints_at() {
 
 #[test]
 fn many_messages_of_one_client_are_one_ingest() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     (1..=3).for_each(|number| upload(&world, &client, &[number]));
     let events: Vec<Value> = (0..10).map(|at| hint(client.id, at % 3 + 1)).collect();
     let (answer, metrics) = invoke(&world, Function::Ingest, queued(&events)).unwrap();
@@ -47,7 +47,7 @@ fn many_messages_of_one_client_are_one_ingest() {
 
 #[test]
 fn an_event_for_which_there_is_no_work_does_nothing() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     let before = world.names("");
     let (answer, _) = invoke(&world, Function::Ingest, queued(&[hint(client.id, 1)])).unwrap();
     assert_eq!((failures(&answer).len(), world.names("")), (0, before));
@@ -55,7 +55,7 @@ fn an_event_for_which_there_is_no_work_does_nothing() {
 
 #[test]
 fn of_a_batch_only_the_messages_of_the_client_that_failed_come_again() {
-    let (world, first) = world();
+    let (world, first) = World::with_client();
     let second = world.register(2, Role::Full);
     upload(&world, &first, b"first");
     upload(&world, &second, b"second");
@@ -73,7 +73,7 @@ fn of_a_batch_only_the_messages_of_the_client_that_failed_come_again() {
 
 #[test]
 fn a_panic_over_one_client_fails_the_messages_of_that_client() {
-    let (world, first) = world();
+    let (world, first) = World::with_client();
     let second = world.register(2, Role::Full);
     upload(&world, &first, b"first");
     upload(&world, &second, b"second");
@@ -93,7 +93,7 @@ fn a_panic_over_one_client_fails_the_messages_of_that_client() {
 
 #[test]
 fn reconciliation_finds_a_manifest_whose_event_was_lost() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     upload(&world, &client, b"letter");
     world.wait(Duration::from_secs(1000));
     let (_, metrics) = invoke(&world, Function::Ingest, json!({ "job": "reconcile" })).unwrap();
@@ -107,7 +107,7 @@ fn reconciliation_finds_a_manifest_whose_event_was_lost() {
 
 #[test]
 fn reconciliation_writes_an_answer_that_was_lost() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     upload(&world, &client, b"letter");
     invoke(&world, Function::Ingest, json!({ "job": "reconcile" })).unwrap();
     world.destroy(&layout::receipt(client.id, 1));
@@ -117,7 +117,7 @@ fn reconciliation_writes_an_answer_that_was_lost() {
 
 #[test]
 fn a_rejected_manifest_is_counted_and_no_failure() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     upload(&world, &client, b"letter");
     let packs = world.names("packs/");
     packs.iter().for_each(|name| world.destroy(name));
@@ -127,7 +127,7 @@ fn a_rejected_manifest_is_counted_and_no_failure() {
 
 #[test]
 fn a_repository_of_another_owner_is_not_touched() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     upload(&world, &client, b"letter");
     let before = world.names("");
     for function in Function::ALL {
@@ -142,14 +142,14 @@ fn a_repository_of_another_owner_is_not_touched() {
 
 #[test]
 fn a_bucket_without_a_repository_is_an_error_and_not_an_empty_repository() {
-    let (world, _) = world();
+    let (world, _) = World::with_client();
     world.destroy_all("copal/");
     assert_eq!(invoke(&world, Function::Prune, job(Function::Prune)).unwrap_err().name(), "Owner");
 }
 
 #[test]
 fn prune_does_what_the_signed_policy_says() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     let first = world.back_up(&client, &files(b"first"));
     let second = world.back_up(&client, &files(b"second"));
     invoke(&world, Function::Prune, job(Function::Prune)).unwrap();
@@ -168,7 +168,7 @@ fn prune_does_what_the_signed_policy_says() {
 
 #[test]
 fn checks_read_their_share_until_everything_was_read() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(b"letter"));
     world.change(&client, vec![keep_last(9)]);
     let packs = world.view().state.packs.len() as f64;
@@ -185,7 +185,7 @@ fn checks_read_their_share_until_everything_was_read() {
 
 #[test]
 fn damage_is_a_metric_and_no_failure() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(b"letter"));
     world.names("packs/").iter().for_each(|name| world.destroy(name));
     let (answer, metrics) = invoke(&world, Function::Check, job(Function::Check)).unwrap();
@@ -195,7 +195,7 @@ fn damage_is_a_metric_and_no_failure() {
 
 #[test]
 fn compact_leaves_one_segment_where_many_small_ones_were() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     for number in 0..4 {
         world.back_up(&client, &files(&[number]));
     }
@@ -206,7 +206,7 @@ fn compact_leaves_one_segment_where_many_small_ones_were() {
 
 #[test]
 fn a_schedule_that_asks_another_function_is_refused() {
-    let (world, _) = world();
+    let (world, _) = World::with_client();
     for (function, payload) in [
         (Function::Prune, job(Function::Check)),
         (Function::Ingest, job(Function::Prune)),
@@ -219,7 +219,7 @@ fn a_schedule_that_asks_another_function_is_refused() {
 
 #[test]
 fn without_time_left_nothing_is_begun_and_the_next_run_does_it() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     upload(&world, &client, b"letter");
     let before = world.names("");
     let environment = environment(world.repository.owner.fingerprint());
@@ -233,7 +233,7 @@ fn without_time_left_nothing_is_begun_and_the_next_run_does_it() {
 
 #[test]
 fn an_ingest_asks_the_store_so_often_however_much_lies_there() {
-    let (world, client) = world();
+    let (world, client) = World::with_client();
     let calls = |number: u64| {
         upload(&world, &client, &[number as u8]);
         let store = Record::new(&world.store);
@@ -261,20 +261,13 @@ fn an_ingest_asks_the_store_so_often_however_much_lies_there() {
     assert!(late <= early + 16, "{early}, then {late}");
 }
 
-fn world() -> (World, Client) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
-    (world, client)
-}
-
 fn files(content: &[u8]) -> Tree {
     tree([("a/letter", content), ("b/large", &content.repeat(300)[..])])
 }
 
 /// A backup that leaves the decision to others.
 fn upload(world: &World, client: &Client, content: &[u8]) {
-    let how = How { ingests: false, patience: 1, ..How::default() };
-    world.try_back_up(client, &files(content), &how).expect_err("nobody answers");
+    world.upload(client, &files(content));
 }
 
 fn key(client: ClientId, number: u64) -> String {

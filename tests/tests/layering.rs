@@ -1,6 +1,5 @@
 //! Who may use what: crates, the modules of format and engine, their sources of surprise, and unsafe code.
 
-use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use serde_json::Value;
@@ -9,7 +8,9 @@ mod circles;
 mod source;
 
 use circles::circles;
-use source::{CodePath, Token, paths, tokens, without_tests};
+use source::{CodePath, paths, tokens, without_tests};
+
+use crate::{files, read, top};
 
 /// Which of the workspace's crates each may import. `tests` is imported by none.
 const MAY_IMPORT: &[(&str, &[&str])] = &[
@@ -115,7 +116,7 @@ fn modules_of_format_and_engine_use_only_modules_listed_above_them() {
             let Some(used) = file.root_path(path) else { continue };
             let position = layers.iter().position(|layer| layer == used);
             if position.is_none_or(|position| position > own) {
-                refused.push(format!("{}:{}: {}", file.name, path.line, path.segments.join("::")));
+                refused.push(format!("{}: {}", file.name, path.join("::")));
             }
         }
     }
@@ -130,8 +131,7 @@ fn files_of_a_folder_import_each_other_in_one_direction() {
         let top = format!("{krate}/src/");
         let names =
             files().into_iter().filter(|name| name.starts_with(&top) && name.ends_with(".rs") && !is_test(name));
-        let files = names
-            .map(|name| (name[top.len()..].to_owned(), paths(&without_tests(&tokens(&read(&root().join(&name)))))));
+        let files = names.map(|name| (name[top.len()..].to_owned(), paths(&without_tests(&tokens(&read(&name))))));
         found.extend(circles(&files.collect::<Vec<_>>()).into_iter().map(|circle| format!("{top}{circle}")));
     }
     assert!(found.is_empty(), "{found:#?}");
@@ -142,13 +142,13 @@ fn format_and_engine_have_no_files_sockets_clock_randomness_threads_or_async() {
     let mut refused = Vec::new();
     for file in pure_files() {
         let surprising = |path: &&CodePath| {
-            let starts = |words: &[&str]| path.segments.iter().take(words.len()).eq(words);
+            let starts = |words: &[&str]| path.iter().take(words.len()).eq(words);
             NOT_IN_PURE.iter().any(|words| starts(words))
         };
         let used = file.paths.iter().filter(surprising);
-        refused.extend(used.map(|path| format!("{}:{}: {}", file.name, path.line, path.segments.join("::"))));
-        let waits = file.tokens.iter().filter(|token| matches!(token.text.as_str(), "async" | "await"));
-        refused.extend(waits.map(|token| format!("{}:{}: {}", file.name, token.line, token.text)));
+        refused.extend(used.map(|path| format!("{}: {}", file.name, path.join("::"))));
+        let waits = file.tokens.iter().filter(|token| ["async", "await"].contains(&token.as_str()));
+        refused.extend(waits.map(|token| format!("{}: {token}", file.name)));
     }
     assert!(refused.is_empty(), "{refused:#?}");
 }
@@ -156,9 +156,8 @@ fn format_and_engine_have_no_files_sockets_clock_randomness_threads_or_async() {
 #[test]
 fn the_client_prints_nothing_and_asks_nobody() {
     let client = files().into_iter().filter(|name| name.starts_with("client/src/") && name.ends_with(".rs"));
-    let speaks = |token: &Token| TERMINAL.contains(&token.text.as_str());
-    let refused: Vec<String> =
-        client.filter(|name| without_tests(&tokens(&read(&root().join(name)))).iter().any(speaks)).collect();
+    let speaks = |token: &String| TERMINAL.contains(&token.as_str());
+    let refused: Vec<String> = client.filter(|name| without_tests(&tokens(&read(name))).iter().any(speaks)).collect();
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
@@ -169,7 +168,7 @@ fn every_crate_but_the_store_forbids_unsafe_code() {
             let root = text(&target["src_path"]);
             let kinds = target["kind"].as_array().expect("kinds are a list");
             if kinds.iter().any(|kind| kind == "lib" || kind == "bin") && package["name"] != "copal-store" {
-                let source = read(Path::new(root));
+                let source = read(root);
                 assert!(source.contains("#![forbid(unsafe_code)]"), "{root} does not forbid unsafe code");
             }
         }
@@ -179,8 +178,7 @@ fn every_crate_but_the_store_forbids_unsafe_code() {
 #[test]
 fn unsafe_code_is_only_where_objects_are_mapped() {
     let files = files().into_iter().filter(|name| name.ends_with(".rs"));
-    let unsafe_files =
-        files.filter(|name| tokens(&read(&root().join(name))).iter().any(|token| token.text == "unsafe"));
+    let unsafe_files = files.filter(|name| tokens(&read(name)).iter().any(|token| token == "unsafe"));
     let refused: Vec<String> = unsafe_files.filter(|name| !MAY_BE_UNSAFE.contains(&name.as_str())).collect();
     assert!(refused.is_empty(), "{refused:#?}");
 }
@@ -192,9 +190,9 @@ fn nothing_is_deleted_but_where_names_are_looked_at() {
         name.ends_with(".rs") && !name.contains("/tests") && folders.iter().any(|folder| name.starts_with(folder))
     };
     let deletes = |name: &String| {
-        let tokens = without_tests(&tokens(&read(&root().join(name))));
+        let tokens = without_tests(&tokens(&read(name)));
         let calls = ["delete", "delete_all"].map(|call| [".", call, "("]);
-        calls.iter().any(|call| tokens.windows(3).any(|w| w.iter().map(|t| &*t.text).eq(*call)))
+        calls.iter().any(|call| tokens.windows(3).any(|window| window == call))
     };
     let files: Vec<String> = files().into_iter().filter(|name| is_code(name)).filter(deletes).collect();
     assert_eq!(files, MAY_DELETE);
@@ -203,8 +201,8 @@ fn nothing_is_deleted_but_where_names_are_looked_at() {
 #[test]
 fn no_test_is_switched_off() {
     let files = files().into_iter().filter(|name| name.ends_with(".rs"));
-    let ignored = |tokens: &[Token]| tokens.windows(3).any(|w| w.iter().map(|t| &*t.text).eq(["#", "[", "ignore"]));
-    let refused: Vec<String> = files.filter(|name| ignored(&tokens(&read(&root().join(name))))).collect();
+    let ignored = |tokens: &[String]| tokens.windows(3).any(|window| window == ["#", "[", "ignore"]);
+    let refused: Vec<String> = files.filter(|name| ignored(&tokens(&read(name)))).collect();
     assert!(refused.is_empty(), "{refused:#?}");
 }
 
@@ -213,7 +211,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
     let places = [concat!("/ro", "ot/"), concat!("/wo", "rk/"), concat!("/home/", "runner/"), concat!("/tmp/", "wt/")];
     let mut refused = Vec::new();
     for name in files() {
-        let text = String::from_utf8_lossy(&std::fs::read(root().join(&name)).expect("read a file")).into_owned();
+        let text = String::from_utf8_lossy(&std::fs::read(top().join(&name)).expect("read a file")).into_owned();
         for (i, line) in text.lines().enumerate() {
             let absolute = |place: &&str| {
                 let inside = |at| line[..at].ends_with(|c: char| c.is_alphanumeric() || "./-_>*".contains(c));
@@ -231,7 +229,7 @@ fn no_file_names_a_place_on_somebodys_machine() {
 struct PureFile {
     krate: &'static str,
     name: String,
-    tokens: Vec<Token>,
+    tokens: Vec<String>,
     paths: Vec<CodePath>,
 }
 
@@ -248,14 +246,14 @@ impl PureFile {
     }
 
     /// The crate's module that a path leads to, if it leaves this file's module.
-    fn root_path<'a>(&self, path: &'a CodePath) -> Option<&'a str> {
-        let up = path.segments.iter().take_while(|segment| *segment == "super").count();
-        let first = match path.segments[0].as_str() {
+    fn root_path<'a>(&self, path: &'a [String]) -> Option<&'a str> {
+        let up = path.iter().take_while(|segment| *segment == "super").count();
+        let first = match path[0].as_str() {
             "crate" => 1,
             "super" if up >= self.depth() => up,
             _ => return None,
         };
-        path.segments.get(first).map(String::as_str)
+        path.get(first).map(String::as_str)
     }
 
     /// How many `super` lead from the file to the crate.
@@ -267,9 +265,9 @@ impl PureFile {
 
 /// The modules of a crate in the order of its `lib.rs`.
 fn layers(krate: &str) -> Vec<String> {
-    let tokens = tokens(&read(&root().join(krate).join("src/lib.rs")));
-    let modules = tokens.windows(3).filter(|window| window[0].text == "mod" && window[2].text == ";");
-    modules.map(|window| window[1].text.clone()).collect()
+    let tokens = tokens(&read(format!("{krate}/src/lib.rs")));
+    let modules = tokens.windows(3).filter(|window| window[0] == "mod" && window[2] == ";");
+    modules.map(|window| window[1].clone()).collect()
 }
 
 fn pure_files() -> Vec<PureFile> {
@@ -277,7 +275,7 @@ fn pure_files() -> Vec<PureFile> {
         files().into_iter().filter(|name| name.ends_with(".rs") && !name.ends_with("/lib.rs") && !is_test(name));
     let file = |name: String| {
         let krate = PURE.into_iter().find(|krate| name.starts_with(&format!("{krate}/src/")))?;
-        let tokens = without_tests(&tokens(&read(&root().join(&name))));
+        let tokens = without_tests(&tokens(&read(&name)));
         Some(PureFile { krate, paths: paths(&tokens), name, tokens })
     };
     names.filter_map(file).collect()
@@ -287,47 +285,13 @@ fn is_test(name: &str) -> bool {
     name.ends_with("/tests.rs") || name.contains("/tests/")
 }
 
-/// Every file of the project, by its path from the top.
-fn files() -> Vec<String> {
-    let mut names = Vec::new();
-    let mut folders = vec![root()];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(&folder).expect("read a folder") {
-            let entry = entry.expect("read a folder's entry");
-            let kind = entry.file_type().expect("know what an entry is");
-            let made = matches!(
-                entry.file_name().to_str(),
-                Some(".git" | "target" | "__pycache__" | "node_modules" | "dist" | "pkg" | "screenshots")
-            );
-            let skipped = made || entry.path().join("CACHEDIR.TAG").exists();
-            if kind.is_dir() && !skipped {
-                folders.push(entry.path());
-            } else if kind.is_file() && !skipped {
-                let path = entry.path();
-                let name = path.strip_prefix(root()).expect("it lies below the top");
-                names.push(name.to_str().expect("the project's names are UTF-8").to_owned());
-            }
-        }
-    }
-    names.sort();
-    names
-}
-
 fn packages() -> Vec<Value> {
     let mut command = Command::new(env!("CARGO"));
-    command.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(root());
+    command.args(["metadata", "--no-deps", "--format-version", "1"]).current_dir(top());
     let output = command.output().expect("ran cargo metadata");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo metadata prints JSON");
     metadata["packages"].as_array().expect("packages are a list").clone()
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate lies in the workspace").to_owned()
-}
-
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 fn text(value: &Value) -> &str {

@@ -4,17 +4,19 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use copal_gateway::router::read_facts;
-use copal_tests::kit::lambda::program::program;
 use copal_tests::kit::lambda::{Cloud, Deployment};
+use copal_tests::kit::process::program;
 use copal_tests::kit::s3::{Kind, Server};
 use futures::executor::block_on;
 use tempfile::TempDir;
+
+use crate::read;
 
 /// What no test can run in the page's order and stands for itself elsewhere: a line's beginning, and the file with what runs it.
 const ELSEWHERE: [(&str, &str, &str); 1] = [("cargo xtask lambda", "xtask/src/suite.rs", "lambda::check")];
@@ -41,7 +43,7 @@ fn every_command_of_the_operators_page_does_what_it_is_shown_for() {
             continue;
         }
         if let Some((_, file, needle)) = ELSEWHERE.iter().find(|(start, ..)| command.starts_with(start)) {
-            assert!(fs::read_to_string(top().join(file)).is_ok_and(|text| text.contains(needle)), "{file}: {needle}");
+            assert!(read(file).contains(needle), "{file}: {needle}");
             continue;
         }
         assert!(command.contains("copal ") || command.starts_with("diff "), "nobody runs {text:?}");
@@ -64,7 +66,7 @@ fn every_command_of_the_operators_page_does_what_it_is_shown_for() {
 
 #[test]
 fn every_command_that_the_page_speaks_of_exists() {
-    let page = page();
+    let page = read("docs/operations.md");
     // What stands for a snapshot or a number is none.
     let spans = page.split('`').skip(1).step_by(2).filter_map(|span| span.strip_prefix("copal "));
     let mut asked = 0;
@@ -92,7 +94,7 @@ struct Line {
 /// The lines of all blocks of shell, those of cron without their times, and what systemd starts.
 fn lines() -> Vec<Line> {
     let (mut found, mut section, mut kind, mut unit) = (Vec::new(), String::new(), None, Vec::new());
-    for text in page().replace("\\\n", "").lines() {
+    for text in read("docs/operations.md").replace("\\\n", "").lines() {
         match (&kind, text.strip_prefix("```")) {
             (None, Some(named)) => (kind, unit) = (Some(named.to_owned()), Vec::new()),
             (Some(_), Some(_)) => kind = None,
@@ -307,13 +309,4 @@ impl Drop for Served {
 
 fn owned((name, value): (&str, &str)) -> (String, String) {
     (name.to_owned(), value.to_owned())
-}
-
-fn page() -> String {
-    fs::read_to_string(top().join("docs/operations.md")).expect("the page is there")
-}
-
-/// The top of the project.
-fn top() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace")
 }

@@ -8,6 +8,7 @@ use copal_store::adapt::{Adapt, AtOnce};
 use copal_store::retry::{Backoff, Retry};
 use copal_store::s3::{Credentials, RuntimePause, S3Config, S3Store, Trouble};
 use copal_store::{Created, Key, Store, StoreError};
+use copal_tests::kit::key;
 use copal_tests::kit::s3::{Fate, Kind, Proxy, Seen, Server, runtime};
 use futures::executor::block_on;
 use futures::future::join_all;
@@ -257,8 +258,4 @@ fn patient(server: &Server, bucket: &str, proxy: &Proxy) -> Patient {
 
 fn backoff() -> Backoff {
     Backoff { retries: 12, first: Duration::from_millis(10), longest: Duration::from_millis(500) }
-}
-
-fn key(name: &str) -> Key {
-    Key::new(name).expect("a key")
 }

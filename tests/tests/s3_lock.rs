@@ -1,15 +1,17 @@
 //! Object Lock: packs and manifests are created locked, and real servers hold everybody to it: what is deleted is hidden, and
 //! its version stays.
 
-use std::process::{Command, Output};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use aws_sdk_s3::operation::head_object::HeadObjectOutput;
 use bytes::Bytes;
 use copal_store::s3::{LockMode, Retention, S3Config, S3Store};
 use copal_store::{Key, Store, list_all};
-use copal_tests::kit::s3::{Kind, Server, command, runtime};
+use copal_tests::kit::key;
+use copal_tests::kit::s3::{Kind, Server, runtime};
 use futures::executor::block_on;
+
+use crate::sites::machine::Machine;
 
 #[test]
 fn versitygw_keeps_what_was_created_locked() {
@@ -103,25 +105,12 @@ fn a_bucket_without_locks_takes_no_pack_unlocked_in_silence() {
 fn what_the_command_has_backed_up_and_pruned_stays_as_versions() {
     let server = Server::keeping_versions(Kind::Versity);
     let bucket = server.bucket_with_locks();
-    let home = tempfile::tempdir().expect("a temporary directory");
-    let copal = |arguments: &[&str]| {
-        let mut copal = Command::new(command());
-        copal.env_clear().envs(server.environment()).env("HOME", home.path()).current_dir(home.path());
-        copal.env("COPAL_PASSWORD", "a passphrase").env("COPAL_REPOSITORY", format!("s3://{bucket}/{PREFIX}"));
-        let Output { status, stdout, stderr } =
-            copal.env("COPAL_OBJECT_LOCK", "GOVERNANCE:2").args(arguments).output().expect("it runs");
-        assert!(
-            status.success(),
-            "{arguments:?}: {}{}",
-            String::from_utf8_lossy(&stdout),
-            String::from_utf8_lossy(&stderr)
-        );
-    };
-    copal(&["init"]);
-    for content in ["first", "second"] {
-        std::fs::create_dir_all(home.path().join("files")).expect("a directory");
-        std::fs::write(home.path().join("files/file"), content.repeat(10_000)).expect("a file");
-        copal(&["backup", "files"]);
+    let locks = ("COPAL_OBJECT_LOCK", "GOVERNANCE:2".to_owned());
+    let machine = Machine::new(&format!("s3://{bucket}/{PREFIX}"), server.environment().into_iter().chain([locks]));
+    machine.init(&[]);
+    for seed in 1..=2 {
+        machine.write("file", 50_000, seed);
+        machine.backup();
     }
     let store = server.store(&bucket, PREFIX);
     let names = |folder: &str| -> Vec<Key> {
@@ -136,16 +125,16 @@ fn what_the_command_has_backed_up_and_pruned_stays_as_versions() {
             (key, head.version_id().expect("it has a version").to_owned())
         })
         .collect();
-    copal(&["forget", "--keep-last", "1"]);
-    copal(&["prune", "--grace", "0s"]);
-    copal(&["check", "--full"]);
+    machine.copal(&["forget", "--keep-last", "1"]);
+    machine.copal(&["prune", "--grace", "0s"]);
+    machine.copal(&["check", "--full"]);
     let left = names("packs/");
     let deleted: Vec<_> =
         versions.iter().filter(|(key, _)| key.as_str().starts_with("packs/") && !left.contains(key)).collect();
     assert!(!deleted.is_empty(), "prune frees nothing");
     assert!(names("moved/").iter().all(|key| head(&server, &bucket, key.as_str()).object_lock_mode().is_some()));
     // What is needed yet stays locked as long as somebody checks.
-    copal(&["--object-lock", "GOVERNANCE:30", "check"]);
+    machine.copal(&["--object-lock", "GOVERNANCE:30", "check"]);
     for name in ["packs/", "moved/", "manifests/"].into_iter().flat_map(names) {
         let until =
             head(&server, &bucket, name.as_str()).object_lock_retain_until_date().map_or(0, |until| until.secs());
@@ -170,10 +159,6 @@ fn head(server: &Server, bucket: &str, name: &str) -> HeadObjectOutput {
 fn deletes(server: &Server, bucket: &str, name: &str, version: &str) -> bool {
     let request = server.client().delete_object().bucket(bucket).key(full(name)).version_id(version);
     runtime().block_on(request.send()).is_ok()
-}
-
-fn key(name: &str) -> Key {
-    Key::new(name).expect("a key")
 }
 
 fn full(name: &str) -> String {

@@ -199,8 +199,7 @@ fn compactions_that_may_merge_one_domain_each_merge_all() {
     for round in 0..14u8 {
         for client in &clients {
             let tree = [(path("a"), vec![round; 700])].into();
-            let how = copal_tests::kit::How { ingests: false, patience: 1, ..Default::default() };
-            assert!(world.try_back_up(client, &tree, &how).is_err(), "it may not decide itself");
+            world.upload(client, &tree);
             world.ingest().unwrap();
         }
     }
@@ -215,8 +214,7 @@ fn compactions_that_may_merge_one_domain_each_merge_all() {
 
 /// A repository with many packs.
 fn filled() -> World {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     for seed in 0..3 {
         world.back_up(&client, &random_tree(seed));
     }
@@ -225,8 +223,7 @@ fn filled() -> World {
 
 /// The same, with all but the newest snapshot forgotten.
 fn half_forgotten() -> World {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     let snapshots: Vec<_> = (0..3).map(|seed| world.back_up(&client, &random_tree(seed))).collect();
     world.change(&client, vec![Operation::Forget(snapshots[..2].to_vec())]);
     world.wait(DAY);
@@ -373,9 +370,7 @@ pub(crate) fn many_domains() -> World {
     let clients: Vec<_> = (1..=3).map(|number| world.register(number, Role::WriteOnly)).collect();
     for (at, client) in clients.iter().enumerate() {
         for seed in 0..3 {
-            let how = copal_tests::kit::How { ingests: false, patience: 1, ..Default::default() };
-            let tree = random_tree(10 * at as u64 + seed);
-            assert!(world.try_back_up(client, &tree, &how).is_err(), "it may not decide itself");
+            world.upload(client, &random_tree(10 * at as u64 + seed));
             world.ingest().unwrap();
         }
     }

@@ -23,15 +23,14 @@ use copal_jobs::view::{self, Parts};
 use copal_tests::kit::repository::key;
 use futures::executor::block_on;
 
-use copal_tests::kit::{Client, DAY, How, Tree, World, guarded, noise};
+use copal_tests::kit::{Client, DAY, Tree, World, guarded, noise};
 
 fn files(seed: u64, count: usize) -> Tree {
     noise(seed, count, 2_000)
 }
 
 fn begin() -> (World, Client, Tree) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     let tree = files(1, 6);
     world.back_up(&client, &tree);
     assert!(world.check().is_ok(), "{:?}", world.check().findings);
@@ -242,8 +241,7 @@ fn damage_to_the_index_of_one_domain_hides_nothing_of_another() {
     let world = World::new();
     let clients: Vec<Client> = (1..=2).map(|number| world.register(number, Role::WriteOnly)).collect();
     for (client, seed) in clients.iter().zip(1..) {
-        let how = How { ingests: false, patience: 1, ..How::default() };
-        assert!(world.try_back_up(client, &files(seed, 5), &how).is_err(), "it may not decide itself");
+        world.upload(client, &files(seed, 5));
         world.ingest().unwrap();
     }
     let view = world.view();

@@ -4,19 +4,14 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
-use bytes::Bytes;
 use copal_format::client::Role;
-use copal_format::id::{ClientId, DomainId, ObjectHash, SnapshotId, SourceId};
-use copal_format::index::SegmentWriter;
-use copal_format::layout::{self, Place};
+use copal_format::id::ClientId;
+use copal_format::layout;
 use copal_format::receipt::Outcome;
 use copal_format::repository::IngestBy;
-use copal_format::state::{ClientHead, PackRecord, SnapshotRecord, SnapshotState};
-use copal_format::time::Time;
-use copal_jobs::commit::{Proposal, commit};
+use copal_jobs::commit::commit;
 use copal_jobs::ingest::{Scope, work};
 use copal_jobs::prune::{self, Options};
-use copal_store::{Key, Store};
 use copal_tests::kit::{Client, How, Random, Slow, World, craft, tree};
 use futures::executor::block_on;
 use futures::future::join_all;
@@ -132,8 +127,7 @@ fn a_commit_makes_as_many_calls_with_ten_thousand_clients_as_with_ten() {
         let client = world.register(1, Role::WriteOnly);
         (0..8u8)
             .map(|round| {
-                let how = How { ingests: false, patience: 1, ..How::default() };
-                assert!(world.try_back_up(&client, &tree([("a", &[round; 3000][..])]), &how).is_err());
+                world.upload(&client, &tree([("a", &[round; 3000][..])]));
                 let slow = Slow::new(&world.store);
                 let job = world.job_of(&slow);
                 let scope = Scope::Client(client.id);
@@ -161,54 +155,11 @@ struct Scene {
 
 /// A repository in which so many clients have backed up once, each into a domain of its own.
 fn crowded(clients: u32) -> World {
-    let world = World::new();
-    let mut proposal = Proposal::default();
-    for number in 0..clients {
-        let mixed = u64::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let domain = DomainId([mixed.to_be_bytes(), (!mixed).to_be_bytes()].concat().try_into().unwrap());
-        let id = craft::id(1);
-        let pack = craft::data_pack(domain, 1, &[id]);
-        let mut writer = SegmentWriter::new(domain, [number as u8; 16]);
-        writer.add_pack(pack.id, Place::Packs, &pack.table).unwrap();
-        let segment = writer.finish().unwrap();
-        proposal.delta.segments.insert((domain, segment.hash), Some(segment.record));
-        proposal.segments.push((segment.hash, segment.bytes));
-        let record = PackRecord {
-            domain,
-            kind: pack.table.kind,
-            length: pack.bytes.len() as u64,
-            place: Place::Packs,
-            is_missing: false,
-            is_damaged: false,
-            read: Time(0),
-            accepted: Time(1),
-            is_proven: true,
-            claim: None,
-        };
-        proposal.delta.packs.insert(pack.id, Some(record));
-        let (client, hash) = (ClientId(domain.0), ObjectHash(pack.id.0));
-        let snapshot = SnapshotRecord {
-            id: SnapshotId(domain.0),
-            domain,
-            root: id,
-            partial: false,
-            client_time: Time(1),
-            accepted: Time(1),
-            source: SourceId(domain.0),
-            tags: Vec::new(),
-            state: SnapshotState::Kept,
-            pinned: false,
-            state_time: Time(1),
-            by_full_client: false,
-            extent: None,
-            released: false,
-        };
-        proposal.delta.snapshots.insert((client, 1), Some(snapshot));
-        proposal.delta.heads.insert(client, Some(ClientHead { number: 1, hash, time: Time(1), decisions: Vec::new() }));
-        block_on(world.store.create(&Key::new(layout::manifest(client, 1)).unwrap(), Bytes::from_static(b"old")))
-            .unwrap();
+    let (world, crowd) = (World::new(), craft::crowd(clients));
+    for (client, number) in crowd.delta.snapshots.keys() {
+        world.put(&layout::manifest(*client, *number), b"old".to_vec());
     }
-    block_on(commit(&world.job(), &world.view(), proposal)).unwrap().expect("nobody else writes");
+    block_on(commit(&world.job(), &world.view(), crowd)).unwrap().expect("nobody else writes");
     world
 }
 

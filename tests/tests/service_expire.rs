@@ -104,7 +104,7 @@ fn what_was_pinned_meanwhile_does_not_expire() {
     world.put(&layout::expiry(1), stale.encode());
     assert_eq!(fold(&world).len(), 1);
     assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
-    lose_state(&world);
+    world.lose_state();
     let report = world.rebuild();
     assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
     assert_eq!(report.expiries_left_out.len(), 1);
@@ -120,7 +120,7 @@ fn an_expired_snapshot_can_be_brought_back() {
     assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
     world.wait(DAY);
     assert_eq!(expire(&world), [SnapshotId([0; 16]); 0]);
-    lose_state(&world);
+    world.lose_state();
     world.rebuild();
     assert_eq!(world.snapshot(first).state, SnapshotState::Kept);
 }
@@ -131,7 +131,7 @@ fn what_expired_stays_away_after_a_rebuild() {
     world.change(&client, vec![keep_last(1)]);
     world.wait(DAY);
     assert_eq!(expire(&world), [first, second]);
-    lose_state(&world);
+    world.lose_state();
     let report = world.rebuild();
     assert_eq!(report.expiries_left_out, []);
     for (snapshot, state) in
@@ -163,7 +163,7 @@ fn what_a_later_policy_keeps_comes_back_with_a_rebuild_if_it_is_whole_and_else_i
             assert_eq!(world.snapshot(first).state, SnapshotState::Gone);
         }
         world.change(&client, vec![keep_last(9)]);
-        lose_state(&world);
+        world.lose_state();
         let report = world.rebuild();
         let state = if is_pruned { SnapshotState::Gone } else { SnapshotState::Kept };
         assert_eq!(world.snapshot(first).state, state);
@@ -174,8 +174,7 @@ fn what_a_later_policy_keeps_comes_back_with_a_rebuild_if_it_is_whole_and_else_i
 
 /// A client that has backed up three times, a day apart.
 fn three_backups() -> (World, Client, [SnapshotId; 3]) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     let snapshots = [1u8, 2, 3].map(|round| {
         world.wait(DAY);
         world.back_up(&client, &tree([("a", &[round; 3000][..])]))
@@ -200,8 +199,4 @@ fn expiry(world: &World, number: u64, previous: ObjectHash, snapshots: Vec<Snaps
     let (policy, change) = (root.policy.unwrap().0, root.change_head.unwrap().0);
     let time = Time(block_on(world.store.now()).unwrap().0);
     Expiry { number, previous, policy, change, time, snapshots }
-}
-
-fn lose_state(world: &World) {
-    ["roots/", "state/", "index/"].iter().for_each(|prefix| world.destroy_all(prefix));
 }

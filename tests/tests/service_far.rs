@@ -8,16 +8,14 @@ use copal_format::id::{ChunkId, ObjectHash, PackId};
 use copal_format::index::{Bits, Mark, SegmentWriter};
 use copal_format::layout::{self, Place};
 use copal_format::limits::{PACK_SESSIONS, SESSION_RECORD_BYTES};
-use copal_format::manifest::Manifest;
 use copal_format::pack::{Pack, PackKind, PackWriter, PageView};
 use copal_format::receipt::{Outcome, Reason, Receipt};
 use copal_format::repository::IngestBy;
-use copal_format::state::PackRecord;
 use copal_format::time::Time;
 use copal_jobs::commit::{Proposal, commit};
 use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, work};
-use copal_tests::kit::craft::claim;
+use copal_tests::kit::craft::pack_record;
 use copal_tests::kit::repository::key;
 use copal_tests::kit::{Client, Random, Slow, World};
 use futures::executor::block_on;
@@ -230,8 +228,7 @@ fn expect_undecided(world: &World, client: &Client, references: &[ChunkId], is_r
 /// A repository whose index has so many entries, in segments each a tenth of the next. Of the first ids the copies are
 /// lost, but those of even ones have a second.
 fn indexed(entries: u64, lost: u64) -> (World, Client) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     let mut proposal = Proposal::default();
     let (mut start, mut seed) = (0, 0);
     let mut parts: Vec<Vec<u64>> = Vec::new();
@@ -257,7 +254,7 @@ fn indexed(entries: u64, lost: u64) -> (World, Client) {
             let pack = pack_of(&client, seed, &ids);
             seed += 1;
             writer.add_pack(pack.id, Place::Packs, &pack.table).unwrap();
-            proposal.delta.packs.insert(pack.id, Some(record(&client, &pack)));
+            proposal.delta.packs.insert(pack.id, Some(pack_record(&pack)));
             if number == 0 {
                 let tag = pack.id.tag();
                 let lost = some.iter().filter(|number| **number < lost).map(|number| ((id(*number), tag), LOST));
@@ -294,21 +291,6 @@ fn pack_of(client: &Client, seed: u32, ids: &[ChunkId]) -> Pack {
     writer.finish()
 }
 
-fn record(client: &Client, pack: &Pack) -> PackRecord {
-    PackRecord {
-        domain: client.domain,
-        kind: pack.table.kind,
-        length: pack.bytes.len() as u64,
-        place: Place::Packs,
-        is_missing: false,
-        is_damaged: false,
-        read: Time(0),
-        accepted: Time(1),
-        is_proven: true,
-        claim: None,
-    }
-}
-
 /// Claims a snapshot of pages that refer to these ids.
 fn claim_pages(world: &World, client: &Client, seed: u8, pages: &[Vec<ChunkId>]) -> u64 {
     let mut writer = PackWriter::new(PackKind::Tree, client.domain, [0x80 | seed; 16], vec![vec![1]]).unwrap();
@@ -323,18 +305,8 @@ fn claim_pages(world: &World, client: &Client, seed: u8, pages: &[Vec<ChunkId>])
 }
 
 fn claim_packs(world: &World, client: &Client, packs: &[Pack], root: Option<ChunkId>) -> u64 {
-    let (last, previous) = world.end_of(&format!("manifests/{}/", client.id));
-    let named: Vec<(PackId, u64)> = packs.iter().map(|pack| (pack.id, pack.bytes.len() as u64)).collect();
-    for pack in packs {
-        world.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone());
-    }
-    let snapshot = root.map(|root| claim(root, false));
-    let (number, domain) = (last + 1, client.domain);
-    let manifest =
-        Manifest { proven: None, client: client.id, number, previous, domain, root_seen: None, packs: named, snapshot };
-    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::manifest(client.id, number), bytes);
-    number
+    let named: Vec<(PackId, u64)> = packs.iter().map(|pack| world.put_pack(pack)).collect();
+    world.put_manifest(client, &world.manifest(client, &named, root))
 }
 
 fn id(number: u64) -> ChunkId {

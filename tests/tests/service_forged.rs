@@ -1,6 +1,5 @@
 //! Packs that have the hash of their name and do not hold what they say: who has no key cannot see it, and acquits none.
 
-use copal_format::client::Role;
 use copal_format::id::PackId;
 use copal_format::index::Status;
 use copal_format::layout::{self, Place};
@@ -12,8 +11,7 @@ use futures::executor::block_on;
 
 /// A world with a file, and its first pack.
 fn begin() -> (World, PackId) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     world.back_up(&client, &noise(1, 1, 5_000));
     let pack = *world.view().state.packs.keys().next().unwrap();
     (world, pack)
@@ -56,8 +54,7 @@ fn a_rebuild_acquits_none_that_a_run_of_the_state_tells_of() {
 
 #[test]
 fn a_forged_pack_that_a_manifest_names_again_stays_forged() {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     let (forged, sound) = (data_pack(client.domain, 1, &[id(1)]), data_pack(client.domain, 2, &[id(2)]));
     let packs = [&forged, &sound].map(|pack| (pack.id, pack.bytes.len() as u64));
     let claim = || {

@@ -111,7 +111,7 @@ fn a_floor_and_a_hold_that_the_owner_lowers_stay_for_as_long_as_the_floor_said()
         set(Floor::default());
         world.change(&client, vec![Operation::Forget(vec![first, second, suspicious])]);
         if is_rebuilt {
-            lose_state(&world);
+            world.lose_state();
             world.rebuild();
         }
         for _ in 0..3 {
@@ -155,7 +155,7 @@ fn a_hold_that_is_raised_after_an_expiry_was_decided_stops_it() {
     world.put(&layout::expiry(1), decided.encode());
     assert_eq!(fold(&world), [(layout::expiry(1), "a series that it names is held".to_owned())]);
     assert_eq!(states(&world, [first, second]), [SnapshotState::Kept; 2]);
-    lose_state(&world);
+    world.lose_state();
     world.rebuild();
     assert_eq!(states(&world, [first, second]), [SnapshotState::Kept; 2]);
 }
@@ -167,7 +167,7 @@ fn a_rebuild_knows_what_is_held_released_and_within_the_floor() {
     let before = world.view().state.snapshots;
     let extents = |world: &World| world.view().state.snapshots.values().map(|of| of.extent).collect::<Vec<_>>();
     let known = extents(&world);
-    lose_state(&world);
+    world.lose_state();
     world.rebuild();
     assert_eq!((extents(&world), world.view().state.snapshots.len()), (known, before.len()));
     for _ in 0..2 {
@@ -176,7 +176,7 @@ fn a_rebuild_knows_what_is_held_released_and_within_the_floor() {
     }
     assert_eq!(expire(&world).held.len(), 1);
     world.change(&client, vec![release(suspicious)]);
-    lose_state(&world);
+    world.lose_state();
     world.rebuild();
     assert_eq!(expire(&world).held, []);
     world.wait(20 * DAY);
@@ -197,7 +197,7 @@ fn what_expired_before_a_hold_was_raised_is_not_called_lost_by_a_rebuild() {
     }
     assert_eq!(states(&world, [first, second]), [SnapshotState::Gone; 2]);
     back_up(&world, &client, 4, 10);
-    lose_state(&world);
+    world.lose_state();
     let report = world.rebuild();
     assert_eq!(report.lost, 0, "{report:?}");
     assert_eq!(states(&world, [first, second]), [SnapshotState::Gone; 2]);
@@ -215,8 +215,7 @@ fn steady() -> (World, Client, [SnapshotId; 3]) {
 }
 
 fn three(lengths: [usize; 3]) -> (World, Client, [SnapshotId; 3]) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     let mut fill = 0;
     let snapshots = lengths.map(|length| {
         fill += 1;
@@ -285,10 +284,6 @@ fn expiry(world: &World, snapshots: Vec<SnapshotId>) -> Expiry {
     let (policy, change) = (root.policy.unwrap().0, root.change_head.unwrap().0);
     let time = Time(block_on(world.store.now()).unwrap().0);
     Expiry { number: 1, previous: ObjectHash::NONE, policy, change, time, snapshots }
-}
-
-fn lose_state(world: &World) {
-    ["roots/", "state/", "index/"].iter().for_each(|prefix| world.destroy_all(prefix));
 }
 
 /// So long a file is where all is well: what stands around small contents in packs weighs little beside it.

@@ -3,11 +3,9 @@
 
 use crate::counting::measured;
 use copal_format::client::Role;
-use copal_format::id::{ChunkId, ObjectHash, PackId};
-use copal_format::layout::{self, Place};
+use copal_format::id::{ChunkId, PackId};
 use copal_format::limits::MANIFEST_TABLES;
-use copal_format::manifest::Manifest;
-use copal_format::pack::{Pack, PackKind, PackWriter, PageView};
+use copal_format::pack::{PackKind, PackWriter, PageView};
 use copal_format::receipt::{Outcome, Reason};
 use copal_format::repository::IngestBy;
 use copal_jobs::ingest::{Scope, work};
@@ -35,10 +33,10 @@ fn the_largest_manifests_are_decided_below_512_mb_and_larger_ones_rejected() {
         ("tables three times as large as allowed", vec![Shape::Chunks(table / 24); 3], Outcome::Rejected),
     ];
     for (case, shapes, outcome) in cases {
-        let world = World::new();
-        let client = world.register(1, Role::Full);
-        let packs = shapes.iter().enumerate().map(|(at, shape)| put(&world, &client, at as u8, *shape)).collect();
-        let number = claim(&world, &client, packs);
+        let (world, client) = World::with_client();
+        let packs: Vec<_> =
+            shapes.iter().enumerate().map(|(at, shape)| put(&world, &client, at as u8, *shape)).collect();
+        let number = world.put_manifest(&client, &world.manifest(&client, &packs, None));
         let slow = Slow::new(&world.store);
         let (done, peak) = measured(|| {
             let job = world.job_of(&slow);
@@ -58,8 +56,8 @@ fn many_clients_at_once_are_looked_at_in_less() {
     let world = World::new();
     for number in 0..64 {
         let client = world.register(number, Role::Full);
-        let packs = (0..4).map(|at| put(&world, &client, 4 * number + at, Shape::Chunks(2_600))).collect();
-        claim(&world, &client, packs);
+        let packs: Vec<_> = (0..4).map(|at| put(&world, &client, 4 * number + at, Shape::Chunks(2_600))).collect();
+        world.put_manifest(&client, &world.manifest(&client, &packs, None));
     }
     let slow = Slow::new(&world.store);
     let all = || slow.run(work(&world.job_of(&slow), IngestBy::Service, Scope::All, &|_| false)).unwrap();
@@ -106,21 +104,9 @@ fn put(world: &World, client: &Client, number: u8, shape: Shape) -> (PackId, u64
             writer.finish()
         }
     };
-    let Pack { id, bytes, .. } = pack;
-    let length = bytes.len() as u64;
-    world.put(&layout::pack(Place::Packs, id), bytes);
-    (id, length)
+    world.put_pack(&pack)
 }
 
 fn writer(client: &Client, number: u8, kind: PackKind) -> PackWriter {
     PackWriter::new(kind, client.domain, [number; 16], vec![vec![1]]).unwrap()
-}
-
-fn claim(world: &World, client: &Client, packs: Vec<(PackId, u64)>) -> u64 {
-    let (number, previous, domain) = (1, ObjectHash::NONE, client.domain);
-    let manifest =
-        Manifest { proven: None, client: client.id, number, previous, domain, root_seen: None, packs, snapshot: None };
-    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::manifest(client.id, number), bytes);
-    number
 }

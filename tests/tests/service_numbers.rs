@@ -119,8 +119,7 @@ fn a_root_that_has_lost_its_base_is_not_passed_over_where_a_client_was_answered(
 #[test]
 fn in_a_repository_without_roots_a_root_of_the_last_number_is_passed_over() {
     for number in FAR {
-        let world = World::new();
-        let client = world.register(1, Role::Full);
+        let (world, client) = World::with_client();
         put_root(&world, number, None);
         goes_on_and_is_rebuilt(&world, &client, "first");
     }
@@ -155,25 +154,12 @@ fn a_repository_whose_roots_are_far_up_goes_on() {
     goes_on(&world, &client, "still far up");
 }
 
-fn claim(client: &Client, (number, previous): (u64, ObjectHash), seen: u64) -> Manifest {
-    Manifest {
-        client: client.id,
-        number,
-        previous,
-        domain: client.domain,
-        root_seen: Some((seen, ObjectHash([7; 32]))),
-        packs: vec![],
-        snapshot: None,
-        proven: None,
-    }
+fn claim(world: &World, client: &Client, seen: u64) -> Manifest {
+    Manifest { root_seen: Some((seen, ObjectHash([7; 32]))), ..world.manifest(client, &[], None) }
 }
 
 fn put_claim(world: &World, client: &Client, seen: u64) -> u64 {
-    let (number, previous) = world.end_of(&format!("manifests/{}/", client.id));
-    let manifest = claim(client, (number + 1, previous), seen);
-    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::manifest(client.id, number + 1), bytes);
-    number + 1
+    world.put_manifest(client, &claim(world, client, seen))
 }
 
 #[test]
@@ -286,7 +272,7 @@ fn no_record_says_a_number_beyond_the_range() {
     assert!(Root::decode(NUMBER, &world.read(&layout::root(NUMBER))).is_ok());
     let root = Root { number: u64::MAX, ..Root::decode(NUMBER, &world.read(&layout::root(NUMBER))).unwrap() };
     assert!(Root::decode(u64::MAX, &root.encode().unwrap()).is_err());
-    let bytes = claim(&client, (1, ObjectHash::NONE), u64::MAX);
+    let bytes = claim(&world, &client, u64::MAX);
     let bytes = bytes.sign(world.repository.owner.repository(), &client.keys.manifest_key());
     let public = client.keys.manifest_public();
     assert!(Manifest::verify(world.repository.owner.repository(), &public, client.id, 1, &bytes).is_err());

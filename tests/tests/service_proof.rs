@@ -8,7 +8,6 @@ use copal_format::client::Role;
 use copal_format::id::{ChunkId, ObjectHash, PackId, SnapshotId};
 use copal_format::index::Status;
 use copal_format::layout::{self, Place};
-use copal_format::manifest::Manifest;
 use copal_format::pack::Pack;
 use copal_format::policy::{Floor, Policy, SignedPolicy};
 use copal_format::proof::Proof;
@@ -48,8 +47,7 @@ type Answer = (u64, ObjectHash, Outcome);
 
 /// Names a pack in a manifest of the client.
 fn name_pack(world: &World, client: &Client, pack: &Pack) -> Answer {
-    world.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone());
-    name_packs(world, client, &[(pack.id, pack.bytes.len() as u64)])
+    name_packs(world, client, &[world.put_pack(pack)])
 }
 
 fn name_packs(world: &World, client: &Client, packs: &[(PackId, u64)]) -> Answer {
@@ -217,24 +215,12 @@ fn a_rebuild_knows_what_was_proven_and_who_has_named_it() {
 fn a_manifest_whose_proof_is_not_the_owners_is_rejected() {
     let (world, client, ..) = saved(Role::Full);
     let forged = forgery(&world, &client);
-    world.put(&layout::pack(Place::Packs, forged.id), forged.bytes.clone());
     let other = World::new().repository.owner;
-    let head = &world.view().state.heads[&client.id];
-    let mut manifest = Manifest {
-        client: client.id,
-        number: head.number + 1,
-        previous: head.hash,
-        domain: client.domain,
-        root_seen: None,
-        packs: vec![(forged.id, forged.bytes.len() as u64)],
-        snapshot: None,
-        proven: None,
-    };
+    let mut manifest = world.manifest(&client, &[world.put_pack(&forged)], None);
     let mut seed = *other.to_bytes();
     seed[111] ^= 1;
     manifest.prove(&copal_format::keys::owner::OwnerSecret::from_bytes(&seed), |_| true);
-    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::manifest(client.id, manifest.number), bytes);
+    world.put_manifest(&client, &manifest);
     world.ingest().unwrap();
     let receipt = world.receipt(&client, manifest.number);
     assert_eq!(receipt.reasons.iter().map(|(reason, _)| *reason).collect::<Vec<_>>(), [Reason::BadSignature]);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use copal_format::change::Operation;
 use copal_format::client::Role;
-use copal_format::id::{ObjectHash, PackId, PackTag};
+use copal_format::id::{ObjectHash, PackTag};
 use copal_format::index::Bits;
 use copal_format::layout::{self, Place, Prunable};
 use copal_format::manifest::Manifest;
@@ -13,47 +13,19 @@ use copal_format::receipt::Outcome;
 use copal_format::root::Deletion;
 use copal_format::state::{DoomedState, SnapshotState};
 use copal_format::time::Time;
-use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
-use copal_tests::kit::{Client, DAY, How, Tree, World, noise};
+use copal_tests::kit::craft::{data_pack, id, tree_pack};
+use copal_tests::kit::{DAY, Tree, World, noise};
 use futures::executor::block_on;
 
 fn files(seed: u64, count: usize) -> Tree {
     noise(seed, count, 2_000)
 }
 
-fn begin() -> (World, Client) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
-    (world, client)
-}
-
-fn manifest_by_hand(world: &World, client: &Client, packs: &[(PackId, u64)], root: u8) -> u64 {
-    let (last, previous) = world.end_of(&format!("manifests/{}/", client.id));
-    let manifest = Manifest {
-        proven: None,
-        client: client.id,
-        number: last + 1,
-        previous,
-        domain: client.domain,
-        root_seen: None,
-        packs: packs.to_vec(),
-        snapshot: Some(claim(id(root), false)),
-    };
-    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::manifest(client.id, last + 1), bytes);
-    last + 1
-}
-
-fn put_pack(world: &World, pack: &pack::Pack) -> (PackId, u64) {
-    world.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone());
-    (pack.id, pack.bytes.len() as u64)
-}
-
 #[test]
 fn everything_restores_after_roots_index_or_state_are_lost() {
     let lost: [&[&str]; 5] = [&["roots/"], &["index/"], &["state/"], &["roots/", "index/", "state/"], &[]];
     for prefixes in lost {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let trees: Vec<Tree> = (0..3).map(|seed| files(seed, 4)).collect();
         let ids: Vec<_> = trees.iter().map(|tree| world.back_up(&client, tree)).collect();
         let before = world.view().number();
@@ -72,7 +44,7 @@ fn everything_restores_after_roots_index_or_state_are_lost() {
 
 #[test]
 fn forgotten_stays_forgotten_and_deleted_stays_deleted() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let gone = world.back_up(&client, &files(1, 4));
     let tree = files(2, 4);
     let kept = world.back_up(&client, &tree);
@@ -94,7 +66,7 @@ fn forgotten_stays_forgotten_and_deleted_stays_deleted() {
 
 #[test]
 fn a_name_that_a_deletion_recorded_is_not_taken_although_the_object_is_there() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let gone = world.back_up(&client, &files(1, 4));
     let packs: Vec<(String, Vec<u8>)> =
         world.names("packs/").into_iter().map(|name| (name.clone(), world.read(&name))).collect();
@@ -112,13 +84,11 @@ fn a_name_that_a_deletion_recorded_is_not_taken_although_the_object_is_there() {
 
 #[test]
 fn a_record_that_names_what_kept_snapshots_need_takes_nothing_from_them() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let (first, second) = (files(1, 4), files(2, 4));
     let ids = [world.back_up(&client, &first), world.back_up(&client, &second)];
     for only in [PackKind::Data, PackKind::Tree] {
-        let is_named = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == only;
-        let packs = world.names("packs/");
-        let names = packs.iter().filter(is_named).map(|name| Prunable::parse(name).unwrap()).collect();
+        let names = world.packs(only).iter().map(|name| Prunable::parse(name).unwrap()).collect();
         let random = [only as u8; 16];
         let forged = Deletion { root_number: world.view().number(), random, time: Time(0), names, baseline: None };
         world.put(&forged.name(), forged.encode());
@@ -138,11 +108,10 @@ fn a_record_that_names_what_kept_snapshots_need_takes_nothing_from_them() {
 
 #[test]
 fn an_unresolved_reference_of_a_kept_snapshot_becomes_lost_and_its_page_stays() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let tree = files(1, 4);
     let kept = world.back_up(&client, &tree);
-    let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
-    let name = world.names("packs/").iter().find(is_data).unwrap().clone();
+    let name = world.packs(PackKind::Data).remove(0);
     world.destroy(&name);
     world.destroy_all("roots/");
     let report = world.rebuild();
@@ -161,10 +130,9 @@ fn an_unresolved_reference_of_a_kept_snapshot_becomes_lost_and_its_page_stays() 
 
 #[test]
 fn what_is_lost_stays_so_and_a_prune_with_nothing_new_to_say_of_it_writes_no_root() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 4));
-    let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
-    let name = world.names("packs/").iter().find(is_data).unwrap().clone();
+    let name = world.packs(PackKind::Data).remove(0);
     let ids = pack::parse(&world.read(&name)).unwrap().ids;
     world.destroy(&name);
     world.destroy_all("roots/");
@@ -185,13 +153,13 @@ fn what_is_lost_stays_so_and_a_prune_with_nothing_new_to_say_of_it_writes_no_roo
 
 #[test]
 fn packs_of_another_domain_and_packs_nobody_names_are_not_taken() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 2));
     let other = world.register(2, Role::WriteOnly);
-    let foreign = put_pack(&world, &data_pack(client.domain, 1, &[id(1)]));
-    let tree = put_pack(&world, &tree_pack(other.domain, 2, &[(id(2), 1, &[])]));
-    put_pack(&world, &data_pack(client.domain, 3, &[id(3)]));
-    manifest_by_hand(&world, &other, &[foreign, tree], 2);
+    let foreign = world.put_pack(&data_pack(client.domain, 1, &[id(1)]));
+    let tree = world.put_pack(&tree_pack(other.domain, 2, &[(id(2), 1, &[])]));
+    world.put_pack(&data_pack(client.domain, 3, &[id(3)]));
+    world.put_manifest(&other, &world.manifest(&other, &[foreign, tree], Some(id(2))));
     world.destroy_all("roots/");
     let report = world.rebuild();
     let left: Vec<&str> = report.packs_left_out.iter().map(|(_, why)| why.as_str()).collect();
@@ -201,22 +169,13 @@ fn packs_of_another_domain_and_packs_nobody_names_are_not_taken() {
 
 #[test]
 fn a_write_only_client_cannot_smuggle_a_manifest_into_another_domain() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 2));
     let other = world.register(2, Role::WriteOnly);
-    let pack = put_pack(&world, &tree_pack(client.domain, 2, &[(id(2), 1, &[])]));
-    let manifest = Manifest {
-        proven: None,
-        client: other.id,
-        number: 1,
-        previous: ObjectHash::NONE,
-        domain: client.domain,
-        root_seen: Some((u64::MAX - 1, ObjectHash([1; 32]))),
-        packs: vec![pack],
-        snapshot: Some(claim(id(2), false)),
-    };
-    let bytes = manifest.sign(world.repository.owner.repository(), &other.keys.manifest_key());
-    world.put(&layout::manifest(other.id, 1), bytes);
+    let pack = world.put_pack(&tree_pack(client.domain, 2, &[(id(2), 1, &[])]));
+    let root_seen = Some((u64::MAX - 1, ObjectHash([1; 32])));
+    let own = world.manifest(&other, &[pack], Some(id(2)));
+    world.put_manifest(&other, &Manifest { domain: client.domain, root_seen, ..own });
     world.destroy_all("roots/");
     let report = world.rebuild();
     assert!(report.root < 1_000_000, "nor drive the numbers up: {}", report.root);
@@ -227,7 +186,7 @@ fn a_write_only_client_cannot_smuggle_a_manifest_into_another_domain() {
 #[test]
 fn a_lost_or_damaged_manifest_does_not_take_later_snapshots_with_it() {
     for is_lost in [true, false] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let trees: Vec<Tree> = (0..4).map(|seed| files(seed, 3)).collect();
         let ids: Vec<_> = trees.iter().map(|tree| world.back_up(&client, tree)).collect();
         let name = layout::manifest(client.id, 2);
@@ -248,7 +207,7 @@ fn a_lost_or_damaged_manifest_does_not_take_later_snapshots_with_it() {
 
 #[test]
 fn a_damaged_change_does_not_undo_later_ones() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let tree = files(1, 3);
     let kept = world.back_up(&client, &tree);
     world.change(&client, vec![Operation::Forget(vec![kept])]);
@@ -264,11 +223,10 @@ fn a_damaged_change_does_not_undo_later_ones() {
 
 #[test]
 fn what_nobody_answered_is_decided_and_answered() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 3));
-    let patient = How { ingests: false, patience: 1, ..How::default() };
-    assert!(world.try_back_up(&client, &files(2, 3), &patient).is_err());
-    let missing = manifest_by_hand(&world, &client, &[], 77);
+    world.upload(&client, &files(2, 3));
+    let missing = world.put_manifest(&client, &world.manifest(&client, &[], Some(id(77))));
     world.destroy_all("roots/");
     let report = world.rebuild();
     assert_eq!(report.snapshots, 2);
@@ -279,7 +237,7 @@ fn what_nobody_answered_is_decided_and_answered() {
 
 #[test]
 fn with_all_answers_lost_too_snapshots_whose_packs_were_moved_stay() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let mut tree = files(1, 6);
     tree.values_mut().for_each(|content| content.truncate(900));
     let old = world.back_up(&client, &tree);
@@ -297,7 +255,7 @@ fn with_all_answers_lost_too_snapshots_whose_packs_were_moved_stay() {
 
 #[test]
 fn a_second_rebuild_goes_beyond_the_first_although_its_root_is_lost() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 3));
     let first = world.rebuild().root;
     world.destroy_all("roots/");
@@ -306,7 +264,7 @@ fn a_second_rebuild_goes_beyond_the_first_although_its_root_is_lost() {
 
 #[test]
 fn what_no_kept_snapshot_reaches_is_flagged_and_gets_a_new_grace_period() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let old = world.back_up(&client, &files(1, 3));
     world.back_up(&client, &files(2, 3));
     world.change(&client, vec![Operation::Forget(vec![old])]);
@@ -324,7 +282,7 @@ fn what_no_kept_snapshot_reaches_is_flagged_and_gets_a_new_grace_period() {
 
 #[test]
 fn changes_of_a_client_count_in_a_rebuild_up_to_its_revocation_and_not_beyond() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let lost = world.register(2, Role::Full);
     let [first, second] = [1, 2].map(|seed| world.back_up(&client, &files(seed, 1)));
     world.change(&lost, vec![Operation::Forget(vec![first])]);
@@ -334,7 +292,7 @@ fn changes_of_a_client_count_in_a_rebuild_up_to_its_revocation_and_not_beyond() 
     world.change(&client, vec![Operation::Pin(vec![second])]);
     let before = [world.snapshot(first), world.snapshot(second)];
     assert_eq!(before.each_ref().map(|of| of.state), [SnapshotState::Forgotten, SnapshotState::Kept]);
-    ["roots/", "state/", "index/"].iter().for_each(|prefix| world.destroy_all(prefix));
+    world.lose_state();
     let report = world.rebuild();
     let after = [world.snapshot(first), world.snapshot(second)];
     assert_eq!(after.each_ref().map(|of| of.state), [SnapshotState::Forgotten, SnapshotState::Kept]);
@@ -345,7 +303,7 @@ fn changes_of_a_client_count_in_a_rebuild_up_to_its_revocation_and_not_beyond() 
 
 #[test]
 fn a_change_that_a_revocation_lets_count_is_folded_in_also_after_it() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let lost = world.register(2, Role::Full);
     let snapshot = world.back_up(&client, &files(1, 1));
     world.write_change(&lost, vec![Operation::Pin(vec![snapshot])]);
@@ -357,15 +315,14 @@ fn a_change_that_a_revocation_lets_count_is_folded_in_also_after_it() {
 
 #[test]
 fn a_pack_of_which_a_rebuild_takes_nothing_becomes_an_orphan_and_goes() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     // Somebody was answered: receipts are not lost.
     world.back_up(&client, &files(1, 1));
     let other = world.register(2, Role::WriteOnly);
     let pack = tree_pack(other.domain, 1, &[(id(1), 1, &[id(2)])]);
     let name = layout::pack(Place::Packs, pack.id);
-    let length = pack.bytes.len() as u64;
-    world.put(&name, pack.bytes);
-    manifest_by_hand(&world, &other, &[(pack.id, length)], 1);
+    let named = world.put_pack(&pack);
+    world.put_manifest(&other, &world.manifest(&other, &[named], Some(id(1))));
     let report = world.rebuild();
     assert_eq!(report.packs_left_out.len(), 1, "{report:?}");
     assert!(world.view().state.packs.values().all(|record| record.domain == client.domain));

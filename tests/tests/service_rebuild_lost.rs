@@ -14,29 +14,18 @@ use copal_format::state::SnapshotState;
 use copal_jobs::{expire, rebuild};
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, StoreError};
-use copal_tests::kit::{Client, DAY, How, Tree, World, noise, path};
+use copal_tests::kit::{Client, DAY, Tree, World, noise, path};
 use futures::executor::block_on;
 
 fn files(seed: u64, count: usize) -> Tree {
     noise(seed, count, 2_000)
 }
 
-fn begin() -> (World, Client) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
-    (world, client)
-}
-
 /// Backs up; gives the names of the data packs that it has stored as well.
 fn back_up(world: &World, client: &Client, tree: &Tree) -> (SnapshotId, Vec<String>) {
-    let before = world.names("packs/");
+    let before = world.packs(PackKind::Data);
     let id = world.back_up(client, tree);
-    let is_new = |name: &String| !before.contains(name) && is_data(world, name);
-    (id, world.names("packs/").into_iter().filter(is_new).collect())
-}
-
-fn is_data(world: &World, name: &str) -> bool {
-    pack::parse(&world.read(name)).unwrap().kind == PackKind::Data
+    (id, world.packs(PackKind::Data).into_iter().filter(|name| !before.contains(name)).collect())
 }
 
 fn is_damaged(world: &World, name: &str) -> bool {
@@ -63,7 +52,7 @@ fn lose(world: &World, prefixes: &[&str]) {
 #[test]
 fn a_snapshot_that_was_brought_back_stays_when_a_pack_is_lost_with_the_roots() {
     for prefixes in LOSSES {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let tree = files(1, 4);
         let (kept, packs) = back_up(&world, &client, &tree);
         world.change(&client, vec![Operation::Forget(vec![kept])]);
@@ -87,7 +76,7 @@ fn a_snapshot_that_was_brought_back_stays_when_a_pack_is_lost_with_the_roots() {
 
 #[test]
 fn a_prune_that_removes_what_is_left_of_a_damaged_pack_does_not_take_a_snapshot_that_was_brought_back() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let tree = files(1, 4);
     let (kept, packs) = back_up(&world, &client, &tree);
     world.destroy(&packs[0]);
@@ -112,7 +101,7 @@ fn a_prune_that_removes_what_is_left_of_a_damaged_pack_does_not_take_a_snapshot_
 #[test]
 fn a_pin_that_voided_an_expiry_keeps_its_snapshot_when_a_pack_is_lost_with_the_roots() {
     for prefixes in LOSSES {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let (first, packs) = back_up(&world, &client, &files(1, 4));
         world.wait(DAY);
         back_up(&world, &client, &files(2, 4));
@@ -134,7 +123,7 @@ fn a_pin_that_voided_an_expiry_keeps_its_snapshot_when_a_pack_is_lost_with_the_r
 #[test]
 fn a_pack_that_a_prune_has_moved_and_that_is_lost_takes_no_snapshot_that_was_brought_back_with_it() {
     for has_others in [false, true] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let mut tree = files(1, 6);
         tree.values_mut().for_each(|content| content.truncate(900));
         let old = world.back_up(&client, &tree);
@@ -151,7 +140,10 @@ fn a_pack_that_a_prune_has_moved_and_that_is_lost_takes_no_snapshot_that_was_bro
         assert!(!moved.is_empty());
         world.change(&client, vec![Operation::Forget(vec![kept])]);
         world.change(&client, vec![Operation::Undelete(vec![kept])]);
-        moved.iter().filter(|name| is_data(&world, name)).for_each(|name| world.destroy(name));
+        moved
+            .iter()
+            .filter(|name| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data)
+            .for_each(|name| world.destroy(name));
         // Runs of the state know what was moved; without them a snapshot does that needs it and never left.
         lose(&world, if has_others { LOSSES[1] } else { LOSSES[0] });
         let report = world.rebuild();
@@ -164,7 +156,7 @@ fn a_pack_that_a_prune_has_moved_and_that_is_lost_takes_no_snapshot_that_was_bro
 #[test]
 fn what_a_prune_has_removed_before_it_was_to_come_back_is_gone_and_not_called_lost() {
     for prefixes in LOSSES {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let (gone, _) = back_up(&world, &client, &files(1, 4));
         let tree = files(2, 4);
         let (kept, _) = back_up(&world, &client, &tree);
@@ -183,15 +175,14 @@ fn what_a_prune_has_removed_before_it_was_to_come_back_is_gone_and_not_called_lo
 #[test]
 fn of_two_copies_the_good_one_stays_although_a_rebuild_has_forgotten_which_is_bad() {
     for bad in [1, 0] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let other = world.register(2, Role::Full);
         let tree = files(1, 1);
         // Neither knows of the other's.
-        let patient = How { ingests: false, patience: 1, ..How::default() };
-        assert!(world.try_back_up(&other, &tree, &patient).is_err());
+        world.upload(&other, &tree);
         let kept = world.back_up(&client, &tree);
         world.ingest().unwrap();
-        let copies: Vec<String> = world.names("packs/").into_iter().filter(|name| is_data(&world, name)).collect();
+        let copies = world.packs(PackKind::Data);
         assert_eq!(copies.len(), 2);
         world.flip(&copies[bad]);
         world.check();
@@ -212,7 +203,7 @@ fn of_two_copies_the_good_one_stays_although_a_rebuild_has_forgotten_which_is_ba
 
 #[test]
 fn packs_that_share_nothing_are_not_read_by_a_rebuild() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let (_, packs) = back_up(&world, &client, &files(1, 4));
     back_up(&world, &client, &files(2, 4));
     world.flip(&packs[0]);
@@ -233,7 +224,7 @@ fn with_a_table_cut_off(world: &World, client: &Client) -> (String, Vec<u8>) {
 #[test]
 fn what_a_rebuild_leaves_out_stays_for_a_week_and_for_the_grace_period() {
     for (grace, before, after) in [(DAY, 6, 2), (DAY * 20, 19, 2)] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let (name, _) = with_a_table_cut_off(&world, &client);
         world.wait(DAY * 30);
         lose(&world, LOSSES[1]);
@@ -251,7 +242,7 @@ fn what_a_rebuild_leaves_out_stays_for_a_week_and_for_the_grace_period() {
 
 #[test]
 fn a_second_rebuild_takes_what_the_first_has_left_out_and_somebody_has_mended() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let (name, whole) = with_a_table_cut_off(&world, &client);
     world.wait(DAY * 30);
     lose(&world, LOSSES[0]);
@@ -264,7 +255,7 @@ fn a_second_rebuild_takes_what_the_first_has_left_out_and_somebody_has_mended() 
 
 #[test]
 fn a_pack_that_the_medium_does_not_give_is_left_out_alone() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let (_, packs) = back_up(&world, &client, &files(1, 2));
     let tree = files(2, 2);
     let kept = world.back_up(&client, &tree);
@@ -283,7 +274,7 @@ fn a_pack_that_the_medium_does_not_give_is_left_out_alone() {
 /// A client's snapshot that was forgotten and brought back, and rests on the pack of another client; that one's manifest is
 /// the first or the last of its chain. Gives both, and the pack.
 fn with_a_neighbour(is_last: bool) -> (World, SnapshotId, String, String) {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let other = world.register(2, Role::Full);
     let prune_one = || {
         let (old, _) = back_up(&world, &client, &files(9, 4));
@@ -338,7 +329,7 @@ fn a_damaged_pack_of_which_nobody_knows_what_it_held_takes_no_snapshot_with_it()
 #[test]
 fn what_a_rebuild_flags_stays_for_a_week_and_for_the_grace_period() {
     for (grace, before, after) in [(Duration::ZERO, 6, 2), (DAY, 6, 2), (DAY * 20, 19, 2)] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let (old, packs) = back_up(&world, &client, &files(1, 3));
         let (later, others) = back_up(&world, &client, &files(2, 3));
         world.change(&client, vec![Operation::Forget(vec![old])]);
@@ -361,7 +352,7 @@ fn what_a_rebuild_flags_stays_for_a_week_and_for_the_grace_period() {
 
 #[test]
 fn runs_of_the_state_that_a_rebuild_has_found_stay_as_long_for_another_one() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     back_up(&world, &client, &files(1, 3));
     let runs = world.names("state/");
     world.wait(DAY * 30);
@@ -378,7 +369,7 @@ fn runs_of_the_state_that_a_rebuild_has_found_stay_as_long_for_another_one() {
 
 #[test]
 fn a_damaged_expiry_does_not_take_the_next_one_with_it() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.change(&client, vec![keep_last(1)]);
     let [first, second] = [1, 2].map(|seed| {
         world.wait(DAY);

@@ -4,10 +4,9 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use copal_format::change::{Change, Operation, OwnerSignature};
-use copal_format::client::Role;
 use copal_format::id::{ObjectHash, SnapshotId};
 use copal_format::layout;
-use copal_format::pack::{self, PackKind};
+use copal_format::pack::PackKind;
 use copal_format::policy::{Count, Floor, Period, Policy, SignedPolicy};
 use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotState;
@@ -32,8 +31,7 @@ fn tree(fill: u8) -> Tree {
 
 /// Three backups, a day apart, of which the first is forgotten. The first policy keeps one snapshot, the second all.
 fn begin() -> (World, Client, [SnapshotId; 3]) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     world.change(&client, vec![policy(1)]);
     world.change(&client, vec![policy(9)]);
     let snapshots = [1, 2, 3].map(|fill| {
@@ -60,10 +58,6 @@ fn write_fourth(world: &World, client: &Client, operation: Operation) {
     world.put(&layout::change(4), change.sign(world.repository.owner.repository(), &client.keys.manifest_key()));
 }
 
-fn lose_state(world: &World) {
-    ["roots/", "state/", "index/"].iter().for_each(|prefix| world.destroy_all(prefix));
-}
-
 #[test]
 fn an_older_policy_does_not_come_into_force_because_a_newer_change_cannot_be_read() {
     for is_gone in [false, true] {
@@ -75,7 +69,7 @@ fn an_older_policy_does_not_come_into_force_because_a_newer_change_cannot_be_rea
         } else {
             world.flip(&newest)
         }
-        lose_state(&world);
+        world.lose_state();
         let report = world.rebuild();
         assert_eq!(report.policy_unread.as_ref(), Some(&newest));
         for _ in 0..3 {
@@ -98,7 +92,7 @@ fn an_older_policy_does_not_come_into_force_because_a_newer_change_cannot_be_rea
 fn an_unreadable_change_before_the_newest_policy_takes_nothing_from_it() {
     let (world, _, snapshots) = begin();
     world.flip(&layout::change(1));
-    lose_state(&world);
+    world.lose_state();
     assert_eq!(world.rebuild().policy_unread, None);
     assert_eq!(expire(&world).unwrap(), [SnapshotId([0; 16]); 0]);
     try_prune(&world).unwrap();
@@ -118,7 +112,7 @@ fn an_expiry_tells_of_a_policy_that_was_the_last_change_and_is_gone() {
     }
     assert_eq!(world.snapshot(snapshots[0]).state, SnapshotState::Gone);
     world.destroy(&layout::change(3));
-    lose_state(&world);
+    world.lose_state();
     let report = world.rebuild();
     assert_eq!(report.policy_unread, Some(layout::change(3)));
     assert!(try_prune(&world).is_err());
@@ -131,10 +125,9 @@ fn an_expiry_tells_of_a_policy_that_was_the_last_change_and_is_gone() {
 fn what_was_forgotten_within_the_floor_stays_when_a_pack_of_it_is_lost_with_the_roots() {
     let (world, client, snapshots) = begin();
     world.change(&client, vec![Operation::Forget(snapshots.to_vec())]);
-    let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
-    let lost = world.names("packs/").iter().find(is_data).unwrap().clone();
+    let lost = world.packs(PackKind::Data).remove(0);
     world.destroy(&lost);
-    lose_state(&world);
+    world.lose_state();
     let report = world.rebuild();
     assert_eq!((report.packs_lost, report.snapshots_harmed.len()), (vec![lost], 1));
     assert_eq!(snapshots.map(|id| world.snapshot(id).state), [SnapshotState::Forgotten; 3]);

@@ -5,26 +5,19 @@ use std::time::Duration;
 
 use copal_format::change::Operation;
 use copal_format::client::Role;
-use copal_format::id::{ObjectHash, SnapshotId};
+use copal_format::id::SnapshotId;
 use copal_format::layout;
-use copal_format::manifest::Manifest;
-use copal_format::pack::{self, PackKind};
+use copal_format::pack::PackKind;
 use copal_format::receipt::Outcome;
 use copal_format::state::SnapshotState;
 use copal_jobs::rebuild;
 use copal_store::fault::{Fate, Fault};
 use copal_store::{Op, StoreError};
-use copal_tests::kit::craft::{claim, id};
+use copal_tests::kit::craft::id;
 use copal_tests::kit::{Client, DAY, Tree, World, noise};
 use futures::executor::block_on;
 
 const ALL: [&str; 4] = ["roots/", "index/", "state/", "receipts/"];
-
-fn begin() -> (World, Client) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
-    (world, client)
-}
 
 /// A series that grows; all of it needs the packs of the first backup.
 fn series(world: &World, client: &Client) -> Vec<(SnapshotId, Tree)> {
@@ -34,12 +27,6 @@ fn series(world: &World, client: &Client) -> Vec<(SnapshotId, Tree)> {
         (world.back_up(client, &tree), tree.clone())
     };
     [1, 2, 3].map(&mut add).into()
-}
-
-fn first_pack(world: &World, kind: PackKind) -> String {
-    let names = world.names("packs/");
-    let is_of_kind = |name: &String| pack::parse(&world.read(name)).unwrap().kind == kind;
-    names.into_iter().find(is_of_kind).unwrap()
 }
 
 fn are_kept(world: &World, series: &[(SnapshotId, Tree)]) -> bool {
@@ -61,10 +48,10 @@ fn prune_for_days(world: &World, prunes: u32) {
 fn a_series_stays_when_receipts_and_a_pack_are_lost_and_is_whole_once_the_pack_is_back() {
     // What lies below a lost page nobody knows: it stays for a week.
     for (kind, prunes) in [(PackKind::Data, 6), (PackKind::Tree, 2)] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         // The first pack by name is any: what needs it is harmed.
         let series = series(&world, &client);
-        let name = first_pack(&world, kind);
+        let name = world.packs(kind).remove(0);
         let bytes = world.read(&name);
         world.destroy(&name);
         ALL.iter().for_each(|prefix| world.destroy_all(prefix));
@@ -87,9 +74,9 @@ fn a_series_stays_when_receipts_and_a_pack_are_lost_and_is_whole_once_the_pack_i
 
 #[test]
 fn who_still_has_the_files_heals_a_series_of_which_receipts_and_a_pack_were_lost() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let series = series(&world, &client);
-    world.destroy(&first_pack(&world, PackKind::Data));
+    world.destroy(&world.packs(PackKind::Data)[0]);
     ALL.iter().for_each(|prefix| world.destroy_all(prefix));
     world.rebuild();
     prune_for_days(&world, 6);
@@ -101,9 +88,9 @@ fn who_still_has_the_files_heals_a_series_of_which_receipts_and_a_pack_were_lost
 #[test]
 fn only_the_last_receipts_lost_with_a_pack_refuse_nothing_either() {
     for left in [1, 2] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let series = series(&world, &client);
-        world.destroy(&first_pack(&world, PackKind::Data));
+        world.destroy(&world.packs(PackKind::Data)[0]);
         (left + 1..=3).for_each(|number| world.destroy(&layout::receipt(client.id, number)));
         ALL[..3].iter().for_each(|prefix| world.destroy_all(prefix));
         world.rebuild();
@@ -113,12 +100,12 @@ fn only_the_last_receipts_lost_with_a_pack_refuse_nothing_either() {
 
 #[test]
 fn what_was_forgotten_and_pruned_stays_away_with_receipts_and_a_pack_lost() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let gone = world.back_up(&client, &noise(7, 3, 2_000));
     let series = series(&world, &client);
     world.change(&client, vec![Operation::Forget(vec![gone])]);
     world.prune(Duration::ZERO);
-    world.destroy(&first_pack(&world, PackKind::Data));
+    world.destroy(&world.packs(PackKind::Data)[0]);
     ALL.iter().for_each(|prefix| world.destroy_all(prefix));
     let report = world.rebuild();
     assert_eq!(world.snapshot(gone).state, SnapshotState::Gone);
@@ -130,7 +117,7 @@ fn what_was_forgotten_and_pruned_stays_away_with_receipts_and_a_pack_lost() {
 fn a_moved_pack_of_which_nothing_tells_takes_no_snapshot_without_a_receipt_with_it() {
     // Of all receipts none, or only the last one is left.
     for is_last_left in [false, true] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let mut tree = noise(1, 6, 2_000);
         tree.values_mut().for_each(|content| content.truncate(900));
         let old = world.back_up(&client, &tree);
@@ -157,7 +144,7 @@ fn a_moved_pack_of_which_nothing_tells_takes_no_snapshot_without_a_receipt_with_
 #[test]
 fn a_damaged_manifest_without_a_receipt_is_not_refused_for_good() {
     for at in [2, 3] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let series = series(&world, &client);
         ALL.iter().for_each(|prefix| world.destroy_all(prefix));
         let name = layout::manifest(client.id, at);
@@ -177,7 +164,7 @@ fn a_damaged_manifest_without_a_receipt_is_not_refused_for_good() {
 
 #[test]
 fn manifests_of_a_client_whose_record_and_receipts_are_lost_are_not_refused_for_good() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let other = world.register(2, Role::Full);
     world.back_up(&other, &noise(8, 1, 2_000));
     let series = series(&world, &client);
@@ -200,22 +187,9 @@ fn manifests_of_a_client_whose_record_and_receipts_are_lost_are_not_refused_for_
 
 #[test]
 fn a_manifest_that_waits_and_claims_what_never_was_is_refused_if_nothing_is_lost() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let series = series(&world, &client);
-    let (number, previous) = world.end_of(&format!("manifests/{}/", client.id));
-    assert_ne!(previous, ObjectHash::NONE);
-    let manifest = Manifest {
-        proven: None,
-        client: client.id,
-        number: number + 1,
-        previous,
-        domain: client.domain,
-        root_seen: None,
-        packs: Vec::new(),
-        snapshot: Some(claim(id(77), false)),
-    };
-    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::manifest(client.id, number + 1), bytes);
+    world.put_manifest(&client, &world.manifest(&client, &[], Some(id(77))));
     ALL[..3].iter().for_each(|prefix| world.destroy_all(prefix));
     world.rebuild();
     assert_eq!(world.receipt(&client, 4).outcome, Outcome::Rejected);
@@ -224,7 +198,7 @@ fn a_manifest_that_waits_and_claims_what_never_was_is_refused_if_nothing_is_lost
 
 #[test]
 fn a_rebuild_that_dies_behind_its_root_leaves_no_client_without_an_answer() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let count = 70;
     for seed in 0..count {
         world.back_up(&client, &noise(seed, 1, 10));

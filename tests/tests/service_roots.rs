@@ -30,8 +30,7 @@ use futures::executor::block_on;
 const SHORT: Windows = Windows { roots_kept: 2, roots_age: std::time::Duration::ZERO, ..Windows::DESIGN };
 
 fn begin() -> (World, Client) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     for _ in 0..3 {
         world.back_up(&client, &Tree::new());
     }
@@ -63,8 +62,7 @@ fn a_writer_that_slept_does_not_win_with_a_number_that_became_free() {
 
 #[test]
 fn a_writer_that_slept_since_there_was_no_root_does_not_win_with_number_one() {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     plant(None, SHORT);
     let stale = world.view();
     go_on(&world, &client);
@@ -169,8 +167,7 @@ fn a_reader_that_slept_does_not_take_the_root_of_a_writer_that_slept() {
 
 #[test]
 fn the_answer_to_the_last_manifest_is_missed_once_its_writer_cannot_be_about_to_write_it() {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     world.back_up(&client, &noise(1, 2, 500));
     let name = layout::receipt(client.id, 1);
     world.destroy(&name);

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use copal_format::client::Role;
 use copal_format::id::PackId;
 use copal_format::layout;
 use copal_jobs::check::{self, Depth, Finding, Kind, Report};
 use copal_jobs::error::JobError;
-use copal_jobs::prune::{self, Options};
 use copal_jobs::rebuild;
 use copal_store::fault::{Call, Fate, Fault};
 use copal_store::{Op, Store, StoreError};
@@ -23,8 +21,7 @@ fn files(seed: u64, count: usize) -> Tree {
 }
 
 fn begin() -> (World, Client) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 30));
     (world, client)
 }
@@ -129,8 +126,7 @@ fn a_prune_waits_for_a_check_to_find_a_pack_unreadable_and_then_does_without_it(
     let prune = || {
         let also = name.clone();
         let store = failing(&world, move |call| call.key == also);
-        let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-        block_on(prune::prune(&world.job_of(&store), &options))
+        world.prune_on(&store, Duration::ZERO)
     };
     assert!(matches!(prune(), Err(JobError::Store(StoreError::Io { .. }))), "it may be the store");
     let also = name.clone();
@@ -191,8 +187,7 @@ fn a_store_that_gives_no_pack_is_away_and_nothing_is_noted() {
 
 #[test]
 fn the_only_pack_is_no_evidence_against_itself() {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     world.back_up(&client, &Tree::new());
     let before = world.names("");
     assert_eq!(world.names("packs/").len(), 1);

@@ -1,6 +1,6 @@
 //! Real servers behind addresses with a scheme keep the promises of the seam.
 
-mod machine;
+pub(crate) mod machine;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -13,8 +13,9 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use copal_store::retry::{Backoff, Retry};
 use copal_store::site::Site;
-use copal_store::{Created, Key, Store, StoreError, conformance, list_all};
+use copal_store::{Created, Store, StoreError, conformance, list_all};
 use copal_tests::kit::emulator::{Cloud, Emulator};
+use copal_tests::kit::key;
 use copal_tests::kit::line::long_line;
 use copal_tests::kit::sshd::Sshd;
 use futures::executor::block_on;
@@ -78,7 +79,8 @@ fn no_error_shows_a_credential() {
     ] {
         let variables =
             vec![("AZURE_STORAGE_CONNECTION_STRING", setting), ("AZURE_STORAGE_SAS_TOKEN", token.to_owned())];
-        let mut command = Machine::new("azblob://bucket/p".to_owned(), variables).command(&["snapshots"]);
+        let machine = Machine::new("azblob://bucket/p", variables);
+        let mut command = machine.command(&["snapshots"]);
         let told = command.env("RUST_BACKTRACE", "1").env("RUST_LOG", "trace").output().expect("the command runs");
         let text = String::from_utf8_lossy(&[told.stdout, told.stderr].concat()).into_owned();
         assert!(!told.status.success() && !text.contains("secret") && !text.contains(secret), "{text}");
@@ -101,12 +103,12 @@ fn a_repository_behind_webdav_goes_round_survives_kills_and_heals() {
 }
 
 fn a_cloud_keeps_a_repository(server: &Emulator) {
-    let machine = Machine::new(server.url(server.address(), "mine"), server.environment(server.address()));
+    let machine = Machine::new(&server.url(server.address(), "mine"), server.environment(server.address()));
     machine.goes_round();
     machine.survives_kills();
     machine.heals(&server.store("mine"));
     let line = long_line(server.address(), EACH_WAY);
-    let far = Machine::new(server.url(line, "far"), server.environment(line));
+    let far = Machine::new(&server.url(line, "far"), server.environment(line));
     is_no_slower_than_its_round_trips(&far);
 }
 
@@ -120,7 +122,7 @@ fn a_repository_behind_sftp_goes_round_survives_kills_and_heals() {
     machine.heals(&server.store(&root));
     // The disk is not mounted there: nobody makes another repository in its place.
     std::fs::rename(&root, place.path().join("unmounted")).expect("it is ours");
-    let refused = machine.try_to_init();
+    let refused = machine.try_to_init(&[]);
     let told = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(10) && told.contains("mount its disk") && !root.exists(), "{told}");
 }
@@ -132,7 +134,7 @@ fn a_repository_behind_sftp_is_no_slower_over_a_long_line_than_its_round_trips()
 }
 
 fn is_no_slower_than_its_round_trips(machine: &Machine) {
-    machine.init();
+    machine.init(&[]);
     (0..200).for_each(|file| machine.write(&format!("many/{file}"), 5_000, file));
     machine.write("large", 24 << 20, 1_000);
     let took = |act: &dyn Fn()| {
@@ -147,7 +149,7 @@ fn is_no_slower_than_its_round_trips(machine: &Machine) {
 
 fn at(server: &Sshd, address: SocketAddr, root: &Path) -> Machine {
     let url = format!("sftp://{}:{}{}", address.ip(), address.port(), root.display());
-    Machine::new(url, vec![("COPAL_SSH", server.ssh().display().to_string())])
+    Machine::new(&url, [("COPAL_SSH", server.ssh().display().to_string())])
 }
 
 #[test]
@@ -208,7 +210,7 @@ fn a_disk_that_takes_nothing_any_more_is_restored_from_on_a_new_machine() {
     let server = Sshd::start();
     let disk = Disk::mount("nr_inodes=400");
     let machine = at(&server, server.address(), &disk.path().join("r"));
-    machine.init();
+    machine.init(&[]);
     machine.write("a", 1_000_000, 1);
     machine.backup();
     let store = server.store(&disk.path().join("r"));
@@ -264,7 +266,7 @@ fn a_server_without_hard_links_or_syncs_is_refused_and_told_why() {
     for request in ["hardlink", "fsync"] {
         let (server, place) = (Sshd::denying(&format!("-P {request}")), tempfile::tempdir().expect("a directory"));
         let machine = at(&server, server.address(), &place.path().join("r"));
-        let refused = machine.try_to_init();
+        let refused = machine.try_to_init(&[]);
         let told = String::from_utf8_lossy(&refused.stderr);
         assert!(!refused.status.success() && told.contains("has no hardlink@openssh.com or no fsync"), "{told}");
     }
@@ -298,10 +300,6 @@ fn one_of_eight_machines_wins<S: Store>(open: impl Fn() -> S) {
 
 fn new_folder(place: &Path) -> PathBuf {
     tempfile::tempdir_in(place).expect("a temporary directory").keep()
-}
-
-fn key(name: &str) -> Key {
-    Key::new(name).expect("a key")
 }
 
 /// A line of 60 ms there and back.

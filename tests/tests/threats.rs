@@ -1,11 +1,12 @@
 //! Threats: every claim of `docs/threats.md` names tests that attack it, and each of them exists.
 
 use std::fs;
-use std::path::Path;
+
+use crate::{read, top};
 
 #[test]
 fn every_claim_names_tests_that_exist() {
-    let page = fs::read_to_string(top().join("docs/threats.md")).expect("the page is there");
+    let page = read("docs/threats.md");
     let claims: Vec<&str> = page.lines().filter(|line| line.starts_with("| ")).filter(is_claim).collect();
     let mut missing = Vec::new();
     for claim in &claims {
@@ -47,8 +48,4 @@ fn exists(file: &str, test: &str) -> bool {
         true => text.split_once(&format!("fn {test}(")).is_some_and(|(before, _)| is_marked(before)),
         false => text.contains(&format!("test(\"{test}\"")),
     }
-}
-
-fn top() -> &'static Path {
-    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/.."))
 }

@@ -89,8 +89,7 @@ fn a_copy_restores_to_the_same_tree_and_says_where_it_comes_from() {
     let sparse = fs::File::create(machine.source("sparse")).unwrap();
     sparse.set_len(5_000_000).unwrap();
     sparse.write_all_at(&noise(3, 1_000_000), 2_000_001).unwrap();
-    let mode = rustix::fs::Mode::from_bits_truncate(0o640);
-    rustix::fs::mknodat(rustix::fs::CWD, machine.source("fifo"), rustix::fs::FileType::Fifo, mode, 0).unwrap();
+    machine.fifo();
     set_xattr(&machine.source("dir"), "user.note", b"\0=\n");
     let id = machine.backup(&["--time", "2020-01-02 03:04:05", "--label", "l", "--tag", "first", "--exclude", "*.tmp"]);
     machine.ok(&["tag", "--add", "later", &id]);

@@ -5,9 +5,8 @@ pub(crate) mod listing;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
-use crate::kit::copy;
+use crate::kit::{Machine, Ran, copy};
 use comparison::{comparable, is_root, read};
 use listing::listing;
 use serde_json::Value;
@@ -36,7 +35,7 @@ fn the_newest_snapshot_is_restored_with_the_recovery_code_and_with_the_key_file(
         let newest = snapshots.as_array().unwrap().last().unwrap()["id"].as_str().unwrap();
         place.restores(secret.trim(), newest, &golden("tree.json"), "/golden");
     }
-    assert_ne!(place.run("gold", &["snapshots"]).0, 0);
+    assert_ne!(place.run("gold", &["snapshots"]).code, 0);
 }
 
 #[test]
@@ -51,10 +50,9 @@ fn every_byte_of_it_checks() {
 #[test]
 fn it_is_still_written_to() {
     let place = Place::new();
-    let source = place.path("source");
-    fs::create_dir(&source).unwrap();
-    fs::write(source.join("small"), "small").unwrap();
-    fs::write(source.join("large"), vec![7; 300_000]).unwrap();
+    let source = place.0.path("source");
+    place.0.write("small", "small");
+    place.0.write("large", vec![7; 300_000]);
     let before = listing(&source, ".");
     let ids: Vec<String> = (0..2)
         .map(|_| {
@@ -64,33 +62,26 @@ fn it_is_still_written_to() {
         .collect();
     place.json("golden", &["forget", &ids[0]]);
     place.json("golden", &["prune", "--grace", "0s"]);
-    let target = place.path("restored");
+    let target = place.0.path("restored");
     let inside = format!("{}:{}", ids[1], source.display());
     place.json("golden", &["restore", &inside, "--target", target.to_str().unwrap()]);
     assert_eq!(listing(&target, "."), before);
     assert_eq!(place.json("golden", &["check", "--full"])["ok"], true);
 }
 
-/// A copy of the golden repository, and what a machine keeps beside it.
-struct Place {
-    directory: TempDir,
-}
+/// A machine with a copy of the golden repository.
+struct Place(Machine);
 
 impl Place {
-    /// Below the target directory: what is there for temporary files may lack extended attributes.
     fn new() -> Self {
-        let place = Self { directory: TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap() };
-        copy(&golden("repository"), &place.path("repository"));
-        place
-    }
-
-    fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().join(name)
+        let machine = Machine::bare_on_disk();
+        copy(&golden("repository"), &machine.path("repository"));
+        Self(machine)
     }
 
     /// Restores a snapshot and compares it with a golden file.
     fn restores(&self, secret: &str, id: &str, tree: &Path, source: &str) {
-        let target = TempDir::new_in(self.directory.path()).unwrap();
+        let target = TempDir::new_in(self.0.path("")).unwrap();
         // By number: the names may be those of other users here.
         self.json(secret, &["restore", id, "--numeric-owner", "--trust", "--target", target.path().to_str().unwrap()]);
         let expected = read(&fs::read_to_string(tree).unwrap());
@@ -105,24 +96,18 @@ impl Place {
 
     /// Runs a command that must succeed.
     fn json(&self, secret: &str, words: &[&str]) -> Value {
-        let (code, out, err) = self.run(secret, words);
-        assert!(code == 0 || (code == PARTIAL && !is_root()), "{words:?}: {code}: {out}{err}");
-        serde_json::from_str(&out).unwrap_or_else(|error| panic!("{error}: {out}"))
+        let ran = self.run(secret, words);
+        assert!(ran.code == 0 || (ran.code == PARTIAL && !is_root()), "{words:?}: {ran}");
+        ran.json()
     }
 
-    fn run(&self, secret: &str, words: &[&str]) -> (i32, String, String) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_copal"));
-        command.current_dir(self.directory.path()).env_clear().env("TZ", "UTC").env("COPAL_HOST", "tester");
-        command.env("PATH", std::env::var_os("PATH").unwrap_or_default()).env("HOME", self.directory.path());
-        if secret.starts_with("copal-key-") {
-            fs::write(self.path("key"), secret).unwrap();
-            command.env("COPAL_KEY_FILE", self.path("key"));
-        } else {
-            command.env("COPAL_PASSWORD", secret);
+    fn run(&self, secret: &str, words: &[&str]) -> Ran {
+        let words = [words, &["--json"]].concat();
+        if !secret.starts_with("copal-key-") {
+            return self.0.run_with(secret, &words);
         }
-        let output = command.arg("-r").arg(self.path("repository")).arg("--json").args(words).output().unwrap();
-        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
-        (output.status.code().expect("no signal"), text(output.stdout), text(output.stderr))
+        fs::write(self.0.path("key"), secret).unwrap();
+        self.0.run(&words)
     }
 }
 

@@ -1,16 +1,18 @@
 //! A machine with a repository, in a temporary directory, used through the command as a person uses it.
 
+mod running;
 mod tree;
 
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 use std::sync::OnceLock;
 
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub(crate) use running::{Running, signal, until, wait};
 pub(crate) use tree::{Image, assert_same, image, name, set_xattr};
 
 pub(crate) const PASSPHRASE: &str = "correct horse";
@@ -42,7 +44,7 @@ impl Machine {
         static FIRST: OnceLock<TempDir> = OnceLock::new();
         let first = FIRST.get_or_init(|| {
             let machine = Self::bare();
-            machine.command(&["--key-file", "key", "init"]).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+            machine.init(&[]).ok();
             machine.directory
         });
         let machine = Self::bare();
@@ -52,9 +54,30 @@ impl Machine {
 
     /// A machine without a repository, and with nothing in its source.
     pub(crate) fn bare() -> Self {
-        let machine = Self { directory: tempfile::tempdir().unwrap() };
+        Self::within(tempfile::tempdir().unwrap())
+    }
+
+    /// The same below the target directory: what is there for temporary files may lack extended attributes.
+    pub(crate) fn bare_on_disk() -> Self {
+        Self::within(TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap())
+    }
+
+    fn within(directory: TempDir) -> Self {
+        let machine = Self { directory };
         fs::create_dir_all(machine.path("source")).unwrap();
         machine
+    }
+
+    /// Makes the repository, and the key file that opens it.
+    pub(crate) fn init(&self, options: &[&str]) -> Ran {
+        let init = [&["--key-file", "key", "init"], options].concat();
+        self.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran()
+    }
+
+    /// Puts a policy in force.
+    pub(crate) fn set_policy(&self, text: &str) {
+        fs::write(self.path("policy.toml"), text).unwrap();
+        self.ok(&["policy", "set", "policy.toml"]);
     }
 
     /// The directory that everything of it lies in.
@@ -77,6 +100,11 @@ impl Machine {
     /// A path in the source.
     pub(crate) fn source(&self, name: impl AsRef<Path>) -> PathBuf {
         self.path("source").join(name)
+    }
+
+    /// Puts a pipe with a name into the source.
+    pub(crate) fn fifo(&self) {
+        rustix::fs::mknodat(rustix::fs::CWD, self.source("fifo"), rustix::fs::FileType::Fifo, 0o640.into(), 0).unwrap();
     }
 
     /// The source, as a place in the latest snapshot.
@@ -266,14 +294,17 @@ pub(crate) trait Run {
 
 impl Run for Command {
     fn ran(&mut self) -> Ran {
-        let output = self.output().unwrap();
-        let err = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(!err.contains("panicked"), "{self:?}: {err}");
-        Ran { code: output.status.code().unwrap_or(-1), out: output.stdout, err }
+        Ran::of(self.output().unwrap())
     }
 }
 
 impl Ran {
+    fn of(output: Output) -> Self {
+        let err = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!err.contains("panicked"), "{err}");
+        Self { code: output.status.code().unwrap_or(-1), out: output.stdout, err }
+    }
+
     /// Succeeded, and had nothing to say against it.
     pub(crate) fn ok(self) -> Self {
         assert_eq!(self.code, 0, "{self}");

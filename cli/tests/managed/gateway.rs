@@ -1,55 +1,34 @@
 //! The same through a gateway, with the real service behind it: no machine but the one that serves reaches the store.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use super::world::{enroll, managed};
 use crate::kit::{Machine, Ran, Run, assert_same, noise, number, text};
+use crate::serve::server::Server;
 
-/// `copal serve` on the owner's repository.
-struct Server {
-    child: Child,
-    url: String,
+/// `copal serve` on the owner's repository. The owner works beside the store, where nobody announces what it uploads.
+fn serving(owner: &Machine) -> Server {
+    Server::start(owner, &["--ingest-every", "1s"])
 }
 
-impl Server {
-    fn start(owner: &Machine) -> Self {
-        // The owner works beside the store, where nobody announces what it uploads.
-        let words = ["serve", "--json", "--listen", "127.0.0.1:0", "--ingest-every", "1s"];
-        let mut command = owner.command(&words);
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let told: serde_json::Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
-        Self { child, url: text(&told["gateway"]) }
-    }
-
-    /// A command of a machine that has nothing but the address.
-    fn command(&self, machine: &Machine, words: &[&str]) -> Command {
-        let mut command = machine.command(words);
-        command.env("COPAL_REPOSITORY", &self.url);
-        command
-    }
-
-    fn join(&self, machine: &Machine, line: &str) -> Ran {
-        std::fs::write(machine.path("").join("line"), line).unwrap();
-        self.command(machine, &["client", "join", "line", "--json"]).ran()
-    }
+/// A command of a machine that has nothing but the address.
+fn through(server: &Server, machine: &Machine, words: &[&str]) -> Command {
+    let mut command = machine.command(words);
+    command.env("COPAL_REPOSITORY", &server.url);
+    command
 }
 
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn join(server: &Server, machine: &Machine, line: &str) -> Ran {
+    std::fs::write(machine.path("line"), line).unwrap();
+    through(server, machine, &["client", "join", "line", "--json"]).ran()
 }
 
 #[test]
 fn a_write_only_machine_joins_saves_and_heals_through_a_gateway_and_the_owner_restores() {
     let owner = managed();
-    let server = Server::start(&owner);
+    let server = serving(&owner);
     let machine = Machine::bare();
-    server.join(&machine, &enroll(&owner, "camera", "write-only")).ok();
+    join(&server, &machine, &enroll(&owner, "camera", "write-only")).ok();
     machine.write("dir/one", noise(1, 200_000));
     machine.write("dir/two", noise(2, 100_000));
     // The address is kept: no word about the repository is needed any more.
@@ -57,12 +36,12 @@ fn a_write_only_machine_joins_saves_and_heals_through_a_gateway_and_the_owner_re
     let first = backup.env_remove("COPAL_REPOSITORY").ran().ok();
     assert_eq!((text(&first.json()["accepted_by"]).as_str(), number(&first, "files_new")), ("service", 2));
     machine.write("dir/two", noise(3, 100_000));
-    let second = server.command(&machine, &["backup", "source", "--json"]).ran().ok();
+    let second = through(&server, &machine, &["backup", "source", "--json"]).ran().ok();
     assert!(number(&second, "bytes_new") == 100_000 && !second.json()["parent_id"].is_null(), "{second}");
-    let status = server.command(&machine, &["status", "--json"]).ran().ok().json();
+    let status = through(&server, &machine, &["status", "--json"]).ran().ok().json();
     assert_eq!(status["series"].as_array().unwrap().len(), 1);
     assert!(status["waiting"].as_array().unwrap().is_empty() && status["changes_waiting"].is_null());
-    let refused = server.command(&machine, &["restore", "latest", "-t", "out", "--json"]).ran().exits(1);
+    let refused = through(&server, &machine, &["restore", "latest", "-t", "out", "--json"]).ran().exits(1);
     assert_eq!(refused.kind(), "not_permitted");
     owner.ok(&["restore", &format!("latest:{}", machine.path("source").display()), "-t", "out"]);
     assert_same(&machine.path("source"), &owner.path("out"));
@@ -72,14 +51,14 @@ fn a_write_only_machine_joins_saves_and_heals_through_a_gateway_and_the_owner_re
 #[test]
 fn a_write_only_machine_saves_on_whatever_the_owner_changes_meanwhile() {
     let owner = managed();
-    let server = Server::start(&owner);
+    let server = serving(&owner);
     let machine = Machine::bare();
-    server.join(&machine, &enroll(&owner, "camera", "write-only")).ok();
+    join(&server, &machine, &enroll(&owner, "camera", "write-only")).ok();
     for number in 0..3 {
         owner.ok(&["backup", "source"]);
         owner.ok(&["tag", "latest", "--add", &format!("round-{number}")]);
         machine.write("dir/one", noise(number, 20_000));
-        let saved = server.command(&machine, &["backup", "source", "--json"]).ran().ok();
+        let saved = through(&server, &machine, &["backup", "source", "--json"]).ran().ok();
         assert_eq!(text(&saved.json()["accepted_by"]), "service", "{saved}");
     }
 }
@@ -87,27 +66,27 @@ fn a_write_only_machine_saves_on_whatever_the_owner_changes_meanwhile() {
 #[test]
 fn an_enrollment_is_used_once_through_a_gateway_too() {
     let owner = managed();
-    let server = Server::start(&owner);
+    let server = serving(&owner);
     let line = enroll(&owner, "camera", "write-only");
     let first = Machine::bare();
-    server.join(&first, &line).ok();
+    join(&server, &first, &line).ok();
     let second = Machine::bare();
-    let refused = server.join(&second, &line).exits(1);
+    let refused = join(&server, &second, &line).exits(1);
     assert!(refused.kind() == "enrollment" && refused.err.contains("used already"), "{refused}");
     // Who has joined may ask again, and nothing changes.
-    server.join(&first, &line).ok();
+    join(&server, &first, &line).ok();
     assert_eq!(owner.records(), 3);
 }
 
 #[test]
 fn an_enrollment_that_has_expired_joins_nobody_through_a_gateway_either() {
     let owner = managed();
-    let server = Server::start(&owner);
+    let server = serving(&owner);
     for role in ["write-only", "full"] {
         let add = ["client", "add", "--name", role, "--role", role, "--expires", "1s"];
         let line = owner.ok(&add);
         std::thread::sleep(std::time::Duration::from_millis(2_100));
-        let refused = server.join(&Machine::bare(), &line).exits(1);
+        let refused = join(&server, &Machine::bare(), &line).exits(1);
         assert!(refused.kind() == "enrollment" && refused.err.contains("has expired"), "{refused}");
         assert!(refused.err.contains("the owner makes a new one"), "{refused}");
     }
@@ -116,12 +95,12 @@ fn an_enrollment_that_has_expired_joins_nobody_through_a_gateway_either() {
 #[test]
 fn a_full_machine_joins_through_a_gateway_with_the_passphrase() {
     let owner = managed();
-    let server = Server::start(&owner);
+    let server = serving(&owner);
     let line = enroll(&owner, "desk", "full");
     let machine = Machine::bare();
     std::fs::write(machine.path("").join("line"), &line).unwrap();
     let with_key = |words: &[&str]| {
-        let mut command = server.command(&machine, words);
+        let mut command = through(&server, &machine, words);
         command.env("COPAL_KEY_FILE", owner.path("key"));
         command.ran()
     };
@@ -141,15 +120,15 @@ fn a_full_machine_joins_through_a_gateway_with_the_passphrase() {
 #[test]
 fn a_revoked_machine_is_told_so_through_a_gateway() {
     let owner = managed();
-    let server = Server::start(&owner);
+    let server = serving(&owner);
     let machine = Machine::bare();
-    server.join(&machine, &enroll(&owner, "camera", "write-only")).ok();
+    join(&server, &machine, &enroll(&owner, "camera", "write-only")).ok();
     machine.write("file", "text");
-    server.command(&machine, &["backup", "source"]).ran().ok();
+    through(&server, &machine, &["backup", "source"]).ran().ok();
     owner.ok(&["client", "revoke", "camera"]);
     let before = owner.names("manifests/");
     machine.write("file", "more");
-    let refused = server.command(&machine, &["backup", "source", "--json", "--wait", "20s"]).ran();
-    assert_ne!(refused.code, 0, "{refused}");
+    let refused = through(&server, &machine, &["backup", "source", "--json", "--wait", "20s"]).ran();
+    assert!(refused.code != 0 && refused.err.contains("revoked"), "{refused}");
     assert_eq!((owner.snapshots().len(), owner.names("manifests/")), (1, before), "{refused}");
 }

@@ -1,8 +1,6 @@
 //! Long backups, which write several manifests: nobody waits in the middle, whoever serves meanwhile, and nothing is lost
 //! where the service rejects one of them or the machine stops.
 
-use std::time::{Duration, Instant};
-
 use copal_client::backend::Backend;
 use copal_client::location::Location;
 use copal_client::repository::{self, Init};
@@ -12,8 +10,8 @@ use copal_format::keys::text::encode_key_file;
 use copal_format::receipt::IngestBy;
 use copal_format::repository::Parameters;
 
-use super::world::{Running, joined, listed, upload};
-use crate::kit::{Machine, assert_same, noise, number};
+use super::world::{joined, listed, served, upload, wait_for_manifests};
+use crate::kit::{Machine, Running, assert_same, noise, number, signal, wait};
 
 /// A managed repository of tiny packs, and a write-only machine with as many files of half a MiB.
 fn world(files: u64) -> (Machine, Machine) {
@@ -48,23 +46,6 @@ fn is_whole(owner: &Machine, machine: &Machine) {
     assert_same(&machine.path("source"), &owner.path("out"));
 }
 
-/// Waits until the running backup has written so many manifests.
-fn wait_for(owner: &Machine, running: &mut Running, count: usize) {
-    let deadline = Instant::now() + Duration::from_secs(240);
-    while manifests(owner) < count {
-        assert!(Instant::now() < deadline && running.0.try_wait().unwrap().is_none());
-        std::thread::sleep(Duration::from_millis(2));
-    }
-}
-
-/// The service works until the backup has ended.
-fn serve(owner: &Machine, mut running: Running) -> crate::kit::Ran {
-    while running.0.try_wait().unwrap().is_none() {
-        owner.run(&["ingest"]);
-    }
-    running.end()
-}
-
 #[test]
 fn a_long_upload_does_not_wait_for_a_service_that_is_away() {
     let (owner, machine) = world(6);
@@ -83,7 +64,7 @@ fn a_long_upload_does_not_wait_for_a_service_that_is_away() {
 fn answers_that_come_in_the_middle_are_taken_and_all_is_verified_at_the_end() {
     let (owner, machine) = world(8);
     let running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
-    let ran = serve(&owner, running).ok();
+    let ran = served(&owner, running).ok();
     assert_eq!(ran.json()["accepted_by"], "service");
     assert!(manifests(&owner) >= 4, "{ran}");
     assert_eq!(number(&ran, "bytes_new"), 8 << 19, "nothing is stored twice");
@@ -94,11 +75,11 @@ fn answers_that_come_in_the_middle_are_taken_and_all_is_verified_at_the_end() {
 fn a_manifest_that_is_rejected_in_the_middle_costs_what_it_named_and_no_more() {
     let (owner, machine) = world(8);
     let mut running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
-    wait_for(&owner, &mut running, 1);
+    wait_for_manifests(&owner, &mut running, 1);
     let is_data = |name: &String| std::fs::read(owner.object(name)).is_ok_and(|bytes| bytes[9] == 0);
     let lost = listed(&owner, "packs").into_iter().find(is_data).unwrap();
     std::fs::remove_file(owner.object(&lost)).unwrap();
-    let ran = serve(&owner, running).ok();
+    let ran = served(&owner, running).ok();
     assert_eq!(ran.json()["accepted_by"], "service", "{ran}");
     assert_eq!(owner.snapshots().len(), 1);
     is_whole(&owner, &machine);
@@ -106,16 +87,15 @@ fn a_manifest_that_is_rejected_in_the_middle_costs_what_it_named_and_no_more() {
 
 #[test]
 fn a_long_upload_that_is_stopped_goes_on_from_what_its_manifests_name() {
-    use rustix::process::{Pid, Signal, kill_process};
-    for signal in [Signal::INT, Signal::KILL] {
+    for name in ["INT", "KILL"] {
         let (owner, machine) = world(8);
         let mut running = Running::start(&mut machine.command(&["backup", "source", "--json", "--no-wait"]));
-        wait_for(&owner, &mut running, 2);
-        kill_process(Pid::from_raw(running.0.id() as i32).unwrap(), signal).unwrap();
-        running.0.wait().unwrap();
+        wait_for_manifests(&owner, &mut running, 2);
+        signal(running.child(), name);
+        wait(running.child());
         // At least a manifest's worth is not uploaded again, whether it was accepted meanwhile or not.
         let next = upload(&machine, &[]).ok();
-        assert!(number(&next, "bytes_new") < (8 << 19) - ((64 * 16) << 10), "{signal:?}: {next}");
+        assert!(number(&next, "bytes_new") < (8 << 19) - ((64 * 16) << 10), "{name}: {next}");
         owner.ok(&["ingest"]);
         is_whole(&owner, &machine);
     }

@@ -1,12 +1,12 @@
 //! The policy that the service follows.
 
-use super::world::{Running, managed, serve_until};
-use crate::kit::{Machine, Run, number};
+use super::world::{managed, serve_until};
+use crate::kit::{Machine, Run, Running, number};
 
 const POLICY: &str = "keep-last = 2\nkeep-tags = [[\"gold\"]]\nfloor-last = 1\nhold-share = \"60%\"\nhold-from = \"1MiB\"\ntimezone = \"\"\ngrace = \"24h\"\ncheck-share = \"1/7\"\n";
 
 fn write(machine: &Machine, text: &str) {
-    std::fs::write(machine.path("").join("policy.toml"), text).unwrap();
+    std::fs::write(machine.path("policy.toml"), text).unwrap();
 }
 
 #[test]
@@ -81,8 +81,7 @@ fn forgetting_what_a_hold_or_the_floor_keeps_says_what_stays_since_when_and_what
     let before = machine.backup(&[]);
     machine.write("file", "nothing is left");
     let bad = machine.backup(&[]);
-    write(&machine, POLICY);
-    machine.ok(&["policy", "set", "policy.toml"]);
+    machine.set_policy(POLICY);
     // Tried first: nothing was forgotten yet.
     let tried = machine.run(&["forget", &before, "--dry-run", "--json"]).ok().json();
     assert_eq!((&tried["stays"][0]["by"], &tried["stays"][0]["forgotten"]), (&"hold".into(), &serde_json::Value::Null));

@@ -1,25 +1,7 @@
 //! Waiting for the service: its answer, its refusal, and its absence.
 
-use std::time::{Duration, Instant};
-
-use super::world::{Running, joined, listed, managed, upload};
-use crate::kit::{Machine, Ran, Run, assert_same, noise, number, text};
-
-/// A backup that waits, while the owner serves.
-fn served(owner: &Machine, command: &mut std::process::Command) -> Ran {
-    serve(owner, Running::start(command))
-}
-
-/// The owner serves until a process has ended.
-fn serve(owner: &Machine, mut running: Running) -> Ran {
-    let deadline = Instant::now() + Duration::from_secs(240);
-    while running.0.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < deadline, "the backup does not end");
-        owner.run(&["ingest"]);
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    running.end()
-}
+use super::world::{joined, managed, served, upload, wait_for_manifests};
+use crate::kit::{Run, Running, assert_same, noise, number, signal, text};
 
 #[test]
 fn a_backup_waits_until_the_service_has_verified_it_and_says_so() {
@@ -30,11 +12,11 @@ fn a_backup_waits_until_the_service_has_verified_it_and_says_so() {
     {
         who.write("file", "text");
         let mut command = command;
-        let ran = served(&owner, &mut command).ok();
+        let ran = served(&owner, Running::start(&mut command)).ok();
         assert!(ran.text().contains("saved, verified by the service"), "{ran}");
     }
     let mut command = machine.command(&["backup", "source", "--json"]);
-    assert_eq!(text(&served(&owner, &mut command).ok().json()["accepted_by"]), "service");
+    assert_eq!(text(&served(&owner, Running::start(&mut command)).ok().json()["accepted_by"]), "service");
     assert_eq!(owner.snapshots().len(), 3);
 }
 
@@ -68,15 +50,11 @@ fn what_a_rejection_names_is_uploaded_again_under_a_new_name() {
     let machine = joined(&owner, "camera", "write-only");
     machine.write("file", noise(1, 100_000));
     let mut running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
-    let deadline = Instant::now() + Duration::from_secs(240);
-    while listed(&owner, "manifests").is_empty() {
-        assert!(Instant::now() < deadline && running.0.try_wait().unwrap().is_none());
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    wait_for_manifests(&owner, &mut running, 1);
     // The manifest is there, and a pack that it names is not.
     let lost = owner.packs(0).remove(0);
     std::fs::remove_file(owner.object(&lost)).unwrap();
-    let ran = serve(&owner, running).ok();
+    let ran = served(&owner, running).ok();
     assert!(!owner.names("packs/").contains(&lost));
     assert!(number(&ran, "bytes_stored") > 100_000, "{ran}");
     assert_eq!(owner.names("receipts/").len(), 2);
@@ -94,7 +72,7 @@ fn a_run_that_refers_to_what_was_rejected_uploads_it_itself() {
     std::fs::remove_file(owner.object(&owner.packs(0)[0])).unwrap();
     // The second one relies on the first, which the service then rejects, and the second with it.
     machine.write("new", "text");
-    let ran = served(&owner, &mut machine.command(&["backup", "source", "--json"])).ok();
+    let ran = served(&owner, Running::start(&mut machine.command(&["backup", "source", "--json"]))).ok();
     assert!(number(&ran, "bytes_stored") > 100_000, "{ran}");
     assert_eq!((owner.snapshots().len(), owner.check(&["--full"]).0), (1, 0));
 }
@@ -104,12 +82,8 @@ fn a_client_that_is_revoked_while_it_waits_gives_up_at_once() {
     let owner = managed();
     let machine = joined(&owner, "camera", "write-only");
     machine.write("file", "text");
-    let running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
-    let deadline = Instant::now() + Duration::from_secs(240);
-    while listed(&owner, "manifests").is_empty() {
-        assert!(Instant::now() < deadline);
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    let mut running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
+    wait_for_manifests(&owner, &mut running, 1);
     owner.ok(&["client", "revoke", "camera", "--last-good", "0"]);
     owner.run(&["ingest"]).exits(5);
     let ran = running.end().exits(5);
@@ -123,7 +97,7 @@ fn decisions_of_the_owner_wait_for_the_service_too() {
     owner.write("file", "text");
     owner.ok(&["backup", "source", "--no-wait"]);
     owner.ok(&["ingest"]);
-    let ran = served(&owner, &mut owner.with_key(&["pin", "latest", "--json"])).ok();
+    let ran = served(&owner, Running::start(&mut owner.with_key(&["pin", "latest", "--json"]))).ok();
     assert_eq!(number(&ran, "change"), 1);
     let pinned = owner.json(&["snapshots"]);
     assert_eq!(pinned[0]["pinned"], true);
@@ -131,17 +105,12 @@ fn decisions_of_the_owner_wait_for_the_service_too() {
 
 #[test]
 fn an_interrupted_backup_leaves_what_the_next_run_does_not_upload_again() {
-    use rustix::process::{Pid, Signal, kill_process};
     let owner = managed();
     let machine = joined(&owner, "camera", "write-only");
     machine.write("file", noise(1, 300_000));
-    let running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
-    let deadline = Instant::now() + Duration::from_secs(240);
-    while listed(&owner, "manifests").is_empty() {
-        assert!(Instant::now() < deadline);
-        std::thread::sleep(Duration::from_millis(5));
-    }
-    kill_process(Pid::from_raw(running.0.id() as i32).unwrap(), Signal::INT).unwrap();
+    let mut running = Running::start(&mut machine.command(&["backup", "source", "--json"]));
+    wait_for_manifests(&owner, &mut running, 1);
+    signal(running.child(), "INT");
     assert_eq!(running.end().exits(130).kind(), "interrupted");
     let ran = upload(&machine, &["--force"]).ok();
     assert_eq!(number(&ran, "bytes_new"), 0, "{ran}");

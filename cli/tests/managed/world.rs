@@ -1,20 +1,19 @@
 //! World: a managed repository with its owner, and machines that join it.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 use std::sync::OnceLock;
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::kit::{Machine, PASSPHRASE, Ran, Run, copy};
+pub(crate) use crate::kit::Running;
+use crate::kit::{Machine, Ran, Run, copy, until};
 
 /// The owner's machine, with a repository in which a service accepts what is saved.
 pub(crate) fn managed() -> Machine {
     static FIRST: OnceLock<TempDir> = OnceLock::new();
     let first = FIRST.get_or_init(|| {
         let machine = Machine::bare();
-        let init = ["--key-file", "key", "init", "--ingest", "service"];
-        machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+        machine.init(&["--ingest", "service"]).ok();
         machine.into_directory()
     });
     let machine = Machine::bare();
@@ -75,46 +74,27 @@ pub(crate) fn listed(owner: &Machine, folder: &str) -> Vec<String> {
     names
 }
 
-/// A process that goes on while others work; ended with the test.
-pub(crate) struct Running(pub(crate) Child);
-
-impl Running {
-    pub(crate) fn start(command: &mut Command) -> Self {
-        Self(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap())
-    }
-
-    /// Waits for its end.
-    pub(crate) fn end(mut self) -> Ran {
-        let deadline = Instant::now() + Duration::from_secs(240);
-        while self.0.try_wait().unwrap().is_none() {
-            assert!(Instant::now() < deadline, "it does not end");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-        let read = |from: &mut dyn std::io::Read| {
-            let mut bytes = Vec::new();
-            from.read_to_end(&mut bytes).unwrap();
-            bytes
-        };
-        let out = read(self.0.stdout.as_mut().unwrap());
-        let err = String::from_utf8_lossy(&read(self.0.stderr.as_mut().unwrap())).into_owned();
-        assert!(!err.contains("panicked"), "{err}");
-        Ran { code: self.0.wait().unwrap().code().unwrap_or(-1), out, err }
-    }
+/// The service works until a process has ended.
+pub(crate) fn served(owner: &Machine, mut running: Running) -> Ran {
+    serve_until(owner, || running.has_ended());
+    running.end()
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Waits until a running backup has written so many manifests.
+pub(crate) fn wait_for_manifests(owner: &Machine, running: &mut Running, count: usize) {
+    until("manifests", || {
+        assert!(!running.has_ended());
+        (listed(owner, "manifests").len() >= count).then_some(())
+    });
 }
 
 /// Runs `copal ingest` by the owner, again and again, until what it is asked is so.
-pub(crate) fn serve_until(owner: &Machine, is_done: impl Fn() -> bool) {
-    let deadline = Instant::now() + Duration::from_secs(240);
-    while !is_done() {
-        assert!(Instant::now() < deadline, "the service waits for nothing");
-        owner.run(&["ingest"]);
-        std::thread::sleep(Duration::from_millis(20));
-    }
+pub(crate) fn serve_until(owner: &Machine, mut is_done: impl FnMut() -> bool) {
+    until("the service is waited for", || {
+        let is_done = is_done();
+        if !is_done {
+            owner.run(&["ingest"]);
+        }
+        is_done.then_some(())
+    });
 }

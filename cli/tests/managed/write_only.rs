@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-use super::world::{joined, managed, upload};
-use crate::kit::{Harm, Machine, Ran, Run, assert_same, noise, number, text};
+use super::world::{joined, managed, serve_until, upload};
+use crate::kit::{Harm, Machine, Ran, Run, Running, assert_same, copy, noise, number, text};
 
 /// An owner, a machine that has saved three files, and what the service knows of it.
 fn saved() -> (Machine, Machine) {
@@ -146,16 +146,11 @@ fn its_cache_tells_no_names_and_opens_with_its_own_device_key_only() {
     assert!(!bytes.windows(6).any(|window| window == b"source"));
     // Another machine of the same name and paths, with the file in its place.
     let (theirs, ours) = (stranger.path("home"), machine.path("home"));
-    fs::create_dir_all(theirs.join(".cache")).unwrap();
-    copy_below(&ours.join(".cache"), &theirs.join(".cache"));
+    copy(&ours.join(".cache"), &theirs.join(".cache"));
     let source = machine.path("source");
     let mut command = stranger.command(&["backup", "--no-wait", "--json", "--ignore-ctime"]);
     let ran = command.arg(&source).ran().ok();
     assert!(ran.json()["parent_id"].is_null() && number(&ran, "files_new") == 3, "{ran}");
-}
-
-fn copy_below(from: &Path, to: &Path) {
-    crate::kit::copy(from, to);
 }
 
 #[test]
@@ -171,8 +166,8 @@ fn nothing_is_saved_again_where_nothing_changed_and_that_was_asked_for() {
     // What the owner has forgotten is no reason to skip.
     let all = owner.snapshots();
     let words: Vec<&str> = ["forget"].into_iter().chain(all.iter().map(String::as_str)).collect();
-    let forgetting = super::world::Running::start(&mut owner.with_key(&words));
-    super::world::serve_until(&owner, || owner.snapshots().is_empty());
+    let forgetting = Running::start(&mut owner.with_key(&words));
+    serve_until(&owner, || owner.snapshots().is_empty());
     forgetting.end().ok();
     let ran = upload(&machine, &["--ignore-ctime", "--skip-if-unchanged"]).ok();
     assert!(!ran.json()["snapshot_id"].is_null(), "{ran}");

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{CWD, FileType, Mode, mknodat};
 
-use crate::kit::{Harm, Machine, assert_same, image, name, noise, set_xattr};
+use crate::kit::{Harm, Machine, assert_same, image, name, noise, set_xattr, until};
 use mounted::Mounted;
 
 /// A machine that has saved entries of every kind.
@@ -114,12 +114,12 @@ fn snapshots_are_found_by_id_by_host_and_by_time_and_new_ones_appear() {
 
     machine.write("file", "two");
     let second = machine.backup(&[]);
-    mounted.until(|| mounted.names("snapshots/by-id").len() == 2);
+    until("it appears", || (mounted.names("snapshots/by-id").len() == 2).then_some(()));
     let latest = fs::read_link(mounted.path("snapshots/latest")).unwrap();
     assert_eq!(latest, Path::new("by-id").join(&second[..8]));
     assert_eq!(fs::read(shown(&mounted, &machine, "snapshots/latest").join("file")).unwrap(), b"two");
     machine.ok(&["forget", &first]);
-    mounted.until(|| mounted.names("snapshots/by-id") == [&second[..8]]);
+    until("it appears", || (mounted.names("snapshots/by-id") == [&second[..8]]).then_some(()));
     // Two snapshots of one second have two names.
     assert_eq!(mounted.names("snapshots/by-time").len(), 1);
 }
@@ -163,7 +163,7 @@ fn a_new_snapshot_that_cannot_be_read_is_named() {
     fs::remove_file(machine.object(&new)).unwrap();
     machine.write("file", "three");
     machine.backup(&[]);
-    mounted.until(|| mounted.names("snapshots/by-id").len() == 2);
+    until("it appears", || (mounted.names("snapshots/by-id").len() == 2).then_some(()));
     assert_eq!(mounted.end("TERM"), 4);
     let told = mounted.told();
     assert_eq!(told.matches(&format!("{new} cannot be listed")).count(), 1, "{told}");

@@ -4,9 +4,9 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStderr, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use crate::kit::{Machine, text};
+use crate::kit::{Machine, signal, text, wait};
 
 /// `copal mount` of a machine's repository.
 pub(crate) struct Mounted {
@@ -65,32 +65,15 @@ impl Mounted {
         names
     }
 
-    /// Waits for what must come soon.
-    pub(crate) fn until(&self, is_so: impl Fn() -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !is_so() {
-            assert!(Instant::now() < deadline, "it does not come");
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    }
-
     /// Sends a signal; gives the exit code.
-    pub(crate) fn end(&mut self, signal: &str) -> i32 {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([&format!("-{signal}"), &id]).status().unwrap().success());
+    pub(crate) fn end(&mut self, name: &str) -> i32 {
+        signal(&self.child, name);
         self.wait()
     }
 
     /// Waits for the end; gives the exit code.
     pub(crate) fn wait(&mut self) -> i32 {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        loop {
-            match self.child.try_wait().unwrap() {
-                Some(status) => return status.code().unwrap_or(-1),
-                None if Instant::now() > deadline => panic!("it does not end"),
-                None => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
+        wait(&mut self.child)
     }
 
     /// The standard error of the command, after its end.

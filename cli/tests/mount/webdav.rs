@@ -2,12 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::mounted::Mounted;
 use super::{machine, noise};
-use crate::kit::{Harm, Machine};
+use crate::kit::{Harm, Machine, signal, until, wait};
 
 /// The status and the whole answer to a request.
 fn ask(address: &str, request: &str) -> (u16, Vec<u8>) {
@@ -187,18 +186,7 @@ fn a_signal_ends_it_while_nothing_is_served_yet() {
     let mut command = machine.command(&["mount", "--webdav"]);
     let asked = machine.path("asked");
     let mut child = command.env("COPAL_PASSWORD_COMMAND", "echo > asked; exec sleep 30").spawn().unwrap();
-    let (deadline, step) = (Instant::now() + Duration::from_secs(20), Duration::from_millis(20));
-    while !asked.exists() {
-        assert!(Instant::now() < deadline, "it does not ask");
-        std::thread::sleep(step);
-    }
-    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
-    let code = loop {
-        match child.try_wait().unwrap() {
-            Some(status) => break status.code(),
-            None => assert!(Instant::now() < deadline, "it does not end"),
-        }
-        std::thread::sleep(step);
-    };
-    assert_eq!(code, Some(130));
+    until("it asks", || asked.exists().then_some(()));
+    signal(&child, "TERM");
+    assert_eq!(wait(&mut child), 130);
 }

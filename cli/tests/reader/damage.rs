@@ -3,8 +3,9 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use super::wasi::files;
 use crate::kit::copy;
 use copal_format::id::ObjectHash;
 use copal_reader::{Streams, run};
@@ -75,14 +76,4 @@ fn read(golden: &Path, arguments: &[OsString]) -> (u8, Vec<u8>, String) {
     let arguments = [arguments, &key].concat();
     let code = run(&arguments, Streams { input: &mut std::io::empty(), output: &mut output, messages: &mut messages });
     (code, output, String::from_utf8_lossy(&messages).into_owned())
-}
-
-fn files(directory: &Path) -> Vec<PathBuf> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(directory).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() { files.extend(self::files(&path)) } else { files.push(path) }
-    }
-    files.sort();
-    files
 }

@@ -9,7 +9,7 @@ mod wasi;
 
 use std::fs;
 
-use crate::kit::{Harm, Machine, PASSPHRASE, Run};
+use crate::kit::{Harm, Machine};
 use copal_format::id::ObjectHash;
 use copal_format::layout;
 
@@ -29,7 +29,7 @@ fn init_stores_the_reader_and_a_text_and_the_descriptor_names_it() {
 #[test]
 fn a_program_without_a_reader_says_so_and_makes_a_repository_without() {
     let machine = Machine::bare();
-    let ran = machine.command(&["--key-file", "key", "init"]).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    let ran = machine.init(&[]).ok();
     if copal_client::repository::ReaderProgram::inside().is_none() {
         assert!(ran.err.contains("built without the reader"), "{}", ran.err);
         assert!(machine.names("reader/").is_empty());
@@ -132,13 +132,12 @@ fn a_directory_in_which_only_a_reader_lies_is_somebodys() {
     let machine = with_modules(Machine::bare());
     fs::create_dir_all(machine.object("reader")).unwrap();
     fs::write(machine.object(&reader(ONE)), ONE).unwrap();
-    let ran = machine.command(&["--key-file", "key", "init"]).env("COPAL_PASSWORD", PASSPHRASE).ran().exits(1);
+    let ran = machine.init(&[]).exits(1);
     assert!(ran.err.contains("not empty"), "{}", ran.err);
 }
 
 fn init(machine: &Machine, options: &[&str]) -> serde_json::Value {
-    let words = [&["--key-file", "key", "--json", "init"], options].concat();
-    machine.command(&words).env("COPAL_PASSWORD", PASSPHRASE).ran().ok().json()
+    machine.init(&[options, &["--json"]].concat()).ok().json()
 }
 
 fn with_modules(machine: Machine) -> Machine {

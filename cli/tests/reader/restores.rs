@@ -8,8 +8,6 @@
 )]
 mod table;
 
-use std::fs;
-
 use table::Restores;
 
 use super::wasi::Place;
@@ -20,7 +18,6 @@ fn the_reader_in_wasi_restores_every_content_as_it_was_saved() {
     let mut restores = Restores::of("cli/tests/reader/restores.rs");
     let place = Place::bare();
     let source = place.path("source");
-    fs::create_dir(&source).unwrap();
     restores.write(&source);
     place.copal(&["init"]);
     place.copal(&["backup", "source"]);

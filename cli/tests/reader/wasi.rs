@@ -9,7 +9,6 @@ use std::process::{Command, Stdio};
 
 use crate::kit::copy;
 use serde_json::Value;
-use tempfile::TempDir;
 
 use super::runtime::{self, Given, Ran, reader_file};
 use crate::golden::comparison::{comparable, is_root, read};
@@ -137,38 +136,32 @@ fn nothing_is_written_where_something_is() {
 
 #[test]
 fn without_index_state_and_descriptor_everything_is_restored() {
-    let place = Place::made();
-    for folder in ["index", "state", "roots", "receipts", "copal"] {
-        fs::remove_dir_all(place.path("repository").join(folder)).unwrap();
+    let made = Place::made();
+    let without = |folders: &'static [&'static str]| {
+        move |repository: &Path| folders.iter().for_each(|folder| fs::remove_dir_all(repository.join(folder)).unwrap())
+    };
+    let without_copy =
+        |lost: usize| move |repository: &Path| fs::remove_file(&files(&repository.join("clients"))[lost]).unwrap();
+    let with_damaged_index = |repository: &Path| {
+        for segment in files(&repository.join("index")) {
+            let mut bytes = fs::read(&segment).unwrap();
+            let half = bytes.len() / 2;
+            bytes[half..].fill(0xee);
+            rewrite(&segment, &bytes);
+        }
+    };
+    let harms: [&dyn Fn(&Path); 4] = [
+        &without(&["index", "state", "roots", "receipts", "copal"]),
+        &without_copy(0),
+        &without_copy(1),
+        &with_damaged_index,
+    ];
+    for (number, harm) in harms.into_iter().enumerate() {
+        let place = Place::of(&made);
+        harm(&place.path("repository"));
+        let ran = place.run(&["restore", "repository", "out"], PASSPHRASE);
+        assert_eq!(place.tree("out", true), made.tree("source", true), "harm {number}: {}", ran.err);
     }
-    let ran = place.reads(&["restore", "repository", "out"], PASSPHRASE);
-    assert_eq!(place.tree("out", true), place.tree("source", true), "{}", ran.err);
-}
-
-#[test]
-fn with_one_copy_of_a_clients_record_everything_is_restored() {
-    for lost in [0, 1] {
-        let place = Place::made();
-        let copies = files(&place.path("repository/clients"));
-        assert_eq!(copies.len(), 2);
-        fs::remove_file(&copies[lost]).unwrap();
-        let ran = place.reads(&["restore", "repository", "out"], PASSPHRASE);
-        assert_eq!(place.tree("out", true), place.tree("source", true), "{}", ran.err);
-    }
-}
-
-#[test]
-fn with_a_damaged_index_everything_is_restored() {
-    let place = Place::made();
-    let segments: Vec<PathBuf> = files(&place.path("repository/index"));
-    for segment in &segments {
-        let mut bytes = fs::read(segment).unwrap();
-        let half = bytes.len() / 2;
-        bytes[half..].fill(0xee);
-        rewrite(segment, &bytes);
-    }
-    let ran = place.run(&["restore", "repository", "out"], PASSPHRASE);
-    assert_eq!(place.tree("out", true), place.tree("source", true), "{}", ran.err);
 }
 
 #[test]
@@ -196,33 +189,18 @@ fn damage_is_passed_and_what_it_hits_is_named() {
     }
 }
 
-#[test]
-fn a_lost_tree_is_told() {
-    let place = Place::made();
-    for pack in files(&place.path("repository/packs")) {
-        if fs::read(&pack).unwrap()[9] == 1 {
-            fs::remove_file(pack).unwrap();
-        }
-    }
-    let ran = place.run(&["restore", "repository", "out"], PASSPHRASE);
-    assert_eq!(ran.code, 4);
-    assert!(ran.err.contains("lost: entries"), "{}", ran.err);
-}
-
 /// A directory with a repository, and an empty one.
 pub(crate) struct Place {
-    directory: TempDir,
+    machine: Machine,
     /// Where its source was when it was saved.
     source: PathBuf,
 }
 
 impl Place {
     pub(crate) fn bare() -> Self {
-        // What is there for temporary files may lack extended attributes.
-        let directory = TempDir::new_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        fs::create_dir(directory.path().join("out")).unwrap();
-        let source = directory.path().canonicalize().unwrap().join("source");
-        Self { directory, source }
+        let machine = Machine::bare_on_disk();
+        fs::create_dir(machine.path("out")).unwrap();
+        Self { source: machine.path("source"), machine }
     }
 
     pub(crate) fn golden() -> Self {
@@ -267,16 +245,11 @@ impl Place {
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.directory.path().canonicalize().unwrap().join(name)
+        self.machine.path(name)
     }
 
     pub(crate) fn copal(&self, arguments: &[&str]) {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_copal"));
-        command.args(arguments).current_dir(self.directory.path()).env_clear();
-        command.env("HOME", self.path("home")).env("PATH", std::env::var_os("PATH").unwrap_or_default());
-        command.env("COPAL_REPOSITORY", "repository").env("COPAL_PASSWORD", PASSPHRASE);
-        let output = command.output().unwrap();
-        assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+        self.machine.run_with(PASSPHRASE, arguments).ok();
     }
 
     fn run(&self, arguments: &[&str], input: &str) -> Ran {
@@ -376,7 +349,7 @@ pub(crate) fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/golden").join(name)
 }
 
-fn files(directory: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(directory: &Path) -> Vec<PathBuf> {
     let mut files = Vec::new();
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();

@@ -1,13 +1,9 @@
 //! How far a replica is behind, and a sync that goes on.
 
 use std::fs;
-use std::process::Stdio;
-use std::time::{Duration, Instant};
-
-use rustix::process::{Pid, Signal, kill_process};
 
 use super::{replicated, snapshots_of_replica, sync, synced};
-use crate::kit::{Run, noise, text};
+use crate::kit::{Run, Running, noise, signal, text, until};
 
 #[test]
 fn status_tells_how_far_a_replica_is_behind() {
@@ -52,21 +48,13 @@ fn a_sync_that_goes_on_copies_what_is_new_and_ends_when_it_is_asked_to() {
     let machine = replicated();
     machine.write("file", "1");
     machine.backup(&[]);
-    let mut command = sync(&machine, &["--every", "1s"]);
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let until = |count: usize| {
-        let started = Instant::now();
-        while snapshots_of_replica(&machine).len() < count {
-            assert!(started.elapsed() < Duration::from_secs(30));
-            std::thread::sleep(Duration::from_millis(100));
-        }
-    };
-    until(1);
+    let mut running = Running::start(&mut sync(&machine, &["--every", "1s"]));
+    let copied = |count: usize| until("a copy", || (snapshots_of_replica(&machine).len() >= count).then_some(()));
+    copied(1);
     machine.write("file", "2");
     machine.backup(&[]);
-    until(2);
-    kill_process(Pid::from_child(&child), Signal::TERM).unwrap();
-    let ended = child.wait_with_output().unwrap();
-    assert_eq!(ended.status.code(), Some(0), "{ended:?}");
-    assert_eq!(String::from_utf8_lossy(&ended.stdout).lines().count(), 2, "rounds without news say nothing: {ended:?}");
+    copied(2);
+    signal(running.child(), "TERM");
+    let ended = running.end().ok();
+    assert_eq!(ended.lines().len(), 2, "rounds without news say nothing: {ended}");
 }

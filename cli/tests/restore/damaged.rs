@@ -11,8 +11,8 @@ fn damage_is_passed_by_and_every_file_it_hits_is_named() {
     machine.write("zero after", noise(3, 100_000));
     fs::hard_link(machine.source("hit"), machine.source("hit again")).unwrap();
     machine.backup(&[]);
-    let pack = machine.object(&machine.packs(0)[0]);
-    flip(&pack, 2_500_000);
+    let pack = &machine.packs(0)[0];
+    machine.flip(pack, 2_500_000);
     let run = machine.restore(&[]).exits(4);
     for (name, is_named) in [("hit", true), ("hit too", true), ("hit again", true), ("before", false)] {
         assert_eq!(run.err.contains(&format!("/{name}\"")), is_named, "{name}: {}", run.err);
@@ -30,7 +30,7 @@ fn damage_is_passed_by_and_every_file_it_hits_is_named() {
     assert!(original.len() == found.len() && same > 2_000_000 && same < original.len());
     // What is not whole does not look whole to the next run.
     assert_eq!(number(&machine.restore(&[]).exits(4), "errors"), 3);
-    flip(&pack, 2_500_000);
+    machine.flip(pack, 2_500_000);
     machine.restore(&[]).ok();
     assert_same(&machine.path("source"), &machine.path("out"));
 }
@@ -99,12 +99,4 @@ fn verifying_finds_what_was_tampered_with() {
     let told = machine.run(&["restore", &machine.whole(), "-t", "out", "--verify"]).exits(4).err;
     assert!(told.contains("--overwrite always") && !told.contains("copal check"), "the repository is whole: {told}");
     machine.restore(&["--verify", "--overwrite", "always"]).ok();
-}
-
-fn flip(pack: &Path, at: u64) {
-    fs::set_permissions(pack, fs::Permissions::from_mode(0o600)).unwrap();
-    let file = File::options().read(true).write(true).open(pack).unwrap();
-    let mut byte = [0];
-    file.read_exact_at(&mut byte, at).unwrap();
-    file.write_all_at(&[byte[0] ^ 1], at).unwrap();
 }

@@ -10,6 +10,8 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, Timespec, Timestamps, XattrFlags, lsetxattr, mknodat, utimensat};
 
+use crate::kit::noise;
+
 /// Something done to a tree. What a path names is made way for; an edit that finds nothing to work on does nothing.
 #[derive(Clone, Debug)]
 pub(crate) enum Edit {
@@ -238,18 +240,6 @@ fn name() -> impl Strategy<Value = Name> {
 fn bytes() -> impl Strategy<Value = Bytes> {
     (select(LENGTHS), select(&[Kind::Noise, Kind::Text, Kind::Zeros][..]), 0..5u64)
         .prop_map(|(length, kind, seed)| Bytes { length, kind, seed })
-}
-
-/// Bytes that do not compress.
-pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut step = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state as u8
-    };
-    (0..length).map(|_| step()).collect()
 }
 
 /// Few, so that edits meet; some that sort in odd places.

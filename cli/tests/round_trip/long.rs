@@ -12,8 +12,8 @@ use copal_client::wait::wait;
 use copal_engine::backup::change::ChangeDetection;
 use copal_jobs::view;
 
-use super::edit::noise;
 use super::{Place, acts};
+use crate::kit::noise;
 
 #[test]
 fn more_packs_than_one_manifest_names_are_claimed_by_several() {

@@ -1,23 +1,19 @@
 //! Jobs under fire: one that panics or is killed is stopped once, and told of.
 
-use std::time::{Duration, Instant};
-
 use super::machine;
 use super::server::{At, Server, get};
-use crate::kit::{Machine, Run};
+use crate::kit::{Machine, until};
+use crate::managed::world::managed;
 
-fn until(server: &Server, what: &str, is_so: impl Fn(&str, &str) -> bool) -> (String, String) {
-    let deadline = Instant::now() + Duration::from_secs(240);
+/// What health and metrics say once something is so.
+fn told(server: &Server, what: &str, is_so: impl Fn(&str, &str) -> bool) -> (String, String) {
     let look = || (get(&format!("{}/v1/health", server.url)), get(server.metrics.as_ref().unwrap()));
-    loop {
+    until(what, || {
         let (health, metrics) = look();
-        if is_so(&health, &metrics) {
-            // Of the two answers, the first may be older than what the second tells.
-            return look();
-        }
-        assert!(Instant::now() < deadline, "{what}: {health} {metrics}");
-        std::thread::sleep(Duration::from_millis(100));
-    }
+        is_so(&health, &metrics).then_some(())
+    });
+    // Of the two answers that were so, the first may be older than what the second tells.
+    look()
 }
 
 fn serve(machine: &Machine, options: &[&str], variable: (&str, &str)) -> Server {
@@ -32,7 +28,7 @@ fn a_job_that_panics_is_stopped_once_and_goes_on() {
     let machine = machine();
     machine.backup(&[]);
     let server = serve(&machine, &["--compact-every", "1s"], ("COPAL_JOB_PANICS", "compact"));
-    let (health, metrics) = until(&server, "compact runs again", |_, metrics| {
+    let (health, metrics) = told(&server, "compact runs again", |_, metrics| {
         metrics.contains("copal_stops_total{job=\"compact\"} 1.0")
             && metrics.contains("copal_succeeded{job=\"compact\"}")
     });
@@ -44,14 +40,12 @@ fn a_job_that_panics_is_stopped_once_and_goes_on() {
 
 #[test]
 fn ingest_that_panics_goes_on_with_each_client_alone() {
-    let machine = Machine::bare();
-    let init = ["--key-file", "key", "init", "--ingest", "service"];
-    machine.command(&init).env("COPAL_PASSWORD", crate::kit::PASSPHRASE).ran().ok();
+    let machine = managed();
     machine.write("letter", "Dear reader");
     // The first run of ingest finds nothing to do, and panics; the next ones decide.
     let server = serve(&machine, &["--ingest-every", "1s"], ("COPAL_JOB_PANICS", "ingest"));
     machine.at(&server.url, &["backup", "source"]).ok();
-    let (health, _) = until(&server, "ingest panicked", |health, _| health.contains("\"ingest\":{"));
+    let (health, _) = told(&server, "ingest panicked", |health, _| health.contains("\"ingest\":{"));
     assert!(health.contains("\"status\":\"ok\"") && health.contains("\"stops\":1"), "{health}");
 }
 
@@ -63,7 +57,7 @@ fn a_job_that_takes_the_process_with_it_waits_for_its_next_time() {
     assert_ne!(server.wait(), 0, "it was killed");
     // As a service manager does. The job that would kill it again does not begin.
     let server = serve(&machine, &["--check-every", "1h"], ("COPAL_JOB_DIES", "check"));
-    let (health, metrics) = until(&server, "it is told", |health, _| health.contains("\"check\":{"));
+    let (health, metrics) = told(&server, "it is told", |health, _| health.contains("\"check\":{"));
     assert!(health.contains("\"status\":\"degraded\"") && health.contains("\"stops\":1"), "{health}");
     assert!(metrics.contains("copal_stops_total{job=\"check\"} 1.0"), "{metrics}");
     machine.at(&server.url, &["backup", "source"]).ok();
@@ -71,9 +65,7 @@ fn a_job_that_takes_the_process_with_it_waits_for_its_next_time() {
 
 #[test]
 fn a_forget_through_a_gateway_before_a_full_disk_finds_room() {
-    let machine = Machine::bare();
-    let init = ["--key-file", "key", "init", "--ingest", "service"];
-    machine.command(&init).env("COPAL_PASSWORD", crate::kit::PASSPHRASE).ran().ok();
+    let machine = managed();
     machine.write("letter", "Dear reader");
     let reserve = machine.path("repository/work/reserve");
     let server = serve(&machine, &["--ingest-every", "0s"], ("COPAL_FULL_WHILE", reserve.to_str().unwrap()));

@@ -10,17 +10,13 @@ mod stolen;
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use copal_format::client::ClientRecord;
-use copal_format::id::ObjectHash;
-use copal_format::keys::slot::{Slot, SlotInput};
-use copal_format::repository::Descriptor;
-use copal_format::{client, layout, pack};
+use copal_format::pack;
 
-use crate::kit::{Harm, Machine, PASSPHRASE, Run, assert_same, noise, text};
-use server::{At, Server, client_of, get};
+use crate::kit::{Harm, Machine, PASSPHRASE, Run, Running, assert_same, noise, until};
+use crate::managed::world::managed;
+use server::{At, Server, get};
 
 fn machine() -> Machine {
     let machine = Machine::new();
@@ -53,9 +49,7 @@ fn a_served_repository_is_used_like_any_other() {
 
 #[test]
 fn what_a_check_through_the_gateway_finds_the_service_notes_and_the_next_backup_heals() {
-    let machine = Machine::bare();
-    let init = ["--key-file", "key", "init", "--ingest", "service"];
-    machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    let machine = managed();
     machine.write("noise", noise(1, 300_000));
     let server = Server::start(&machine, &[]);
     machine.at(&server.url, &["backup", "source"]).ok();
@@ -63,20 +57,17 @@ fn what_a_check_through_the_gateway_finds_the_service_notes_and_the_next_backup_
     machine.damage(&pack, Harm::Flip);
     let found = machine.at(&server.url, &["check", "--read-data"]).exits(4);
     assert!(found.err.contains("the service was asked to look at 1 pack itself"), "{found}");
-    let deadline = Instant::now() + Duration::from_secs(240);
-    while machine.packs(0).len() == 1 {
-        assert!(Instant::now() < deadline, "nothing is stored again");
+    until("it is stored again", || {
         machine.at(&server.url, &["backup", "source"]).ok();
-    }
+        (machine.packs(0).len() > 1).then_some(())
+    });
     restores(&machine, &server.url);
 }
 
 #[test]
 fn shares_that_are_read_through_a_gateway_take_turns() {
     for depth in [&["check"][..], &["check", "--full"]] {
-        let machine = Machine::bare();
-        let init = ["--key-file", "key", "init", "--ingest", "service"];
-        machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+        let machine = managed();
         let server = Server::start(&machine, &["--check-every", "0s"]);
         for seed in 1..4 {
             machine.write(&format!("{seed}"), noise(seed, 50_000));
@@ -108,9 +99,7 @@ fn a_backup_through_the_gateway_against_a_damaged_index_says_so() {
 
 #[test]
 fn a_change_is_decided_as_soon_as_it_arrives() {
-    let machine = Machine::bare();
-    let init = ["--key-file", "key", "init", "--ingest", "service"];
-    machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    let machine = managed();
     machine.write("letter", "Dear reader");
     // Nothing is looked for by the clock: only arrivals hasten ingest.
     let server = Server::start(&machine, &["--ingest-every", "0s"]);
@@ -159,6 +148,10 @@ fn a_repository_is_made_through_a_gateway_that_lets_whoever_comes_first() {
     machine.at(&server.url, &["backup", "source"]).ok();
     restores(&machine, &server.url);
     assert_ne!(init("other").code, 0, "it is there already");
+    // Beside the store it is used as well.
+    drop(server);
+    machine.backup(&[]);
+    assert_eq!(machine.snapshots().len(), 2);
 }
 
 #[test]
@@ -246,16 +239,11 @@ fn prometheus_is_told_of_requests_and_jobs() {
     machine.at(&server.url, &["snapshots"]).ok();
     let metrics = server.metrics.clone().unwrap();
     let jobs = ["ingest", "expire", "compact", "prune", "check"];
-    let deadline = Instant::now() + Duration::from_secs(240);
-    let text = loop {
+    let text = until("each job succeeds", || {
         let text = get(&metrics);
         let ran = |job: &&str| text.contains(&format!("copal_succeeded{{job=\"{job}\"}}"));
-        if jobs.iter().all(ran) {
-            break text;
-        }
-        assert!(Instant::now() < deadline, "{text}");
-        std::thread::sleep(Duration::from_millis(100));
-    };
+        jobs.iter().all(ran).then_some(text)
+    });
     assert!(text.contains("copal_responses_total{method=\"GET\",path=\"/v1/objects\",status=\"200\"}"), "{text}");
     assert!(text.contains("copal_damage{job=\"check\"} 0.0") && text.ends_with("# EOF\n"), "{text}");
     assert!(get(&format!("{}/metrics", server.url)).starts_with("HTTP/1.1 404"), "not where clients come");
@@ -267,20 +255,13 @@ fn prometheus_is_told_of_requests_and_jobs() {
 fn a_policy_that_cannot_be_read_stops_no_check_and_is_what_it_finds() {
     let machine = machine();
     machine.backup(&[]);
-    fs::write(machine.path("policy.toml"), "keep-last = 3\n").unwrap();
-    machine.ok(&["policy", "set", "policy.toml"]);
+    machine.set_policy("keep-last = 3\n");
     machine.damage(&machine.names("changes/")[0], Harm::Flip);
     let server = Server::start(&machine, &["--metrics-listen", "127.0.0.1:0", "--check-every", "1s"]);
     let metrics = server.metrics.clone().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(240);
-    let text = loop {
-        let text = get(&metrics);
-        if text.contains("copal_succeeded{job=\"check\"}") {
-            break text;
-        }
-        assert!(Instant::now() < deadline, "{text}");
-        std::thread::sleep(Duration::from_millis(100));
-    };
+    let text = until("a check succeeds", || {
+        Some(get(&metrics)).filter(|text| text.contains("copal_succeeded{job=\"check\"}"))
+    });
     let damage = text.lines().find(|line| line.starts_with("copal_damage{job=\"check\"}")).unwrap();
     assert!(!damage.ends_with(" 0.0"), "{damage}");
 }
@@ -295,75 +276,18 @@ fn a_server_that_is_ended_in_the_middle_of_an_upload_leaves_the_repository_sound
     }
     let mut server = Server::start(&machine, &[]);
     let mut backup = machine.with_key(&["backup", "source"]);
-    let mut backup =
-        backup.env("COPAL_REPOSITORY", &server.url).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(240);
-    while machine.names("packs/").len() <= packs {
-        assert!(Instant::now() < deadline && backup.try_wait().unwrap().is_none(), "it is uploading");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let mut backup = Running::start(backup.env("COPAL_REPOSITORY", &server.url));
+    until("it is uploading", || {
+        assert!(!backup.has_ended());
+        (machine.names("packs/").len() > packs).then_some(())
+    });
     assert_eq!(server.terminate(), 0);
-    backup.kill().unwrap();
-    backup.wait().unwrap();
+    drop(backup);
     machine.run(&["check", "--full"]).ok();
     assert_eq!(machine.snapshots().len(), 1);
     let server = Server::start(&machine, &[]);
     machine.at(&server.url, &["backup", "source"]).ok();
     restores(&machine, &server.url);
-}
-
-#[test]
-fn a_revoked_client_is_refused() {
-    let machine = machine();
-    machine.backup(&[]);
-    revoke(&machine);
-    let server = Server::start(&machine, &[]);
-    let refused = machine.at(&server.url, &["snapshots"]);
-    assert!(refused.code != 0 && refused.err.contains("revoked"), "{refused}");
-}
-
-/// The owner revokes the client that the machine is.
-fn revoke(machine: &Machine) {
-    let (id, _) = client_of(machine);
-    let key = SlotInput::key_file(&fs::read_to_string(machine.path("key")).unwrap()).unwrap();
-    let objects = machine.objects();
-    let slots = objects.iter().filter(|(name, _)| name.starts_with("keys/"));
-    let owner = slots.filter_map(|(_, bytes)| Slot::parse(bytes).ok()?.open(&key).ok()).next().unwrap();
-    let descriptor = Descriptor::decode(1, &objects[&layout::descriptor(1)]).unwrap();
-    let versions = [(1, objects[&layout::client(id, 1)].clone())];
-    let known = client::read_chain(descriptor.repository, &descriptor.owner_key, id, &versions).unwrap();
-    let revoked = ClientRecord { version: 2, revoked: Some((0, ObjectHash::NONE)), ..known };
-    let path = machine.object(&layout::client(id, 2));
-    fs::write(path, revoked.sign(descriptor.repository, &owner.signing_key())).unwrap();
-}
-
-#[test]
-fn a_write_only_machine_joins_and_saves_through_a_gateway_that_ingests_what_arrives() {
-    let machine = Machine::bare();
-    machine.write("letter", "Dear reader");
-    let init = ["--key-file", "key", "init", "--ingest", "service"];
-    machine.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
-    let server = Server::start(&machine, &["--ingest-every", "0s"]);
-    machine.at(&server.url, &["backup", "source"]).ok();
-    let add = ["client", "add", "--name", "camera", "--role", "write-only", "--json"];
-    let line = text(&machine.at(&server.url, &add).ok().json()["line"]);
-    fs::write(machine.path("line"), line).unwrap();
-    let other = |home: &str, arguments: &[&str]| {
-        let mut command = machine.command(arguments);
-        command.env("COPAL_REPOSITORY", &server.url).env("HOME", machine.path(home)).env("COPAL_HOST", home).ran()
-    };
-    other("camera", &["client", "join", "line"]).ok();
-    let again = other("thief", &["client", "join", "line"]);
-    assert!(again.code != 0 && again.err.contains("used already"), "{again}");
-    machine.write("picture", noise(5, 400_000));
-    let saved = other("camera", &["backup", "source", "--json"]).ok();
-    machine.write("picture", noise(6, 400_000));
-    other("camera", &["backup", "source"]).ok();
-    assert_ne!(other("camera", &["snapshots"]).code, 0, "it reads nothing");
-    let place = format!("{}:{}", text(&saved.json()["snapshot_id"]), machine.path("source").display());
-    machine.at(&server.url, &["restore", &place, "-t", "out"]).ok();
-    assert_eq!(fs::read(machine.path("out/picture")).unwrap(), noise(5, 400_000));
-    machine.at(&server.url, &["check", "--full"]).ok();
 }
 
 #[test]

@@ -7,7 +7,8 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use super::fake_ssh;
-use crate::kit::{Harm, Machine, PASSPHRASE, Ran, Run, noise, number, texts};
+use crate::kit::{Harm, Machine, Ran, Run, Running, noise, number, texts, until};
+use crate::managed::world::managed;
 
 /// What stands for ssh: a script that knows the command as `$command`.
 fn script(machine: &Machine, name: &str, body: &str) -> PathBuf {
@@ -45,8 +46,7 @@ fn forgotten() -> Machine {
 }
 
 fn let_prune_free_at_once(machine: &Machine) {
-    fs::write(machine.path("policy.toml"), "keep-last = 9\ngrace = \"0s\"\n").unwrap();
-    machine.ok(&["policy", "set", "policy.toml"]);
+    machine.set_policy("keep-last = 9\ngrace = \"0s\"\n");
 }
 
 #[test]
@@ -131,9 +131,7 @@ fn a_check_over_ssh_finds_the_same_damage_as_beside_the_repository() {
 
 #[test]
 fn an_ingest_over_ssh_decides_about_what_waits() {
-    let (owner, keyless) = (Machine::bare(), Machine::bare());
-    let init = ["--key-file", "key", "init", "--ingest", "service"];
-    owner.command(&init).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
+    let (owner, keyless) = (managed(), Machine::bare());
     let ssh = fake_ssh(&owner);
     owner.write("letter", "Dear reader");
     owner.run(&["backup", "source", "--no-wait"]);
@@ -218,21 +216,14 @@ fn a_job_ends_soon_after_whoever_has_ordered_it() {
     // To read that takes the job minutes.
     let ssh = "echo $$ > \"$0.id\"\nexec sh -c \"exec $copal --limit-download 10k $rest\"";
     let ssh = script(&owner, "slow", ssh);
-    let mut near = over(&ssh, &owner, &keyless, &["check", "--read-data"]).spawn().unwrap();
-    let deadline = Instant::now() + Duration::from_secs(60);
-    let there = loop {
-        match fs::read_to_string(owner.path("slow.id")).unwrap_or_default().trim() {
-            "" => assert!(Instant::now() < deadline, "it does not begin"),
-            there => break PathBuf::from("/proc").join(there).join("exe"),
-        }
-    };
+    let mut near = Running::start(&mut over(&ssh, &owner, &keyless, &["check", "--read-data"]));
+    let id = || fs::read_to_string(owner.path("slow.id")).ok().filter(|id| !id.trim().is_empty());
+    let there = PathBuf::from("/proc").join(until("it begins", id).trim()).join("exe");
     std::thread::sleep(Duration::from_secs(3));
-    assert!(near.try_wait().unwrap().is_none() && there.read_link().is_ok(), "the job is under way");
-    near.kill().unwrap();
-    near.wait().unwrap();
-    while there.read_link().is_ok() {
-        assert!(Instant::now() < deadline, "the job goes on without whoever has ordered it");
-        std::thread::sleep(Duration::from_millis(50));
-    }
+    assert!(!near.has_ended() && there.read_link().is_ok(), "the job is under way");
+    drop(near);
+    let begun = Instant::now();
+    until("the job ends with whoever has ordered it", || there.read_link().is_err().then_some(()));
+    assert!(begun.elapsed() < Duration::from_secs(60), "{:?}", begun.elapsed());
     assert_eq!(owner.check(&["--full"]).0, 0);
 }

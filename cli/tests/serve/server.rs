@@ -4,14 +4,13 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use copal_format::id::ClientId;
 use copal_format::keys::client::ClientKeys;
 use copal_format::request::{Request, Signatory, Terms, WINDOW};
 use serde_json::Value;
 
-use crate::kit::{Machine, Run, text};
+use crate::kit::{Machine, Run, signal, text, wait};
 
 /// `copal serve` on a machine's repository.
 pub(crate) struct Server {
@@ -37,8 +36,7 @@ impl Server {
 
     /// Sends it a signal.
     pub(crate) fn signal(&self, name: &str) {
-        let id = self.child.id().to_string();
-        assert!(Command::new("kill").args([&format!("-{name}"), &id]).status().unwrap().success());
+        signal(&self.child, name);
     }
 
     /// Asks it to end, as a service manager does; gives its exit code.
@@ -49,14 +47,7 @@ impl Server {
 
     /// Waits until it has ended; gives its exit code.
     pub(crate) fn wait(&mut self) -> i32 {
-        let deadline = Instant::now() + Duration::from_secs(240);
-        loop {
-            match self.child.try_wait().unwrap() {
-                Some(status) => return status.code().unwrap_or(-1),
-                None if Instant::now() > deadline => panic!("it does not end"),
-                None => std::thread::sleep(Duration::from_millis(20)),
-            }
-        }
+        wait(&mut self.child)
     }
 }
 

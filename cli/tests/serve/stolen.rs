@@ -11,7 +11,7 @@ use copal_format::time::Time;
 
 use super::server::{At, Server, put};
 use super::{machine, restores};
-use crate::kit::{Machine, PASSPHRASE, Run, noise, text};
+use crate::kit::{Machine, Run, noise, text};
 
 #[test]
 fn a_stolen_request_key_dooms_nothing() {
@@ -76,18 +76,4 @@ fn where_clients_ingest_the_server_does_it_for_those_that_come_through_it() {
 fn machine_host(machine: &Machine) -> String {
     let snapshots = machine.json(&["snapshots"]);
     text(&snapshots.as_array().unwrap()[0]["host"])
-}
-
-#[test]
-fn a_repository_that_is_made_through_a_gateway_is_used_beside_the_store_as_well() {
-    let machine = Machine::bare();
-    machine.write("letter", "Dear reader");
-    fs::create_dir(machine.path("repository")).unwrap();
-    let server = Server::start(&machine, &["--accept-init"]);
-    let mut init = machine.command(&["--key-file", "key", "init"]);
-    init.env("COPAL_REPOSITORY", &server.url).env("COPAL_PASSWORD", PASSPHRASE).ran().ok();
-    machine.at(&server.url, &["backup", "source"]).ok();
-    drop(server);
-    machine.backup(&[]);
-    assert_eq!(machine.snapshots().len(), 2);
 }

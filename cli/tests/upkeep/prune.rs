@@ -2,11 +2,9 @@
 
 use std::io::Read;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
-
-use crate::kit::{Harm, Machine, assert_same, noise};
+use crate::kit::{Harm, Machine, Running, assert_same, noise, signal, until};
 
 /// Two snapshots: the first holds a large file that the second does not.
 fn two() -> (Machine, [String; 2]) {
@@ -61,20 +59,15 @@ fn prune_all(machine: &Machine) {
 fn a_restore_beside_a_prune_finds_what_that_moves() {
     let machine = scattered();
     let slowly = ["restore", &machine.whole(), "-t", "out", "--limit-download", "400k"];
-    let restore = machine.with_key(&slowly).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    let (process, deadline) = (Pid::from_child(&restore), Instant::now() + Duration::from_secs(240));
+    let mut restore = Running::start(&mut machine.with_key(&slowly));
     let restored = || (0..12).filter(|at| machine.path(&format!("out/{at:02}")).exists()).count();
-    while restored() == 0 {
-        assert!(Instant::now() < deadline, "nothing is restored");
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    until("something is restored", || (restored() > 0).then_some(()));
     // Stopped, it does not come to its end meanwhile.
-    kill_process(process, Signal::STOP).unwrap();
+    signal(restore.child(), "STOP");
     assert!(restored() < 8, "it is over already");
     prune_all(&machine);
-    kill_process(process, Signal::CONT).unwrap();
-    let ended = restore.wait_with_output().unwrap();
-    assert!(ended.status.success(), "{}", String::from_utf8_lossy(&ended.stderr));
+    signal(restore.child(), "CONT");
+    restore.end().ok();
     assert_same(&machine.path("source"), &machine.path("out"));
 }
 
@@ -126,8 +119,7 @@ fn the_grace_period_is_the_policys_unless_one_says_otherwise() {
     assert_eq!(freed(machine.json(&["prune"])), 0);
     std::thread::sleep(Duration::from_millis(1_100));
     assert_eq!(freed(machine.json(&["prune"])), 0, "it is a day without a policy");
-    std::fs::write(machine.path("policy.toml"), "keep-last = 5\ngrace = \"1s\"\n").unwrap();
-    machine.ok(&["policy", "set", "policy.toml"]);
+    machine.set_policy("keep-last = 5\ngrace = \"1s\"\n");
     assert_eq!(freed(machine.json(&["prune", "--grace", "1h"])), 0);
     assert!(freed(machine.json(&["prune"])) > 300_000);
 }

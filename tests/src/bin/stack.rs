@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use copal_gateway::router::read_facts;
 use copal_store::s3::S3Store;
-use copal_tests::kit::lambda::program::program;
-use copal_tests::kit::lambda::{Cloud, Deployment, Machine};
+use copal_tests::kit::Machine;
+use copal_tests::kit::lambda::{Cloud, Deployment};
+use copal_tests::kit::process::program;
 use copal_tests::kit::s3::{Kind, Server};
 use futures::executor::block_on;
 

@@ -32,15 +32,11 @@ use super::run::{Remembered, Run};
 
 /// A registered device. What it remembers between runs dies with it.
 pub struct Client {
-    /// Its id.
     pub id: ClientId,
-    /// What it may do.
     pub role: Role,
     /// Where it writes.
     pub domain: DomainId,
-    /// Its signing keys.
     pub keys: ClientKeys,
-    /// Its source.
     pub source: SourceId,
     /// The host that its snapshots claim.
     pub host: String,
@@ -98,10 +94,7 @@ pub enum Failure {
     Session(#[from] SessionError),
     /// Every attempt was rejected, or nobody answered.
     #[error("not acknowledged after many attempts; last answer: {last:?}")]
-    Patience {
-        /// The last answer, if there was one.
-        last: Option<Box<Receipt>>,
-    },
+    Patience { last: Option<Box<Receipt>> },
 }
 
 impl From<StoreError> for Failure {
@@ -113,9 +106,7 @@ impl From<StoreError> for Failure {
 /// A manifest that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// Its number.
     pub number: u64,
-    /// Its hash.
     pub hash: ObjectHash,
 }
 

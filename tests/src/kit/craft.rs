@@ -2,19 +2,22 @@
 
 use copal_format::block::{BlockBuilder, SealTools};
 use copal_format::compress::Parameters;
-use copal_format::id::{ChunkId, DomainId, RepositoryId, SourceId};
+use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, RepositoryId, SnapshotId, SourceId};
+use copal_format::index::SegmentWriter;
 use copal_format::keys::owner::KemPublic;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::session::SessionKey;
+use copal_format::layout::Place;
 use copal_format::manifest::SnapshotClaim;
 use copal_format::pack::{Pack, PackKind, PackWriter, PageView};
 use copal_format::seal::{BlockKind, Counters, SessionCipher};
+use copal_format::state::{ClientHead, PackRecord, SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
+use copal_jobs::commit::Proposal;
 
 /// A page of a crafted pack: its id, its height, what it refers to.
 pub type CraftedPage<'a> = (ChunkId, u8, &'a [ChunkId]);
 
-/// An id of this byte.
 pub fn id(byte: u8) -> ChunkId {
     ChunkId([byte; 24])
 }
@@ -29,9 +32,6 @@ pub fn spread_id(pack: u8, at: usize) -> ChunkId {
 }
 
 /// A data pack of one block whose bytes nobody can open.
-///
-/// # Panics
-/// If there are no ids.
 pub fn data_pack(domain: DomainId, random: u8, ids: &[ChunkId]) -> Pack {
     let mut writer = writer(PackKind::Data, domain, random);
     writer.add_block(&[random; 300], 0, 0, ids.iter().copied(), []).expect("a small block fits");
@@ -39,9 +39,6 @@ pub fn data_pack(domain: DomainId, random: u8, ids: &[ChunkId]) -> Pack {
 }
 
 /// A data pack of one block that the owner can open: anybody can seal for the owner, whose key for that is public.
-///
-/// # Panics
-/// If the content is more than a block holds.
 pub fn sealed_pack(owner: &KemPublic, repository: RepositoryId, domain: DomainId, id: ChunkId, content: &[u8]) -> Pack {
     let session = SessionKey::new(Secret::new([7; 32]));
     let record = session.record(repository, domain, &[(owner, [8; 64])]);
@@ -57,14 +54,68 @@ pub fn sealed_pack(owner: &KemPublic, repository: RepositoryId, domain: DomainId
 }
 
 /// A tree pack of one block whose bytes nobody can open.
-///
-/// # Panics
-/// If there are no pages.
 pub fn tree_pack(domain: DomainId, random: u8, pages: &[CraftedPage<'_>]) -> Pack {
     let mut writer = writer(PackKind::Tree, domain, random);
     let rows = pages.iter().map(|(_, height, references)| PageView { replaces: None, height: *height, references });
     writer.add_block(&[random; 300], 0, 0, pages.iter().map(|page| page.0), rows).expect("a small block fits");
     writer.finish()
+}
+
+/// What the state says of a sound pack that was uploaded.
+pub fn pack_record(pack: &Pack) -> PackRecord {
+    PackRecord {
+        domain: pack.table.domain,
+        kind: pack.table.kind,
+        length: pack.bytes.len() as u64,
+        place: Place::Packs,
+        is_missing: false,
+        is_damaged: false,
+        read: Time(0),
+        accepted: Time(1),
+        is_proven: true,
+        claim: None,
+    }
+}
+
+/// The domain of a number, spread as random ids are.
+pub fn spread_domain(number: u32) -> DomainId {
+    let mixed = u64::from(number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    DomainId([mixed.to_be_bytes(), (!mixed).to_be_bytes()].concat().try_into().expect("twice 8 bytes"))
+}
+
+/// What a root says in which so many clients have backed up once, each one chunk into a domain of its own.
+pub fn crowd(clients: u32) -> Proposal {
+    let mut proposal = Proposal::default();
+    for number in 0..clients {
+        let domain = spread_domain(number);
+        let pack = data_pack(domain, 1, &[id(1)]);
+        let mut writer = SegmentWriter::new(domain, [number as u8; 16]);
+        writer.add_pack(pack.id, Place::Packs, &pack.table).expect("one entry fits");
+        let segment = writer.finish().expect("there is an entry");
+        proposal.delta.segments.insert((domain, segment.hash), Some(segment.record));
+        proposal.segments.push((segment.hash, segment.bytes));
+        proposal.delta.packs.insert(pack.id, Some(pack_record(&pack)));
+        let (client, hash) = (ClientId(domain.0), ObjectHash(pack.id.0));
+        let snapshot = SnapshotRecord {
+            id: SnapshotId(domain.0),
+            domain,
+            root: id(1),
+            partial: false,
+            client_time: Time(1),
+            accepted: Time(1),
+            source: SourceId(domain.0),
+            tags: Vec::new(),
+            state: SnapshotState::Kept,
+            pinned: false,
+            state_time: Time(1),
+            by_full_client: false,
+            extent: None,
+            released: false,
+        };
+        proposal.delta.snapshots.insert((client, 1), Some(snapshot));
+        proposal.delta.heads.insert(client, Some(ClientHead { number: 1, hash, time: Time(1), decisions: Vec::new() }));
+    }
+    proposal
 }
 
 /// A claim of a snapshot with this root page.

@@ -1,17 +1,16 @@
 //! Servers of other clouds, in processes of their own, with objects that go with them.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::SocketAddr;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use copal_store::site::{Site, SiteAddress};
 use tempfile::TempDir;
 
-use super::s3::{free_address, tools};
+use super::process::{asked, plain_request, serve, started};
+use super::s3::tools;
 
 /// Which server.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -35,24 +34,15 @@ pub struct Emulator {
 
 impl Emulator {
     /// Starts one with an empty bucket.
-    ///
-    /// # Panics
-    /// If it is not installed, or does not answer.
     pub fn start(cloud: Cloud) -> Emulator {
         let place = tempfile::tempdir().expect("a temporary directory");
-        // Another process may take a port that was free a moment ago.
-        for _ in 0..ATTEMPTS {
-            let address = free_address();
-            if let Some(process) = launch(cloud, &place, address) {
-                let emulator = Emulator { cloud, process, address, _place: place };
-                emulator.make_bucket();
-                return emulator;
-            }
-        }
-        panic!("{cloud:?} does not start");
+        let served = serve(|address| launch(cloud, &place, address));
+        let (process, address) = served.unwrap_or_else(|| panic!("{cloud:?} does not start"));
+        let emulator = Emulator { cloud, process, address, _place: place };
+        emulator.make_bucket();
+        emulator
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
@@ -78,9 +68,6 @@ impl Emulator {
     }
 
     /// A new store in a prefix.
-    ///
-    /// # Panics
-    /// If the address is none.
     pub fn store(&self, prefix: &str) -> Arc<dyn Site> {
         let url = self.url(self.address, prefix);
         let (scheme, rest) = url.split_once("://").expect("an address has a scheme");
@@ -106,8 +93,8 @@ impl Emulator {
                 let body = format!("{{\"name\":\"{BUCKET}\"}}");
                 let head = format!("POST /storage/v1/b?project=p HTTP/1.1\r\nHost: {}\r\n", self.address);
                 let length = body.len();
-                asked(self.address, &format!("{head}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"))
-                    .is_some_and(|answer| answer.starts_with("HTTP/1.1 200"))
+                let request = format!("{head}Content-Length: {length}\r\nConnection: close\r\n\r\n{body}");
+                is_answered(self.address, &request, "HTTP/1.1 200")
             }
         };
         assert!(made, "{:?} makes a bucket", self.cloud);
@@ -165,32 +152,11 @@ fn launch(cloud: Cloud, place: &TempDir, address: SocketAddr) -> Option<Child> {
         .stdout(output);
     // lighttpd ends its whole group with itself.
     command.process_group(0);
-    let mut process =
-        command.spawn().unwrap_or_else(|_| panic!("{cloud:?} is missing: \"cargo xtask tools\" installs it"));
-    let deadline = Instant::now() + STARTING;
-    while Instant::now() < deadline {
-        if process.try_wait().expect("it is our process").is_some() {
-            return None;
-        }
-        let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-        if asked(address, &request).is_some_and(|answer| answer.starts_with("HTTP/1.1")) {
-            return Some(process);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let _ = process.kill();
-    let _ = process.wait();
-    None
+    started(&mut command, || is_answered(address, &plain_request(address), "HTTP/1.1"))
 }
 
-/// The beginning of an answer.
-fn asked(address: SocketAddr, request: &str) -> Option<String> {
-    let mut connection = TcpStream::connect_timeout(&address, Duration::from_secs(1)).ok()?;
-    connection.set_read_timeout(Some(Duration::from_secs(5))).ok()?;
-    connection.write_all(request.as_bytes()).ok()?;
-    let mut answer = [0; 12];
-    connection.read_exact(&mut answer).ok()?;
-    Some(String::from_utf8_lossy(&answer).into_owned())
+fn is_answered(address: SocketAddr, request: &str, with: &str) -> bool {
+    asked(address, request).is_some_and(|answer| answer.starts_with(with.as_bytes()))
 }
 
 fn connection_string(at: SocketAddr) -> String {
@@ -214,5 +180,3 @@ const headers = { 'x-ms-date': date, 'x-ms-version': version, 'content-length': 
 require('http').request({ host: '127.0.0.1', port, method: 'PUT', path: `/${account}/${bucket}?restype=container`, headers },
     answer => process.exit(answer.statusCode === 201 ? 0 : 1)).end();
 ";
-const ATTEMPTS: u32 = 5;
-const STARTING: Duration = Duration::from_secs(60);

@@ -12,9 +12,6 @@ use tokio::time::{Instant, sleep_until};
 use super::s3::runtime;
 
 /// Starts one whose round trip takes twice as long as `each_way`; it ends with the process.
-///
-/// # Panics
-/// If no port is free.
 pub fn long_line(server: SocketAddr, each_way: Duration) -> SocketAddr {
     let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port");
     let address = listener.local_addr().expect("a bound socket has an address");

@@ -4,10 +4,11 @@
 pub mod client;
 pub mod craft;
 pub mod emulator;
-pub mod folder;
 pub mod lambda;
 pub mod line;
+pub mod machine;
 pub mod picture;
+pub mod process;
 pub mod random;
 pub mod reader;
 pub mod repository;
@@ -19,9 +20,10 @@ pub mod truth;
 pub mod world;
 
 pub use client::{Client, Failure, How};
+pub use machine::Machine;
 pub use random::{Random, SeededEntropy};
 pub use reader::Reader;
-pub use repository::Repository;
+pub use repository::{Repository, key};
 pub use slow::Slow;
 pub use world::{DAY, World};
 
@@ -35,9 +37,6 @@ use copal_format::policy::{Count, Floor, Hold, Period, Policy, SignedPolicy};
 pub type Tree = BTreeMap<TreePath, Vec<u8>>;
 
 /// A path of the kit's trees.
-///
-/// # Panics
-/// If it is not a path.
 pub fn path(text: &str) -> TreePath {
     TreePath::new(text.as_bytes()).expect("a test names sound paths")
 }
@@ -55,26 +54,17 @@ pub fn noise(seed: u64, count: usize, bytes: usize) -> Tree {
 
 /// A policy that keeps so many snapshots of each series, leaves garbage for a day, and lets a check read half of the
 /// packs; for the owner to sign.
-///
-/// # Panics
-/// Never: it is a sound policy.
 pub fn keep_last(count: u32) -> Operation {
     guarded(count, Floor::default(), None)
 }
 
 /// The same as somebody writes it who has a client's key and not the owner's.
-///
-/// # Panics
-/// Never: it is a sound policy.
 pub fn keep_last_unsigned(count: u32) -> Operation {
     let rules = Policy::default().keeping(Period::Last, Count::N(count));
     Operation::Policy(SignedPolicy::new(rules, "", DAY, 2).expect("a sound policy").encode())
 }
 
 /// The policy of [`keep_last`] with a guard, for the owner to sign.
-///
-/// # Panics
-/// If the hold is none.
 pub fn guarded(count: u32, floor: Floor, hold: Option<Hold>) -> Operation {
     let rules = Policy::default().keeping(Period::Last, Count::N(count));
     let plain = SignedPolicy::new(rules, "", DAY, 2).expect("a sound policy");
@@ -82,7 +72,6 @@ pub fn guarded(count: u32, floor: Floor, hold: Option<Hold>) -> Operation {
     Operation::OwnerPolicy { policy, signature: OwnerSignature::NONE }
 }
 
-/// A tree of these files.
 pub fn tree<'a>(files: impl IntoIterator<Item = (&'a str, &'a [u8])>) -> Tree {
     files.into_iter().map(|(name, content)| (path(name), content.to_vec())).collect()
 }

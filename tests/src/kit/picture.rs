@@ -21,13 +21,9 @@ pub struct Tables(Mutex<HashMap<String, Arc<PackTable>>>);
 
 /// The state that one root names.
 pub struct Picture {
-    /// The root.
     pub root: Root,
-    /// Its hash.
     pub hash: ObjectHash,
-    /// What its runs say.
     pub state: State,
-    /// Entries of all segments.
     pub entries: Vec<Present>,
     /// What the overlay says, newest first for each copy.
     pub marks: HashMap<(DomainId, ChunkId, PackTag), Bits>,
@@ -36,7 +32,6 @@ pub struct Picture {
 
 /// An entry of the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-#[allow(missing_docs)]
 pub struct Present {
     pub domain: DomainId,
     pub id: ChunkId,
@@ -126,7 +121,6 @@ impl Picture {
         table.page(row.entries.start as usize + usize::from(entry.ordinal))
     }
 
-    /// The references of a present page.
     pub fn references(&self, entry: &Present) -> &[ChunkId] {
         self.page(entry).map(|page| page.references).unwrap_or_default()
     }
@@ -147,12 +141,10 @@ impl Picture {
         needed
     }
 
-    /// The ids that have an entry.
     pub fn ids(&self) -> BTreeSet<(DomainId, ChunkId)> {
         self.entries.iter().map(|entry| (entry.domain, entry.id)).collect()
     }
 
-    /// Whether an id is listed as lost.
     pub fn is_lost(&self, (domain, id): &(DomainId, ChunkId)) -> bool {
         self.marks.get(&(*domain, *id, PackTag::NONE)).is_some_and(|bits| bits.contains(Bits::LOST))
     }
@@ -163,7 +155,6 @@ impl Picture {
         self.reached_from(kept.filter(|kept| !kept.partial).map(|snapshot| (snapshot.domain, snapshot.root)))
     }
 
-    /// Ids reached from pages.
     pub fn reached_from(&self, pages: impl IntoIterator<Item = (DomainId, ChunkId)>) -> BTreeSet<(DomainId, ChunkId)> {
         self.reached_through(|_| true, pages)
     }
@@ -250,7 +241,6 @@ impl Picture {
         spent.map(|(name, _)| name.to_string())
     }
 
-    /// Copies by id.
     pub fn copies(&self) -> BTreeMap<(DomainId, ChunkId), Vec<Present>> {
         let mut copies: BTreeMap<_, Vec<Present>> = BTreeMap::new();
         for entry in &self.entries {
@@ -272,7 +262,6 @@ pub fn runs_of(store: &dyn Store, root: &Root) -> Result<BTreeSet<String>, Strin
     Ok(root.runs.iter().map(|run| run.hash).chain(overlays).map(layout::state).collect())
 }
 
-/// The number of the newest root.
 pub fn newest(store: &dyn Store) -> Option<u64> {
     let page = block_on(store.list("roots/", None, 1)).ok()?;
     layout::root_number(page.objects.first()?.key.as_str())

@@ -10,14 +10,12 @@ use copal_jobs::context::Entropy;
 pub struct Random(u64);
 
 impl Random {
-    /// Numbers that follow from the seed.
     pub fn new(seed: u64) -> Self {
         let mut random = Self(seed ^ 0x5851_f42d_4c95_7f2d);
         random.word();
         random
     }
 
-    /// 64 random bits.
     pub fn word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut word = self.0;
@@ -26,7 +24,6 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// A number below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         (self.word() % end.max(1) as u64) as usize
     }
@@ -36,15 +33,10 @@ impl Random {
         self.below(1000) < of_a_thousand as usize
     }
 
-    /// One of the items.
-    ///
-    /// # Panics
-    /// If there is none.
     pub fn pick<'a, T>(&mut self, items: &'a [T]) -> &'a T {
         &items[self.below(items.len())]
     }
 
-    /// Fills a buffer.
     pub fn fill(&mut self, bytes: &mut [u8]) {
         for part in bytes.chunks_mut(8) {
             let word = self.word().to_le_bytes();
@@ -52,14 +44,12 @@ impl Random {
         }
     }
 
-    /// Random bytes.
     pub fn bytes<const N: usize>(&mut self) -> [u8; N] {
         let mut bytes = [0; N];
         self.fill(&mut bytes);
         bytes
     }
 
-    /// A random secret.
     pub fn secret(&mut self) -> Secret {
         Secret::new(self.bytes())
     }
@@ -70,7 +60,6 @@ impl Random {
 pub struct SeededEntropy(Mutex<Random>);
 
 impl SeededEntropy {
-    /// Randomness that follows from the seed.
     pub fn new(seed: u64) -> Self {
         Self(Mutex::new(Random::new(seed)))
     }

@@ -54,7 +54,6 @@ struct Plain {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader that knows the owner's secret.
     pub fn new(repository: &'a Repository) -> Self {
         Self { repository, ciphers: Ciphers::default() }
     }
@@ -69,7 +68,6 @@ impl<'a> Reader<'a> {
         Ok(tree)
     }
 
-    /// The entries of a snapshot.
     pub async fn entries(
         &self,
         store: &dyn Store,

@@ -21,9 +21,7 @@ use super::client::Client;
 
 /// A repository's secret, and how its objects are made.
 pub struct Repository {
-    /// The owner's secret.
     pub owner: OwnerSecret,
-    /// Sizes.
     pub parameters: Parameters,
     /// The domain of the full clients.
     pub shared: DomainId,
@@ -168,10 +166,6 @@ pub async fn put(store: &dyn Store, name: String, bytes: Vec<u8>) -> Result<(), 
     store.create(&key(&name), Bytes::from(bytes)).await.map(|_| ())
 }
 
-/// The key of a name.
-///
-/// # Panics
-/// If it is none.
 pub fn key(name: &str) -> Key {
     Key::new(name).expect("the layout makes sound names")
 }

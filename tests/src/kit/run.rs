@@ -214,7 +214,6 @@ impl Run<'_> {
 }
 
 impl Client {
-    /// Begins a session with fresh keys.
     pub fn begin(&self, job: &JobContext<'_>) -> Result<Run<'_>, Failure> {
         let secret = || Secret::new([job.random(), job.random()].concat().try_into().expect("twice 16 bytes"));
         let session_key = SessionKey::new(secret());

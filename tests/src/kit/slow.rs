@@ -25,7 +25,6 @@ pub struct Slow<'a> {
 }
 
 impl<'a> Slow<'a> {
-    /// Puts one before another store.
     pub fn new(store: &'a dyn Store) -> Self {
         let (now, sleepers, calls) = Default::default();
         Self { store, now, sleepers, calls, packs: Duration::from_millis(50) }
@@ -37,15 +36,10 @@ impl<'a> Slow<'a> {
         Self { packs, ..self }
     }
 
-    /// How much time has gone by.
-    ///
-    /// # Panics
-    /// Never: nothing panics while it holds the time.
     pub fn now(&self) -> Duration {
         *self.now.lock().expect(HELD)
     }
 
-    /// Waits.
     pub fn sleep(&self, time: Duration) -> impl Future<Output = ()> + Send + '_ {
         let until = self.now() + time;
         std::future::poll_fn(move |context| {
@@ -58,17 +52,11 @@ impl<'a> Slow<'a> {
     }
 
     /// How many calls of each kind were made so far, and their bytes.
-    ///
-    /// # Panics
-    /// Never: nothing panics while it holds them.
     pub fn calls(&self) -> BTreeMap<&'static str, (u64, u64)> {
         self.calls.lock().expect(HELD).clone()
     }
 
     /// Runs a future; whenever everybody waits, the clock goes on to the next who wakes.
-    ///
-    /// # Panics
-    /// If it waits for anything but this store.
     pub fn run<T>(&self, future: impl Future<Output = T>) -> T {
         let mut future = pin!(future);
         loop {

@@ -5,12 +5,11 @@ use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
 
 use copal_store::site::{Site, sftp};
 use tempfile::TempDir;
 
-use super::s3::free_address;
+use super::process::{serve, started};
 
 /// A server that runs until it is dropped.
 #[derive(Debug)]
@@ -22,17 +21,11 @@ pub struct Sshd {
 
 impl Sshd {
     /// Starts one and waits until it lets somebody in.
-    ///
-    /// # Panics
-    /// If it is not installed, or lets nobody in.
     pub fn start() -> Sshd {
         Sshd::denying("")
     }
 
     /// Starts one whose SFTP denies a request, as an option of `sftp-server` (`-P`) says.
-    ///
-    /// # Panics
-    /// If it is not installed, or lets nobody in.
     pub fn denying(option: &str) -> Sshd {
         let place = tempfile::tempdir().expect("a temporary directory");
         for key in ["host", "user"] {
@@ -41,14 +34,11 @@ impl Sshd {
             assert!(made.is_ok_and(|status| status.success()), "ssh-keygen makes a key");
         }
         fs::copy(place.path().join("user.pub"), place.path().join("authorized")).expect("a copy of the key");
-        // Another process may take a port that was free a moment ago.
-        for _ in 0..ATTEMPTS {
-            let address = free_address();
-            if let Some(process) = launch(place.path(), address, option) {
-                return Sshd { place, process, address };
-            }
-        }
-        panic!("sshd does not start; it says: {}", fs::read_to_string(place.path().join("output")).unwrap_or_default());
+        let Some((process, address)) = serve(|address| launch(place.path(), address, option)) else {
+            let said = fs::read_to_string(place.path().join("output"));
+            panic!("sshd does not start; it says: {}", said.unwrap_or_default());
+        };
+        Sshd { place, process, address }
     }
 
     /// A program that stands for ssh, with the key of this server: for `COPAL_SSH`.
@@ -56,15 +46,11 @@ impl Sshd {
         self.place.path().join("ssh")
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// A new store in a directory, with a connection of its own.
-    ///
-    /// # Panics
-    /// If no runtime starts.
     pub fn store(&self, root: &Path) -> impl Site + use<> {
         let (ssh, port) = (self.ssh(), self.address.port().to_string());
         let command = move || {
@@ -111,30 +97,12 @@ fn launch(place: &Path, address: SocketAddr, option: &str) -> Option<Child> {
     // A superuser's sshd wants this directory; elsewhere nobody can make it, and nobody needs it.
     let _ = fs::create_dir_all("/run/sshd");
     let output = fs::File::create(place.join("output")).expect("a file for what it says");
-    let mut process = Command::new("/usr/sbin/sshd")
-        .args(["-D", "-e", "-f"])
-        .arg(place.join("sshd_config"))
-        .stdin(Stdio::null())
-        .stdout(output.try_clone().expect("the file is open"))
-        .stderr(output)
-        .spawn()
-        .expect("sshd is installed: \"cargo xtask tools\" does that");
-    let deadline = Instant::now() + STARTING;
-    while Instant::now() < deadline {
-        if process.try_wait().expect("it is our process").is_some() {
-            return None;
-        }
+    let mut sshd = Command::new("/usr/sbin/sshd");
+    sshd.args(["-D", "-e", "-f"]).arg(place.join("sshd_config")).stdin(Stdio::null());
+    sshd.stdout(output.try_clone().expect("the file is open")).stderr(output);
+    started(&mut sshd, || {
         let mut command = Command::new(place.join("ssh"));
         command.args(["-p", &address.port().to_string(), "127.0.0.1", "true"]).stderr(Stdio::null());
-        if command.status().is_ok_and(|status| status.success()) {
-            return Some(process);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let _ = process.kill();
-    let _ = process.wait();
-    None
+        command.status().is_ok_and(|status| status.success())
+    })
 }
-
-const ATTEMPTS: u32 = 5;
-const STARTING: Duration = Duration::from_secs(30);

@@ -5,8 +5,10 @@ use std::time::Duration;
 use bytes::Bytes;
 use copal_format::change::{Change, Operation};
 use copal_format::client::Role;
-use copal_format::id::{ObjectHash, SnapshotId};
-use copal_format::layout;
+use copal_format::id::{ChunkId, ObjectHash, PackId, SnapshotId};
+use copal_format::layout::{self, Place};
+use copal_format::manifest::Manifest;
+use copal_format::pack::{self, Pack, PackKind};
 use copal_format::receipt::Receipt;
 use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotRecord;
@@ -22,14 +24,13 @@ use copal_store::memory::MemoryStore;
 use copal_store::{Store, StoreTime, list_all};
 use futures::executor::block_on;
 
+use super::craft::claim;
 use super::repository::key;
 use super::{Client, Failure, How, Reader, Repository, SeededEntropy, Tree};
 
 /// A repository and everybody's tools.
 pub struct World {
-    /// Its objects.
     pub store: MemoryStore,
-    /// Its keys and sizes.
     pub repository: Repository,
     entropy: SeededEntropy,
 }
@@ -40,14 +41,10 @@ impl Default for World {
     }
 }
 
-/// A day.
 pub const DAY: Duration = Duration::from_secs(24 * 3600);
 
 impl World {
     /// A repository to which nothing was written.
-    ///
-    /// # Panics
-    /// Never: memory does not fail.
     pub fn new() -> Self {
         let world = Self { store: MemoryStore::new(), repository: Repository::new(), entropy: SeededEntropy::new(1) };
         world.store.set_now(StoreTime(1_700_000_000_000_000_000));
@@ -55,7 +52,22 @@ impl World {
         world
     }
 
-    /// What jobs work with.
+    /// A repository to which nothing was written, and a full client of it.
+    pub fn with_client() -> (Self, Client) {
+        let world = Self::new();
+        let client = world.register(1, Role::Full);
+        (world, client)
+    }
+
+    /// The same objects once more.
+    pub fn copy(&self) -> Self {
+        let copy = Self::new();
+        for name in self.names("").iter().filter(|name| !copy.has(name)) {
+            copy.put(name, self.read(name));
+        }
+        copy
+    }
+
     pub fn job(&self) -> JobContext<'_> {
         self.repository.job(&self.store, &self.entropy)
     }
@@ -65,7 +77,6 @@ impl World {
         self.repository.job(store, &self.entropy)
     }
 
-    /// Registers a client.
     pub fn register(&self, number: u8, role: Role) -> Client {
         block_on(self.repository.register(&self.store, number, role)).expect("memory does not fail")
     }
@@ -75,23 +86,34 @@ impl World {
         self.try_back_up(client, tree, &How::default()).expect("the backup is accepted")
     }
 
-    /// Backs up.
     pub fn try_back_up(&self, client: &Client, tree: &Tree, how: &How<'_>) -> Result<SnapshotId, Failure> {
         block_on(client.back_up(&self.job(), tree, how))
     }
 
-    /// The newest state.
+    /// Backs up, and leaves it to others to decide about it.
+    pub fn upload(&self, client: &Client, tree: &Tree) {
+        let how = How { ingests: false, patience: 1, ..How::default() };
+        let failure = self.try_back_up(client, tree, &how).expect_err("nobody answers");
+        assert!(matches!(failure, Failure::Patience { .. }), "{failure}");
+    }
+
+    /// Backs up as a client does that began when the repository was as in this view, and uploads everything.
+    pub fn back_up_since(&self, view: &View, client: &Client, tree: &Tree) -> SnapshotId {
+        let job = self.job();
+        let mut run = client.begin(&job).expect("it begins");
+        let packs = block_on(run.take_all(&job, tree)).expect("memory does not fail");
+        block_on(client.commit_run(&job, view, &mut run, packs, false)).expect("the backup is accepted")
+    }
+
     pub fn view(&self) -> View {
         block_on(view::read(&self.store)).expect("the state can be read")
     }
 
-    /// What the state says of a snapshot.
     pub fn snapshot(&self, id: SnapshotId) -> SnapshotRecord {
         let view = self.view();
         view.state.snapshots.values().find(|snapshot| snapshot.id == id).expect("the snapshot is known").clone()
     }
 
-    /// Restores a snapshot.
     pub fn restore(&self, id: SnapshotId) -> Result<Tree, String> {
         let reader = Reader::new(&self.repository);
         block_on(reader.restore(&self.store, &self.view(), &self.snapshot(id)))
@@ -102,14 +124,17 @@ impl World {
         block_on(ingest(&self.job(), IngestBy::Service, Scope::All, &|_| false))
     }
 
-    /// One prune.
     pub fn prune(&self, grace: Duration) -> prune::Report {
         self.try_prune(&Options { grace, ..Options::new([4096, 3072]) }).expect("the prune ends well")
     }
 
-    /// One prune.
     pub fn try_prune(&self, options: &Options) -> Result<prune::Report, JobError> {
         block_on(prune::prune(&self.job(), options))
+    }
+
+    /// One prune on another store before this one.
+    pub fn prune_on(&self, store: &dyn Store, grace: Duration) -> Result<prune::Report, JobError> {
+        block_on(prune::prune(&self.job_of(store), &Options { grace, ..Options::new([4096, 3072]) }))
     }
 
     /// A check of everything.
@@ -117,17 +142,14 @@ impl World {
         self.check_to(Depth::Data { part: 1, parts: 1 })
     }
 
-    /// A check.
     pub fn check_to(&self, depth: Depth) -> check::Report {
         block_on(check::check(&self.job(), depth)).expect("the check ends well")
     }
 
-    /// Folds the state anew.
     pub fn rebuild(&self) -> rebuild::Report {
         block_on(rebuild::rebuild(&self.job())).expect("the rebuild ends well")
     }
 
-    /// Lets time pass.
     pub fn wait(&self, time: Duration) {
         self.store.advance(time);
     }
@@ -159,29 +181,63 @@ impl World {
         (names.len() as u64, names.last().map_or(ObjectHash::NONE, |name| ObjectHash::of(&self.read(name))))
     }
 
-    /// Creates an object.
     pub fn put(&self, name: &str, bytes: Vec<u8>) {
         block_on(self.store.create(&key(name), Bytes::from(bytes))).expect("memory does not fail");
     }
 
-    /// Reads an object.
     pub fn read(&self, name: &str) -> Vec<u8> {
         block_on(self.store.read(&key(name))).expect("the object is there").to_vec()
     }
 
-    /// Whether there is such an object.
     pub fn has(&self, name: &str) -> bool {
         block_on(self.store.stat(&key(name))).expect("memory does not fail").is_some()
     }
 
-    /// Destroys an object.
     pub fn destroy(&self, name: &str) {
         block_on(self.store.delete(&key(name))).expect("memory does not fail");
     }
 
-    /// Destroys everything below a prefix.
     pub fn destroy_all(&self, prefix: &str) {
         self.names(prefix).iter().for_each(|name| self.destroy(name));
+    }
+
+    /// Destroys what jobs have made: roots, runs of the state, and the index.
+    pub fn lose_state(&self) {
+        ["roots/", "state/", "index/"].iter().for_each(|prefix| self.destroy_all(prefix));
+    }
+
+    /// The names of the packs of clients that hold data, or pages.
+    pub fn packs(&self, kind: PackKind) -> Vec<String> {
+        let is_of_kind = |name: &String| pack::parse(&self.read(name)).expect("a table").kind == kind;
+        self.names("packs/").into_iter().filter(is_of_kind).collect()
+    }
+
+    /// Stores a pack; gives how a manifest names it.
+    pub fn put_pack(&self, pack: &Pack) -> (PackId, u64) {
+        self.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone());
+        (pack.id, pack.bytes.len() as u64)
+    }
+
+    /// The next manifest of a client's chain, with these packs and this root page.
+    pub fn manifest(&self, client: &Client, packs: &[(PackId, u64)], root: Option<ChunkId>) -> Manifest {
+        let (last, previous) = self.end_of(&format!("manifests/{}/", client.id));
+        Manifest {
+            client: client.id,
+            number: last + 1,
+            previous,
+            domain: client.domain,
+            root_seen: None,
+            packs: packs.to_vec(),
+            snapshot: root.map(|root| claim(root, false)),
+            proven: None,
+        }
+    }
+
+    /// Stores a manifest that a client has signed; gives its number.
+    pub fn put_manifest(&self, signer: &Client, manifest: &Manifest) -> u64 {
+        let bytes = manifest.sign(self.repository.owner.repository(), &signer.keys.manifest_key());
+        self.put(&layout::manifest(manifest.client, manifest.number), bytes);
+        manifest.number
     }
 
     /// Flips a bit in the middle of an object.
@@ -193,13 +249,11 @@ impl World {
         self.store.corrupt(&key(name), flip).expect("the object is there");
     }
 
-    /// The names below a prefix.
     pub fn names(&self, prefix: &str) -> Vec<String> {
         let listed = block_on(list_all(&self.store, prefix)).expect("memory does not fail");
         listed.into_iter().map(|listed| listed.key.as_str().to_owned()).collect()
     }
 
-    /// The receipt for a client's manifest.
     pub fn receipt(&self, client: &Client, number: u64) -> Receipt {
         let bytes = self.read(&layout::receipt(client.id, number));
         Receipt::decode(client.id, number, &bytes).expect("receipts can be read")

@@ -29,7 +29,6 @@ pub struct Setting {
 
 /// What a run did.
 #[derive(Clone, Debug, Default)]
-#[allow(missing_docs)]
 pub struct Outcome {
     /// The first broken promise.
     pub violation: Option<String>,

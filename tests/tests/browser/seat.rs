@@ -4,11 +4,11 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 use std::rc::Rc;
 
-use copal_format::id::{DomainId, ObjectHash, SnapshotId};
+use copal_format::id::{ObjectHash, SnapshotId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
 use copal_format::layout;
-use copal_format::pack::{PackKind, parse};
+use copal_format::pack::PackKind;
 use copal_format::path::TreePath;
 use copal_format::repository::Descriptor;
 use copal_format::seal::NONCE;
@@ -24,6 +24,8 @@ use copal_wasm::look::{Damage, Library, Opened, Piece};
 use copal_wasm::owner::Owner;
 use copal_wasm::sealer::{self, Sealer};
 use copal_wasm::view::{Read, View};
+
+use crate::shelf::{self, part};
 
 /// What becomes of what the store gives.
 pub(crate) type Alteration<'a> = dyn Fn(&Read, Vec<u8>) -> Option<Vec<u8>> + 'a;
@@ -67,21 +69,17 @@ impl Browser {
         }
     }
 
+    fn object(&self, name: &str) -> Option<Vec<u8>> {
+        self.world.has(name).then(|| self.world.read(name))
+    }
+
     pub(crate) fn fetch(&self, read: &Read) -> Option<Vec<u8>> {
-        let bytes = self.world.has(&read.key).then(|| self.world.read(&read.key))?;
-        match &read.range {
-            None => Some(bytes),
-            Some(range) => bytes.get(range.start as usize..range.end as usize).map(<[u8]>::to_vec),
-        }
+        part(&|name| self.object(name), read)
     }
 
     fn view(&self) -> Rc<RefCell<View>> {
         let newest = self.world.names("roots/").into_iter().min();
-        let mut view = View::new(newest.as_deref(), [self.client.domain()].into()).unwrap();
-        while let Some(read) = view.needs().first().cloned() {
-            view.supply(&read.key, self.fetch(&read)).unwrap();
-        }
-        Rc::new(RefCell::new(view))
+        shelf::view(&|name| self.object(name), newest.as_deref(), self.client.domain())
     }
 
     pub(crate) fn begin(&self, now: i64, kept: &[&[u8]]) -> Backup {
@@ -97,8 +95,7 @@ impl Browser {
         let begun = Backup::begin(self.client.clone(), &self.descriptor, self.view(), &start, compressors);
         let mut backup = begun.unwrap();
         while let Some(key) = backup.next_manifest() {
-            let bytes = self.world.has(&key).then(|| self.world.read(&key));
-            backup.manifest(bytes.as_deref());
+            backup.manifest(self.object(&key).as_deref());
         }
         kept.iter().for_each(|kept| assert!(backup.parent(kept.to_vec())));
         backup
@@ -241,27 +238,7 @@ impl Browser {
     }
 
     pub(crate) fn library(&self) -> Library {
-        let view = self.view();
-        let domains: Vec<DomainId> =
-            view.borrow().state().unwrap().snapshots.values().map(|record| record.domain).collect();
-        domains.into_iter().for_each(|domain| view.borrow_mut().want(domain));
-        loop {
-            let Some(read) = view.borrow().needs().first().cloned() else { break };
-            view.borrow_mut().supply(&read.key, self.fetch(&read)).unwrap();
-        }
-        let mut library = Library::new(&self.owner, &self.descriptor, view).unwrap();
-        for client in library.needed_clients() {
-            let records: Vec<(u64, Vec<u8>)> = (1..)
-                .map(|version| (version, layout::client(client, version)))
-                .take_while(|(_, key)| self.world.has(key))
-                .map(|(version, key)| (version, self.world.read(&key)))
-                .collect();
-            library.supply_client(client, &records);
-        }
-        for key in library.needed_manifests() {
-            library.supply_manifest(&key, Some(&self.world.read(&key))).unwrap();
-        }
-        library
+        shelf::library(&|name| self.object(name), &self.owner, self.view())
     }
 
     /// Restores everything. `alter` may change what the store gives.
@@ -327,9 +304,7 @@ impl Browser {
 
     /// The names of the packs with data.
     pub(crate) fn data_packs(&self) -> Vec<String> {
-        let mut names = self.world.names("packs/");
-        names.retain(|name| parse(&self.world.read(name)).unwrap().kind == PackKind::Data);
-        names
+        self.world.packs(PackKind::Data)
     }
 }
 

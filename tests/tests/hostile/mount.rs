@@ -12,7 +12,7 @@ use copal_format::path::TreePath;
 use copal_format::snapshot::MetadataSeen;
 use copal_format::time::Time;
 use copal_format::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
-use copal_tests::kit::s3::command;
+use copal_tests::kit::process::program;
 use copal_tests::kit::{World, tree};
 use futures::executor::block_on;
 
@@ -181,7 +181,7 @@ impl Mounted {
     fn start(readers: &Readers<'_>) -> Self {
         let directory = readers.path("mounted");
         fs::create_dir(&directory).unwrap();
-        let mut run = Command::new(command());
+        let mut run = Command::new(program("copal"));
         run.arg("mount").arg(&directory).env_clear().env("HOME", readers.path("home"));
         run.env("COPAL_REPOSITORY", readers.path("repository")).env("COPAL_KEY_FILE", readers.path("key.txt"));
         run.env("PATH", std::env::var_os("PATH").unwrap_or_default());

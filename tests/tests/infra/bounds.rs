@@ -5,17 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::plan::{EXAMPLES, Plan, statements, texts};
-
-/// Kinds of resource that have a policy, and where.
-const POLICIES: [(&str, &str); 7] = [
-    ("aws_iam_role_policy", "policy"),
-    ("aws_iam_role", "assume_role_policy"),
-    ("aws_s3_bucket_policy", "policy"),
-    ("aws_sqs_queue_policy", "policy"),
-    ("aws_sns_topic_policy", "policy"),
-    ("aws_kms_key", "policy"),
-    ("aws_lambda_permission", ""),
-];
+use super::principals::POLICIES;
 
 /// What may be allowed on everything: a key's policy speaks of that key, and traces belong to no resource.
 const ON_EVERYTHING: [(&str, &str); 6] = [
@@ -30,7 +20,7 @@ const ON_EVERYTHING: [(&str, &str); 6] = [
 /// All allowing statements, with the kind of resource they stand in.
 fn allowed(plan: &Plan) -> Vec<(&str, &str, Value)> {
     let mut found = Vec::new();
-    for (kind, attribute) in POLICIES.iter().filter(|(_, attribute)| !attribute.is_empty()) {
+    for (kind, attribute) in &POLICIES {
         for resource in plan.all(kind) {
             let policy = plan.json(&resource.address, attribute);
             let allows = statements(&policy).into_iter().filter(|statement| statement["Effect"] == "Allow");

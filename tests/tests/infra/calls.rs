@@ -25,7 +25,7 @@ use copal_lambda::services::Services;
 use copal_store::Op;
 use copal_store::record::{Event, Record};
 use copal_tests::kit::lambda::event::{batch, notification};
-use copal_tests::kit::{Client, DAY, How, SeededEntropy, Tree, World, keep_last, noise};
+use copal_tests::kit::{DAY, SeededEntropy, Tree, World, keep_last, noise};
 use futures::executor::block_on;
 use serde_json::{Value, json};
 
@@ -59,9 +59,9 @@ pub(crate) fn of_jobs() -> BTreeSet<Call> {
     let other = world.register(2, Role::WriteOnly);
 
     // Manifests that events tell of, one that only reconciliation finds, and a policy.
-    story.upload(&client, &noise(1, 40, 900));
+    world.upload(&client, &noise(1, 40, 900));
     story.ingest(&[layout::manifest(client.id, 1)]);
-    story.upload(&other, &noise(2, 4, 900));
+    world.upload(&other, &noise(2, 4, 900));
     story.run(Function::Ingest);
     world.write_change(&client, vec![keep_last(1)]);
     story.ingest(&[layout::change(1)]);
@@ -85,7 +85,7 @@ pub(crate) fn of_jobs() -> BTreeSet<Call> {
     let lost = world.names("moved/").into_iter().chain(world.names("packs/")).next().expect("there are packs");
     world.destroy(&lost);
     story.run(Function::Check);
-    story.upload(&client, &some);
+    world.upload(&client, &some);
     story.run(Function::Ingest);
 
     // More roots than are kept, segments to be merged, and something that nobody names.
@@ -113,7 +113,7 @@ pub(crate) fn of_jobs() -> BTreeSet<Call> {
     story.run(Function::Check);
 
     // A root is lost of which a client has its answer: nobody writes on.
-    story.upload(&client, &noise(3, 4, 900));
+    world.upload(&client, &noise(3, 4, 900));
     story.run(Function::Ingest);
     let newest = world.names("roots/").into_iter().next().expect("there are roots");
     world.destroy(&newest);
@@ -128,12 +128,6 @@ struct Story<'a> {
 }
 
 impl Story<'_> {
-    /// A backup whose manifest waits for ingest.
-    fn upload(&self, client: &Client, tree: &Tree) {
-        let how = How { ingests: false, patience: 1, ..How::default() };
-        self.world.try_back_up(client, tree, &how).expect_err("nobody answers");
-    }
-
     /// Ingest, told of new objects.
     fn ingest(&mut self, names: &[String]) {
         let bodies: Vec<String> =

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::top;
+
 /// A variable or an output, as its block tells it.
 #[derive(Clone)]
 struct Told {
@@ -133,11 +135,6 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 
 fn infra() -> PathBuf {
     top().join("infra")
-}
-
-/// The top of the project.
-fn top() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace").to_owned()
 }
 
 const BEGIN: &str = "<!-- inputs and outputs: begin -->";

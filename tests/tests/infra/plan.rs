@@ -25,17 +25,11 @@ pub(crate) struct Resource {
 
 impl Plan {
     /// The plan of `env/<name>.tftest.hcl`.
-    ///
-    /// # Panics
-    /// If it was not rendered.
     pub(crate) fn of(name: &str) -> Plan {
         Plan::of_run(name, "deployed")
     }
 
     /// The plan of one of its runs.
-    ///
-    /// # Panics
-    /// If it was not rendered.
     pub(crate) fn of_run(name: &str, run: &str) -> Plan {
         let file = target().join("infra").join(format!("{name}.json"));
         let told = fs::read_to_string(&file)
@@ -55,18 +49,12 @@ impl Plan {
     }
 
     /// A resource.
-    ///
-    /// # Panics
-    /// If it is not there.
     pub(crate) fn one(&self, address: &str) -> &Value {
         let found = self.resources.iter().find(|resource| resource.address == address);
         &found.unwrap_or_else(|| panic!("there is no {address}")).values
     }
 
     /// What an attribute says that is JSON itself.
-    ///
-    /// # Panics
-    /// If it is none.
     pub(crate) fn json(&self, address: &str, attribute: &str) -> Value {
         let text = self.one(address)[attribute].as_str().unwrap_or_else(|| panic!("{address} has no {attribute}"));
         serde_json::from_str(text).expect("it is JSON")

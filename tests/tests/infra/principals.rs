@@ -12,7 +12,7 @@ use super::rights::evaluate;
 
 /// Kinds of resource that have a policy of principals or services, and where. Rights in the repository's bucket are
 /// `rights.rs`'s, with the calls that functions make.
-const POLICIES: [(&str, &str); 6] = [
+pub(crate) const POLICIES: [(&str, &str); 6] = [
     ("aws_iam_role", "assume_role_policy"),
     ("aws_iam_role_policy", "policy"),
     ("aws_s3_bucket_policy", "policy"),

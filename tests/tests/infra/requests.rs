@@ -50,7 +50,7 @@ pub(crate) fn of_a_team() -> BTreeSet<Call> {
     owner.run(&["policy", "set", "policy.toml"]).expect("the policy is folded in");
     for job in ["reconcile", "compact", "check", "prune"] {
         let report = cloud.run(job);
-        assert!(matches!(report.outcome, Outcome::Response(_)), "{job}: {report:?}");
+        assert!(matches!(report, Outcome::Response(_)), "{job}: {report:?}");
     }
     let files = laptop.files();
     let newest = ["restore", "latest", "--path", files.to_str().expect("UTF-8"), "--target", "out"];
@@ -64,9 +64,6 @@ pub(crate) fn of_a_team() -> BTreeSet<Call> {
 }
 
 /// The calls that a request is, as IAM is asked: of deletions at once one for each object.
-///
-/// # Panics
-/// If no function should make such a request, if it could replace an object, or if it does not lock what it should.
 fn calls(function: &'static str, seen: &Seen, folder: &str) -> Vec<Call> {
     let path = percent_decode_str(seen.uri.path()).decode_utf8().expect("names are text");
     let query = seen.uri.query().unwrap_or_default();
@@ -98,9 +95,6 @@ fn calls(function: &'static str, seen: &Seen, folder: &str) -> Vec<Call> {
 }
 
 /// The objects that a deletion of many names.
-///
-/// # Panics
-/// If it names none, one outside the folder, or a version, which only another right deletes.
 fn deleted(body: &[u8], folder: &str) -> Vec<String> {
     let body = std::str::from_utf8(body).expect("XML is text");
     assert!(!body.contains("<VersionId>"), "{body}");

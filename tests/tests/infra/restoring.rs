@@ -4,7 +4,7 @@
 use serde_json::{Value, json};
 
 use super::plan::Plan;
-use super::rights::{ACCOUNT, evaluate};
+use super::rights::{ACCOUNT, assert_answers};
 
 #[test]
 fn what_was_deleted_comes_back_as_the_operators_page_says_and_only_then() {
@@ -29,10 +29,7 @@ fn what_was_deleted_comes_back_as_the_operators_page_says_and_only_then() {
             let object = format!("arn:aws:s3:::{bucket}/packs/some");
             cases.push((false, request(&then, policy, "restorer", action, &object)));
         }
-        let asked: Vec<Value> = cases.iter().map(|(_, request)| request.clone()).collect();
-        for ((is_allowed, request), answer) in cases.iter().zip(evaluate(&asked)) {
-            assert_eq!(answer == "Allowed", *is_allowed, "{answer}: {request:#}");
-        }
+        assert_answers(bucket, &cases);
     }
 }
 
@@ -56,7 +53,7 @@ fn an_operator_with_the_policy_that_the_deployment_tells_makes_and_repairs_the_r
         (false, "kms:ScheduleKeyDeletion", key.to_owned()),
     ];
     cases.extend(["copal", "keys", "tmp", "roots", "state"].map(|folder| (true, "s3:PutObject", object(folder))));
-    let asked = cases.iter().map(|(_, action, resource)| {
+    let asked = cases.iter().map(|(is_allowed, action, resource)| {
         let at = if action.starts_with("kms:") { "module.key.aws_kms_key.this" } else { bucket };
         let mut request = request(&plan, at, "backup-operator", action, resource);
         request["identity"] = policy.clone();
@@ -64,12 +61,9 @@ fn an_operator_with_the_policy_that_the_deployment_tells_makes_and_repairs_the_r
             request["context"]["s3:if-none-match"] = "*".into();
             request["context"]["s3:ObjectCreationOperation"] = "true".into();
         }
-        request
+        (*is_allowed, request)
     });
-    let asked: Vec<Value> = asked.collect();
-    for ((is_allowed, action, resource), answer) in cases.iter().zip(evaluate(&asked)) {
-        assert_eq!(answer == "Allowed", *is_allowed, "{action} {resource}: {answer}");
-    }
+    assert_answers("operator", &asked.collect::<Vec<_>>());
 }
 
 /// What the page has an operator ask of S3 in order to bring something back.

@@ -110,11 +110,7 @@ fn a_job_holds_no_right_that_nothing_uses() {
 #[test]
 fn nobody_replaces_an_object_and_nobody_else_deletes_or_decides() {
     for (name, plan) in plans() {
-        let cases = of_the_bucket(name, &plan);
-        let asked: Vec<Value> = cases.iter().map(|(_, request)| request.clone()).collect();
-        for ((is_allowed, request), answer) in cases.iter().zip(evaluate(&asked)) {
-            assert_eq!(answer == "Allowed", *is_allowed, "{name}: {answer}: {request:#}");
-        }
+        assert_answers(name, &of_the_bucket(name, &plan));
     }
 }
 
@@ -206,34 +202,6 @@ fn of_the_bucket(name: &str, plan: &Plan) -> Vec<(bool, Value)> {
     cases
 }
 
-#[test]
-fn who_creates_may_seal_who_reads_may_open_and_schedules_start_their_functions() {
-    let plan = Plan::of("prod");
-    let key = "arn:aws:kms:eu-central-1:111122223333:key/0a0a0a0a-0000-4000-8000-000000000000";
-    let mut cases = Vec::new();
-    for function in FUNCTIONS {
-        for action in ["kms:Decrypt", "kms:GenerateDataKey"] {
-            cases.push((true, other(&role(&plan, function), action, key)));
-        }
-        cases.push((false, other(&role(&plan, function), "kms:ScheduleKeyDeletion", key)));
-        let alias = format!("arn:aws:lambda:eu-central-1:{ACCOUNT}:function:copal-{function}:live");
-        let schedules = plan.json("module.schedules.aws_iam_role_policy.this", "policy");
-        cases.push((function != "gateway", other(&schedules, "lambda:InvokeFunction", &alias)));
-    }
-    let queue = format!("arn:aws:sqs:eu-central-1:{ACCOUNT}:copal-events");
-    for action in ["sqs:ReceiveMessage", "sqs:DeleteMessage", "sqs:GetQueueAttributes"] {
-        cases.push((true, other(&role(&plan, "ingest"), action, &queue)));
-        cases.push((true, other(&role(&plan, "ingest"), action, &format!("{queue}-singly"))));
-        cases.push((false, other(&role(&plan, "prune"), action, &queue)));
-    }
-    let failed = format!("arn:aws:sqs:eu-central-1:{ACCOUNT}:copal-failed-runs");
-    cases.extend(FUNCTIONS.map(|function| (true, other(&role(&plan, function), "sqs:SendMessage", &failed))));
-    let asked: Vec<Value> = cases.iter().map(|(_, request)| request.clone()).collect();
-    for ((is_allowed, request), answer) in cases.iter().zip(evaluate(&asked)) {
-        assert_eq!(answer == "Allowed", *is_allowed, "{answer}: {request:#}");
-    }
-}
-
 fn plans() -> BTreeMap<&'static str, Plan> {
     EXAMPLES.map(|name| (name, Plan::of(name))).into()
 }
@@ -294,25 +262,12 @@ fn request(plan: &Plan, call: &Call) -> Value {
     })
 }
 
-/// A call of something else than the bucket, which only the role's policy speaks of.
-fn other(policy: &Value, action: &str, resource: &str) -> Value {
-    let whole = json!({ "Version": "2012-10-17", "Statement": [{
-        "Effect": "Allow",
-        "Principal": { "AWS": format!("arn:aws:iam::{ACCOUNT}:root") },
-        "Action": "kms:*",
-        "Resource": "*",
-    }] });
-    let is_key = action.starts_with("kms:");
-    json!({
-        "principal": format!("arn:aws:iam::{ACCOUNT}:role/some"),
-        "action": action,
-        "resource": resource,
-        "account": ACCOUNT,
-        "identity": policy,
-        // A key's own policy leaves it to the account.
-        "bucket": if is_key { whole } else { Value::Null },
-        "context": { "aws:SecureTransport": "true" },
-    })
+/// Puts requests to the evaluator: each has to be allowed or not, as is said before it.
+pub(crate) fn assert_answers(about: &str, cases: &[(bool, Value)]) {
+    let asked: Vec<Value> = cases.iter().map(|(_, request)| request.clone()).collect();
+    for ((is_allowed, request), answer) in cases.iter().zip(evaluate(&asked)) {
+        assert_eq!(answer == "Allowed", *is_allowed, "{about}: {answer}: {request:#}");
+    }
 }
 
 /// What the evaluator answers.

@@ -14,7 +14,7 @@ pub(crate) fn circles(files: &[(String, Vec<CodePath>)]) -> Vec<String> {
     let mut imports: BTreeMap<Module, BTreeMap<String, BTreeSet<String>>> = BTreeMap::new();
     for (name, paths) in files {
         let own = module(name);
-        for used in paths.iter().filter_map(|path| used(&own, &path.segments, &modules)) {
+        for used in paths.iter().filter_map(|path| used(&own, path, &modules)) {
             let shared = own.iter().zip(&used).take_while(|(own, used)| own == used).count();
             if let (Some(own), Some(used)) = (own.get(shared), used.get(shared)) {
                 let folder = imports.entry(used_in(name, shared)).or_default();

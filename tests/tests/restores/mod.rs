@@ -14,7 +14,7 @@ use copal_format::repository::Parameters;
 use copal_reader::{Streams, run};
 use copal_store::fs::FsStore;
 use copal_store::{Store, list_all};
-use copal_tests::kit::s3::command;
+use copal_tests::kit::process::program;
 use copal_tests::kit::{Repository, Tree, World, path};
 use copal_tests::restores::{Restores, same};
 use futures::executor::block_on;
@@ -132,7 +132,7 @@ impl Place {
 
     fn copal_into(&self, arguments: &[&str], output: &Path) {
         let mut copal = Command::new("sh");
-        copal.args(["-c", "umask 027; exec \"$0\" \"$@\""]).arg(command());
+        copal.args(["-c", "umask 027; exec \"$0\" \"$@\""]).arg(program("copal"));
         copal.args(arguments).current_dir(self.directory.path()).env_clear();
         copal.env("HOME", self.path("home")).env("COPAL_REPOSITORY", "repository").env("COPAL_KEY_FILE", "key");
         let ran = copal.stdout(File::create(output).expect("room for output")).output().expect("the command runs");

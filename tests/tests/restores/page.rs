@@ -1,23 +1,20 @@
 //! The engine as the page restores with it: the order of its calls is that of `web-demo/src/core/restore/`.
 
 use core::ops::Range;
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
-use std::rc::Rc;
 
-use copal_format::layout;
 use copal_format::path::TreePath;
-use copal_format::repository::Descriptor;
 use copal_format::tree::{Content, Entry, EntryKind};
 use copal_tests::restores::{Restores, same};
 use copal_wasm::look::{Library, Piece, Tree};
 use copal_wasm::owner::Owner;
-use copal_wasm::view::{Read, View};
+use copal_wasm::view::Read;
 
 use super::Place;
+use crate::shelf::{self, Objects};
 
 /// Restores everything, and parts of each file as a preview does.
 pub(crate) fn restore(place: &Place, restores: &mut Restores) {
@@ -105,7 +102,7 @@ fn run(place: &Place, library: &Library, tree: &Tree, path: TreePath, part: Rang
     let mut ended = 0;
     loop {
         let window = restore.advance().expect("the order is right");
-        window.needs.iter().for_each(|read| library.supply(read, Some(stored(place, read))));
+        window.needs.iter().for_each(|read| library.supply(read, stored(place, read)));
         assert_eq!(window.damaged, []);
         for started in window.entries {
             files.insert(started.file, Vec::new());
@@ -115,7 +112,7 @@ fn run(place: &Place, library: &Library, tree: &Tree, path: TreePath, part: Rang
         }
         let mut pieces = window.pieces;
         for (at, (read, _)) in window.reads.iter().enumerate() {
-            pieces.extend(restore.take(at, Some(&stored(place, read))).expect("it was asked for"));
+            pieces.extend(restore.take(at, stored(place, read).as_deref()).expect("it was asked for"));
         }
         pieces.into_iter().for_each(|piece| files.get_mut(&piece.file).expect("it began").push(piece));
         ended += window.ends.len();
@@ -127,39 +124,20 @@ fn run(place: &Place, library: &Library, tree: &Tree, path: TreePath, part: Rang
 }
 
 fn library(place: &Place) -> Library {
-    let root = names(place, "roots").into_iter().min();
-    let mut view = View::new(root.as_deref(), [place.kit.shared].into()).expect("a root");
-    while !view.is_complete() {
-        for read in view.needs() {
-            view.supply(&read.key, Some(stored(place, &read))).expect("what was asked for");
-        }
-    }
-    let descriptor = Descriptor::decode(1, &whole(place, &layout::descriptor(1))).expect("a descriptor");
-    let owner = Owner::of(place.kit.owner.clone());
-    let mut library = Library::new(&owner, &descriptor, Rc::new(RefCell::new(view))).expect("the owner's");
-    for client in library.needed_clients() {
-        library.supply_client(client, &[(1, whole(place, &layout::client(client, 1)))]);
-    }
-    for key in library.needed_manifests() {
-        library.supply_manifest(&key, Some(&whole(place, &key))).expect("a manifest");
-    }
+    let roots = fs::read_dir(place.path("repository/roots")).expect("it is there");
+    let root = roots.map(|entry| entry.expect("a name").file_name().into_string().expect("text")).min();
+    let root = root.map(|number| format!("roots/{number}"));
+    let objects: Objects<'_> = &|name| whole(place, name);
+    let view = shelf::view(objects, root.as_deref(), place.kit.shared);
+    let library = shelf::library(objects, &Owner::of(place.kit.owner.clone()), view);
     assert_eq!(library.problems(), []);
     library
 }
 
-fn names(place: &Place, folder: &str) -> Vec<String> {
-    let entries = fs::read_dir(place.path("repository").join(folder)).expect("it is there");
-    entries.map(|entry| format!("{folder}/{}", entry.expect("a name").file_name().to_str().expect("text"))).collect()
+fn stored(place: &Place, read: &Read) -> Option<Vec<u8>> {
+    shelf::part(&|name| whole(place, name), read)
 }
 
-fn stored(place: &Place, read: &Read) -> Vec<u8> {
-    let bytes = whole(place, &read.key);
-    match &read.range {
-        Some(range) => bytes[range.start as usize..range.end as usize].to_vec(),
-        None => bytes,
-    }
-}
-
-fn whole(place: &Place, key: &str) -> Vec<u8> {
-    fs::read(place.path("repository").join(key)).expect("it is there")
+fn whole(place: &Place, name: &str) -> Option<Vec<u8>> {
+    fs::read(place.path("repository").join(name)).ok()
 }

@@ -4,7 +4,6 @@ use std::os::unix::fs::symlink;
 use std::time::Duration;
 
 use bytes::Bytes;
-use copal_format::client::Role;
 use copal_jobs::check::{Depth, Tables, check_until};
 use copal_jobs::prune::Options;
 use copal_jobs::upkeep;
@@ -22,8 +21,7 @@ const ALL_DONE: &str = r#"{"after":"ffffffffffffffffffffffffffffffff","owes_rest
 
 /// A repository with damage to a manifest, and the manifest's name.
 fn damaged() -> (World, String) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     for time in 0..3 {
         world.back_up(&client, &[(path("a"), vec![time; 100])].into());
     }

@@ -4,26 +4,24 @@ use std::time::Duration;
 
 use copal_format::client::Role;
 use copal_format::layout;
-use copal_format::pack::{self, PackKind};
+use copal_format::pack::PackKind;
 use copal_jobs::check::{Depth, Tables, check, check_until};
 use copal_jobs::prune::{Options, prune};
 use copal_store::record::Record;
 use copal_store::{Op, Store};
-use copal_tests::kit::{DAY, How, World, noise};
+use copal_tests::kit::{DAY, World, noise};
 use futures::executor::block_on;
 
 use crate::service_budget::asked;
 
 /// A world with a few backups, and the names of its data packs.
 fn begin() -> (World, Vec<String>) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     for seed in 1..5 {
         world.back_up(&client, &noise(seed, 1, 2_000));
     }
     world.prune(DAY);
-    let is_data = |name: &String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
-    let packs = world.names("packs/").into_iter().filter(is_data).collect();
+    let packs = world.packs(PackKind::Data);
     (world, packs)
 }
 
@@ -84,12 +82,10 @@ fn of_two_copies_the_one_whose_table_can_be_read_stays() {
         let [client, other] = [1, 2].map(|number| world.register(number, Role::Full));
         let tree = noise(1, 1, 2_000);
         // Neither knows of the other's.
-        let patient = How { ingests: false, patience: 1, ..How::default() };
-        assert!(world.try_back_up(&other, &tree, &patient).is_err());
+        world.upload(&other, &tree);
         let kept = world.back_up(&client, &tree);
         world.ingest().unwrap();
-        let is_data = |name: &String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
-        let copies: Vec<String> = world.names("packs/").into_iter().filter(is_data).collect();
+        let copies = world.packs(PackKind::Data);
         assert_eq!(copies.len(), 2);
         // The first prune compares new packs with the index.
         world.prune(DAY);

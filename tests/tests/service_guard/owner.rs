@@ -25,7 +25,7 @@ fn only_the_owner_takes_a_floor_away_or_ends_a_hold() {
     world.put(&layout::change(7), change.sign(world.repository.owner.repository(), &client.keys.manifest_key()));
     assert_eq!(fold(&world).len(), 1);
     assert_eq!(in_force(&world), 6);
-    lose_state(&world);
+    world.lose_state();
     world.rebuild();
     assert_eq!((in_force(&world), world.snapshot(suspicious).released), (6, false));
 }
@@ -77,7 +77,7 @@ fn what_follows_a_change_that_a_rebuild_cannot_read_takes_no_policy_of_the_owner
         } else {
             world.flip(&name)
         }
-        lose_state(&world);
+        world.lose_state();
         world.rebuild();
         assert_eq!(named(&world), Some(1), "nobody knows what it said");
         world.wait(DAY);
@@ -99,12 +99,12 @@ fn no_policy_comes_into_force_that_the_owner_has_not_signed() {
     // Also where a policy of the owner's was in force, and a rebuild cannot know it.
     world.change(&client, vec![guarded(9, Floor { last: 2, age: DAY }, HALF)]);
     world.flip(&layout::change(2));
-    lose_state(&world);
+    world.lose_state();
     world.rebuild();
     world.write_change(&client, vec![keep_last_unsigned(1)]);
     assert_eq!(fold(&world).len(), 1);
     assert_eq!(named(&world), Some(2));
-    lose_state(&world);
+    world.lose_state();
     world.rebuild();
     assert_eq!(named(&world), Some(2));
     world.wait(DAY);
@@ -118,7 +118,7 @@ fn a_change_that_was_forged_in_the_owners_name_stands_in_no_policys_way() {
     forge(&world, &client, release(newest));
     world.change(&client, vec![keep_last(2)]);
     assert_eq!(in_force(&world), 3);
-    lose_state(&world);
+    world.lose_state();
     world.rebuild();
     assert_eq!(in_force(&world), 3, "what was forged can be read");
 }

@@ -6,11 +6,11 @@ use std::collections::HashSet;
 
 use copal_format::change::Operation;
 use copal_format::client::Role;
-use copal_format::id::{ChunkId, DomainId, ObjectHash, PackId};
+use copal_format::id::{ChunkId, ObjectHash, PackId};
 use copal_format::layout::{self, Place};
 use copal_format::limits::MANIFEST_PACKS;
 use copal_format::manifest::Manifest;
-use copal_format::pack::{self, Pack};
+use copal_format::pack;
 use copal_format::receipt::{Outcome, Reason, Receipt};
 use copal_format::repository::IngestBy;
 use copal_format::state::SnapshotState;
@@ -18,7 +18,7 @@ use copal_jobs::error::JobError;
 use copal_jobs::ingest::{Scope, ingest, ingest_on};
 use copal_store::Op;
 use copal_store::record::{Event, Record};
-use copal_tests::kit::craft::{claim, data_pack, id, tree_pack};
+use copal_tests::kit::craft::{data_pack, id, tree_pack};
 use futures::executor::block_on;
 
 use copal_tests::kit::{Client, DAY, How, Random, Tree, World, path, tree};
@@ -35,56 +35,18 @@ fn random_tree(seed: u64, files: usize, most: usize) -> Tree {
 
 /// A manifest by hand: the next of the client's chain, with these packs and this root page.
 fn claim_by_hand(world: &World, client: &Client, packs: &[(PackId, u64)], root: Option<ChunkId>) -> Receipt {
-    let number = write_by_hand(world, client, client.domain, packs, root);
+    let number = world.put_manifest(client, &world.manifest(client, packs, root));
     world.ingest().unwrap();
     world.receipt(client, number)
-}
-
-pub(crate) fn write_by_hand(
-    world: &World,
-    client: &Client,
-    domain: DomainId,
-    packs: &[(PackId, u64)],
-    root: Option<ChunkId>,
-) -> u64 {
-    let (last, previous) = world.end_of(&format!("manifests/{}/", client.id));
-    let manifest = Manifest {
-        proven: None,
-        client: client.id,
-        number: last + 1,
-        previous,
-        domain,
-        root_seen: None,
-        packs: packs.to_vec(),
-        snapshot: root.map(|root| claim(root, false)),
-    };
-    put_manifest(world, client, &manifest);
-    last + 1
-}
-
-fn put_manifest(world: &World, client: &Client, manifest: &Manifest) {
-    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::manifest(client.id, manifest.number), bytes);
-}
-
-pub(crate) fn store(world: &World, pack: &Pack) -> (PackId, u64) {
-    world.put(&layout::pack(Place::Packs, pack.id), pack.bytes.clone());
-    (pack.id, pack.bytes.len() as u64)
 }
 
 fn reasons(receipt: &Receipt) -> Vec<Reason> {
     receipt.reasons.iter().map(|(reason, _)| *reason).collect()
 }
 
-fn begin() -> (World, Client) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
-    (world, client)
-}
-
 #[test]
 fn what_was_backed_up_is_restored_also_with_many_manifests_and_content_lists() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let cases = [(1, 20, 3000, None), (2, 20, 3000, Some(4)), (3, 3, 90_000, None), (4, 0, 1, None)];
     for (seed, files, most, split) in cases {
         let tree = random_tree(seed, files, most);
@@ -96,7 +58,7 @@ fn what_was_backed_up_is_restored_also_with_many_manifests_and_content_lists() {
 
 #[test]
 fn nothing_in_a_listing_refers_to_a_pack_further_on() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let job = world.job();
     let mut run = client.begin(&job).unwrap();
     let (packs, _) = block_on(run.take_all(&job, &random_tree(5, 150, 4000))).unwrap();
@@ -111,7 +73,7 @@ fn nothing_in_a_listing_refers_to_a_pack_further_on() {
 
 #[test]
 fn an_unchanged_source_costs_one_manifest_and_no_pack() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let tree = random_tree(1, 9, 3000);
     world.back_up(&client, &tree);
     let packs = world.names("packs/");
@@ -122,12 +84,11 @@ fn an_unchanged_source_costs_one_manifest_and_no_pack() {
 
 #[test]
 fn a_write_only_client_has_its_own_domain_and_needs_another_to_decide() {
-    let (world, full) = begin();
+    let (world, full) = World::with_client();
     let other = world.register(2, Role::WriteOnly);
     let tree = random_tree(1, 5, 2000);
     world.back_up(&full, &tree);
-    let waiting = world.try_back_up(&other, &tree, &How { ingests: false, patience: 1, ..How::default() });
-    assert!(waiting.is_err());
+    world.upload(&other, &tree);
     let receipts = world.ingest().unwrap();
     assert_eq!(receipts.len(), 1);
     assert_eq!(receipts[0].outcome, Outcome::Accepted);
@@ -138,9 +99,9 @@ fn a_write_only_client_has_its_own_domain_and_needs_another_to_decide() {
 
 #[test]
 fn what_follows_a_gap_waits_without_an_answer() {
-    let (world, client) = begin();
-    write_by_hand(&world, &client, client.domain, &[], None);
-    write_by_hand(&world, &client, client.domain, &[], None);
+    let (world, client) = World::with_client();
+    world.put_manifest(&client, &world.manifest(&client, &[], None));
+    world.put_manifest(&client, &world.manifest(&client, &[], None));
     let first = layout::manifest(client.id, 1);
     let bytes = world.read(&first);
     world.destroy(&first);
@@ -152,7 +113,7 @@ fn what_follows_a_gap_waits_without_an_answer() {
 
 #[test]
 fn an_event_that_comes_twice_changes_nothing() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &random_tree(1, 3, 900));
     let roots = world.names("roots/");
     assert_eq!(world.ingest().unwrap(), []);
@@ -161,11 +122,11 @@ fn an_event_that_comes_twice_changes_nothing() {
 
 #[test]
 fn a_state_that_was_read_before_is_not_read_again_and_not_written_on_when_it_is_old() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &random_tree(1, 3, 900));
     let before = world.view();
     let decide = |number: u64| {
-        write_by_hand(&world, &client, client.domain, &[], None);
+        world.put_manifest(&client, &world.manifest(&client, &[], None));
         let record = Record::new(&world.store);
         let (job, scope) = (world.job_of(&record), Scope::Client(client.id));
         let receipts = block_on(ingest_on(&before, &job, IngestBy::Client, scope, &|_| false)).unwrap();
@@ -187,7 +148,7 @@ fn a_state_that_was_read_before_is_not_read_again_and_not_written_on_when_it_is_
 
 #[test]
 fn a_receipt_that_was_not_written_is_written_later_and_says_the_same() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &random_tree(1, 3, 900));
     claim_by_hand(&world, &client, &[(PackId([1; 32]), 5)], None);
     let name = layout::receipt(client.id, 2);
@@ -200,27 +161,27 @@ fn a_receipt_that_was_not_written_is_written_later_and_says_the_same() {
 
 #[test]
 fn nothing_new_may_refer_to_what_is_lost() {
-    let (world, client) = begin();
-    let pack = store(&world, &data_pack(client.domain, 1, &[id(1)]));
-    let page = store(&world, &tree_pack(client.domain, 2, &[(id(2), 1, &[id(1)])]));
+    let (world, client) = World::with_client();
+    let pack = world.put_pack(&data_pack(client.domain, 1, &[id(1)]));
+    let page = world.put_pack(&tree_pack(client.domain, 2, &[(id(2), 1, &[id(1)])]));
     assert_eq!(claim_by_hand(&world, &client, &[pack, page], Some(id(2))).outcome, Outcome::Accepted);
     world.destroy(&layout::pack(Place::Packs, pack.0));
     assert!(!world.check().is_ok());
-    let other = store(&world, &tree_pack(client.domain, 3, &[(id(3), 1, &[id(1)])]));
+    let other = world.put_pack(&tree_pack(client.domain, 3, &[(id(3), 1, &[id(1)])]));
     let receipt = claim_by_hand(&world, &client, &[other], Some(id(3)));
     assert_eq!((reasons(&receipt), receipt.missing), (vec![Reason::Unresolved], vec![id(1)]));
 }
 
 #[test]
 fn a_lost_pack_that_is_named_again_is_lost_no_more() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let made = data_pack(client.domain, 1, &[id(1)]);
-    let pack = store(&world, &made);
+    let pack = world.put_pack(&made);
     claim_by_hand(&world, &client, &[pack], None);
     world.destroy(&layout::pack(Place::Packs, pack.0));
     world.check();
     assert_eq!(world.view().resolve(client.domain, &id(1)), None);
-    store(&world, &made);
+    world.put_pack(&made);
     assert_eq!(claim_by_hand(&world, &client, &[pack], None).outcome, Outcome::Accepted);
     assert_eq!(world.view().resolve(client.domain, &id(1)), Some(0));
     assert!(world.check().is_ok());
@@ -228,7 +189,7 @@ fn a_lost_pack_that_is_named_again_is_lost_no_more() {
 
 #[test]
 fn forgetting_undeleting_pinning_and_tagging_change_what_is_said_of_a_snapshot() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let snapshot = world.back_up(&client, &random_tree(1, 3, 900));
     world.change(&client, vec![Operation::Forget(vec![snapshot])]);
     assert_eq!(world.snapshot(snapshot).state, SnapshotState::Forgotten);
@@ -243,7 +204,7 @@ fn forgetting_undeleting_pinning_and_tagging_change_what_is_said_of_a_snapshot()
 
 #[test]
 fn a_write_only_client_cannot_forget() {
-    let (world, full) = begin();
+    let (world, full) = World::with_client();
     let other = world.register(2, Role::WriteOnly);
     let snapshot = world.back_up(&full, &random_tree(1, 3, 900));
     world.change(&other, vec![Operation::Forget(vec![snapshot])]);
@@ -254,7 +215,7 @@ fn a_write_only_client_cannot_forget() {
 
 #[test]
 fn nobody_writes_on_a_root_older_than_one_that_a_receipt_or_a_deletion_tells_of() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let kept = world.back_up(&client, &random_tree(1, 3, 900));
     world.back_up(&client, &random_tree(2, 3, 900));
     let newest = world.names("roots/")[0].clone();
@@ -274,12 +235,12 @@ fn nobody_writes_on_a_root_older_than_one_that_a_receipt_or_a_deletion_tells_of(
 
 #[test]
 fn nothing_is_rejected_on_a_root_older_than_one_that_a_receipt_tells_of() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let other = world.register(2, Role::Full);
     world.back_up(&client, &random_tree(1, 3, 900));
     let page = world.snapshot(world.back_up(&client, &random_tree(2, 3, 900))).root;
     world.destroy(&world.names("roots/")[0]);
-    let number = write_by_hand(&world, &other, other.domain, &[], Some(page));
+    let number = world.put_manifest(&other, &world.manifest(&other, &[], Some(page)));
     let alone = copal_jobs::ingest::Scope::Client(other.id);
     let answered = block_on(copal_jobs::ingest::work(&world.job(), IngestBy::Service, alone, &|_| false));
     assert!(matches!(answered, Err(JobError::StateLost { .. })));
@@ -288,7 +249,7 @@ fn nothing_is_rejected_on_a_root_older_than_one_that_a_receipt_tells_of() {
 
 #[test]
 fn a_damaged_segment_is_not_merged_into_a_new_one() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &tree([("a", &[1; 900][..])]));
     let damaged = world.names("index/")[0].clone();
     world.flip(&damaged);
@@ -299,9 +260,9 @@ fn a_damaged_segment_is_not_merged_into_a_new_one() {
 #[test]
 fn one_id_for_hundreds_of_thousands_of_chunks_does_not_hold_up_check_and_prune() {
     // Comparing each copy with each other one would take days.
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let equal = vec![id(9); 30_000];
-    let packs: Vec<_> = (1..=8).map(|random| store(&world, &data_pack(client.domain, random, &equal))).collect();
+    let packs: Vec<_> = (1..=8).map(|random| world.put_pack(&data_pack(client.domain, random, &equal))).collect();
     assert_eq!(claim_by_hand(&world, &client, &packs, None).outcome, Outcome::Accepted);
     assert!(world.check().is_ok());
     world.destroy(&layout::pack(Place::Packs, packs[0].0));

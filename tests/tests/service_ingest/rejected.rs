@@ -4,7 +4,7 @@ use super::*;
 
 #[test]
 fn a_pack_that_is_not_there_is_named_in_the_rejection() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let pack = data_pack(client.domain, 1, &[id(1)]);
     let receipt = claim_by_hand(&world, &client, &[(pack.id, 10)], None);
     assert_eq!((reasons(&receipt), receipt.packs), (vec![Reason::MissingPack], vec![pack.id]));
@@ -12,9 +12,9 @@ fn a_pack_that_is_not_there_is_named_in_the_rejection() {
 
 #[test]
 fn a_pack_of_another_length_hash_or_table_is_rejected() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let pack = data_pack(client.domain, 1, &[id(1)]);
-    let (name, length) = store(&world, &pack);
+    let (name, length) = world.put_pack(&pack);
     assert_eq!(reasons(&claim_by_hand(&world, &client, &[(name, length + 1)], None)), [Reason::PackLength]);
     world.flip(&layout::pack(Place::Packs, name));
     assert_eq!(reasons(&claim_by_hand(&world, &client, &[(name, length)], None)), [Reason::PackHash]);
@@ -26,7 +26,7 @@ fn a_pack_of_another_length_hash_or_table_is_rejected() {
 
 #[test]
 fn a_manifest_or_pack_that_is_longer_than_any_is_rejected_and_the_chain_goes_on() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let long = vec![0; 5 << 20];
     let hash = ObjectHash::of(&long);
     world.put(&layout::manifest(client.id, 1), long);
@@ -42,16 +42,18 @@ fn a_manifest_or_pack_that_is_longer_than_any_is_rejected_and_the_chain_goes_on(
 
 #[test]
 fn a_pack_of_another_domain_is_rejected_and_every_client_stays_in_its_own() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let outsider = world.register(2, Role::WriteOnly);
-    let pack = store(&world, &data_pack(outsider.domain, 1, &[id(1)]));
+    let pack = world.put_pack(&data_pack(outsider.domain, 1, &[id(1)]));
     assert_eq!(reasons(&claim_by_hand(&world, &client, &[pack], None)), [Reason::Domain]);
-    let inside = store(&world, &data_pack(client.domain, 2, &[id(1)]));
-    let number = write_by_hand(&world, &outsider, client.domain, &[inside], None);
+    let inside = world.put_pack(&data_pack(client.domain, 2, &[id(1)]));
+    let number = world
+        .put_manifest(&outsider, &Manifest { domain: client.domain, ..world.manifest(&outsider, &[inside], None) });
     world.ingest().unwrap();
     assert_eq!(reasons(&world.receipt(&outsider, number)), [Reason::Domain]);
     // Nor does a full client leave its own: no reader would believe it.
-    let number = write_by_hand(&world, &client, outsider.domain, &[pack], None);
+    let number =
+        world.put_manifest(&client, &Manifest { domain: outsider.domain, ..world.manifest(&client, &[pack], None) });
     world.ingest().unwrap();
     assert_eq!(reasons(&world.receipt(&client, number)), [Reason::Domain]);
     assert_eq!(world.view().state.packs.len(), 0);
@@ -59,17 +61,17 @@ fn a_pack_of_another_domain_is_rejected_and_every_client_stays_in_its_own() {
 
 #[test]
 fn a_page_must_be_higher_than_what_it_refers_to() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let pages = tree_pack(client.domain, 1, &[(id(1), 2, &[id(2)]), (id(2), 2, &[id(1)])]);
-    let pack = store(&world, &pages);
+    let pack = world.put_pack(&pages);
     assert_eq!(reasons(&claim_by_hand(&world, &client, &[pack], None)), [Reason::Height; 2]);
 }
 
 #[test]
 fn every_reference_that_does_not_resolve_is_named_although_a_height_is_wrong_too() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let pages = tree_pack(client.domain, 1, &[(id(1), 1, &[id(1), id(8), id(9)])]);
-    let pack = store(&world, &pages);
+    let pack = world.put_pack(&pages);
     let receipt = claim_by_hand(&world, &client, &[pack], None);
     assert_eq!(reasons(&receipt), [Reason::Height, Reason::Unresolved]);
     assert_eq!(receipt.missing, [id(8), id(9)]);
@@ -77,41 +79,30 @@ fn every_reference_that_does_not_resolve_is_named_although_a_height_is_wrong_too
 
 #[test]
 fn a_snapshot_without_its_root_page_or_with_a_chunk_as_root_is_rejected() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let receipt = claim_by_hand(&world, &client, &[], Some(id(3)));
     assert_eq!((reasons(&receipt), receipt.missing), (vec![Reason::Unresolved], vec![id(3)]));
-    let pack = store(&world, &data_pack(client.domain, 1, &[id(3)]));
+    let pack = world.put_pack(&data_pack(client.domain, 1, &[id(3)]));
     assert_eq!(reasons(&claim_by_hand(&world, &client, &[pack], Some(id(3)))), [Reason::Height]);
 }
 
 #[test]
 fn packs_of_a_rejected_manifest_may_be_named_again() {
-    let (world, client) = begin();
-    let page = store(&world, &tree_pack(client.domain, 1, &[(id(1), 1, &[id(2)])]));
+    let (world, client) = World::with_client();
+    let page = world.put_pack(&tree_pack(client.domain, 1, &[(id(1), 1, &[id(2)])]));
     assert_eq!(claim_by_hand(&world, &client, &[page], None).outcome, Outcome::Rejected);
-    let chunk = store(&world, &data_pack(client.domain, 2, &[id(2)]));
+    let chunk = world.put_pack(&data_pack(client.domain, 2, &[id(2)]));
     assert_eq!(claim_by_hand(&world, &client, &[chunk, page], Some(id(1))).outcome, Outcome::Accepted);
 }
 
 #[test]
 fn strangers_bad_signatures_broken_chains_and_revoked_clients_are_rejected() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let stranger = world.repository.client(9, Role::Full);
     assert_eq!(reasons(&claim_by_hand(&world, &stranger, &[], None)), [Reason::UnknownClient]);
-    let by_another = |number, previous| Manifest {
-        proven: None,
-        client: client.id,
-        number,
-        previous,
-        domain: client.domain,
-        root_seen: None,
-        packs: vec![],
-        snapshot: None,
-    };
-    let forged = by_another(1, ObjectHash::NONE);
-    let bytes = forged.sign(world.repository.owner.repository(), &stranger.keys.manifest_key());
-    world.put(&layout::manifest(client.id, 1), bytes);
-    put_manifest(&world, &client, &by_another(2, ObjectHash([7; 32])));
+    world.put_manifest(&stranger, &world.manifest(&client, &[], None));
+    let previous = ObjectHash([7; 32]);
+    world.put_manifest(&client, &Manifest { previous, ..world.manifest(&client, &[], None) });
     world.ingest().unwrap();
     assert_eq!(reasons(&world.receipt(&client, 1)), [Reason::BadSignature]);
     assert_eq!(reasons(&world.receipt(&client, 2)), [Reason::BrokenChain]);
@@ -122,24 +113,16 @@ fn strangers_bad_signatures_broken_chains_and_revoked_clients_are_rejected() {
 
 #[test]
 fn what_a_client_names_that_may_not_claim_anything_is_not_looked_at() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let outsider = world.register(2, Role::WriteOnly);
     block_on(world.repository.revoke(&world.store, &client, (0, ObjectHash::NONE), None)).unwrap();
-    let pack = store(&world, &data_pack(client.domain, 1, &[id(1)]));
+    let pack = world.put_pack(&data_pack(client.domain, 1, &[id(1)]));
     // One whose root nobody has seen does not stop the others either.
-    let mut manifest = Manifest {
-        proven: None,
-        client: client.id,
-        number: 1,
-        previous: ObjectHash::NONE,
-        domain: client.domain,
-        root_seen: Some((1 << 40, ObjectHash([1; 32]))),
-        packs: vec![pack],
-        snapshot: Some(claim(id(7), false)),
-    };
-    put_manifest(&world, &client, &manifest);
+    let root_seen = Some((1 << 40, ObjectHash([1; 32])));
+    let mut manifest = Manifest { root_seen, ..world.manifest(&client, &[pack], Some(id(7))) };
+    world.put_manifest(&client, &manifest);
     (manifest.client, manifest.root_seen) = (outsider.id, None);
-    put_manifest(&world, &outsider, &manifest);
+    world.put_manifest(&outsider, &manifest);
     let record = Record::new(&world.store);
     block_on(ingest(&world.job_of(&record), IngestBy::Service, Scope::All, &|_| false)).unwrap();
     let (revoked, outside) = (world.receipt(&client, 1), world.receipt(&outsider, 1));
@@ -150,14 +133,14 @@ fn what_a_client_names_that_may_not_claim_anything_is_not_looked_at() {
 
 #[test]
 fn a_doomed_or_spent_name_is_rejected_and_the_client_packs_anew() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let pack = data_pack(client.domain, 1, &[id(1)]);
-    let named = store(&world, &pack);
+    let named = world.put_pack(&pack);
     world.wait(DAY * 8);
     world.back_up(&client, &Tree::new());
     world.prune(DAY);
     assert!(!world.has(&layout::pack(Place::Packs, pack.id)));
-    store(&world, &pack);
+    world.put_pack(&pack);
     let receipt = claim_by_hand(&world, &client, &[named], None);
     assert_eq!((reasons(&receipt), receipt.packs), (vec![Reason::Doomed], vec![pack.id]));
 }

@@ -3,14 +3,14 @@
 use copal_engine::backup::content::FileContent;
 use copal_format::id::ChunkId;
 use copal_format::state::SnapshotState;
-use copal_tests::kit::{DAY, How, Tree, path};
+use copal_tests::kit::{DAY, How, Tree, World, path};
 use futures::executor::block_on;
 
-use super::{begin, files};
+use super::files;
 
 #[test]
 fn a_checkpoint_is_kept_until_it_is_followed_or_its_client_is_silent_and_then_it_is_gone() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let tree = files(1, 4, 3000);
     let open = world.try_back_up(&client, &tree, &How { partial: true, ..How::default() }).unwrap();
     world.wait(DAY * 29);
@@ -31,7 +31,7 @@ fn a_checkpoint_is_kept_until_it_is_followed_or_its_client_is_silent_and_then_it
 
 #[test]
 fn a_checkpoint_waits_for_a_later_whole_snapshot_of_its_source() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let checkpoint = |seed| world.try_back_up(&client, &files(seed, 4, 3000), &How { partial: true, ..How::default() });
     let prune_for_days = || {
         for _ in 0..3 {
@@ -51,7 +51,7 @@ fn a_checkpoint_waits_for_a_later_whole_snapshot_of_its_source() {
 /// A file takes days to upload, and prunes run meanwhile.
 #[test]
 fn the_beginning_of_a_file_is_there_when_its_end_has_come() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let content = files(1, 1, 64 * 600).into_values().next().unwrap();
     let (path, mut file) = (path("huge"), FileContent::default());
     let job = world.job();

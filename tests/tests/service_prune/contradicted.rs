@@ -6,7 +6,7 @@ use std::time::Duration;
 use copal_format::change::Operation;
 use copal_format::client::Role;
 use copal_format::id::{ChunkId, ObjectHash, SnapshotId};
-use copal_format::index::{Bits, Mark, Segment, SegmentWriter, merge};
+use copal_format::index::{Segment, SegmentWriter, merge};
 use copal_format::layout::{self, Place};
 use copal_format::pack;
 use copal_format::policy::Floor;
@@ -21,8 +21,10 @@ use copal_jobs::expire;
 use copal_jobs::prune::Options;
 use copal_jobs::view::View;
 use copal_tests::kit::craft::{data_pack, id};
-use copal_tests::kit::{Client, DAY, How, Tree, World, guarded, keep_last, noise as files};
+use copal_tests::kit::{Client, DAY, Tree, World, guarded, keep_last, noise as files};
 use futures::executor::block_on;
+
+use super::flag_all;
 
 /// A repository with a policy, a kept snapshot and one that its client has forgotten, which no prune has removed.
 pub(super) struct Begun {
@@ -34,8 +36,7 @@ pub(super) struct Begun {
 }
 
 pub(super) fn begin(is_pruned: bool) -> Begun {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
+    let (world, client) = World::with_client();
     world.change(&client, vec![guarded(9, Floor { last: 1, age: 3 * DAY }, None)]);
     let early = world.back_up(&client, &files(9, 2, 2000));
     if is_pruned {
@@ -130,11 +131,7 @@ type Lie = (&'static str, fn(&Begun, &View, &mut Proposal));
 const LIES: [Lie; 14] = [
     ("no snapshot, and all is flagged since long ago", |_, view, proposal| {
         proposal.delta.snapshots = view.state.snapshots.keys().map(|key| (*key, None)).collect();
-        for (domain, index) in &view.indexes {
-            let entries = index.segments().iter().flat_map(|segment| segment.entries());
-            let marks = entries.map(|entry| ((entry.id, entry.location.pack.tag()), FLAGGED_LONG_AGO));
-            proposal.overlay.insert(*domain, marks.collect());
-        }
+        flag_all(view, proposal);
     }),
     ("a snapshot is missing", leave_out_kept),
     ("a snapshot is forgotten that nobody has forgotten", |begun, view, proposal| {
@@ -299,13 +296,7 @@ fn nothing_expires_on_a_state_that_nobody_has_signed() {
 fn whoever_says_that_a_grace_period_is_over_does_not_end_it() {
     for is_pruned in [false, true] {
         let begun = begin(is_pruned);
-        write(&begun, &|_, view, proposal| {
-            for (domain, index) in &view.indexes {
-                let entries = index.segments().iter().flat_map(|segment| segment.entries());
-                let marks = entries.map(|entry| ((entry.id, entry.location.pack.tag()), FLAGGED_LONG_AGO));
-                proposal.overlay.insert(*domain, marks.collect());
-            }
-        });
+        write(&begun, &|_, view, proposal| flag_all(view, proposal));
         assert_refused(&begun, "all is flagged since long ago");
         assert_mended(&begun, "all is flagged since long ago");
     }
@@ -317,8 +308,7 @@ fn packs_of_a_manifest_that_waits_for_an_ingest_stay_however_long_it_waits() {
     let client = world.register(1, Role::WriteOnly);
     world.back_up(&client, &files(1, 2, 2000));
     let tree = files(2, 3, 3000);
-    let how = How { ingests: false, patience: 1, ..How::default() };
-    let _ = world.try_back_up(&client, &tree, &how);
+    world.upload(&client, &tree);
     for _ in 0..5 {
         world.wait(8 * DAY);
         world.prune(DAY);
@@ -332,7 +322,7 @@ fn packs_of_a_manifest_that_waits_for_an_ingest_stay_however_long_it_waits() {
 
 #[test]
 fn a_manifest_that_is_lost_ends_prunes_until_its_clients_next_one() {
-    let (world, client) = super::begin();
+    let (world, client) = World::with_client();
     let [first, second] = [files(1, 3, 3000), files(2, 3, 3000)];
     let kept = world.back_up(&client, &first);
     world.destroy(&world.names("manifests/")[0]);
@@ -364,5 +354,3 @@ fn a_snapshot_that_was_brought_back_stays_although_the_state_calls_it_forgotten(
 pub(super) fn at_once() -> Options {
     Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) }
 }
-
-const FLAGGED_LONG_AGO: Mark = Mark { time: Time(0), bits: Bits::FLAGGED };

@@ -4,26 +4,19 @@ use std::time::Duration;
 
 use copal_format::id::{ChunkId, DomainId, SnapshotId};
 use copal_format::index::Status;
-use copal_format::layout;
-use copal_format::manifest::Manifest;
 use copal_format::pack::{self, Pack, PackKind, PackWriter, PageView};
 use copal_format::receipt::Outcome;
-use copal_tests::kit::craft::{claim, id};
+use copal_tests::kit::craft::id;
 use copal_tests::kit::{Client, World};
 
-use super::{begin, forget, left_behind};
-use crate::service_ingest::store;
+use super::{forget, left_behind};
 
 /// Saves a snapshot with this root page and these packs, which a full client with the key has proven.
 pub(super) fn save(world: &World, client: &Client, packs: &[Pack], root: ChunkId) -> SnapshotId {
-    let packs = packs.iter().map(|pack| store(world, pack)).collect();
-    let (last, previous) = world.end_of(&format!("manifests/{}/", client.id));
-    let (number, domain, snapshot) = (last + 1, client.domain, Some(claim(root, false)));
-    let mut manifest =
-        Manifest { proven: None, client: client.id, number, previous, domain, root_seen: None, packs, snapshot };
+    let packs: Vec<_> = packs.iter().map(|pack| world.put_pack(pack)).collect();
+    let mut manifest = world.manifest(client, &packs, Some(root));
     manifest.prove(&world.repository.owner, |_| true);
-    let bytes = manifest.sign(world.repository.owner.repository(), &client.keys.manifest_key());
-    world.put(&layout::manifest(client.id, number), bytes);
+    let number = world.put_manifest(client, &manifest);
     world.ingest().unwrap();
     let receipt = world.receipt(client, number);
     assert_eq!(receipt.outcome, Outcome::Accepted);
@@ -53,7 +46,7 @@ fn tree(domain: DomainId, pages: &[(usize, u8, &[u8])]) -> Pack {
 /// A repository with two snapshots in the same two packs; the second snapshot is forgotten. Page 10 needs chunk 1, page
 /// 20 needs chunks 2 and 3. Chunks 1 and 2 share a block.
 fn shared() -> (World, Client) {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let packs = [
         data(client.domain, &[(300, &[1, 2]), (900, &[3])]),
         tree(client.domain, &[(300, 10, &[1]), (900, 20, &[2, 3])]),
@@ -87,9 +80,8 @@ fn an_entry_that_is_removed_while_its_block_is_moved_is_not_in_the_index_any_mor
 #[test]
 fn what_a_tree_pack_says_is_not_believed_once_a_move_has_found_it_damaged() {
     let (world, client) = shared();
-    let is_tree = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Tree;
     let names = world.names("packs/");
-    let damaged = names.iter().find(is_tree).unwrap();
+    let damaged = &world.packs(PackKind::Tree)[0];
     // The table stays as it was, so that only the hash of the whole pack tells.
     let offset = pack::parse(&world.read(damaged)).unwrap().blocks[0].offset;
     let damage = |bytes: &mut Vec<u8>| bytes[offset as usize] ^= 1;

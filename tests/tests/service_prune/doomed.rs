@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use copal_format::id::PackId;
-use copal_format::index::{Bits, Mark};
 use copal_format::layout::{self, Place, Prunable};
 use copal_format::root::{Deletion, Root};
 use copal_format::state::{DoomedRecord, DoomedState, RunKind, StateDelta, write_run};
@@ -14,10 +13,10 @@ use copal_jobs::error::JobError;
 use copal_jobs::faults::{Mistake, Windows, plant};
 use copal_jobs::prune::Options;
 use copal_tests::kit::craft::{data_pack, id};
-use copal_tests::kit::{DAY, How, World, noise as files};
+use copal_tests::kit::{DAY, World, noise as files};
 use futures::executor::block_on;
 
-use super::begin;
+use super::flag_all;
 
 /// Writes a root as whoever may create `state/` and `roots/` can: the newest one, and records of one kind before its own.
 fn forge(world: &World, kind: RunKind, records: BTreeMap<Vec<u8>, Option<Vec<u8>>>) {
@@ -46,7 +45,7 @@ fn all(world: &World) -> Vec<String> {
 
 #[test]
 fn a_list_with_a_name_that_no_prune_may_delete_deletes_nothing() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 4, 3000));
     for prefix in ["keys/", "copal/", "clients/", "manifests/", "receipts/", "roots/"] {
         let newest = layout::root(world.view().number());
@@ -64,7 +63,7 @@ fn a_list_with_a_name_that_no_prune_may_delete_deletes_nothing() {
 
 #[test]
 fn what_the_state_names_is_not_deleted_whatever_its_list_says() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let (first, second) = (files(1, 4, 3000), files(2, 4, 3000));
     let ids = [world.back_up(&client, &first), world.back_up(&client, &second)];
     let superseded = world.view().state.doomed.keys().map(Prunable::to_string).collect::<Vec<_>>();
@@ -85,7 +84,7 @@ fn what_the_state_names_is_not_deleted_whatever_its_list_says() {
 fn a_pack_in_which_entries_lie_stays_although_its_record_is_gone() {
     // Also where nothing else notices that the state is forged.
     for fault in [None, Some(Mistake::StateBelieved)] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         world.back_up(&client, &files(1, 4, 3000));
         let packs = world.names("packs/");
         let keys = packs.iter().map(|name| layout::pack_of(name).unwrap().1.0.to_vec());
@@ -101,7 +100,7 @@ fn a_pack_in_which_entries_lie_stays_although_its_record_is_gone() {
 
 #[test]
 fn a_pack_that_no_prune_has_doomed_stays_until_it_is_as_old_as_an_orphan() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 4, 3000));
     // A client is about to name it.
     let pack = data_pack(client.domain, 1, &[id(1)]);
@@ -120,11 +119,10 @@ fn a_pack_that_no_prune_has_doomed_stays_until_it_is_as_old_as_an_orphan() {
 
 #[test]
 fn a_doomed_pack_that_a_waiting_manifest_names_stays() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 2, 2000));
     let before = world.names("packs/");
-    let how = How { ingests: false, patience: 1, ..How::default() };
-    let _ = world.try_back_up(&client, &files(2, 3, 3000), &how);
+    world.upload(&client, &files(2, 3, 3000));
     let named: Vec<String> = world.names("packs/").into_iter().filter(|name| !before.contains(name)).collect();
     assert!(!named.is_empty());
     doom(&world, &named);
@@ -136,7 +134,7 @@ fn a_doomed_pack_that_a_waiting_manifest_names_stays() {
 #[test]
 fn a_pack_goes_at_once_only_if_a_prune_has_recorded_it_since_it_was_doomed() {
     for (before, stays) in [(1, true), (0, false)] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         for seed in [1, 2] {
             world.back_up(&client, &files(seed, 2, 2000));
         }
@@ -158,17 +156,13 @@ fn leave_everything_out(world: &World) {
     let view = world.view();
     let mut proposal = Proposal::default();
     proposal.delta.snapshots = view.state.snapshots.keys().map(|key| (*key, None)).collect();
-    for (domain, index) in &view.indexes {
-        let entries = index.segments().iter().flat_map(|segment| segment.entries());
-        let marks = entries.map(|entry| ((entry.id, entry.location.pack.tag()), FLAGGED_LONG_AGO));
-        proposal.overlay.insert(*domain, marks.collect());
-    }
+    flag_all(&view, &mut proposal);
     assert!(block_on(commit(&world.job(), &view, proposal)).unwrap().is_some());
 }
 
 #[test]
 fn what_a_forged_state_leaves_out_is_there_again_after_a_rebuild_before_the_next_prune() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let tree = files(1, 4, 3000);
     let id = world.back_up(&client, &tree);
     leave_everything_out(&world);
@@ -179,5 +173,3 @@ fn what_a_forged_state_leaves_out_is_there_again_after_a_rebuild_before_the_next
     }
     assert_eq!(world.restore(id), Ok(tree));
 }
-
-const FLAGGED_LONG_AGO: Mark = Mark { time: Time(0), bits: Bits::FLAGGED };

@@ -53,7 +53,7 @@ fn prune_often(world: &World) -> u64 {
 
 /// A snapshot of much, and what it holds.
 fn begin_with_pages() -> (World, Client, SnapshotId, Tree) {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let tree = files(1, 12, 3000);
     let kept = world.back_up(&client, &tree);
     (world, client, kept, tree)
@@ -128,9 +128,7 @@ fn what_a_damaged_table_hides_goes_with_the_snapshots_that_need_it() {
 fn what_is_known_to_be_lost_keeps_no_prune_from_its_work() {
     let (world, client, _, _) = begin_with_pages();
     let old = world.back_up(&client, &files(3, 2, 3000));
-    let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
-    let lost = world.names("packs/").iter().find(is_data).unwrap().clone();
-    world.destroy(&lost);
+    world.destroy(&world.packs(PackKind::Data)[0]);
     world.destroy_all("roots/");
     assert!(world.rebuild().lost > 0);
     world.wait(DAY * 8);

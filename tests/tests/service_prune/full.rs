@@ -75,8 +75,7 @@ fn on_a_disk_that_takes_no_copies_the_originals_stay() {
         Op::Create if call.key.starts_with("moved/") => full(call),
         _ => Fate::Proceed,
     });
-    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = block_on(prune::prune(&world.job_of(&store), &options)).unwrap();
+    let report = world.prune_on(&store, Duration::ZERO).unwrap();
     assert!(report.is_full && report.bytes_postponed > 0, "{report:?}");
     for (id, tree) in kept {
         assert_eq!(world.restore(id), Ok(tree));

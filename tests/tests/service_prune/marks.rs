@@ -4,14 +4,12 @@ use copal_format::change::Operation;
 use copal_format::client::Role;
 use copal_format::id::{ChunkId, PackId, PackTag, SnapshotId};
 use copal_format::index::{Bits, Mark};
-use copal_format::pack::{self, PackKind};
+use copal_format::pack::PackKind;
 use copal_format::time::Time;
 use copal_jobs::view::View;
 use copal_tests::kit::craft::id;
 use copal_tests::kit::{Client, DAY, World, noise as files};
-use futures::executor::block_on;
 
-use super::begin;
 use super::contradicted;
 use super::moves::mostly_forgotten;
 
@@ -50,7 +48,7 @@ fn what_a_prune_says_of_a_copy_counts_more_than_what_was_said_before() {
 
 #[test]
 fn a_copy_that_is_removed_or_moved_leaves_no_mark_behind() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     mostly_forgotten(&world, &client);
     for _ in 0..3 {
         world.prune(DAY);
@@ -62,13 +60,11 @@ fn a_copy_that_is_removed_or_moved_leaves_no_mark_behind() {
 
 #[test]
 fn a_copy_that_another_one_displaces_leaves_no_mark_behind() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let other = world.register(2, Role::Full);
-    let (view, tree, job) = (world.view(), files(1, 4, 3000), world.job());
+    let (view, tree) = (world.view(), files(1, 4, 3000));
     world.back_up(&client, &tree);
-    let mut run = other.begin(&job).unwrap();
-    let packs = block_on(run.take_all(&job, &tree)).unwrap();
-    block_on(other.commit_run(&job, &view, &mut run, packs, false)).unwrap();
+    world.back_up_since(&view, &other, &tree);
     world.prune(DAY);
     let mut removed = 0;
     for _ in 0..3 {
@@ -88,11 +84,10 @@ fn lost(world: &World, client: &Client) -> Vec<ChunkId> {
 
 /// Loses a pack that a snapshot needs, and prunes after what `then` does.
 fn lose_a_pack(then: impl FnOnce(&World, &Client, SnapshotId)) {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let saved = world.back_up(&client, &files(1, 4, 3000));
     world.back_up(&client, &files(2, 1, 900));
-    let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == PackKind::Data;
-    world.destroy(world.names("packs/").iter().find(is_data).unwrap());
+    world.destroy(&world.packs(PackKind::Data)[0]);
     world.rebuild();
     world.prune(DAY);
     assert_ne!(lost(&world, &client), [], "it is needed");

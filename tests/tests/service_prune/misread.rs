@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use copal_format::pack;
+use copal_format::pack::PackKind;
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options};
 use copal_store::Op;
@@ -43,14 +43,12 @@ fn a_new_pack_that_is_damaged_stops_no_prune() {
     let known = begun.world.view().state.packs;
     begun.world.back_up(&begun.client, &copal_tests::kit::noise(5, 4, 3000));
     let state = begun.world.view().state;
-    let is_data = |name: &&String| pack::parse(&begun.world.read(name)).unwrap().kind == pack::PackKind::Data;
-    let names = begun.world.names("packs/");
-    let is_new = |name: &&String| known.keys().all(|id| !name.ends_with(&id.to_string()));
-    let new: Vec<&String> = names.iter().filter(is_data).filter(is_new).collect();
+    let is_new = |name: &String| known.keys().all(|id| !name.ends_with(&id.to_string()));
+    let new: Vec<String> = begun.world.packs(PackKind::Data).into_iter().filter(is_new).collect();
     assert!(!new.is_empty() && state.packs.len() > known.len());
     let damage: [fn(&mut Vec<u8>); 2] = [|bytes| *bytes.last_mut().unwrap() ^= 1, |bytes| bytes.truncate(40)];
     for damage in damage {
-        begun.world.store.corrupt(&copal_tests::kit::repository::key(new[0]), damage).unwrap();
+        begun.world.store.corrupt(&copal_tests::kit::repository::key(&new[0]), damage).unwrap();
         begun.world.try_prune(&Options { grace: 9 * DAY, ..at_once() }).unwrap();
     }
     assert_eq!(begun.world.restore(begun.kept).as_ref(), Ok(&begun.tree));

@@ -25,26 +25,32 @@ use std::time::Duration;
 use copal_format::change::{Operation, OwnerSignature};
 use copal_format::client::Role;
 use copal_format::id::{ObjectHash, SnapshotId};
-use copal_format::index::{Bits, Status};
+use copal_format::index::{Bits, Mark, Status};
 use copal_format::layout::{self, Place, Prunable};
-use copal_format::pack;
+use copal_format::pack::{self, PackKind};
 use copal_format::policy::{Policy, SignedPolicy};
 use copal_format::root::Root;
 use copal_format::state::{DoomedState, SnapshotState};
+use copal_format::time::Time;
+use copal_jobs::commit::Proposal;
 use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options};
+use copal_jobs::view::View;
 use copal_tests::kit::picture::{Picture, Tables};
 use copal_tests::kit::{Client, DAY, World, noise as files};
 use futures::executor::block_on;
 
-fn begin() -> (World, Client) {
-    let world = World::new();
-    let client = world.register(1, Role::Full);
-    (world, client)
-}
-
 fn forget(world: &World, client: &Client, snapshot: SnapshotId) {
     world.change(client, vec![Operation::Forget(vec![snapshot])]);
+}
+
+/// Flags all that is stored, since long ago.
+fn flag_all(view: &View, proposal: &mut Proposal) {
+    for (domain, index) in &view.indexes {
+        let entries = index.segments().iter().flat_map(|segment| segment.entries());
+        let mark = Mark { time: Time(0), bits: Bits::FLAGGED };
+        proposal.overlay.insert(*domain, entries.map(|entry| ((entry.id, entry.location.pack.tag()), mark)).collect());
+    }
 }
 
 fn picture(world: &World) -> Picture {
@@ -60,7 +66,7 @@ fn picture(world: &World) -> Picture {
 
 #[test]
 fn the_first_run_only_flags_and_what_is_flagged_is_not_deduplicated_against() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let tree = files(1, 4, 3000);
     let old = world.back_up(&client, &tree);
     forget(&world, &client, old);
@@ -80,7 +86,7 @@ fn the_first_run_only_flags_and_what_is_flagged_is_not_deduplicated_against() {
 
 #[test]
 fn after_the_grace_period_what_was_forgotten_is_gone_and_all_else_restores() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let (one, two) = (files(1, 4, 3000), files(2, 4, 3000));
     let old = world.back_up(&client, &one);
     let kept = world.back_up(&client, &two);
@@ -100,7 +106,7 @@ fn after_the_grace_period_what_was_forgotten_is_gone_and_all_else_restores() {
 
 #[test]
 fn an_undeleted_snapshot_is_whole_again() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let tree = files(1, 4, 3000);
     let snapshot = world.back_up(&client, &tree);
     world.back_up(&client, &files(2, 1, 3000));
@@ -117,7 +123,7 @@ fn an_undeleted_snapshot_is_whole_again() {
 
 #[test]
 fn without_grace_one_run_flags_removes_deletes_and_clears() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let old = world.back_up(&client, &files(1, 4, 3000));
     let gone = world.names("packs/");
     let tree = files(2, 4, 3000);
@@ -139,38 +145,8 @@ fn without_grace_one_run_flags_removes_deletes_and_clears() {
 }
 
 #[test]
-fn an_interrupted_deletion_is_finished_by_the_next_run() {
-    let (world, client) = begin();
-    let old = world.back_up(&client, &files(1, 4, 3000));
-    world.back_up(&client, &files(2, 4, 3000));
-    forget(&world, &client, old);
-    // The process dies at the first deletion.
-    let store = copal_store::fault::Fault::new(&world.store, |call| match call.op {
-        copal_store::Op::Delete => copal_store::fault::Fate::Crash,
-        _ => copal_store::fault::Fate::Proceed,
-    });
-    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let died = block_on(copal_jobs::prune::prune(&world.job_of(&store), &options));
-    assert!(died.is_err());
-    let is_doomed = |record: &copal_format::state::DoomedRecord| record.state == DoomedState::Doomed;
-    let doomed: Vec<String> = world
-        .view()
-        .state
-        .doomed
-        .into_iter()
-        .filter(|(_, record)| is_doomed(record))
-        .map(|(name, _)| name.to_string())
-        .collect();
-    assert!(!doomed.is_empty() && doomed.iter().any(|name| world.has(name)));
-    world.prune(Duration::ZERO);
-    assert!(doomed.iter().all(|name| !world.has(name)));
-    assert!(!world.view().state.doomed.values().any(is_doomed));
-    assert!(world.check().is_ok());
-}
-
-#[test]
 fn an_object_that_no_root_lists_is_left_alone_for_seven_days_whatever_the_grace() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 2, 900));
     let junk = b"left behind".to_vec();
     let orphans = [
@@ -203,7 +179,7 @@ fn left_behind(world: &World) -> Vec<String> {
 #[test]
 fn segments_are_not_merged_beyond_their_size() {
     let segments = |most: u64| {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let (kept, tree) = moves::mostly_forgotten(&world, &client);
         let options = Options { grace: Duration::ZERO, segment_most: most, ..Options::new([4096, 3072]) };
         world.try_prune(&options).unwrap();
@@ -217,17 +193,14 @@ fn segments_are_not_merged_beyond_their_size() {
 
 #[test]
 fn of_copies_that_two_clients_made_one_stays() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let other = world.register(2, Role::Full);
     let tree = files(1, 4, 3000);
     // Both begin before either is done.
     let view = world.view();
     assert!(view.root.is_none());
     let one = world.back_up(&client, &tree);
-    let job = world.job();
-    let mut run = other.begin(&job).unwrap();
-    let packs = block_on(run.take_all(&job, &tree)).unwrap();
-    let two = block_on(other.commit_run(&job, &view, &mut run, packs, false)).unwrap();
+    let two = world.back_up_since(&view, &other, &tree);
     let copies = |world: &World| picture(world).copies().values().map(Vec::len).max().unwrap();
     assert_eq!(copies(&world), 2);
     for _ in 0..3 {
@@ -240,16 +213,13 @@ fn of_copies_that_two_clients_made_one_stays() {
 
 #[test]
 fn a_copy_whose_pack_is_gone_is_never_the_one_that_stays() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let other = world.register(2, Role::Full);
     let tree = files(1, 4, 3000);
     let view = world.view();
     let one = world.back_up(&client, &tree);
     let first = world.names("packs/");
-    let job = world.job();
-    let mut run = other.begin(&job).unwrap();
-    let packs = block_on(run.take_all(&job, &tree)).unwrap();
-    block_on(other.commit_run(&job, &view, &mut run, packs, false)).unwrap();
+    world.back_up_since(&view, &other, &tree);
     let second: Vec<String> = world.names("packs/").into_iter().filter(|name| !first.contains(name)).collect();
     // Each client's data survives in part only.
     world.destroy(&first[0]);
@@ -267,11 +237,10 @@ fn a_copy_whose_pack_is_gone_is_never_the_one_that_stays() {
 
 #[test]
 fn below_a_page_that_cannot_be_read_nothing_is_removed() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let tree = files(1, 6, 3000);
     let kept = world.back_up(&client, &tree);
-    let is_tree = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == pack::PackKind::Tree;
-    let lost = world.names("packs/").iter().find(is_tree).unwrap().clone();
+    let lost = world.packs(PackKind::Tree).remove(0);
     let bytes = world.read(&lost);
     world.destroy(&lost);
     for _ in 0..3 {
@@ -289,10 +258,9 @@ fn below_a_page_that_cannot_be_read_nothing_is_removed() {
 
 #[test]
 fn a_prune_that_finds_a_pack_gone_says_so_in_the_overlay() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 6, 3000));
-    let is_data = |name: &&String| pack::parse(&world.read(name)).unwrap().kind == pack::PackKind::Data;
-    let lost = world.names("packs/").iter().find(is_data).unwrap().clone();
+    let lost = world.packs(PackKind::Data).remove(0);
     let ids = pack::parse(&world.read(&lost)).unwrap().ids;
     world.destroy(&lost);
     world.prune(DAY);
@@ -307,7 +275,7 @@ fn a_prune_that_finds_a_pack_gone_says_so_in_the_overlay() {
 #[test]
 fn a_damaged_segment_stops_a_prune() {
     for is_known in [false, true] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         world.back_up(&client, &files(1, 6, 3000));
         if is_known {
             world.prune(DAY);
@@ -322,7 +290,7 @@ fn a_damaged_segment_stops_a_prune() {
 
 #[test]
 fn a_dry_run_changes_nothing() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let old = world.back_up(&client, &files(1, 4, 3000));
     world.back_up(&client, &files(2, 4, 3000));
     forget(&world, &client, old);
@@ -335,7 +303,7 @@ fn a_dry_run_changes_nothing() {
 
 #[test]
 fn wanted_entries_of_sparse_blocks_are_uploaded_again_by_who_still_has_them() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let mut tree = files(1, 12, 120);
     let old = world.back_up(&client, &tree);
     tree.retain(|path, _| path.as_bytes() == b"1-00");
@@ -355,7 +323,7 @@ fn wanted_entries_of_sparse_blocks_are_uploaded_again_by_who_still_has_them() {
 
 #[test]
 fn the_usual_grace_is_what_the_policy_says_or_a_day() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let usual = || block_on(prune::grace(&world.job())).unwrap();
     assert_eq!(usual(), DAY);
     let policy = SignedPolicy::new(Policy::default(), "", 3 * DAY, 2).unwrap().encode();

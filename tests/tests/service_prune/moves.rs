@@ -13,11 +13,11 @@ use copal_tests::kit::craft::{id, tree_pack};
 use copal_tests::kit::{Client, Tree, World};
 use futures::executor::block_on;
 
-use super::{begin, crafted, files, forget, left_behind, picture};
+use super::{crafted, files, forget, left_behind, picture};
 
 #[test]
 fn sparse_packs_are_moved_as_ciphertext_and_dead_entries_stay_dead() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let mut all = files(1, 6, 900);
     let old = world.back_up(&client, &all);
     let before: Vec<Vec<u8>> = world.names("packs/").iter().map(|name| world.read(name)).collect();
@@ -46,13 +46,9 @@ fn sparse_packs_are_moved_as_ciphertext_and_dead_entries_stay_dead() {
 
 /// A repository of which a quarter of the files is kept, so that most packs are sparse.
 pub(crate) fn mostly_forgotten(world: &World, client: &Client) -> (SnapshotId, Tree) {
-    let mut tree = files(1, 40, 900);
+    let tree = files(1, 40, 900);
     let old = world.back_up(client, &tree);
-    let mut at = 0;
-    tree.retain(|_, _| {
-        at += 1;
-        at % 4 == 0
-    });
+    let tree: Tree = tree.into_iter().step_by(4).collect();
     let kept = world.back_up(client, &tree);
     forget(world, client, old);
     (kept, tree)
@@ -60,7 +56,7 @@ pub(crate) fn mostly_forgotten(world: &World, client: &Client) -> (SnapshotId, T
 
 #[test]
 fn blocks_are_moved_in_steps_and_each_has_its_root() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let (kept, tree) = mostly_forgotten(&world, &client);
     let roots = world.names("roots/").len();
     let options = Options { grace: Duration::ZERO, repack_step: 4000, ..Options::new([4096, 3072]) };
@@ -76,7 +72,7 @@ fn blocks_are_moved_in_steps_and_each_has_its_root() {
 
 #[test]
 fn a_small_pack_that_is_live_as_a_whole_is_not_copied_again_and_again() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 1, 300));
     world.prune(Duration::ZERO);
     let roots = world.names("roots/");
@@ -87,22 +83,17 @@ fn a_small_pack_that_is_live_as_a_whole_is_not_copied_again_and_again() {
 
 #[test]
 fn a_pack_found_damaged_while_it_is_moved_does_not_cost_the_other_copy() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let mut tree = files(1, 6, 900);
     let old = world.back_up(&client, &tree);
-    let first = world.names("packs/");
+    let (first, data) = (world.names("packs/"), world.packs(PackKind::Data));
     // Another client packs one of the files again.
     let other = world.register(2, Role::Full);
     tree.retain(|path, _| path.as_bytes() == b"1-00");
-    let job = world.job();
-    let mut run = other.begin(&job).unwrap();
     let view = copal_jobs::view::View { indexes: Default::default(), ..world.view() };
-    let packs = futures::executor::block_on(run.take_all(&job, &tree)).unwrap();
-    let kept = futures::executor::block_on(other.commit_run(&job, &view, &mut run, packs, false)).unwrap();
+    let kept = world.back_up_since(&view, &other, &tree);
     forget(&world, &client, old);
-    for name in first.iter().filter(|name| pack::parse(&world.read(name)).unwrap().kind == pack::PackKind::Data) {
-        world.flip(name);
-    }
+    data.iter().for_each(|name| world.flip(name));
     let second: Vec<String> = world.names("packs/").into_iter().filter(|name| !first.contains(name)).collect();
     for _ in 0..3 {
         world.prune(Duration::ZERO);
@@ -112,7 +103,7 @@ fn a_pack_found_damaged_while_it_is_moved_does_not_cost_the_other_copy() {
 
 #[test]
 fn blocks_of_which_no_pack_holds_so_many_are_moved_into_several() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let chunk = |pack: u8, at: u32| {
         let mut bytes = [pack; 24];
         bytes[..4].copy_from_slice(&at.to_be_bytes());
@@ -137,7 +128,7 @@ fn blocks_of_which_no_pack_holds_so_many_are_moved_into_several() {
 
 #[test]
 fn sparse_blocks_are_told_with_what_of_them_a_kept_snapshot_needs() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
     let sparse = || block_on(prune::sparse(&world.job(), &options, client.domain, 0, u64::MAX)).unwrap();
     assert_eq!(sparse(), Sparse::default());
@@ -167,7 +158,7 @@ fn sparse_blocks_are_told_with_what_of_them_a_kept_snapshot_needs() {
 
 #[test]
 fn a_pack_of_copies_is_closed_once_it_has_its_size() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     mostly_forgotten(&world, &client);
     world.prune(Duration::ZERO);
     let mut closed = 0;
@@ -185,7 +176,7 @@ fn a_pack_of_copies_is_closed_once_it_has_its_size() {
 
 #[test]
 fn a_pack_of_copies_names_no_more_sessions_than_a_pack_may() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let saved: Vec<(SnapshotId, Tree)> = (0..u64::from(PACK_SESSIONS) + 3)
         .map(|seed| {
             let tree = files(seed, 1, 300);

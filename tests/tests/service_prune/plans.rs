@@ -11,7 +11,7 @@ use copal_store::fault::{Fate, Fault};
 use copal_tests::kit::{DAY, World, noise as files};
 use futures::executor::block_on;
 
-use super::{begin, forget};
+use super::forget;
 
 fn options(grace: Duration) -> Options {
     Options { grace, keeps_plan: true, ..Options::new([4096, 3072]) }
@@ -28,7 +28,7 @@ fn planned(world: &World) -> BTreeSet<String> {
 
 #[test]
 fn what_an_interrupted_prune_has_not_deleted_stands_in_a_plan_of_the_next_one() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let old = world.back_up(&client, &files(1, 4, 3000));
     world.back_up(&client, &files(2, 4, 3000));
     forget(&world, &client, old);
@@ -47,7 +47,7 @@ fn what_an_interrupted_prune_has_not_deleted_stands_in_a_plan_of_the_next_one() 
 
 #[test]
 fn an_orphan_stands_in_a_plan_although_no_entry_is_removed() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 4, 3000));
     let orphan = layout::pack(Place::Packs, PackId([9; 32]));
     world.put(&orphan, vec![1]);
@@ -58,7 +58,7 @@ fn an_orphan_stands_in_a_plan_although_no_entry_is_removed() {
 
 #[test]
 fn where_nothing_goes_no_plan_is_written() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let old = world.back_up(&client, &files(1, 4, 3000));
     forget(&world, &client, old);
     for _ in 0..2 {
@@ -69,7 +69,7 @@ fn where_nothing_goes_no_plan_is_written() {
 
 #[test]
 fn a_prune_that_keeps_no_plan_writes_none() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let old = world.back_up(&client, &files(1, 4, 3000));
     world.back_up(&client, &files(2, 4, 3000));
     forget(&world, &client, old);

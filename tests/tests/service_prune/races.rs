@@ -23,65 +23,10 @@ use futures::executor::block_on;
 use super::moves::mostly_forgotten;
 use super::{files, left_behind};
 
-#[test]
-fn beside_a_writer_that_is_faster_most_times_a_prune_ends_copies_once_and_leaves_nothing_behind() {
-    let world = Arc::new(World::new());
-    let client = world.register(1, Role::Full);
+fn begin() -> (Arc<World>, SnapshotId, Tree) {
+    let (world, client) = World::with_client();
     let (kept, tree) = mostly_forgotten(&world, &client);
-    let alone = {
-        let world = World::new();
-        let client = world.register(1, Role::Full);
-        mostly_forgotten(&world, &client);
-        world.prune(Duration::ZERO)
-    };
-    let writer = Arc::new(world.register(2, Role::Full));
-    let commits = Arc::new(AtomicU64::new(0));
-    let others = (world.clone(), commits.clone());
-    let mut tries = 0;
-    let store = Fault::new(&world.store, move |call| {
-        // Another writer wins three of every four root numbers, and one more for each pack that the prune moves.
-        let is_root = call.op == Op::Create && call.key.starts_with("roots/");
-        tries += u64::from(is_root);
-        if is_root && tries % 4 != 0 || call.op == Op::Create && call.key.starts_with("moved/") {
-            let (world, writer) = (others.0.clone(), writer.clone());
-            let number = others.1.fetch_add(1, Ordering::Relaxed);
-            std::thread::spawn(move || world.back_up(&writer, &files(1000 + number, 1, 300))).join().unwrap();
-        }
-        Fate::Proceed
-    });
-    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = block_on(prune::prune(&world.job_of(&store), &options)).unwrap();
-    assert!(commits.load(Ordering::Relaxed) > 5);
-    assert!(report.packs_rewritten > 0);
-    assert_eq!(report.bytes_copied, alone.bytes_copied);
-    assert_eq!(left_behind(&world), Vec::<String>::new());
-    assert_eq!(world.restore(kept), Ok(tree));
-    assert!(world.check().is_ok());
-}
-
-#[test]
-fn beside_a_writer_that_is_always_faster_a_prune_gives_up_and_harms_nothing() {
-    // The writer comes before a prune creates its root, and while it verifies the state.
-    for (op, prefix) in [(Op::Create, "roots/"), (Op::List, "deletions/")] {
-        let world = Arc::new(World::new());
-        let client = world.register(1, Role::Full);
-        let (kept, tree) = mostly_forgotten(&world, &client);
-        let (other, writer) = (world.clone(), Arc::new(world.register(2, Role::Full)));
-        let mut times = 0;
-        let store = Fault::new(&world.store, move |call| {
-            if call.op == op && call.key.starts_with(prefix) {
-                times += 1;
-                assert!(times < 200, "the prune never gives up");
-                let (world, writer) = (other.clone(), writer.clone());
-                std::thread::spawn(move || world.back_up(&writer, &Tree::new())).join().unwrap();
-            }
-            Fate::Proceed
-        });
-        let options = Options { grace: Duration::ZERO, repack_most: 0, ..Options::new([4096, 3072]) };
-        let ended = block_on(prune::prune(&world.job_of(&store), &options));
-        assert!(matches!(ended, Err(JobError::Contended { .. })), "{prefix}: {ended:?}");
-        assert_eq!(world.restore(kept), Ok(tree));
-    }
+    (Arc::new(world), kept, tree)
 }
 
 /// Runs a prune whose store does something before each call that is meant, and returns how often it listed the packs.
@@ -108,16 +53,57 @@ fn beside(
 }
 
 #[test]
-fn beside_a_writer_for_each_look_at_the_packs_a_prune_decides_once_for_each_root() {
-    let world = Arc::new(World::new());
-    let client = world.register(1, Role::Full);
-    let (kept, tree) = mostly_forgotten(&world, &client);
-    let alone = {
-        let world = Arc::new(World::new());
-        let client = world.register(1, Role::Full);
-        mostly_forgotten(&world, &client);
-        beside(&world, Duration::ZERO, |_, _| false, |_| ()).1
+fn beside_a_writer_that_is_faster_most_times_a_prune_ends_copies_once_and_leaves_nothing_behind() {
+    let (world, kept, tree) = begin();
+    let alone = world.copy().prune(Duration::ZERO);
+    let writer = world.register(2, Role::Full);
+    let commits = Arc::new(AtomicU64::new(0));
+    let count = commits.clone();
+    let save = move |world: &World| {
+        let number = count.fetch_add(1, Ordering::Relaxed);
+        world.back_up(&writer, &files(1000 + number, 1, 300));
     };
+    let mut tries = 0;
+    // Another writer wins three of every four root numbers, and one more for each pack that the prune moves.
+    let is_faster = move |op, key: &str| {
+        let is_root = op == Op::Create && key.starts_with("roots/");
+        tries += u64::from(is_root);
+        is_root && tries % 4 != 0 || op == Op::Create && key.starts_with("moved/")
+    };
+    let report = beside(&world, Duration::ZERO, is_faster, save).0.unwrap();
+    assert!(commits.load(Ordering::Relaxed) > 5);
+    assert!(report.packs_rewritten > 0);
+    assert_eq!(report.bytes_copied, alone.bytes_copied);
+    assert_eq!(left_behind(&world), Vec::<String>::new());
+    assert_eq!(world.restore(kept), Ok(tree));
+    assert!(world.check().is_ok());
+}
+
+#[test]
+fn beside_a_writer_that_is_always_faster_a_prune_gives_up_and_harms_nothing() {
+    // The writer comes before a prune creates its root, and while it verifies the state.
+    for (meant, prefix) in [(Op::Create, "roots/"), (Op::List, "deletions/")] {
+        let (world, kept, tree) = begin();
+        let writer = world.register(2, Role::Full);
+        let mut times = 0;
+        let is_faster = move |op, key: &str| {
+            let is_meant = op == meant && key.starts_with(prefix);
+            times += u64::from(is_meant);
+            assert!(times < 200, "the prune never gives up");
+            is_meant
+        };
+        let (ended, _) = beside(&world, Duration::ZERO, is_faster, move |world| {
+            world.back_up(&writer, &Tree::new());
+        });
+        assert!(matches!(ended, Err(JobError::Contended { .. })), "{prefix}: {ended:?}");
+        assert_eq!(world.restore(kept), Ok(tree));
+    }
+}
+
+#[test]
+fn beside_a_writer_for_each_look_at_the_packs_a_prune_decides_once_for_each_root() {
+    let (world, kept, tree) = begin();
+    let alone = beside(&Arc::new(world.copy()), Duration::ZERO, |_, _| false, |_| ()).1;
     let writer = world.register(2, Role::Full);
     let saved = Arc::new(AtomicU64::new(0));
     let number = saved.clone();
@@ -239,21 +225,12 @@ fn wrong_times_that_others_write_meanwhile_are_put_right_without_another_decisio
 
 #[test]
 fn copies_that_the_next_decision_does_not_want_are_deleted_by_the_same_run() {
-    let world = Arc::new(World::new());
-    let client = world.register(1, Role::Full);
-    let (kept, tree) = mostly_forgotten(&world, &client);
+    let (world, kept, tree) = begin();
     // Before the root that names the copies, another prune moves the same blocks.
-    let other = world.clone();
-    let mut is_due = true;
-    let store = Fault::new(&world.store, move |call| {
-        if call.op == Op::Create && call.key.starts_with("roots/") && std::mem::take(&mut is_due) {
-            let world = other.clone();
-            std::thread::spawn(move || world.prune(Duration::ZERO)).join().unwrap();
-        }
-        Fate::Proceed
+    let (ended, _) = beside(&world, Duration::ZERO, first_root(), |world| {
+        world.prune(Duration::ZERO);
     });
-    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    let report = block_on(prune::prune(&world.job_of(&store), &options)).unwrap();
+    let report = ended.unwrap();
     assert_eq!(report.packs_rewritten, 0);
     assert_eq!(left_behind(&world), Vec::<String>::new());
     assert_eq!(world.restore(kept), Ok(tree));
@@ -262,25 +239,16 @@ fn copies_that_the_next_decision_does_not_want_are_deleted_by_the_same_run() {
 
 /// Does something once, between the copies of a prune and the root that names them.
 fn lose_copies(lose: fn(&World)) {
-    let world = Arc::new(World::new());
-    let client = world.register(1, Role::Full);
-    let (kept, tree) = mostly_forgotten(&world, &client);
-    let (other, is_lost) = (world.clone(), Arc::new(AtomicBool::new(false)));
+    let (world, kept, tree) = begin();
+    let is_lost = Arc::new(AtomicBool::new(false));
     let set = is_lost.clone();
-    let store = Fault::new(&world.store, move |call| {
-        if call.op == Op::Create && call.key.starts_with("roots/") {
-            let (world, set) = (other.clone(), set.clone());
-            let lose_once = move || {
-                if !world.names("moved/").is_empty() && !set.swap(true, Ordering::Relaxed) {
-                    lose(&world);
-                }
-            };
-            std::thread::spawn(lose_once).join().unwrap();
+    let lose_once = move |world: &World| {
+        if !world.names("moved/").is_empty() && !set.swap(true, Ordering::Relaxed) {
+            lose(world);
         }
-        Fate::Proceed
-    });
-    let options = Options { grace: Duration::ZERO, ..Options::new([4096, 3072]) };
-    block_on(prune::prune(&world.job_of(&store), &options)).unwrap();
+    };
+    let is_root = |op, key: &str| op == Op::Create && key.starts_with("roots/");
+    beside(&world, Duration::ZERO, is_root, lose_once).0.unwrap();
     assert!(is_lost.load(Ordering::Relaxed));
     assert_eq!(world.restore(kept).as_ref(), Ok(&tree));
     assert!(world.check().is_ok());

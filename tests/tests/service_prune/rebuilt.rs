@@ -5,12 +5,12 @@ use std::time::Duration;
 use copal_format::layout;
 use copal_format::root::Deletion;
 
-use super::{DAY, begin, files, forget};
+use super::{DAY, World, files, forget};
 
 #[test]
 fn a_rebuild_is_known_by_its_root_and_by_the_record_that_it_leaves() {
     for is_root_lost in [false, true] {
-        let (world, client) = begin();
+        let (world, client) = World::with_client();
         let old = world.back_up(&client, &files(1, 4, 3000));
         let packs = world.names("packs/");
         forget(&world, &client, old);

@@ -66,13 +66,9 @@ impl Store for Disk<'_> {
 pub(super) fn mostly_forgotten(world: &World) -> (SnapshotId, Tree) {
     let client: Client = world.register(1, Role::Full);
     let dead = world.back_up(&client, &files(7, 12, 900));
-    let mut tree = files(1, 24, 900);
+    let tree = files(1, 24, 900);
     let sparse = world.back_up(&client, &tree);
-    let mut at = 0;
-    tree.retain(|_, _| {
-        at += 1;
-        at % 4 == 0
-    });
+    let tree: Tree = tree.into_iter().skip(3).step_by(4).collect();
     let kept = world.back_up(&client, &tree);
     world.change(&client, vec![Operation::Forget(vec![dead, sparse])]);
     (kept, tree)
@@ -172,15 +168,6 @@ fn a_disk_that_fills_up_while_blocks_are_copied_keeps_no_copies_that_no_root_nam
 fn killed_at_any_call_of_the_store_a_prune_is_finished_by_the_next() {
     let made = World::new();
     let (kept, tree) = mostly_forgotten(&made);
-    // Every death begins with the same objects.
-    let copy = || {
-        let world = World::new();
-        for listed in block_on(list_all(&made.store, "")).unwrap() {
-            let bytes = block_on(made.store.read(&listed.key)).unwrap();
-            block_on(world.store.create(&listed.key, bytes)).unwrap();
-        }
-        world
-    };
     let prune_until = |world: &World, last: u64, fate: fn() -> Fate| {
         let calls = Arc::new(AtomicU64::new(0));
         let counted = calls.clone();
@@ -191,12 +178,12 @@ fn killed_at_any_call_of_the_store_a_prune_is_finished_by_the_next() {
         let ended = block_on(prune::prune(&world.job_of(&store), &options()));
         (ended.is_ok(), calls.load(Ordering::Relaxed))
     };
-    let undisturbed = copy();
+    let undisturbed = made.copy();
     let (_, calls) = prune_until(&undisturbed, u64::MAX, || Fate::Proceed);
     let whole = tidy(&undisturbed);
     for last in 0..calls {
         for fate in [(|| Fate::Crash) as fn() -> Fate, || Fate::CrashAfter] {
-            let world = copy();
+            let world = made.copy();
             assert!(!prune_until(&world, last, fate).0, "call {last} of {calls}");
             picture(&world);
             block_on(prune::prune(&world.job(), &options())).unwrap();

@@ -3,13 +3,11 @@
 use copal_format::id::ObjectHash;
 use copal_format::layout;
 use copal_jobs::prune::Options;
-use copal_tests::kit::{DAY, noise as files};
-
-use super::begin;
+use copal_tests::kit::{DAY, World, noise as files};
 
 #[test]
 fn a_hundred_roots_and_seven_days_of_them_stay() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     for number in 0..60 {
         world.back_up(&client, &files(number, 1, 20));
     }
@@ -28,7 +26,7 @@ fn a_hundred_roots_and_seven_days_of_them_stay() {
 
 #[test]
 fn a_damaged_old_root_does_not_stop_a_prune_and_leaves_with_its_time() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     for number in 0..4 {
         world.back_up(&client, &files(number, 1, 20));
     }

@@ -20,8 +20,8 @@ use copal_tests::sim::alone;
 use futures::executor::block_on;
 use serde_json::{Map, Value, json};
 
+use super::forget;
 use super::moves::mostly_forgotten;
-use super::{begin, forget};
 
 /// Fills a domain of which little is needed: some packs are dead, some mostly dead, some blocks are partly dead, and a
 /// client that has opened nothing claims half of the chunks once more.
@@ -113,7 +113,7 @@ fn a_report_counts_every_object_that_is_deleted_and_its_bytes() {
 
 #[test]
 fn a_report_adds_up_the_bytes_that_were_copied_for_each_root() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let (kept, tree) = mostly_forgotten(&world, &client);
     let before = world.view().number();
     let options = Options { grace: Duration::ZERO, repack_step: 4000, ..Options::new([4096, 3072]) };
@@ -127,7 +127,7 @@ fn a_report_adds_up_the_bytes_that_were_copied_for_each_root() {
 
 #[test]
 fn pending_bytes_leave_from_the_end_of_the_grace_period_that_began_first() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     let other = world.register(2, Role::WriteOnly);
     let old = [&client, &other].map(|client| world.back_up(client, &files(1, 4, 3000)));
     let now = || block_on(world.store.now()).unwrap().0;
@@ -163,7 +163,7 @@ fn a_report_is_read_as_it_was_written_with_its_time_in_nanoseconds() {
 #[test]
 fn old_roots_leave_with_a_prune_and_not_with_a_dry_one() {
     plant(None, Windows { roots_kept: 2, roots_age: Duration::ZERO, ..Windows::DESIGN });
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     (1..5).for_each(|seed| assert!(world.restore(world.back_up(&client, &files(seed, 1, 300))).is_ok()));
     let before = world.names("");
     world.try_prune(&Options { is_dry_run: true, ..Options::new([4096, 3072]) }).unwrap();

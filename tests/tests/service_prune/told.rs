@@ -14,13 +14,12 @@ use copal_jobs::commit::Proposal;
 use copal_jobs::expire;
 use copal_jobs::view::View;
 use copal_tests::kit::craft::{data_pack, id};
-use copal_tests::kit::{DAY, Tree, keep_last, noise as files};
+use copal_tests::kit::{DAY, Tree, World, keep_last, noise as files};
 use futures::executor::block_on;
 
 use super::contradicted::{
     Begun, assert_refused, begin, change_packs, change_snapshot, leave_out_entries, leave_out_kept, write,
 };
-use crate::service_ingest::{store, write_by_hand};
 
 #[test]
 fn a_missing_snapshot_is_noticed_whether_a_receipt_or_the_state_tells_of_it() {
@@ -69,7 +68,8 @@ fn what_a_rejected_manifest_says_does_not_count() {
         let begun = begin(false);
         let Begun { world, client, kept, .. } = &begun;
         let pack = data_pack(client.domain, 1, &[id(1)]);
-        let number = write_by_hand(world, client, client.domain, &[store(world, &pack)], Some(id(2)));
+        let named = world.put_pack(&pack);
+        let number = world.put_manifest(client, &world.manifest(client, &[named], Some(id(2))));
         world.ingest().unwrap();
         let receipt = world.receipt(client, number);
         assert_eq!(receipt.outcome, Outcome::Rejected);
@@ -92,7 +92,7 @@ fn what_a_rejected_manifest_says_does_not_count() {
 fn a_rejected_manifest_without_its_receipt_stops_no_prune() {
     let begun = begin(true);
     let Begun { world, client, .. } = &begun;
-    let number = write_by_hand(world, client, client.domain, &[], Some(id(2)));
+    let number = world.put_manifest(client, &world.manifest(client, &[], Some(id(2))));
     world.ingest().unwrap();
     world.back_up(client, &Tree::new());
     world.destroy(&copal_format::layout::receipt(client.id, number));
@@ -101,7 +101,7 @@ fn a_rejected_manifest_without_its_receipt_stops_no_prune() {
 
 #[test]
 fn what_a_revoked_client_saved_before_stays() {
-    let (world, _) = super::begin();
+    let (world, _) = World::with_client();
     let thief = world.register(2, Role::Full);
     let trees = [files(1, 2, 2000), files(2, 2, 2000)];
     let saved = trees.each_ref().map(|tree| world.back_up(&thief, tree));

@@ -8,11 +8,11 @@ use copal_store::fault::{Fate, Fault};
 use copal_tests::sim::alone;
 
 use super::contradicted::{self, Begun, at_once, leave_out_kept, write};
-use super::{DAY, begin, files};
+use super::{DAY, World, files};
 
 #[test]
 fn a_prune_that_changes_nothing_notes_the_state_as_the_next_baseline_once() {
-    let (world, client) = begin();
+    let (world, client) = World::with_client();
     world.back_up(&client, &files(1, 2, 900));
     let verified = world.view().base();
     world.prune(DAY);

@@ -2,34 +2,29 @@
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use bytes::Bytes;
 use copal_store::{Store, list_all};
 use copal_tests::kit::Random;
-use copal_tests::kit::folder::files;
-use copal_tests::kit::s3::command;
+use copal_tests::kit::machine::{self, contents, succeeded};
 use futures::executor::block_on;
 use serde_json::Value;
-use tempfile::TempDir;
 
-pub(crate) struct Machine {
-    place: TempDir,
-    url: String,
-    environment: Vec<(&'static str, String)>,
-}
+pub(crate) struct Machine(machine::Machine);
 
 impl Machine {
-    pub(crate) fn new(url: String, environment: Vec<(&'static str, String)>) -> Machine {
-        Machine { place: tempfile::tempdir().expect("a temporary directory"), url, environment }
+    pub(crate) fn new(url: &str, environment: impl IntoIterator<Item = (&'static str, String)>) -> Machine {
+        let variables: Vec<_> = environment.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        Machine(machine::Machine::new("tester", url, &variables))
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.place.path().join(name)
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.place(name)
     }
 
     pub(crate) fn write(&self, name: &str, length: usize, seed: u64) {
-        let path = self.path("source").join(name);
+        let path = self.0.files().join(name);
         fs::create_dir_all(path.parent().expect("it lies in the source")).expect("a directory");
         let mut bytes = vec![0; length];
         Random::new(seed).fill(&mut bytes);
@@ -37,19 +32,9 @@ impl Machine {
     }
 
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
-        let mut run = Command::new(command());
-        run.args(arguments)
-            .env_clear()
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .envs(self.environment.iter().map(|(name, value)| (*name, value.as_str())))
-            .env("HOME", self.place.path())
-            .env("COPAL_REPOSITORY", &self.url)
-            .env("COPAL_KEY_FILE", self.path("key"))
-            .env("COPAL_HOST", "tester")
-            .env("COPAL_CACHE_DIR", self.path("cache"))
-            .env("COPAL_STATE_DIR", self.path("state"))
-            .stdin(Stdio::null());
-        run
+        let mut command = self.0.copal(arguments);
+        command.env("COPAL_KEY_FILE", self.path("key"));
+        command
     }
 
     pub(crate) fn run(&self, arguments: &[&str]) -> Output {
@@ -57,38 +42,40 @@ impl Machine {
     }
 
     pub(crate) fn copal(&self, arguments: &[&str]) -> String {
-        done(&self.run(arguments), arguments)
+        done(self.run(arguments), arguments)
     }
 
-    pub(crate) fn init(&self) {
-        done(&self.try_to_init(), &["init"]);
+    fn json(&self, arguments: &[&str]) -> Value {
+        let told = self.copal(&[arguments, &["--json"]].concat());
+        serde_json::from_str(told.lines().last().unwrap_or_default()).expect("JSON")
     }
 
-    pub(crate) fn try_to_init(&self) -> Output {
-        let key = self.path("key");
-        let mut init = self.command(&["init", "--key-file", key.to_str().expect("UTF-8")]);
+    /// Makes the repository and a key file; gives what is told.
+    pub(crate) fn init(&self, options: &[&str]) -> String {
+        done(self.try_to_init(options), &["init"])
+    }
+
+    pub(crate) fn try_to_init(&self, options: &[&str]) -> Output {
+        let mut init = self.command(&[&["init", "--key-file", "key"], options].concat());
         init.env_remove("COPAL_KEY_FILE").env("COPAL_PASSWORD", "a passphrase");
         init.output().expect("the command runs")
     }
 
     pub(crate) fn backup(&self) -> Value {
-        let source = self.path("source");
-        let told = self.copal(&["--json", "backup", source.to_str().expect("UTF-8")]);
-        serde_json::from_str(told.lines().last().unwrap_or_default()).expect("JSON")
+        self.json(&["backup", "files"])
     }
 
     /// The newest snapshot comes back as the source is now.
     pub(crate) fn restores(&self) {
-        let (source, target) = (self.path("source"), self.path("out"));
-        let whole = format!("latest:{}", source.display());
-        self.copal(&["restore", &whole, "--target", target.to_str().expect("UTF-8")]);
-        assert!(files(&target) == files(&source), "the newest snapshot is another tree");
+        let (files, target) = (self.0.files(), self.path("out"));
+        self.copal(&["restore", &format!("latest:{}", files.display()), "--target", "out"]);
+        assert!(contents(&target) == contents(&files), "the newest snapshot is another tree");
         fs::remove_dir_all(target).expect("it is ours");
     }
 
     /// Everything that a repository in a directory does.
     pub(crate) fn goes_round(&self) {
-        self.init();
+        self.init(&[]);
         self.write("a/small", 5, 1);
         self.write("a/large", 9 << 20, 2);
         self.backup();
@@ -96,11 +83,12 @@ impl Machine {
         self.write("a/large", 1 << 20, 3);
         self.write("b/new", 100, 4);
         self.backup();
-        let snapshots: Value = serde_json::from_str(&self.copal(&["--json", "snapshots"])).expect("JSON");
+        let snapshots = self.json(&["snapshots"]);
         assert_eq!(snapshots.as_array().map(Vec::len), Some(2), "{snapshots}");
         self.copal(&["check", "--full"]);
         self.copal(&["forget", "--keep-last", "1"]);
-        self.copal(&["prune", "--grace", "0s"]);
+        let pruned = self.json(&["prune", "--grace", "0s"]);
+        assert!(pruned["bytes_freed"].as_u64() > Some(8 << 20), "{pruned}");
         self.copal(&["check", "--full"]);
         self.forgets_all_but_its_key();
         self.restores();
@@ -114,8 +102,7 @@ impl Machine {
 
     /// Backups and prunes die at some of their points; the next run goes on, and nothing is lost.
     pub(crate) fn survives_kills(&self) {
-        let source = self.path("source").display().to_string();
-        let (backup, prune) = (["backup", source.as_str()], ["prune", "--grace", "0s"]);
+        let (backup, prune) = (["backup", "files"], ["prune", "--grace", "0s"]);
         for act in [&backup[..], &prune[..]] {
             let (mut at, mut seed) = (1, 100);
             loop {
@@ -130,7 +117,7 @@ impl Machine {
                 self.backup();
                 self.restores();
                 if died.status.code().is_some() {
-                    done(&died, act);
+                    done(died, act);
                     break;
                 }
                 // Ever farther apart, so that no run needs many.
@@ -163,8 +150,6 @@ impl Machine {
     }
 }
 
-fn done(output: &Output, arguments: &[&str]) -> String {
-    let told = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "copal {arguments:?}: {}\n{told}", output.status);
-    String::from_utf8_lossy(&output.stdout).into_owned()
+fn done(output: Output, arguments: &[&str]) -> String {
+    succeeded(arguments, output).unwrap_or_else(|told| panic!("{told}"))
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,18 +11,17 @@ use copal_store::{Key, Listed, Store, StoreError};
 use serde_json::{Value, json};
 use tokio::runtime::{Builder, Handle, Runtime};
 
-use super::environment::{Outcome, Report};
+use super::environment::Outcome;
 use super::event;
 use super::function::{Function, Settings};
-use super::program::functions;
 use super::queue::{Faults, Message, Queue};
 use super::url::FunctionUrl;
 use super::webhook::Webhook;
+use crate::kit::process::program;
 
 /// What is deployed, and where.
 #[derive(Clone)]
 pub struct Deployment {
-    /// The bucket.
     pub bucket: String,
     /// The folder in it; empty for the whole bucket.
     pub prefix: String,
@@ -29,20 +29,11 @@ pub struct Deployment {
     pub variables: Vec<(String, String)>,
     /// Variables of one function, which go before those of all.
     pub variables_of: BTreeMap<&'static str, Vec<(String, String)>>,
-    /// How long an invocation may take.
     pub timeout: Duration,
-    /// How many ingests there may be at a time.
-    pub concurrency: usize,
-    /// Messages that an ingest gets at once.
-    pub batch: usize,
-    /// How long a message that was not answered stays away.
-    pub visibility: Duration,
     /// How often a message is received before it is put aside.
     pub receives_most: u32,
     /// What goes wrong with events.
     pub faults: Faults,
-    /// Whether events come by way of EventBridge.
-    pub eventbridge: bool,
     /// Where the server tells its events; without one they are made from what the bucket lists.
     pub webhook: Option<Arc<Webhook>>,
     /// Jobs that run by themselves, and how often.
@@ -62,12 +53,8 @@ impl Deployment {
             variables,
             variables_of: BTreeMap::new(),
             timeout: Duration::from_secs(60),
-            concurrency: 2,
-            batch: 10,
-            visibility: Duration::from_secs(90),
             receives_most: 5,
             faults: Faults::default(),
-            eventbridge: false,
             webhook: None,
             schedules: Vec::new(),
             shows: false,
@@ -87,16 +74,13 @@ pub struct Cloud {
 
 impl Cloud {
     /// Starts it: events of the objects below the store's root reach ingest through the queue.
-    ///
-    /// # Panics
-    /// If a program was not built.
     pub fn start(deployment: &Deployment, store: Arc<dyn Store>) -> Self {
         let runtime = Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime starts");
         let listener = TcpListener::bind(deployment.gateway).expect("the gateway's address is free");
         let address = listener.local_addr().expect("a bound socket has an address");
         let functions: BTreeMap<&'static str, Arc<Function>> =
             FUNCTIONS.iter().map(|name| (*name, Function::new(settings(deployment, name, address)))).collect();
-        let queue = Queue::new(deployment.visibility, deployment.receives_most, deployment.faults.clone());
+        let queue = Queue::new(VISIBILITY, deployment.receives_most, deployment.faults.clone());
         let queue = Arc::new(queue);
         let _entered = runtime.enter();
         let gateway = FunctionUrl::start(functions["gateway"].clone(), listener).expect("a listener becomes a server");
@@ -104,8 +88,8 @@ impl Cloud {
             Some(webhook) => webhook.listen(queue.clone()).expect("a listener becomes a server"),
             None => drop(tokio::spawn(watch(store, deployment.clone(), queue.clone()))),
         }
-        for _ in 0..deployment.concurrency {
-            tokio::spawn(deliver(queue.clone(), functions["ingest"].clone(), deployment.batch));
+        for _ in 0..INGESTS {
+            tokio::spawn(deliver(queue.clone(), functions["ingest"].clone()));
         }
         for (job, every) in &deployment.schedules {
             let function = if *job == "reconcile" { "ingest" } else { job };
@@ -116,22 +100,15 @@ impl Cloud {
     }
 
     /// Invokes a function once, as a schedule does.
-    pub fn run(&self, job: &str) -> Report {
+    pub fn run(&self, job: &str) -> Outcome {
         self.invoke(if job == "reconcile" { "ingest" } else { job }, &json!({ "job": job }))
     }
 
     /// Invokes a function once.
-    ///
-    /// # Panics
-    /// If there is no such function.
-    pub fn invoke(&self, function: &str, payload: &Value) -> Report {
+    pub fn invoke(&self, function: &str, payload: &Value) -> Outcome {
         self.handle().block_on(self.functions[function].invoke(payload))
     }
 
-    /// A function.
-    ///
-    /// # Panics
-    /// If there is none of that name.
     pub fn function(&self, name: &str) -> &Arc<Function> {
         &self.functions[name]
     }
@@ -173,17 +150,17 @@ fn settings(deployment: &Deployment, name: &'static str, gateway: SocketAddr) ->
     variables.extend(deployment.variables_of.get(name).into_iter().flatten().cloned());
     let concurrency = match name {
         // One more for the schedule.
-        "ingest" => deployment.concurrency + 1,
+        "ingest" => INGESTS + 1,
         "gateway" => 4,
         _ => 1,
     };
     Settings {
         name: name.to_owned(),
-        program: functions(),
+        // Such as the one that is deployed, or what cargo has built.
+        program: std::env::var_os("COPAL_FUNCTIONS").map_or_else(|| program("copal-lambda"), PathBuf::from),
         variables,
         timeout: deployment.timeout,
         concurrency,
-        memory: 1769,
         // Of the gateway there is a line for every request.
         shows: deployment.shows && name != "gateway",
     }
@@ -199,8 +176,7 @@ async fn watch(store: Arc<dyn Store>, deployment: Deployment, queue: Arc<Queue>)
             let name = listed.key.as_str();
             let key =
                 if deployment.prefix.is_empty() { name.to_owned() } else { format!("{}/{name}", deployment.prefix) };
-            let make = if deployment.eventbridge { event::eventbridge } else { event::notification };
-            queue.send(&make(&deployment.bucket, &key, listed.stat.length, TIME, sequencer));
+            queue.send(&event::notification(&deployment.bucket, &key, listed.stat.length, TIME, sequencer));
         }
         tokio::time::sleep(LOOK).await;
     }
@@ -224,17 +200,17 @@ async fn appeared(store: &dyn Store, seen: &mut BTreeMap<String, Key>) -> Result
 }
 
 /// Hands messages of the queue to a function, and deletes those that it does not report as failed.
-async fn deliver(queue: Arc<Queue>, function: Arc<Function>, batch: usize) {
+async fn deliver(queue: Arc<Queue>, function: Arc<Function>) {
     loop {
-        let messages = queue.receive(batch);
+        let messages = queue.receive(BATCH);
         if messages.is_empty() {
             tokio::time::sleep(LOOK).await;
             continue;
         }
         let event = event::batch(messages.iter().map(|Message { id, body, receives, .. }| (&**id, &**body, *receives)));
-        let report = function.invoke(&event).await;
+        let outcome = function.invoke(&event).await;
         let (failed, done): (Vec<String>, Vec<String>) = {
-            let failed = match &report.outcome {
+            let failed = match &outcome {
                 Outcome::Response(response) => event::failures(response),
                 _ => messages.iter().map(|message| message.id.clone()).collect(),
             };
@@ -255,6 +231,12 @@ async fn repeat(function: Arc<Function>, job: &'static str, every: Duration) {
 
 /// The functions that are deployed.
 const FUNCTIONS: [&str; 5] = ["ingest", "compact", "prune", "check", "gateway"];
+/// How many ingests there may be at a time.
+const INGESTS: usize = 2;
+/// Messages that an ingest gets at once.
+const BATCH: usize = 10;
+/// How long a message that was not answered stays away.
+const VISIBILITY: Duration = Duration::from_secs(90);
 const TIME: &str = "2026-11-20T12:00:00.000Z";
 /// How often the bucket and the queue are looked at.
 const LOOK: Duration = Duration::from_millis(100);

@@ -18,13 +18,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 /// What a function answers to an invocation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Answer {
-    /// Its response.
     Response(Value),
     /// An error of its own.
     Error {
-        /// Its kind.
         kind: String,
-        /// In words.
         message: String,
     },
 }
@@ -44,7 +41,6 @@ pub enum Phase {
 
 /// The Runtime API of one process.
 pub struct Endpoint {
-    /// Where it listens.
     pub address: SocketAddr,
     invocations: mpsc::UnboundedSender<Invocation>,
     phase: watch::Receiver<Phase>,
@@ -66,7 +62,6 @@ struct Shared {
 }
 
 impl Endpoint {
-    /// Listens on a free port of this machine.
     pub async fn start(function: &str) -> std::io::Result<Self> {
         let (invocations, queued) = mpsc::unbounded_channel();
         let (phase, watched) = watch::channel(Phase::Starting);

@@ -25,30 +25,15 @@ pub struct Environment {
 /// What became of an invocation.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
-    /// The function answered.
     Response(Value),
-    /// The function answered with an error.
     Error {
-        /// Its kind.
         kind: String,
-        /// In words.
         message: String,
     },
     /// It did not answer in time; its process was killed.
     TimedOut,
     /// Its process ended without an answer.
     Crashed(String),
-}
-
-/// What is told of an invocation, as in the line that Lambda logs.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Report {
-    /// What became of it.
-    pub outcome: Outcome,
-    /// From the invocation to the answer.
-    pub duration: Duration,
-    /// The most memory the process has held so far, in bytes.
-    pub memory: u64,
 }
 
 /// What the processes of a function write, line by line.
@@ -64,7 +49,6 @@ impl Log {
         Self { lines: Mutex::default(), shown }
     }
 
-    /// What was written so far.
     pub fn lines(&self) -> Vec<String> {
         self.lines.lock().expect("nobody panics with it").clone()
     }
@@ -129,8 +113,7 @@ impl Environment {
     }
 
     /// Invokes the function once. Unless the process is as good as before, it must not be invoked again.
-    pub async fn invoke(&mut self, id: &str, payload: &Value, timeout: Duration) -> Report {
-        let started = Instant::now();
+    pub async fn invoke(&mut self, id: &str, payload: &Value, timeout: Duration) -> Outcome {
         let answered = self.endpoint.invoke(id.to_owned(), payload, timeout);
         self.signal(Signal::CONT);
         let outcome = tokio::select! {
@@ -143,8 +126,7 @@ impl Environment {
             status = self.child.wait() => Outcome::Crashed(format!("{status:?}")),
             () = tokio::time::sleep(timeout) => Outcome::TimedOut,
         };
-        let report = Report { outcome, duration: started.elapsed(), memory: self.memory() };
-        match report.outcome {
+        match outcome {
             Outcome::Response(_) | Outcome::Error { .. } => {
                 // It is frozen when it asks again; whoever ends instead shows that at the next invocation.
                 let asks = self.endpoint.reached(|phase| *phase == Phase::Idle);
@@ -154,10 +136,9 @@ impl Environment {
             }
             _ => self.kill(),
         }
-        report
+        outcome
     }
 
-    /// Kills the process, whatever it does.
     pub fn kill(&mut self) {
         // One that has ended cannot be killed.
         let _ = self.child.start_kill();
@@ -173,14 +154,6 @@ impl Environment {
             // One that has ended is not signalled: its number is still its own until it is waited for.
             let _ = kill_process(self.pid, signal);
         }
-    }
-
-    /// The most memory the process has held, as the kernel counts it.
-    fn memory(&self) -> u64 {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid.as_raw_nonzero()));
-        let peak = status.unwrap_or_default().lines().find_map(|line| line.strip_prefix("VmHWM:").map(str::to_owned));
-        let kilobytes = peak.and_then(|text| text.split_whitespace().next().and_then(|number| number.parse().ok()));
-        kilobytes.unwrap_or(0u64) * 1024
     }
 }
 

@@ -9,28 +9,22 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
-use super::environment::{Environment, Log, Outcome, Report};
+use super::environment::{Environment, Log, Outcome};
 
 /// How a function is configured.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Its name.
     pub name: String,
-    /// Its program.
     pub program: PathBuf,
     /// Its variables besides those that Lambda sets.
     pub variables: Vec<(String, String)>,
-    /// How long an invocation may take.
     pub timeout: Duration,
     /// How many invocations there may be at a time.
     pub concurrency: usize,
-    /// What it is told of its memory, in megabytes.
-    pub memory: u32,
     /// Whether its log is shown.
     pub shows: bool,
 }
 
-/// A function.
 pub struct Function {
     settings: Settings,
     idle: Mutex<Vec<Environment>>,
@@ -39,7 +33,6 @@ pub struct Function {
     log: Arc<Log>,
     requests: AtomicU64,
     cold_starts: Mutex<Vec<Duration>>,
-    memory: AtomicU64,
 }
 
 impl Function {
@@ -55,51 +48,36 @@ impl Function {
             log: Arc::new(Log::new(shown)),
             requests: AtomicU64::new(0),
             cold_starts: Mutex::default(),
-            memory: AtomicU64::new(0),
         })
     }
 
-    /// Its name.
-    pub fn name(&self) -> &str {
-        &self.settings.name
-    }
-
     /// Invokes it, in an environment that is idle or in a new one.
-    pub async fn invoke(&self, payload: &Value) -> Report {
+    pub async fn invoke(&self, payload: &Value) -> Outcome {
         let _slot = self.slots.acquire().await.expect("nobody closes it");
         let warm = self.idle.lock().expect("nobody panics with it").pop();
         let mut environment = match warm {
             Some(environment) => environment,
             None => match self.start().await {
                 Ok(environment) => environment,
-                Err(why) => {
-                    let outcome = Outcome::Error { kind: "Runtime".to_owned(), message: why };
-                    return Report { outcome, duration: Duration::ZERO, memory: 0 };
-                }
+                Err(why) => return Outcome::Error { kind: "Runtime".to_owned(), message: why },
             },
         };
         let number = self.requests.fetch_add(1, Ordering::Relaxed);
         let id = format!("{:08x}-0000-4000-8000-{:012x}", std::process::id(), number);
         let pid = environment.pid();
         self.busy.lock().expect("nobody panics with it").push(pid);
-        let report = environment.invoke(&id, payload, self.settings.timeout).await;
+        let outcome = environment.invoke(&id, payload, self.settings.timeout).await;
         self.busy.lock().expect("nobody panics with it").retain(|busy| *busy != pid);
-        self.memory.fetch_max(report.memory, Ordering::Relaxed);
-        if matches!(report.outcome, Outcome::Response(_) | Outcome::Error { .. }) {
+        if matches!(outcome, Outcome::Response(_) | Outcome::Error { .. }) {
             self.idle.lock().expect("nobody panics with it").push(environment);
         }
-        report
+        outcome
     }
 
     /// Kills one process that works at the moment, as a machine that fails does. Whether there was one.
     pub fn kill_one(&self) -> bool {
         let busy = self.busy.lock().expect("nobody panics with it");
         busy.first().is_some_and(|pid| kill_process(*pid, Signal::KILL).is_ok())
-    }
-
-    /// Ends the environments that are idle: the next invocation is a cold start.
-    pub fn cool(&self) {
-        self.idle.lock().expect("nobody panics with it").clear();
     }
 
     /// What its processes have written so far.
@@ -118,17 +96,12 @@ impl Function {
         self.cold_starts.lock().expect("nobody panics with it").clone()
     }
 
-    /// The most memory that one of its processes has held.
-    pub fn memory(&self) -> u64 {
-        self.memory.load(Ordering::Relaxed)
-    }
-
     async fn start(&self) -> Result<Environment, String> {
-        let Settings { name, program, variables, memory, .. } = &self.settings;
+        let Settings { name, program, variables, .. } = &self.settings;
         let mut all = vec![
             ("AWS_LAMBDA_FUNCTION_NAME".to_owned(), name.clone()),
             ("AWS_LAMBDA_FUNCTION_VERSION".to_owned(), "$LATEST".to_owned()),
-            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE".to_owned(), memory.to_string()),
+            ("AWS_LAMBDA_FUNCTION_MEMORY_SIZE".to_owned(), "1769".to_owned()),
             ("AWS_LAMBDA_LOG_GROUP_NAME".to_owned(), format!("/aws/lambda/{name}")),
             ("AWS_LAMBDA_LOG_STREAM_NAME".to_owned(), "2026/01/01/[$LATEST]0".to_owned()),
             ("AWS_LAMBDA_INITIALIZATION_TYPE".to_owned(), "on-demand".to_owned()),

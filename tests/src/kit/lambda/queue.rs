@@ -18,13 +18,11 @@ pub struct Faults {
     pub duplicated: u32,
     /// Events that come late.
     pub delayed: u32,
-    /// How late.
     pub delay: Duration,
     /// Whether messages are received in another order than sent.
     pub reorders: bool,
 }
 
-/// A queue of messages.
 pub struct Queue {
     visibility: Duration,
     receives_most: u32,
@@ -43,11 +41,8 @@ struct Inner {
 /// A message in the queue.
 #[derive(Clone, Debug)]
 pub struct Message {
-    /// Its id.
     pub id: String,
-    /// What it says.
     pub body: String,
-    /// How often it was received.
     pub receives: u32,
     visible: Instant,
 }
@@ -128,7 +123,6 @@ impl Queue {
         self.lock().messages.len()
     }
 
-    /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -145,62 +139,5 @@ impl Queue {
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
         self.inner.lock().expect("nobody panics with it")
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use serde_json::json;
-
-    fn queue(faults: Faults) -> Queue {
-        Queue::new(Duration::from_secs(600), 2, faults)
-    }
-
-    #[test]
-    fn a_message_is_received_once_until_it_is_given_back() {
-        let queue = queue(Faults::default());
-        queue.send(&json!(1));
-        let first = queue.receive(10);
-        assert_eq!((first.len(), first[0].receives, queue.receive(10).len()), (1, 1, 0));
-        queue.give_back(&[first[0].id.clone()], Duration::ZERO);
-        assert_eq!(queue.receive(10)[0].receives, 2);
-        queue.delete(&[first[0].id.clone()]);
-        assert!(queue.is_empty() && queue.dead().is_empty());
-    }
-
-    #[test]
-    fn what_comes_again_comes_singly() {
-        let queue = queue(Faults::default());
-        (0..2).for_each(|number| queue.send(&json!(number)));
-        let ids: Vec<String> = queue.receive(10).into_iter().map(|message| message.id).collect();
-        queue.give_back(&ids, Duration::ZERO);
-        queue.send(&json!(3));
-        assert_eq!([1, 2, 3].map(|_| queue.receive(10).len()), [1, 1, 1]);
-    }
-
-    #[test]
-    fn what_fails_too_often_is_put_aside() {
-        let queue = queue(Faults::default());
-        queue.send(&json!(1));
-        for _ in 0..2 {
-            let ids: Vec<String> = queue.receive(10).into_iter().map(|message| message.id).collect();
-            queue.give_back(&ids, Duration::ZERO);
-        }
-        assert!(queue.receive(10).is_empty());
-        assert_eq!((queue.len(), queue.dead().len()), (0, 1));
-    }
-
-    #[test]
-    fn events_are_dropped_and_duplicated_as_the_seed_says() {
-        let faults = Faults { seed: 7, dropped: 500, duplicated: 500, ..Faults::default() };
-        let count = || {
-            let queue = queue(faults.clone());
-            (0..100).for_each(|number| queue.send(&json!(number)));
-            (queue.len(), queue.dropped())
-        };
-        let (sent, dropped) = count();
-        assert_eq!(count(), (sent, dropped));
-        assert!(dropped > 20 && dropped < 80 && sent as u64 > 100 - dropped);
     }
 }

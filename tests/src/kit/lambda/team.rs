@@ -13,7 +13,7 @@ use copal_store::s3::S3Store;
 use futures::executor::block_on;
 
 use super::cloud::{Cloud, Deployment};
-use super::machine::{Machine, contents};
+use crate::kit::machine::{Machine, contents};
 use crate::kit::s3::{Kind, Server};
 
 /// What lies below a directory.
@@ -21,17 +21,13 @@ pub type Contents = BTreeMap<PathBuf, Option<Vec<u8>>>;
 
 /// A bucket with a repository that a service ingests, and machines that use it by the command.
 pub struct Team {
-    /// The server.
     pub server: Server,
-    /// The bucket.
     pub bucket: String,
-    /// The repository's objects.
     pub store: Arc<S3Store>,
     fingerprint: String,
 }
 
 impl Team {
-    /// On a new server.
     pub fn start() -> Self {
         let server = Server::start(Kind::Versity);
         let bucket = server.bucket();
@@ -60,7 +56,6 @@ impl Team {
         format!("s3://{}/team", self.bucket)
     }
 
-    /// Functions for it.
     pub fn cloud(&self, change: impl FnOnce(&mut Deployment)) -> Cloud {
         let mut variables = self.keys();
         variables.push(("COPAL_OWNER_FINGERPRINT".to_owned(), self.fingerprint.clone()));
@@ -124,18 +119,11 @@ impl Team {
 }
 
 /// What was restored of a machine's files, wherever below the target they lie.
-///
-/// # Panics
-/// If it cannot be read.
 pub fn restored(out: &Path, files: &Path) -> Contents {
     let whole = out.join(files.strip_prefix("/").unwrap());
     contents(if whole.is_dir() { &whole } else { out })
 }
 
-/// That two trees hold the same.
-///
-/// # Panics
-/// If they do not.
 pub fn assert_same(expected: &Contents, found: &Contents) {
     assert_eq!(expected.keys().collect::<Vec<_>>(), found.keys().collect::<Vec<_>>());
     for (path, content) in expected {
@@ -143,5 +131,4 @@ pub fn assert_same(expected: &Contents, found: &Contents) {
     }
 }
 
-/// The passphrase of the team's repositories.
 pub const PASSPHRASE: &str = "correct horse battery staple";

@@ -19,7 +19,6 @@ use super::function::Function;
 
 /// The address of a function.
 pub struct FunctionUrl {
-    /// Where it listens.
     pub address: SocketAddr,
     server: tokio::task::JoinHandle<()>,
 }
@@ -38,7 +37,6 @@ impl FunctionUrl {
         Ok(Self { address, server })
     }
 
-    /// The address as clients write it.
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -85,7 +83,7 @@ async fn invoke(State(function): State<Arc<Function>>, request: Request) -> Resp
         "body": BASE64.encode(&body),
         "isBase64Encoded": true,
     });
-    match function.invoke(&event).await.outcome {
+    match function.invoke(&event).await {
         Outcome::Response(answer) => response(&answer).unwrap_or_else(|| StatusCode::BAD_GATEWAY.into_response()),
         // What a function URL answers for a function that failed.
         _ => (StatusCode::BAD_GATEWAY, "Internal Server Error").into_response(),

@@ -25,23 +25,15 @@ struct Way {
 
 impl Webhook {
     /// A free address; who comes waits until somebody listens.
-    ///
-    /// # Panics
-    /// If this machine has none.
     pub fn bind() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
         Self { listener, told: Arc::default() }
     }
 
-    /// Where it is.
-    ///
-    /// # Panics
-    /// Never: it is bound.
     pub fn address(&self) -> SocketAddr {
         self.listener.local_addr().expect("a bound socket has an address")
     }
 
-    /// How many events it was told.
     pub fn told(&self) -> u64 {
         self.told.load(Ordering::Relaxed)
     }

@@ -7,8 +7,8 @@ use copal_format::client::Role;
 use copal_format::layout;
 use copal_format::receipt::Receipt;
 use copal_jobs::view;
+use copal_store::Store;
 use copal_store::s3::S3Store;
-use copal_store::{Store, list_all};
 use futures::executor::block_on;
 
 use super::cloud::{Cloud, Deployment};
@@ -18,13 +18,9 @@ use crate::kit::{Client, Failure, How, Reader, Repository, SeededEntropy, Tree, 
 
 /// A bucket with the kit's repository in it.
 pub struct World {
-    /// The server.
     pub server: Server,
-    /// The bucket.
     pub bucket: String,
-    /// The repository's objects.
     pub store: Arc<S3Store>,
-    /// The repository.
     pub repository: Repository,
     prefix: &'static str,
     entropy: SeededEntropy,
@@ -45,7 +41,6 @@ impl World {
         Self { server, bucket, store, repository, prefix, entropy: SeededEntropy::new(5) }
     }
 
-    /// Functions for it.
     pub fn cloud(&self, change: impl FnOnce(&mut Deployment)) -> Cloud {
         let mut variables: Vec<(String, String)> =
             self.server.environment().into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
@@ -85,15 +80,8 @@ impl World {
         block_on(reader.restore(self.store.as_ref(), &view, &snapshot)).expect("the snapshot is whole")
     }
 
-    /// Whether an object is there.
     pub fn has(&self, name: &str) -> bool {
         block_on(self.store.stat(&key(name))).expect("the store answers").is_some()
-    }
-
-    /// The names of all objects.
-    pub fn names(&self) -> Vec<String> {
-        let listed = block_on(list_all(self.store.as_ref(), "")).expect("the store answers");
-        listed.into_iter().map(|listed| listed.key.as_str().to_owned()).collect()
     }
 }
 
@@ -102,10 +90,6 @@ pub fn files(content: &[u8]) -> Tree {
     tree([("a/letter", content), ("b/large", &content.repeat(300)[..])])
 }
 
-/// Waits until something is so.
-///
-/// # Panics
-/// If it is not within four minutes.
 pub fn until<T>(what: &str, mut is_it: impl FnMut() -> Option<T>) -> T {
     let deadline = Instant::now() + Duration::from_secs(240);
     loop {

@@ -5,6 +5,8 @@ use std::convert::Infallible;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD as BASE64;
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, Response};
 use http_body_util::{BodyExt, Full};
@@ -28,9 +30,6 @@ type Objects = Arc<Mutex<BTreeMap<String, Bytes>>>;
 
 impl Lenient {
     /// A server that does as if those headers were not sent.
-    ///
-    /// # Panics
-    /// If no port is free.
     pub fn start(unheeded: &[&'static str]) -> Lenient {
         let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -48,7 +47,6 @@ impl Lenient {
         Lenient { address, task }
     }
 
-    /// Its address for `AWS_ENDPOINT_URL_S3`.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -95,7 +93,7 @@ fn act(
         ("PUT", Some(_)) if headers.contains_key("if-none-match") => plain(412, "PreconditionFailed"),
         ("PUT", _) => {
             let claimed = headers.get("x-amz-checksum-sha256").and_then(|value| value.to_str().ok());
-            if claimed.is_some_and(|claimed| claimed != base64(&Sha256::digest(&sent))) {
+            if claimed.is_some_and(|claimed| claimed != BASE64.encode(Sha256::digest(&sent))) {
                 return plain(400, "BadDigest");
             }
             objects.insert(path.to_owned(), sent);
@@ -112,17 +110,4 @@ fn act(
             .body(Full::new(if method == Method::HEAD { Bytes::new() } else { bytes }))
             .expect("an object"),
     }
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const LETTERS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::new();
-    for three in bytes.chunks(3) {
-        let number = three.iter().fold(0_u32, |number, byte| number << 8 | u32::from(*byte)) << (8 * (3 - three.len()));
-        for place in 0..4 {
-            let letter = LETTERS[(number >> (18 - 6 * place) & 63) as usize];
-            text.push(if place <= three.len() { char::from(letter) } else { '=' });
-        }
-    }
-    text
 }

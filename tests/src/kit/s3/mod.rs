@@ -6,7 +6,6 @@ mod server;
 
 pub use lenient::Lenient;
 pub use proxy::{Fate, Proxy, Seen};
-pub(crate) use server::free_address;
 pub use server::{Kind, Server};
 
 use std::path::PathBuf;
@@ -15,9 +14,6 @@ use std::sync::{Arc, LazyLock};
 use tokio::runtime::{Builder, Runtime};
 
 /// Where `cargo xtask test` puts the servers: `COPAL_TOOLS`, else `tools/` in cargo's target directory.
-///
-/// # Panics
-/// If the test program lies in no target directory.
 pub fn tools() -> PathBuf {
     if let Some(folder) = std::env::var_os("COPAL_TOOLS") {
         return folder.into();
@@ -25,22 +21,6 @@ pub fn tools() -> PathBuf {
     // target/debug/deps/test-0123
     let program = std::env::current_exe().expect("this program has a name");
     program.ancestors().nth(3).expect("tests lie three levels below the target directory").join("tools")
-}
-
-/// The command, which cargo builds for the tests of its own crate only.
-///
-/// # Panics
-/// If it is not built: `cargo build --bins` does, as `cargo xtask test` did.
-pub fn command() -> PathBuf {
-    let program = std::env::current_exe().expect("this program has a name");
-    let profile = program.ancestors().nth(2).expect("tests lie in deps/ below the profile's directory");
-    let command = profile.join("copal");
-    assert!(
-        command.is_file(),
-        "{} is missing: build it with \"cargo build -p copal-cli --bin copal\"",
-        command.display()
-    );
-    command
 }
 
 /// The runtime of everything here, which ends with the process.

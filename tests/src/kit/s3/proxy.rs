@@ -26,7 +26,6 @@ use super::runtime;
 /// What becomes of a request.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// It goes through.
     Pass,
     /// It is not passed on; the answer is 503 SlowDown.
     SlowDown,
@@ -38,7 +37,6 @@ pub enum Fate {
     LoseAnswer,
     /// The answer's body ends after so many bytes.
     Cut(usize),
-    /// It is never answered.
     Hang,
     /// The answer tells of objects made ten years from now.
     Postdate,
@@ -53,11 +51,9 @@ pub enum Fate {
 pub struct Seen {
     /// How many requests came before.
     pub count: u64,
-    /// PUT, GET and so on.
     pub method: Method,
     /// Bucket, key and query.
     pub uri: Uri,
-    /// Its headers.
     pub headers: HeaderMap,
     /// The body of a POST, which says what is asked; of others nothing.
     pub body: Bytes,
@@ -90,9 +86,6 @@ impl Proxy {
     }
 
     /// In front of a server: a script decides about each request.
-    ///
-    /// # Panics
-    /// If no port is free.
     pub fn start(server: SocketAddr, latency: Duration, script: impl FnMut(&Seen) -> Fate + Send + 'static) -> Proxy {
         let listener = runtime().block_on(TcpListener::bind("127.0.0.1:0")).expect("a free port");
         let address = listener.local_addr().expect("a bound socket has an address");
@@ -108,17 +101,14 @@ impl Proxy {
         Proxy { address, task, counts }
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its address for `AWS_ENDPOINT_URL_S3`.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
 
-    /// Requests so far.
     pub fn requests(&self) -> u64 {
         self.counts.requests.load(Ordering::Relaxed)
     }

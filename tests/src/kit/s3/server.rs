@@ -1,11 +1,10 @@
 //! A real S3 server, in a process of its own, with objects in a directory that goes with it.
 
-use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::SocketAddr;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use aws_sdk_s3::config::{BehaviorVersion, Region};
 use aws_sdk_s3::types::{
@@ -17,6 +16,7 @@ use futures::executor::block_on;
 use tempfile::TempDir;
 
 use super::{runtime, tools};
+use crate::kit::process::{asked, plain_request, serve, started};
 
 /// Which server.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -40,25 +40,16 @@ pub struct Server {
 
 impl Server {
     /// Starts one and waits until it answers.
-    ///
-    /// # Panics
-    /// If it is not installed, or does not answer.
     pub fn start(kind: Kind) -> Server {
         Server::launched(kind, None, false)
     }
 
     /// Starts one that keeps earlier versions of objects in buckets that want it, as [`Server::bucket_with_locks`] does.
-    ///
-    /// # Panics
-    /// If it is not installed, or does not answer.
     pub fn keeping_versions(kind: Kind) -> Server {
         Server::launched(kind, None, true)
     }
 
     /// Starts MinIO, which can tell an address of new objects: those that [`Server::notify`] names.
-    ///
-    /// # Panics
-    /// If it is not installed, or does not answer.
     pub fn telling(webhook: SocketAddr) -> Server {
         Server::launched(Kind::Minio, Some(webhook), false)
     }
@@ -68,27 +59,20 @@ impl Server {
         if keeps_versions {
             std::fs::create_dir(place.path().join(VERSIONS)).expect("a directory for versions");
         }
-        // Another process may take a port that was free a moment ago.
-        for _ in 0..ATTEMPTS {
-            let address = free_address();
-            if let Some(process) = launch(kind, place.path(), address, webhook) {
-                return Server { kind, place, address, process: Some(process), buckets: AtomicU64::new(0), webhook };
-            }
-        }
-        panic!("{kind:?} does not start; it says: {}", said(place.path()));
+        let Some((process, address)) = serve(|address| launch(kind, place.path(), address, webhook)) else {
+            panic!("{kind:?} does not start; it says: {}", said(place.path()));
+        };
+        Server { kind, place, address, process: Some(process), buckets: AtomicU64::new(0), webhook }
     }
 
-    /// Which server it is.
     pub fn kind(&self) -> Kind {
         self.kind
     }
 
-    /// Where it listens.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Its address for `AWS_ENDPOINT_URL_S3`.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }
@@ -104,9 +88,6 @@ impl Server {
     }
 
     /// A new, empty bucket.
-    ///
-    /// # Panics
-    /// If the server makes none.
     pub fn bucket(&self) -> String {
         let bucket = format!("bucket-{}", self.buckets.fetch_add(1, Ordering::Relaxed));
         let store = block_on(S3Store::open(self.config(&bucket, ""))).expect("a bucket's name");
@@ -115,9 +96,6 @@ impl Server {
     }
 
     /// A new, empty bucket with Object Lock, and so with versions.
-    ///
-    /// # Panics
-    /// If the server makes none.
     pub fn bucket_with_locks(&self) -> String {
         let bucket = format!("bucket-{}", self.buckets.fetch_add(1, Ordering::Relaxed));
         let request = self.client().create_bucket().bucket(&bucket).object_lock_enabled_for_bucket(true);
@@ -139,9 +117,6 @@ impl Server {
     }
 
     /// Has the server tell its webhook of objects that appear below these folders of a bucket.
-    ///
-    /// # Panics
-    /// If it refuses.
     pub fn notify(&self, bucket: &str, folders: &[String]) {
         let below = |folder: &String| {
             let rule = FilterRule::builder().name(FilterRuleName::Prefix).value(folder).build();
@@ -157,7 +132,6 @@ impl Server {
         answer.expect("the server takes it");
     }
 
-    /// How to reach a bucket.
     pub fn config(&self, bucket: &str, prefix: &str) -> S3Config {
         let mut config = S3Config::new(bucket, prefix);
         config.endpoint = Some(self.endpoint());
@@ -168,9 +142,6 @@ impl Server {
     }
 
     /// The store in a prefix of a bucket.
-    ///
-    /// # Panics
-    /// If the names are none.
     pub fn store(&self, bucket: &str, prefix: &str) -> S3Store {
         block_on(S3Store::open(self.config(bucket, prefix))).expect("names of a bucket and a prefix")
     }
@@ -184,9 +155,6 @@ impl Server {
     }
 
     /// Starts it again, at the same address.
-    ///
-    /// # Panics
-    /// If it does not answer.
     pub fn restart(&mut self) {
         self.stop();
         let started = (0..ATTEMPTS).find_map(|attempt| {
@@ -219,16 +187,10 @@ fn launch(kind: Kind, place: &Path, address: SocketAddr, webhook: Option<SocketA
         Kind::Versity => ("versitygw", &["--quiet", "--keep-alive", "--port", "ADDRESS", "posix", "objects"]),
         Kind::Minio => ("minio", &["server", "--quiet", "--address", "ADDRESS", "objects"]),
     };
-    let program = tools().join(name);
-    assert!(
-        program.is_file(),
-        "{} is missing: \"cargo xtask tools\" installs it, and COPAL_TOOLS names another directory",
-        program.display()
-    );
     std::fs::create_dir_all(place.join("objects")).expect("a directory for objects");
     let output = std::fs::File::create(place.join("output")).expect("a file for what it says");
     let address_text = address.to_string();
-    let mut command = Command::new(program);
+    let mut command = Command::new(tools().join(name));
     command
         .args(arguments.iter().map(|argument| if *argument == "ADDRESS" { address_text.as_str() } else { argument }))
         .current_dir(place)
@@ -242,41 +204,12 @@ fn launch(kind: Kind, place: &Path, address: SocketAddr, webhook: Option<SocketA
         .stdin(Stdio::null())
         .stdout(output.try_clone().expect("the file is open"))
         .stderr(output);
-    let mut process = command.spawn().expect("the server is a program");
-    let deadline = Instant::now() + STARTING;
-    while Instant::now() < deadline {
-        if process.try_wait().expect("it is our process").is_some() {
-            return None;
-        }
-        if answers(address) {
-            return Some(process);
-        }
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    let _ = process.kill();
-    let _ = process.wait();
-    None
-}
-
-/// Whether a server is there that is done with starting: a request without a signature is refused, and not put off.
-fn answers(address: SocketAddr) -> bool {
-    let Ok(mut connection) = TcpStream::connect_timeout(&address, Duration::from_secs(1)) else { return false };
-    let _ = connection.set_read_timeout(Some(Duration::from_secs(5)));
-    let request = format!("GET / HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n\r\n");
-    let mut answer = [0; 12];
-    connection.write_all(request.as_bytes()).is_ok()
-        && connection.read_exact(&mut answer).is_ok()
-        && answer == *b"HTTP/1.1 403"
+    // One that is done with starting refuses a request without a signature, and does not put it off.
+    started(&mut command, || asked(address, &plain_request(address)) == Some(*b"HTTP/1.1 403"))
 }
 
 fn said(place: &Path) -> String {
     std::fs::read_to_string(place.join("output")).unwrap_or_default()
-}
-
-/// An address on this machine that nobody listens at.
-pub(crate) fn free_address() -> SocketAddr {
-    let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
-    listener.local_addr().expect("a bound socket has an address")
 }
 
 const NAME: &str = "copal-tests";
@@ -287,6 +220,5 @@ const WEBHOOK: &str = "arn:minio:sqs::KIT:webhook";
 const VERSIONS: &str = "versions";
 const REGION: &str = "us-east-1";
 const ATTEMPTS: u32 = 5;
-const STARTING: Duration = Duration::from_secs(60);
 /// Six programs may share a processor here.
 const PATIENCE: Duration = Duration::from_secs(60);

@@ -6,10 +6,9 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use super::program::program;
-use crate::kit::Random;
+use super::Random;
+use super::process::program;
 
-/// A computer.
 pub struct Machine {
     folder: TempDir,
     name: String,
@@ -19,9 +18,6 @@ pub struct Machine {
 
 impl Machine {
     /// A computer on which the repository was never used.
-    ///
-    /// # Panics
-    /// If there is no room for it.
     pub fn new(name: &str, repository: &str, variables: &[(String, String)]) -> Self {
         let folder = tempfile::tempdir().expect("a temporary directory");
         std::fs::create_dir(folder.path().join("files")).expect("a directory for files");
@@ -33,7 +29,6 @@ impl Machine {
         self.folder.path().join("files")
     }
 
-    /// A directory of its own.
     pub fn place(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
@@ -57,9 +52,6 @@ impl Machine {
     }
 
     /// Writes a tree of files that follow from a seed: small and large ones, in folders, with an empty one and a link.
-    ///
-    /// # Panics
-    /// If there is no room for it.
     pub fn fill(&self, seed: u64, files: usize) {
         let mut random = Random::new(seed);
         for number in 0..files {
@@ -86,9 +78,6 @@ pub fn succeeded(arguments: &[&str], output: Output) -> Result<String, String> {
 }
 
 /// What lies below a directory: content of files, targets of links, nothing of folders.
-///
-/// # Panics
-/// If something cannot be read.
 pub fn contents(folder: &Path) -> BTreeMap<PathBuf, Option<Vec<u8>>> {
     let mut found = BTreeMap::new();
     let mut open = vec![PathBuf::new()];
