@@ -7,10 +7,9 @@
 )]
 
 // words
-mod agree;
 mod args;
 mod exit;
-// docs/cli.md explains every field; most names need no more.
+// docs/cli.md explains every field; a comment there says what it does not.
 mod report;
 mod keychain;
 mod secrets;

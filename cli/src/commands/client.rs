@@ -43,7 +43,7 @@ fn add(context: &Context<'_>, options: &Add) -> Result<Exit, Failure> {
     let repository = context.open()?;
     // Check the address before anything is written.
     let page = options.page.as_deref().map(|given| page(given, repository.backend().location())).transpose()?;
-    let descriptor = repository.descriptor.as_ref().ok_or_else(|| Failure::from(ClientError::NoDescriptor))?;
+    let descriptor = repository.descriptor.as_ref().ok_or_else(Failure::no_descriptor)?;
     let role = match options.role {
         RoleNamed::Full => Role::Full,
         RoleNamed::WriteOnly => Role::WriteOnly,

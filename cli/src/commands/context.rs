@@ -3,6 +3,8 @@
 mod reading;
 
 use std::ffi::OsString;
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -26,7 +28,6 @@ use copal_store::StoreError;
 use copal_store::limit::Rates;
 
 use super::failure::of_open;
-use crate::agree::agrees;
 use crate::args::global::Global;
 use crate::args::values::Size;
 use crate::report::{Failure, Printer, human};
@@ -349,4 +350,12 @@ pub(super) fn input(credential: &Credential) -> Result<SlotInput, Failure> {
 
 fn environment(name: &str) -> Option<OsString> {
     std::env::var_os(name)
+}
+
+/// Asks the person at the terminal; returns false unless the answer is yes, or without a terminal.
+fn agrees(question: &str) -> bool {
+    let Ok(mut terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else { return false };
+    let mut answer = [0; 64];
+    let asked = write!(terminal, "{question} [y/N] ").and_then(|()| terminal.read(&mut answer));
+    asked.is_ok_and(|length| answer[..length].trim_ascii().eq_ignore_ascii_case(b"y"))
 }

@@ -1,6 +1,5 @@
 //! `ingest`: decides about the manifests that clients have uploaded.
 
-use copal_client::repository::ClientError;
 use copal_gateway::orders::{Ingested, JobOrder};
 use copal_gateway::serve::ingested;
 
@@ -28,6 +27,6 @@ fn here(context: &Context<'_>) -> Result<Ingested, Failure> {
     if repository.backend().is_behind_gateway() {
         return Err(Failure::NoJobThere("ingest"));
     }
-    let descriptor = repository.descriptor.as_ref().ok_or_else(|| Failure::from(ClientError::NoDescriptor))?;
+    let descriptor = repository.descriptor.as_ref().ok_or_else(Failure::no_descriptor)?;
     ingested(&repository.job(), descriptor.ingest).map_err(Failure::from)
 }

@@ -7,7 +7,7 @@ use copal_client::backup::{BackupError, repack};
 use copal_client::entropy::SystemEntropy;
 use copal_client::location::Location;
 use copal_client::remote::OrderError;
-use copal_client::repository::{ClientError, Repository};
+use copal_client::repository::Repository;
 use copal_client::wait::wait;
 use copal_gateway::orders::JobOrder;
 use copal_jobs::context::Entropy;
@@ -178,7 +178,7 @@ fn write_anew(context: &Context<'_>, repository: &Repository, how: &mut job::Opt
 
 /// Converts the options to those of the service. Pack sizes come from the descriptor.
 pub(super) fn service_options(repository: &Repository, options: &Prune) -> Result<job::Options, Failure> {
-    let descriptor = repository.descriptor.as_ref().ok_or_else(|| Failure::from(ClientError::NoDescriptor))?;
+    let descriptor = repository.descriptor.as_ref().ok_or_else(Failure::no_descriptor)?;
     let parameters = &descriptor.parameters;
     let plain = job::Options::new([parameters.pack_target.into(), parameters.tree_pack_target.into()]);
     let grace = match options.grace {

@@ -1,6 +1,6 @@
 //! `rebuild-index`: makes the state again from the objects that clients and prunes have written.
 
-use copal_client::repository::{ClientError, Met};
+use copal_client::repository::Met;
 use copal_client::verify::genuine;
 use copal_client::wait::wait;
 use copal_jobs::rebuild::{Report, rebuild_with, unnamed_packs};
@@ -16,7 +16,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         return Err(Failure::NoJobThere("rebuild the index"));
     }
     if repository.descriptor.is_none() {
-        return Err(Failure::from(ClientError::NoDescriptor));
+        return Err(Failure::no_descriptor());
     }
     // Packs of lost manifests still exist, and the keys tell which are genuine.
     let unnamed = wait(unnamed_packs(&repository.job()))?;

@@ -16,10 +16,8 @@ use super::{Answer, Columns};
 #[derive(Serialize, Clone, Debug)]
 pub struct SignerField {
     pub client: ClientId,
-    /// Its name as the owner registered it, or its id without a name.
     pub client_name: String,
     pub role: Role,
-    /// The host that a write-only client claims to be, if that differs from its name.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub claimed_host: Option<String>,
 }
@@ -54,9 +52,7 @@ pub struct EnrollmentSummary<'a> {
     pub role: Role,
     pub domain: DomainId,
     pub expires: Stamp,
-    /// The line for `client join`.
     pub line: &'a str,
-    /// The link for a browser, if it was asked for.
     pub link: Option<&'a str>,
 }
 
@@ -88,22 +84,16 @@ pub struct ClientRow {
     pub name: String,
     pub role: Option<Role>,
     pub domain: Option<DomainId>,
-    /// Whether that is the domain that full clients share.
     pub shared: Option<bool>,
     pub joined: Option<bool>,
-    /// Until when it may join; none once it has.
     pub expires: Option<Stamp>,
     /// How long that is from now; none if it may not join any more.
     #[serde(skip)]
     pub left: Option<Duration>,
-    /// Whether it joined after its enrollment had expired, so that nothing of it counts.
     pub joined_late: bool,
-    /// When this version of its record was made.
     pub created: Option<Stamp>,
-    /// The number of the last of its manifests that was accepted.
     pub last_manifest: Option<u64>,
     pub last_time: Option<Stamp>,
-    /// The number of the last good manifest of a client that was revoked.
     pub revoked: Option<u64>,
     pub problem: Option<String>,
 }

@@ -18,7 +18,6 @@ use super::keys::RECOVERY;
 
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct CopySummary {
-    /// The snapshots that were copied, the oldest first.
     pub copied: Vec<CopiedRow>,
     pub already_there: u64,
     pub seconds: f64,
@@ -28,7 +27,6 @@ pub struct CopySummary {
 /// A snapshot that was made from another one.
 #[derive(Serialize, Clone, Debug)]
 pub struct CopiedRow {
-    /// The id of the snapshot that it was made from.
     pub source_id: String,
     /// The new snapshot; `None` after a dry run, or if nothing more could be read than an earlier copy has.
     pub snapshot_id: Option<SnapshotId>,
@@ -38,18 +36,15 @@ pub struct CopiedRow {
     pub paths: PathsField,
     pub files: u64,
     pub bytes: u64,
-    /// Files that were read, since no earlier copy has their content.
     pub files_read: u64,
     pub bytes_new: u64,
     pub bytes_stored: u64,
-    /// Entries that are missing, or lack their content.
     pub errors: u64,
 }
 
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct RewriteSummary {
     pub rewritten: Vec<RewrittenRow>,
-    /// Snapshots that have none of the paths.
     pub unchanged: u64,
     pub seconds: f64,
     pub dry_run: bool,
@@ -60,7 +55,6 @@ pub struct RewriteSummary {
 pub struct RewrittenRow {
     #[serde(flatten)]
     pub row: CopiedRow,
-    /// Entries that the new snapshot does not have.
     pub left_out: u64,
     pub forgotten: bool,
 }
@@ -70,12 +64,10 @@ pub struct ExportSummary {
     pub snapshot_id: SnapshotId,
     pub file: String,
     pub bytes: u64,
-    /// The id of the repository in it; `None` without encryption, as the next two.
     pub repository_id: Option<RepositoryId>,
     /// The recovery code, which opens it; shown only this once.
     pub recovery_code: Option<String>,
     pub reader: Option<String>,
-    /// Entries that are missing, or lack their content.
     pub errors: u64,
     pub seconds: f64,
 }

@@ -11,9 +11,7 @@ use super::human::{self, things};
 /// The snapshots that the policy's guard (floor and hold) keeps.
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct Guarded {
-    /// Suspicious snapshots that nobody has released: nothing in their series expires or is removed.
     pub held: Vec<HeldField>,
-    /// Forgotten snapshots that prune does not remove yet.
     pub stays: Vec<StaysField>,
 }
 

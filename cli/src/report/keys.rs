@@ -16,7 +16,6 @@ pub struct InitSummary {
     pub client: ClientId,
     /// The recovery code; shown only this once.
     pub recovery_code: String,
-    /// The key file that was written, if one was asked for.
     pub key_file: Option<String>,
     pub reader: Option<String>,
 }

@@ -12,9 +12,7 @@ use super::human::{self, things};
 #[derive(Serialize, Clone, Debug)]
 pub struct PolicySummary {
     pub change: Option<u64>,
-    /// Existing snapshots that the policy does not keep.
     pub would_expire: u64,
-    /// Existing suspicious snapshots that would hold their series.
     pub would_hold: u64,
     /// The guard (floor and hold) of replaced policies that still applies too.
     pub lingers: Option<LingeringField>,

@@ -29,9 +29,7 @@ pub struct SnapshotRow {
     pub bytes: u64,
     #[serde(flatten)]
     pub signer: SignerField,
-    /// Whether it is pinned: no rule removes it.
     pub pinned: bool,
-    /// The snapshot that it was copied or rewritten from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub origin: Option<Origin>,
 }
@@ -134,9 +132,7 @@ pub struct LsRow {
     pub path: PathField,
     #[serde(rename = "type")]
     pub kind: EntryKind,
-    /// Bytes of a regular file, else 0.
     pub size: u64,
-    /// The permission bits, with setuid, setgid and sticky.
     pub mode: u32,
     pub uid: u32,
     pub gid: u32,

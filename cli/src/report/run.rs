@@ -154,10 +154,8 @@ impl Answer for Shown {
 pub struct Scheduled {
     pub profile: String,
     pub by: Timer,
-    /// When, as its profile or the system says.
     pub at: String,
     pub installed: bool,
-    /// Whether what is installed is what the configuration says.
     pub current: bool,
 }
 

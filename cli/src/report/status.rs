@@ -16,9 +16,7 @@ use super::upkeep::REPEATED;
 
 #[derive(Serialize, Clone, Debug)]
 pub struct StatusReport {
-    /// The party that decides about manifests; `None` if the descriptor is lost.
     pub ingest: Option<IngestBy>,
-    /// The owner's fingerprint, for a service to pin; `None` if the descriptor is lost.
     pub owner: Option<OwnerFingerprint>,
     pub root: u64,
     pub waiting: Vec<WaitingField>,
@@ -32,7 +30,6 @@ pub struct StatusReport {
     pub changes_waiting: Option<u64>,
     pub last_check: Option<JobField>,
     pub last_prune: Option<JobField>,
-    /// Chunks and pages that unproven packs repeat, as found by that prune.
     pub chunks_repeated: u64,
     /// The replicas that this machine brings up to date; only for the owner.
     pub replicas: Vec<ReplicaField>,
@@ -77,7 +74,6 @@ pub struct SeriesField {
 #[derive(Serialize, Clone, Debug)]
 pub struct JobField {
     pub time: Stamp,
-    /// Its name in the repository.
     pub report: String,
 }
 

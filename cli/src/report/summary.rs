@@ -18,26 +18,21 @@ use super::human::{self, things};
 
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct BackupSummary {
-    /// The new snapshot; `None` after a dry run, or if nothing changed with `--skip-if-unchanged`.
     pub snapshot_id: Option<SnapshotId>,
     pub parent_id: Option<SnapshotId>,
     pub files_new: u64,
     pub files_changed: u64,
     pub files_unmodified: u64,
     pub dirs: u64,
-    /// Links, devices and pipes.
     pub others: u64,
     pub errors: u64,
-    /// Files that changed during every read; saved as read last.
     pub changing: u64,
     pub bytes_scanned: u64,
     pub bytes_new: u64,
     pub bytes_stored: u64,
     pub seconds: f64,
     pub dry_run: bool,
-    /// The party that accepted the snapshot; `None` if it is not accepted yet.
     pub accepted_by: Option<IngestBy>,
-    /// What is left out, with `--dry-run -v`.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<LeftOut>,
 }
@@ -47,9 +42,7 @@ pub struct BackupSummary {
 pub struct LeftOut {
     /// The pattern, or the name of the marker.
     pub by: String,
-    /// Entries, with those below.
     pub entries: u64,
-    /// Bytes of these files.
     pub bytes: u64,
 }
 
@@ -143,7 +136,6 @@ pub struct RestoreSummary {
     pub target: PathField,
     #[serde(flatten)]
     pub tally: Tally,
-    /// Devices, set-user-id and set-group-id, and system attributes left out on purpose.
     pub left_out: u64,
     pub seconds: f64,
     pub dry_run: bool,
@@ -191,7 +183,6 @@ impl Answer for RestoreSummary {
 pub struct CheckReport {
     pub ok: bool,
     pub errors: Vec<Damage>,
-    /// How many snapshots were chosen; none if all were checked.
     pub snapshots_checked: Option<u64>,
     pub packs_read: u64,
     pub bytes_read: u64,
@@ -201,7 +192,6 @@ pub struct CheckReport {
 #[derive(Serialize, Clone, Debug)]
 pub struct Damage {
     pub kind: DamageKind,
-    /// The object's name, or the id of a chunk or page.
     pub object: String,
     pub why: String,
     pub snapshots: Vec<SnapshotId>,
@@ -308,7 +298,6 @@ pub struct Stats {
     pub packs: u64,
     pub chunks: u64,
     pub dead_bytes: u64,
-    /// Dead bytes in blocks that also hold live data; they become free when that is rewritten.
     pub trapped_bytes: u64,
 }
 

@@ -13,16 +13,13 @@ use super::human::{self, things};
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct SyncSummary {
     pub replica: String,
-    /// The root that the replica shows now; 0 if there is none.
     pub root: u64,
-    /// Whether that is the source's newest root.
     pub is_current: bool,
     #[serde(flatten)]
     pub lacked: BehindField,
     pub objects: u64,
     pub bytes: u64,
     pub not_copied: Vec<Fault>,
-    /// Keys that only the replica has.
     pub keys_left: Vec<String>,
     pub seconds: f64,
     pub dry_run: bool,
@@ -30,11 +27,8 @@ pub struct SyncSummary {
 
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct BehindField {
-    /// Kept snapshots that it does not show.
     pub snapshots_missing: u64,
-    /// Bytes of packs that it does not have.
     pub bytes_missing: u64,
-    /// When the oldest of these snapshots was accepted.
     pub oldest_missing: Option<Stamp>,
 }
 

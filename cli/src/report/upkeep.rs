@@ -17,9 +17,7 @@ pub struct ForgetReport {
     pub snapshots: Vec<ForgetRow>,
     pub kept: u64,
     pub forgotten: u64,
-    /// Bytes that only forgotten snapshots need, if computed.
     pub freeable_bytes: Option<u64>,
-    /// When prune may free them.
     pub freeable_from: Option<Stamp>,
     /// The party that prunes: the user if the command reaches the store itself, else the service.
     pub pruned_by: IngestBy,
@@ -41,7 +39,6 @@ pub struct ForgetRow {
     pub tags: Vec<String>,
     pub label: String,
     pub keep: bool,
-    /// Why it is kept, one for each rule.
     pub reasons: Vec<String>,
 }
 
@@ -93,7 +90,6 @@ impl Answer for ForgetReport {
 
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct PruneReport {
-    /// Index entries that nothing needs any more, flagged in this run.
     pub entries_flagged: u64,
     pub entries_removed: u64,
     pub packs_deleted: u64,
@@ -101,21 +97,14 @@ pub struct PruneReport {
     pub packs_rewritten: u64,
     pub bytes_freed: u64,
     pub bytes_rewritten: u64,
-    /// Bytes of all packs before this run, and after it; none in a dry run, or if another machine has pruned.
     pub bytes_before: Option<u64>,
     pub bytes_after: Option<u64>,
-    /// Bytes that a later run will free.
     pub bytes_pending: u64,
     pub pending_until: Option<Stamp>,
-    /// Bytes of dead blocks in packs that are mostly live.
     pub bytes_dead: u64,
-    /// Dead bytes in blocks that also hold live data.
     pub bytes_trapped: u64,
-    /// Chunks and pages marked as wanted: backups upload them again, so that their blocks can be freed.
     pub chunks_wanted: u64,
-    /// Forgotten snapshots that the policy's floor or a hold keeps.
     pub snapshots_stay: u64,
-    /// Chunks and pages that unproven packs repeat.
     pub chunks_repeated: u64,
     pub seconds: f64,
     pub dry_run: bool,
@@ -243,16 +232,13 @@ impl Answer for CompactReport {
 
 #[derive(Serialize, Clone, Debug, Default)]
 pub struct RepairReport {
-    /// Chunks and pages that were lost and are back.
     pub healed: u64,
     pub lost: u64,
     pub snapshots: Vec<SnapshotId>,
     /// The first entries that cannot be restored.
     #[serde(flatten)]
     pub paths: PathsField,
-    /// Copies of key slots and client records that were missing and are written again.
     pub restored: Vec<String>,
-    /// Objects that are damaged and cannot be mended.
     pub damaged: Vec<String>,
 }
 

@@ -23,7 +23,7 @@ use serde::Serialize;
 use super::context::Context;
 use crate::args::serve::{Presign, Serve};
 use crate::exit::Exit;
-use crate::report::Failure;
+use crate::report::{Answer, Failure};
 use unmade::Unmade;
 
 pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failure> {
@@ -73,7 +73,9 @@ pub(super) fn run(context: &Context<'_>, options: &Serve) -> Result<Exit, Failur
         notes: lasting.map(|facts| state.join(facts.descriptor.repository.to_string()).join("jobs")),
         options: served(options),
         // A failure to print the address must not stop the server.
-        listening: &|at| drop(print(context.global.json, at)),
+        listening: &|Listening { gateway, metrics }| {
+            drop(context.report.answer(&Serving { gateway, metrics: metrics.as_deref() }));
+        },
         note,
     };
     serve(service).map_err(|error| match error {
@@ -151,23 +153,16 @@ fn seconds() -> u64 {
 }
 
 #[derive(Serialize)]
-struct Answer<'a> {
+struct Serving<'a> {
     gateway: &'a str,
     metrics: Option<&'a str>,
 }
 
-fn print(is_json: bool, at: &Listening) -> io::Result<()> {
-    let mut out = std::io::stdout().lock();
-    if is_json {
-        let answer = Answer { gateway: &at.gateway, metrics: at.metrics.as_deref() };
-        writeln!(out, "{}", serde_json::to_string(&answer)?)?;
-    } else {
-        writeln!(out, "serving at {}", at.gateway)?;
-        if let Some(metrics) = &at.metrics {
-            writeln!(out, "metrics at {metrics}")?;
-        }
+impl Answer for Serving<'_> {
+    fn human(&self, out: &mut dyn Write) -> io::Result<()> {
+        writeln!(out, "serving at {}", self.gateway)?;
+        self.metrics.map_or(Ok(()), |metrics| writeln!(out, "metrics at {metrics}"))
     }
-    out.flush()
 }
 
 /// Logs a note of a job: nobody waits for its result.
