@@ -116,14 +116,14 @@ impl Descriptor {
         let mut reader = Reader::new(body)?;
         let mut fields = reader.map()?;
         let version = fields.required(0)?.uint()?;
-        let repository = RepositoryId(fields.required(1)?.fixed()?);
+        let repository = fields.required(1)?.id()?;
         let created = fields.required(2)?.time()?;
         let (mut parameters, chunker) = Parameters::read(&mut fields)?;
         let owner_key = fields.required(9)?.fixed()?;
         let kem_public = fields.required(10)?.fixed::<KEM_PUBLIC_BYTES>()?.to_vec();
         let ingest = IngestBy::read(fields.required(11)?)?;
         let reader = fields.optional(12)?.map(Reader::fixed).transpose()?.map(ObjectHash);
-        let shared_domain = DomainId(fields.required(13)?.fixed()?);
+        let shared_domain = fields.required(13)?.id()?;
         let level = fields.required(14)?;
         let wide = level.error("a number is too large");
         parameters.zstd_level = i32::try_from(level.int()?).map_err(|_| wide)?;

@@ -161,12 +161,7 @@ impl SnapshotInfo {
         let mut writer = Writer::new();
         let optional = [self.exclusions.is_some(), !self.troubles.is_empty(), self.origin.is_some()];
         writer.map(10 + optional.map(u64::from).iter().sum::<u64>()).key(0).text(&self.host);
-        let paths = ascending(&self.paths);
-        writer.key(1).array(paths.len());
-        for path in paths {
-            writer.bytes(path);
-        }
-        writer.key(2).text(&self.label);
+        writer.key(1).strings(ascending(&self.paths)).key(2).text(&self.label);
         let tags = ascending(&self.tags);
         writer.key(3).array(tags.len());
         for tag in tags {
@@ -196,45 +191,44 @@ impl SnapshotInfo {
         if bytes.len() > SNAPSHOT_INFO_BYTES {
             return Err(DecodeError::new(SNAPSHOT_INFO_BYTES, "a snapshot's description is longer than allowed"));
         }
-        let mut reader = Reader::new(bytes)?;
-        let mut fields = reader.map()?;
         let text = |field: &mut Reader<'_>| field.text(TEXT_BYTES).map(str::to_owned);
-        let info = Self {
-            host: text(fields.required(0)?)?,
-            paths: ascending_list(fields.required(1)?, SNAPSHOT_PATHS, |path| Ok(path.bytes(PATH_BYTES)?.to_vec()))?,
-            label: text(fields.required(2)?)?,
-            tags: ascending_list(fields.required(3)?, SNAPSHOT_TAGS, text)?,
-            started: fields.required(4)?.time()?,
-            counts: {
-                let [files, directories, others, bytes] = four(fields.required(5)?)?;
-                Counts { files, directories, others, bytes }
-            },
-            summary: {
-                let [new, changed, unmodified, errors] = four(fields.required(6)?)?;
-                Summary { new, changed, unmodified, errors }
-            },
-            metadata: MetadataSeen(fields.required(7)?.narrow()?),
-            program: text(fields.required(8)?)?,
-            user: text(fields.required(9)?)?,
-            exclusions: fields.optional(EXCLUSIONS)?.map(Exclusions::decode).transpose()?,
-            troubles: fields.optional(TROUBLES)?.map(Troubles::decode).transpose()?.unwrap_or_default(),
-            origin: fields.optional(ORIGIN)?.map(Origin::decode).transpose()?,
-        };
-        fields.end()?;
-        Ok(info)
+        Reader::record(bytes, |fields| {
+            Ok(Self {
+                host: text(fields.required(0)?)?,
+                paths: ascending_list(fields.required(1)?, SNAPSHOT_PATHS, |path| {
+                    Ok(path.bytes(PATH_BYTES)?.to_vec())
+                })?,
+                label: text(fields.required(2)?)?,
+                tags: ascending_list(fields.required(3)?, SNAPSHOT_TAGS, text)?,
+                started: fields.required(4)?.time()?,
+                counts: {
+                    let [files, directories, others, bytes] = four(fields.required(5)?)?;
+                    Counts { files, directories, others, bytes }
+                },
+                summary: {
+                    let [new, changed, unmodified, errors] = four(fields.required(6)?)?;
+                    Summary { new, changed, unmodified, errors }
+                },
+                metadata: MetadataSeen(fields.required(7)?.narrow()?),
+                program: text(fields.required(8)?)?,
+                user: text(fields.required(9)?)?,
+                exclusions: fields.optional(EXCLUSIONS)?.map(Exclusions::decode).transpose()?,
+                troubles: fields.optional(TROUBLES)?.map(Troubles::decode).transpose()?.unwrap_or_default(),
+                origin: fields.optional(ORIGIN)?.map(Origin::decode).transpose()?,
+            })
+        })
     }
 }
 
 impl Origin {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut fields = reader.map()?;
-        let origin = Self {
-            repository: RepositoryId(fields.required(0)?.fixed()?),
-            snapshot: SnapshotId(fields.required(1)?.fixed()?),
-            client: ClientId(fields.required(2)?.fixed()?),
-        };
-        fields.end()?;
-        Ok(origin)
+        reader.fields(|fields| {
+            Ok(Self {
+                repository: fields.required(0)?.id()?,
+                snapshot: fields.required(1)?.id()?,
+                client: fields.required(2)?.id()?,
+            })
+        })
     }
 }
 
@@ -251,9 +245,8 @@ fn ascending_list<'a, T: Ord>(
     most: usize,
     item: impl FnMut(&mut Reader<'a>) -> Result<T, DecodeError>,
 ) -> Result<Vec<T>, DecodeError> {
-    let disorder = reader.error("a list does not ascend");
-    let items = reader.list(most, item)?;
-    if items.is_sorted_by(|a, b| a < b) { Ok(items) } else { Err(disorder) }
+    let is_ascending = |items: &Vec<T>| items.is_sorted_by(|a, b| a < b);
+    reader.checked("a list does not ascend", |reader| reader.list(most, item), is_ascending)
 }
 
 fn four(reader: &mut Reader<'_>) -> Result<[u64; 4], DecodeError> {

@@ -94,11 +94,11 @@ impl SessionRecord {
         if count != 4 {
             return Err(reader.error("an array has the wrong number of items").into());
         }
-        let domain = DomainId(reader.fixed()?);
+        let domain = reader.id()?;
         let commitment = reader.fixed()?;
         let wraps = reader.list(SESSION_RECIPIENTS, |reader| {
             reader.tuple(3)?;
-            let recipient = RecipientId(reader.fixed()?);
+            let recipient = reader.id()?;
             Ok(Wrap { recipient, ciphertext: Box::new(reader.fixed()?), sealed: reader.fixed()? })
         })?;
         if wraps.is_empty() {

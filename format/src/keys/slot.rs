@@ -223,8 +223,8 @@ impl Slot {
         let mut fields = reader.map()?;
         let number = fields.required(0)?.uint()?;
         let kind = SlotKind::of(number).ok_or(SlotError::UnknownKind { kind: number })?;
-        let id = SlotId(fields.required(1)?.fixed()?);
-        let repository = RepositoryId(fields.required(2)?.fixed()?);
+        let id = fields.required(1)?.id()?;
+        let repository = fields.required(2)?.id()?;
         let stretch = match kind {
             SlotKind::Passphrase => Some(decode_stretch(fields.required(3)?)?),
             SlotKind::RecoveryCode | SlotKind::KeyFile => None,
