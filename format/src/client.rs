@@ -276,48 +276,23 @@ fn read_last_change(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), Decode
 
 /// Why a version of a client's record is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ClientError {
     /// The client has no version.
     #[error("client {client} is not registered")]
-    Unknown {
-        /// The client.
-        client: ClientId,
-    },
+    Unknown { client: ClientId },
     /// A version before the newest is absent.
     #[error("version {version} of client {client} is missing")]
-    Missing {
-        /// The client.
-        client: ClientId,
-        /// The absent version.
-        version: u64,
-    },
+    Missing { client: ClientId, version: u64 },
     /// Malformed, forged, or stored under another name.
     #[error("version {version} of client {client} cannot be believed")]
-    Record {
-        /// The client.
-        client: ClientId,
-        /// The version read.
-        version: u64,
-        /// What is wrong with it.
-        #[source]
-        source: RecordError,
-    },
+    Record { client: ClientId, version: u64, source: RecordError },
     /// Signed with an enrollment key, although the client was not waiting to join.
     #[error("version {version} of client {client} is signed by an enrollment key, but the client did not wait to join")]
-    NotEnrolled {
-        /// The client.
-        client: ClientId,
-        /// The version read.
-        version: u64,
-    },
+    NotEnrolled { client: ClientId, version: u64 },
     /// The joining device changed what only the owner decides.
     #[error("version {version} of client {client} joins it with another role, domain or name than the owner gave it")]
-    Altered {
-        /// The client.
-        client: ClientId,
-        /// The version read.
-        version: u64,
-    },
+    Altered { client: ClientId, version: u64 },
 }
 
 #[cfg(test)]

@@ -42,6 +42,7 @@ pub struct Descriptor {
 
 /// A descriptor that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DescriptorError {
     /// Malformed, not signed by the key inside, of a newer version, or stored under another version's name.
     #[error(transparent)]
@@ -57,12 +58,7 @@ pub enum DescriptorError {
     Owner,
     /// Older than a version that the caller has seen before.
     #[error("version {version} is the newest there is, and version {seen} was seen before")]
-    Older {
-        /// The newest version found.
-        version: u64,
-        /// The newest version ever seen.
-        seen: u64,
-    },
+    Older { version: u64, seen: u64 },
 }
 
 impl Descriptor {
@@ -182,35 +178,17 @@ impl Default for Parameters {
 
 /// Parameters that a client must not follow: they would exhaust its memory, or make objects that readers refuse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadParameters {
     /// A value outside the allowed range.
     #[error("{parameter} is {value}, allowed is {least} to {most}")]
-    Range {
-        /// Which parameter.
-        parameter: &'static str,
-        /// Its value.
-        value: i64,
-        /// The least value allowed.
-        least: i64,
-        /// The largest value allowed.
-        most: i64,
-    },
+    Range { parameter: &'static str, value: i64, least: i64, most: i64 },
     /// A chunk size that is not a power of two.
     #[error("{parameter} is {value}, not a power of two")]
-    PowerOfTwo {
-        /// Which parameter.
-        parameter: &'static str,
-        /// Its value.
-        value: u32,
-    },
+    PowerOfTwo { parameter: &'static str, value: u32 },
     /// Two sizes in the wrong order.
     #[error("{smaller} exceeds {larger}")]
-    Order {
-        /// The parameter that must not be larger.
-        smaller: &'static str,
-        /// The parameter it must not exceed.
-        larger: &'static str,
-    },
+    Order { smaller: &'static str, larger: &'static str },
 }
 
 impl Parameters {

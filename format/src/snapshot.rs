@@ -112,21 +112,14 @@ impl MetadataSeen {
 
 /// The description is too large to be read back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum OversizeInfo {
     /// A text, path or list is too long.
     #[error("a snapshot's {what} is longer than {most}")]
-    Field {
-        /// The name of the field.
-        what: &'static str,
-        /// The most bytes or items allowed.
-        most: usize,
-    },
+    Field { what: &'static str, most: usize },
     /// The description as a whole is too long.
     #[error("a snapshot's description has {bytes} bytes, allowed are {SNAPSHOT_INFO_BYTES}")]
-    Total {
-        /// Its length.
-        bytes: usize,
-    },
+    Total { bytes: usize },
 }
 
 impl SnapshotInfo {
