@@ -19,7 +19,7 @@ use super::{Harm, Kind, Needed, Report};
 use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 use crate::progress;
 use crate::stored::{self, Stored};
 use crate::view::{self, Parts, View};
@@ -169,20 +169,18 @@ pub(super) async fn inventory<'a>(
     let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
     for some in packs.chunks(TABLES) {
         let look_at = &look;
-        let calls = some.iter().map(|(id, record)| -> Call<'_, _> {
-            Box::pin(async move {
-                let reads = look_at.as_ref().map_or(record.kind == PackKind::Tree, |look| look.reads(id, record));
-                let trouble = match look_at {
-                    Some(look) => look.absence(job, **id, record).await?,
-                    None => None,
-                };
-                let read = match trouble {
-                    Some(trouble) => Err(trouble),
-                    None if reads => read_table(job, **id, record).await?.map(Some),
-                    None => Ok(None),
-                };
-                Ok((**id, read))
-            })
+        let calls = some.iter().map(|(id, record)| async move {
+            let reads = look_at.as_ref().map_or(record.kind == PackKind::Tree, |look| look.reads(id, record));
+            let trouble = match look_at {
+                Some(look) => look.absence(job, **id, record).await?,
+                None => None,
+            };
+            let read = match trouble {
+                Some(trouble) => Err(trouble),
+                None if reads => read_table(job, **id, record).await?.map(Some),
+                None => Ok(None),
+            };
+            Ok((**id, read))
         });
         let read = objects::join(calls).await?;
         if look.is_some() {
