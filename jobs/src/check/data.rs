@@ -8,7 +8,7 @@ use copal_format::state::{PackRecord, RunKind};
 use copal_format::time::Time;
 
 use super::structure::{self, Trouble};
-use super::{Harm, Kind, Report};
+use super::{Harm, Report};
 use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
@@ -30,9 +30,7 @@ pub(super) async fn look(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Resu
         };
         match found {
             Ok(()) => harm.add_whole(*id, record, job.now().await?),
-            Err(Trouble::Missing) => drop(harm.missing.insert(*id)),
-            Err(Trouble::Damaged(_)) => harm.add_damaged(*id, record),
-            Err(Trouble::Forbidden(_)) => drop(harm.forbidden.insert(*id)),
+            Err(trouble) => drop(trouble.note(&mut harm, *id, record)),
         }
     }
     witnessed.verdict().await?;
@@ -84,20 +82,11 @@ pub(super) async fn check(
             report.packs_read += 1;
             report.bytes_read += record.length;
         }
-        let name = layout::pack(record.place, id);
         match found {
             Ok(()) => harm.add_whole(id, record, job.now_to_note().await?),
-            Err(Trouble::Missing) => {
-                report.add_pack(Kind::Missing, name, id, "it is not there");
-                harm.missing.insert(id);
-            }
-            Err(Trouble::Damaged(why)) => {
-                report.add_pack(Kind::Damaged, name, id, why);
-                harm.add_damaged(id, record);
-            }
-            Err(Trouble::Forbidden(why)) => {
-                report.add_pack(Kind::Damaged, name, id, why);
-                harm.forbidden.insert(id);
+            Err(trouble) => {
+                let (kind, why) = trouble.note(harm, id, record);
+                report.add_pack(kind, layout::pack(record.place, id), id, why);
             }
         }
     }

@@ -196,20 +196,7 @@ pub(super) async fn inventory<'a>(
                 }
                 Err(trouble) => {
                     let is_known = harm.is_told(id);
-                    let (kind, why) = match trouble {
-                        Trouble::Missing => {
-                            harm.missing.insert(**id);
-                            (Kind::Missing, "it is not there".to_owned())
-                        }
-                        Trouble::Damaged(why) => {
-                            harm.add_damaged(**id, record);
-                            (Kind::Damaged, why)
-                        }
-                        Trouble::Forbidden(why) => {
-                            harm.forbidden.insert(**id);
-                            (Kind::Damaged, why)
-                        }
-                    };
+                    let (kind, why) = trouble.note(harm, **id, record);
                     if let Some(look) = look.as_mut().filter(|_| !is_known) {
                         look.report.add_pack(kind, layout::pack(record.place, **id), **id, why);
                     }
@@ -252,6 +239,24 @@ impl Trouble {
             return Ok(Self::Forbidden(why));
         }
         Ok(Self::Damaged(error.blame()?.1))
+    }
+
+    /// Notes it about a pack. Returns what a report says of it. `record` is the pack's state before the reading.
+    pub(super) fn note(self, harm: &mut Harm, pack: PackId, record: &PackRecord) -> (Kind, String) {
+        match self {
+            Self::Missing => {
+                harm.missing.insert(pack);
+                (Kind::Missing, "it is not there".to_owned())
+            }
+            Self::Damaged(why) => {
+                harm.add_damaged(pack, record);
+                (Kind::Damaged, why)
+            }
+            Self::Forbidden(why) => {
+                harm.forbidden.insert(pack);
+                (Kind::Damaged, why)
+            }
+        }
     }
 }
 
