@@ -202,6 +202,13 @@ impl PackRecord {
     /// Marks a forged pack in `read`: its bytes have the hash of its name, but its content is not what its table says.
     pub const FORGED: Time = Time(-1);
 
+    /// A pack in `packs/` about which nobody has found or claimed anything yet.
+    pub fn new(domain: DomainId, kind: PackKind, length: u64, accepted: Time) -> Self {
+        let (place, read) = (Place::Packs, Time(0));
+        let (is_missing, is_damaged, is_proven) = (false, false, false);
+        Self { domain, kind, length, place, is_missing, is_damaged, read, accepted, is_proven, claim: None }
+    }
+
     /// Whether the pack is forged. Only a client that opens it with the key can find it sound again.
     pub fn is_forged(&self) -> bool {
         self.is_damaged && self.read == Self::FORGED

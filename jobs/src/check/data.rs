@@ -142,25 +142,12 @@ const PACKS: Parts = Parts { kinds: &[RunKind::Packs], domains: Some(BTreeSet::n
 #[cfg(test)]
 mod tests {
     use copal_format::id::DomainId;
-    use copal_format::layout::Place;
     use copal_format::pack::PackKind;
 
     use super::*;
 
     fn pack(read: Time, is_damaged: bool) -> PackRecord {
-        let (domain, kind, place) = (DomainId([1; 16]), PackKind::Data, Place::Packs);
-        PackRecord {
-            domain,
-            kind,
-            length: 1,
-            place,
-            is_missing: false,
-            is_damaged,
-            read,
-            accepted: Time(0),
-            is_proven: false,
-            claim: None,
-        }
+        PackRecord { is_damaged, read, ..PackRecord::new(DomainId([1; 16]), PackKind::Data, 1, Time(0)) }
     }
 
     #[test]
