@@ -49,6 +49,11 @@ impl JobError {
         Self::Damaged { object: object.into(), why: why.to_string() }
     }
 
+    /// The state of this root does not follow from what was signed.
+    pub(crate) fn contradicted(root: u64, why: impl Into<String>) -> Self {
+        Self::Contradicted { root, why: why.into() }
+    }
+
     /// The object at fault and why; the error itself unless the object is damaged or the store refuses it.
     pub fn blame(self) -> Result<(String, String), Self> {
         match self {
