@@ -198,18 +198,16 @@ impl Change {
     }
 
     fn read(body: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body)?;
-        let mut fields = reader.map()?;
-        let (number, previous) = Link::read(&mut fields, 0, 1)?;
-        let change = Self {
-            number,
-            previous,
-            client: ClientId(fields.required(2)?.fixed()?),
-            time: fields.required(3)?.time()?,
-            operations: fields.required(4)?.list(CHANGE_OPERATIONS, Operation::read)?,
-        };
-        fields.end()?;
-        Ok(change)
+        Reader::record(body, |fields| {
+            let (number, previous) = Link::read(fields, 0, 1)?;
+            Ok(Self {
+                number,
+                previous,
+                client: fields.required(2)?.id()?,
+                time: fields.required(3)?.time()?,
+                operations: fields.required(4)?.list(CHANGE_OPERATIONS, Operation::read)?,
+            })
+        })
     }
 }
 
@@ -281,89 +279,53 @@ impl Operation {
     }
 
     fn write(&self, writer: &mut Writer) {
-        let (code, snapshots) = match self {
-            Self::Forget(snapshots) => (1, snapshots),
-            Self::Undelete(snapshots) => (2, snapshots),
-            Self::Pin(snapshots) => (3, snapshots),
-            Self::Unpin(snapshots) => (4, snapshots),
-            Self::Tag { snapshots, add, remove } => return write_tags(writer, snapshots, add, remove),
-            Self::Policy(policy) => {
-                writer.array(2).uint(6).bytes(policy);
-                return;
-            }
-            Self::OwnerPolicy { policy, signature } => {
-                writer.array(3).uint(7).bytes(policy).bytes(&signature.0);
-                return;
-            }
-            Self::Release { snapshots, signature } => {
-                write_snapshots(writer.array(3).uint(8), snapshots);
-                writer.bytes(&signature.0);
-                return;
-            }
-            Self::Prove { packs, proof } => {
-                writer.array(3).uint(9).array(packs.len());
-                for pack in packs {
-                    writer.bytes(pack.as_bytes());
+        match self {
+            Self::Forget(snapshots) => writer.array(2).uint(1).strings(snapshots),
+            Self::Undelete(snapshots) => writer.array(2).uint(2).strings(snapshots),
+            Self::Pin(snapshots) => writer.array(2).uint(3).strings(snapshots),
+            Self::Unpin(snapshots) => writer.array(2).uint(4).strings(snapshots),
+            Self::Tag { snapshots, add, remove } => {
+                writer.array(4).uint(5).strings(snapshots).array(add.len());
+                for (tag, name) in add {
+                    writer.array(2).bytes(tag.as_bytes()).bytes(name);
                 }
-                writer.bytes(&proof.0);
-                return;
+                writer.strings(remove)
             }
+            Self::Policy(policy) => writer.array(2).uint(6).bytes(policy),
+            Self::OwnerPolicy { policy, signature } => writer.array(3).uint(7).bytes(policy).bytes(&signature.0),
+            Self::Release { snapshots, signature } => writer.array(3).uint(8).strings(snapshots).bytes(&signature.0),
+            Self::Prove { packs, proof } => writer.array(3).uint(9).strings(packs).bytes(&proof.0),
         };
-        write_snapshots(writer.array(2).uint(code), snapshots);
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let wrong = reader.error("an unknown operation, or one with the wrong number of items");
         let items = reader.array(4)?;
         Ok(match (reader.uint()?, items) {
-            (1, 2) => Self::Forget(read_snapshots(reader)?),
-            (2, 2) => Self::Undelete(read_snapshots(reader)?),
-            (3, 2) => Self::Pin(read_snapshots(reader)?),
-            (4, 2) => Self::Unpin(read_snapshots(reader)?),
+            (1, 2) => Self::Forget(reader.ids(CHANGE_SNAPSHOTS)?),
+            (2, 2) => Self::Undelete(reader.ids(CHANGE_SNAPSHOTS)?),
+            (3, 2) => Self::Pin(reader.ids(CHANGE_SNAPSHOTS)?),
+            (4, 2) => Self::Unpin(reader.ids(CHANGE_SNAPSHOTS)?),
             (5, 4) => Self::Tag {
-                snapshots: read_snapshots(reader)?,
+                snapshots: reader.ids(CHANGE_SNAPSHOTS)?,
                 add: reader.list(SNAPSHOT_TAGS, |tag| {
                     tag.tuple(2)?;
-                    Ok((TagId(tag.fixed()?), tag.bytes(SEALED_TEXT_BYTES)?.to_vec()))
+                    Ok((tag.id()?, tag.bytes(SEALED_TEXT_BYTES)?.to_vec()))
                 })?,
-                remove: reader.list(SNAPSHOT_TAGS, |tag| Ok(TagId(tag.fixed()?)))?,
+                remove: reader.ids(SNAPSHOT_TAGS)?,
             },
             (6, 2) => Self::Policy(reader.bytes(POLICY_BYTES)?.to_vec()),
             (7, 3) => Self::OwnerPolicy {
                 policy: reader.bytes(POLICY_BYTES)?.to_vec(),
                 signature: OwnerSignature(reader.fixed()?),
             },
-            (8, 3) => Self::Release { snapshots: read_snapshots(reader)?, signature: OwnerSignature(reader.fixed()?) },
-            (9, 3) => Self::Prove {
-                packs: reader.list(CHANGE_PACKS, |id| Ok(PackId(id.fixed()?)))?,
-                proof: Proof(reader.fixed()?),
-            },
+            (8, 3) => {
+                Self::Release { snapshots: reader.ids(CHANGE_SNAPSHOTS)?, signature: OwnerSignature(reader.fixed()?) }
+            }
+            (9, 3) => Self::Prove { packs: reader.ids(CHANGE_PACKS)?, proof: Proof(reader.fixed()?) },
             _ => return Err(wrong),
         })
     }
-}
-
-fn write_tags(writer: &mut Writer, snapshots: &[SnapshotId], add: &[(TagId, Vec<u8>)], remove: &[TagId]) {
-    write_snapshots(writer.array(4).uint(5), snapshots);
-    writer.array(add.len());
-    for (tag, name) in add {
-        writer.array(2).bytes(tag.as_bytes()).bytes(name);
-    }
-    writer.array(remove.len());
-    for tag in remove {
-        writer.bytes(tag.as_bytes());
-    }
-}
-
-fn write_snapshots(writer: &mut Writer, snapshots: &[SnapshotId]) {
-    writer.array(snapshots.len());
-    for id in snapshots {
-        writer.bytes(id.as_bytes());
-    }
-}
-
-fn read_snapshots(reader: &mut Reader<'_>) -> Result<Vec<SnapshotId>, DecodeError> {
-    reader.list(CHANGE_SNAPSHOTS, |id| Ok(SnapshotId(id.fixed()?)))
 }
 
 #[cfg(test)]

@@ -171,15 +171,15 @@ impl ClientRecord {
             writer.key(5).bytes(&keys.manifest).key(6).bytes(&keys.request);
         }
         writer.key(7).time(self.created);
-        if let Some((number, hash)) = &self.revoked {
-            writer.key(8).array(2).uint(*number).bytes(hash.as_bytes());
+        if let Some(last_good) = self.revoked {
+            writer.key(8).link(last_good);
         }
         if let Some(enrollment) = &self.enrollment {
             writer.key(9).bytes(&enrollment.key);
         }
         writer.key(10).uint(self.signed_by as u64);
-        if let Some((number, hash)) = &self.last_change {
-            writer.key(11).array(2).uint(*number).bytes(hash.as_bytes());
+        if let Some(change) = self.last_change {
+            writer.key(11).link(change);
         }
         if let Some(expires) = self.enrollment.and_then(|enrollment| enrollment.expires) {
             writer.key(12).time(expires);
@@ -191,11 +191,11 @@ impl ClientRecord {
         let mut reader = Reader::new(body)?;
         let mut fields = reader.map()?;
         let mut record = Self {
-            client: ClientId(fields.required(0)?.fixed()?),
+            client: fields.required(0)?.id()?,
             version: fields.required(1)?.uint()?,
             sealed_name: fields.required(2)?.bytes(SEALED_TEXT_BYTES)?.to_vec(),
             role: Role::read(fields.required(3)?)?,
-            domain: DomainId(fields.required(4)?.fixed()?),
+            domain: fields.required(4)?.id()?,
             keys: match fields.optional(5)?.map(Reader::fixed).transpose()? {
                 Some(manifest) => Some(ClientPublic { manifest, request: fields.required(6)?.fixed()? }),
                 None => None,
@@ -248,23 +248,15 @@ impl Role {
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let unknown = reader.error("an unknown role");
-        match reader.uint()? {
-            0 => Ok(Self::Full),
-            1 => Ok(Self::WriteOnly),
-            _ => Err(unknown),
-        }
+        let all = [Self::Full, Self::WriteOnly];
+        reader.code("an unknown role", |code| all.into_iter().find(|role| *role as u64 == code))
     }
 }
 
 impl SignedBy {
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let unknown = reader.error("signed by neither the owner nor an enrollment key");
-        match reader.uint()? {
-            0 => Ok(Self::Owner),
-            1 => Ok(Self::Enrollment),
-            _ => Err(unknown),
-        }
+        let by = |code| [Self::Owner, Self::Enrollment].into_iter().find(|by| *by as u64 == code);
+        reader.code("signed by neither the owner nor an enrollment key", by)
     }
 }
 
@@ -274,63 +266,33 @@ fn read_enrollment(reader: &mut Reader<'_>) -> Result<EnrollmentPublic, DecodeEr
 }
 
 fn read_revocation(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {
-    let wrong = reader.error("a revocation names number 0, and no other, without a hash");
-    reader.tuple(2)?;
-    let (number, hash) = (reader.uint()?, ObjectHash(reader.fixed()?));
-    if (number == 0) == (hash == ObjectHash::NONE) { Ok((number, hash)) } else { Err(wrong) }
+    let wrong = "a revocation names number 0, and no other, without a hash";
+    reader.checked(wrong, Reader::link, |(number, hash)| (*number == 0) == (*hash == ObjectHash::NONE))
 }
 
 fn read_last_change(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {
-    let zero = reader.error("a last change of number 0");
-    reader.tuple(2)?;
-    let (number, hash) = (reader.uint()?, ObjectHash(reader.fixed()?));
-    if number == 0 { Err(zero) } else { Ok((number, hash)) }
+    reader.checked("a last change of number 0", Reader::link, |(number, _)| *number != 0)
 }
 
 /// Why a version of a client's record is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ClientError {
     /// The client has no version.
     #[error("client {client} is not registered")]
-    Unknown {
-        /// The client.
-        client: ClientId,
-    },
+    Unknown { client: ClientId },
     /// A version before the newest is absent.
     #[error("version {version} of client {client} is missing")]
-    Missing {
-        /// The client.
-        client: ClientId,
-        /// The absent version.
-        version: u64,
-    },
+    Missing { client: ClientId, version: u64 },
     /// Malformed, forged, or stored under another name.
     #[error("version {version} of client {client} cannot be believed")]
-    Record {
-        /// The client.
-        client: ClientId,
-        /// The version read.
-        version: u64,
-        /// What is wrong with it.
-        #[source]
-        source: RecordError,
-    },
+    Record { client: ClientId, version: u64, source: RecordError },
     /// Signed with an enrollment key, although the client was not waiting to join.
     #[error("version {version} of client {client} is signed by an enrollment key, but the client did not wait to join")]
-    NotEnrolled {
-        /// The client.
-        client: ClientId,
-        /// The version read.
-        version: u64,
-    },
+    NotEnrolled { client: ClientId, version: u64 },
     /// The joining device changed what only the owner decides.
     #[error("version {version} of client {client} joins it with another role, domain or name than the owner gave it")]
-    Altered {
-        /// The client.
-        client: ClientId,
-        /// The version read.
-        version: u64,
-    },
+    Altered { client: ClientId, version: u64 },
 }
 
 #[cfg(test)]

@@ -120,16 +120,14 @@ impl core::fmt::Debug for Decompressor {
 
 /// Why a payload does not decompress.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DecompressError {
     /// The payload is not exactly one frame.
     #[error("the payload is not one Zstandard frame")]
     NotAFrame,
     /// The frame is malformed, or its content has another length than claimed.
     #[error("the payload does not unpack to {claimed} bytes")]
-    Content {
-        /// The expected length in bytes.
-        claimed: usize,
-    },
+    Content { claimed: usize },
 }
 
 fn context(parameters: Parameters) -> CCtx<'static> {

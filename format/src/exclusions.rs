@@ -62,10 +62,7 @@ impl Exclusions {
         for pattern in &self.patterns {
             writer.array(2).bool(pattern.any_case).text(&pattern.text);
         }
-        writer.key(1).array(self.markers.len());
-        for name in &self.markers {
-            writer.bytes(name);
-        }
+        writer.key(1).strings(&self.markers);
         if let Some(most) = self.larger_than {
             writer.key(2).uint(most);
         }
@@ -74,18 +71,18 @@ impl Exclusions {
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (start, error) = (reader.offset(), reader.error("exclusions are too large or out of order"));
-        let mut fields = reader.map()?;
-        let exclusions = Self {
-            patterns: fields.required(0)?.list(EXCLUSION_PATTERNS, |pattern| {
-                pattern.tuple(2)?;
-                Ok(Pattern { any_case: pattern.bool()?, text: pattern.text(TEXT_BYTES)?.to_owned() })
-            })?,
-            markers: fields.required(1)?.list(EXCLUSION_MARKERS, |name| Ok(name.bytes(TEXT_BYTES)?.to_vec()))?,
-            larger_than: fields.optional(2)?.map(Reader::wide).transpose()?,
-            one_file_system: fields.required(3)?.bool()?,
-            is_cut: fields.required(4)?.bool()?,
-        };
-        fields.end()?;
+        let exclusions = reader.fields(|fields| {
+            Ok(Self {
+                patterns: fields.required(0)?.list(EXCLUSION_PATTERNS, |pattern| {
+                    pattern.tuple(2)?;
+                    Ok(Pattern { any_case: pattern.bool()?, text: pattern.text(TEXT_BYTES)?.to_owned() })
+                })?,
+                markers: fields.required(1)?.list(EXCLUSION_MARKERS, |name| Ok(name.bytes(TEXT_BYTES)?.to_vec()))?,
+                larger_than: fields.optional(2)?.map(Reader::wide).transpose()?,
+                one_file_system: fields.required(3)?.bool()?,
+                is_cut: fields.required(4)?.bool()?,
+            })
+        })?;
         let is_ascending = exclusions.markers.is_sorted_by(|a, b| a < b);
         if is_ascending && reader.offset() - start <= EXCLUSIONS_BYTES { Ok(exclusions) } else { Err(error) }
     }

@@ -33,11 +33,7 @@ impl Expiry {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.map(6).key(0).uint(self.number).key(1).bytes(self.previous.as_bytes()).key(2).uint(self.policy);
-        writer.key(3).time(self.time).key(4).array(self.snapshots.len());
-        for id in &self.snapshots {
-            writer.bytes(id.as_bytes());
-        }
-        writer.key(5).uint(self.change);
+        writer.key(3).time(self.time).key(4).strings(&self.snapshots).key(5).uint(self.change);
         record::close(Kind::Expiry, &writer.finish())
     }
 
@@ -57,14 +53,13 @@ impl Expiry {
     }
 
     fn read(body: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body)?;
-        let mut fields = reader.map()?;
-        let (number, previous) = Link::read(&mut fields, 0, 1)?;
-        let policy = fields.required(2)?.uint()?;
-        let time = fields.required(3)?.time()?;
-        let snapshots = fields.required(4)?.list(CHANGE_SNAPSHOTS, |id| Ok(SnapshotId(id.fixed()?)))?;
-        let expiry = Self { number, previous, policy, change: fields.required(5)?.uint()?, time, snapshots };
-        fields.end()?;
+        let expiry = Reader::record(body, |fields| {
+            let (number, previous) = Link::read(fields, 0, 1)?;
+            let policy = fields.required(2)?.uint()?;
+            let time = fields.required(3)?.time()?;
+            let snapshots = fields.required(4)?.ids(CHANGE_SNAPSHOTS)?;
+            Ok(Self { number, previous, policy, change: fields.required(5)?.uint()?, time, snapshots })
+        })?;
         if expiry.policy == 0 || expiry.policy > expiry.change {
             return Err(DecodeError::new(0, "an expiry names a policy behind the changes it knows"));
         }

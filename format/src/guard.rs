@@ -69,12 +69,13 @@ impl Lingering {
     }
 
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut fields = reader.map()?;
-        let until = fields.required(0)?.time()?;
-        let floor = fields.optional(1)?.map(floor_of).transpose()?.unwrap_or_default();
-        let hold = fields.optional(2)?.map(hold_of).transpose()?;
-        fields.end()?;
-        Ok(Self { until, floor, hold })
+        reader.fields(|fields| {
+            Ok(Self {
+                until: fields.required(0)?.time()?,
+                floor: fields.optional(1)?.map(floor_of).transpose()?.unwrap_or_default(),
+                hold: fields.optional(2)?.map(hold_of).transpose()?,
+            })
+        })
     }
 }
 

@@ -47,6 +47,18 @@ macro_rules! ids {
             }
         }
 
+        impl From<[u8; $width]> for $name {
+            fn from(bytes: [u8; $width]) -> Self {
+                Self(bytes)
+            }
+        }
+
+        impl AsRef<[u8]> for $name {
+            fn as_ref(&self) -> &[u8] {
+                &self.0
+            }
+        }
+
         impl fmt::Display for $name {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 write_hex(&self.0, f)

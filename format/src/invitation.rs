@@ -90,13 +90,11 @@ impl Invitation {
 
 /// Why nobody is invited.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum InvitationError {
     /// The name is empty or too long.
     #[error("a client's name has 1 to {TEXT_BYTES} bytes, not {bytes}")]
-    Name {
-        /// Its length.
-        bytes: usize,
-    },
+    Name { bytes: usize },
     /// It would end at once, or after more than 90 days.
     #[error("an enrollment is open for 90 days at most, and not for none")]
     End,

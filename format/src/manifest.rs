@@ -139,8 +139,8 @@ impl Manifest {
         writer.map(5 + optional.into_iter().map(u64::from).sum::<u64>());
         writer.key(0).bytes(self.client.as_bytes()).key(1).uint(self.number);
         writer.key(2).bytes(self.previous.as_bytes()).key(3).bytes(self.domain.as_bytes());
-        if let Some((number, hash)) = self.root_seen {
-            writer.key(4).array(2).uint(number).bytes(hash.as_bytes());
+        if let Some(root) = self.root_seen {
+            writer.key(4).link(root);
         }
         writer.key(5).array(self.packs.len());
         for (pack, length) in &self.packs {
@@ -157,18 +157,16 @@ impl Manifest {
     }
 
     fn read(body: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body)?;
-        let mut fields = reader.map()?;
-        let client = ClientId(fields.required(0)?.fixed()?);
-        let (number, previous) = Link::read(&mut fields, 1, 2)?;
-        let domain = DomainId(fields.required(3)?.fixed()?);
-        let root_seen = fields.optional(4)?.map(read_root_seen).transpose()?;
-        let packs = read_packs(fields.required(5)?)?;
-        let snapshot = fields.optional(6)?.map(SnapshotClaim::read).transpose()?;
-        let proven = fields.optional(7)?.map(|reader| ProvenPacks::read(reader, packs.len())).transpose()?;
-        let manifest = Self { client, number, previous, domain, root_seen, packs, snapshot, proven };
-        fields.end()?;
-        Ok(manifest)
+        Reader::record(body, |fields| {
+            let client = fields.required(0)?.id()?;
+            let (number, previous) = Link::read(fields, 1, 2)?;
+            let domain = fields.required(3)?.id()?;
+            let root_seen = fields.optional(4)?.map(Reader::link).transpose()?;
+            let packs = read_packs(fields.required(5)?)?;
+            let snapshot = fields.optional(6)?.map(SnapshotClaim::read).transpose()?;
+            let proven = fields.optional(7)?.map(|reader| ProvenPacks::read(reader, packs.len())).transpose()?;
+            Ok(Self { client, number, previous, domain, root_seen, packs, snapshot, proven })
+        })
     }
 }
 
@@ -193,31 +191,41 @@ impl SnapshotClaim {
         let mut tags = self.tags.clone();
         order::sort(&mut tags);
         tags.dedup();
-        writer.key(4).array(tags.len());
-        for tag in &tags {
-            writer.bytes(tag.as_bytes());
-        }
-        writer.key(5).bytes(&self.session_record).key(6).uint(self.counter).key(7).bytes(&self.info);
+        writer
+            .key(4)
+            .strings(tags)
+            .key(5)
+            .bytes(&self.session_record)
+            .key(6)
+            .uint(self.counter)
+            .key(7)
+            .bytes(&self.info);
         if let Some(extent) = &self.extent {
             extent.write(writer.key(8));
         }
     }
 
     fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut fields = reader.map()?;
-        let claim = Self {
-            root: ChunkId(fields.required(0)?.fixed()?),
-            partial: fields.required(1)?.bool()?,
-            client_time: fields.required(2)?.time()?,
-            source: SourceId(fields.required(3)?.fixed()?),
-            tags: read_tags(fields.required(4)?)?,
-            session_record: fields.required(5)?.bytes(SESSION_RECORD_BYTES)?.to_vec(),
-            counter: read_counter(fields.required(6)?)?,
-            info: fields.required(7)?.bytes(SEALED_INFO_BYTES)?.to_vec(),
-            extent: fields.optional(8)?.map(Extent::read).transpose()?,
+        let is_ascending = |tags: &Vec<TagId>| tags.is_sorted_by(|a, b| a < b);
+        let tags = |tags: &mut Reader<'_>| {
+            tags.checked("a snapshot's tags do not ascend", |tags| tags.ids(SNAPSHOT_TAGS), is_ascending)
         };
-        fields.end()?;
-        Ok(claim)
+        let counter = |counter: &mut Reader<'_>| {
+            counter.checked("a block's counter is too large", Reader::uint, |counter| *counter < SESSION_BLOCKS)
+        };
+        reader.fields(|fields| {
+            Ok(Self {
+                root: fields.required(0)?.id()?,
+                partial: fields.required(1)?.bool()?,
+                client_time: fields.required(2)?.time()?,
+                source: fields.required(3)?.id()?,
+                tags: tags(fields.required(4)?)?,
+                session_record: fields.required(5)?.bytes(SESSION_RECORD_BYTES)?.to_vec(),
+                counter: counter(fields.required(6)?)?,
+                info: fields.required(7)?.bytes(SEALED_INFO_BYTES)?.to_vec(),
+                extent: fields.optional(8)?.map(Extent::read).transpose()?,
+            })
+        })
     }
 }
 
@@ -239,32 +247,15 @@ fn chosen(packs: &[(PackId, u64)], positions: u64) -> impl Iterator<Item = PackI
 /// `positions` has one bit per pack.
 const _: () = assert!(MANIFEST_PACKS <= 64);
 
-fn read_root_seen(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {
-    reader.tuple(2)?;
-    Ok((reader.uint()?, ObjectHash(reader.fixed()?)))
-}
-
 fn read_packs(reader: &mut Reader<'_>) -> Result<Vec<(PackId, u64)>, DecodeError> {
     let twice = reader.error("a pack is named twice");
     let packs = reader.list(MANIFEST_PACKS, |pack| {
         pack.tuple(2)?;
-        Ok((PackId(pack.fixed()?), pack.uint()?))
+        Ok((pack.id()?, pack.uint()?))
     })?;
     let mut ids: Vec<PackId> = packs.iter().map(|(id, _)| *id).collect();
     order::sort(&mut ids);
     if ids.is_sorted_by(|a, b| a < b) { Ok(packs) } else { Err(twice) }
-}
-
-fn read_tags(reader: &mut Reader<'_>) -> Result<Vec<TagId>, DecodeError> {
-    let disorder = reader.error("a snapshot's tags do not ascend");
-    let tags = reader.list(SNAPSHOT_TAGS, |tag| Ok(TagId(tag.fixed()?)))?;
-    if tags.is_sorted_by(|a, b| a < b) { Ok(tags) } else { Err(disorder) }
-}
-
-fn read_counter(reader: &mut Reader<'_>) -> Result<u64, DecodeError> {
-    let large = reader.error("a block's counter is too large");
-    let counter = reader.uint()?;
-    if counter < SESSION_BLOCKS { Ok(counter) } else { Err(large) }
 }
 
 #[cfg(test)]

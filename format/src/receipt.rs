@@ -41,21 +41,9 @@ impl Receipt {
         writer.map(10).key(0).bytes(self.client.as_bytes()).key(1).uint(self.number);
         writer.key(2).bytes(self.manifest.as_bytes()).key(3).uint(self.outcome as u64).key(4).uint(self.root);
         writer.key(5).time(self.time).key(6).uint(self.by as u64);
-        let reasons = &self.reasons[..self.reasons.len().min(RECEIPT_REASONS)];
-        writer.key(7).array(reasons.len());
-        for (reason, text) in reasons {
-            writer.array(2).uint(*reason as u64).text(&text[..text.floor_char_boundary(TEXT_BYTES)]);
-        }
-        let missing = &self.missing[..self.missing.len().min(RECEIPT_NAMES)];
-        writer.key(8).array(missing.len());
-        for id in missing {
-            writer.bytes(id.as_bytes());
-        }
-        let packs = &self.packs[..self.packs.len().min(RECEIPT_NAMES)];
-        writer.key(9).array(packs.len());
-        for id in packs {
-            writer.bytes(id.as_bytes());
-        }
+        put_reasons(writer.key(7), &self.reasons);
+        put_names(writer.key(8), &self.missing);
+        put_names(writer.key(9), &self.packs);
         record::close(Kind::Receipt, &writer.finish())
     }
 
@@ -70,26 +58,42 @@ impl Receipt {
     }
 
     fn read(body: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body)?;
-        let mut fields = reader.map()?;
-        let receipt = Self {
-            client: ClientId(fields.required(0)?.fixed()?),
-            number: fields.required(1)?.uint()?,
-            manifest: ObjectHash(fields.required(2)?.fixed()?),
-            outcome: Outcome::read(fields.required(3)?)?,
-            root: fields.required(4)?.uint()?,
-            time: fields.required(5)?.time()?,
-            by: IngestBy::read(fields.required(6)?)?,
-            reasons: fields.required(7)?.list(RECEIPT_REASONS, |reason| {
-                reason.tuple(2)?;
-                Ok((Reason::read(reason)?, reason.text(TEXT_BYTES)?.to_owned()))
-            })?,
-            missing: fields.required(8)?.list(RECEIPT_NAMES, |id| Ok(ChunkId(id.fixed()?)))?,
-            packs: fields.required(9)?.list(RECEIPT_NAMES, |id| Ok(PackId(id.fixed()?)))?,
-        };
-        fields.end()?;
-        Ok(receipt)
+        Reader::record(body, |fields| {
+            Ok(Self {
+                client: fields.required(0)?.id()?,
+                number: fields.required(1)?.uint()?,
+                manifest: fields.required(2)?.id()?,
+                outcome: Outcome::read(fields.required(3)?)?,
+                root: fields.required(4)?.uint()?,
+                time: fields.required(5)?.time()?,
+                by: IngestBy::read(fields.required(6)?)?,
+                reasons: read_reasons(fields.required(7)?)?,
+                missing: fields.required(8)?.ids(RECEIPT_NAMES)?,
+                packs: fields.required(9)?.ids(RECEIPT_NAMES)?,
+            })
+        })
     }
+}
+
+/// Writes as many reasons, and as much of their texts, as readers accept.
+pub(crate) fn put_reasons(writer: &mut Writer, reasons: &[(Reason, String)]) {
+    let reasons = &reasons[..reasons.len().min(RECEIPT_REASONS)];
+    writer.array(reasons.len());
+    for (reason, text) in reasons {
+        writer.array(2).uint(*reason as u64).text(&text[..text.floor_char_boundary(TEXT_BYTES)]);
+    }
+}
+
+/// Writes as many ids as readers accept.
+pub(crate) fn put_names<T: AsRef<[u8]>>(writer: &mut Writer, ids: &[T]) {
+    writer.strings(&ids[..ids.len().min(RECEIPT_NAMES)]);
+}
+
+pub(crate) fn read_reasons(reader: &mut Reader<'_>) -> Result<Vec<(Reason, String)>, DecodeError> {
+    reader.list(RECEIPT_REASONS, |reason| {
+        reason.tuple(2)?;
+        Ok((reason.code("an unknown reason", Reason::from_code)?, reason.text(TEXT_BYTES)?.to_owned()))
+    })
 }
 
 /// The decision about a manifest, final for its number.
@@ -103,13 +107,9 @@ pub enum Outcome {
 }
 
 impl Outcome {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let unknown = reader.error("an unknown outcome");
-        match reader.uint()? {
-            0 => Ok(Self::Accepted),
-            1 => Ok(Self::Rejected),
-            _ => Err(unknown),
-        }
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        let all = [Self::Accepted, Self::Rejected];
+        reader.code("an unknown outcome", |code| all.into_iter().find(|outcome| *outcome as u64 == code))
     }
 }
 
@@ -125,12 +125,8 @@ pub enum IngestBy {
 
 impl IngestBy {
     pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let unknown = reader.error("neither clients nor the service ingest");
-        match reader.uint()? {
-            0 => Ok(Self::Client),
-            1 => Ok(Self::Service),
-            _ => Err(unknown),
-        }
+        let all = [Self::Client, Self::Service];
+        reader.code("neither clients nor the service ingest", |code| all.into_iter().find(|by| *by as u64 == code))
     }
 }
 
@@ -191,13 +187,8 @@ reasons! {
 
 impl Reason {
     /// The reason of a code.
-    pub(crate) fn from_code(code: u64) -> Option<Self> {
+    fn from_code(code: u64) -> Option<Self> {
         Self::ALL.iter().copied().find(|reason| *reason as u64 == code)
-    }
-
-    fn read(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let unknown = reader.error("an unknown reason");
-        Self::from_code(reader.uint()?).ok_or(unknown)
     }
 }
 

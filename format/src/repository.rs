@@ -42,6 +42,7 @@ pub struct Descriptor {
 
 /// A descriptor that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DescriptorError {
     /// Malformed, not signed by the key inside, of a newer version, or stored under another version's name.
     #[error(transparent)]
@@ -57,12 +58,7 @@ pub enum DescriptorError {
     Owner,
     /// Older than a version that the caller has seen before.
     #[error("version {version} is the newest there is, and version {seen} was seen before")]
-    Older {
-        /// The newest version found.
-        version: u64,
-        /// The newest version ever seen.
-        seen: u64,
-    },
+    Older { version: u64, seen: u64 },
 }
 
 impl Descriptor {
@@ -116,14 +112,14 @@ impl Descriptor {
         let mut reader = Reader::new(body)?;
         let mut fields = reader.map()?;
         let version = fields.required(0)?.uint()?;
-        let repository = RepositoryId(fields.required(1)?.fixed()?);
+        let repository = fields.required(1)?.id()?;
         let created = fields.required(2)?.time()?;
         let (mut parameters, chunker) = Parameters::read(&mut fields)?;
         let owner_key = fields.required(9)?.fixed()?;
         let kem_public = fields.required(10)?.fixed::<KEM_PUBLIC_BYTES>()?.to_vec();
         let ingest = IngestBy::read(fields.required(11)?)?;
         let reader = fields.optional(12)?.map(Reader::fixed).transpose()?.map(ObjectHash);
-        let shared_domain = DomainId(fields.required(13)?.fixed()?);
+        let shared_domain = fields.required(13)?.id()?;
         let level = fields.required(14)?;
         let wide = level.error("a number is too large");
         parameters.zstd_level = i32::try_from(level.int()?).map_err(|_| wide)?;
@@ -182,35 +178,17 @@ impl Default for Parameters {
 
 /// Parameters that a client must not follow: they would exhaust its memory, or make objects that readers refuse.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadParameters {
     /// A value outside the allowed range.
     #[error("{parameter} is {value}, allowed is {least} to {most}")]
-    Range {
-        /// Which parameter.
-        parameter: &'static str,
-        /// Its value.
-        value: i64,
-        /// The least value allowed.
-        least: i64,
-        /// The largest value allowed.
-        most: i64,
-    },
+    Range { parameter: &'static str, value: i64, least: i64, most: i64 },
     /// A chunk size that is not a power of two.
     #[error("{parameter} is {value}, not a power of two")]
-    PowerOfTwo {
-        /// Which parameter.
-        parameter: &'static str,
-        /// Its value.
-        value: u32,
-    },
+    PowerOfTwo { parameter: &'static str, value: u32 },
     /// Two sizes in the wrong order.
     #[error("{smaller} exceeds {larger}")]
-    Order {
-        /// The parameter that must not be larger.
-        smaller: &'static str,
-        /// The parameter it must not exceed.
-        larger: &'static str,
-    },
+    Order { smaller: &'static str, larger: &'static str },
 }
 
 impl Parameters {

@@ -54,16 +54,16 @@ impl Root {
         let links = optional.iter().filter(|link| link.is_some()).count() as u64;
         writer.map(5 + links + u64::from(self.lingering.is_some()));
         writer.key(0).uint(self.number).key(1).bytes(&self.random);
-        if let Some((number, hash)) = &self.base {
-            writer.key(2).array(2).uint(*number).bytes(hash.as_bytes());
+        if let Some(base) = self.base {
+            writer.key(2).link(base);
         }
         writer.key(3).time(self.time).key(4).bool(self.rebuilt).key(5).array(self.runs.len());
         for run in &self.runs {
             writer.array(4).uint(run.kind as u64).bytes(run.hash.as_bytes()).uint(run.length).uint(run.records);
         }
-        for (key, link) in [(6, &self.change_head), (7, &self.policy), (8, &self.expiry_head)] {
-            if let Some((number, hash)) = link {
-                writer.key(key).array(2).uint(*number).bytes(hash.as_bytes());
+        for (key, link) in [(6, self.change_head), (7, self.policy), (8, self.expiry_head)] {
+            if let Some(link) = link {
+                writer.key(key).link(link);
             }
         }
         if let Some(lingering) = &self.lingering {
@@ -84,21 +84,20 @@ impl Root {
         if body.len() > ROOT_BYTES {
             return Err(DecodeError::new(0, "a root is larger than the format allows"));
         }
-        let mut reader = Reader::new(body)?;
-        let mut fields = reader.map()?;
-        let root = Self {
-            number: fields.required(0)?.uint()?,
-            random: fields.required(1)?.fixed()?,
-            base: fields.optional(2)?.map(link).transpose()?,
-            time: fields.required(3)?.time()?,
-            rebuilt: fields.required(4)?.bool()?,
-            runs: fields.required(5)?.list(RUNS, run)?,
-            change_head: fields.optional(6)?.map(link).transpose()?,
-            policy: fields.optional(7)?.map(link).transpose()?,
-            expiry_head: fields.optional(8)?.map(link).transpose()?,
-            lingering: fields.optional(9)?.map(Lingering::read).transpose()?,
-        };
-        fields.end()?;
+        let root = Reader::record(body, |fields| {
+            Ok(Self {
+                number: fields.required(0)?.uint()?,
+                random: fields.required(1)?.fixed()?,
+                base: fields.optional(2)?.map(Reader::link).transpose()?,
+                time: fields.required(3)?.time()?,
+                rebuilt: fields.required(4)?.bool()?,
+                runs: fields.required(5)?.list(RUNS, run)?,
+                change_head: fields.optional(6)?.map(Reader::link).transpose()?,
+                policy: fields.optional(7)?.map(Reader::link).transpose()?,
+                expiry_head: fields.optional(8)?.map(Reader::link).transpose()?,
+                lingering: fields.optional(9)?.map(Lingering::read).transpose()?,
+            })
+        })?;
         if root.number == 0 || root.base.is_some_and(|(base, _)| base >= root.number) {
             return Err(DecodeError::new(0, "a root does not follow its base"));
         }
@@ -106,18 +105,12 @@ impl Root {
     }
 }
 
-fn link(reader: &mut Reader<'_>) -> Result<(u64, ObjectHash), DecodeError> {
-    reader.tuple(2)?;
-    Ok((reader.uint()?, ObjectHash(reader.fixed()?)))
-}
-
 fn run(reader: &mut Reader<'_>) -> Result<RunRef, DecodeError> {
     reader.tuple(4)?;
-    let error = reader.error("a run of a kind that no root names");
-    let code = reader.uint()?;
+    let kind = |code| RunKind::RECORDS.into_iter().find(|kind| *kind as u64 == code);
     Ok(RunRef {
-        kind: RunKind::RECORDS.into_iter().find(|kind| *kind as u64 == code).ok_or(error)?,
-        hash: ObjectHash(reader.fixed()?),
+        kind: reader.code("a run of a kind that no root names", kind)?,
+        hash: reader.id()?,
         length: reader.uint()?,
         records: reader.uint()?,
     })
@@ -160,8 +153,8 @@ impl Deletion {
         self.names.iter().for_each(|name| {
             writer.text(&name.to_string());
         });
-        if let Some((number, hash)) = self.baseline {
-            writer.key(4).array(2).uint(number).bytes(hash.as_bytes());
+        if let Some(root) = self.baseline {
+            writer.key(4).link(root);
         }
         let body = writer.finish();
         assert!(body.len() <= RECORD_BYTES, "a record of deletions holds at most {} names", Self::NAMES);
@@ -175,17 +168,15 @@ impl Deletion {
     }
 
     fn decode_body(body: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(body)?;
-        let mut fields = reader.map()?;
-        let deletion = Self {
-            root_number: fields.required(0)?.uint()?,
-            random: fields.required(1)?.fixed()?,
-            time: fields.required(2)?.time()?,
-            names: fields.required(3)?.list(RECORD_BYTES, prunable)?,
-            baseline: fields.optional(4)?.map(link).transpose()?,
-        };
-        fields.end()?;
-        Ok(deletion)
+        Reader::record(body, |fields| {
+            Ok(Self {
+                root_number: fields.required(0)?.uint()?,
+                random: fields.required(1)?.fixed()?,
+                time: fields.required(2)?.time()?,
+                names: fields.required(3)?.list(RECORD_BYTES, prunable)?,
+                baseline: fields.optional(4)?.map(Reader::link).transpose()?,
+            })
+        })
     }
 }
 
@@ -272,16 +263,6 @@ mod tests {
         let run = RunRef { kind: RunKind::Overlay, ..root().runs[0].clone() };
         let bytes = Root { runs: vec![run], ..root() }.encode().unwrap();
         assert!(matches!(Root::decode(7, &bytes), Err(RecordError::Malformed { .. })));
-    }
-
-    #[test]
-    fn any_flipped_bit_of_a_root_is_noticed() {
-        let bytes = root().encode().unwrap();
-        for at in 0..bytes.len() {
-            let mut flipped = bytes.clone();
-            flipped[at] ^= 4;
-            assert!(Root::decode(7, &flipped).is_err(), "byte {at}");
-        }
     }
 
     #[test]

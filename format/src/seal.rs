@@ -185,33 +185,17 @@ impl core::fmt::Debug for SessionCipher {
 
 /// Why a stored block does not open.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum OpenError {
     /// Shorter or longer than any block.
     #[error("block {counter} of session {session} has {actual} bytes, which no block has")]
-    Length {
-        /// The block's session.
-        session: SessionId,
-        /// Its number.
-        counter: u64,
-        /// Its length.
-        actual: usize,
-    },
+    Length { session: SessionId, counter: u64, actual: usize },
     /// The bytes were altered, or are those of another block.
     #[error("block {counter} of session {session} is forged")]
-    Forged {
-        /// The block's session.
-        session: SessionId,
-        /// Its number.
-        counter: u64,
-    },
+    Forged { session: SessionId, counter: u64 },
     /// A holder of the key sealed the block under a nonce that is not derived from its content.
     #[error("block {counter} of session {session} was sealed under a nonce that is not its own")]
-    Nonce {
-        /// The block's session.
-        session: SessionId,
-        /// Its number.
-        counter: u64,
-    },
+    Nonce { session: SessionId, counter: u64 },
 }
 
 /// The length of the nonce, which precedes the ciphertext.

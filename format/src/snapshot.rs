@@ -112,21 +112,14 @@ impl MetadataSeen {
 
 /// The description is too large to be read back.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum OversizeInfo {
     /// A text, path or list is too long.
     #[error("a snapshot's {what} is longer than {most}")]
-    Field {
-        /// The name of the field.
-        what: &'static str,
-        /// The most bytes or items allowed.
-        most: usize,
-    },
+    Field { what: &'static str, most: usize },
     /// The description as a whole is too long.
     #[error("a snapshot's description has {bytes} bytes, allowed are {SNAPSHOT_INFO_BYTES}")]
-    Total {
-        /// Its length.
-        bytes: usize,
-    },
+    Total { bytes: usize },
 }
 
 impl SnapshotInfo {
@@ -161,12 +154,7 @@ impl SnapshotInfo {
         let mut writer = Writer::new();
         let optional = [self.exclusions.is_some(), !self.troubles.is_empty(), self.origin.is_some()];
         writer.map(10 + optional.map(u64::from).iter().sum::<u64>()).key(0).text(&self.host);
-        let paths = ascending(&self.paths);
-        writer.key(1).array(paths.len());
-        for path in paths {
-            writer.bytes(path);
-        }
-        writer.key(2).text(&self.label);
+        writer.key(1).strings(ascending(&self.paths)).key(2).text(&self.label);
         let tags = ascending(&self.tags);
         writer.key(3).array(tags.len());
         for tag in tags {
@@ -196,45 +184,44 @@ impl SnapshotInfo {
         if bytes.len() > SNAPSHOT_INFO_BYTES {
             return Err(DecodeError::new(SNAPSHOT_INFO_BYTES, "a snapshot's description is longer than allowed"));
         }
-        let mut reader = Reader::new(bytes)?;
-        let mut fields = reader.map()?;
         let text = |field: &mut Reader<'_>| field.text(TEXT_BYTES).map(str::to_owned);
-        let info = Self {
-            host: text(fields.required(0)?)?,
-            paths: ascending_list(fields.required(1)?, SNAPSHOT_PATHS, |path| Ok(path.bytes(PATH_BYTES)?.to_vec()))?,
-            label: text(fields.required(2)?)?,
-            tags: ascending_list(fields.required(3)?, SNAPSHOT_TAGS, text)?,
-            started: fields.required(4)?.time()?,
-            counts: {
-                let [files, directories, others, bytes] = four(fields.required(5)?)?;
-                Counts { files, directories, others, bytes }
-            },
-            summary: {
-                let [new, changed, unmodified, errors] = four(fields.required(6)?)?;
-                Summary { new, changed, unmodified, errors }
-            },
-            metadata: MetadataSeen(fields.required(7)?.narrow()?),
-            program: text(fields.required(8)?)?,
-            user: text(fields.required(9)?)?,
-            exclusions: fields.optional(EXCLUSIONS)?.map(Exclusions::decode).transpose()?,
-            troubles: fields.optional(TROUBLES)?.map(Troubles::decode).transpose()?.unwrap_or_default(),
-            origin: fields.optional(ORIGIN)?.map(Origin::decode).transpose()?,
-        };
-        fields.end()?;
-        Ok(info)
+        Reader::record(bytes, |fields| {
+            Ok(Self {
+                host: text(fields.required(0)?)?,
+                paths: ascending_list(fields.required(1)?, SNAPSHOT_PATHS, |path| {
+                    Ok(path.bytes(PATH_BYTES)?.to_vec())
+                })?,
+                label: text(fields.required(2)?)?,
+                tags: ascending_list(fields.required(3)?, SNAPSHOT_TAGS, text)?,
+                started: fields.required(4)?.time()?,
+                counts: {
+                    let [files, directories, others, bytes] = four(fields.required(5)?)?;
+                    Counts { files, directories, others, bytes }
+                },
+                summary: {
+                    let [new, changed, unmodified, errors] = four(fields.required(6)?)?;
+                    Summary { new, changed, unmodified, errors }
+                },
+                metadata: MetadataSeen(fields.required(7)?.narrow()?),
+                program: text(fields.required(8)?)?,
+                user: text(fields.required(9)?)?,
+                exclusions: fields.optional(EXCLUSIONS)?.map(Exclusions::decode).transpose()?,
+                troubles: fields.optional(TROUBLES)?.map(Troubles::decode).transpose()?.unwrap_or_default(),
+                origin: fields.optional(ORIGIN)?.map(Origin::decode).transpose()?,
+            })
+        })
     }
 }
 
 impl Origin {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let mut fields = reader.map()?;
-        let origin = Self {
-            repository: RepositoryId(fields.required(0)?.fixed()?),
-            snapshot: SnapshotId(fields.required(1)?.fixed()?),
-            client: ClientId(fields.required(2)?.fixed()?),
-        };
-        fields.end()?;
-        Ok(origin)
+        reader.fields(|fields| {
+            Ok(Self {
+                repository: fields.required(0)?.id()?,
+                snapshot: fields.required(1)?.id()?,
+                client: fields.required(2)?.id()?,
+            })
+        })
     }
 }
 
@@ -251,9 +238,8 @@ fn ascending_list<'a, T: Ord>(
     most: usize,
     item: impl FnMut(&mut Reader<'a>) -> Result<T, DecodeError>,
 ) -> Result<Vec<T>, DecodeError> {
-    let disorder = reader.error("a list does not ascend");
-    let items = reader.list(most, item)?;
-    if items.is_sorted_by(|a, b| a < b) { Ok(items) } else { Err(disorder) }
+    let is_ascending = |items: &Vec<T>| items.is_sorted_by(|a, b| a < b);
+    reader.checked("a list does not ascend", |reader| reader.list(most, item), is_ascending)
 }
 
 fn four(reader: &mut Reader<'_>) -> Result<[u64; 4], DecodeError> {

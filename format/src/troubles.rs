@@ -51,24 +51,19 @@ impl Troubles {
 
     pub(crate) fn encode(&self, writer: &mut Writer) {
         writer.map(3).key(0).uint(self.changing);
-        for (key, paths) in [(1, &self.unreadable_paths), (2, &self.changing_paths)] {
-            writer.key(key).array(paths.len());
-            for path in paths {
-                writer.bytes(path);
-            }
-        }
+        writer.key(1).strings(&self.unreadable_paths).key(2).strings(&self.changing_paths);
     }
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let (start, error) = (reader.offset(), reader.error("troubles are none, or too large"));
-        let mut fields = reader.map()?;
         let paths = |field: &mut Reader<'_>| field.list(TROUBLE_NAMES, |path| Ok(path.bytes(TEXT_BYTES)?.to_vec()));
-        let troubles = Self {
-            changing: fields.required(0)?.wide()?,
-            unreadable_paths: paths(fields.required(1)?)?,
-            changing_paths: paths(fields.required(2)?)?,
-        };
-        fields.end()?;
+        let troubles = reader.fields(|fields| {
+            Ok(Self {
+                changing: fields.required(0)?.wide()?,
+                unreadable_paths: paths(fields.required(1)?)?,
+                changing_paths: paths(fields.required(2)?)?,
+            })
+        })?;
         if !troubles.is_empty() && reader.offset() - start <= TROUBLES_BYTES { Ok(troubles) } else { Err(error) }
     }
 }

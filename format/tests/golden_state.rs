@@ -42,9 +42,8 @@ fn run_of_segments_is_as_it_always_was() {
     );
 }
 
-#[test]
-fn run_of_snapshots_is_as_it_always_was() {
-    let snapshot = SnapshotRecord {
+fn plain_snapshot() -> SnapshotRecord {
+    SnapshotRecord {
         id: SnapshotId([8; 16]),
         domain: DOMAIN,
         root: id(9),
@@ -52,14 +51,20 @@ fn run_of_snapshots_is_as_it_always_was() {
         client_time: Time(NOW),
         accepted: Time(NOW + 1),
         source: SourceId([10; 16]),
-        tags: vec![TagId([11; 16]), TagId([12; 16])],
-        state: SnapshotState::Forgotten,
-        pinned: true,
+        tags: vec![],
+        state: SnapshotState::Kept,
+        pinned: false,
         state_time: Time(NOW + 2),
         by_full_client: true,
         extent: None,
         released: false,
-    };
+    }
+}
+
+#[test]
+fn run_of_snapshots_is_as_it_always_was() {
+    let tags = vec![TagId([11; 16]), TagId([12; 16])];
+    let snapshot = SnapshotRecord { tags, state: SnapshotState::Forgotten, pinned: true, ..plain_snapshot() };
     let client = ClientId([7; 16]);
     let snapshots = [((client, 258), Some(snapshot)), ((client, 3), None)];
     let delta = StateDelta { snapshots: snapshots.into(), ..StateDelta::default() };
@@ -76,22 +81,8 @@ fn run_of_snapshots_is_as_it_always_was() {
 
 #[test]
 fn run_of_a_snapshot_that_was_released_is_as_it_always_was() {
-    let snapshot = SnapshotRecord {
-        id: SnapshotId([8; 16]),
-        domain: DOMAIN,
-        root: id(9),
-        partial: false,
-        client_time: Time(NOW),
-        accepted: Time(NOW + 1),
-        source: SourceId([10; 16]),
-        tags: vec![],
-        state: SnapshotState::Kept,
-        pinned: false,
-        state_time: Time(NOW + 2),
-        by_full_client: true,
-        extent: Some(Extent::about(78_611, 1_300_000_001, 207_654_321)),
-        released: true,
-    };
+    let extent = Some(Extent::about(78_611, 1_300_000_001, 207_654_321));
+    let snapshot = SnapshotRecord { extent, released: true, ..plain_snapshot() };
     let snapshots = [((ClientId([7; 16]), 258), Some(snapshot))];
     let delta = StateDelta { snapshots: snapshots.into(), ..StateDelta::default() };
     assert_eq!(
@@ -138,32 +129,15 @@ fn run_of_heads_is_as_it_always_was() {
     );
 }
 
+fn data_pack() -> PackRecord {
+    PackRecord::new(DOMAIN, PackKind::Data, 300, Time(NOW))
+}
+
 #[test]
 fn run_of_packs_is_as_it_always_was() {
-    let damaged = PackRecord {
-        domain: DOMAIN,
-        kind: PackKind::Tree,
-        length: 1 << 25,
-        place: Place::Moved,
-        is_missing: false,
-        is_damaged: true,
-        read: Time(NOW),
-        accepted: Time(NOW - 1),
-        is_proven: false,
-        claim: None,
-    };
-    let missing = PackRecord {
-        domain: DOMAIN,
-        kind: PackKind::Data,
-        length: 300,
-        place: Place::Packs,
-        is_missing: true,
-        is_damaged: false,
-        read: Time(0),
-        accepted: Time(NOW),
-        is_proven: false,
-        claim: None,
-    };
+    let tree = PackRecord::new(DOMAIN, PackKind::Tree, 1 << 25, Time(NOW - 1));
+    let damaged = PackRecord { place: Place::Moved, is_damaged: true, read: Time(NOW), ..tree };
+    let missing = PackRecord { is_missing: true, ..data_pack() };
     let [first, second, third] = [17, 18, 19].map(|byte| PackId([byte; 32]));
     let packs = [(first, Some(damaged)), (second, Some(missing)), (third, None)];
     let delta = StateDelta { packs: packs.into(), ..StateDelta::default() };
@@ -181,18 +155,7 @@ fn run_of_packs_is_as_it_always_was() {
 #[test]
 fn record_of_a_proven_pack_is_as_it_always_was() {
     let claim = PackClaim { client: ClientId([7; 16]), number: 12, by_full_client: true };
-    let proven = PackRecord {
-        domain: DOMAIN,
-        kind: PackKind::Data,
-        length: 300,
-        place: Place::Packs,
-        is_missing: false,
-        is_damaged: false,
-        read: Time(0),
-        accepted: Time(NOW),
-        is_proven: true,
-        claim: Some(claim),
-    };
+    let proven = PackRecord { is_proven: true, claim: Some(claim), ..data_pack() };
     let delta = StateDelta { packs: [(PackId([17; 32]), Some(proven.clone()))].into(), ..StateDelta::default() };
     let run = run(RunKind::Packs, &delta);
     assert_eq!(
@@ -209,18 +172,7 @@ fn record_of_a_proven_pack_is_as_it_always_was() {
 
 #[test]
 fn record_of_a_forged_pack_is_as_it_always_was() {
-    let forged = PackRecord {
-        domain: DOMAIN,
-        kind: PackKind::Data,
-        length: 300,
-        place: Place::Packs,
-        is_missing: false,
-        is_damaged: true,
-        read: PackRecord::FORGED,
-        accepted: Time(NOW),
-        is_proven: false,
-        claim: None,
-    };
+    let forged = PackRecord { is_damaged: true, read: PackRecord::FORGED, ..data_pack() };
     assert!(forged.is_forged());
     let delta = StateDelta { packs: [(PackId([17; 32]), Some(forged.clone()))].into(), ..StateDelta::default() };
     let run = run(RunKind::Packs, &delta);

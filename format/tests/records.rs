@@ -27,7 +27,7 @@ struct Sample {
 }
 
 fn signed() -> Vec<Sample> {
-    vec![
+    let mut samples = vec![
         Sample {
             kind: Kind::Descriptor,
             signer: owner,
@@ -59,64 +59,34 @@ fn signed() -> Vec<Sample> {
                 Some(newest(&[&first, &second, bytes])?.sign(REPOSITORY, &owner()))
             },
         },
-        Sample {
-            kind: Kind::Manifest,
-            signer: device,
-            bytes: manifest().sign(REPOSITORY, &device()),
-            rewrite: |bytes| {
-                let verified = Manifest::verify(REPOSITORY, &public(&device()), CLIENT, 2, bytes).ok()?;
-                Some(verified.manifest.sign(REPOSITORY, &device()))
-            },
+    ];
+    samples.extend([manifest(), manifest_with_extent(), proven_manifest()].map(|manifest| Sample {
+        kind: Kind::Manifest,
+        signer: device,
+        bytes: manifest.sign(REPOSITORY, &device()),
+        rewrite: |bytes| {
+            let verified = Manifest::verify(REPOSITORY, &public(&device()), CLIENT, 2, bytes).ok()?;
+            Some(verified.manifest.sign(REPOSITORY, &device()))
         },
-        Sample {
-            kind: Kind::Manifest,
-            signer: device,
-            bytes: manifest_with_extent().sign(REPOSITORY, &device()),
-            rewrite: |bytes| {
-                let verified = Manifest::verify(REPOSITORY, &public(&device()), CLIENT, 2, bytes).ok()?;
-                Some(verified.manifest.sign(REPOSITORY, &device()))
-            },
-        },
-        Sample {
-            kind: Kind::Manifest,
-            signer: device,
-            bytes: proven_manifest().sign(REPOSITORY, &device()),
-            rewrite: |bytes| {
-                let verified = Manifest::verify(REPOSITORY, &public(&device()), CLIENT, 2, bytes).ok()?;
-                Some(verified.manifest.sign(REPOSITORY, &device()))
-            },
-        },
-        Sample {
-            kind: Kind::Change,
-            signer: device,
-            bytes: proving_change().sign(REPOSITORY, &device()),
-            rewrite: |bytes| {
-                let client = Change::claimed_client(bytes).ok()?;
-                let verified = Change::verify(REPOSITORY, &public(&device()), client, 1, bytes).ok()?;
-                Some(verified.change.sign(REPOSITORY, &device()))
-            },
-        },
-        Sample {
-            kind: Kind::Change,
-            signer: device,
-            bytes: owners_change().sign(REPOSITORY, &device()),
-            rewrite: |bytes| {
-                let client = Change::claimed_client(bytes).ok()?;
-                let verified = Change::verify(REPOSITORY, &public(&device()), client, 2, bytes).ok()?;
-                Some(verified.change.sign(REPOSITORY, &device()))
-            },
-        },
-        Sample {
-            kind: Kind::Change,
-            signer: device,
-            bytes: change().sign(REPOSITORY, &device()),
-            rewrite: |bytes| {
-                let client = Change::claimed_client(bytes).ok()?;
-                let verified = Change::verify(REPOSITORY, &public(&device()), client, 1, bytes).ok()?;
-                Some(verified.change.sign(REPOSITORY, &device()))
-            },
-        },
-    ]
+    }));
+    let changes: [(Change, Rewrite); 3] = [
+        (proving_change(), |bytes| rewritten(bytes, 1)),
+        (owners_change(), |bytes| rewritten(bytes, 2)),
+        (change(), |bytes| rewritten(bytes, 1)),
+    ];
+    samples.extend(changes.map(|(change, rewrite)| Sample {
+        kind: Kind::Change,
+        signer: device,
+        bytes: change.sign(REPOSITORY, &device()),
+        rewrite,
+    }));
+    samples
+}
+
+fn rewritten(bytes: &[u8], number: u64) -> Option<Vec<u8>> {
+    let client = Change::claimed_client(bytes).ok()?;
+    let verified = Change::verify(REPOSITORY, &public(&device()), client, number, bytes).ok()?;
+    Some(verified.change.sign(REPOSITORY, &device()))
 }
 
 /// The client as its versions, counted from 1, describe it.

@@ -17,7 +17,7 @@ use copal_store::{Store, StoreError};
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::objects::{self, Call};
+use crate::objects;
 use late::Records;
 
 /// The newest record of a client; none if it has no record. An unsound record might be the one that revokes the client,
@@ -162,9 +162,7 @@ async fn fetch<'a>(
     job: &JobContext<'_>,
     names: impl Iterator<Item = &'a Named>,
 ) -> Result<BTreeMap<Named, Vec<u8>>, JobError> {
-    let calls = names.map(|named| -> Call<'_, _> {
-        Box::pin(async move { Ok((named.clone(), objects::read(job.store, &named.1).await?)) })
-    });
+    let calls = names.map(|named| async move { Ok((named.clone(), objects::read(job.store, &named.1).await?)) });
     let read = objects::join(calls).await?;
     Ok(read.into_iter().filter_map(|(named, bytes)| Some((named, bytes?.to_vec()))).collect())
 }
@@ -196,7 +194,7 @@ async fn seek(
     heads: Option<&BTreeMap<ClientId, ClientHead>>,
 ) -> Result<Vec<ClientId>, JobError> {
     // Ids are random, so the sixteen parts are about equally long.
-    let parts = (0..16).map(|digit| -> Call<'_, _> { Box::pin(seek_part(store, prefix, digit, heads)) });
+    let parts = (0..16).map(|digit| seek_part(store, prefix, digit, heads));
     Ok(objects::join(parts).await?.concat())
 }
 

@@ -16,7 +16,7 @@ use crate::baseline;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::objects::{self, Call};
+use crate::objects;
 use crate::view::{self, View};
 
 /// The changes that a writer wants to make to the state.
@@ -87,17 +87,16 @@ pub(crate) async fn prepare(
         return Err(JobError::StateLost { evidence });
     }
     let (overlay, mut delta) = (proposal.overlay, proposal.delta);
-    let segments = proposal.segments.into_iter().map(|(hash, bytes)| -> Call<'_, _> {
-        Box::pin(async move { put(job.store, layout::segment(hash), bytes).await })
-    });
+    let segments = proposal
+        .segments
+        .into_iter()
+        .map(|(hash, bytes)| async move { put(job.store, layout::segment(hash), bytes).await });
     let runs = async {
         if !write_overlays(job, state, number, overlay, &mut delta).await? {
             return Ok(None);
         }
         let delta = &delta;
-        let kinds = RunKind::RECORDS
-            .into_iter()
-            .map(|kind| -> Call<'_, _> { Box::pin(async move { fold_records(job, old, kind, delta).await }) });
+        let kinds = RunKind::RECORDS.into_iter().map(|kind| async move { fold_records(job, old, kind, delta).await });
         Ok(objects::join(kinds).await?.into_iter().collect::<Option<Vec<Folded>>>())
     };
     let is_newest_known = async { if proposal.rebuilt_as.is_some() { Ok(()) } else { refuse_older(job, view).await } };
@@ -128,9 +127,7 @@ pub(crate) async fn prepare(
     let bytes = root.encode().map_err(|_| JobError::RootSize { number })?;
     let hash = ObjectHash::of(&bytes);
     let new = runs.into_iter().filter_map(|folded| folded.new);
-    let new = new.map(|(hash, bytes)| -> Call<'_, _> {
-        Box::pin(async move { put(job.store, layout::state(hash), bytes).await })
-    });
+    let new = new.map(|(hash, bytes)| async move { put(job.store, layout::state(hash), bytes).await });
     // Noted before the root is created: no other record accounts for what this root removes.
     let noted = async {
         match proposal.is_baseline {

@@ -9,44 +9,26 @@ use crate::witness::refusal;
 
 /// Why a job ended without doing its work. Nothing is half done: the next run continues.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum JobError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// An object that the job needs is damaged.
     #[error("{object} is damaged: {why}")]
-    Damaged {
-        /// The object's name.
-        object: String,
-        /// What is wrong with it.
-        why: String,
-    },
+    Damaged { object: String, why: String },
     /// An object of a kind that no job deletes was listed for deletion.
     #[error("{name} was to be deleted, and no job deletes an object of such a name")]
-    NotDeletable {
-        /// The object's name.
-        name: String,
-    },
+    NotDeletable { name: String },
     /// The newest state is gone. Nobody may write on an older one.
     #[error("the repository's state is lost: {evidence}")]
-    StateLost {
-        /// The evidence, in words.
-        evidence: String,
-    },
+    StateLost { evidence: String },
     /// The newest state contradicts what clients have signed. Nothing is removed on it.
     #[error("the state of root {root} does not follow from what clients have signed: {why}")]
-    Contradicted {
-        /// The number of its root.
-        root: u64,
-        /// The evidence, in words.
-        why: String,
-    },
+    Contradicted { root: u64, why: String },
     /// Other writers kept winning.
     #[error("other writers were faster {attempts} times in a row")]
-    Contended {
-        /// How many attempts were made.
-        attempts: u32,
-    },
+    Contended { attempts: u32 },
     /// The entries do not fit a segment.
     #[error(transparent)]
     Segment(#[from] SegmentLimit),
@@ -58,16 +40,18 @@ pub enum JobError {
     Inventory(#[from] InventoryLimit),
     /// A root would be larger than the format allows.
     #[error("the root of number {number} would be too large")]
-    RootSize {
-        /// The root's number.
-        number: u64,
-    },
+    RootSize { number: u64 },
 }
 
 impl JobError {
     /// A damaged object, with the decoder's message.
     pub fn damaged(object: impl Into<String>, why: impl core::fmt::Display) -> Self {
         Self::Damaged { object: object.into(), why: why.to_string() }
+    }
+
+    /// The state of this root does not follow from what was signed.
+    pub(crate) fn contradicted(root: u64, why: impl Into<String>) -> Self {
+        Self::Contradicted { root, why: why.into() }
     }
 
     /// The object at fault and why; the error itself unless the object is damaged or the store refuses it.

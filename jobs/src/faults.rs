@@ -3,9 +3,20 @@
 
 use core::time::Duration;
 
-/// A mistake: the code breaks one of the protocol's rules.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Mistake {
+macro_rules! mistakes {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A mistake: the code breaks one of the protocol's rules.
+        #[derive(Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+        pub enum Mistake {$($(#[$doc])* $name,)*}
+
+        impl Mistake {
+            /// All faults.
+            pub const ALL: [Mistake; [$(Mistake::$name),*].len()] = [$(Mistake::$name),*];
+        }
+    };
+}
+
+mistakes! {
     /// A writer counts its root as the winner without checking its base.
     WinUnchecked,
     /// A reader takes the newest root without checking its base.
@@ -62,40 +73,6 @@ pub enum Mistake {
     RebaseBlind,
     /// Prune writes a decision for a newer root without looking at the segments that others have written.
     RebaseSkips,
-}
-
-impl Mistake {
-    /// All faults.
-    pub const ALL: [Mistake; 28] = [
-        Mistake::WinUnchecked,
-        Mistake::BaseUnchecked,
-        Mistake::DeletedFirst,
-        Mistake::SecondMarkDropped,
-        Mistake::ChecksNotRepeated,
-        Mistake::ClearedBlindly,
-        Mistake::LostPreferred,
-        Mistake::RemovedById,
-        Mistake::RootPageUnchecked,
-        Mistake::DoomedAccepted,
-        Mistake::ExpiryBelieved,
-        Mistake::RejectedOutside,
-        Mistake::OldReferences,
-        Mistake::UndeleteMissed,
-        Mistake::OrphansNotDoomed,
-        Mistake::GuardIgnored,
-        Mistake::ForgottenUnguarded,
-        Mistake::UnseenAcquitted,
-        Mistake::NewerCopyWins,
-        Mistake::FloorNotAwaited,
-        Mistake::FloorLowered,
-        Mistake::UnprovenMoved,
-        Mistake::StateBelieved,
-        Mistake::RootUnbounded,
-        Mistake::RevocationForgets,
-        Mistake::DoomedUnchecked,
-        Mistake::RebaseBlind,
-        Mistake::RebaseSkips,
-    ];
 }
 
 /// How long things stay, and how many of them.

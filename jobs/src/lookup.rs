@@ -44,8 +44,7 @@ pub(crate) type LostMark = (ChunkId, PackTag, Mark);
 impl FarIndex {
     /// Reads the heads of the segments that a state names, and the whole overlay.
     pub(crate) async fn open(store: &dyn Store, state: &State, domain: DomainId) -> Result<Self, JobError> {
-        let segments = segments_of(state, domain)
-            .map(|(hash, record)| -> Call<'_, _> { Box::pin(open_entries(store, domain, hash, record)) });
+        let segments = segments_of(state, domain).map(|(hash, record)| open_entries(store, domain, hash, record));
         let (segments, lost) = futures::try_join!(objects::join(segments), read_lost(store, state, domain))?;
         let named = segments_of(state, domain).map(|(hash, record)| (hash, record.length)).collect();
         Ok(Self { segments, named, lost })
@@ -74,22 +73,21 @@ impl FarIndex {
 
     /// The heights of ids all of whose copies count.
     async fn first_heights(&self, store: &dyn Store, ids: &[ChunkId]) -> Result<Vec<Option<u8>>, JobError> {
-        let calls = self.segments.iter().map(|part| -> Call<'_, Vec<(usize, u8)>> {
-            Box::pin(async move {
-                let (key, head) = match part {
-                    Entries::Far(key, head) => (key, head),
-                    Entries::Whole(segment) => {
-                        let found = |(at, id)| Some((at, segment.find(id).next()?.height));
-                        return Ok(ids.iter().enumerate().filter_map(found).collect());
-                    }
-                };
-                let mut search = EntrySearch::new(head, ids, Wanted::First);
-                read_rounds(store, key, &mut search).await?;
-                Ok(search.finish().into_iter().map(|(at, entry)| (at, entry.height)).collect())
-            })
+        let calls = self.segments.iter().map(|part| async move {
+            let (key, head) = match part {
+                Entries::Far(key, head) => (key, head),
+                Entries::Whole(segment) => {
+                    let found = |(at, id)| Some((at, segment.find(id).next()?.height));
+                    return Ok(ids.iter().enumerate().filter_map(found).collect());
+                }
+            };
+            let mut search = EntrySearch::new(head, ids, Wanted::First);
+            read_rounds(store, key, &mut search).await?;
+            Ok(search.finish().into_iter().map(|(at, entry)| (at, entry.height)).collect())
         });
         let mut heights = vec![None; ids.len()];
-        for (at, height) in objects::join_few(PARTS, calls).await?.into_iter().flatten() {
+        let found: Vec<Vec<(usize, u8)>> = objects::join_few(PARTS, calls).await?;
+        for (at, height) in found.into_iter().flatten() {
             heights[at] = heights[at].or(Some(height));
         }
         Ok(heights)
@@ -171,13 +169,13 @@ fn segments_of(state: &State, domain: DomainId) -> impl Iterator<Item = (ObjectH
 /// a run counts only after its hash was verified.
 async fn read_lost(store: &dyn Store, state: &State, domain: DomainId) -> Result<Vec<LostMark>, JobError> {
     let runs = state.overlays_of(domain);
-    let small = runs.iter().map(|(hash, record)| -> Call<'_, Option<Bytes>> {
+    let small = runs.iter().map(|(hash, record)| {
         let (hash, is_small) = (*hash, record.length <= WHOLE);
-        Box::pin(async move {
+        async move {
             let name = layout::state(hash);
             let read = if is_small { objects::read_hashed(store, &name, hash).await? } else { return Ok(None) };
             read.map(Some).ok_or_else(|| gone(&objects::key(name)))
-        })
+        }
     });
     let small = objects::join(small).await?;
     let mut lost = LostCopies::default();
@@ -248,22 +246,18 @@ async fn tags_of(
     let mut blocks: Vec<u32> = entries.iter().map(|(_, entry)| entry.block).collect();
     blocks.sort_unstable();
     blocks.dedup();
-    let rows = blocks.iter().map(|block| -> Call<'_, u32> {
-        Box::pin(async move {
-            let range = head.block_range(*block).ok_or_else(|| missing("an entry's block does not exist"))?;
-            let row = read_part(store, key, range).await?;
-            SegmentHead::block(&row).map(|block| block.pack).ok_or_else(|| missing("a block is cut"))
-        })
+    let rows = blocks.iter().map(|block| async move {
+        let range = head.block_range(*block).ok_or_else(|| missing("an entry's block does not exist"))?;
+        let row = read_part(store, key, range).await?;
+        SegmentHead::block(&row).map(|block| block.pack).ok_or_else(|| missing("a block is cut"))
     });
     let packs = objects::join(rows).await?;
     let mut numbers = packs.clone();
     numbers.sort_unstable();
     numbers.dedup();
-    let rows = numbers.iter().map(|pack| -> Call<'_, Option<(u32, PackTag)>> {
-        Box::pin(async move {
-            let range = head.pack_range(*pack).ok_or_else(|| missing("a block's pack does not exist"))?;
-            Ok(SegmentHead::pack(&read_part(store, key, range).await?).map(|row| (*pack, row.id.tag())))
-        })
+    let rows = numbers.iter().map(|pack| async move {
+        let range = head.pack_range(*pack).ok_or_else(|| missing("a block's pack does not exist"))?;
+        Ok(SegmentHead::pack(&read_part(store, key, range).await?).map(|row| (*pack, row.id.tag())))
     });
     let tags: BTreeMap<u32, PackTag> = objects::join(rows).await?.into_iter().flatten().collect();
     Ok(blocks.into_iter().zip(packs).filter_map(|(block, pack)| Some((block, *tags.get(&pack)?))).collect())

@@ -22,14 +22,19 @@ pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> +
 
 /// A bounded join: runs calls concurrently, at most [`Windows::at_once`](crate::faults::Windows) at a time, and returns
 /// their answers in order.
-pub(crate) fn join<'a, T: Send + 'a>(calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
+pub(crate) fn join<'a, T: Send + 'a>(
+    calls: impl Iterator<Item: Future<Output = Result<T, JobError>> + Send + 'a>,
+) -> Call<'a, Vec<T>> {
     join_few(windows().at_once, calls)
 }
 
 /// Like [`join`], at most `few` at a time, for calls that need much memory each.
-pub(crate) fn join_few<'a, T: Send + 'a>(few: usize, calls: impl Iterator<Item = Call<'a, T>>) -> Call<'a, Vec<T>> {
+pub(crate) fn join_few<'a, T: Send + 'a>(
+    few: usize,
+    calls: impl Iterator<Item: Future<Output = Result<T, JobError>> + Send + 'a>,
+) -> Call<'a, Vec<T>> {
     // Collected here, so that the data from which the caller built the calls is freed while they run.
-    let calls: Vec<Call<'a, T>> = calls.collect();
+    let calls: Vec<Call<'a, T>> = calls.map(|call| -> Call<'a, T> { Box::pin(call) }).collect();
     Box::pin(stream::iter(calls).buffered(few).try_collect())
 }
 
@@ -237,9 +242,9 @@ pub(crate) async fn list_wide(store: &dyn Store, prefix: &str) -> Result<Vec<Lis
     };
     let parts: Vec<String> = "0123456789abcdef".chars().map(|digit| format!("{prefix}{digit}")).collect();
     let is_open = |part: &&String| part.as_str() > last.as_str() || last.as_str().starts_with(part.as_str());
-    let calls = parts.iter().filter(is_open).map(|part| -> Call<'_, _> {
+    let calls = parts.iter().filter(is_open).map(|part| {
         let after = last.as_str().starts_with(part.as_str()).then_some(&last);
-        Box::pin(async move { Ok(list_after(store, part, after).await?) })
+        async move { Ok(list_after(store, part, after).await?) }
     });
     let rest = join(calls).await?;
     Ok(page.objects.into_iter().chain(rest.into_iter().flatten()).collect())

@@ -12,7 +12,7 @@ use crate::clients;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::objects::{self, Call};
+use crate::objects;
 
 /// Which manifests of each client count.
 #[derive(Default)]
@@ -37,16 +37,14 @@ impl Standings {
     ) -> Result<(), JobError> {
         let clients: BTreeSet<ClientId> = packs.filter_map(|record| Some(record.claim?.client)).collect();
         let unknown = clients.into_iter().filter(|client| !self.0.contains_key(client));
-        let calls = unknown.map(|client| -> Call<'_, (ClientId, Standing)> {
-            Box::pin(async move {
-                let standing = match clients::read(job, client).await {
-                    Ok(Some(ClientRecord { revoked: Some((last, _)), .. })) => Standing::UpTo(last),
-                    Ok(Some(_)) => Standing::Whole,
-                    Ok(None) => Standing::Unknown,
-                    Err(error) => error.blame().map(|_| Standing::Unknown)?,
-                };
-                Ok((client, standing))
-            })
+        let calls = unknown.map(|client| async move {
+            let standing = match clients::read(job, client).await {
+                Ok(Some(ClientRecord { revoked: Some((last, _)), .. })) => Standing::UpTo(last),
+                Ok(Some(_)) => Standing::Whole,
+                Ok(None) => Standing::Unknown,
+                Err(error) => error.blame().map(|_| Standing::Unknown)?,
+            };
+            Ok((client, standing))
         });
         self.0.extend(objects::join(calls).await?);
         Ok(())

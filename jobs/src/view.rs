@@ -21,7 +21,7 @@ use copal_store::{Store, StoreError};
 
 use crate::error::JobError;
 use crate::faults::windows;
-use crate::objects::{self, Call};
+use crate::objects;
 
 /// A state as one root names it: all of it, or the requested [`Parts`].
 #[derive(Default)]
@@ -139,9 +139,7 @@ impl View {
     pub async fn load_indexes(&mut self, store: &dyn Store, domains: BTreeSet<DomainId>) -> Result<(), JobError> {
         let (state, indexes) = (&self.state, &self.indexes);
         let missing = domains.into_iter().filter(|domain| !indexes.contains_key(domain) && has_index(state, *domain));
-        let calls = missing.map(|domain| -> Call<'_, _> {
-            Box::pin(async move { Ok((domain, read_index(store, state, domain).await?)) })
-        });
+        let calls = missing.map(|domain| async move { Ok((domain, read_index(store, state, domain).await?)) });
         for (domain, index) in objects::join(calls).await? {
             match index {
                 Ok(index) => drop(self.indexes.insert(domain, index)),
@@ -223,9 +221,9 @@ async fn read_records(
 
 /// Reads several runs at the same time. The inner error is the name of a run that is gone.
 async fn read_runs(store: &dyn Store, runs: &[ObjectHash]) -> Result<Result<Vec<Bytes>, String>, JobError> {
-    let calls = runs.iter().map(|hash| -> Call<'_, _> {
+    let calls = runs.iter().map(|hash| {
         let hash = *hash;
-        Box::pin(async move { objects::read_hashed(store, &layout::state(hash), hash).await })
+        async move { objects::read_hashed(store, &layout::state(hash), hash).await }
     });
     let read = objects::join(calls).await?;
     let gone = runs.iter().zip(&read).find(|(_, bytes)| bytes.is_none()).map(|(hash, _)| layout::state(*hash));
@@ -244,16 +242,16 @@ async fn read_index(
     domain: DomainId,
 ) -> Result<Result<Index<Bytes>, String>, JobError> {
     let of_domain = (domain, ObjectHash([0; ObjectHash::LEN]))..=(domain, ObjectHash([0xff; ObjectHash::LEN]));
-    let calls = state.segments.range(of_domain.clone()).map(|((_, hash), _)| -> Call<'_, _> {
+    let calls = state.segments.range(of_domain.clone()).map(|((_, hash), _)| {
         let name = layout::segment(*hash);
-        Box::pin(async move {
+        async move {
             let bytes = match store.map(&objects::key(&name)).await {
                 Ok(bytes) => bytes,
                 Err(StoreError::NotFound { .. }) => return Ok(Err(name)),
                 Err(error) => return Err(error.into()),
             };
             Segment::parse(bytes).map(Ok).map_err(|error| JobError::damaged(&name, error))
-        })
+        }
     });
     // A store that does not map objects holds each segment in memory while it is read.
     let longest = state.segments.range(of_domain).map(|(_, record)| record.length).max().unwrap_or(0);
@@ -284,10 +282,10 @@ async fn read_overlay(
     domain: DomainId,
 ) -> Result<Result<Overlay<Bytes>, String>, JobError> {
     let names: Vec<ObjectHash> = state.overlays_of(domain).into_iter().map(|(hash, _)| hash).collect();
-    let calls = names.iter().map(|hash| -> Call<'_, _> {
+    let calls = names.iter().map(|hash| {
         let hash = *hash;
         // Mapped, because an overlay may have a mark for every entry of the index.
-        Box::pin(async move { objects::map_hashed(store, &layout::state(hash), hash).await })
+        async move { objects::map_hashed(store, &layout::state(hash), hash).await }
     });
     let mapped = objects::join(calls).await?;
     let mut runs = Vec::new();

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+use copal_store::{Key, Op, Stat, Store, StoreError};
 
 /// The object that the store has but does not give, and why; none if the error says something else.
 pub fn refusal(error: &StoreError) -> Option<(&str, String)> {
@@ -177,9 +177,7 @@ impl<S: Store> Witnessed<S> {
 
 #[async_trait]
 impl<S: Store> Store for Witnessed<S> {
-    async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
-        self.inner.create(key, bytes).await
-    }
+    copal_store::pass_on!(inner: create, list, delete, delete_all, now, is_remote, largest);
 
     async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.is_there(Op::Read, key)?;
@@ -196,22 +194,6 @@ impl<S: Store> Store for Witnessed<S> {
         self.hear(key, Asked::Stat, self.inner.stat(key).await).await
     }
 
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.inner.list(prefix, after, limit).await
-    }
-
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
-        self.inner.delete_all(keys).await
-    }
-
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.inner.now().await
-    }
-
     /// Reads the object before it is mapped for others: a store maps large objects as they are, and a bad sector in a
     /// mapping ends the process.
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
@@ -222,14 +204,6 @@ impl<S: Store> Store for Witnessed<S> {
             self.read_range(key, start..length.min(start + PIECE)).await?;
         }
         Ok(mapped)
-    }
-
-    fn is_remote(&self) -> bool {
-        self.inner.is_remote()
-    }
-
-    fn largest(&self) -> Option<u64> {
-        self.inner.largest()
     }
 }
 

@@ -122,20 +122,14 @@ impl fmt::Debug for Via {
 
 /// A variable that is missing or cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadEnvironment {
     /// The variable is not set, or empty.
     #[error("the variable {0} is not set")]
     Missing(&'static str),
     /// The variable has an invalid value.
     #[error("the variable {name} is {value:?}, which is not {wanted}")]
-    Value {
-        /// The variable's name.
-        name: &'static str,
-        /// Its value.
-        value: String,
-        /// What it should be.
-        wanted: &'static str,
-    },
+    Value { name: &'static str, value: String, wanted: &'static str },
 }
 
 impl Environment {

@@ -143,6 +143,8 @@ impl<S: Store> Adapt<S> {
 
 #[async_trait]
 impl<S: Store> Store for Adapt<S> {
+    crate::pass_on!(inner: is_remote, largest);
+
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         self.admitted(self.inner.create(key, bytes)).await
     }
@@ -173,14 +175,6 @@ impl<S: Store> Store for Adapt<S> {
 
     async fn now(&self) -> Result<StoreTime, StoreError> {
         self.admitted(self.inner.now()).await
-    }
-
-    fn is_remote(&self) -> bool {
-        self.inner.is_remote()
-    }
-
-    fn largest(&self) -> Option<u64> {
-        self.inner.largest()
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {

@@ -12,7 +12,7 @@ use sha2::{Digest, Sha256};
 
 use crate::fs::FsStore;
 use crate::run_directory::RunDirectory;
-use crate::{Created, Key, ListPage, Listed, Stat, Store, StoreError, StoreTime, list_all};
+use crate::{Created, Key, Listed, Store, StoreError, list_all};
 
 /// Keeps copies of what is read below some prefixes in a directory, and maps them.
 ///
@@ -179,6 +179,8 @@ impl<S: Store> Cache<S> {
 
 #[async_trait]
 impl<S: Store> Store for Cache<S> {
+    crate::pass_on!(inner: stat, list, now, is_remote, largest);
+
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         let created = self.inner.create(key, bytes.clone()).await?;
         // An existing object may have other bytes: it is read when needed.
@@ -201,14 +203,6 @@ impl<S: Store> Store for Cache<S> {
         Ok(bytes.slice(range.start as usize..range.end as usize))
     }
 
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        self.inner.stat(key).await
-    }
-
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.inner.list(prefix, after, limit).await
-    }
-
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
         self.forget(key).await;
         self.inner.delete(key).await
@@ -219,18 +213,6 @@ impl<S: Store> Store for Cache<S> {
             self.forget(key).await;
         }
         self.inner.delete_all(keys).await
-    }
-
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.inner.now().await
-    }
-
-    fn is_remote(&self) -> bool {
-        self.inner.is_remote()
-    }
-
-    fn largest(&self) -> Option<u64> {
-        self.inner.largest()
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {

@@ -127,6 +127,8 @@ fn damaged(bytes: Bytes, damage: impl FnOnce(&mut Vec<u8>)) -> Bytes {
 
 #[async_trait]
 impl<S: Store> Store for Fault<S> {
+    crate::pass_on!(inner: is_remote, largest);
+
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         match self.fate(Op::Create, key.as_str()) {
             Fate::Proceed => self.inner.create(key, bytes).await,
@@ -164,14 +166,6 @@ impl<S: Store> Store for Fault<S> {
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.read_call(Op::Map, key.as_str(), self.inner.map(key)).await
-    }
-
-    fn is_remote(&self) -> bool {
-        self.inner.is_remote()
-    }
-
-    fn largest(&self) -> Option<u64> {
-        self.inner.largest()
     }
 }
 

@@ -1,12 +1,11 @@
 //! Frozen: a store that takes no writes. Reads go through.
 
 use std::fmt;
-use std::ops::Range;
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::{Cause, Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
+use crate::{Cause, Created, Key, Op, Store, StoreError};
 
 /// A store that creates nothing, and deletes only below one prefix. Each refusal names the reason.
 #[derive(Debug)]
@@ -30,24 +29,10 @@ impl<S: Store, E: Clone + Into<Cause>> Frozen<S, E> {
 
 #[async_trait]
 impl<S: Store, E: Clone + Into<Cause> + fmt::Debug + Send + Sync> Store for Frozen<S, E> {
+    crate::pass_on!(inner: read, read_range, stat, list, now, map, is_remote, largest);
+
     async fn create(&self, key: &Key, _: Bytes) -> Result<Created, StoreError> {
         Err(self.refusal(Op::Create, key.as_str()))
-    }
-
-    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.inner.read(key).await
-    }
-
-    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        self.inner.read_range(key, range).await
-    }
-
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        self.inner.stat(key).await
-    }
-
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.inner.list(prefix, after, limit).await
     }
 
     async fn delete(&self, key: &Key) -> Result<(), StoreError> {
@@ -55,22 +40,6 @@ impl<S: Store, E: Clone + Into<Cause> + fmt::Debug + Send + Sync> Store for Froz
             true => self.inner.delete(key).await,
             false => Err(self.refusal(Op::Delete, key.as_str())),
         }
-    }
-
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.inner.now().await
-    }
-
-    async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.inner.map(key).await
-    }
-
-    fn is_remote(&self) -> bool {
-        self.inner.is_remote()
-    }
-
-    fn largest(&self) -> Option<u64> {
-        self.inner.largest()
     }
 }
 

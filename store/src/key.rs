@@ -40,19 +40,14 @@ impl Borrow<str> for Key {
 
 /// Why a text is not a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadKey {
     /// It is longer than the limit for all stores.
     #[error("a key of {length} bytes, at most {LENGTH_MAX} are allowed")]
-    Long {
-        /// The name's length in bytes.
-        length: usize,
-    },
+    Long { length: usize },
     /// A segment is empty, `.` or `..`, or has a character outside the alphabet.
     #[error("{name:?} is no key: segments are of letters, digits, dot, dash and underscore")]
-    Segment {
-        /// The text.
-        name: String,
-    },
+    Segment { name: String },
 }
 
 /// Whether a text can be a segment of a key.

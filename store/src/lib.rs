@@ -35,6 +35,7 @@ mod key;
 pub mod limit;
 pub mod memory;
 mod op;
+mod pass_on;
 pub mod record;
 pub mod reserve;
 pub mod retry;

@@ -8,7 +8,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 
 use crate::retry::Pause;
-use crate::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
+use crate::{Created, Key, Store, StoreError};
 
 /// Delays reads and creations, so that no more bytes per second pass than allowed. Other calls are not limited.
 #[derive(Debug)]
@@ -121,6 +121,8 @@ impl<S: Store, P: Pause> Limit<S, P> {
 
 #[async_trait]
 impl<S: Store, P: Pause> Store for Limit<S, P> {
+    crate::pass_on!(inner: stat, list, delete, delete_all, now, is_remote, largest);
+
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         self.before(self.up.as_ref(), bytes.len() as u64).await;
         self.inner.create(key, bytes).await
@@ -145,34 +147,6 @@ impl<S: Store, P: Pause> Store for Limit<S, P> {
         let bytes = self.inner.read_range(key, range).await?;
         self.after(self.down.as_ref(), bytes.len() as u64, began).await;
         Ok(bytes)
-    }
-
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        self.inner.stat(key).await
-    }
-
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.inner.list(prefix, after, limit).await
-    }
-
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
-        self.inner.delete_all(keys).await
-    }
-
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.inner.now().await
-    }
-
-    fn is_remote(&self) -> bool {
-        self.inner.is_remote()
-    }
-
-    fn largest(&self) -> Option<u64> {
-        self.inner.largest()
     }
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {

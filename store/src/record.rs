@@ -113,6 +113,8 @@ fn bytes_read(bytes: &Bytes) -> (u64, Outcome) {
 
 #[async_trait]
 impl<S: Store> Store for Record<S> {
+    crate::pass_on!(inner: is_remote, largest);
+
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         let length = bytes.len() as u64;
         let told = |created: &Created| match created {
@@ -150,14 +152,6 @@ impl<S: Store> Store for Record<S> {
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.recorded(Op::Map, key.as_str(), self.inner.map(key), bytes_read).await
-    }
-
-    fn is_remote(&self) -> bool {
-        self.inner.is_remote()
-    }
-
-    fn largest(&self) -> Option<u64> {
-        self.inner.largest()
     }
 }
 

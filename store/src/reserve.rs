@@ -1,13 +1,12 @@
 //! Reserve: an object that only takes space, deleted when the store is full. Its space lets `forget` write its change,
 //! and prune the lists that it needs before it can delete anything.
 
-use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::{Created, Key, ListPage, Stat, Store, StoreError, StoreTime};
+use crate::{Created, Key, Store, StoreError, StoreTime};
 
 /// A store that deletes its reserve when it is full.
 #[derive(Debug)]
@@ -60,49 +59,15 @@ impl<S: Store> Reserve<S> {
 
 #[async_trait]
 impl<S: Store> Store for Reserve<S> {
+    crate::pass_on!(inner: read, read_range, stat, list, delete, delete_all, map, is_remote, largest);
+
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         self.or_give_up(|| self.inner.create(key, bytes.clone())).await
-    }
-
-    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.inner.read(key).await
-    }
-
-    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        self.inner.read_range(key, range).await
-    }
-
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        self.inner.stat(key).await
-    }
-
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.inner.list(prefix, after, limit).await
-    }
-
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.inner.delete(key).await
-    }
-
-    async fn delete_all(&self, keys: &[Key]) -> Result<(), StoreError> {
-        self.inner.delete_all(keys).await
     }
 
     /// A directory store writes a file to tell the time.
     async fn now(&self) -> Result<StoreTime, StoreError> {
         self.or_give_up(|| self.inner.now()).await
-    }
-
-    async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.inner.map(key).await
-    }
-
-    fn is_remote(&self) -> bool {
-        self.inner.is_remote()
-    }
-
-    fn largest(&self) -> Option<u64> {
-        self.inner.largest()
     }
 }
 

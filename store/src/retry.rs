@@ -108,6 +108,8 @@ fn wait(pause: &impl Pause, longest: Duration) -> Duration {
 
 #[async_trait]
 impl<S: Store, P: Pause> Store for Retry<S, P> {
+    crate::pass_on!(inner: is_remote, largest);
+
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         self.retried(|| self.inner.create(key, bytes.clone())).await
     }
@@ -142,14 +144,6 @@ impl<S: Store, P: Pause> Store for Retry<S, P> {
 
     async fn map(&self, key: &Key) -> Result<Bytes, StoreError> {
         self.retried(|| self.inner.map(key)).await
-    }
-
-    fn is_remote(&self) -> bool {
-        self.inner.is_remote()
-    }
-
-    fn largest(&self) -> Option<u64> {
-        self.inner.largest()
     }
 }
 

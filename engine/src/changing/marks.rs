@@ -55,19 +55,14 @@ pub struct Tagged<'a> {
 
 /// Why snapshots cannot be tagged so.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TagError {
     /// The name of a tag is longer than a text may be.
     #[error("a tag of {bytes} bytes is too long")]
-    Long {
-        /// The length of the name.
-        bytes: usize,
-    },
+    Long { bytes: usize },
     /// A tag is to be added and removed.
     #[error("tag \"{tag}\" is both added and removed")]
-    Both {
-        /// The name.
-        tag: String,
-    },
+    Both { tag: String },
     /// A snapshot would have more tags than it may.
     #[error("a snapshot has at most {SNAPSHOT_TAGS} tags")]
     Many,

@@ -80,33 +80,14 @@ pub fn permits<'a>(policy: &SignedPolicy, snapshots: impl IntoIterator<Item = Si
 #[cfg(test)]
 mod tests {
     use super::*;
-    use copal_format::id::{ChunkId, ClientId, DomainId, ObjectHash, SourceId};
+    use copal_format::id::{ClientId, ObjectHash};
     use core::time::Duration;
 
     use crate::retention::KeepReason;
-    use crate::retention::tests::of_one_client;
+    use crate::retention::tests::{of_one_client, snapshot_of as snapshot};
     use copal_format::extent::Extent;
     use copal_format::policy::{Count, Floor, Hold, Period, Policy};
     use copal_format::state::SnapshotRecord;
-
-    fn snapshot(id: u8, source: u8, accepted: i64) -> SnapshotRecord {
-        SnapshotRecord {
-            id: SnapshotId([id; 16]),
-            domain: DomainId([1; 16]),
-            root: ChunkId([id; 24]),
-            partial: false,
-            client_time: Time(accepted),
-            accepted: Time(accepted),
-            source: SourceId([source; 16]),
-            tags: Vec::new(),
-            state: SnapshotState::Kept,
-            pinned: false,
-            state_time: Time(0),
-            by_full_client: true,
-            extent: None,
-            released: false,
-        }
-    }
 
     /// Keeps the last snapshot of each series.
     fn last() -> SignedPolicy {

@@ -215,8 +215,8 @@ mod tests {
     use core::time::Duration;
 
     use super::*;
-    use crate::retention::tests::of_one_client;
-    use copal_format::id::{ChunkId, ClientId, DomainId, SourceId};
+    use crate::retention::tests::{of_one_client, snapshot_of};
+    use copal_format::id::ClientId;
     use copal_format::policy::Floor;
     use copal_format::policy::Policy;
 
@@ -234,22 +234,7 @@ mod tests {
 
     /// A snapshot of the series 1, accepted on a day.
     fn snapshot(id: u8, day: i64, extent: Option<Extent>) -> SnapshotRecord {
-        SnapshotRecord {
-            id: SnapshotId([id; 16]),
-            domain: DomainId([1; 16]),
-            root: ChunkId([id; 24]),
-            partial: false,
-            client_time: Time(day * DAY),
-            accepted: Time(day * DAY),
-            source: SourceId([1; 16]),
-            tags: Vec::new(),
-            state: SnapshotState::Kept,
-            pinned: false,
-            state_time: Time(0),
-            by_full_client: true,
-            extent,
-            released: false,
-        }
+        SnapshotRecord { extent, ..snapshot_of(id, 1, day * DAY) }
     }
 
     /// Snapshots a day apart: entries, MiB, MiB stored.

@@ -51,16 +51,6 @@ fn a_change_is_vouched_for_by_its_hash() {
 }
 
 #[test]
-fn only_the_clients_key_in_this_repository_can_change_anything() {
-    let bytes = change(1, ObjectHash::NONE).sign(REPOSITORY, &key());
-    let other = SigningKey::from_bytes(&[4; 32]).verifying_key().to_bytes();
-    let ours = key().verifying_key().to_bytes();
-    let forged = Err(RecordError::Signature { kind: "change" });
-    assert_eq!(Change::verify(REPOSITORY, &other, CLIENT, 1, &bytes), forged);
-    assert_eq!(Change::verify(RepositoryId([8; 16]), &ours, CLIENT, 1, &bytes), forged);
-}
-
-#[test]
 fn a_change_under_another_number_or_for_another_client_is_misplaced() {
     let bytes = change(2, ObjectHash([1; 32])).sign(REPOSITORY, &key());
     let misplaced = Err(RecordError::Misplaced { kind: "change" });

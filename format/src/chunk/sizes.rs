@@ -41,23 +41,14 @@ impl ChunkSizes {
 
 /// Why chunk sizes cannot be used.
 #[derive(Copy, Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadChunkSizes {
     /// A size is not allowed.
     #[error("chunk size {size} is not a power of two from 256 bytes to 16 MiB")]
-    Size {
-        /// The size, in bytes.
-        size: u64,
-    },
+    Size { size: u64 },
     /// The sizes are out of order.
     #[error("chunk sizes {min}, {average} and {max} do not ascend")]
-    Order {
-        /// The smallest.
-        min: u64,
-        /// The average.
-        average: u64,
-        /// The largest.
-        max: u64,
-    },
+    Order { min: u64, average: u64, max: u64 },
 }
 
 const SMALLEST: u64 = 256;

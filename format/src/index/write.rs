@@ -24,18 +24,14 @@ pub struct NewSegment {
 
 /// Why entries do not fit one segment.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum SegmentLimit {
     /// Too many entries: use several segments.
     #[error("a segment cannot hold more than {SEGMENT_ENTRIES} entries")]
     Full,
     /// The entries are of another domain.
     #[error("entries of domain {found} do not belong into a segment of domain {expected}")]
-    Domain {
-        /// The segment's domain.
-        expected: DomainId,
-        /// The domain of the entries.
-        found: DomainId,
-    },
+    Domain { expected: DomainId, found: DomainId },
 }
 
 /// Builds a segment from accepted packs.

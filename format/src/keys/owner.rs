@@ -164,19 +164,14 @@ impl TextPurpose {
 
 /// Why a sealed text does not open.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum OpenError {
     /// The bytes were altered, or belong to another subject, purpose or owner.
     #[error("sealed {} is forged or belongs to something else", purpose.name())]
-    Forged {
-        /// What the text is.
-        purpose: TextPurpose,
-    },
+    Forged { purpose: TextPurpose },
     /// The owner sealed bytes that are not UTF-8.
     #[error("sealed {} is not UTF-8", purpose.name())]
-    NotText {
-        /// What the text is.
-        purpose: TextPurpose,
-    },
+    NotText { purpose: TextPurpose },
 }
 
 /// A recipient's well-formed X-Wing public key.

@@ -94,11 +94,11 @@ impl SessionRecord {
         if count != 4 {
             return Err(reader.error("an array has the wrong number of items").into());
         }
-        let domain = DomainId(reader.fixed()?);
+        let domain = reader.id()?;
         let commitment = reader.fixed()?;
         let wraps = reader.list(SESSION_RECIPIENTS, |reader| {
             reader.tuple(3)?;
-            let recipient = RecipientId(reader.fixed()?);
+            let recipient = reader.id()?;
             Ok(Wrap { recipient, ciphertext: Box::new(reader.fixed()?), sealed: reader.fixed()? })
         })?;
         if wraps.is_empty() {
@@ -145,39 +145,29 @@ impl SessionRecord {
 
 /// Why bytes are not a session record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum SessionError {
     /// The record is malformed.
     #[error("malformed session record")]
     Malformed(#[from] DecodeError),
     /// A suite of algorithms this program does not know.
     #[error("session record has suite {suite}, this program knows suite 1")]
-    Suite {
-        /// The suite.
-        suite: u64,
-    },
+    Suite { suite: u64 },
 }
 
 /// Why a session's key cannot be unwrapped.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum UnwrapError {
     /// The key was not wrapped for this owner.
     #[error("session {session} was not sealed for this repository's owner")]
-    NotARecipient {
-        /// Which session.
-        session: SessionId,
-    },
+    NotARecipient { session: SessionId },
     /// The record was altered, or belongs to another repository.
     #[error("session {session} has a forged record")]
-    Forged {
-        /// Which session.
-        session: SessionId,
-    },
+    Forged { session: SessionId },
     /// The record wraps another key than it commits to.
     #[error("session {session} does not commit to the key it wraps")]
-    Commitment {
-        /// Which session.
-        session: SessionId,
-    },
+    Commitment { session: SessionId },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]

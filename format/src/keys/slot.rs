@@ -223,8 +223,8 @@ impl Slot {
         let mut fields = reader.map()?;
         let number = fields.required(0)?.uint()?;
         let kind = SlotKind::of(number).ok_or(SlotError::UnknownKind { kind: number })?;
-        let id = SlotId(fields.required(1)?.fixed()?);
-        let repository = RepositoryId(fields.required(2)?.fixed()?);
+        let id = fields.required(1)?.id()?;
+        let repository = fields.required(2)?.id()?;
         let stretch = match kind {
             SlotKind::Passphrase => Some(decode_stretch(fields.required(3)?)?),
             SlotKind::RecoveryCode | SlotKind::KeyFile => None,
@@ -244,6 +244,7 @@ impl Slot {
 
 /// Why a slot cannot be read or opened.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum SlotError {
     /// The trailing SHA-256 does not match. The slot's other copy may be intact.
     #[error("damaged key slot: its checksum does not fit")]
@@ -253,52 +254,25 @@ pub enum SlotError {
     Malformed(#[from] DecodeError),
     /// A kind that this program does not know.
     #[error("key slot has kind {kind}, which this program does not know")]
-    UnknownKind {
-        /// The kind's number.
-        kind: u64,
-    },
+    UnknownKind { kind: u64 },
     /// The slot asks for a cost outside the limits.
     #[error("key slot {slot} asks for Argon2 costs beyond the limits: {cost:?}")]
-    Cost {
-        /// Which slot.
-        slot: SlotId,
-        /// What it asks for.
-        cost: Argon2Params,
-    },
+    Cost { slot: SlotId, cost: Argon2Params },
     /// The input is of another kind than the slot needs.
     #[error("key slot {slot} is opened by a {kind}")]
-    OtherKind {
-        /// Which slot.
-        slot: SlotId,
-        /// What opens it.
-        kind: SlotKind,
-    },
+    OtherKind { slot: SlotId, kind: SlotKind },
     /// There is less free memory than the slot asks for.
     #[error("not enough memory to open key slot {slot}")]
-    Memory {
-        /// Which slot.
-        slot: SlotId,
-    },
+    Memory { slot: SlotId },
     /// The input does not open this slot.
     #[error("wrong {kind} for key slot {slot}")]
-    WrongSecret {
-        /// Which slot.
-        slot: SlotId,
-        /// What opens it.
-        kind: SlotKind,
-    },
+    WrongSecret { slot: SlotId, kind: SlotKind },
     /// The input is right, but the sealed secret was altered.
     #[error("key slot {slot} is forged")]
-    Forged {
-        /// Which slot.
-        slot: SlotId,
-    },
+    Forged { slot: SlotId },
     /// The slot wraps the secret of another repository than it claims.
     #[error("key slot {slot} wraps the secret of another repository")]
-    OtherRepository {
-        /// Which slot.
-        slot: SlotId,
-    },
+    OtherRepository { slot: SlotId },
 }
 
 fn encode_header(

@@ -8,6 +8,7 @@ use crate::wire::record::label;
 
 /// Why a text is not the expected recovery code or key file.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TextError {
     /// A character that is neither a digit of the encoding nor ignored.
     #[error("{form} has a character at position {position} that it cannot have")]
@@ -19,36 +20,16 @@ pub enum TextError {
     },
     /// The text does not start with the form's prefix.
     #[error("{form} must start with {prefix}")]
-    Prefix {
-        /// The form that was expected.
-        form: &'static str,
-        /// The form's prefix.
-        prefix: &'static str,
-    },
+    Prefix { form: &'static str, prefix: &'static str },
     /// The text has the other form.
     #[error("this is a {actual}, not a {form}")]
-    OtherForm {
-        /// The form that was expected.
-        form: &'static str,
-        /// The form it has.
-        actual: &'static str,
-    },
+    OtherForm { form: &'static str, actual: &'static str },
     /// Too few or too many characters.
     #[error("{form} has {actual} characters after {prefix}, not 56")]
-    Length {
-        /// The form that was expected.
-        form: &'static str,
-        /// The form's prefix.
-        prefix: &'static str,
-        /// The number of characters after the prefix.
-        actual: usize,
-    },
+    Length { form: &'static str, prefix: &'static str, actual: usize },
     /// The checksum does not match: a character is wrong, or two were swapped.
     #[error("{form} has a typing error: its checksum does not fit")]
-    Checksum {
-        /// The form that was expected.
-        form: &'static str,
-    },
+    Checksum { form: &'static str },
 }
 
 /// Encodes 32 secret bytes as a recovery code.

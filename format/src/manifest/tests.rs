@@ -101,16 +101,6 @@ fn no_less_was_stored_for_a_snapshot_than_its_manifest_names() {
 }
 
 #[test]
-fn only_the_clients_key_in_this_repository_can_make_a_claim() {
-    let bytes = manifest(1, ObjectHash::NONE).sign(REPOSITORY, &key());
-    let other = SigningKey::from_bytes(&[4; 32]).verifying_key().to_bytes();
-    let ours = key().verifying_key().to_bytes();
-    let forged = Err(RecordError::Signature { kind: "manifest" });
-    assert_eq!(Manifest::verify(REPOSITORY, &other, CLIENT, 1, &bytes), forged);
-    assert_eq!(Manifest::verify(RepositoryId([8; 16]), &ours, CLIENT, 1, &bytes), forged);
-}
-
-#[test]
 fn a_manifest_under_another_name_is_misplaced() {
     let bytes = manifest(2, ObjectHash([1; 32])).sign(REPOSITORY, &key());
     let misplaced = Err(RecordError::Misplaced { kind: "manifest" });

@@ -27,7 +27,6 @@ pub enum PackError {
         /// `header`, `table` or `trailer`.
         part: &'static str,
         /// What is wrong, and where.
-        #[source]
         source: DecodeError,
     },
 }

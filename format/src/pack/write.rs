@@ -21,15 +21,11 @@ pub struct Pack {
 
 /// Why a pack cannot be started or does not take a block.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum PackLimit {
     /// There is no room left: the block belongs into the next pack.
     #[error("the pack has no room for another block of {bytes} bytes and {entries} entries")]
-    Full {
-        /// The length of the sealed block.
-        bytes: usize,
-        /// The number of its chunks or pages.
-        entries: usize,
-    },
+    Full { bytes: usize, entries: usize },
     /// No pack can hold a block of this size.
     #[error("a sealed block of {0} bytes fits into no pack")]
     BlockBytes(usize),
@@ -50,20 +46,10 @@ pub enum PackLimit {
     Counter(u64),
     /// The number of page rows is wrong: one for each page of a tree pack, none in a data pack.
     #[error("a block of {entries} entries came with rows for {pages} pages")]
-    Pages {
-        /// The number of ids in the block.
-        entries: usize,
-        /// The number of page rows.
-        pages: usize,
-    },
+    Pages { entries: usize, pages: usize },
     /// A page whose height or number of references is too large for readers.
     #[error("a page of height {height} with {references} references fits into no pack")]
-    Page {
-        /// Its height.
-        height: u8,
-        /// The number of its references.
-        references: usize,
-    },
+    Page { height: u8, references: usize },
 }
 
 /// Collects sealed blocks. The caller decides when to finish, by comparing [`PackWriter::len`] with its target.

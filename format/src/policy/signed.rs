@@ -131,10 +131,7 @@ impl SignedPolicy {
         put_present(&mut writer, &rules.spans, put_span);
         writer.key(2).array(rules.tags.len());
         for set in &rules.tags {
-            writer.array(set.len());
-            set.iter().for_each(|tag| {
-                writer.bytes(tag.as_bytes());
-            });
+            writer.strings(set);
         }
         if let Some(floor) = &rules.floor {
             put_span(writer.key(3), floor);
@@ -150,28 +147,26 @@ impl SignedPolicy {
         if bytes.len() > POLICY_BYTES {
             return Err(DecodeError::new(0, "a policy is longer than the format allows"));
         }
-        let mut reader = Reader::new(bytes)?;
-        let mut fields = reader.map()?;
-        let counts = present(fields.required(0)?, count)?;
-        let spans = present(fields.required(1)?, span)?;
-        let tags = fields.required(2)?.list(POLICY_SETS, tags)?;
-        let floor = fields.optional(3)?.map(span).transpose()?;
-        let reader = fields.required(4)?;
-        let unknown = reader.error("a time zone that is not written as POSIX does");
-        let zone = reader.text(ZONE_BYTES)?.to_owned();
-        let known = zone_of(&zone).ok_or(unknown)?;
-        let grace = Duration::from_secs(fields.required(5)?.uint()?);
-        let reader = fields.required(6)?;
-        let none = reader.error("a check that reads nothing");
-        let check_parts = reader.narrow()?;
-        let least = fields.optional(7)?.map(floor_of).transpose()?.unwrap_or_default();
-        let hold = fields.optional(8)?.map(hold_of).transpose()?;
-        fields.end()?;
-        if check_parts == 0 {
-            return Err(none);
-        }
-        let rules = Policy { counts, spans, tags, floor, zone: known };
-        Ok(Self { rules, zone, grace, check_parts, floor: least, hold })
+        Reader::record(bytes, |fields| {
+            let counts = present(fields.required(0)?, count)?;
+            let spans = present(fields.required(1)?, span)?;
+            let tags = fields.required(2)?.list(POLICY_SETS, tags)?;
+            let floor = fields.optional(3)?.map(span).transpose()?;
+            let reader = fields.required(4)?;
+            let unknown = reader.error("a time zone that is not written as POSIX does");
+            let zone = reader.text(ZONE_BYTES)?.to_owned();
+            let known = zone_of(&zone).ok_or(unknown)?;
+            Ok(Self {
+                rules: Policy { counts, spans, tags, floor, zone: known },
+                zone,
+                grace: Duration::from_secs(fields.required(5)?.uint()?),
+                check_parts: fields
+                    .required(6)?
+                    .checked("a check that reads nothing", Reader::narrow, |parts| *parts != 0)?,
+                floor: fields.optional(7)?.map(floor_of).transpose()?.unwrap_or_default(),
+                hold: fields.optional(8)?.map(hold_of).transpose()?,
+            })
+        })
     }
 }
 
@@ -189,13 +184,13 @@ fn present<'a, T>(
     reader: &mut Reader<'a>,
     read: impl Fn(&mut Reader<'a>) -> Result<T, DecodeError>,
 ) -> Result<Periods<T>, DecodeError> {
-    let mut values = [const { None }; Period::ALL.len()];
-    let mut fields = reader.map()?;
-    for (at, value) in values.iter_mut().enumerate() {
-        *value = fields.optional(at as u64)?.map(&read).transpose()?;
-    }
-    fields.end()?;
-    Ok(values)
+    reader.fields(|fields| {
+        let mut values = [const { None }; Period::ALL.len()];
+        for (at, value) in values.iter_mut().enumerate() {
+            *value = fields.optional(at as u64)?.map(&read).transpose()?;
+        }
+        Ok(values)
+    })
 }
 
 fn count(reader: &mut Reader<'_>) -> Result<Count, DecodeError> {
@@ -216,9 +211,11 @@ fn span(reader: &mut Reader<'_>) -> Result<Span, DecodeError> {
 }
 
 fn tags(reader: &mut Reader<'_>) -> Result<Vec<TagId>, DecodeError> {
-    let wrong = reader.error("a set of tags that is empty or does not ascend");
-    let tags = reader.list(POLICY_BYTES / TagId::LEN, |reader| reader.fixed().map(TagId))?;
-    if tags.is_empty() || !tags.is_sorted_by(|one, next| one < next) { Err(wrong) } else { Ok(tags) }
+    reader.checked(
+        "a set of tags that is empty or does not ascend",
+        |reader| reader.ids(POLICY_BYTES / TagId::LEN),
+        |tags: &Vec<TagId>| !tags.is_empty() && tags.is_sorted_by(|one, next| one < next),
+    )
 }
 
 fn zone_of(text: &str) -> Option<TimeZone> {

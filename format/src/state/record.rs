@@ -4,9 +4,9 @@ use serde::{Serialize, Serializer};
 
 use crate::id::{ChunkId, ClientId, DomainId, ObjectHash, PackId};
 use crate::layout::Place;
-use crate::limits::{RECEIPT_NAMES, RECEIPT_REASONS, TEXT_BYTES};
+use crate::limits::RECEIPT_NAMES;
 use crate::pack::PackKind;
-use crate::receipt::{Outcome, Reason};
+use crate::receipt::{Outcome, Reason, put_names, put_reasons, read_reasons};
 use crate::time::Time;
 use crate::wire::DecodeError;
 use crate::wire::cbor::{Reader, Writer};
@@ -52,16 +52,14 @@ impl SegmentRecord {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes)?;
-        let mut fields = reader.map()?;
-        let record = Self {
-            entries: fields.required(0)?.uint()?,
-            length: fields.required(1)?.uint()?,
-            first: ChunkId(fields.required(2)?.fixed()?),
-            last: ChunkId(fields.required(3)?.fixed()?),
-        };
-        fields.end()?;
-        Ok(record)
+        Reader::record(bytes, |fields| {
+            Ok(Self {
+                entries: fields.required(0)?.uint()?,
+                length: fields.required(1)?.uint()?,
+                first: fields.required(2)?.id()?,
+                last: fields.required(3)?.id()?,
+            })
+        })
     }
 }
 
@@ -84,15 +82,13 @@ impl OverlayRecord {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes)?;
-        let mut fields = reader.map()?;
-        let record = Self {
-            root: fields.required(0)?.uint()?,
-            length: fields.required(1)?.uint()?,
-            records: fields.required(2)?.uint()?,
-        };
-        fields.end()?;
-        Ok(record)
+        Reader::record(bytes, |fields| {
+            Ok(Self {
+                root: fields.required(0)?.uint()?,
+                length: fields.required(1)?.uint()?,
+                records: fields.required(2)?.uint()?,
+            })
+        })
     }
 }
 
@@ -133,37 +129,23 @@ impl ClientHead {
         writer.key(3).array(self.decisions.len());
         for decision in &self.decisions {
             writer.array(6).uint(decision.number).bytes(decision.hash.as_bytes()).uint(decision.outcome as u64);
-            // Truncated to the limits of receipts, which are written from this record: readers accept no more.
-            let reasons = &decision.reasons[..decision.reasons.len().min(RECEIPT_REASONS)];
-            writer.array(reasons.len());
-            for (reason, text) in reasons {
-                writer.array(2).uint(*reason as u64).text(&text[..text.floor_char_boundary(TEXT_BYTES)]);
-            }
-            let missing = &decision.missing[..decision.missing.len().min(RECEIPT_NAMES)];
-            writer.array(missing.len());
-            for id in missing {
-                writer.bytes(id.as_bytes());
-            }
-            let packs = &decision.packs[..decision.packs.len().min(RECEIPT_NAMES)];
-            writer.array(packs.len());
-            for id in packs {
-                writer.bytes(id.as_bytes());
-            }
+            // Readers of this record and of the receipts written from it accept no more.
+            put_reasons(&mut writer, &decision.reasons);
+            put_names(&mut writer, &decision.missing);
+            put_names(&mut writer, &decision.packs);
         }
         writer.finish()
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes)?;
-        let mut fields = reader.map()?;
-        let head = Self {
-            number: fields.required(0)?.uint()?,
-            hash: ObjectHash(fields.required(1)?.fixed()?),
-            time: fields.required(2)?.time()?,
-            decisions: fields.required(3)?.list(ANY_NUMBER, decode_decision)?,
-        };
-        fields.end()?;
-        Ok(head)
+        Reader::record(bytes, |fields| {
+            Ok(Self {
+                number: fields.required(0)?.uint()?,
+                hash: fields.required(1)?.id()?,
+                time: fields.required(2)?.time()?,
+                decisions: fields.required(3)?.list(ANY_NUMBER, decode_decision)?,
+            })
+        })
     }
 }
 
@@ -171,23 +153,11 @@ fn decode_decision(reader: &mut Reader<'_>) -> Result<Decision, DecodeError> {
     reader.tuple(6)?;
     Ok(Decision {
         number: reader.uint()?,
-        hash: ObjectHash(reader.fixed()?),
-        outcome: {
-            let error = reader.error("an unknown outcome");
-            match reader.uint()? {
-                0 => Outcome::Accepted,
-                1 => Outcome::Rejected,
-                _ => return Err(error),
-            }
-        },
-        reasons: reader.list(RECEIPT_REASONS, |reader| {
-            reader.tuple(2)?;
-            let error = reader.error("an unknown reason");
-            let reason = Reason::from_code(reader.uint()?).ok_or(error)?;
-            Ok((reason, reader.text(TEXT_BYTES)?.to_owned()))
-        })?,
-        missing: reader.list(RECEIPT_NAMES, |reader| reader.fixed().map(ChunkId))?,
-        packs: reader.list(RECEIPT_NAMES, |reader| reader.fixed().map(PackId))?,
+        hash: reader.id()?,
+        outcome: Outcome::read(reader)?,
+        reasons: read_reasons(reader)?,
+        missing: reader.ids(RECEIPT_NAMES)?,
+        packs: reader.ids(RECEIPT_NAMES)?,
     })
 }
 
@@ -232,6 +202,13 @@ impl PackRecord {
     /// Marks a forged pack in `read`: its bytes have the hash of its name, but its content is not what its table says.
     pub const FORGED: Time = Time(-1);
 
+    /// A pack in `packs/` about which nobody has found or claimed anything yet.
+    pub fn new(domain: DomainId, kind: PackKind, length: u64, accepted: Time) -> Self {
+        let (place, read) = (Place::Packs, Time(0));
+        let (is_missing, is_damaged, is_proven) = (false, false, false);
+        Self { domain, kind, length, place, is_missing, is_damaged, read, accepted, is_proven, claim: None }
+    }
+
     /// Whether the pack is forged. Only a client that opens it with the key can find it sound again.
     pub fn is_forged(&self) -> bool {
         self.is_damaged && self.read == Self::FORGED
@@ -261,40 +238,32 @@ impl PackRecord {
 
     /// Decodes the value of a record in a run of packs.
     pub fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes)?;
-        let mut fields = reader.map()?;
-        let domain = DomainId(fields.required(0)?.fixed()?);
-        let kind = match narrow(fields.required(1)?, 1)? {
-            0 => PackKind::Data,
-            _ => PackKind::Tree,
-        };
-        let length = fields.required(2)?.uint()?;
-        let place = match narrow(fields.required(3)?, 1)? {
-            0 => Place::Packs,
-            _ => Place::Moved,
-        };
-        let bits = narrow(fields.required(4)?, 15)?;
-        let record = Self {
-            domain,
-            kind,
-            length,
-            place,
-            is_missing: bits & 1 != 0,
-            is_damaged: bits & 2 != 0,
-            read: fields.required(5)?.time()?,
-            accepted: fields.required(6)?.time()?,
-            is_proven: bits & 4 != 0,
-            claim: fields.optional(7)?.map(|reader| PackClaim::read(reader, bits & 8 != 0)).transpose()?,
-        };
-        fields.end()?;
-        Ok(record)
+        Reader::record(bytes, |fields| {
+            let domain = fields.required(0)?.id()?;
+            let kind = if narrow(fields.required(1)?, 1)? == 0 { PackKind::Data } else { PackKind::Tree };
+            let length = fields.required(2)?.uint()?;
+            let place = if narrow(fields.required(3)?, 1)? == 0 { Place::Packs } else { Place::Moved };
+            let bits = narrow(fields.required(4)?, 15)?;
+            Ok(Self {
+                domain,
+                kind,
+                length,
+                place,
+                is_missing: bits & 1 != 0,
+                is_damaged: bits & 2 != 0,
+                read: fields.required(5)?.time()?,
+                accepted: fields.required(6)?.time()?,
+                is_proven: bits & 4 != 0,
+                claim: fields.optional(7)?.map(|reader| PackClaim::read(reader, bits & 8 != 0)).transpose()?,
+            })
+        })
     }
 }
 
 impl PackClaim {
     fn read(reader: &mut Reader<'_>, by_full_client: bool) -> Result<Self, DecodeError> {
         reader.tuple(2)?;
-        Ok(Self { client: ClientId(reader.fixed()?), number: reader.uint()?, by_full_client })
+        Ok(Self { client: reader.id()?, number: reader.uint()?, by_full_client })
     }
 }
 
@@ -327,27 +296,23 @@ impl DoomedRecord {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes)?;
-        let mut fields = reader.map()?;
-        let state = {
-            let reader = fields.required(0)?;
-            let error = reader.error("an unknown state of a name");
-            match reader.uint()? {
-                1 => DoomedState::Doomed,
-                2 => DoomedState::Spent,
-                _ => return Err(error),
-            }
+        let state = |code| match code {
+            1 => Some(DoomedState::Doomed),
+            2 => Some(DoomedState::Spent),
+            _ => None,
         };
-        let record = Self { state, time: fields.required(1)?.time()?, root: fields.required(2)?.uint()? };
-        fields.end()?;
-        Ok(record)
+        Reader::record(bytes, |fields| {
+            Ok(Self {
+                state: fields.required(0)?.code("an unknown state of a name", state)?,
+                time: fields.required(1)?.time()?,
+                root: fields.required(2)?.uint()?,
+            })
+        })
     }
 }
 
 fn narrow(reader: &mut Reader<'_>, most: u64) -> Result<u64, DecodeError> {
-    let error = reader.error("a value this version does not know");
-    let value = reader.uint()?;
-    if value <= most { Ok(value) } else { Err(error) }
+    reader.checked("a value this version does not know", Reader::uint, |value| *value <= most)
 }
 
 /// No limit: jobs extend these lists step by step, and a reader with a limit would refuse the whole state.

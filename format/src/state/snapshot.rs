@@ -60,11 +60,16 @@ impl SnapshotRecord {
         writer.map(12 + u64::from(self.extent.is_some()) + u64::from(self.released));
         writer.key(0).bytes(self.id.as_bytes()).key(1).bytes(self.domain.as_bytes());
         writer.key(2).bytes(self.root.as_bytes()).key(3).bool(self.partial).key(4).time(self.client_time);
-        writer.key(5).time(self.accepted).key(6).bytes(self.source.as_bytes()).key(7).array(self.tags.len());
-        self.tags.iter().for_each(|tag| {
-            writer.bytes(tag.as_bytes());
-        });
-        writer.key(8).uint(self.state as u64).key(9).bool(self.pinned).key(10).time(self.state_time);
+        writer.key(5).time(self.accepted).key(6).bytes(self.source.as_bytes());
+        writer
+            .key(7)
+            .strings(&self.tags)
+            .key(8)
+            .uint(self.state as u64)
+            .key(9)
+            .bool(self.pinned)
+            .key(10)
+            .time(self.state_time);
         writer.key(11).bool(self.by_full_client);
         if let Some(extent) = &self.extent {
             extent.write(writer.key(12));
@@ -76,43 +81,32 @@ impl SnapshotRecord {
     }
 
     pub(super) fn decode(bytes: &[u8]) -> Result<Self, DecodeError> {
-        let mut reader = Reader::new(bytes)?;
-        let mut fields = reader.map()?;
-        let record = Self {
-            id: SnapshotId(fields.required(0)?.fixed()?),
-            domain: DomainId(fields.required(1)?.fixed()?),
-            root: ChunkId(fields.required(2)?.fixed()?),
-            partial: fields.required(3)?.bool()?,
-            client_time: fields.required(4)?.time()?,
-            accepted: fields.required(5)?.time()?,
-            source: SourceId(fields.required(6)?.fixed()?),
-            tags: fields.required(7)?.list(ANY_NUMBER, |reader| reader.fixed().map(TagId))?,
-            state: {
-                let reader = fields.required(8)?;
-                let error = reader.error("an unknown state of a snapshot");
-                match reader.uint()? {
-                    0 => SnapshotState::Kept,
-                    1 => SnapshotState::Forgotten,
-                    2 => SnapshotState::Gone,
-                    _ => return Err(error),
-                }
-            },
-            pinned: fields.required(9)?.bool()?,
-            state_time: fields.required(10)?.time()?,
-            by_full_client: fields.required(11)?.bool()?,
-            extent: fields.optional(12)?.map(Extent::read).transpose()?,
-            released: match fields.optional(13)? {
-                None => false,
-                Some(reader) => {
-                    let error = reader.error("what is not released does not say so");
-                    if !reader.bool()? {
-                        return Err(error);
-                    }
-                    true
-                }
-            },
+        let state = |code| match code {
+            0 => Some(SnapshotState::Kept),
+            1 => Some(SnapshotState::Forgotten),
+            2 => Some(SnapshotState::Gone),
+            _ => None,
         };
-        fields.end()?;
-        Ok(record)
+        let released = |reader: &mut Reader<'_>| {
+            reader.checked("what is not released does not say so", Reader::bool, |is_released| *is_released)
+        };
+        Reader::record(bytes, |fields| {
+            Ok(Self {
+                id: fields.required(0)?.id()?,
+                domain: fields.required(1)?.id()?,
+                root: fields.required(2)?.id()?,
+                partial: fields.required(3)?.bool()?,
+                client_time: fields.required(4)?.time()?,
+                accepted: fields.required(5)?.time()?,
+                source: fields.required(6)?.id()?,
+                tags: fields.required(7)?.ids(ANY_NUMBER)?,
+                state: fields.required(8)?.code("an unknown state of a snapshot", state)?,
+                pinned: fields.required(9)?.bool()?,
+                state_time: fields.required(10)?.time()?,
+                by_full_client: fields.required(11)?.bool()?,
+                extent: fields.optional(12)?.map(Extent::read).transpose()?,
+                released: fields.optional(13)?.map(released).transpose()?.unwrap_or_default(),
+            })
+        })
     }
 }

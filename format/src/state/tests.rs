@@ -51,16 +51,10 @@ fn head(byte: u8) -> ClientHead {
 
 fn pack(byte: u8) -> PackRecord {
     PackRecord {
-        domain: DomainId([byte; 16]),
-        kind: PackKind::Tree,
-        length: 1 << 25,
         place: Place::Moved,
         is_missing: byte.is_multiple_of(2),
         is_damaged: byte.is_multiple_of(3),
-        read: Time(0),
-        accepted: Time(6),
-        is_proven: false,
-        claim: None,
+        ..PackRecord::new(DomainId([byte; 16]), PackKind::Tree, 1 << 25, Time(6))
     }
 }
 

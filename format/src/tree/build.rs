@@ -36,36 +36,20 @@ pub struct Finished {
 
 /// Why a tree cannot be built.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BuildError {
     /// The paths do not ascend.
     #[error("entry {path:?} does not follow {before:?}")]
-    OutOfOrder {
-        /// The entry that is out of order.
-        path: TreePath,
-        /// The entry before it.
-        before: TreePath,
-    },
+    OutOfOrder { path: TreePath, before: TreePath },
     /// The entry is inconsistent.
     #[error("entry {path:?} cannot be stored")]
-    Entry {
-        /// The entry's path.
-        path: TreePath,
-        /// What is wrong with it.
-        #[source]
-        source: BadEntry,
-    },
+    Entry { path: TreePath, source: BadEntry },
     /// The entry's metadata alone exceeds a page.
     #[error("entry {path:?} has more metadata than a page can hold")]
-    Large {
-        /// The entry's path.
-        path: TreePath,
-    },
+    Large { path: TreePath },
     /// A piece is empty, or longer than a chunk may be.
     #[error("a piece of {length} bytes cannot be part of a content list")]
-    Piece {
-        /// The piece's length.
-        length: u32,
-    },
+    Piece { length: u32 },
     /// The tree would be higher than the format allows.
     #[error("the tree is too high")]
     TooHigh,

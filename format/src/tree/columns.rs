@@ -15,8 +15,8 @@ use crate::wire::varint;
 /// The most bytes of a plaintext apart from its items.
 pub(super) const HEAD_ROOM: usize = 128;
 
-pub(super) fn join(kind: Kind, count: u64, columns: &[&[u8]]) -> Vec<u8> {
-    let bytes: usize = columns.iter().map(|column| column.len()).sum();
+pub(super) fn join(kind: Kind, count: u64, columns: &[Vec<u8>]) -> Vec<u8> {
+    let bytes: usize = columns.iter().map(Vec::len).sum();
     let mut plaintext = Vec::with_capacity(HEAD_ROOM + bytes);
     plaintext.extend_from_slice(&[VERSION, kind as u8]);
     varint::put(&mut plaintext, count);
@@ -163,27 +163,21 @@ impl<'a> ReferenceReader<'a> {
 /// Encodes ascending paths in two columns.
 #[derive(Clone, Debug, Default)]
 pub(super) struct PathWriter {
-    lengths: Vec<u8>,
-    bytes: Vec<u8>,
     last: Vec<u8>,
 }
 
 impl PathWriter {
     /// Adds a path; returns how many of its bytes are not shared with the previous path.
-    pub(super) fn put(&mut self, path: &TreePath) -> usize {
+    pub(super) fn put(&mut self, [lengths, bytes]: [&mut Vec<u8>; 2], path: &TreePath) -> usize {
         let path = path.as_bytes();
         let shared = TreePath::shared(path, &self.last);
         let rest = &path[shared..];
-        varint::put(&mut self.lengths, shared as u64);
-        varint::put(&mut self.lengths, rest.len() as u64);
-        self.bytes.extend_from_slice(rest);
+        varint::put(lengths, shared as u64);
+        varint::put(lengths, rest.len() as u64);
+        bytes.extend_from_slice(rest);
         self.last.truncate(shared);
         self.last.extend_from_slice(rest);
         rest.len()
-    }
-
-    pub(super) fn columns(&self) -> [&[u8]; 2] {
-        [&self.lengths, &self.bytes]
     }
 
     pub(super) fn last(&self) -> TreePath {
@@ -191,30 +185,24 @@ impl PathWriter {
     }
 
     pub(super) fn clear(&mut self) {
-        [&mut self.lengths, &mut self.bytes, &mut self.last].into_iter().for_each(Vec::clear);
+        self.last.clear();
     }
 }
 
 /// Decodes the two columns of paths, which must strictly ascend.
-#[derive(Debug)]
-pub(super) struct PathReader<'a> {
-    lengths: Column<'a>,
-    bytes: Column<'a>,
+#[derive(Debug, Default)]
+pub(super) struct PathReader {
     last: Option<Vec<u8>>,
     /// The total length of the paths read.
     expanded: usize,
 }
 
-impl<'a> PathReader<'a> {
-    pub(super) fn new(lengths: Column<'a>, bytes: Column<'a>) -> Self {
-        Self { lengths, bytes, last: None, expanded: 0 }
-    }
-
-    pub(super) fn take(&mut self) -> Result<TreePath, PageError> {
-        let shared: usize = self.lengths.narrow()?;
-        let rest = self.lengths.narrow()?;
-        let rest = self.bytes.take(rest)?;
-        let error = |what| Err(self.bytes.error(what));
+impl PathReader {
+    pub(super) fn take(&mut self, [lengths, bytes]: [&mut Column<'_>; 2]) -> Result<TreePath, PageError> {
+        let shared: usize = lengths.narrow()?;
+        let rest = lengths.narrow()?;
+        let rest = bytes.take(rest)?;
+        let error = |what| Err(bytes.error(what));
         let is_first = self.last.is_none();
         let path = self.last.get_or_insert_default();
         if shared > path.len() || rest.len() > PATH_BYTES {
@@ -236,10 +224,5 @@ impl<'a> PathReader<'a> {
         path.truncate(shared);
         path.extend_from_slice(rest);
         TreePath::new(path.as_slice()).or_else(|_| error("a path that no tree can hold"))
-    }
-
-    pub(super) fn finish(&self) -> Result<(), PageError> {
-        self.lengths.finish()?;
-        self.bytes.finish()
     }
 }

@@ -6,7 +6,7 @@ use super::extras::{ExtrasReader, ExtrasWriter};
 use super::level::{Naming, PageWriter, REFERENCE_ROOM, Room};
 use super::owners::{OwnersReader, OwnersWriter};
 use super::page::{Child, Kind, Page, PageError};
-use super::times::{Times, TimesReader, TimesWriter};
+use super::times::Times;
 use crate::id::ChunkId;
 use crate::wire::cursor::Cursor;
 use crate::wire::varint;
@@ -16,16 +16,12 @@ pub(super) struct EntriesWriter {
     count: u64,
     logical_bytes: u64,
     last_inode: u64,
+    last_times: Times,
     references: ReferenceWriter,
     paths: PathWriter,
-    modes: Vec<u8>,
     owners: OwnersWriter,
-    times: TimesWriter,
-    inodes: Vec<u8>,
-    sizes: Vec<u8>,
-    contents: Vec<u8>,
-    inline: Vec<u8>,
     extras: ExtrasWriter,
+    columns: [Vec<u8>; 15],
 }
 
 impl PageWriter for EntriesWriter {
@@ -52,41 +48,28 @@ impl PageWriter for EntriesWriter {
     }
 
     fn push(&mut self, entry: &Entry) -> usize {
-        let path = self.paths.put(&entry.path);
-        varint::put(&mut self.modes, u64::from(entry.mode.bits()));
-        self.owners.put(&entry.owner);
-        self.times.put(Times { ctime: entry.ctime, mtime: entry.mtime, birth: entry.birth });
-        varint::put_signed(&mut self.inodes, entry.inode.wrapping_sub(self.last_inode) as i64);
+        let columns = &mut self.columns;
+        let [lengths, bytes, modes, owners, owner_table, times @ .., inodes, sizes, contents, inline, extras] = columns;
+        let path = self.paths.put([lengths, bytes], &entry.path);
+        varint::put(modes, u64::from(entry.mode.bits()));
+        self.owners.put([owners, owner_table], &entry.owner);
+        let now = Times { ctime: entry.ctime, mtime: entry.mtime, birth: entry.birth };
+        now.put(&self.last_times, times);
+        self.last_times = now;
+        varint::put_signed(inodes, entry.inode.wrapping_sub(self.last_inode) as i64);
         self.last_inode = entry.inode;
-        let content = if entry.kind() == EntryKind::File { self.put_content(entry) } else { 0 };
-        let extras = self.extras.put(&entry.extras);
+        let content = match entry.kind() {
+            EntryKind::File => put_content(&mut self.references, [sizes, contents, inline], entry),
+            _ => 0,
+        };
+        let extras = self.extras.put(extras, &entry.extras);
         self.count += 1;
         self.logical_bytes = self.logical_bytes.saturating_add(entry.size);
         path + content + extras + ITEM_WEIGHT
     }
 
     fn close(&mut self, naming: Naming<'_>) -> (Page, Child) {
-        let [lengths, bytes] = self.paths.columns();
-        let [owners, owner_table] = self.owners.columns();
-        let [ctimes, mtime_codes, mtimes, birth_codes, births] = self.times.columns();
-        let columns = [
-            lengths,
-            bytes,
-            &self.modes,
-            owners,
-            owner_table,
-            ctimes,
-            mtime_codes,
-            mtimes,
-            birth_codes,
-            births,
-            &self.inodes,
-            &self.sizes,
-            &self.contents,
-            &self.inline,
-            self.extras.column(),
-        ];
-        let plaintext = columns::join(Kind::Entries, self.count, &columns);
+        let plaintext = columns::join(Kind::Entries, self.count, &self.columns);
         let page = naming.page(self.references.take(), plaintext);
         let last_path = self.paths.last();
         let child = Child { last_path, id: page.id, entries: self.count, bytes: self.logical_bytes };
@@ -99,58 +82,42 @@ impl EntriesWriter {
     /// Starts the next page in the memory of the last one: to grow fifteen columns anew takes a tenth of a page's time.
     fn clear(&mut self) {
         // Naming every field makes the compiler report one that is forgotten here.
-        let Self {
-            count,
-            logical_bytes,
-            last_inode,
-            references,
-            paths,
-            modes,
-            owners,
-            times,
-            inodes,
-            sizes,
-            contents,
-            inline,
-            extras,
-        } = self;
-        (*count, *logical_bytes, *last_inode) = (0, 0, 0);
+        let Self { count, logical_bytes, last_inode, last_times, references, paths, owners, extras, columns } = self;
+        (*count, *logical_bytes, *last_inode, *last_times) = (0, 0, 0, Times::default());
         references.clear();
         paths.clear();
         owners.clear();
-        times.clear();
-        extras.clear();
-        [modes, inodes, sizes, contents, inline].into_iter().for_each(Vec::clear);
+        *extras = ExtrasWriter::default();
+        columns.iter_mut().for_each(Vec::clear);
     }
+}
 
-    fn put_content(&mut self, entry: &Entry) -> usize {
-        varint::put(&mut self.sizes, entry.size);
-        let out = &mut self.contents;
-        match &entry.content {
-            Content::None => {
-                out.push(0);
-                0
+fn put_content(references: &mut ReferenceWriter, [sizes, out, inline]: [&mut Vec<u8>; 3], entry: &Entry) -> usize {
+    varint::put(sizes, entry.size);
+    match &entry.content {
+        Content::None => {
+            out.push(0);
+            0
+        }
+        Content::Inline(content) => {
+            out.push(1);
+            inline.extend_from_slice(content.bytes());
+            content.bytes().len()
+        }
+        Content::Chunks(pieces) => {
+            out.push(2);
+            varint::put(out, pieces.len() as u64);
+            for piece in pieces {
+                references.put(out, piece.id);
+                varint::put(out, u64::from(piece.length));
             }
-            Content::Inline(content) => {
-                out.push(1);
-                self.inline.extend_from_slice(content.bytes());
-                content.bytes().len()
-            }
-            Content::Chunks(pieces) => {
-                out.push(2);
-                varint::put(out, pieces.len() as u64);
-                for piece in pieces {
-                    self.references.put(out, piece.id);
-                    varint::put(out, u64::from(piece.length));
-                }
-                pieces.len() * ChunkId::LEN
-            }
-            Content::List { root, height } => {
-                out.push(3);
-                self.references.put(out, *root);
-                out.push(*height);
-                ChunkId::LEN
-            }
+            pieces.len() * ChunkId::LEN
+        }
+        Content::List { root, height } => {
+            out.push(3);
+            references.put(out, *root);
+            out.push(*height);
+            ChunkId::LEN
         }
     }
 }
@@ -161,35 +128,16 @@ pub(super) fn decode(
     count: u64,
     body: Cursor<'_>,
 ) -> Result<Vec<Entry>, PageError> {
-    let [
-        path_lengths,
-        path_bytes,
-        modes,
-        owners,
-        owner_table,
-        ctimes,
-        mtime_codes,
-        mtimes,
-        birth_codes,
-        births,
-        inodes,
-        sizes,
-        contents,
-        inline,
-        extras,
-    ] = columns::split(body)?;
+    let mut columns: [Column<'_>; 15] = columns::split(body)?;
+    let [.., extras] = &mut columns;
     let mut reader = EntriesReader {
         last_inode: 0,
+        last_times: Times::default(),
         references: ReferenceReader::new(references),
-        paths: PathReader::new(path_lengths, path_bytes),
-        modes,
-        owners: OwnersReader::new([owners, owner_table]),
-        times: TimesReader::new([ctimes, mtime_codes, mtimes, birth_codes, births]),
-        inodes,
-        sizes,
-        contents,
-        inline,
+        paths: PathReader::default(),
+        owners: OwnersReader::default(),
         extras: ExtrasReader::new(extras)?,
+        columns,
         height: 1,
     };
     // The count is not believed: an entry takes 256 bytes here.
@@ -205,33 +153,33 @@ pub(super) fn decode(
 #[derive(Debug)]
 struct EntriesReader<'a> {
     last_inode: u64,
+    last_times: Times,
     references: ReferenceReader<'a>,
-    paths: PathReader<'a>,
-    modes: Column<'a>,
-    owners: OwnersReader<'a>,
-    times: TimesReader<'a>,
-    inodes: Column<'a>,
-    sizes: Column<'a>,
-    contents: Column<'a>,
-    inline: Column<'a>,
-    extras: ExtrasReader<'a>,
+    paths: PathReader,
+    owners: OwnersReader,
+    extras: ExtrasReader,
+    columns: [Column<'a>; 15],
     height: u8,
 }
 
 impl EntriesReader<'_> {
     fn take(&mut self) -> Result<Entry, PageError> {
-        let path = self.paths.take()?;
-        let mode = Mode::from_bits(self.modes.narrow()?).ok_or_else(|| self.modes.error("a mode of unknown type"))?;
-        let owner = self.owners.take()?;
-        let Times { ctime, mtime, birth } = self.times.take()?;
-        let inode = self.last_inode.wrapping_add(self.inodes.signed()? as u64);
+        let columns = &mut self.columns;
+        let [lengths, bytes, modes, owners, owner_table, times @ .., inodes, sizes, contents, inline, extras] = columns;
+        let path = self.paths.take([lengths, bytes])?;
+        let mode = Mode::from_bits(modes.narrow()?).ok_or_else(|| modes.error("a mode of unknown type"))?;
+        let owner = self.owners.take([owners, owner_table])?;
+        self.last_times = Times::take(&self.last_times, times)?;
+        let Times { ctime, mtime, birth } = self.last_times;
+        let inode = self.last_inode.wrapping_add(inodes.signed()? as u64);
         self.last_inode = inode;
-        let extras = self.extras.take()?;
+        let extras = self.extras.take(extras)?;
         let mut entry =
             Entry { path, mode, owner, mtime, ctime, birth, inode, size: 0, content: Content::None, extras };
         if entry.kind() == EntryKind::File {
-            entry.size = self.sizes.varint()?;
-            entry.content = self.take_content(entry.content_bytes())?;
+            entry.size = sizes.varint()?;
+            let height = &mut self.height;
+            entry.content = take_content(&mut self.references, [contents, inline], entry.content_bytes(), height)?;
         }
         match entry.check() {
             Ok(()) => Ok(entry),
@@ -239,45 +187,48 @@ impl EntriesReader<'_> {
         }
     }
 
-    fn take_content(&mut self, bytes: u64) -> Result<Content, PageError> {
-        let code = self.contents.varint()?;
-        Ok(match code {
-            0 => Content::None,
-            1 => {
-                let length = usize::try_from(bytes).map_err(|_| self.inline.error("an inline content is too long"))?;
-                Content::Inline(self.inline.take(length)?.to_vec().into())
-            }
-            2 => {
-                let count: usize = self.contents.narrow()?;
-                if count > LIST_AFTER {
-                    return Err(self.contents.error("a content of more chunks than a page may list"));
-                }
-                let mut pieces = Vec::with_capacity(count);
-                for _ in 0..count {
-                    let id = self.references.take(&mut self.contents)?;
-                    pieces.push(Piece { id, length: self.contents.narrow()? });
-                }
-                Content::Chunks(pieces)
-            }
-            3 => {
-                let root = self.references.take(&mut self.contents)?;
-                let height = self.contents.u8()?;
-                self.height = self.height.max(height.saturating_add(1));
-                Content::List { root, height }
-            }
-            _ => return Err(self.contents.error("an unknown code of a content")),
-        })
-    }
-
     fn finish(self) -> Result<(), PageError> {
-        self.paths.finish()?;
-        self.owners.finish()?;
-        self.times.finish()?;
-        let columns = [self.modes, self.inodes, self.sizes, self.contents, self.inline];
-        columns.iter().try_for_each(Column::finish)?;
-        self.extras.finish()?;
+        let [.., extras] = &self.columns;
+        self.extras.finish(extras)?;
+        self.columns.iter().try_for_each(Column::finish)?;
         self.references.finish()
     }
+}
+
+/// Reads a content. Raises the page's height above that of a list.
+fn take_content(
+    references: &mut ReferenceReader<'_>,
+    [contents, inline]: [&mut Column<'_>; 2],
+    bytes: u64,
+    above: &mut u8,
+) -> Result<Content, PageError> {
+    let code = contents.varint()?;
+    Ok(match code {
+        0 => Content::None,
+        1 => {
+            let length = usize::try_from(bytes).map_err(|_| inline.error("an inline content is too long"))?;
+            Content::Inline(inline.take(length)?.to_vec().into())
+        }
+        2 => {
+            let count: usize = contents.narrow()?;
+            if count > LIST_AFTER {
+                return Err(contents.error("a content of more chunks than a page may list"));
+            }
+            let mut pieces = Vec::with_capacity(count);
+            for _ in 0..count {
+                let id = references.take(contents)?;
+                pieces.push(Piece { id, length: contents.narrow()? });
+            }
+            Content::Chunks(pieces)
+        }
+        3 => {
+            let root = references.take(contents)?;
+            let height = contents.u8()?;
+            *above = (*above).max(height.saturating_add(1));
+            Content::List { root, height }
+        }
+        _ => return Err(contents.error("an unknown code of a content")),
+    })
 }
 
 /// More bytes than the numbers of an entry and the framing of its extras can take in all columns together.

@@ -10,57 +10,43 @@ use crate::wire::varint;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct ExtrasWriter {
-    column: Vec<u8>,
     passed_over: u64,
 }
 
 impl ExtrasWriter {
     /// Adds an entry's extras; returns their weight.
-    pub(super) fn put(&mut self, extras: &Extras) -> usize {
+    pub(super) fn put(&mut self, column: &mut Vec<u8>, extras: &Extras) -> usize {
         if extras.is_empty() {
             self.passed_over += 1;
             return 0;
         }
-        varint::put(&mut self.column, core::mem::take(&mut self.passed_over));
+        varint::put(column, core::mem::take(&mut self.passed_over));
         let encoded = encode(extras);
-        varint::put(&mut self.column, encoded.len() as u64);
-        self.column.extend_from_slice(&encoded);
+        varint::put(column, encoded.len() as u64);
+        column.extend_from_slice(&encoded);
         let xattrs: usize = extras.xattrs.iter().map(|(name, value)| name.len() + value.len()).sum();
         xattrs + extras.link_target.as_ref().map_or(0, Vec::len)
-    }
-
-    pub(super) fn clear(&mut self) {
-        let Self { column, passed_over } = self;
-        column.clear();
-        *passed_over = 0;
-    }
-
-    pub(super) fn column(&self) -> &[u8] {
-        &self.column
     }
 }
 
 #[derive(Debug)]
-pub(super) struct ExtrasReader<'a> {
-    column: Column<'a>,
+pub(super) struct ExtrasReader {
     /// The number of entries before the next one with extras; none if no more have extras.
     passing: Option<u64>,
 }
 
-impl<'a> ExtrasReader<'a> {
-    pub(super) fn new(column: Column<'a>) -> Result<Self, PageError> {
-        let mut reader = Self { column, passing: None };
-        reader.advance()?;
-        Ok(reader)
+impl ExtrasReader {
+    pub(super) fn new(column: &mut Column<'_>) -> Result<Self, PageError> {
+        Ok(Self { passing: next(column)? })
     }
 
-    pub(super) fn take(&mut self) -> Result<Extras, PageError> {
+    pub(super) fn take(&mut self, column: &mut Column<'_>) -> Result<Extras, PageError> {
         match &mut self.passing {
             None => Ok(Extras::default()),
             Some(0) => {
-                let bytes = self.column.bytes()?;
-                let extras = decode(bytes).map_err(|source| self.column.wrap(source))?;
-                self.advance()?;
+                let bytes = column.bytes()?;
+                let extras = decode(bytes).map_err(|source| column.wrap(source))?;
+                self.passing = next(column)?;
                 Ok(extras)
             }
             Some(left) => {
@@ -70,14 +56,13 @@ impl<'a> ExtrasReader<'a> {
         }
     }
 
-    fn advance(&mut self) -> Result<(), PageError> {
-        self.passing = if self.column.is_at_end() { None } else { Some(self.column.varint()?) };
-        Ok(())
+    pub(super) fn finish(&self, column: &Column<'_>) -> Result<(), PageError> {
+        if self.passing.is_none() { Ok(()) } else { Err(column.error("extras of an entry that is not there")) }
     }
+}
 
-    pub(super) fn finish(&self) -> Result<(), PageError> {
-        if self.passing.is_none() { Ok(()) } else { Err(self.column.error("extras of an entry that is not there")) }
-    }
+fn next(column: &mut Column<'_>) -> Result<Option<u64>, PageError> {
+    if column.is_at_end() { Ok(None) } else { column.varint().map(Some) }
 }
 
 const LINK_TARGET: u64 = 1;

@@ -20,39 +20,23 @@ pub struct LostRange {
 
 /// Why an intact page does not fit its place. Only a faulty or hostile writer makes such trees.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum WalkError {
     /// The walk did not ask for this page.
     #[error("page {id} was not asked for")]
-    Unasked {
-        /// The page that was supplied.
-        id: ChunkId,
-    },
+    Unasked { id: ChunkId },
     /// The page is not lower than the page that refers to it.
     #[error("page {id} of height {height} is referred to from no higher page")]
-    Height {
-        /// The page.
-        id: ChunkId,
-        /// Its height.
-        height: u8,
-    },
+    Height { id: ChunkId, height: u8 },
     /// A page of a content list in a tree of entries, or the reverse.
     #[error("page {id} is of a kind that does not belong here")]
-    Kind {
-        /// The page.
-        id: ChunkId,
-    },
+    Kind { id: ChunkId },
     /// The page's content is not what its parent says.
     #[error("page {id} does not hold what the page above says")]
-    Claim {
-        /// The page.
-        id: ChunkId,
-    },
+    Claim { id: ChunkId },
     /// The page's paths do not follow the previous ones.
     #[error("page {id} holds paths that do not follow those before")]
-    Order {
-        /// The page.
-        id: ChunkId,
-    },
+    Order { id: ChunkId },
 }
 
 /// What comes next in a tree being read.

@@ -1,6 +1,6 @@
 //! Pages without entries as bytes: directories of pages, content lists, and lists of lists.
 
-use super::columns::{self, PathReader, PathWriter, ReferenceReader, ReferenceWriter};
+use super::columns::{self, Column, PathReader, PathWriter, ReferenceReader, ReferenceWriter};
 use super::entries::ITEM_WEIGHT;
 use super::entry::Piece;
 use super::level::{Naming, PageWriter, REFERENCE_ROOM, Room};
@@ -16,9 +16,7 @@ pub(super) struct DirectoryWriter {
     bytes_below: u64,
     references: ReferenceWriter,
     paths: PathWriter,
-    pages: Vec<u8>,
-    entries: Vec<u8>,
-    bytes: Vec<u8>,
+    columns: [Vec<u8>; 5],
 }
 
 impl PageWriter for DirectoryWriter {
@@ -35,10 +33,11 @@ impl PageWriter for DirectoryWriter {
     }
 
     fn push(&mut self, child: &Child) -> usize {
-        let path = self.paths.put(&child.last_path);
-        self.references.put(&mut self.pages, child.id);
-        varint::put(&mut self.entries, child.entries);
-        varint::put(&mut self.bytes, child.bytes);
+        let [lengths, paths, pages, entries, bytes] = &mut self.columns;
+        let path = self.paths.put([lengths, paths], &child.last_path);
+        self.references.put(pages, child.id);
+        varint::put(entries, child.entries);
+        varint::put(bytes, child.bytes);
         self.count += 1;
         self.entries_below += child.entries;
         self.bytes_below = self.bytes_below.saturating_add(child.bytes);
@@ -47,9 +46,7 @@ impl PageWriter for DirectoryWriter {
 
     fn close(&mut self, naming: Naming<'_>) -> (Page, Child) {
         let mut full = core::mem::take(self);
-        let [lengths, bytes] = full.paths.columns();
-        let columns = [lengths, bytes, &full.pages, &full.entries, &full.bytes];
-        let plaintext = columns::join(Kind::Directory, full.count, &columns);
+        let plaintext = columns::join(Kind::Directory, full.count, &full.columns);
         let page = naming.page(full.references.take(), plaintext);
         let last_path = full.paths.last();
         let child = Child { last_path, id: page.id, entries: full.entries_below, bytes: full.bytes_below };
@@ -60,13 +57,14 @@ impl PageWriter for DirectoryWriter {
 /// Decodes a directory, after the page's head.
 pub(super) fn decode_directory(references: &[ChunkId], count: u64, body: Cursor<'_>) -> Result<Vec<Child>, PageError> {
     let mut references = ReferenceReader::new(references);
-    let [lengths, bytes, mut pages, mut entries_below, mut bytes_below] = columns::split(body)?;
-    let mut paths = PathReader::new(lengths, bytes);
+    let mut columns = columns::split(body)?;
+    let [lengths, bytes, pages, entries_below, bytes_below] = &mut columns;
+    let mut paths = PathReader::default();
     let mut children = Vec::with_capacity(count.min(4096) as usize);
     let mut sum = 0u64;
     for _ in 0..count {
-        let last_path = paths.take()?;
-        let id = references.take(&mut pages)?;
+        let last_path = paths.take([lengths, bytes])?;
+        let id = references.take(pages)?;
         let entries = entries_below.varint()?;
         sum = sum
             .checked_add(entries)
@@ -74,10 +72,12 @@ pub(super) fn decode_directory(references: &[ChunkId], count: u64, body: Cursor<
             .ok_or_else(|| entries_below.error("a number of entries is zero or exceeds 64 bits in sum"))?;
         children.push(Child { last_path, id, entries, bytes: bytes_below.varint()? });
     }
-    paths.finish()?;
-    [&pages, &entries_below, &bytes_below].into_iter().try_for_each(|column| column.finish())?;
+    if children.is_empty() {
+        return Err(pages.error("a directory of no pages"));
+    }
+    columns.iter().try_for_each(Column::finish)?;
     references.finish()?;
-    if children.is_empty() { Err(pages.error("a directory of no pages")) } else { Ok(children) }
+    Ok(children)
 }
 
 #[derive(Clone, Debug, Default)]
@@ -111,8 +111,7 @@ pub(super) struct ListsWriter {
     count: u64,
     bytes_below: u64,
     references: ReferenceWriter,
-    ids: Vec<u8>,
-    bytes: Vec<u8>,
+    columns: [Vec<u8>; 2],
 }
 
 impl PageWriter for ListsWriter {
@@ -128,8 +127,9 @@ impl PageWriter for ListsWriter {
     }
 
     fn push(&mut self, child: &ListChild) -> usize {
-        self.references.put(&mut self.ids, child.id);
-        varint::put(&mut self.bytes, child.bytes);
+        let [ids, bytes] = &mut self.columns;
+        self.references.put(ids, child.id);
+        varint::put(bytes, child.bytes);
         self.count += 1;
         self.bytes_below += child.bytes;
         ChunkId::LEN + ITEM_WEIGHT
@@ -143,7 +143,7 @@ impl PageWriter for ListsWriter {
 impl ListsWriter {
     fn close_as(&mut self, kind: Kind, naming: Naming<'_>) -> (Page, ListChild) {
         let mut full = core::mem::take(self);
-        let plaintext = columns::join(kind, full.count, &[&full.ids, &full.bytes]);
+        let plaintext = columns::join(kind, full.count, &full.columns);
         let page = naming.page(full.references.take(), plaintext);
         let child = ListChild { id: page.id, bytes: full.bytes_below };
         (page, child)

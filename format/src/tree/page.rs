@@ -61,21 +61,14 @@ pub struct ListChild {
 
 /// Why bytes are not a page.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum PageError {
     /// The id is not that of the bytes: damage or forgery.
     #[error("page {id} is not what its id says")]
-    Id {
-        /// The id asked for.
-        id: ChunkId,
-    },
+    Id { id: ChunkId },
     /// More bytes or references than allowed.
     #[error("a page of {bytes} bytes and {references} references exceeds the limits")]
-    Large {
-        /// The length of the plaintext.
-        bytes: usize,
-        /// The number of references.
-        references: usize,
-    },
+    Large { bytes: usize, references: usize },
     /// More items than allowed.
     #[error("a page of {0} items exceeds the limit of {PAGE_ITEMS}")]
     Items(u64),
@@ -90,30 +83,13 @@ pub enum PageError {
     Kind(u8),
     /// A column is malformed.
     #[error("column {column} of a page is malformed")]
-    Column {
-        /// The column's number.
-        column: u8,
-        /// What is wrong, and where in the column.
-        #[source]
-        source: DecodeError,
-    },
+    Column { column: u8, source: DecodeError },
     /// An entry is inconsistent.
     #[error("entry {path:?} is unsound")]
-    Entry {
-        /// The entry's path.
-        path: TreePath,
-        /// What is wrong with it.
-        #[source]
-        source: BadEntry,
-    },
+    Entry { path: TreePath, source: BadEntry },
     /// The page has references that it does not use, which would keep data alive.
     #[error("a page uses {used} of its {given} references")]
-    UnusedReferences {
-        /// The number of references used.
-        used: usize,
-        /// The number of references of the page.
-        given: usize,
-    },
+    UnusedReferences { used: usize, given: usize },
     /// The height is not that of the page's content.
     #[error("a page's height {0} does not fit what it holds")]
     Height(u8),

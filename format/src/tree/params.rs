@@ -15,18 +15,14 @@ pub struct TreeParams {
 
 /// Why parameters cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadParams {
     /// With a fan-out below two, levels would not shrink.
     #[error("a fan-out of {0} is below 2")]
     Fanout(u32),
     /// The smallest size is above the largest, or the largest is zero or above the limit.
     #[error("pages of {min} to {max} bytes: the range is empty or exceeds {PAGE_TARGET} bytes")]
-    Sizes {
-        /// The smallest size of a page in bytes.
-        min: u32,
-        /// The size in bytes at which a page ends.
-        max: u32,
-    },
+    Sizes { min: u32, max: u32 },
 }
 
 impl TreeParams {

@@ -17,107 +17,57 @@ pub(super) struct Times {
     pub(super) birth: Option<Time>,
 }
 
-#[derive(Clone, Debug, Default)]
-pub(super) struct TimesWriter {
-    last: Times,
-    ctimes: Vec<u8>,
-    mtime_codes: Vec<u8>,
-    mtimes: Vec<u8>,
-    birth_codes: Vec<u8>,
-    births: Vec<u8>,
-}
-
-impl TimesWriter {
-    pub(super) fn put(&mut self, times: Times) {
-        let Times { ctime, mtime, birth } = times;
-        varint::put_signed(&mut self.ctimes, ctime.0.wrapping_sub(self.last.ctime.0));
-        let code = times.mtime_code(self.last.mtime);
-        self.mtime_codes.push(code);
+impl Times {
+    /// Encodes the times in five columns, given those of the entry before.
+    pub(super) fn put(&self, before: &Self, columns: &mut [Vec<u8>; 5]) {
+        let [ctimes, mtime_codes, mtimes, birth_codes, births] = columns;
+        let Self { ctime, mtime, birth } = *self;
+        varint::put_signed(ctimes, ctime.0.wrapping_sub(before.ctime.0));
+        let code = self.mtime_code(before.mtime);
+        mtime_codes.push(code);
         if code >= WHOLE_SECONDS {
             let (seconds, nanoseconds) = mtime.to_unix();
-            varint::put_signed(&mut self.mtimes, seconds - self.last.mtime.to_unix().0);
+            varint::put_signed(mtimes, seconds - before.mtime.to_unix().0);
             if code == OTHER {
-                self.mtimes.extend_from_slice(&nanoseconds.to_le_bytes());
+                mtimes.extend_from_slice(&nanoseconds.to_le_bytes());
             }
         }
-        let code = times.birth_code();
-        self.birth_codes.push(code);
+        let code = self.birth_code();
+        birth_codes.push(code);
         if let (OTHER, Some(birth)) = (code, birth) {
-            varint::put_signed(&mut self.births, birth.0.wrapping_sub(ctime.0));
+            varint::put_signed(births, birth.0.wrapping_sub(ctime.0));
         }
-        self.last = times;
     }
 
-    pub(super) fn clear(&mut self) {
-        let Self { last, ctimes, mtime_codes, mtimes, birth_codes, births } = self;
-        *last = Times::default();
-        [ctimes, mtime_codes, mtimes, birth_codes, births].into_iter().for_each(Vec::clear);
-    }
-
-    pub(super) fn columns(&self) -> [&[u8]; 5] {
-        [&self.ctimes, &self.mtime_codes, &self.mtimes, &self.birth_codes, &self.births]
-    }
-}
-
-/// Decodes the five columns of times. Accepts only the first code that fits.
-#[derive(Debug)]
-pub(super) struct TimesReader<'a> {
-    last: Times,
-    ctimes: Column<'a>,
-    mtime_codes: Column<'a>,
-    mtimes: Column<'a>,
-    birth_codes: Column<'a>,
-    births: Column<'a>,
-}
-
-impl<'a> TimesReader<'a> {
-    pub(super) fn new([ctimes, mtime_codes, mtimes, birth_codes, births]: [Column<'a>; 5]) -> Self {
-        Self { last: Times::default(), ctimes, mtime_codes, mtimes, birth_codes, births }
-    }
-
-    pub(super) fn take(&mut self) -> Result<Times, PageError> {
-        let ctime = Time(self.last.ctime.0.wrapping_add(self.ctimes.signed()?));
-        let code = self.mtime_codes.u8()?;
+    /// Decodes the next times of the five columns. Accepts only the first code that fits.
+    pub(super) fn take(before: &Self, columns: &mut [Column<'_>; 5]) -> Result<Self, PageError> {
+        let [ctimes, mtime_codes, mtimes, birth_codes, births] = columns;
+        let ctime = Time(before.ctime.0.wrapping_add(ctimes.signed()?));
+        let code = mtime_codes.u8()?;
         let mtime = match code {
             AS_CTIME => ctime,
-            AS_BEFORE => self.last.mtime,
-            WHOLE_SECONDS | OTHER => self.take_mtime(code == OTHER)?,
-            _ => return Err(self.mtime_codes.error("an unknown code of an mtime")),
+            AS_BEFORE => before.mtime,
+            WHOLE_SECONDS | OTHER => take_mtime(before.mtime, mtimes, code == OTHER)?,
+            _ => return Err(mtime_codes.error("an unknown code of an mtime")),
         };
-        let mut times = Times { ctime, mtime, birth: None };
-        if code != times.mtime_code(self.last.mtime) {
-            return Err(self.mtime_codes.error("an mtime is not in its shortest form"));
+        let mut times = Self { ctime, mtime, birth: None };
+        if code != times.mtime_code(before.mtime) {
+            return Err(mtime_codes.error("an mtime is not in its shortest form"));
         }
-        let code = self.birth_codes.u8()?;
+        let code = birth_codes.u8()?;
         times.birth = match code {
             0 => None,
             1 => Some(mtime),
             2 => Some(ctime),
-            OTHER => Some(Time(ctime.0.wrapping_add(self.births.signed()?))),
-            _ => return Err(self.birth_codes.error("an unknown code of a birth time")),
+            OTHER => Some(Time(ctime.0.wrapping_add(births.signed()?))),
+            _ => return Err(birth_codes.error("an unknown code of a birth time")),
         };
         if code != times.birth_code() {
-            return Err(self.birth_codes.error("a birth time is not in its shortest form"));
+            return Err(birth_codes.error("a birth time is not in its shortest form"));
         }
-        self.last = times;
         Ok(times)
     }
 
-    fn take_mtime(&mut self, has_nanoseconds: bool) -> Result<Time, PageError> {
-        let seconds = i128::from(self.last.mtime.to_unix().0) + i128::from(self.mtimes.signed()?);
-        let nanoseconds = if has_nanoseconds { self.mtimes.u32()? } else { 0 };
-        let time = i64::try_from(seconds * 1_000_000_000 + i128::from(nanoseconds));
-        let time = time.ok().filter(|_| nanoseconds < 1_000_000_000);
-        time.map(Time).ok_or_else(|| self.mtimes.error("a time is out of range"))
-    }
-
-    pub(super) fn finish(&self) -> Result<(), PageError> {
-        let columns = [&self.ctimes, &self.mtime_codes, &self.mtimes, &self.birth_codes, &self.births];
-        columns.into_iter().try_for_each(Column::finish)
-    }
-}
-
-impl Times {
     /// The first code that fits the mtime.
     fn mtime_code(&self, before: Time) -> u8 {
         if self.mtime == self.ctime {
@@ -140,4 +90,12 @@ impl Times {
             Some(_) => OTHER,
         }
     }
+}
+
+fn take_mtime(before: Time, mtimes: &mut Column<'_>, has_nanoseconds: bool) -> Result<Time, PageError> {
+    let seconds = i128::from(before.to_unix().0) + i128::from(mtimes.signed()?);
+    let nanoseconds = if has_nanoseconds { mtimes.u32()? } else { 0 };
+    let time = i64::try_from(seconds * 1_000_000_000 + i128::from(nanoseconds));
+    let time = time.ok().filter(|_| nanoseconds < 1_000_000_000);
+    time.map(Time).ok_or_else(|| mtimes.error("a time is out of range"))
 }

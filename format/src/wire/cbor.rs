@@ -7,6 +7,7 @@
 use minicbor::{Decoder, Encoder};
 
 use super::DecodeError;
+use crate::id::ObjectHash;
 use crate::limits::{CBOR_DEPTH, IGNORED_BYTES, NUMBER};
 use crate::time::Time;
 
@@ -80,6 +81,24 @@ impl Writer {
         self
     }
 
+    /// Writes an array of byte strings, such as ids.
+    pub fn strings<T: AsRef<[u8]>>(
+        &mut self,
+        items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+    ) -> &mut Self {
+        let items = items.into_iter();
+        self.array(items.len());
+        for item in items {
+            self.bytes(item.as_ref());
+        }
+        self
+    }
+
+    /// Writes the number and hash of a record.
+    pub fn link(&mut self, (number, hash): (u64, ObjectHash)) -> &mut Self {
+        self.array(2).uint(number).bytes(hash.as_bytes())
+    }
+
     /// Writes fields that this version ignored, exactly as they were read. They come last in their map.
     pub fn ignored(&mut self, ignored: &Ignored) -> &mut Self {
         self.0.writer_mut().extend_from_slice(&ignored.items);
@@ -114,6 +133,47 @@ impl<'a> Reader<'a> {
     /// An error at the current position.
     pub fn error(&self, what: &'static str) -> DecodeError {
         DecodeError::new(self.offset(), what)
+    }
+
+    /// Reads bytes that are one map, with `fields`.
+    pub fn record<T>(
+        bytes: &'a [u8],
+        fields: impl FnOnce(&mut Fields<'_, 'a>) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        Self::new(bytes)?.fields(fields)
+    }
+
+    /// Reads a map with `read`; other fields in it are an error, unless they may be ignored.
+    pub fn fields<T>(
+        &mut self,
+        read: impl FnOnce(&mut Fields<'_, 'a>) -> Result<T, DecodeError>,
+    ) -> Result<T, DecodeError> {
+        let mut fields = self.map()?;
+        let value = read(&mut fields)?;
+        fields.end()?;
+        Ok(value)
+    }
+
+    /// Reads a value with `read` that must hold to a rule; the error is at its start.
+    pub(crate) fn checked<T>(
+        &mut self,
+        wrong: &'static str,
+        read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
+        is_valid: impl FnOnce(&T) -> bool,
+    ) -> Result<T, DecodeError> {
+        let error = self.error(wrong);
+        let value = read(self)?;
+        if is_valid(&value) { Ok(value) } else { Err(error) }
+    }
+
+    /// Reads a number that stands for something.
+    pub(crate) fn code<T>(
+        &mut self,
+        unknown: &'static str,
+        meaning: impl FnOnce(u64) -> Option<T>,
+    ) -> Result<T, DecodeError> {
+        let error = self.error(unknown);
+        meaning(self.uint()?).ok_or(error)
     }
 
     /// Reads the head of a map; returns its fields.
@@ -199,6 +259,22 @@ impl<'a> Reader<'a> {
     pub fn fixed<const N: usize>(&mut self) -> Result<[u8; N], DecodeError> {
         let error = self.error("a byte string has the wrong length");
         self.bytes(N)?.try_into().map_err(|_| error)
+    }
+
+    /// Reads an id.
+    pub fn id<T: From<[u8; N]>, const N: usize>(&mut self) -> Result<T, DecodeError> {
+        self.fixed().map(T::from)
+    }
+
+    /// Reads an array of at most `most` ids.
+    pub fn ids<T: From<[u8; N]>, const N: usize>(&mut self, most: usize) -> Result<Vec<T>, DecodeError> {
+        self.list(most, Self::id)
+    }
+
+    /// Reads the number and hash of a record.
+    pub fn link(&mut self) -> Result<(u64, ObjectHash), DecodeError> {
+        self.tuple(2)?;
+        Ok((self.uint()?, self.id()?))
     }
 
     /// Reads a text of at most `most` bytes.

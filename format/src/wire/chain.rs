@@ -47,21 +47,14 @@ pub struct Chain {
 
 /// Why a record does not continue the chain.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ChainError {
     /// Another number was due: a record is missing, or repeated.
     #[error("number {found} was read where number {due} was due")]
-    Gap {
-        /// The number that must come next.
-        due: u64,
-        /// The number that came.
-        found: u64,
-    },
+    Gap { due: u64, found: u64 },
     /// The record names another hash than that of the previous record.
     #[error("number {number} does not name the hash of the record before it")]
-    Broken {
-        /// The record's number.
-        number: u64,
-    },
+    Broken { number: u64 },
 }
 
 impl Chain {

@@ -43,42 +43,23 @@ impl Kind {
 
 /// Why bytes are not the expected record.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum RecordError {
     /// The envelope or body is malformed.
     #[error("malformed {kind}")]
-    Malformed {
-        /// Which record was expected.
-        kind: &'static str,
-        /// What is wrong, and where.
-        #[source]
-        source: DecodeError,
-    },
+    Malformed { kind: &'static str, source: DecodeError },
     /// A version this program does not know.
     #[error("{kind} has version {version}, this program knows version 1")]
-    Version {
-        /// Which record.
-        kind: &'static str,
-        /// Its version.
-        version: u8,
-    },
+    Version { kind: &'static str, version: u8 },
     /// The trailing SHA-256 does not fit: the object is damaged.
     #[error("damaged {kind}: its checksum does not fit")]
-    Checksum {
-        /// Which record.
-        kind: &'static str,
-    },
+    Checksum { kind: &'static str },
     /// Not signed with the expected key.
     #[error("{kind} is not signed by the key it must be signed by")]
-    Signature {
-        /// Which record.
-        kind: &'static str,
-    },
+    Signature { kind: &'static str },
     /// The body names another object: two objects were swapped.
     #[error("{kind} does not belong under the name it was read from")]
-    Misplaced {
-        /// Which record.
-        kind: &'static str,
-    },
+    Misplaced { kind: &'static str },
 }
 
 impl RecordError {

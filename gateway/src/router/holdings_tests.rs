@@ -1,4 +1,3 @@
-use copal_format::layout::Place;
 use copal_format::pack::PackKind;
 use copal_format::state::{RunKind, StateDelta, runs_to_fold, write_run};
 
@@ -17,18 +16,7 @@ impl Numbers {
 type Changes = BTreeMap<PackId, Option<PackRecord>>;
 
 fn record(domain: u8, length: u64, accepted: i64) -> PackRecord {
-    PackRecord {
-        domain: DomainId([domain; 16]),
-        kind: PackKind::Data,
-        length,
-        place: Place::Packs,
-        is_missing: false,
-        is_damaged: false,
-        read: Time(0),
-        accepted: Time::from_unix(accepted, 0),
-        is_proven: true,
-        claim: None,
-    }
+    PackRecord::new(DomainId([domain; 16]), PackKind::Data, length, Time::from_unix(accepted, 0))
 }
 
 /// The runs of a repository, the newest first, folded as ingest folds them.

@@ -56,19 +56,14 @@ pub trait Scheduled: Send + Sync {
 
 /// Why a job is not run now.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum NotNow {
     /// The schedule never runs it.
     Never,
     /// A job runs already, or was ordered.
-    Running {
-        /// Its name.
-        job: &'static str,
-    },
+    Running { job: &'static str },
     /// It was ordered and has ended a short time ago.
-    Resting {
-        /// How long it is not ordered again.
-        left: Duration,
-    },
+    Resting { left: Duration },
 }
 
 /// A job of a schedule.

@@ -44,19 +44,14 @@ pub use ordered::ingested;
 
 /// Why a repository cannot be served.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ServeError {
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A file, an address or a certificate cannot be used.
     #[error("cannot {act}")]
-    Io {
-        /// What failed.
-        act: String,
-        /// Why it did not work.
-        #[source]
-        source: io::Error,
-    },
+    Io { act: String, source: io::Error },
 }
 
 /// What to serve, how, and whom to inform.

@@ -4,40 +4,18 @@ use copal_format::id::ClientId;
 
 /// An event of a job, to be logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum JobNote {
     /// The job failed.
-    Failed {
-        /// The job.
-        job: &'static str,
-        /// Why.
-        why: String,
-    },
+    Failed { job: &'static str, why: String },
     /// An earlier process was killed during this job, so the job waits until it is due.
-    Killed {
-        /// The job.
-        job: &'static str,
-    },
+    Killed { job: &'static str },
     /// Ingest of a client panicked or was killed: ingest skips the client for a while.
-    Aside {
-        /// The client.
-        client: ClientId,
-    },
+    Aside { client: ClientId },
     /// The job runs without the policy, which cannot be read.
-    NoPolicy {
-        /// The job.
-        job: &'static str,
-        /// Why.
-        why: String,
-    },
+    NoPolicy { job: &'static str, why: String },
     /// A manifest was rejected.
-    Rejected {
-        /// The client.
-        client: ClientId,
-        /// Its number.
-        number: u64,
-        /// Why.
-        why: String,
-    },
+    Rejected { client: ClientId, number: u64, why: String },
     /// The certificate's files have changed.
     Certificate {
         /// Why the files cannot be used; then the old certificate stays in use.
@@ -46,8 +24,5 @@ pub enum JobNote {
     /// The bucket's server accepts headers that were not signed, so nothing is presigned.
     Unbound,
     /// A check found damage.
-    Damage {
-        /// The number of findings.
-        findings: u64,
-    },
+    Damage { findings: u64 },
 }

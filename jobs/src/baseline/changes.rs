@@ -42,36 +42,26 @@ pub(super) enum Step<'a> {
 type Head = Option<(u64, ObjectHash)>;
 
 impl Changes {
-    /// Reads both chains. The inner error says why the state does not follow from them.
-    pub(super) async fn between(
-        job: &JobContext<'_>,
-        before: &View,
-        view: &View,
-    ) -> Result<Result<Self, String>, JobError> {
+    /// Reads both chains. Fails if the state does not follow from them.
+    pub(super) async fn between(job: &JobContext<'_>, before: &View, view: &View) -> Result<Self, JobError> {
         let heads =
             |view: &View| view.root.as_ref().map_or((None, None), |(root, _)| (root.change_head, root.expiry_head));
         let ((change, expiry), (last_change, last_expiry)) = (heads(before), heads(view));
         let mut changes = Vec::new();
         let read = read_chain(job, layout::change, (change, last_change)).await?;
-        let read = match read {
-            Ok(read) => read,
-            Err(why) => return Ok(Err(why)),
-        };
-        for Link { number, previous, bytes } in read {
+        for Link { number, previous, bytes } in read.map_err(|why| JobError::contradicted(view.number(), why))? {
             if let Some((verified, is_certain)) = signed_change(job, number, previous, &bytes).await? {
                 changes.push(Signed { verified, is_certain });
             }
         }
         let read = read_chain(job, layout::expiry, (expiry, last_expiry)).await?;
-        let read = match read {
-            Ok(read) => read,
-            Err(why) => return Ok(Err(why)),
-        };
-        let expiries = read.into_iter().filter_map(|Link { number, previous, bytes }| {
-            let follows = |of: &Expiry| previous.is_none_or(|previous| of.previous == previous);
-            Expiry::decode(number, &bytes).ok().filter(follows)
-        });
-        Ok(Ok(Self { changes, expiries: expiries.collect() }))
+        let expiries = read.map_err(|why| JobError::contradicted(view.number(), why))?.into_iter().filter_map(
+            |Link { number, previous, bytes }| {
+                let follows = |of: &Expiry| previous.is_none_or(|previous| of.previous == previous);
+                Expiry::decode(number, &bytes).ok().filter(follows)
+            },
+        );
+        Ok(Self { changes, expiries: expiries.collect() })
     }
 
     /// Packs that the owner has proven in these changes.
@@ -104,7 +94,7 @@ impl Changes {
         job: &JobContext<'_>,
         before: &View,
         view: &View,
-    ) -> Result<Result<(), String>, JobError> {
+    ) -> Result<(), JobError> {
         let (old, new) = (before.root.as_ref().map(|(root, _)| root), view.root.as_ref().map(|(root, _)| root));
         let by_owner = |of: &'_ Signed| of.verified.change.owner_policy();
         let policy = match self.changes.iter().any(|of| by_owner(of).is_some()) {
@@ -134,16 +124,21 @@ impl Changes {
         let (head, lingering) = (new.and_then(|root| root.policy), new.and_then(|root| root.lingering));
         possible.retain(|of| of.head == head);
         if possible.is_empty() {
-            return Ok(Err("another policy is in force than the owner has signed last".into()));
+            return Err(JobError::contradicted(
+                view.number(),
+                "another policy is in force than the owner has signed last",
+            ));
         }
         let is_kept = |of: &InForce| {
             let due = of.lingering.filter(|due| due.lasts(time));
             due.is_none_or(|due| lingering.is_some_and(|found| found.covers(&due)))
         };
-        Ok(match possible.iter().any(is_kept) {
+        match possible.iter().any(is_kept) {
             true => Ok(()),
-            false => Err("the floor or the hold of a replaced policy ends too early".into()),
-        })
+            false => {
+                Err(JobError::contradicted(view.number(), "the floor or the hold of a replaced policy ends too early"))
+            }
+        }
     }
 }
 

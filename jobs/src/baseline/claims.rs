@@ -17,7 +17,7 @@ use copal_store::Listed;
 use crate::clients;
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 use crate::view::View;
 
 /// What clients have claimed since the baseline.
@@ -76,10 +76,10 @@ impl Claims {
     }
 
     async fn of(job: &JobContext<'_>, before: &View, view: &View, clients: Vec<ClientId>) -> Result<Self, JobError> {
-        let calls = clients.into_iter().map(|client| -> Call<'_, _> {
+        let calls = clients.into_iter().map(|client| {
             let from = before.state.heads.get(&client).map_or(0, |head| head.number);
             let chain = Chain { job, client, from, head: view.state.heads.get(&client), root: view.number() };
-            Box::pin(async move { chain.claims().await.map(|claims| (client, claims)) })
+            async move { chain.claims().await.map(|claims| (client, claims)) }
         });
         let mut all = Self::default();
         for (client, claims) in objects::join(calls).await? {
@@ -136,9 +136,9 @@ impl Chain<'_> {
         // What a client wrote after its revocation is not read: it may be much, and lie there for ever.
         let head = self.head.map_or(0, |head| head.number);
         let last = record.revoked.map_or(last, |(good, _)| last.min(good.max(head)));
-        let calls = numbered.into_iter().filter(|(number, _)| *number <= last).map(|(number, stored)| -> Call<'_, _> {
+        let calls = numbered.into_iter().filter(|(number, _)| *number <= last).map(|(number, stored)| {
             let record = &record;
-            Box::pin(async move { Ok(self.claim(record, number, stored).await?.map(|claim| (number, claim))) })
+            async move { Ok(self.claim(record, number, stored).await?.map(|claim| (number, claim))) }
         });
         Ok(objects::join_few(FEW, calls).await?.into_iter().flatten().collect())
     }

@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 use crate::view::View;
 
 /// Compares the segments of a state with those of the baseline. Returns whether packs that were known have entries
@@ -30,9 +30,9 @@ pub(super) async fn compare(
     let new = view.state.packs.iter().filter(|(id, _)| !before.state.packs.contains_key(id));
     let domains: BTreeSet<DomainId> =
         changed.map(|(domain, _)| *domain).chain(new.map(|(_, record)| record.domain)).collect();
-    let calls = domains.into_iter().map(|domain| -> Call<'_, _> {
+    let calls = domains.into_iter().map(|domain| {
         let comparison = Comparison { job, before, view, domain, key: job.random() };
-        Box::pin(async move { comparison.run().await })
+        async move { comparison.run().await }
     });
     let compared: Result<Vec<bool>, String> = objects::join_few(FEW, calls).await?.into_iter().collect();
     Ok(compared.map(|again| again.contains(&true)))
@@ -96,13 +96,13 @@ impl Comparison<'_> {
     }
 
     async fn read<'s>(&self, names: impl Iterator<Item = &'s ObjectHash>) -> Result<Vec<Segment<Bytes>>, JobError> {
-        let calls = names.copied().map(|hash| -> Call<'_, Segment<Bytes>> {
+        let calls = names.copied().map(|hash| {
             let name = layout::segment(hash);
-            Box::pin(async move {
+            async move {
                 let gone = || JobError::StateLost { evidence: format!("{name} is gone") };
                 let bytes = objects::map_hashed(self.job.store, &name, hash).await?.ok_or_else(gone)?;
                 Segment::parse(bytes).map_err(|error| JobError::damaged(&name, error))
-            })
+            }
         });
         objects::join_few(FEW, calls).await
     }

@@ -141,10 +141,10 @@ async fn compare_with(
     (before, view): (&View, &View),
     mut claims: Claims,
 ) -> Result<Compared, JobError> {
-    let contradicts = |why| JobError::Contradicted { root: view.number(), why };
-    let changes = Changes::between(job, before, view).await?.map_err(contradicts)?;
+    let contradicts = |why| JobError::contradicted(view.number(), why);
+    let changes = Changes::between(job, before, view).await?;
     claims.proven.extend(changes.proven());
-    changes.compare_policy(job, before, view).await?.map_err(contradicts)?;
+    changes.compare_policy(job, before, view).await?;
     claims::compare_heads(before, view).map_err(contradicts)?;
     let mut mends = Mends::default();
     snapshots::compare(before, view, &claims, &changes, &mut mends).map_err(contradicts)?;

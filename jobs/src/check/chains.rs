@@ -87,11 +87,7 @@ pub(super) async fn check_newest(job: &JobContext<'_>, view: &View, report: &mut
             Ok(false)
         }
         // The unreadable object may tell of a newer root.
-        Err(error) => {
-            let (object, why) = error.blame()?;
-            report.add_once(Kind::Damaged, object, why);
-            Ok(false)
-        }
+        Err(error) => report.blame_once(error).map(|()| false),
     }
 }
 

@@ -8,7 +8,7 @@ use copal_format::state::{PackRecord, RunKind};
 use copal_format::time::Time;
 
 use super::structure::{self, Trouble};
-use super::{Harm, Kind, Report};
+use super::{Harm, Report};
 use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
@@ -30,9 +30,7 @@ pub(super) async fn look(job: &JobContext<'_>, packs: &BTreeSet<PackId>) -> Resu
         };
         match found {
             Ok(()) => harm.add_whole(*id, record, job.now().await?),
-            Err(Trouble::Missing) => drop(harm.missing.insert(*id)),
-            Err(Trouble::Damaged(_)) => harm.add_damaged(*id, record),
-            Err(Trouble::Forbidden(_)) => drop(harm.forbidden.insert(*id)),
+            Err(trouble) => drop(trouble.note(&mut harm, *id, record)),
         }
     }
     witnessed.verdict().await?;
@@ -84,20 +82,11 @@ pub(super) async fn check(
             report.packs_read += 1;
             report.bytes_read += record.length;
         }
-        let name = layout::pack(record.place, id);
         match found {
             Ok(()) => harm.add_whole(id, record, job.now_to_note().await?),
-            Err(Trouble::Missing) => {
-                report.add_pack(Kind::Missing, name, id, "it is not there");
-                harm.missing.insert(id);
-            }
-            Err(Trouble::Damaged(why)) => {
-                report.add_pack(Kind::Damaged, name, id, why);
-                harm.add_damaged(id, record);
-            }
-            Err(Trouble::Forbidden(why)) => {
-                report.add_pack(Kind::Damaged, name, id, why);
-                harm.forbidden.insert(id);
+            Err(trouble) => {
+                let (kind, why) = trouble.note(harm, id, record);
+                report.add_pack(kind, layout::pack(record.place, id), id, why);
             }
         }
     }
@@ -153,25 +142,12 @@ const PACKS: Parts = Parts { kinds: &[RunKind::Packs], domains: Some(BTreeSet::n
 #[cfg(test)]
 mod tests {
     use copal_format::id::DomainId;
-    use copal_format::layout::Place;
     use copal_format::pack::PackKind;
 
     use super::*;
 
     fn pack(read: Time, is_damaged: bool) -> PackRecord {
-        let (domain, kind, place) = (DomainId([1; 16]), PackKind::Data, Place::Packs);
-        PackRecord {
-            domain,
-            kind,
-            length: 1,
-            place,
-            is_missing: false,
-            is_damaged,
-            read,
-            accepted: Time(0),
-            is_proven: false,
-            claim: None,
-        }
+        PackRecord { is_damaged, read, ..PackRecord::new(DomainId([1; 16]), PackKind::Data, 1, Time(0)) }
     }
 
     #[test]

@@ -146,7 +146,7 @@ impl Chain {
                 }
                 let expected = if *found == number + 1 { before } else { None };
                 (number, before) = (*found, None);
-                if let Some(bytes) = given(&name, manifest, report)? {
+                if let Some(bytes) = report.given(manifest)? {
                     before = Some(ObjectHash::of(&bytes));
                     match Manifest::verify(job.repository, key, client, *found, &bytes) {
                         // Nothing relies on a manifest that was rejected.
@@ -176,11 +176,7 @@ async fn manifest_key(
 ) -> Result<Option<[u8; 32]>, JobError> {
     let survey = match clients::survey(job, client).await {
         Ok(survey) => survey,
-        Err(error) => {
-            let (object, why) = error.blame()?;
-            report.add(Kind::Damaged, object, why);
-            return Ok(None);
-        }
+        Err(error) => return report.blame(error).map(|()| None),
     };
     let record = match survey.record.unwrap_or(Err(ClientError::Unknown { client })) {
         Ok(record) => record,
@@ -202,25 +198,12 @@ fn check_receipt(
     report: &mut Report,
 ) -> Result<bool, JobError> {
     let is_there = !matches!(read, Ok(None));
-    let Some(bytes) = given(name, read, report)? else { return Ok(is_there) };
+    let Some(bytes) = report.given(read)? else { return Ok(is_there) };
     match Receipt::decode(client, number, &bytes) {
         Ok(receipt) => Ok(receipt.outcome == Outcome::Rejected),
         Err(error) => {
             report.add(Kind::Damaged, name, error);
             Ok(false)
         }
-    }
-}
-
-/// The bytes that a read returned. Reports an object that the store has and does not give.
-fn given(name: &str, read: Result<Option<Bytes>, StoreError>, report: &mut Report) -> Result<Option<Bytes>, JobError> {
-    match read.map_err(JobError::from) {
-        Err(error) => {
-            let (object, why) = error.blame()?;
-            debug_assert_eq!(object, name, "a read is refused for what was asked for");
-            report.add(Kind::Damaged, object, why);
-            Ok(None)
-        }
-        Ok(bytes) => Ok(bytes),
     }
 }

@@ -19,6 +19,7 @@ pub use needed::Needed;
 
 use copal_format::id::{ObjectHash, PackId, SnapshotId};
 use copal_format::layout;
+use copal_store::StoreError;
 use serde::{Deserialize, Serialize};
 
 use crate::budget::Budget;
@@ -160,6 +161,25 @@ impl Report {
         }
     }
 
+    /// Reports the object that an error blames. Fails with the error itself if it blames none.
+    fn blame(&mut self, error: impl Into<JobError>) -> Result<(), JobError> {
+        let (object, why) = error.into().blame()?;
+        self.add(Kind::Damaged, object, why);
+        Ok(())
+    }
+
+    /// Like [`Self::blame`], unless there is such a finding about the object already.
+    fn blame_once(&mut self, error: impl Into<JobError>) -> Result<(), JobError> {
+        let (object, why) = error.into().blame()?;
+        self.add_once(Kind::Damaged, object, why);
+        Ok(())
+    }
+
+    /// What a read has given. Reports an object that the store has and does not give.
+    fn given<T: Default>(&mut self, read: Result<T, StoreError>) -> Result<T, JobError> {
+        read.or_else(|error| self.blame(error).map(|()| T::default()))
+    }
+
     fn add_pack(&mut self, kind: Kind, object: String, pack: PackId, why: impl core::fmt::Display) {
         self.add(kind, object, why);
         if let Some(finding) = self.findings.last_mut() {
@@ -276,8 +296,7 @@ async fn inspect_from(
             nothing
         }
         Err(error) => {
-            let (object, why) = error.blame()?;
-            report.add_once(Kind::Damaged, object, why);
+            report.blame_once(error)?;
             lost::check(job, &mut report).await?;
             nothing
         }

@@ -31,18 +31,6 @@ pub(super) async fn check(job: &JobContext<'_>, report: &mut Report) -> Result<(
     Ok(())
 }
 
-/// Reads a record. Reports a record that the store has and does not give.
-async fn read(job: &JobContext<'_>, name: &str, report: &mut Report) -> Result<Option<Bytes>, JobError> {
-    match objects::read(job.store, name).await.map_err(JobError::from) {
-        Err(error) => {
-            let (object, why) = error.blame()?;
-            report.add(Kind::Damaged, object, why);
-            Ok(None)
-        }
-        Ok(bytes) => Ok(bytes),
-    }
-}
-
 async fn check_descriptors(job: &JobContext<'_>, report: &mut Report) -> Result<(), JobError> {
     let listed = objects::list(job.store, "copal/").await?;
     if listed.is_empty() {
@@ -50,7 +38,7 @@ async fn check_descriptors(job: &JobContext<'_>, report: &mut Report) -> Result<
     }
     for listed in listed {
         let name = listed.key.as_str();
-        let Some(bytes) = read(job, name, report).await? else { continue };
+        let Some(bytes) = report.given(objects::read(job.store, name).await)? else { continue };
         let Some(version) = layout::trailing_number(name) else { continue };
         match Descriptor::decode(version, &bytes) {
             Ok(descriptor) if descriptor.owner_key == job.owner_key => {}
@@ -66,7 +54,7 @@ async fn check_slots(job: &JobContext<'_>, report: &mut Report) -> Result<(), Jo
     for listed in objects::list(job.store, "keys/").await? {
         let name = listed.key.as_str();
         let slot = name.split('/').nth(1).and_then(|id| SlotId::from_hex(id).ok());
-        let Some(bytes) = read(job, name, report).await? else { continue };
+        let Some(bytes) = report.given(objects::read(job.store, name).await)? else { continue };
         match Slot::parse(&bytes) {
             Ok(parsed) if Some(parsed.id()) == slot && parsed.repository() == job.repository => {
                 *slots.entry(parsed.id()).or_default() += 1;
@@ -115,7 +103,7 @@ async fn named_reader(job: &JobContext<'_>) -> Result<Option<ObjectHash>, JobErr
         let name = listed.key.as_str();
         let Some(version) = layout::trailing_number(name) else { continue };
         // An unreadable descriptor was reported before.
-        let Some(bytes) = read(job, name, &mut Report::default()).await? else { continue };
+        let Some(bytes) = Report::default().given(objects::read(job.store, name).await)? else { continue };
         if let Ok(descriptor) = Descriptor::decode(version, &bytes)
             && descriptor.owner_key == job.owner_key
         {
@@ -131,7 +119,7 @@ async fn check_changes(job: &JobContext<'_>, report: &mut Report) -> Result<(), 
         let name = listed.key.as_str();
         let Some(number) = layout::trailing_number(name) else { continue };
         let expected = before.take();
-        let Some(bytes) = read(job, name, report).await? else { continue };
+        let Some(bytes) = report.given(objects::read(job.store, name).await)? else { continue };
         match verify_change(job, number, expected, &bytes).await {
             Ok(Some(_)) => {}
             Ok(None) => {
@@ -221,13 +209,8 @@ async fn each(
     let names = listed.iter().skip(skipped).map(|listed| listed.key.as_str());
     let mut reads = stream::iter(names.clone().map(|name| objects::read(job.store, name))).buffered(windows().at_once);
     for name in names {
-        match reads.next().await.transpose().map_err(JobError::from) {
-            Ok(bytes) => bytes.flatten().iter().for_each(|bytes| check(name, bytes, report)),
-            Err(error) => {
-                let (object, why) = error.blame()?;
-                report.add(Kind::Damaged, object, why);
-            }
-        }
+        let bytes = report.given(reads.next().await.transpose())?;
+        bytes.flatten().iter().for_each(|bytes| check(name, bytes, report));
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ use super::{Harm, Kind, Needed, Report};
 use crate::budget::Budget;
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 use crate::progress;
 use crate::stored::{self, Stored};
 use crate::view::{self, Parts, View};
@@ -169,20 +169,18 @@ pub(super) async fn inventory<'a>(
     let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
     for some in packs.chunks(TABLES) {
         let look_at = &look;
-        let calls = some.iter().map(|(id, record)| -> Call<'_, _> {
-            Box::pin(async move {
-                let reads = look_at.as_ref().map_or(record.kind == PackKind::Tree, |look| look.reads(id, record));
-                let trouble = match look_at {
-                    Some(look) => look.absence(job, **id, record).await?,
-                    None => None,
-                };
-                let read = match trouble {
-                    Some(trouble) => Err(trouble),
-                    None if reads => read_table(job, **id, record).await?.map(Some),
-                    None => Ok(None),
-                };
-                Ok((**id, read))
-            })
+        let calls = some.iter().map(|(id, record)| async move {
+            let reads = look_at.as_ref().map_or(record.kind == PackKind::Tree, |look| look.reads(id, record));
+            let trouble = match look_at {
+                Some(look) => look.absence(job, **id, record).await?,
+                None => None,
+            };
+            let read = match trouble {
+                Some(trouble) => Err(trouble),
+                None if reads => read_table(job, **id, record).await?.map(Some),
+                None => Ok(None),
+            };
+            Ok((**id, read))
         });
         let read = objects::join(calls).await?;
         if look.is_some() {
@@ -198,20 +196,7 @@ pub(super) async fn inventory<'a>(
                 }
                 Err(trouble) => {
                     let is_known = harm.is_told(id);
-                    let (kind, why) = match trouble {
-                        Trouble::Missing => {
-                            harm.missing.insert(**id);
-                            (Kind::Missing, "it is not there".to_owned())
-                        }
-                        Trouble::Damaged(why) => {
-                            harm.add_damaged(**id, record);
-                            (Kind::Damaged, why)
-                        }
-                        Trouble::Forbidden(why) => {
-                            harm.forbidden.insert(**id);
-                            (Kind::Damaged, why)
-                        }
-                    };
+                    let (kind, why) = trouble.note(harm, **id, record);
                     if let Some(look) = look.as_mut().filter(|_| !is_known) {
                         look.report.add_pack(kind, layout::pack(record.place, **id), **id, why);
                     }
@@ -254,6 +239,24 @@ impl Trouble {
             return Ok(Self::Forbidden(why));
         }
         Ok(Self::Damaged(error.blame()?.1))
+    }
+
+    /// Notes it about a pack. Returns what a report says of it. `record` is the pack's state before the reading.
+    pub(super) fn note(self, harm: &mut Harm, pack: PackId, record: &PackRecord) -> (Kind, String) {
+        match self {
+            Self::Missing => {
+                harm.missing.insert(pack);
+                (Kind::Missing, "it is not there".to_owned())
+            }
+            Self::Damaged(why) => {
+                harm.add_damaged(pack, record);
+                (Kind::Damaged, why)
+            }
+            Self::Forbidden(why) => {
+                harm.forbidden.insert(pack);
+                (Kind::Damaged, why)
+            }
+        }
     }
 }
 

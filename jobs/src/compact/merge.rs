@@ -15,7 +15,7 @@ use copal_store::StoreError;
 use crate::commit::{Proposal, put};
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 use crate::view::View;
 
 /// A segment as the state names it.
@@ -42,9 +42,9 @@ impl Merged {
         if !names_all || self.made.iter().any(is_doomed) {
             return Ok(false);
         }
-        let calls = self.made.iter().map(|(hash, _)| -> Call<'_, bool> {
+        let calls = self.made.iter().map(|(hash, _)| {
             let name = objects::key(layout::segment(*hash));
-            Box::pin(async move { Ok(job.store.stat(&name).await?.is_some()) })
+            async move { Ok(job.store.stat(&name).await?.is_some()) }
         });
         Ok(objects::join(calls).await?.into_iter().all(|is_there| is_there))
     }

@@ -10,7 +10,7 @@ use copal_store::{Stat, StoreError};
 use super::Pass;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::objects::{self, Call, Ends};
+use crate::objects::{self, Ends};
 
 pub(super) type Findings = Vec<(PackId, Finding)>;
 
@@ -44,7 +44,7 @@ impl Pass<'_> {
     }
 
     async fn see_all(&self, manifest: &Manifest) -> Result<Vec<Seen>, JobError> {
-        let calls = manifest.packs.iter().map(|(id, length)| -> Call<'_, _> { Box::pin(self.see(*id, *length)) });
+        let calls = manifest.packs.iter().map(|(id, length)| self.see(*id, *length));
         objects::join(calls).await
     }
 
@@ -56,25 +56,23 @@ impl Pass<'_> {
         seen: Vec<Seen>,
     ) -> Result<Vec<(PackId, Result<Finding, u64>)>, JobError> {
         let packs = manifest.packs.iter().zip(seen);
-        let calls = packs.map(|((id, length), seen)| -> Call<'_, _> { Box::pin(self.hash(*id, *length, seen)) });
+        let calls = packs.map(|((id, length), seen)| self.hash(*id, *length, seen));
         let hashed = objects::join_few(HASHED, calls).await?;
         let packs = manifest.packs.iter().zip(hashed);
-        let calls = packs.map(|((id, length), wrong)| -> Call<'_, _> {
-            Box::pin(async move {
-                match wrong {
-                    Some(wrong) => Ok(Err(wrong)),
-                    None => finding_of(Ends::read(self.job.store, Place::Packs, *id, *length).await),
-                }
-            })
+        let calls = packs.map(|((id, length), wrong)| async move {
+            match wrong {
+                Some(wrong) => Ok(Err(wrong)),
+                None => finding_of(Ends::read(self.job.store, Place::Packs, *id, *length).await),
+            }
         });
         let ends = objects::join(calls).await?;
         let mut sum = 0_u64;
-        let calls = ends.into_iter().map(|ends| -> Call<'_, Result<Finding, u64>> {
+        let calls = ends.into_iter().map(|ends| {
             if let Ok(ends) = &ends {
                 sum = sum.saturating_add(ends.clear_length());
             }
             let sum = sum;
-            Box::pin(async move {
+            async move {
                 match ends {
                     Err(wrong) => Ok(Ok(wrong)),
                     Ok(_) if sum > most => Ok(Err(sum)),
@@ -83,7 +81,7 @@ impl Pass<'_> {
                         Ok(Ok(table.map_or_else(|wrong| wrong, Finding::Sound)))
                     }
                 }
-            })
+            }
         });
         let found = objects::join(calls).await?;
         Ok(manifest.packs.iter().map(|(id, _)| *id).zip(found).collect())

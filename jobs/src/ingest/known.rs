@@ -12,7 +12,7 @@ use super::added::height_in;
 use super::findings::Findings;
 use crate::error::JobError;
 use crate::lookup::{self, Counted, FarIndex, LostMark};
-use crate::objects::{self, Call};
+use crate::objects;
 
 impl Pass<'_> {
     /// Opens the indexes of these domains, all at the same time.
@@ -23,9 +23,7 @@ impl Pass<'_> {
         }
         let (state, known) = (&self.view.state, &self.far);
         let missing = domains.into_iter().filter(|domain| !known.contains_key(domain));
-        let calls = missing.map(|domain| -> Call<'_, _> {
-            Box::pin(async move { Ok((domain, FarIndex::open(store, state, domain).await?)) })
-        });
+        let calls = missing.map(|domain| async move { Ok((domain, FarIndex::open(store, state, domain).await?)) });
         let opened = objects::join(calls).await?;
         self.far.extend(opened);
         Ok(())

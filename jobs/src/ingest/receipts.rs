@@ -11,14 +11,14 @@ use copal_format::time::Time;
 use super::Pass;
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 
 impl Pass<'_> {
     /// Writes receipts of decisions in the base that these clients lack. They are written in order: the last implies
     /// all.
     pub(super) async fn write_missing_receipts(&self, clients: impl Iterator<Item = ClientId>) -> Result<(), JobError> {
         let heads = clients.filter_map(|client| Some((client, self.view.state.heads.get(&client)?)));
-        let calls = heads.map(|(client, head)| -> Call<'_, ()> { Box::pin(self.write_missing_to(client, head)) });
+        let calls = heads.map(|(client, head)| self.write_missing_to(client, head));
         objects::join(calls).await.map(|_| ())
     }
 
@@ -37,13 +37,11 @@ impl Pass<'_> {
 /// Writes receipts; those of one client one after another.
 pub(super) async fn write_receipts(job: &JobContext<'_>, answers: &[Receipt]) -> Result<(), JobError> {
     let of_client = answers.chunk_by(|a, b| a.client == b.client);
-    let calls = of_client.map(|answers| -> Call<'_, ()> {
-        Box::pin(async move {
-            for answer in answers {
-                write_receipt(job, answer).await?;
-            }
-            Ok(())
-        })
+    let calls = of_client.map(|answers| async move {
+        for answer in answers {
+            write_receipt(job, answer).await?;
+        }
+        Ok(())
     });
     objects::join(calls).await.map(|_| ())
 }

@@ -12,7 +12,7 @@ use super::Pass;
 use super::findings::Findings;
 use crate::clients;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 
 /// A client's undecided manifests, as found before anything is decided.
 pub(super) struct Waiting {
@@ -50,7 +50,7 @@ pub(super) struct Claimed {
 impl Pass<'_> {
     /// Examines several clients at the same time; leaves out those without an undecided manifest.
     pub(super) async fn look(&self, clients: &[ClientId]) -> Result<Vec<Waiting>, JobError> {
-        let calls = clients.iter().map(|client| -> Call<'_, _> { Box::pin(self.look_at(*client)) });
+        let calls = clients.iter().map(|client| self.look_at(*client));
         Ok(objects::join(calls).await?.into_iter().flatten().collect())
     }
 

@@ -17,7 +17,7 @@ use crate::commit::Proposal;
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted, windows};
-use crate::objects::{self, Call};
+use crate::objects;
 use crate::view::{self, View};
 
 /// Names that stop being doomed.
@@ -86,9 +86,9 @@ pub(super) async fn delete_doomed(
         None => BTreeSet::new(),
     };
     for part in names.chunks(Deletion::NAMES) {
-        let calls = part.iter().map(|name| -> Call<'_, Option<Stat>> {
+        let calls = part.iter().map(|name| {
             let key = objects::key(name.to_string());
-            Box::pin(async move { Ok(job.store.stat(&key).await?) })
+            async move { Ok(job.store.stat(&key).await?) }
         });
         let stats = objects::join(calls).await?;
         let is_due = |name: &Prunable, stat: Option<Stat>| {

@@ -16,7 +16,7 @@ use super::tables::Tables;
 use crate::commit::Proposal;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::objects::{self, Call};
+use crate::objects;
 
 impl Part<'_> {
     /// Verifies the hashes of the segments, and that their rows are in order. A flipped bit in an id would look like
@@ -73,12 +73,10 @@ impl Part<'_> {
         let packs: Vec<(&PackId, &PackRecord)> = of_domain.collect();
         for some in packs.chunks(TABLES) {
             let known: &Tables = tables;
-            let calls = some.iter().map(|(id, record)| -> Call<'_, _> {
-                Box::pin(async move {
-                    let is_known = known.get(id).is_some() || known.has_refused(id);
-                    let is_needed = record.kind == PackKind::Tree && !is_known;
-                    if is_needed { self.read_table(**id, record, known.doubts(id)).await } else { Ok(None) }
-                })
+            let calls = some.iter().map(|(id, record)| async move {
+                let is_known = known.get(id).is_some() || known.has_refused(id);
+                let is_needed = record.kind == PackKind::Tree && !is_known;
+                if is_needed { self.read_table(**id, record, known.doubts(id)).await } else { Ok(None) }
             });
             let read = objects::join(calls).await?;
             for ((id, record), read) in some.iter().zip(read) {
@@ -109,10 +107,10 @@ impl Part<'_> {
         let is_open = |pack: &PackItem| pack.kind == PackKind::Data && pack.is_healthy;
         let open: Vec<u32> = shared.iter().filter(|number| is_open(&inventory.packs[*number as usize])).collect();
         for some in open.chunks(TABLES) {
-            let calls = some.iter().map(|number| -> Call<'_, _> {
+            let calls = some.iter().map(|number| {
                 let id = inventory.packs[*number as usize].id;
                 let record = &self.view.state.packs[&id];
-                Box::pin(async move { Ok((id, record, self.read_table(id, record, false).await?.is_some())) })
+                async move { Ok((id, record, self.read_table(id, record, false).await?.is_some())) }
             });
             let read = objects::join(calls).await?;
             for (number, (id, record, _)) in some.iter().zip(read).filter(|(_, (.., is_readable))| !is_readable) {

@@ -30,18 +30,8 @@ pub(super) struct NewPack {
 
 impl NewPack {
     pub(super) fn record(&self, domain: DomainId, now: Time) -> PackRecord {
-        PackRecord {
-            domain,
-            kind: self.table.kind,
-            length: self.length,
-            place: Place::Moved,
-            is_missing: false,
-            is_damaged: false,
-            read: Time(0),
-            accepted: now,
-            is_proven: true,
-            claim: None,
-        }
+        let record = PackRecord::new(domain, self.table.kind, self.length, now);
+        PackRecord { place: Place::Moved, is_proven: true, ..record }
     }
 }
 

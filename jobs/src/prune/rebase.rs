@@ -18,7 +18,7 @@ use crate::baseline::{self, Mends};
 use crate::commit::{self, Prepared, Proposal};
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted, windows};
-use crate::objects::{self, Call, without_room};
+use crate::objects::{self, without_room};
 use crate::policy::Guarded;
 use crate::view::{self, Parts, View};
 
@@ -154,12 +154,12 @@ impl<'a> Run<'a> {
             if !replays.is_empty() && guarded.floor > before.floor {
                 return Ok(false);
             }
-            let calls = replays.iter_mut().map(|replay| -> Call<'_, bool> {
+            let calls = replays.iter_mut().map(|replay| {
                 let old = roots_of(base, replay.domain, decision, grace, before);
                 let old: BTreeSet<ChunkId> = old.into_iter().collect();
                 let mut added = roots_of(newer, replay.domain, decision, grace, &guarded);
                 added.retain(|root| !old.contains(root));
-                Box::pin(async move { replay.fit(self.job, (base, newer), added, now).await })
+                async move { replay.fit(self.job, (base, newer), added, now).await }
             });
             match objects::join(calls).await {
                 Ok(fit) => Ok(!fit.contains(&false)),
@@ -194,13 +194,13 @@ impl<'a> Run<'a> {
 
     /// Whether the store still has what a proposal names for the first time, and nobody has doomed it.
     async fn are_there(&self, names: Vec<(Prunable, u64)>, newer: &View) -> Result<bool, JobError> {
-        let calls = names.into_iter().map(|(name, length)| -> Call<'_, bool> {
+        let calls = names.into_iter().map(|(name, length)| {
             let store = self.job.store;
-            Box::pin(async move {
+            async move {
                 let is_doomed = newer.state.doomed.contains_key(&name);
                 let stat = store.stat(&objects::key(name.to_string())).await?;
                 Ok(!is_doomed && stat.is_some_and(|stat| stat.length == length))
-            })
+            }
         });
         Ok(!objects::join(calls).await?.contains(&false))
     }
@@ -209,9 +209,7 @@ impl<'a> Run<'a> {
     /// (long after its number was deleted), its runs leave with it. None if one of them cannot be read.
     pub(super) async fn named_by_lost(&self) -> Result<Option<BTreeSet<Prunable>>, JobError> {
         let lost: BTreeSet<u64> = self.left_over.iter().map(|left| left.root).collect();
-        let calls = lost.into_iter().map(|root| -> Call<'_, _> {
-            Box::pin(async move { roots::runs_of(self.job, &layout::root(root)).await })
-        });
+        let calls = lost.into_iter().map(|root| async move { roots::runs_of(self.job, &layout::root(root)).await });
         let runs: Option<Vec<Vec<ObjectHash>>> = objects::join(calls).await?.into_iter().collect();
         Ok(runs.map(|runs| runs.into_iter().flatten().map(Prunable::Run).collect()))
     }

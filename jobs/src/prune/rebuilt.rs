@@ -11,7 +11,7 @@ use copal_store::Listed;
 
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 
 /// The last rebuild, while what it left out or flagged must stay.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub(super) async fn within(job: &JobContext<'_>, now: Time, age: Duration) -> Re
     let is_short = |record: &&Listed| record.stat.length <= EMPTY_MOST;
     let roots = roots.iter().filter(is_young).filter(is_first).map(|root| (root, true));
     let told = roots.chain(records.iter().filter(is_young).filter(is_short).map(|record| (record, false)));
-    let calls = told.map(|(listed, is_root)| -> Call<'_, Option<Time>> { Box::pin(time_of(job, listed, is_root)) });
+    let calls = told.map(|(listed, is_root)| time_of(job, listed, is_root));
     let last = objects::join(calls).await?.into_iter().flatten().max();
     let until = |time: Time| Time(time.0.saturating_add(i64::try_from(age.as_nanos()).unwrap_or(i64::MAX)));
     Ok(last.map(|time| Rebuilt { time, until: until(time) }).filter(|rebuilt| now < rebuilt.until))

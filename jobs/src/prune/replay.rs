@@ -18,7 +18,7 @@ use crate::commit::{Proposal, put, write_marks};
 use crate::context::JobContext;
 use crate::error::JobError;
 use crate::faults::{Mistake, is_planted};
-use crate::objects::{self, Call};
+use crate::objects;
 use crate::view::View;
 
 /// One domain's part of a decision.
@@ -204,11 +204,9 @@ impl<'s> Replay<'s> {
         }
         let new = newer.state.packs.iter().filter(|(id, _)| !base.state.packs.contains_key(id));
         let trees = new.filter(|(_, of)| (of.domain, of.kind) == (self.domain, PackKind::Tree));
-        let calls = trees.filter(|(id, _)| !self.looked.contains_key(id)).map(|(id, record)| -> Call<'_, _> {
+        let calls = trees.filter(|(id, _)| !self.looked.contains_key(id)).map(|(id, record)| {
             // A lost reference would make garbage of what is needed, so the whole pack has to have its hash.
-            Box::pin(
-                async move { Ok((*id, objects::read_table_hashed(job.store, record.place, *id, record.length).await)) },
-            )
+            async move { Ok((*id, objects::read_table_hashed(job.store, record.place, *id, record.length).await)) }
         });
         for (id, table) in objects::join(calls).await? {
             let table = match table {

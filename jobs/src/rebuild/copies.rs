@@ -14,7 +14,7 @@ use super::chains::Chain;
 use super::contents::{Found, is_whole};
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 
 /// Reads every pack that shares ids with another one, and every tree pack with dangling references, and notes whether
 /// it is whole. Other packs are left to `check`. A pack known to be forged counts as damaged whatever its bytes are,
@@ -29,10 +29,10 @@ pub(super) async fn compare(
 ) -> Result<(), JobError> {
     let mut doubtful = sharing(packs);
     doubtful.extend(dangling(packs, chains));
-    let calls = doubtful.iter().map(|id| -> Call<'_, bool> {
+    let calls = doubtful.iter().map(|id| {
         let record = &packs[id].record;
         let (name, length) = (layout::pack(record.place, *id), record.length);
-        Box::pin(async move { is_whole(job, &name, (*id, length)).await })
+        async move { is_whole(job, &name, (*id, length)).await }
     });
     let whole = objects::join_few(AT_ONCE, calls).await?;
     for (id, is_whole) in doubtful.iter().zip(whole) {

@@ -9,7 +9,7 @@ use copal_format::root::Root;
 
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 
 /// What the roots say.
 #[derive(Default)]
@@ -27,9 +27,7 @@ impl Told {
     pub(super) async fn read(job: &JobContext<'_>, newest: u64) -> Result<Self, JobError> {
         let listed = objects::list(job.store, "roots/").await?;
         let numbers = listed.iter().filter_map(|root| layout::root_number(root.key.as_str()));
-        let calls = numbers
-            .filter(|number| *number <= newest)
-            .map(|number| -> Call<'_, Option<Root>> { Box::pin(read_root(job, number)) });
+        let calls = numbers.filter(|number| *number <= newest).map(|number| read_root(job, number));
         let roots = objects::join(calls).await?;
         let mut told = Self::default();
         let mut policy: Option<(u64, ObjectHash)> = None;

@@ -45,6 +45,7 @@ pub struct Synced {
 
 /// Why a sync ended before it was done. What was copied stays and is not copied again.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum SyncError {
     /// A store failed, or the source's newest state cannot be read.
     #[error(transparent)]
@@ -60,21 +61,13 @@ pub enum SyncError {
     Exists,
     /// Both have an object of one name with different bytes, or the replica has what the source never had.
     #[error("{object} differs: {why}")]
-    Diverged {
-        /// The object's name.
-        object: String,
-        /// What is known about it.
-        why: &'static str,
-    },
+    Diverged { object: String, why: &'static str },
     /// More is damaged or missing than a person would read.
     #[error("more than {0} objects of the source cannot be copied")]
     Riddled(usize),
     /// A listing has more objects than a repository can have, or does not go on.
     #[error("the listing of {prefix} does not end")]
-    Endless {
-        /// The prefix that was listed.
-        prefix: String,
-    },
+    Endless { prefix: String },
     /// Each time something was deleted before it could be copied.
     #[error("the source was pruned {PASSES} times while it was copied")]
     Restless,

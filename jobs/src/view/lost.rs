@@ -15,7 +15,7 @@ use super::{View, newest_heads};
 use crate::clients;
 use crate::context::JobContext;
 use crate::error::JobError;
-use crate::objects::{self, Call};
+use crate::objects;
 
 /// The number of a root that is newer than the newest existing one and is therefore lost, with the evidence in words.
 /// After such a loss nobody may write on an older root. This examines all clients, as every job that deletes must.
@@ -103,12 +103,12 @@ async fn answers_beyond(
     clients: impl Iterator<Item = ClientId>,
 ) -> Result<Vec<Answer>, JobError> {
     let next = |client| heads.get(&client).map_or(1, |head| head.number + 1);
-    let calls = clients.map(|client| -> Call<'_, Option<Answer>> {
+    let calls = clients.map(|client| {
         let number = next(client);
-        Box::pin(async move {
+        async move {
             let bytes = objects::read(store, &layout::receipt(client, number)).await?;
             Ok(bytes.map(|bytes| (client, number, bytes)))
-        })
+        }
     });
     Ok(objects::join(calls).await?.into_iter().flatten().collect())
 }

@@ -15,7 +15,7 @@ mod watch;
 use std::fs::File;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::{io, io::Read};
 
 use async_trait::async_trait;
@@ -56,11 +56,6 @@ impl FsStore {
     /// group may write, and whose set-group-id bit is set, belongs to that group and may be read by it.
     pub fn share(&self) -> Result<(), StoreError> {
         self.disk.share().map_err(|error| cause::of_root(Op::Create, self.disk.path(), error))
-    }
-
-    /// Where the object of that key lies, or would lie.
-    pub fn local_path(&self, key: &Key) -> PathBuf {
-        self.disk.path().join(key.as_str())
     }
 
     /// Finds out how this file system makes a name without replacing one, also when several threads make the

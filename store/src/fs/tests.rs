@@ -149,7 +149,7 @@ fn opening_writes_nothing() -> Result<(), StoreError> {
 fn objects_lie_where_their_keys_say() -> Result<(), StoreError> {
     let (place, store) = new_store();
     create(&store, "packs/aa/1")?;
-    let path = store.local_path(&key("packs/aa/1"));
+    let path = store.disk.path().join("packs/aa/1");
     assert_eq!(path, place.path().canonicalize().expect("exists").join("packs/aa/1"));
     assert_eq!(std::fs::read(path).expect("readable"), b"bytes");
     Ok(())
@@ -262,13 +262,13 @@ fn assert_gone(store: &FsStore) {
 }
 
 fn write(store: &FsStore, name: &str) {
-    let path = store.local_path(&key(name));
+    let path = store.disk.path().join(name);
     std::fs::create_dir_all(path.parent().expect("within the root")).expect("create");
     std::fs::write(path, "").expect("write");
 }
 
 fn date(store: &FsStore, name: &str, time: std::time::SystemTime) {
-    let file = File::options().write(true).open(store.local_path(&key(name))).expect("exists");
+    let file = File::options().write(true).open(store.disk.path().join(name)).expect("exists");
     file.set_modified(time).expect("settable");
 }
 

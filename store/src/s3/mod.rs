@@ -56,25 +56,17 @@ pub struct S3Store {
 
 /// Why a bucket cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadConfig {
     /// The bucket's name is invalid.
     #[error("{bucket:?} cannot be the name of a bucket")]
-    Bucket {
-        /// The name.
-        bucket: String,
-    },
+    Bucket { bucket: String },
     /// It is a directory bucket, which lists in no order.
     #[error("{bucket} is a directory bucket, which lists its objects in no order: a general purpose bucket is needed")]
-    Directory {
-        /// The bucket's name.
-        bucket: String,
-    },
+    Directory { bucket: String },
     /// The prefix is not made of key segments.
     #[error("{prefix:?} cannot stand before keys: it is of segments of letters, digits, dot, dash and underscore")]
-    Prefix {
-        /// The prefix.
-        prefix: String,
-    },
+    Prefix { prefix: String },
     /// No threads could be started.
     #[error("cannot start the runtime that requests run on")]
     Runtime(#[source] io::Error),

@@ -13,17 +13,11 @@ use crate::{Op, StoreError};
 
 /// The cause inside a [`StoreError`] of an S3 store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Trouble {
     /// The server refuses.
     #[error("the server says {code} ({status}): {message}")]
-    Refused {
-        /// The HTTP status.
-        status: u16,
-        /// S3's error code.
-        code: String,
-        /// The server's message.
-        message: String,
-    },
+    Refused { status: u16, code: String, message: String },
     /// No usable credentials were found.
     #[error("no usable AWS credentials: {0}")]
     Credentials(String),

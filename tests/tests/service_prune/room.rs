@@ -1,7 +1,6 @@
 //! Prune where there is no room, and where it is killed: what can be freed is, and the next run goes on.
 
 use std::collections::BTreeSet;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -15,7 +14,7 @@ use copal_jobs::error::JobError;
 use copal_jobs::prune::{self, Options, Report};
 use copal_store::fault::{Fate, Fault};
 use copal_store::memory::MemoryStore;
-use copal_store::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime, list_all};
+use copal_store::{Created, Key, Op, Store, StoreError, list_all};
 use copal_tests::kit::{Client, DAY, Tree, World};
 use futures::executor::block_on;
 
@@ -29,36 +28,14 @@ struct Disk<'a> {
 
 #[async_trait]
 impl Store for Disk<'_> {
+    copal_store::pass_on!(store: read, read_range, stat, list, delete, now);
+
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         let used: u64 = list_all(self.store, "").await?.iter().map(|listed| listed.stat.length).sum();
         if used + bytes.len() as u64 > self.size {
             return Err(StoreError::Full { op: Op::Create, key: key.to_string(), source: "the disk is full".into() });
         }
         self.store.create(key, bytes).await
-    }
-
-    async fn read(&self, key: &Key) -> Result<Bytes, StoreError> {
-        self.store.read(key).await
-    }
-
-    async fn read_range(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
-        self.store.read_range(key, range).await
-    }
-
-    async fn stat(&self, key: &Key) -> Result<Option<Stat>, StoreError> {
-        self.store.stat(key).await
-    }
-
-    async fn list(&self, prefix: &str, after: Option<&Key>, limit: usize) -> Result<ListPage, StoreError> {
-        self.store.list(prefix, after, limit).await
-    }
-
-    async fn delete(&self, key: &Key) -> Result<(), StoreError> {
-        self.store.delete(key).await
-    }
-
-    async fn now(&self) -> Result<StoreTime, StoreError> {
-        self.store.now().await
     }
 }
 

@@ -171,18 +171,7 @@ impl World {
             self.put(layout::segment(hash), bytes.to_vec()).await;
             delta.segments.insert((domain, hash), Some(segment.clone()));
         }
-        let pack = PackRecord {
-            domain: OWN,
-            kind: PackKind::Data,
-            length: 1_000,
-            place: Place::Packs,
-            is_missing: false,
-            is_damaged: false,
-            read: Time(0),
-            accepted: Time::from_unix(NOW as i64 - 60, 0),
-            is_proven: true,
-            claim: None,
-        };
+        let pack = PackRecord::new(OWN, PackKind::Data, 1_000, Time::from_unix(NOW as i64 - 60, 0));
         delta.packs.insert(PackId([9; 32]), Some(pack));
         let mut runs = Vec::new();
         for kind in [RunKind::Segments, RunKind::Packs] {

@@ -6,23 +6,14 @@ use crate::{Op, StoreError};
 
 /// The cause inside a [`StoreError`] of an SFTP store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Trouble {
     /// The server refuses, or fails.
     #[error("the server says: {message} (SFTP status {code})")]
-    Status {
-        /// The status code of SFTP.
-        code: u32,
-        /// The server's message.
-        message: String,
-    },
+    Status { code: u32, message: String },
     /// ssh could not be started.
     #[error("cannot run {program}: {reason}")]
-    Start {
-        /// What stands for ssh.
-        program: String,
-        /// Why not.
-        reason: String,
-    },
+    Start { program: String, reason: String },
     /// The connection is gone, or never came about; ssh has printed why.
     #[error("the connection through ssh has ended")]
     Ended {
