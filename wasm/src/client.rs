@@ -1,13 +1,13 @@
 //! Client: this device as a client of the repository, full or write-only, with its signing keys.
 
 use copal_format::change::Change;
-use copal_format::client::{ClientRecord, Role, read_chain};
+use copal_format::client::{ClientPublic, ClientRecord, Role, read_chain};
 use copal_format::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
 use copal_format::keys::domain::DomainKey;
-use copal_format::keys::owner::{KemPublic, OwnerSecret, fingerprint};
+use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::manifest::Manifest;
-use copal_format::repository::{Descriptor, DescriptorError};
+use copal_format::repository::Descriptor;
 use copal_format::request::{Headers, Request, Signatory, Terms, Unsigned};
 use copal_format::wire::cursor::Cursor;
 use copal_format::wire::record;
@@ -185,7 +185,7 @@ impl Client {
 
     /// Checks that the repository still knows this client. `records` are all versions of its record.
     pub fn check(&self, descriptor: &Descriptor, records: &[(u64, Vec<u8>)]) -> Result<ClientRecord, Fault> {
-        kem_of(descriptor, self.owner)?;
+        descriptor.kem_of(self.repository, self.owner)?;
         let record = read_chain(self.repository, &descriptor.owner_key, self.id, records)?;
         if record.revoked.is_some() {
             return Err(Fault::new(Code::ClientRevoked, format!("client {} is revoked", self.id)));
@@ -311,6 +311,11 @@ impl Client {
         self.request.public()
     }
 
+    /// Both public keys.
+    pub(crate) fn public(&self) -> ClientPublic {
+        ClientPublic { manifest: self.manifest_public(), request: self.request_public() }
+    }
+
     /// The key of the kept trees.
     pub(crate) fn tree_key(&self) -> Secret {
         self.device.derive("kept-tree", self.repository.as_bytes())
@@ -332,11 +337,4 @@ pub struct HostKeys {
     pub manifest: Option<[u8; 32]>,
     /// Signs requests.
     pub request: Option<[u8; 32]>,
-}
-
-/// The owner's public key for wrapping sessions, if the descriptor is that of this owner.
-pub(crate) fn kem_of(descriptor: &Descriptor, owner: OwnerFingerprint) -> Result<KemPublic, Fault> {
-    let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or(DescriptorError::Owner)?;
-    let is_owners = fingerprint(descriptor.repository, &descriptor.owner_key, &kem) == owner;
-    if is_owners { Ok(kem) } else { Err(DescriptorError::Owner.into()) }
 }

@@ -1,6 +1,6 @@
 //! Enrollment: the line with which an owner lets this browser join as a client.
 
-use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, read_chain};
+use copal_format::client::{ClientRecord, Role, read_chain};
 use copal_format::enrollment::Enrollment as Line;
 use copal_format::keys::secret::Secret;
 use copal_format::layout;
@@ -8,7 +8,7 @@ use copal_format::repository::Descriptor;
 use copal_format::request::{Headers, Request, Signatory, Terms};
 use copal_format::time::Time;
 
-use crate::client::{Client, HostKeys, Signer, kem_of};
+use crate::client::{Client, HostKeys, Signer};
 use crate::fault::{Code, Fault};
 use crate::owner::{Joined, Owner};
 
@@ -94,7 +94,7 @@ impl Enrollment {
         if descriptor.repository != line.repository {
             return Err(Fault::new(Code::OtherOwner, "the enrollment is for another repository"));
         }
-        kem_of(descriptor, line.owner)?;
+        descriptor.kem_of(line.repository, line.owner)?;
         let record = read_chain(line.repository, &descriptor.owner_key, line.client, records)?;
         if record.revoked.is_some() {
             return Err(Fault::new(Code::ClientRevoked, "the enrollment was revoked"));
@@ -102,17 +102,14 @@ impl Enrollment {
         if record.keys.is_some() {
             return Err(Fault::new(Code::EnrollmentUsed, "somebody has joined with this enrollment already"));
         }
-        let is_told = (record.role, record.domain) == (line.role(), line.domain);
-        let enrollment = EnrollmentPublic { key: line.key().verifying_key().to_bytes(), expires: Some(line.expires) };
-        if !is_told || record.enrollment != Some(enrollment) {
+        if !line.fits(&record) {
             return Err(Fault::new(Code::ClientDamaged, "the repository's record does not agree with the enrollment"));
         }
         Ok(record)
     }
 
     fn joined(&self, client: Client, record: &ClientRecord, created: Time) -> Joined {
-        let public = ClientPublic { manifest: client.manifest_public(), request: client.request_public() };
-        let joined = record.joined(public, created);
+        let joined = record.joined(client.public(), created);
         let bytes = joined.sign(self.line.repository, &self.line.key());
         Joined { client, key: layout::client(record.client, joined.version), bytes }
     }

@@ -1,18 +1,18 @@
 //! Owner: the owner's secret, opened with a passphrase or a recovery code.
 
-use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::client::ClientRecord;
 use copal_format::id::{ClientId, DomainId, RepositoryId, SlotId};
 use copal_format::keys::attempts::{Attempt, Attempts};
-use copal_format::keys::owner::{OwnerSecret, TextPurpose};
+use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::slot::{Slot, SlotInput, SlotKind};
 use copal_format::layout;
-use copal_format::repository::{Descriptor, DescriptorError};
+use copal_format::repository::Descriptor;
 use copal_format::request::{Headers, Request, Signatory, Terms};
 use copal_format::time::Time;
 use copal_format::wire::cursor::Cursor;
 
-use crate::client::{Client, HostKeys, Signer, kem_of};
+use crate::client::{Client, HostKeys, Signer};
 use crate::fault::{Code, Fault};
 use crate::sealed;
 
@@ -96,10 +96,7 @@ impl Owner {
 
     /// Checks that the descriptor is this owner's.
     pub fn check(&self, descriptor: &Descriptor) -> Result<(), Fault> {
-        if descriptor.repository != self.secret.repository() {
-            return Err(DescriptorError::Owner.into());
-        }
-        kem_of(descriptor, self.secret.fingerprint()).map(|_| ())
+        Ok(descriptor.kem_of(self.secret.repository(), self.secret.fingerprint()).map(drop)?)
     }
 
     /// The secret.
@@ -138,19 +135,7 @@ impl Owner {
         let id = ClientId::from_slice(id).expect("16 bytes");
         let (manifest, request) = (Signer::of(host.manifest, &seeds[..32]), Signer::of(host.request, &seeds[32..]));
         let client = self.client(id, descriptor.shared_domain, manifest, request);
-        let record = ClientRecord {
-            client: id,
-            version: 1,
-            sealed_name: self.secret.seal_text(TextPurpose::ClientName, &id.0, name),
-            role: Role::Full,
-            domain: client.domain(),
-            keys: Some(ClientPublic { manifest: client.manifest_public(), request: client.request_public() }),
-            created,
-            revoked: None,
-            last_change: None,
-            enrollment: None,
-            signed_by: SignedBy::Owner,
-        };
+        let record = ClientRecord::full(&self.secret, id, client.domain(), name, client.public(), created);
         let bytes = record.sign(self.secret.repository(), &self.secret.signing_key());
         Ok(Joined { client, key: layout::client(id, 1), bytes })
     }

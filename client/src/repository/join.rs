@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role};
+use copal_format::client::{ClientPublic, ClientRecord, Role};
 use copal_format::enrollment::Enrollment;
 use copal_format::id::ClientId;
 use copal_format::keys::client::ClientKeys;
@@ -16,7 +16,6 @@ use copal_jobs::error::JobError;
 use copal_jobs::{clients, objects};
 use copal_store::{Created, Store, StoreError};
 
-use super::enrolled::owners_kem;
 use super::list_descriptors;
 use crate::backend::Backend;
 use crate::credentials::{self, Credentials, KeptError};
@@ -81,7 +80,7 @@ pub fn join(
     let other = |source| JoinError::OtherRepository { location: backend.location().to_string(), source };
     let (_, newest) = list_descriptors(&store)?.pop().ok_or_else(|| other(None))?;
     let descriptor = newest.map_err(|error| other(Some(error)))?;
-    owners_kem(&descriptor, enrollment.repository, enrollment.owner).map_err(|error| other(Some(error)))?;
+    descriptor.kem_of(enrollment.repository, enrollment.owner).map_err(|error| other(Some(error)))?;
     let (repository, owner_key) = (enrollment.repository, descriptor.owner_key);
     let job = JobContext { store: store.as_ref(), entropy: &SystemEntropy, scratch: &Memory, repository, owner_key };
     let kept = kept(enrollment, state_dir)?;
@@ -89,15 +88,12 @@ pub fn join(
     if let Some(done) = finished(&record, kept.as_ref())? {
         return Ok(done);
     }
-    let key = enrollment.key();
-    let told = EnrollmentPublic { key: key.verifying_key().to_bytes(), expires: Some(enrollment.expires) };
-    let is_told = (record.role, record.domain) == (enrollment.role(), enrollment.domain);
-    if !is_told || record.enrollment != Some(told) {
+    if !enrollment.fits(&record) {
         return Err(JoinError::Record(id));
     }
     let is_new = kept.is_none();
     let now = Time(wait(store.now())?.0);
-    if told.is_over(now) {
+    if enrollment.public().is_over(now) {
         // Nobody has joined in time, so no record names the keys of an earlier run.
         if !is_new {
             discard(enrollment.role(), state_dir)?;
@@ -110,7 +106,7 @@ pub fn join(
     };
     let public = ClientPublic { manifest: keys.manifest_public(), request: keys.request_public() };
     let joined = record.joined(public, now);
-    let bytes = Bytes::from(joined.sign(repository, &key));
+    let bytes = Bytes::from(joined.sign(repository, &enrollment.key()));
     if wait(store.create(&objects::key(layout::client(id, joined.version)), bytes))? == Created::New {
         return Ok(joined);
     }

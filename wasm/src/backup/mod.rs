@@ -29,7 +29,6 @@ use copal_format::wire::chain::Chain;
 use zeroize::Zeroizing;
 
 use crate::client::Client;
-use crate::client::kem_of;
 use crate::fault::{Code, Fault};
 use crate::sealer::{BlockFacts, Sealer};
 use crate::view::View;
@@ -149,7 +148,7 @@ impl Backup {
         start: &Start,
         compressor_of: CompressorOf,
     ) -> Result<Self, Fault> {
-        let owner = kem_of(descriptor, client.owner())?;
+        let owner = descriptor.kem_of(descriptor.repository, client.owner())?;
         if descriptor.repository != client.repository() {
             return Err(Fault::new(Code::OtherOwner, "the client belongs to another repository"));
         }
