@@ -1,6 +1,5 @@
 //! Backend: the place of a repository and the store that reaches it.
 
-mod gateway;
 mod proof;
 
 use std::path::{Path, PathBuf};
@@ -233,6 +232,14 @@ impl Backend {
     /// Whether a gateway stands before the store: it lets no client delete.
     pub fn is_behind_gateway(&self) -> bool {
         matches!(self.location, Location::Https(_) | Location::Ssh(_))
+    }
+
+    /// The gateway before the store, if there is one.
+    pub fn gateway(&self) -> Option<&GatewayStore> {
+        match &self.kind {
+            BackendKind::Gateway(gateway) => Some(gateway.as_ref()),
+            _ => None,
+        }
     }
 
     /// How many threads read packs, for a machine that runs `threads` at once.

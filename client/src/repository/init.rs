@@ -80,7 +80,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
         Some(Err(_)) => return Err(InitError::Exists(name)),
         None => OwnerSecret::new(RepositoryId(random()), secret(), secret(), secret()),
     };
-    options.backend.know_owner(&owner);
+    options.backend.gateway().iter().for_each(|gateway| gateway.know_owner(&owner));
     restore_copies(&store)?;
     let recovery = secret();
     let recovery_code = text::encode_recovery(&recovery);
