@@ -151,7 +151,7 @@ impl Target {
     fn remove_other_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
         let names = object.xattr_names().unwrap_or_default();
         for name in names.split(|&byte| byte == 0) {
-            if !is_ours(name) || metadata.xattrs.iter().any(|xattr| xattr.name == name) {
+            if !is_ours(name) || metadata.xattrs.iter().any(|(wanted, _)| wanted == name) {
                 continue;
             }
             let c_name = CString::new(name).expect("the list was split at its zero bytes");
@@ -162,15 +162,15 @@ impl Target {
     }
 
     fn set_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>, space: Space) {
-        let wanted = |xattr: &&Xattr| !self.options.no_xattrs && Space::of(&xattr.name) == space;
-        for xattr in metadata.xattrs.iter().filter(wanted) {
-            if is_power(&xattr.name) && self.leaves_out(Power::Attribute, path) {
+        let wanted = |(name, _): &&Xattr| !self.options.no_xattrs && Space::of(name) == space;
+        for (name, value) in metadata.xattrs.iter().filter(wanted) {
+            if is_power(name) && self.leaves_out(Power::Attribute, path) {
                 continue;
             }
-            let name = CString::new(xattr.name.as_slice()).map_err(|_| Errno::INVAL);
-            let set = |name: CString| change(object, metadata, &xattr.name, || object.set_xattr(&name, &xattr.value));
-            if let Err(errno) = name.and_then(set) {
-                self.lacks(Lack::xattr(&xattr.name), path, errno);
+            let c_name = CString::new(name.as_slice()).map_err(|_| Errno::INVAL);
+            let set = |c_name: CString| change(object, metadata, name, || object.set_xattr(&c_name, value));
+            if let Err(errno) = c_name.and_then(set) {
+                self.lacks(Lack::xattr(name), path, errno);
             }
         }
     }

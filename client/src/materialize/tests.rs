@@ -11,7 +11,7 @@ use rustix::fs::{FileType, XattrFlags, lsetxattr};
 use super::*;
 use crate::filter::{Case, Filter, FilterBuilder, Selection};
 use crate::privileges::as_nobody;
-use crate::read::{Extras, SourceFile, Xattr, holes_of};
+use crate::read::{Extras, SourceFile, holes_of};
 use crate::stat::EntryStat;
 
 struct Playground {
@@ -99,7 +99,7 @@ fn a_file_comes_with_content_and_metadata() {
     let file = target.create_file(&path("a/b/file"), 0o600).unwrap();
     file.write_at(5, b" world").unwrap();
     file.write_at(0, b"hello").unwrap();
-    let xattrs = [Xattr { name: b"user.note".into(), value: b"\0".into() }];
+    let xattrs = [(b"user.note".to_vec(), b"\0".to_vec())];
     target.set_file_metadata(&file, &Metadata { xattrs: &xattrs, ..metadata(0o104751) });
     assert_eq!(fs::read(place.at("a/b/file")).unwrap(), b"hello world");
     assert_eq!((place.stat("a/b/file").mode, place.stat("a/b/file").mtime), (0o104751, MTIME));
@@ -114,7 +114,7 @@ fn what_gives_rights_is_left_out_and_counted_where_it_is_not_trusted() {
         let place = Playground::new();
         let target = place.target(TargetOptions { powers, no_owner, ..TargetOptions::default() });
         let file = target.create_file(&path("program"), 0o600).unwrap();
-        let xattr = |name: &[u8]| Xattr { name: name.into(), value: b"\x01".into() };
+        let xattr = |name: &[u8]| (name.to_vec(), b"\x01".to_vec());
         let xattrs = [b"security.capability".as_slice(), b"trusted.t", b"user.note"].map(xattr);
         target.set_file_metadata(&file, &Metadata { xattrs: &xattrs, ..metadata(0o106751) });
         assert_eq!(place.stat("program").mode, 0o100751);
@@ -189,7 +189,7 @@ fn what_is_not_written_stays_a_hole() {
     drop(file);
     target.reopen_file(&path("sparse")).unwrap().write_at(1 << 20, &[1; 4096]).unwrap();
     let ending = SourceFile::open(&place.at("sparse")).unwrap().finish().unwrap();
-    let holes: Vec<_> = ending.holes.iter().map(|hole| (hole.offset, hole.length)).collect();
+    let holes: Vec<_> = ending.holes.iter().map(|hole| (hole.start, hole.end - hole.start)).collect();
     assert_eq!(holes, [(0, 1 << 20), ((1 << 20) + 4096, (2 << 20) - 4096)]);
 }
 
@@ -227,7 +227,7 @@ fn metadata_of_directories_outlives_their_content() {
     let place = Playground::new();
     let target = place.target(TargetOptions::default());
     let mut later = DirectoriesLater::new();
-    let note = [Xattr { name: b"user.note".into(), value: b"1".into() }];
+    let note = [(b"user.note".to_vec(), b"1".to_vec())];
     let directories = ["", "a", "a/b", "a/b/c", "a/d/e", "f"];
     for (index, directory) in directories.into_iter().enumerate() {
         target.ensure_directory(&path(directory)).unwrap();
@@ -255,7 +255,7 @@ fn attributes_that_were_there_before_do_not_stay() {
         lsetxattr(place.at("directory"), name, b"old", XattrFlags::empty()).unwrap();
     }
     let target = place.target(TargetOptions::default());
-    let xattrs = [Xattr { name: b"user.kept".into(), value: b"new".into() }];
+    let xattrs = [(b"user.kept".to_vec(), b"new".to_vec())];
     target.set_metadata(&path("directory"), &Metadata { xattrs: &xattrs, ..metadata(0o040755) }).unwrap();
     assert_eq!(Extras::read(&place.at("directory")).xattrs, xattrs);
 }

@@ -41,7 +41,6 @@ pub(super) struct Restoring {
 impl LateMetadata {
     pub(super) fn of(entry: &mut Entry) -> Self {
         let xattrs = std::mem::take(&mut entry.extras.xattrs);
-        let xattrs = xattrs.into_iter().map(|(name, value)| Xattr { name, value }).collect();
         Self { mode: entry.mode.bits(), owner: entry.owner.clone(), mtime: entry.mtime, xattrs }
     }
 
