@@ -21,6 +21,7 @@ use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;
 use copal_jobs::{clients, objects};
+pub use copal_reader::Signer;
 use copal_store::{Store, StoreError};
 use futures::future::join;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -28,30 +29,6 @@ use futures::stream::{self, StreamExt, TryStreamExt};
 use crate::reader::{BlockReader, PageReader};
 use crate::repository::Repository;
 use crate::wait::wait;
-
-/// The client that signed a snapshot, as the owner has registered it.
-#[derive(Clone, Debug)]
-pub struct Signer {
-    /// Its id.
-    pub id: ClientId,
-    /// Its name; its id if the owner gave it none.
-    pub name: String,
-    /// Its role.
-    pub role: Role,
-}
-
-impl Signer {
-    /// The client of a record.
-    pub fn of(repository: &Repository, record: &ClientRecord) -> Self {
-        let name = record.name(&repository.owner).unwrap_or_else(|| record.client.to_string());
-        Self { id: record.client, name, role: record.role }
-    }
-
-    /// Whether `wanted` names this client: its name, or at least the first `ID_DIGITS` digits of its id.
-    pub fn is_called(&self, wanted: &str) -> bool {
-        self.name == wanted || wanted.len() >= ID_DIGITS && self.id.to_string().starts_with(wanted)
-    }
-}
 
 /// A snapshot that verifies.
 #[derive(Clone, Debug)]
@@ -222,7 +199,7 @@ fn read_snapshot(
     Ok(Snapshot {
         id: signed.id(),
         key: (client, number),
-        signer: Signer::of(repository, signer),
+        signer: Signer::of(&repository.owner, signer),
         domain: signed.domain,
         root: signed.claim.root,
         time: signed.claim.client_time,
@@ -289,8 +266,6 @@ pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageRead
     PageReader::new(blocks, view, repository.domain_keys(domain))
 }
 
-/// Least number of digits of a client's id that name it.
-const ID_DIGITS: usize = 4;
 /// Manifests held at once, and client records read at once.
 const MANIFESTS: usize = 256;
 
