@@ -14,7 +14,7 @@ mod tree;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use copal_format::id::{DomainId, SnapshotId};
@@ -36,6 +36,7 @@ pub use content::ContentError;
 pub use listing::Listed;
 pub use node::{Attributes, Node};
 
+use cache::locked;
 pub(crate) use domain::{Domain, Shared};
 use node::{Kind, Numbers};
 use shelf::{Shelf, Shown};
@@ -237,8 +238,7 @@ impl Browser {
             return Ok(Vec::new());
         }
         let is_left_out = |name: &[u8]| name.contains(&0) || (tree.leaves_out_powers() && is_power(name));
-        let xattrs = position.entry().extras.xattrs.iter().filter(|(name, _)| !is_left_out(name));
-        Ok(xattrs.map(|(name, value)| Xattr { name: name.clone(), value: value.clone() }).collect())
+        Ok(position.entry().extras.xattrs.iter().filter(|(name, _)| !is_left_out(name)).cloned().collect())
     }
 
     fn attributes_at(&self, tree: &Tree, position: &Position) -> Attributes {
@@ -376,10 +376,6 @@ enum At {
 /// The user and group of this process.
 fn here() -> (u32, u32) {
     (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The longest name that Linux takes from a file system in user space, in bytes.
