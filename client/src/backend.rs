@@ -71,28 +71,20 @@ pub struct IsReplica;
 /// Why a backend cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// Nothing exists at this location.
     #[error("there is nothing at {0}")]
     Absent(String),
-    /// An export is not whole.
     #[error("{path} cannot be read")]
     Export {
-        /// The file.
         path: String,
-        /// Why.
         #[source]
         why: NotExport,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// This version cannot open such a location.
     #[error(transparent)]
     Location(#[from] BadLocation),
-    /// The bucket's name or prefix is invalid.
     #[error(transparent)]
     Bucket(#[from] BadConfig),
-    /// A store of another kind cannot be opened.
     #[error(transparent)]
     Site(#[from] BadSite),
 }
@@ -247,7 +239,6 @@ impl Backend {
         if self.is_remote() { threads.max(READERS) } else { threads }
     }
 
-    /// The location that was opened.
     pub fn location(&self) -> &Location {
         &self.location
     }

@@ -15,9 +15,7 @@ use crate::places::{PlaceError, create_private_dir, write_private};
 
 /// The credentials of a write-only client. The format of their file is this machine's own.
 pub struct Credentials {
-    /// The repository.
     pub repository: RepositoryId,
-    /// The client.
     pub client: ClientId,
     /// The client's own domain, which it writes to.
     pub domain: DomainId,
@@ -29,7 +27,6 @@ pub struct Credentials {
     pub keys: ClientKeys,
     /// Seals this machine's kept trees.
     pub device: Secret,
-    /// The repository's address.
     pub address: String,
 }
 
@@ -99,16 +96,12 @@ impl Credentials {
 /// Why a file with a client's keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptError {
-    /// It cannot be read.
     #[error("the client's keys in {} cannot be used", .path.display())]
     File {
-        /// The file.
         path: PathBuf,
-        /// Why.
         #[source]
         source: io::Error,
     },
-    /// It is damaged.
     #[error("{} does not hold a client's keys", .0.display())]
     Damaged(PathBuf),
 }

@@ -19,7 +19,6 @@ pub fn random<const N: usize>() -> [u8; N] {
     bytes
 }
 
-/// A random secret.
 pub fn secret() -> Secret {
     let mut bytes = zeroize::Zeroizing::new([0; 32]);
     SystemEntropy.fill(bytes.as_mut_slice());

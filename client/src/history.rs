@@ -33,15 +33,12 @@ use crate::wait::wait;
 /// A snapshot that verifies.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Its id.
     pub id: SnapshotId,
     /// The client that signed it, and the number of its manifest.
     pub key: (ClientId, u64),
-    /// The client that signed it.
     pub signer: Signer,
     /// The domain its pages lie in.
     pub domain: DomainId,
-    /// Its root page.
     pub root: ChunkId,
     /// When it was made, by the client's clock.
     pub time: Time,

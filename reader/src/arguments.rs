@@ -7,7 +7,6 @@ use copal_format::path::TreePath;
 
 use crate::failure::Failure;
 
-/// The text of `--help`.
 pub(crate) const USAGE: &str = "\
 The reader of a Copal repository: brings files back with nothing but a WebAssembly runtime and a passphrase.
 
@@ -49,11 +48,9 @@ pub(crate) struct Arguments {
 /// The command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// List the snapshots.
     List,
     /// List a snapshot's entries.
     Ls,
-    /// Restore a snapshot.
     Restore(Output),
 }
 

@@ -22,7 +22,6 @@ impl<'a> Report<'a> {
         Self { out, is_damaged: false, is_partial: false, said: BTreeSet::new() }
     }
 
-    /// Prints a note.
     pub(crate) fn note(&mut self, text: &str) {
         self.line(text);
     }

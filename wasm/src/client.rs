@@ -27,7 +27,6 @@ pub enum Signer {
 }
 
 impl Signer {
-    /// The public key.
     pub fn public(&self) -> [u8; 32] {
         match self {
             Self::Engine(seed) => SigningKey::from_bytes(seed.expose()).verifying_key().to_bytes(),
@@ -242,12 +241,10 @@ impl Client {
         }
     }
 
-    /// The repository's id.
     pub fn repository(&self) -> RepositoryId {
         self.repository
     }
 
-    /// The client's id.
     pub fn id(&self) -> ClientId {
         self.id
     }
@@ -257,7 +254,6 @@ impl Client {
         self.domain
     }
 
-    /// The key of its domain.
     pub fn domain_key(&self) -> &DomainKey {
         &self.domain_key
     }
@@ -270,12 +266,10 @@ impl Client {
         }
     }
 
-    /// The owner's fingerprint.
     pub fn owner(&self) -> OwnerFingerprint {
         self.owner
     }
 
-    /// Its role.
     pub fn role(&self) -> Role {
         match self.rest {
             Rest::Full { .. } => Role::Full,
@@ -291,27 +285,22 @@ impl Client {
         }
     }
 
-    /// The signer of manifests.
     pub fn manifest_signer(&self) -> &Signer {
         &self.manifest
     }
 
-    /// The signer of requests.
     pub fn request_signer(&self) -> &Signer {
         &self.request
     }
 
-    /// The public key of manifests.
     pub fn manifest_public(&self) -> [u8; 32] {
         self.manifest.public()
     }
 
-    /// The public key of requests.
     pub fn request_public(&self) -> [u8; 32] {
         self.request.public()
     }
 
-    /// Both public keys.
     pub(crate) fn public(&self) -> ClientPublic {
         ClientPublic { manifest: self.manifest_public(), request: self.request_public() }
     }

@@ -24,12 +24,10 @@ impl Enrollment {
     /// The number of random bytes for [`Enrollment::join_full`].
     pub const RANDOM_FULL: usize = 2 * 32;
 
-    /// Parses the line.
     pub fn parse(line: &str) -> Result<Self, Fault> {
         Ok(Self { line: Line::decode(line)? })
     }
 
-    /// Its content.
     pub fn line(&self) -> &Line {
         &self.line
     }

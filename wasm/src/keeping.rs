@@ -117,7 +117,6 @@ impl Keeping {
         self.change().map(layout::change)
     }
 
-    /// The number of that change.
     pub fn change(&self) -> Option<u64> {
         self.root()?.policy.map(|(number, _)| number)
     }

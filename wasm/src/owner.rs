@@ -24,11 +24,9 @@ pub struct Owner {
 
 /// A new client, and the record that registers it.
 pub struct Joined {
-    /// The client.
     pub client: Client,
     /// The record's name.
     pub key: String,
-    /// The record.
     pub bytes: Vec<u8>,
 }
 
@@ -74,7 +72,6 @@ impl Owner {
     /// The number of random bytes for [`Owner::register`].
     pub const RANDOM: usize = 16 + 2 * 32;
 
-    /// Opens a slot.
     pub fn open(slot: &[u8], input: &SlotInput) -> Result<Self, Fault> {
         Ok(Self { secret: Slot::parse(slot)?.open(input)? })
     }
@@ -99,7 +96,6 @@ impl Owner {
         Ok(descriptor.kem_of(self.secret.repository(), self.secret.fingerprint()).map(drop)?)
     }
 
-    /// The secret.
     pub fn secret(&self) -> &OwnerSecret {
         &self.secret
     }
@@ -110,7 +106,6 @@ impl Owner {
         request.sign(&terms, &self.secret.signing_key())
     }
 
-    /// Makes a full client.
     pub fn register(
         &self,
         descriptor: &Descriptor,

@@ -16,7 +16,6 @@ use crate::fault::{Code, Fault};
 /// The content of a block to be compressed and sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockFacts {
-    /// Its counter in the session.
     pub counter: u64,
     /// Whether it holds pages.
     pub is_tree: bool,

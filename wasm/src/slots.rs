@@ -19,7 +19,6 @@ impl NewSlot {
     /// The number of random bytes for a slot: id, nonce and salt.
     pub const RANDOM: usize = SlotId::LEN + 12 + 16;
 
-    /// Its id.
     pub fn id(&self) -> SlotId {
         self.id
     }

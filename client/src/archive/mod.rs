@@ -39,19 +39,14 @@ struct Stretch {
 pub struct Member {
     /// Its name as it stands in the archive.
     pub name: Vec<u8>,
-    /// Its kind.
     pub kind: MemberKind,
-    /// The permission bits.
     pub mode: u16,
-    /// The owner's number.
     pub uid: u64,
-    /// The group's number.
     pub gid: u64,
     /// The owner's name; may be empty.
     pub user: Vec<u8>,
     /// The group's name; may be empty.
     pub group: Vec<u8>,
-    /// When its content last changed.
     pub mtime: Time,
     /// Bytes of a file, with its holes.
     pub size: u64,
@@ -65,7 +60,6 @@ pub struct Member {
 
 /// The kind of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum MemberKind {
     File,
     Directory,
@@ -83,7 +77,6 @@ pub enum MemberKind {
 /// Why an archive cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The stream cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The archive has no end mark, or ends within a member.
@@ -98,20 +91,13 @@ pub enum ArchiveError {
         /// Its offset.
         at: u64,
     },
-    /// The stream is compressed.
     #[error("the archive is compressed: pipe it through \"{program} -d\" first")]
     Compressed {
         /// The program that uncompresses it.
         program: &'static str,
     },
-    /// A header or record is not as the format wants it.
     #[error("the member whose header ends at byte {at} cannot be read: {why}")]
-    Malformed {
-        /// The offset.
-        at: u64,
-        /// Why.
-        why: &'static str,
-    },
+    Malformed { at: u64, why: &'static str },
 }
 
 impl<R: Read> Archive<R> {

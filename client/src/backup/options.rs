@@ -19,11 +19,9 @@ pub struct Options {
     pub paths: Vec<Vec<u8>>,
     /// Label of the source, or empty.
     pub label: String,
-    /// Tags.
     pub tags: Vec<String>,
     /// The snapshot's time, instead of now.
     pub time: Option<Time>,
-    /// The user who runs the backup.
     pub user: String,
     /// What the snapshot takes over from an archive or another snapshot; none if it is made of files of this machine.
     pub inherited: Option<Inherited>,

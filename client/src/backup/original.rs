@@ -37,7 +37,6 @@ pub trait Originals: Sync {
 pub struct Original<'a> {
     /// Reads it.
     pub from: &'a dyn Originals,
-    /// Its root.
     pub root: ChunkId,
     /// What to leave out.
     pub excludes: &'a Filter,

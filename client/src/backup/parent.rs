@@ -41,9 +41,7 @@ pub struct Parent {
 /// A snapshot or checkpoint that a backup compares with.
 #[derive(Copy, Clone, Debug)]
 pub struct Compared {
-    /// Its id.
     pub id: SnapshotId,
-    /// Its root page.
     pub root: ChunkId,
     /// When its backup began, by the client's clock.
     pub begun: Time,

@@ -12,10 +12,8 @@ use crate::reader::ReadError;
 /// Why a range of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
-    /// A chunk, or a page of the list of its chunks, cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A chunk is not as long as the entry says.
     #[error("its content is not as long as it should be")]
     Length,
 }

@@ -90,19 +90,14 @@ pub enum Trouble<'t> {
 /// Why the tree does not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowseError {
-    /// There is nothing here any more.
     #[error("there is no such entry")]
     Absent,
-    /// The request is for another kind of entry.
     #[error("this is another kind of entry")]
     Kind,
-    /// Some entries of the directory are missing in the listing.
     #[error("not all entries can be read")]
     Incomplete,
-    /// The tree cannot be read here.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The content cannot be read here.
     #[error(transparent)]
     Content(#[from] ContentError),
 }
@@ -213,7 +208,6 @@ impl Browser {
         Ok(take(entry.size, &entry.extras.holes))
     }
 
-    /// The target of a symbolic link.
     pub fn target(&self, node: &Node) -> Result<Vec<u8>, BrowseError> {
         if let Kind::Alias(alias) = &node.0 {
             return Ok(alias.target.clone().into_bytes());
@@ -230,7 +224,6 @@ impl Browser {
         }
     }
 
-    /// The extended attributes of a node, by name.
     pub fn xattrs(&self, node: &Node) -> Result<Vec<Xattr>, BrowseError> {
         let Kind::Entry(tree, path, _) = &node.0 else { return Ok(Vec::new()) };
         let At::Entry(position) = self.at(tree, path)? else { return Ok(Vec::new()) };

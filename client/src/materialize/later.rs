@@ -36,7 +36,6 @@ struct Directory {
 }
 
 impl DirectoriesLater {
-    /// An empty list.
     pub fn new() -> Self {
         Self::default()
     }
@@ -57,12 +56,10 @@ impl DirectoriesLater {
         self.above.push((path.clone(), position));
     }
 
-    /// The number of directories.
     pub fn len(&self) -> usize {
         self.directories.len()
     }
 
-    /// Whether there are no directories.
     pub fn is_empty(&self) -> bool {
         self.directories.is_empty()
     }

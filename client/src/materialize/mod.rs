@@ -74,30 +74,12 @@ pub enum Overwrite {
 /// Why an entry cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A system call failed.
     #[error("cannot {act} {path}")]
-    Io {
-        /// What was tried.
-        act: &'static str,
-        /// The entry.
-        path: TreePath,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Another entry is in its place and may not be removed.
+    Io { act: &'static str, path: TreePath, source: io::Error },
     #[error("something else is in the way of {path}")]
-    InTheWay {
-        /// The entry.
-        path: TreePath,
-    },
-    /// The target itself cannot be made or opened.
+    InTheWay { path: TreePath },
     #[error("cannot restore into {}", path.display())]
-    Target {
-        /// The target's path.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Target { path: PathBuf, source: io::Error },
 }
 
 impl WriteError {

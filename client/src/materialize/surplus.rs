@@ -16,7 +16,6 @@ use crate::stat::EntryStat;
 /// Why the surplus cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum SurplusError<E: std::error::Error + 'static> {
-    /// A directory of the target cannot be listed.
     #[error(transparent)]
     Target(#[from] WriteError),
     /// Not all entries of the snapshot can be read, so nothing counts as surplus.
@@ -56,7 +55,6 @@ pub struct Stays {
 pub struct Held {
     /// Its path in the target.
     pub place: TreePath,
-    /// Whether it is a directory.
     pub is_directory: bool,
 }
 

@@ -56,7 +56,6 @@ impl Target {
         Self::open_existing(path, options)
     }
 
-    /// Opens an existing directory.
     pub fn open_existing(path: &Path, options: TargetOptions) -> Result<Self, WriteError> {
         let failed = |source: io::Error| WriteError::Target { path: path.into(), source };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -142,7 +141,6 @@ impl Target {
         open().map_err(|error| WriteError::io("read", path, error))
     }
 
-    /// Makes a symbolic link with any target.
     pub fn symlink(&self, path: &TreePath, points_to: &[u8]) -> Result<(), WriteError> {
         let at = self.at_made(path)?;
         symlinkat(OsStr::from_bytes(points_to), &at.directory, &at.name)
@@ -157,7 +155,6 @@ impl Target {
             .map_err(|errno| WriteError::io("make the hard link", path, errno))
     }
 
-    /// Makes a FIFO.
     pub fn fifo(&self, path: &TreePath) -> Result<(), WriteError> {
         let at = self.at_made(path)?;
         mknodat(&at.directory, &at.name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)

@@ -44,10 +44,8 @@ pub struct Ending {
 /// A file that cannot be opened for backup.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The path no longer names a regular file.
     #[error("it is no longer a regular file")]
     Kind,
-    /// The system refused to open it.
     #[error("cannot open it")]
     Io(#[from] io::Error),
 }
@@ -58,7 +56,6 @@ pub enum OpenError {
 pub struct ReadError {
     /// Where reading failed.
     pub offset: u64,
-    /// What the system says.
     pub source: io::Error,
 }
 

@@ -24,21 +24,14 @@ use crate::wait::wait;
 pub enum ReadError {
     /// The index knows no copy.
     #[error("no pack holds {id}")]
-    Absent {
-        /// The chunk or page.
-        id: ChunkId,
-    },
-    /// Every copy is damaged or missing.
+    Absent { id: ChunkId },
     #[error("{id} cannot be read from {object}: {why}")]
     Damaged {
-        /// The chunk or page.
         id: ChunkId,
         /// The pack of the last copy tried.
         object: String,
-        /// The damage of that copy.
         why: String,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -250,7 +243,6 @@ impl BlockReader {
         self.domain
     }
 
-    /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }

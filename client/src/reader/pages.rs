@@ -42,10 +42,8 @@ struct Recent {
 /// Why a tree cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
-    /// A page cannot be read.
     #[error("a page of the tree cannot be read")]
     Read(#[from] ReadError),
-    /// The pages do not fit together.
     #[error("the pages of the tree do not fit together")]
     Walk(#[from] WalkError),
 }
@@ -57,7 +55,6 @@ impl PageReader {
         Self { blocks, index, keys, recent: Mutex::default() }
     }
 
-    /// The block reader below.
     pub fn blocks(&self) -> &Arc<BlockReader> {
         &self.blocks
     }
@@ -104,7 +101,6 @@ impl PageReader {
         }
     }
 
-    /// The domain's keys.
     pub fn keys(&self) -> &DomainKeys {
         &self.keys
     }
@@ -134,7 +130,6 @@ impl PageReader {
         Ok(block)
     }
 
-    /// The entries of a tree.
     pub fn entries(&self, root: ChunkId) -> EntryStream<'_> {
         EntryStream::new(self, root)
     }

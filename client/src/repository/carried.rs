@@ -24,7 +24,6 @@ pub enum BadReader {
     /// It does not begin like a WebAssembly module.
     #[error("it is no WebAssembly module")]
     Module,
-    /// It is larger than a repository may carry.
     #[error("it has {0} bytes, allowed are {READER_BYTES}")]
     Length(u64),
 }

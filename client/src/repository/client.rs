@@ -21,39 +21,29 @@ use crate::wait::wait;
 
 /// This machine's client.
 pub struct LocalClient {
-    /// Its id.
     pub id: ClientId,
-    /// Its signing keys.
     pub keys: ClientKeys,
-    /// Its domain.
     pub domain: DomainId,
 }
 
 /// Why this machine cannot act as a client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The file with its keys cannot be used.
     #[error(transparent)]
     Kept(#[from] KeptError),
-    /// The file with its keys cannot be written.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// This machine is enrolled as write-only.
     #[error("this machine's client is write-only: it saves, and does nothing else")]
     WriteOnly,
-    /// The owner has revoked the client.
     #[error("this machine's client {0} was revoked by the owner")]
     Revoked(ClientId),
     /// The client's record in the repository is not sound, or is of other keys.
     #[error("the repository's record of this machine's client {0} is not sound")]
     Record(ClientId),
-    /// There is no descriptor that names the shared domain.
     #[error("the repository's descriptor is lost: nothing can be written to it")]
     NoDescriptor,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A job failed.
     #[error(transparent)]
     Job(#[from] JobError),
 }

@@ -26,7 +26,6 @@ pub struct Init<'a> {
     pub backend: &'a Backend,
     /// Secrets that open the repository, besides the recovery code.
     pub inputs: &'a [SlotInput],
-    /// The descriptor's parameters.
     pub parameters: Parameters,
     /// Whether clients or a service ingest.
     pub ingest: IngestBy,
@@ -38,24 +37,19 @@ pub struct Init<'a> {
 
 /// A new repository.
 pub struct Initialised {
-    /// Its id.
     pub repository: RepositoryId,
     /// The recovery code, which opens the repository when all other secrets are lost. Shown once.
     pub recovery_code: Zeroizing<String>,
-    /// The owner's secret.
     pub owner: OwnerSecret,
 }
 
 /// Why a repository cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
-    /// The backend holds a repository already.
     #[error("{0} is a repository already")]
     Exists(String),
-    /// The backend holds other files.
     #[error("{0} holds other files")]
     NotEmpty(String),
-    /// The store failed, or is not safe for a repository.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

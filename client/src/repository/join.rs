@@ -26,43 +26,31 @@ use crate::wait::wait;
 /// Why a machine cannot join.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// The repository at that place is not the one that the enrollment is for.
     #[error("{location} is not the repository that the enrollment is for")]
     OtherRepository {
-        /// Where it is.
         location: String,
-        /// What is wrong with its descriptor, if that is there.
         #[source]
         source: Option<DescriptorError>,
     },
-    /// The repository has no record of the client.
     #[error("the repository has no client {0} that waits to be joined")]
     Unknown(ClientId),
-    /// The enrollment was used already.
     #[error("the enrollment of client {0} was used already")]
     Used(ClientId),
-    /// The owner has revoked the client.
     #[error("the enrollment of client {0} was revoked")]
     Revoked(ClientId),
     /// The enrollment has ended, by the store's clock.
     #[error("the enrollment of client {0} has expired")]
     Expired(ClientId),
-    /// The client's record contradicts the enrollment.
     #[error("the repository's record of client {0} does not agree with the enrollment")]
     Record(ClientId),
-    /// This machine already is another client of this repository.
     #[error("this machine is a client of that repository already")]
     AlreadyClient,
-    /// This machine's keys cannot be read.
     #[error(transparent)]
     Client(#[from] KeptError),
-    /// This machine's keys cannot be written.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A record is damaged.
     #[error(transparent)]
     Job(#[from] JobError),
 }

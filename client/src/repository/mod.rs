@@ -73,25 +73,12 @@ pub struct Repository {
 /// Why a repository cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The location holds no repository.
     #[error("{0} is not a repository")]
     NoRepository(Location),
-    /// No key slot opens with the given secret.
     #[error("no key slot of {location} opens with the {kind} given")]
-    WrongSecret {
-        /// Where the repository is.
-        location: Location,
-        /// The kind of secret that was given.
-        kind: String,
-    },
-    /// The repository has no key slot for this kind of secret.
+    WrongSecret { location: Location, kind: String },
     #[error("{location} has no key slot for a {kind}")]
-    NoSlot {
-        /// Where the repository is.
-        location: Location,
-        /// The kind of secret that was given.
-        kind: String,
-    },
+    NoSlot { location: Location, kind: String },
     /// No slot opened, and at least one is damaged: it may be the right one.
     #[error("key slot {object} is damaged")]
     DamagedSlot {
@@ -99,7 +86,6 @@ pub enum OpenError {
         object: String,
         /// Whether whole slots have refused the secret: it may be wrong.
         is_refused: bool,
-        /// What is wrong with it.
         #[source]
         source: SlotError,
     },
@@ -109,16 +95,12 @@ pub enum OpenError {
     /// The descriptor is of a newer format. A write-only client also refuses a damaged, older or foreign one.
     #[error("descriptor {object} cannot be used")]
     Descriptor {
-        /// Its name.
         object: String,
-        /// Why.
         #[source]
         source: DescriptorError,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A job of the service failed.
     #[error(transparent)]
     Job(#[from] JobError),
 }
@@ -177,7 +159,6 @@ impl Repository {
         Ok(holds("copal/")? || (holds("keys/")? && !init::is_unfinished(&store)?))
     }
 
-    /// The repository's id.
     pub fn id(&self) -> RepositoryId {
         self.owner.repository()
     }
@@ -194,7 +175,6 @@ impl Repository {
         by == Some(IngestBy::Client) && !self.backend.is_behind_gateway()
     }
 
-    /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
@@ -228,7 +208,6 @@ impl Repository {
         }
     }
 
-    /// The keys of a domain.
     pub fn domain_keys(&self, domain: DomainId) -> DomainKeys {
         DomainKeys::new(&self.owner.domain_key(domain))
     }

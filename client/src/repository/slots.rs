@@ -62,11 +62,7 @@ pub fn remove_slot(store: &dyn Store, id: SlotId, own: SlotId) -> Result<(), Rem
 pub enum RemoveError {
     /// A copy of the slot that was known to open is missing: nothing was removed.
     #[error("a copy of key {own}, which has opened the repository, is missing: somebody may be removing it")]
-    Overtaken {
-        /// That slot.
-        own: SlotId,
-    },
-    /// The store failed.
+    Overtaken { own: SlotId },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

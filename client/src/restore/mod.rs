@@ -56,7 +56,6 @@ pub struct Request<'a> {
     pub selection: Selection,
     /// The directory to restore into.
     pub target: PathBuf,
-    /// How to write.
     pub options: TargetOptions,
     /// Permissions that entries do not get, because the snapshot's are not those of its source.
     pub cut_mode: u16,
@@ -125,7 +124,6 @@ fn umask() -> u16 {
 /// The result of a restore.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The counters.
     pub tally: Tally,
     /// Whether something in the repository is damaged.
     pub is_damaged: bool,
@@ -145,17 +143,11 @@ pub enum Event<'e> {
     /// Entries of the target that stay as they are, although they are or contain surplus.
     Spared(&'e [TreePath]),
     /// It was not restored, or not completely.
-    Trouble {
-        /// The entry.
-        path: &'e TreePath,
-        /// Why.
-        why: String,
-    },
+    Trouble { path: &'e TreePath, why: String },
     /// Entries whose names are lost.
     Lost {
         /// The paths between which they are.
         range: &'e LostRange,
-        /// Why.
         why: String,
     },
     /// A remark about the whole restore.
@@ -176,19 +168,15 @@ pub enum Note {
 /// Why a restore ended early. What it has written stays, and the next restore goes on from there.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// Nothing more can be written to the target.
     #[error(transparent)]
     Target(#[from] WriteError),
-    /// The tree cannot be walked.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The user does not want these entries deleted. Nothing was written.
     #[error("not confirmed")]
     Declined,
-    /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
 }

@@ -48,13 +48,11 @@ impl SpecPath {
 /// Why a path is not found.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
-    /// The snapshot has nothing there.
     #[error("the snapshot has no such entry")]
     Absent,
     /// The path may be in a part of the tree that cannot be read.
     #[error("the part of the tree where it might be cannot be read")]
     Lost(#[source] ReadError),
-    /// The tree cannot be walked.
     #[error(transparent)]
     Tree(#[from] TreeError),
 }

@@ -23,7 +23,6 @@ pub(super) enum Work<'s> {
     List(Directory<'s>),
     /// Look at more names of a large directory.
     Look {
-        /// The directory.
         directory: Arc<Directory<'s>>,
         names: Arc<Names>,
         /// The positions of the names to look at.

@@ -59,26 +59,11 @@ pub enum ScanEvent {
     /// An entry to be backed up.
     Entry(Scanned),
     /// An entry without metadata because of an error, or a directory (emitted before) that could not be listed.
-    Unreadable {
-        /// Which one.
-        path: TreePath,
-        /// Why.
-        error: io::Error,
-    },
+    Unreadable { path: TreePath, error: io::Error },
     /// An entry left out for a reason the user may want to know.
-    Skipped {
-        /// Which one.
-        path: TreePath,
-        /// Why.
-        reason: Skip,
-    },
+    Skipped { path: TreePath, reason: Skip },
     /// An ignore file that is obeyed only in part or not at all: more is backed up than it asks for.
-    BadIgnoreFile {
-        /// Which one.
-        path: TreePath,
-        /// What is wrong with it.
-        problem: String,
-    },
+    BadIgnoreFile { path: TreePath, problem: String },
 }
 
 /// An entry with its metadata.
@@ -117,7 +102,6 @@ pub struct Totals {
 /// A scan that cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    /// The repository would be backed up into itself.
     #[error("{} lies in the repository itself", .0.display())]
     InRepository(PathBuf),
 }

@@ -42,10 +42,8 @@ pub enum ReadData {
     None,
     /// One of several equal parts: the packs that were not read for longest.
     Share {
-        /// The number of parts.
         parts: u32,
     },
-    /// All.
     All,
 }
 

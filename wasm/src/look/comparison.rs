@@ -19,7 +19,6 @@ pub struct Comparison {
 pub struct Changes {
     /// Reads to supply before the call is repeated.
     pub needs: Vec<Read>,
-    /// The changes.
     pub changes: Vec<Change>,
     /// Whether there are no more changes.
     pub is_done: bool,

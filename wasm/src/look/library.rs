@@ -26,11 +26,8 @@ use crate::view::{Read, View};
 /// A snapshot whose manifest was verified and opened.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Its id.
     pub id: SnapshotId,
-    /// The client that signed it.
     pub client: ClientId,
-    /// The client's role.
     pub role: Role,
     /// The client's name, if the owner gave it one.
     pub client_name: Option<String>,
@@ -38,7 +35,6 @@ pub struct Snapshot {
     pub number: u64,
     /// The domain of its pages.
     pub domain: DomainId,
-    /// Its root page.
     pub root: ChunkId,
     /// When it was made, by the client's clock.
     pub time: Time,

@@ -33,7 +33,6 @@ pub(crate) enum Obstacle {
     Needs(Vec<Read>),
     /// No copy can be read.
     Lost {
-        /// The page or chunk.
         id: ChunkId,
         /// What is wrong with the last copy tried.
         why: String,

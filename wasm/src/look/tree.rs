@@ -17,7 +17,6 @@ use crate::view::{Read, View};
 pub struct Listing {
     /// Reads to supply before the call is repeated.
     pub needs: Vec<Read>,
-    /// The entries.
     pub entries: Vec<Entry>,
     /// The path after which the next part begins; `None` at the end.
     pub next: Option<TreePath>,
@@ -48,7 +47,6 @@ impl Tree {
         Self { view, blocks, domain, root }
     }
 
-    /// The root page.
     pub fn root(&self) -> ChunkId {
         self.root
     }

@@ -282,7 +282,6 @@ impl Assembly<'_, '_> {
         self.output.serve(&mut self.session, noting(&mut self.own, self.carried))
     }
 
-    /// Seals and stores everything that is open.
     fn flush(&mut self) -> Result<(), BackupError> {
         self.output.flush(&mut self.session, noting(&mut self.own, self.carried))
     }
