@@ -71,21 +71,21 @@ impl Signer {
 /// This device as a registered client.
 #[derive(Clone, Debug)]
 pub struct Client {
-    repository: RepositoryId,
-    id: ClientId,
-    domain: DomainId,
-    owner: OwnerFingerprint,
-    domain_key: DomainKey,
-    manifest: Signer,
-    request: Signer,
+    pub(crate) repository: RepositoryId,
+    pub(crate) id: ClientId,
+    pub(crate) domain: DomainId,
+    pub(crate) owner: OwnerFingerprint,
+    pub(crate) domain_key: DomainKey,
+    pub(crate) manifest: Signer,
+    pub(crate) request: Signer,
     /// The key that seals what the device keeps of its own trees.
-    device: Secret,
-    rest: Rest,
+    pub(crate) device: Secret,
+    pub(crate) rest: Rest,
 }
 
 /// What only one of the roles has.
 #[derive(Clone, Debug)]
-enum Rest {
+pub(crate) enum Rest {
     /// The key that seals the stored client, derived from the owner's secret; and that secret, which proves packs.
     Full {
         kept_key: Secret,
@@ -97,37 +97,6 @@ enum Rest {
 }
 
 impl Client {
-    #[expect(clippy::too_many_arguments, reason = "each is of a type of its own")]
-    pub(crate) fn full(
-        repository: RepositoryId,
-        id: ClientId,
-        domain: DomainId,
-        owner: OwnerFingerprint,
-        domain_key: DomainKey,
-        manifest: Signer,
-        request: Signer,
-        device: Secret,
-        (kept_key, secret): (Secret, OwnerSecret),
-    ) -> Self {
-        let rest = Rest::Full { kept_key, secret };
-        Self { repository, id, domain, owner, domain_key, manifest, request, device, rest }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "each is of a type of its own")]
-    pub(crate) fn write_only(
-        repository: RepositoryId,
-        id: ClientId,
-        domain: DomainId,
-        owner: OwnerFingerprint,
-        domain_key: DomainKey,
-        manifest: Signer,
-        request: Signer,
-        device: Secret,
-        address: String,
-    ) -> Self {
-        Self { repository, id, domain, owner, domain_key, manifest, request, device, rest: Rest::WriteOnly { address } }
-    }
-
     /// Restores a write-only client from the bytes of [`Client::keep`].
     pub fn resume(kept: &[u8]) -> Result<Self, Fault> {
         Self::decode(kept)
@@ -169,17 +138,18 @@ impl Client {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let mut body = Cursor::new(ObjectHash::split(bytes)?);
         body.expect(&[VERSION], "another version").ok()?;
-        Some(Self::write_only(
-            RepositoryId(body.array().ok()?),
-            ClientId(body.array().ok()?),
-            DomainId(body.array().ok()?),
-            OwnerFingerprint(body.array().ok()?),
-            DomainKey::from_secret(Secret::new(body.array().ok()?)),
-            Signer::decode(&mut body)?,
-            Signer::decode(&mut body)?,
-            Secret::new(body.array().ok()?),
-            core::str::from_utf8(body.take(body.remaining()).ok()?).ok()?.to_owned(),
-        ))
+        // In the order of the bytes: fields are evaluated as they are written.
+        Some(Self {
+            repository: RepositoryId(body.array().ok()?),
+            id: ClientId(body.array().ok()?),
+            domain: DomainId(body.array().ok()?),
+            owner: OwnerFingerprint(body.array().ok()?),
+            domain_key: DomainKey::from_secret(Secret::new(body.array().ok()?)),
+            manifest: Signer::decode(&mut body)?,
+            request: Signer::decode(&mut body)?,
+            device: Secret::new(body.array().ok()?),
+            rest: Rest::WriteOnly { address: core::str::from_utf8(body.take(body.remaining()).ok()?).ok()?.to_owned() },
+        })
     }
 
     /// Checks that the repository still knows this client. `records` are all versions of its record.

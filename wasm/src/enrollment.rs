@@ -8,7 +8,7 @@ use copal_format::repository::Descriptor;
 use copal_format::request::{Headers, Request, Signatory, Terms};
 use copal_format::time::Time;
 
-use crate::client::{Client, HostKeys, Signer};
+use crate::client::{Client, HostKeys, Rest, Signer};
 use crate::fault::{Code, Fault};
 use crate::owner::{Joined, Owner};
 
@@ -52,17 +52,17 @@ impl Enrollment {
         let Some(domain_key) = line.domain_key.clone().filter(|_| line.role() == Role::WriteOnly) else {
             return Err(Fault::new(Code::NeedsOwner, "a full client is unlocked with the passphrase"));
         };
-        let client = Client::write_only(
-            line.repository,
-            line.client,
-            line.domain,
-            line.owner,
+        let client = Client {
+            repository: line.repository,
+            id: line.client,
+            domain: line.domain,
+            owner: line.owner,
             domain_key,
-            Signer::of(host.manifest, &random[..32]),
-            Signer::of(host.request, &random[32..64]),
-            Secret::new(random[64..].try_into().expect("32 bytes")),
-            line.address.clone(),
-        );
+            manifest: Signer::of(host.manifest, &random[..32]),
+            request: Signer::of(host.request, &random[32..64]),
+            device: Secret::new(random[64..].try_into().expect("32 bytes")),
+            rest: Rest::WriteOnly { address: line.address.clone() },
+        };
         Ok(self.joined(client, &record, created))
     }
 

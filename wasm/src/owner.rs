@@ -12,7 +12,7 @@ use copal_format::request::{Headers, Request, Signatory, Terms};
 use copal_format::time::Time;
 use copal_format::wire::cursor::Cursor;
 
-use crate::client::{Client, HostKeys, Signer};
+use crate::client::{Client, HostKeys, Rest, Signer};
 use crate::fault::{Code, Fault};
 use crate::sealed;
 
@@ -106,18 +106,8 @@ impl Owner {
         request.sign(&terms, &self.secret.signing_key())
     }
 
-    pub fn register(
-        &self,
-        descriptor: &Descriptor,
-        name: &str,
-        created: Time,
-        random: &[u8; Self::RANDOM],
-    ) -> Result<Joined, Fault> {
-        self.register_with(descriptor, name, created, random, HostKeys::default())
-    }
-
     /// Makes a full client, with keys that the host may hold.
-    pub fn register_with(
+    pub fn register(
         &self,
         descriptor: &Descriptor,
         name: &str,
@@ -149,12 +139,17 @@ impl Owner {
     }
 
     pub(crate) fn client(&self, id: ClientId, domain: DomainId, manifest: Signer, request: Signer) -> Client {
-        let device = self.secret.root().derive("browser-device", id.as_bytes());
-        let owner = self.secret.fingerprint();
-        let domain_key = self.secret.domain_key(domain);
-        let repository = self.secret.repository();
-        let full = (self.kept_key(), self.secret.clone());
-        Client::full(repository, id, domain, owner, domain_key, manifest, request, device, full)
+        Client {
+            repository: self.secret.repository(),
+            id,
+            domain,
+            owner: self.secret.fingerprint(),
+            domain_key: self.secret.domain_key(domain),
+            manifest,
+            request,
+            device: self.secret.root().derive("browser-device", id.as_bytes()),
+            rest: Rest::Full { kept_key: self.kept_key(), secret: self.secret.clone() },
+        }
     }
 
     fn kept_key(&self) -> Secret {

@@ -105,9 +105,7 @@ impl Backup {
         if !self.is_end_found {
             return Err(Fault::misuse("the end of the chain of manifests is to be found first"));
         }
-        let (view, domain) = (self.view.clone(), self.domain());
-        let view = view.borrow();
-        let known = |id: &copal_format::id::ChunkId| view.status(domain, id).may_deduplicate();
+        let known = self.known();
         let open = self.open.as_ref().map(files::Open::so_far);
         let tree =
             if is_final { Some(self.session.finish_tree(known)?) } else { self.session.checkpoint(open, known)? };

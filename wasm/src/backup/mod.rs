@@ -16,7 +16,7 @@ use copal_engine::backup::reuse::RewriteBudget;
 use copal_engine::backup::session::{FinishedTree, Session, SessionStart, UnnamedPack};
 use copal_format::block::PendingBlock;
 use copal_format::compress::Compress;
-use copal_format::id::{DomainId, SourceId};
+use copal_format::id::{ChunkId, DomainId, SourceId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::session::{SessionKey, SessionRecord};
@@ -255,6 +255,12 @@ impl Backup {
 
     fn domain(&self) -> DomainId {
         self.client.domain()
+    }
+
+    /// Whether the repository has a chunk or page that may be referred to.
+    fn known(&self) -> impl Fn(&ChunkId) -> bool + use<> {
+        let (view, domain) = (self.view.clone(), self.domain());
+        move |id| view.borrow().status(domain, id).may_deduplicate()
     }
 
     /// Adds the session's new pages to the kept tree.

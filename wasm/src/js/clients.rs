@@ -45,7 +45,7 @@ impl Owner {
     ) -> Thrown<Object> {
         let host = host_keys(public_keys)?;
         let random = Zeroizing::new(exact(random, "random")?);
-        Ok(joined(self.0.register_with(&descriptor.0, name, time(now), &random, host)?))
+        Ok(joined(self.0.register(&descriptor.0, name, time(now), &random, host)?))
     }
 
     pub fn resume(&self, kept: &[u8]) -> Thrown<Client> {
