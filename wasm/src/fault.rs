@@ -114,15 +114,9 @@ impl Fault {
     }
 
     /// A fault with the text of an error and its causes.
-    pub fn of(code: Code, error: &dyn Error) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            message.push_str(": ");
-            message.push_str(&error.to_string());
-            cause = error.source();
-        }
-        Self { code, message }
+    pub fn of(code: Code, error: &(dyn Error + 'static)) -> Self {
+        let causes = core::iter::successors(Some(error), |error| (*error).source());
+        Self { code, message: causes.map(ToString::to_string).collect::<Vec<_>>().join(": ") }
     }
 
     /// A fault of a caller who broke the rules of a call.
