@@ -170,7 +170,6 @@ impl Selection {
         self.includes.is_empty() && self.excludes.is_empty()
     }
 
-    /// Whether the selection contains the entry.
     pub fn selects(&self, path: &TreePath, is_directory: bool) -> bool {
         let included = self.includes.is_empty() || self.includes.covers(path, is_directory);
         included && !self.excludes.covers(path, is_directory)
@@ -193,15 +192,18 @@ fn as_path(path: &TreePath) -> &Path {
     Path::new(OsStr::from_bytes(path.as_bytes()))
 }
 
+/// For tests: a filter of these patterns.
+#[cfg(test)]
+pub(crate) fn excluding(patterns: &[&str]) -> Filter {
+    let mut builder = FilterBuilder::new();
+    patterns.iter().for_each(|pattern| builder.add(pattern, Case::Exact).unwrap());
+    builder.finish().unwrap()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::excluding as filter;
     use super::*;
-
-    fn filter(patterns: &[&str]) -> Filter {
-        let mut builder = FilterBuilder::new();
-        patterns.iter().for_each(|pattern| builder.add(pattern, Case::Exact).unwrap());
-        builder.finish().unwrap()
-    }
 
     fn path(bytes: &[u8]) -> TreePath {
         TreePath::new(bytes).unwrap()
