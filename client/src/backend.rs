@@ -226,7 +226,6 @@ impl Backend {
         matches!(self.location, Location::Https(_) | Location::Ssh(_))
     }
 
-    /// The gateway before the store, if there is one.
     pub fn gateway(&self) -> Option<&GatewayStore> {
         match &self.kind {
             BackendKind::Gateway(gateway) => Some(gateway.as_ref()),

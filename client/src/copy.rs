@@ -45,7 +45,6 @@ pub struct How {
 /// What a copy leaves out of the snapshot.
 #[derive(Default)]
 pub struct LeftOut {
-    /// The patterns, compiled.
     pub filter: Filter,
     /// The patterns, as the copy records them.
     pub patterns: Vec<Pattern>,

@@ -55,7 +55,6 @@ impl Credentials {
         write_private(&state_dir.join(WRITE_ONLY), &self.encode())
     }
 
-    /// Deletes the file.
     pub fn drop_from(state_dir: &Path) -> Result<(), PlaceError> {
         remove(state_dir.join(WRITE_ONLY))
     }

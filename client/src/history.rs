@@ -97,7 +97,6 @@ pub struct History {
 }
 
 impl History {
-    /// Reads all snapshots of a state.
     pub fn read(repository: &Repository, view: &View) -> Result<Self, JobError> {
         Self::renew(repository, view, &[])
     }
@@ -256,7 +255,6 @@ pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Jo
     Ok(names)
 }
 
-/// A reader of a domain's pages.
 pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageReader {
     let store: Arc<dyn Store> = repository.store().clone();
     let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));

@@ -52,7 +52,6 @@ impl EntryStat {
         Ok(rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, wanted())?.into())
     }
 
-    /// Reads an open file.
     pub fn of(file: impl AsFd) -> io::Result<Self> {
         Ok(rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?.into())
     }
@@ -70,7 +69,6 @@ impl EntryStat {
         self.kind() == FileType::Directory
     }
 
-    /// The identity of its inode.
     pub fn id(&self) -> FileId {
         FileId { device: self.device, inode: self.inode, birth: self.birth }
     }

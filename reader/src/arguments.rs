@@ -37,7 +37,6 @@ pub(crate) struct Arguments {
     pub(crate) repository: PathBuf,
     /// The first digits of the snapshot's id.
     pub(crate) snapshot: Option<String>,
-    /// Which part of the snapshot.
     pub(crate) path: TreePath,
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,

@@ -255,24 +255,12 @@ impl Client {
         }
     }
 
-    pub fn manifest_signer(&self) -> &Signer {
-        &self.manifest
-    }
-
-    pub fn request_signer(&self) -> &Signer {
-        &self.request
-    }
-
     pub fn manifest_public(&self) -> [u8; 32] {
         self.manifest.public()
     }
 
-    pub fn request_public(&self) -> [u8; 32] {
-        self.request.public()
-    }
-
     pub(crate) fn public(&self) -> ClientPublic {
-        ClientPublic { manifest: self.manifest_public(), request: self.request_public() }
+        ClientPublic { manifest: self.manifest_public(), request: self.request.public() }
     }
 
     /// The key of the kept trees.

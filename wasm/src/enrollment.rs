@@ -15,7 +15,7 @@ use crate::owner::{Joined, Owner};
 /// A parsed enrollment. Its secrets are wiped when it is dropped.
 #[derive(Debug)]
 pub struct Enrollment {
-    line: Line,
+    pub(crate) line: Line,
 }
 
 impl Enrollment {
@@ -26,10 +26,6 @@ impl Enrollment {
 
     pub fn parse(line: &str) -> Result<Self, Fault> {
         Ok(Self { line: Line::decode(line)? })
-    }
-
-    pub fn line(&self) -> &Line {
-        &self.line
     }
 
     /// Signs a request with the enrollment key, which is valid until a client has joined.

@@ -86,7 +86,6 @@ impl Owner {
         Ok(Self { secret: Slot::parse(slot)?.unwrap(stretched)? })
     }
 
-    /// Wraps a secret that was opened elsewhere.
     pub fn of(secret: OwnerSecret) -> Self {
         Self { secret }
     }

@@ -95,7 +95,6 @@ impl View {
         is_complete
     }
 
-    /// Adds a domain whose index is wanted.
     pub fn want(&mut self, domain: DomainId) {
         if self.domains.insert(domain) {
             self.join_indexes();
@@ -120,7 +119,6 @@ impl View {
         needs
     }
 
-    /// Whether nothing more is needed.
     pub fn is_complete(&self) -> bool {
         self.needs().is_empty()
     }

@@ -101,7 +101,6 @@ pub enum ArchiveError {
 }
 
 impl<R: Read> Archive<R> {
-    /// Reads from the start of an archive.
     pub fn new(input: R) -> Self {
         Self { input, at: 0, content: VecDeque::new(), padding: 0, global: Records::default() }
     }

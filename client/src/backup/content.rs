@@ -173,18 +173,13 @@ fn send_in_pieces(file: &mut SourceFile, job: &Job, tools: &Tools<'_>) -> Result
 pub(super) struct Cutting<'t> {
     tools: &'t Tools<'t>,
     bytes: Vec<u8>,
-    length: u64,
+    pub(super) length: u64,
     is_inline: bool,
 }
 
 impl<'t> Cutting<'t> {
     pub(super) fn new(tools: &'t Tools<'t>) -> Self {
         Self { tools, bytes: Vec::new(), length: 0, is_inline: true }
-    }
-
-    /// Bytes pushed so far.
-    pub(super) fn length(&self) -> u64 {
-        self.length
     }
 
     /// Adds bytes. If nobody takes the parts, the next message tells.

@@ -13,7 +13,6 @@ use crate::scan::Root;
 
 /// Options of a backup.
 pub struct Options {
-    /// Host name of the snapshot.
     pub host: String,
     /// Paths of the snapshot. Host, paths and label together are the source.
     pub paths: Vec<Vec<u8>>,

@@ -44,7 +44,6 @@ pub struct Original<'a> {
     pub is_tamed: bool,
     /// Copies of this snapshot or of earlier ones in the target, the preferred one first.
     pub copies: Vec<EarlierCopy>,
-    /// Threads that read.
     pub readers: usize,
 }
 
@@ -210,7 +209,6 @@ impl Twins<'_> {
     }
 }
 
-/// Reads content until there are no more jobs.
 pub(super) fn work(jobs: &Receiver<ContentJob>, original: &Original<'_>, tools: &Tools<'_>) {
     for ContentJob { entry, parts } in jobs {
         let last = match send(&entry, &parts, original, tools) {
@@ -264,7 +262,7 @@ fn send(entry: &Entry, parts: &Sender<Part<Read>>, original: &Original<'_>, tool
         Err(TreeError::Read(error)) => return Err(error.into()),
         Err(error) => return Err(Unread::Damaged(error.to_string())),
     }
-    if cutting.length() != entry.content_bytes() {
+    if cutting.length != entry.content_bytes() {
         return Err(Unread::Damaged("its content is not as long as the entry says".into()));
     }
     cutting.finish(parts);

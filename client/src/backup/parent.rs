@@ -158,7 +158,6 @@ impl Parent {
         !self.index.overlay().runs().is_empty()
     }
 
-    /// The index's status of a chunk or page.
     pub fn status(&self, id: &ChunkId) -> Status {
         self.index.status(id)
     }

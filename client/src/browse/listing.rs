@@ -139,7 +139,6 @@ impl Walk<'_> {
         Ok(reached)
     }
 
-    /// Goes on with the next entry.
     fn step(&self, position: Position) -> Result<Reached, BrowseError> {
         let number = position.number.saturating_add(1);
         match position.next() {

@@ -134,12 +134,10 @@ impl Browser {
         Ok(browser)
     }
 
-    /// The top folder.
     pub fn top(&self) -> Node {
         Node(Kind::Folder(shelf::TOP.into()))
     }
 
-    /// The node of a name in a directory.
     pub fn find(&self, directory: &Node, name: &[u8]) -> Result<Option<Node>, BrowseError> {
         match &directory.0 {
             Kind::Folder(folder) => {
@@ -162,7 +160,6 @@ impl Browser {
         }
     }
 
-    /// What `stat` tells of a node.
     pub fn attributes(&self, node: &Node) -> Result<Attributes, BrowseError> {
         let ours = here();
         let (tree, path) = match &node.0 {
@@ -254,7 +251,6 @@ impl Browser {
         }
     }
 
-    /// What is at a path.
     fn at(&self, tree: &Tree, path: &TreePath) -> Result<At, ReadError> {
         let mut reached = tree.reach(Sought::Path(path))?;
         let mut lost = None;

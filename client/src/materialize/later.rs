@@ -36,10 +36,6 @@ struct Directory {
 }
 
 impl DirectoriesLater {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds a directory's metadata. Directories come in tree order.
     pub fn push(&mut self, path: &TreePath, metadata: &Metadata<'_>) {
         while self.above.pop_if(|(above, _)| !path.is_within(above)).is_some() {}
@@ -54,14 +50,6 @@ impl DirectoriesLater {
         self.directories.push(Directory { parent, mode, uid, gid, mtime, name_end: self.names.len() });
         let position = u32::try_from(position).expect("four billion directories would not fit the memory");
         self.above.push((path.clone(), position));
-    }
-
-    pub fn len(&self) -> usize {
-        self.directories.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.directories.is_empty()
     }
 
     /// Sets the metadata of all, children before parents. Calls `failed` for each error and goes on.

@@ -76,7 +76,7 @@ impl Target {
     pub fn set_file_metadata(&self, file: &TargetFile, metadata: &Metadata<'_>) {
         let object = Object::Open(file.file.as_fd());
         self.set_file_rights(file, metadata);
-        self.set_times(&object, file.path(), metadata);
+        self.set_times(&object, &file.path, metadata);
     }
 
     /// Sets everything except the times of an incomplete file, so that a later restore does not take it for complete.
@@ -86,14 +86,14 @@ impl Target {
         let is_ours = file.made.as_ref().is_some_and(|(made_in, _)| made_in.gives(file.file.as_fd(), owner));
         let mode = Mode::from_bits_truncate(metadata.mode & 0o7777);
         let has_mode = self.open.are_alike() && file.made.as_ref().is_some_and(|(_, made_with)| *made_with == mode);
-        if file.made.as_ref().is_none_or(|(made_in, _)| made_in.passes_acl_on()) && !self.options.no_xattrs {
-            self.remove_other_xattrs(&object, file.path(), metadata);
+        if file.made.as_ref().is_none_or(|(made_in, _)| made_in.passes_acl_on) && !self.options.no_xattrs {
+            self.remove_other_xattrs(&object, &file.path, metadata);
         }
-        self.set_xattrs(&object, file.path(), metadata, Space::User);
+        self.set_xattrs(&object, &file.path, metadata, Space::User);
         if !is_ours || !has_mode {
-            self.set_owner_and_mode(&object, file.path(), metadata, is_ours);
+            self.set_owner_and_mode(&object, &file.path, metadata, is_ours);
         }
-        self.set_xattrs(&object, file.path(), metadata, Space::System);
+        self.set_xattrs(&object, &file.path, metadata, Space::System);
     }
 
     fn set_owner_and_mode(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>, is_owned: bool) {

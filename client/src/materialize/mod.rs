@@ -60,14 +60,12 @@ pub enum Powers {
 /// What to do with existing files.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
 pub enum Overwrite {
-    /// Leave them as they are.
     Never,
     /// Replace those whose size or mtime differs.
     #[default]
     Changed,
     /// Replace those whose mtime is older.
     Newer,
-    /// Replace them.
     Always,
 }
 

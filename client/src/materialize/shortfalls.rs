@@ -8,7 +8,6 @@ use copal_format::path::TreePath;
 /// A kind of metadata that could not be restored.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
-    /// Owner or group.
     Owner,
     Mode,
     /// Set-user-id or set-group-id, left out because the owner could not be set.

@@ -53,7 +53,6 @@ pub struct Stays {
 /// An entry of the snapshot, reduced to the facts that the surplus needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// Its path in the target.
     pub place: TreePath,
     pub is_directory: bool,
 }
@@ -161,7 +160,6 @@ impl Target {
         })
     }
 
-    /// Whether an entry is in `spared`.
     fn spares(&self, path: &TreePath) -> Result<bool, WriteError> {
         Ok(self.existing(path)?.is_some_and(|stat| self.spared.contains(&stat.id())))
     }
@@ -215,7 +213,6 @@ impl<'m, E, I: Iterator<Item = Result<Held, E>>> Coming<'m, E, I> {
         Self { next: None, rest: entries.fuse(), markers, marked: HashSet::new() }
     }
 
-    /// The next entry.
     fn peek(&mut self) -> Result<Option<&Held>, E> {
         if self.next.is_none() {
             self.next = self.rest.next().transpose()?;

@@ -133,7 +133,6 @@ impl SourceFile {
         self.read(buffer).map(|_| ())
     }
 
-    /// Its extended attributes.
     pub fn extras(&self) -> Extras {
         Extras::of_file(&self.file)
     }

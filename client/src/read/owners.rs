@@ -13,10 +13,6 @@ pub struct Owners {
 }
 
 impl Owners {
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     pub fn user(&mut self, uid: u32) -> &str {
         named(&mut self.users, uid, || Some(User::from_uid(Uid::from_raw(uid)).ok()??.name))
     }

@@ -230,7 +230,7 @@ fn open_directory(path: &Path) -> rustix::fd::OwnedFd {
 
 #[test]
 fn owners_have_names_and_unknown_numbers_have_none() {
-    let mut owners = Owners::new();
+    let mut owners = Owners::default();
     assert_eq!(owners.user(0), "root");
     assert_eq!(owners.group(0), "root");
     assert_eq!(owners.user(4_000_000_123), "");

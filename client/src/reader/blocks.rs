@@ -40,7 +40,7 @@ pub enum ReadError {
 pub struct BlockReader {
     store: Arc<dyn Store>,
     owner: Arc<OwnerSecret>,
-    domain: DomainId,
+    pub(super) domain: DomainId,
     tables: RwLock<HashMap<PackId, Arc<TableCell>>>,
     ciphers: Mutex<HashMap<Vec<u8>, SessionCipher>>,
     /// Parts of packs that were read in one request, the newest last. Used for remote stores only.
@@ -236,11 +236,6 @@ impl BlockReader {
         let Session { cipher, .. } = Session::open(&self.owner, self.domain, record)?;
         ciphers.insert(record.to_vec(), cipher.clone());
         Ok(cipher)
-    }
-
-    /// The domain whose blocks it reads.
-    pub(super) fn domain(&self) -> DomainId {
-        self.domain
     }
 
     pub fn store(&self) -> &Arc<dyn Store> {

@@ -51,7 +51,7 @@ pub enum TreeError {
 impl PageReader {
     /// Reads pages that a view, or a newer state, lists.
     pub fn new(blocks: Arc<BlockReader>, view: &View, keys: DomainKeys) -> Self {
-        let index = NewestIndex::of(view, blocks.domain());
+        let index = NewestIndex::of(view, blocks.domain);
         Self { blocks, index, keys, recent: Mutex::default() }
     }
 
@@ -180,7 +180,6 @@ pub struct EntryStream<'a> {
 }
 
 impl<'a> EntryStream<'a> {
-    /// The entries of the tree below a root page.
     pub fn new(pages: &'a dyn Pages, root: ChunkId) -> Self {
         Self { pages, walk: TreeWalk::new(root), lost: Vec::new() }
     }

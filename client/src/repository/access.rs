@@ -45,7 +45,6 @@ impl<'a> Access<'a> {
         }
     }
 
-    /// Where the repository lies.
     pub fn backend(self) -> &'a Backend {
         match self {
             Self::Owner(repository) => repository.backend(),

@@ -87,7 +87,6 @@ impl ReaderProgram {
         Ok(is_stored)
     }
 
-    /// The name of the text.
     pub fn text() -> String {
         layout::reader_text(ObjectHash::of(copal_reader::TEXT.as_bytes()))
     }

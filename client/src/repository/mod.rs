@@ -163,7 +163,6 @@ impl Repository {
         self.owner.repository()
     }
 
-    /// Where the repository lies.
     pub fn backend(&self) -> &Backend {
         &self.backend
     }

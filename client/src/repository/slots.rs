@@ -20,7 +20,6 @@ pub fn survey_slots(store: &dyn Store) -> Result<Vec<KeySlot>, StoreError> {
     Ok(slots)
 }
 
-/// Reads both copies of a key slot.
 pub fn read_slot(store: &dyn Store, id: SlotId) -> Result<KeySlot, StoreError> {
     let [first, second] = layout::slot(id).map(|name| wait(objects::read(store, &name)));
     let (first, second) = (first?, second?);

@@ -93,7 +93,6 @@ struct SnapshotFile {
 }
 
 impl Restic {
-    /// Opens a repository, and reads its index.
     pub fn open(store: Arc<dyn Store>, password: &[u8]) -> Result<Self, ResticError> {
         if wait(store.stat(&name("config")))?.is_none() {
             return Err(ResticError::Absent);

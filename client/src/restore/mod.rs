@@ -46,7 +46,6 @@ use work::Work;
 pub struct Request<'a> {
     /// Reads the snapshot's domain.
     pub pages: &'a PageReader,
-    /// The snapshot's root page.
     pub root: ChunkId,
     /// Which part of the snapshot, and where it goes in the target.
     pub scope: Scope,
@@ -54,7 +53,6 @@ pub struct Request<'a> {
     pub sources: Vec<TreePath>,
     /// Which entries, by their paths in the snapshot.
     pub selection: Selection,
-    /// The directory to restore into.
     pub target: PathBuf,
     pub options: TargetOptions,
     /// Permissions that entries do not get, because the snapshot's are not those of its source.
@@ -65,7 +63,6 @@ pub struct Request<'a> {
     pub deletion: Option<Deletion<'a>>,
     /// Whether to read everything again and compare it.
     pub verifies: bool,
-    /// Whether to write nothing.
     pub is_dry_run: bool,
     /// Threads that read and write.
     pub threads: usize,

@@ -45,7 +45,7 @@ impl<'a> Walk<'a> {
         Self {
             work,
             gather: Gather::new(work, tasks),
-            later: DirectoriesLater::new(),
+            later: DirectoriesLater::default(),
             links: Links::default(),
             above: Vec::new(),
             takes_root,

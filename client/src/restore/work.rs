@@ -104,7 +104,6 @@ impl<'a> Work<'a> {
         self.trouble(place, why);
     }
 
-    /// Reports an entry that could not be written.
     pub(super) fn write_failed(&self, error: &WriteError) {
         self.trouble(&error.path(), with_causes(error));
     }
@@ -117,7 +116,6 @@ impl<'a> Work<'a> {
         (self.tell)(Event::Trouble { path: &self.request.scope.outside(place), why });
     }
 
-    /// Reports entries whose names are lost.
     pub(super) fn lost(&self, range: &LostRange, why: String) {
         self.is_damaged.store(true, Ordering::Relaxed);
         self.has_lost.store(true, Ordering::Relaxed);
@@ -131,14 +129,12 @@ impl<'a> Work<'a> {
         self.has_lost.load(Ordering::Relaxed)
     }
 
-    /// Excludes a place from verification.
     pub(super) fn leave_unverified(&self, place: &TreePath) {
         if self.request.verifies {
             self.unverifiable.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
         }
     }
 
-    /// Whether a place is to be verified.
     pub(super) fn is_verifiable(&self, place: &TreePath) -> bool {
         !self.unverifiable.lock().unwrap_or_else(PoisonError::into_inner).contains(place)
     }

@@ -93,7 +93,6 @@ pub enum Skip {
 /// Counts of a scan.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Entries emitted.
     pub entries: u64,
     /// Entries left out by patterns, ignore files or size. Entries below an excluded directory are not counted.
     pub excluded: u64,

@@ -56,7 +56,6 @@ pub struct Options {
     pub read: ReadData,
     /// Whether to open everything that is read, and to walk every tree.
     pub is_full: bool,
-    /// How many packs are opened at once.
     pub threads: usize,
 }
 

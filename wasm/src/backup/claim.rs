@@ -129,7 +129,7 @@ impl Backup {
         }
         let Some(draft) = self.claims.front() else { return Ok(None) };
         let manifest = self.manifest_of(draft);
-        let message = match self.client.manifest_signer() {
+        let message = match &self.client.manifest {
             Signer::Engine(_) => None,
             Signer::Host(_) => Some(manifest.unsigned(self.client.repository()).message),
         };

@@ -132,8 +132,10 @@ enum Stage {
     /// It takes entries.
     Taking,
     /// It claims what it took, with the tree so far.
-    Claiming { tree: Option<FinishedTree>, is_final: bool },
-    /// The snapshot is claimed.
+    Claiming {
+        tree: Option<FinishedTree>,
+        is_final: bool,
+    },
     Done,
 }
 

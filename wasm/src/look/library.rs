@@ -172,7 +172,6 @@ impl Library {
         listed.filter_map(|(key, _)| problem(key)).collect()
     }
 
-    /// A snapshot's tree.
     pub fn tree(&self, id: SnapshotId) -> Result<Tree, Fault> {
         let found = self.manifests.values().flatten().find(|snapshot| snapshot.id == id);
         let found = found.ok_or_else(|| Fault::new(Code::Absent, format!("snapshot {id} is not listed")))?;

@@ -206,7 +206,6 @@ impl Restore {
         }
     }
 
-    /// Plans the reads for the gathered chunks.
     fn plan(&mut self) {
         let reads = core::mem::take(&mut self.gathered).into_reads(GAP, MOST);
         let bytes = |read: &RangeRead| -> u64 {

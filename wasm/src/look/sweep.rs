@@ -67,7 +67,6 @@ impl Sweep {
         Self { range, trees: Vec::new(), at: 0, walk: None, open: Vec::new(), seen: HashMap::new(), room: ROOM }
     }
 
-    /// Adds a tree behind the others.
     pub fn add(&mut self, tree: &Tree) {
         self.trees.push(tree.clone());
     }

@@ -83,7 +83,6 @@ impl Tree {
         }
     }
 
-    /// One entry.
     pub fn entry(&self, path: &TreePath) -> Listing {
         let mut walk = TreeWalk::new(self.root);
         walk.seek(path.clone());
@@ -124,7 +123,6 @@ impl Tree {
         }
     }
 
-    /// A page of the tree.
     pub(super) fn page(&self, id: &ChunkId) -> Result<VerifiedPage, Obstacle> {
         let view = self.view.borrow();
         self.blocks.borrow_mut().page(view.index(self.domain), self.domain, id)
