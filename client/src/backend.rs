@@ -68,7 +68,6 @@ enum BackendKind {
 #[error("this is a replica, into which only \"copal sync\" writes")]
 pub struct IsReplica;
 
-/// Why a backend cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
     #[error("there is nothing at {0}")]

@@ -17,7 +17,6 @@ use crate::chain::Attempts;
 use crate::repository::{LocalClient, Repository};
 use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
-/// Why a change could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// Only full clients may change snapshots.
@@ -38,7 +37,6 @@ pub enum ChangeError {
 pub struct Written {
     /// The number of the last change written.
     pub number: u64,
-    /// The state after that change.
     pub view: View,
 }
 

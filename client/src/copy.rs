@@ -38,7 +38,6 @@ pub struct How {
     pub wait: Duration,
     /// Whether to copy rights that a write-only client has saved, which a restore leaves out.
     pub trusts: bool,
-    /// How hard blocks are compressed.
     pub compression: Compression,
 }
 

@@ -23,7 +23,6 @@ pub struct Credentials {
     pub owner: OwnerFingerprint,
     /// Derives chunk ids and cut points in the domain; cannot decrypt.
     pub domain_key: DomainKey,
-    /// Signs manifests and requests.
     pub keys: ClientKeys,
     /// Seals this machine's kept trees.
     pub device: Secret,
@@ -92,7 +91,6 @@ impl Credentials {
     }
 }
 
-/// Why a file with a client's keys cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum KeptError {
     #[error("the client's keys in {} cannot be used", .path.display())]

@@ -12,7 +12,6 @@ impl Entropy for SystemEntropy {
     }
 }
 
-/// An array of random bytes.
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     SystemEntropy.fill(&mut bytes);

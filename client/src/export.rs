@@ -25,7 +25,6 @@ pub struct Export {
     pub recovery_code: Zeroizing<String>,
 }
 
-/// Why an export cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
     #[error(transparent)]

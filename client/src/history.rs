@@ -72,7 +72,6 @@ impl Snapshot {
         Origin { repository, snapshot: self.id, client: self.signer.id }
     }
 
-    /// The series it belongs to.
     pub fn series(&self) -> Series {
         Series::of((&self.key, &self.record))
     }

@@ -8,7 +8,6 @@ use std::path::{Path, PathBuf};
 
 use copal_format::id::RepositoryId;
 
-/// Why a local directory or file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
     #[error("there is no home directory to keep {what} in")]
@@ -53,7 +52,6 @@ impl Places {
         })
     }
 
-    /// The directory of all caches.
     pub fn cache(&self) -> &Path {
         &self.cache
     }

@@ -20,7 +20,6 @@ pub(crate) trait Sink {
     fn end(&mut self) -> Result<(), SinkError>;
 }
 
-/// Why an entry was not written.
 #[derive(Debug)]
 pub(crate) enum SinkError {
     /// Only this entry failed; with the reason as text.

@@ -87,13 +87,9 @@ pub struct Client {
 #[derive(Clone, Debug)]
 pub(crate) enum Rest {
     /// The key that seals the stored client, derived from the owner's secret; and that secret, which proves packs.
-    Full {
-        kept_key: Secret,
-        secret: OwnerSecret,
-    },
-    WriteOnly {
-        address: String,
-    },
+    Full { kept_key: Secret, secret: OwnerSecret },
+    /// The repository's address.
+    WriteOnly { address: String },
 }
 
 impl Client {

@@ -44,7 +44,6 @@ impl Newest {
         Ok(Self { number: root_key.map(number).transpose()?, ..Self::default() })
     }
 
-    /// The roots to be read next.
     pub(crate) fn needs(&self) -> Vec<Read> {
         let base = self.root.as_ref().and_then(|(root, _)| root.base).filter(|_| !self.is_base_there);
         let missing = if self.root.is_some() { base.map(|(number, _)| number) } else { self.number };

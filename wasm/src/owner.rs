@@ -35,7 +35,6 @@ pub struct Joined {
 pub struct SlotsToTry {
     /// The positions of copies, one per slot.
     pub tries: Vec<u32>,
-    /// Whether a copy is damaged.
     pub is_damaged: bool,
     /// Whether slots were left out, because they need much memory or belong to another repository.
     pub is_costly: bool,

@@ -19,9 +19,7 @@ pub struct BlockFacts {
     pub counter: u64,
     /// Whether it holds pages.
     pub is_tree: bool,
-    /// The ids of its entries.
     pub ids: Vec<ChunkId>,
-    /// The lengths of its entries.
     pub lengths: Vec<u32>,
 }
 

@@ -74,7 +74,6 @@ pub enum MemberKind {
     BlockDevice(u32, u32),
 }
 
-/// Why an archive cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     #[error(transparent)]
@@ -87,10 +86,7 @@ pub enum ArchiveError {
     },
     /// A block that should be a header is not one: its checksum is wrong.
     #[error("there is no header of a tar archive at byte {at}")]
-    NoHeader {
-        /// Its offset.
-        at: u64,
-    },
+    NoHeader { at: u64 },
     #[error("the archive is compressed: pipe it through \"{program} -d\" first")]
     Compressed {
         /// The program that uncompresses it.

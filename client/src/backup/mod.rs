@@ -166,7 +166,6 @@ impl Outcome {
     }
 }
 
-/// Why a backup ended without a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
     #[error("the repository's descriptor is lost: nothing can be written to it")]

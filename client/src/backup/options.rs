@@ -36,7 +36,6 @@ pub struct Options {
     pub skip_if_unchanged: bool,
     /// Share of the parent snapshot's bytes, from 0 to 1, that may be uploaded again because the repository wants them.
     pub rewrite_budget: f64,
-    /// How hard blocks are compressed.
     pub compression: Compression,
     /// Number of threads that read, and of threads that seal.
     pub threads: usize,

@@ -35,10 +35,8 @@ pub trait Originals: Sync {
 
 /// A snapshot as the source of a backup.
 pub struct Original<'a> {
-    /// Reads it.
     pub from: &'a dyn Originals,
     pub root: ChunkId,
-    /// What to leave out.
     pub excludes: &'a Filter,
     /// Whether to leave out what a restore would not take from a write-only client.
     pub is_tamed: bool,
@@ -50,7 +48,6 @@ pub struct Original<'a> {
 /// A snapshot or checkpoint in the target, and the snapshot beside the original that it is a copy of.
 #[derive(Copy, Clone, Debug)]
 pub struct EarlierCopy {
-    /// The copy.
     pub copy: Compared,
     /// The root page of what it was copied from.
     pub of: ChunkId,

@@ -26,13 +26,11 @@ use crate::wait::wait;
 
 /// The snapshot and the checkpoint that a backup compares files with, and the domain's index as of the newest root.
 pub struct Parent {
-    /// The parent snapshot, if there is one.
     pub snapshot: Option<Compared>,
     /// The checkpoint of an unfinished run (the beginning of a tree), if it is newer than the snapshot.
     pub checkpoint: Option<Compared>,
     /// Reads the pages: from the repository, or from a write-only client's kept tree.
     pub pages: Arc<dyn Pages>,
-    /// The domain's index.
     pub index: Arc<Index<Bytes>>,
     /// A write-only client's kept tree.
     pub(super) kept: Option<Arc<KeptFile>>,

@@ -9,7 +9,6 @@ use super::domain::Domain;
 use super::page::{Claim, TreePage};
 use crate::reader::ReadError;
 
-/// Why a range of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
     #[error(transparent)]

@@ -60,7 +60,6 @@ pub struct Terms {
     pub cache_bytes: u64,
     /// Use the numbers of owners even if their names are known here.
     pub numeric_owner: bool,
-    /// Which snapshots are shown.
     pub shows: Box<dyn Fn(&Snapshot) -> bool + Send + Sync>,
     /// Whether this machine has made a snapshot: `latest` prefers those.
     pub is_own: Box<dyn Fn(&Snapshot) -> bool + Send + Sync>,
@@ -87,7 +86,6 @@ pub enum Trouble<'t> {
     Renewal(&'t JobError),
 }
 
-/// Why the tree does not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowseError {
     #[error("there is no such entry")]
@@ -369,7 +367,6 @@ fn here() -> (u32, u32) {
 
 /// The longest name that Linux takes from a file system in user space, in bytes.
 const NAME_BYTES: usize = 1024;
-/// The size that directories show.
 const DIRECTORY_BYTES: u64 = 4096;
 /// How often the store is asked for a newer root, at most.
 const RENEWED_EVERY: Duration = Duration::from_secs(2);

@@ -16,18 +16,12 @@ pub(super) struct TreePage {
 
 /// A page that its parent refers to, and what the parent says of it.
 pub(super) enum Claim<'a> {
+    /// The root of a tree.
     Root,
     /// Entries that follow a path.
-    Entries {
-        child: &'a Child,
-        after: Option<&'a TreePath>,
-        above: u8,
-    },
+    Entries { child: &'a Child, after: Option<&'a TreePath>, above: u8 },
     /// A content list of exactly this height.
-    List {
-        child: ListChild,
-        height: u8,
-    },
+    List { child: ListChild, height: u8 },
 }
 
 impl TreePage {

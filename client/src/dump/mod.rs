@@ -88,7 +88,6 @@ fn write_pieces(
 /// A file that is written from start to end.
 struct FileStream<'a> {
     entry: &'a Entry,
-    /// Bytes written so far.
     at: u64,
     out: &'a mut dyn Write,
 }

@@ -32,7 +32,6 @@ pub use target::{Created, Removal, Target};
 /// How to write.
 #[derive(Debug, Copy, Clone, Default)]
 pub struct TargetOptions {
-    /// What to do with existing files.
     pub overwrite: Overwrite,
     /// Whether an entry of another kind may replace a directory that is not empty.
     pub replace_full_directories: bool,
@@ -69,7 +68,6 @@ pub enum Overwrite {
     Always,
 }
 
-/// Why an entry cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
     #[error("cannot {act} {path}")]

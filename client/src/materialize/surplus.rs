@@ -13,7 +13,6 @@ use super::target::Target;
 use crate::names::{Kind, Names};
 use crate::stat::EntryStat;
 
-/// Why the surplus cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum SurplusError<E: std::error::Error + 'static> {
     #[error(transparent)]

@@ -54,7 +54,6 @@ pub enum OpenError {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read it at byte {offset}")]
 pub struct ReadError {
-    /// Where reading failed.
     pub offset: u64,
     pub source: io::Error,
 }
@@ -79,7 +78,6 @@ impl SourceFile {
         Ok(Self { file, stat, holes, remaining, delivered: 0 })
     }
 
-    /// Metadata when it was opened.
     pub fn stat(&self) -> &EntryStat {
         &self.stat
     }

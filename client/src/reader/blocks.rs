@@ -19,7 +19,6 @@ use copal_store::{Store, StoreError};
 
 use crate::wait::wait;
 
-/// Why a page or chunk cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The index knows no copy.

@@ -39,7 +39,6 @@ struct Recent {
     blocks: Vec<((PackId, u32), Arc<OpenBlock>)>,
 }
 
-/// Why a tree cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
     #[error("a page of the tree cannot be read")]

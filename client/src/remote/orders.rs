@@ -12,7 +12,6 @@ use super::problem::{Asked, of_reply};
 use super::reply::Question;
 use super::{About, GatewayStore};
 
-/// Why there is no report of an ordered job.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
     /// The forced command of this ssh login does not allow jobs.

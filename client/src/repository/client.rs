@@ -26,7 +26,6 @@ pub struct LocalClient {
     pub domain: DomainId,
 }
 
-/// Why this machine cannot act as a client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
     #[error(transparent)]

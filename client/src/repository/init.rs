@@ -22,7 +22,6 @@ use crate::wait::wait;
 
 /// Options of a new repository.
 pub struct Init<'a> {
-    /// Where to create the repository.
     pub backend: &'a Backend,
     /// Secrets that open the repository, besides the recovery code.
     pub inputs: &'a [SlotInput],
@@ -31,7 +30,6 @@ pub struct Init<'a> {
     pub ingest: IngestBy,
     /// Cost of unlocking with a passphrase.
     pub argon2: Argon2Params,
-    /// The reader to store in it.
     pub reader: Option<&'a ReaderProgram>,
 }
 
@@ -43,7 +41,6 @@ pub struct Initialised {
     pub owner: OwnerSecret,
 }
 
-/// Why a repository cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
     #[error("{0} is a repository already")]

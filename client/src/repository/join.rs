@@ -23,7 +23,6 @@ use crate::entropy::{SystemEntropy, secret};
 use crate::places::PlaceError;
 use crate::wait::wait;
 
-/// Why a machine cannot join.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
     #[error("{location} is not the repository that the enrollment is for")]

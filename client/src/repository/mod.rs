@@ -70,7 +70,6 @@ pub struct Repository {
     scratch: Files,
 }
 
-/// Why a repository cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     #[error("{0} is not a repository")]
@@ -82,7 +81,6 @@ pub enum OpenError {
     /// No slot opened, and at least one is damaged: it may be the right one.
     #[error("key slot {object} is damaged")]
     DamagedSlot {
-        /// The slot's name.
         object: String,
         /// Whether whole slots have refused the secret: it may be wrong.
         is_refused: bool,

@@ -56,7 +56,6 @@ pub fn remove_slot(store: &dyn Store, id: SlotId, own: SlotId) -> Result<(), Rem
     Ok(others.iter().try_for_each(|(name, _)| wait(store.delete(&objects::key(name.clone()))))?)
 }
 
-/// Why a slot was not removed.
 #[derive(Debug, thiserror::Error)]
 pub enum RemoveError {
     /// A copy of the slot that was known to open is missing: nothing was removed.

@@ -68,9 +68,7 @@ pub(super) async fn read_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, Stor
 #[error("key slot {slot} asks for {} MiB of memory and {} passes: {doubt}", cost.m_kib >> 10, cost.t)]
 pub struct Costly {
     pub slot: SlotId,
-    /// The cost that it asks for.
     pub cost: Argon2Params,
-    /// Why the user is asked.
     pub doubt: Doubt,
 }
 

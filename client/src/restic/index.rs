@@ -74,7 +74,6 @@ impl Index {
         true
     }
 
-    /// Ends adding.
     pub(super) fn finish(&mut self) {
         self.blobs.sort_unstable();
         self.blobs.shrink_to_fit();

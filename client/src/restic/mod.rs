@@ -43,12 +43,9 @@ pub struct Restic {
 pub struct ResticSnapshot {
     /// Its id, as restic shows it.
     pub id: String,
-    /// When it was made.
     pub time: Time,
     pub host: String,
-    /// Who made it.
     pub user: String,
-    /// What was backed up.
     pub paths: Vec<Vec<u8>>,
     pub tags: Vec<String>,
     /// Its root tree.
@@ -57,7 +54,6 @@ pub struct ResticSnapshot {
     pub origin: Origin,
 }
 
-/// Why a repository of restic cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ResticError {
     #[error("there is no repository of restic")]

@@ -64,7 +64,6 @@ pub struct Request<'a> {
     /// Whether to read everything again and compare it.
     pub verifies: bool,
     pub is_dry_run: bool,
-    /// Threads that read and write.
     pub threads: usize,
 }
 
@@ -126,7 +125,6 @@ pub struct Outcome {
     pub is_damaged: bool,
     /// Whether an entry that was read again differs from the snapshot.
     pub differs: bool,
-    /// Metadata that could not be set.
     pub shortfalls: Shortfalls,
 }
 

@@ -34,7 +34,6 @@ pub use walk::Scan;
 pub struct ScanOptions {
     /// Where to start. An entry below several roots is emitted once.
     pub roots: Vec<Root>,
-    /// Patterns of entries to leave out.
     pub excludes: Filter,
     /// Stay on the file system of each root. Mount points of others are emitted without their content.
     pub one_file_system: bool,
@@ -71,7 +70,6 @@ pub enum ScanEvent {
 pub struct Scanned {
     /// Its name in the tree: the absolute path without the leading slash.
     pub path: TreePath,
-    /// What `statx` said.
     pub stat: EntryStat,
 }
 

@@ -59,7 +59,6 @@ struct Found {
 }
 
 impl Findings {
-    /// Adds a finding of the keyless check.
     pub(super) fn add(&mut self, finding: Finding, view: Option<&View>) {
         let kind = match finding.kind {
             Kind::Missing => DamageKind::Missing,

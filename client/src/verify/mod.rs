@@ -41,9 +41,8 @@ pub enum ReadData {
     /// None: presence and size only.
     None,
     /// One of several equal parts: the packs that were not read for longest.
-    Share {
-        parts: u32,
-    },
+    Share { parts: u32 },
+    /// All.
     All,
 }
 
@@ -52,7 +51,6 @@ pub struct Options {
     /// The kept snapshots whose trees are walked, and whose packs are opened if data is read; none for all snapshots.
     /// Structure, presence and lengths are always those of the whole repository.
     pub chosen: Option<BTreeSet<SnapshotId>>,
-    /// Which packs are read.
     pub read: ReadData,
     /// Whether to open everything that is read, and to walk every tree.
     pub is_full: bool,

@@ -20,7 +20,6 @@ pub(crate) struct Archive<'a> {
 /// A file that is being written.
 struct Open {
     size: u64,
-    /// Bytes written so far.
     at: u64,
 }
 

@@ -132,10 +132,8 @@ enum Stage {
     /// It takes entries.
     Taking,
     /// It claims what it took, with the tree so far.
-    Claiming {
-        tree: Option<FinishedTree>,
-        is_final: bool,
-    },
+    Claiming { tree: Option<FinishedTree>, is_final: bool },
+    /// The snapshot is claimed.
     Done,
 }
 
@@ -244,7 +242,6 @@ impl Backup {
         key
     }
 
-    /// The numbers so far.
     pub fn tally(&self) -> Tally {
         let session = self.session.tally();
         Tally {

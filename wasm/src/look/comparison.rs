@@ -20,7 +20,6 @@ pub struct Changes {
     /// Reads to supply before the call is repeated.
     pub needs: Vec<Read>,
     pub changes: Vec<Change>,
-    /// Whether there are no more changes.
     pub is_done: bool,
 }
 

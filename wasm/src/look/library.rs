@@ -40,7 +40,6 @@ pub struct Snapshot {
     pub time: Time,
     /// The names of its current tags; the id of a tag whose name is not known.
     pub tags: Vec<String>,
-    /// Its description.
     pub info: SnapshotInfo,
     /// Its record in the state.
     pub record: SnapshotRecord,
@@ -74,7 +73,6 @@ pub struct Library {
 }
 
 impl Library {
-    /// A library of the owner's repository.
     pub fn new(owner: &Owner, descriptor: &Descriptor, view: Rc<RefCell<View>>) -> Result<Self, Fault> {
         owner.check(descriptor)?;
         let owner = owner.secret().clone();
@@ -89,7 +87,6 @@ impl Library {
         self.lists_forgotten = true;
     }
 
-    /// Clients whose records are needed.
     pub fn needed_clients(&self) -> Vec<ClientId> {
         let mut clients: Vec<ClientId> = self.listed().into_iter().map(|((client, _), _)| client).collect();
         clients.dedup();
@@ -105,7 +102,6 @@ impl Library {
         self.clients.insert(client, Known { record, name });
     }
 
-    /// The names of manifests that are needed.
     pub fn needed_manifests(&self) -> Vec<String> {
         let missing = self.listed().into_iter().filter(|(key, _)| !self.manifests.contains_key(key));
         missing.map(|((client, number), _)| layout::manifest(client, number)).collect()

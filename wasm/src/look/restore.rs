@@ -60,7 +60,6 @@ pub struct Window {
     pub ends: Vec<u32>,
     /// Damage found since the last window.
     pub damaged: Vec<Damage>,
-    /// Whether the restore is done.
     pub is_done: bool,
 }
 

@@ -57,7 +57,6 @@ pub struct Swept {
     pub again: Vec<u32>,
     /// What could not be read, and why.
     pub damaged: Vec<String>,
-    /// Whether all trees were searched.
     pub is_done: bool,
 }
 

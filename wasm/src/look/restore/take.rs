@@ -18,7 +18,6 @@ use crate::fault::Fault;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
     pub file: u32,
-    /// The offset in the file.
     pub offset: u64,
     pub bytes: Vec<u8>,
 }
