@@ -64,13 +64,19 @@ pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
         let trimmed = trimmed.strip_suffix(b"/").unwrap_or(trimmed);
         snapshot.info.paths.iter().any(|other| other == trimmed)
     };
-    (narrow.clients.is_empty() || narrow.clients.iter().any(|client| snapshot.signer.is_called(client)))
+    (narrow.clients.is_empty() || narrow.clients.iter().any(|client| names(client, snapshot)))
         && (narrow.hosts.is_empty() || is_of(snapshot.machine(), narrow))
         && narrow.paths.iter().all(has_path)
         && narrow.tags.iter().all(|tag| snapshot.tags.contains(tag))
         && narrow.label.as_ref().is_none_or(|label| *label == snapshot.info.label)
         && narrow.before.is_none_or(|time| snapshot.time < time)
         && narrow.after.is_none_or(|time| snapshot.time >= time)
+}
+
+/// Whether `client` names the client of a snapshot: its name, or at least the first four digits of its id.
+fn names(client: &str, snapshot: &Snapshot) -> bool {
+    let signer = &snapshot.signer;
+    signer.name == client || client.len() >= 4 && signer.id.to_string().starts_with(client)
 }
 
 fn is_of(host: &str, narrow: &Narrow) -> bool {

@@ -62,7 +62,7 @@ fn meanwhile(machine: &Machine, act: impl FnOnce()) -> Outcome {
     let options = Options::plain("laptop", &root, 2);
     let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() }).unwrap());
     let sweep = scan.begin(1);
-    while sweep.events().is_empty() {
+    while sweep.events.is_empty() {
         thread::sleep(Duration::from_millis(1));
     }
     act();

@@ -1,6 +1,5 @@
 //! Backend: the place of a repository and the store that reaches it.
 
-mod gateway;
 mod proof;
 
 use std::path::{Path, PathBuf};
@@ -69,31 +68,22 @@ enum BackendKind {
 #[error("this is a replica, into which only \"copal sync\" writes")]
 pub struct IsReplica;
 
-/// Why a backend cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum BackendError {
-    /// Nothing exists at this location.
     #[error("there is nothing at {0}")]
     Absent(String),
-    /// An export is not whole.
     #[error("{path} cannot be read")]
     Export {
-        /// The file.
         path: String,
-        /// Why.
         #[source]
         why: NotExport,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// This version cannot open such a location.
     #[error(transparent)]
     Location(#[from] BadLocation),
-    /// The bucket's name or prefix is invalid.
     #[error(transparent)]
     Bucket(#[from] BadConfig),
-    /// A store of another kind cannot be opened.
     #[error(transparent)]
     Site(#[from] BadSite),
 }
@@ -235,12 +225,18 @@ impl Backend {
         matches!(self.location, Location::Https(_) | Location::Ssh(_))
     }
 
+    pub fn gateway(&self) -> Option<&GatewayStore> {
+        match &self.kind {
+            BackendKind::Gateway(gateway) => Some(gateway.as_ref()),
+            _ => None,
+        }
+    }
+
     /// How many threads read packs, for a machine that runs `threads` at once.
     pub fn readers(&self, threads: usize) -> usize {
         if self.is_remote() { threads.max(READERS) } else { threads }
     }
 
-    /// The location that was opened.
     pub fn location(&self) -> &Location {
         &self.location
     }

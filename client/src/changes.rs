@@ -17,25 +17,18 @@ use crate::chain::Attempts;
 use crate::repository::{LocalClient, Repository};
 use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
-/// Why a change could not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ChangeError {
     /// Only full clients may change snapshots.
     #[error("only a client that knows the passphrase may change snapshots")]
     NotFull,
-    /// Nothing can be written without the descriptor.
     #[error("the repository's descriptor is lost: nothing can be written to it")]
     NoDescriptor,
     /// The change is written, but the service has not folded it in yet.
     #[error("change {number} is written, but the service has not folded it in yet")]
-    NotFolded {
-        /// The number of the change.
-        number: u64,
-    },
-    /// The store failed.
+    NotFolded { number: u64 },
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A job failed.
     #[error(transparent)]
     Job(#[from] JobError),
 }
@@ -44,7 +37,6 @@ pub enum ChangeError {
 pub struct Written {
     /// The number of the last change written.
     pub number: u64,
-    /// The state after that change.
     pub view: View,
 }
 

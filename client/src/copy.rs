@@ -38,14 +38,12 @@ pub struct How {
     pub wait: Duration,
     /// Whether to copy rights that a write-only client has saved, which a restore leaves out.
     pub trusts: bool,
-    /// How hard blocks are compressed.
     pub compression: Compression,
 }
 
 /// What a copy leaves out of the snapshot.
 #[derive(Default)]
 pub struct LeftOut {
-    /// The patterns, compiled.
     pub filter: Filter,
     /// The patterns, as the copy records them.
     pub patterns: Vec<Pattern>,
@@ -76,7 +74,7 @@ pub(crate) struct There {
     time: Time,
     /// Entries that it lacks.
     pub(crate) errors: u64,
-    pub(crate) is_checkpoint: bool,
+    is_checkpoint: bool,
 }
 
 /// Reads a domain of the source.
@@ -119,12 +117,14 @@ impl<'a> Copier<'a> {
         interrupted: &AtomicBool,
     ) -> Result<Outcome, BackupError> {
         let origin = snapshot.as_origin(self.source.id());
-        // A copy in part comes before a checkpoint, which only an interrupted second attempt has left.
-        let is_own = |there: &&There| there.is_usable(self.client) && there.origin == origin;
-        let own = self.there.iter().filter(is_own).max_by_key(|there| !there.is_checkpoint);
-        let is_retry = own.is_some_and(|own| !own.is_checkpoint);
-        let own = own.map(|own| EarlierCopy { copy: own.copy, of: snapshot.root });
-        let copies = own.into_iter().chain(self.nearest(snapshot)).collect();
+        let (copies, is_retry) = There::earlier(&self.there, self.client, origin, snapshot.root, snapshot.time, |of| {
+            let of = self.history.snapshots.iter().find(|other| other.as_origin(self.source.id()) == of)?;
+            let is_alike = of.domain == snapshot.domain
+                && of.id != snapshot.id
+                && (&of.info.paths, &of.info.label, of.machine())
+                    == (&snapshot.info.paths, &snapshot.info.label, snapshot.machine());
+            is_alike.then_some(of.root)
+        });
         let options = Options { skip_if_unchanged: is_retry, ..self.options(snapshot, origin, &LeftOut::default()) };
         let outcome = self.make(snapshot, copies, &options, &Filter::default(), progress, interrupted)?;
         let errors = snapshot.info.summary.errors;
@@ -166,22 +166,6 @@ impl<'a> Copier<'a> {
             }
         }
         Ok(count)
-    }
-
-    /// The copy whose original is nearest before the snapshot in time, of the same source; else the next one after it.
-    fn nearest(&self, snapshot: &Snapshot) -> Option<EarlierCopy> {
-        let original = |there: &There| {
-            let of = self.history.snapshots.iter().find(|of| of.as_origin(self.source.id()) == there.origin)?;
-            let is_alike = of.domain == snapshot.domain
-                && of.id != snapshot.id
-                && (&of.info.paths, &of.info.label, of.machine())
-                    == (&snapshot.info.paths, &snapshot.info.label, snapshot.machine());
-            is_alike.then_some(of.root)
-        };
-        let usable = self.there.iter().filter(|there| there.is_usable(self.client) && !there.is_checkpoint);
-        let found = usable.filter_map(|there| Some((there, original(there)?)));
-        let (there, of) = found.min_by_key(|(there, _)| there.distance(snapshot.time))?;
-        Some(EarlierCopy { copy: there.copy, of })
     }
 
     fn options(&self, snapshot: &Snapshot, origin: Origin, left_out: &LeftOut) -> Options {
@@ -292,13 +276,30 @@ impl There {
         self.origin == origin && !self.is_checkpoint
     }
 
-    /// How far it is from a snapshot of this time; later ones are farther than all earlier ones.
-    pub(crate) fn distance(&self, time: Time) -> (bool, u64) {
-        (self.time > time, self.time.0.abs_diff(time.0))
+    /// What a new copy of a snapshot is compared with, and whether that is another attempt after a copy that lacks entries.
+    /// First comes the earlier copy of the same snapshot; then the one whose original is nearest before it in time, else
+    /// after it. `alike` gives the root of an original of the same source.
+    pub(crate) fn earlier(
+        all: &[Self],
+        client: &LocalClient,
+        origin: Origin,
+        root: ChunkId,
+        time: Time,
+        alike: impl Fn(Origin) -> Option<ChunkId>,
+    ) -> (Vec<EarlierCopy>, bool) {
+        let usable = all.iter().filter(|there| there.is_usable(client));
+        // A copy in part comes before a checkpoint, which only an interrupted second attempt has left.
+        let own = usable.clone().filter(|there| there.origin == origin).max_by_key(|there| !there.is_checkpoint);
+        let others = usable.filter(|there| !there.is_checkpoint);
+        let others = others.filter_map(|there| Some((there, alike(there.origin)?)));
+        let nearest = others.min_by_key(|(there, _)| (there.time > time, there.time.0.abs_diff(time.0)));
+        let both = own.map(|own| (own, root)).into_iter().chain(nearest);
+        let copies = both.map(|(there, of)| EarlierCopy { copy: there.copy, of }).collect();
+        (copies, own.is_some_and(|own| !own.is_checkpoint))
     }
 
     /// Whether a new copy by this client may refer to its pages.
-    pub(crate) fn is_usable(&self, client: &LocalClient) -> bool {
+    fn is_usable(&self, client: &LocalClient) -> bool {
         self.domain == client.domain && self.copy.is_kept
     }
 }

@@ -18,7 +18,6 @@ use crate::repository::{self, ClientError, Init, InitError, LocalClient, OpenErr
 /// An export on its way: an empty repository to copy a snapshot into.
 pub struct Export {
     store: Arc<ExportStore>,
-    /// The repository in the file.
     pub repository: Repository,
     /// A client of this run, whose keys are kept nowhere.
     pub client: LocalClient,
@@ -26,19 +25,14 @@ pub struct Export {
     pub recovery_code: Zeroizing<String>,
 }
 
-/// Why an export cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum ExportError {
-    /// The file cannot be written.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The repository in it cannot be made.
     #[error(transparent)]
     Init(#[from] InitError),
-    /// The repository in it cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenError),
-    /// The repository in it takes no client.
     #[error(transparent)]
     Client(#[from] ClientError),
 }

@@ -26,14 +26,8 @@ pub enum BadPattern {
     /// The pattern is only slashes, spaces and `!`.
     #[error("the pattern {0:?} names nothing")]
     Empty(String),
-    /// The glob does not parse.
     #[error("the pattern {pattern:?} is not valid: {problem}")]
-    Glob {
-        /// The pattern as given.
-        pattern: String,
-        /// What the glob library says.
-        problem: String,
-    },
+    Glob { pattern: String, problem: String },
 }
 
 /// Collects patterns; the last one that matches an entry decides.
@@ -66,14 +60,12 @@ pub struct Selection {
 }
 
 impl FilterBuilder {
-    /// Starts without patterns.
     pub fn new() -> Self {
         let mut patterns = GitignoreBuilder::new("");
         patterns.allow_unclosed_class(false);
         Self { patterns, added: Vec::new(), lines: Vec::new() }
     }
 
-    /// Adds one pattern.
     pub fn add(&mut self, pattern: &str, case: Case) -> Result<(), BadPattern> {
         let (sign, body) = match pattern.strip_prefix('!') {
             Some(body) => ("!", body),
@@ -121,7 +113,6 @@ impl FilterBuilder {
         &self.added
     }
 
-    /// Compiles the patterns.
     pub fn finish(self) -> Result<Filter, BadPattern> {
         let whole = |error: ignore::Error| BadPattern::Glob { pattern: "(all)".into(), problem: error.to_string() };
         let added = self.lines.into_iter().zip(self.added.into_iter().map(|pattern| pattern.text)).collect();
@@ -139,7 +130,6 @@ impl Filter {
         builder.finish()
     }
 
-    /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
@@ -180,7 +170,6 @@ impl Selection {
         self.includes.is_empty() && self.excludes.is_empty()
     }
 
-    /// Whether the selection contains the entry.
     pub fn selects(&self, path: &TreePath, is_directory: bool) -> bool {
         let included = self.includes.is_empty() || self.includes.covers(path, is_directory);
         included && !self.excludes.covers(path, is_directory)
@@ -203,15 +192,18 @@ fn as_path(path: &TreePath) -> &Path {
     Path::new(OsStr::from_bytes(path.as_bytes()))
 }
 
+/// For tests: a filter of these patterns.
+#[cfg(test)]
+pub(crate) fn excluding(patterns: &[&str]) -> Filter {
+    let mut builder = FilterBuilder::new();
+    patterns.iter().for_each(|pattern| builder.add(pattern, Case::Exact).unwrap());
+    builder.finish().unwrap()
+}
+
 #[cfg(test)]
 mod tests {
+    use super::excluding as filter;
     use super::*;
-
-    fn filter(patterns: &[&str]) -> Filter {
-        let mut builder = FilterBuilder::new();
-        patterns.iter().for_each(|pattern| builder.add(pattern, Case::Exact).unwrap());
-        builder.finish().unwrap()
-    }
 
     fn path(bytes: &[u8]) -> TreePath {
         TreePath::new(bytes).unwrap()

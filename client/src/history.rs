@@ -21,6 +21,7 @@ use copal_jobs::context::JobContext;
 use copal_jobs::error::JobError;
 use copal_jobs::view::View;
 use copal_jobs::{clients, objects};
+pub use copal_reader::Signer;
 use copal_store::{Store, StoreError};
 use futures::future::join;
 use futures::stream::{self, StreamExt, TryStreamExt};
@@ -29,42 +30,15 @@ use crate::reader::{BlockReader, PageReader};
 use crate::repository::Repository;
 use crate::wait::wait;
 
-/// The client that signed a snapshot, as the owner has registered it.
-#[derive(Clone, Debug)]
-pub struct Signer {
-    /// Its id.
-    pub id: ClientId,
-    /// Its name; its id if the owner gave it none.
-    pub name: String,
-    /// Its role.
-    pub role: Role,
-}
-
-impl Signer {
-    /// The client of a record.
-    pub fn of(repository: &Repository, record: &ClientRecord) -> Self {
-        let name = record.name(&repository.owner).unwrap_or_else(|| record.client.to_string());
-        Self { id: record.client, name, role: record.role }
-    }
-
-    /// Whether `wanted` names this client: its name, or at least the first `ID_DIGITS` digits of its id.
-    pub fn is_called(&self, wanted: &str) -> bool {
-        self.name == wanted || wanted.len() >= ID_DIGITS && self.id.to_string().starts_with(wanted)
-    }
-}
-
 /// A snapshot that verifies.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// Its id.
     pub id: SnapshotId,
     /// The client that signed it, and the number of its manifest.
     pub key: (ClientId, u64),
-    /// The client that signed it.
     pub signer: Signer,
     /// The domain its pages lie in.
     pub domain: DomainId,
-    /// Its root page.
     pub root: ChunkId,
     /// When it was made, by the client's clock.
     pub time: Time,
@@ -98,7 +72,6 @@ impl Snapshot {
         Origin { repository, snapshot: self.id, client: self.signer.id }
     }
 
-    /// The series it belongs to.
     pub fn series(&self) -> Series {
         Series::of((&self.key, &self.record))
     }
@@ -123,7 +96,6 @@ pub struct History {
 }
 
 impl History {
-    /// Reads all snapshots of a state.
     pub fn read(repository: &Repository, view: &View) -> Result<Self, JobError> {
         Self::renew(repository, view, &[])
     }
@@ -222,7 +194,7 @@ fn read_snapshot(
     Ok(Snapshot {
         id: signed.id(),
         key: (client, number),
-        signer: Signer::of(repository, signer),
+        signer: Signer::of(&repository.owner, signer),
         domain: signed.domain,
         root: signed.claim.root,
         time: signed.claim.client_time,
@@ -282,15 +254,12 @@ pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Jo
     Ok(names)
 }
 
-/// A reader of a domain's pages.
 pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageReader {
     let store: Arc<dyn Store> = repository.store().clone();
     let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));
     PageReader::new(blocks, view, repository.domain_keys(domain))
 }
 
-/// Least number of digits of a client's id that name it.
-const ID_DIGITS: usize = 4;
 /// Manifests held at once, and client records read at once.
 const MANIFESTS: usize = 256;
 

@@ -7,7 +7,7 @@ use copal_format::id::SnapshotId;
 use copal_format::snapshot::MetadataSeen;
 use copal_format::troubles::Troubles;
 
-use crate::backup::{BackupError, EarlierCopy, Inherited, Options, Original, Outcome, Source, backup};
+use crate::backup::{BackupError, Inherited, Options, Original, Outcome, Source, backup};
 use crate::copy::{How, There};
 use crate::filter::Filter;
 use crate::history::History;
@@ -53,26 +53,28 @@ impl<'a> Importer<'a> {
         progress: &Arc<Progress>,
         interrupted: &AtomicBool,
     ) -> Result<Outcome, BackupError> {
-        let is_own = |there: &&There| there.is_usable(self.client) && there.origin == snapshot.origin;
-        let own = self.there.iter().filter(is_own).max_by_key(|there| !there.is_checkpoint);
-        let is_retry = own.is_some_and(|own| !own.is_checkpoint);
-        let own = own.map(|own| EarlierCopy { copy: own.copy, of: snapshot.root });
+        let ResticSnapshot { origin, root, time, .. } = *snapshot;
+        let (copies, is_retry) = There::earlier(&self.there, self.client, origin, root, time, |of| {
+            let of = self.snapshots.iter().find(|other| other.origin == of)?;
+            let is_alike = of.id != snapshot.id && (&of.host, &of.paths) == (&snapshot.host, &snapshot.paths);
+            is_alike.then_some(of.root)
+        });
         let original = Original {
             from: self.restic,
-            root: snapshot.root,
+            root,
             excludes: &Filter::default(),
             is_tamed: false,
-            copies: own.into_iter().chain(self.nearest(snapshot)).collect(),
+            copies,
             readers: self.how.threads,
         };
         let options = Options {
             label: self.label.clone(),
             tags: snapshot.tags.clone(),
-            time: Some(snapshot.time),
+            time: Some(time),
             user: snapshot.user.clone(),
             inherited: Some(Inherited {
-                origin: Some(snapshot.origin),
-                started: snapshot.time,
+                origin: Some(origin),
+                started: time,
                 metadata: SEEN.into_iter().fold(MetadataSeen::default(), MetadataSeen::union),
                 troubles: Troubles::default(),
                 errors: 0,
@@ -84,21 +86,8 @@ impl<'a> Importer<'a> {
         };
         let mut source = Source::Snapshot(original);
         let outcome = backup(self.target, self.client, &mut source, &options, progress, interrupted)?;
-        self.there.extend(There::made(self.client, snapshot.origin, snapshot.time, snapshot.time, &outcome, 0));
+        self.there.extend(There::made(self.client, origin, time, time, &outcome, 0));
         Ok(outcome)
-    }
-
-    /// The copy of the snapshot that is nearest before this one, of the same host and paths; else of the next one after it.
-    fn nearest(&self, snapshot: &ResticSnapshot) -> Option<EarlierCopy> {
-        let original = |there: &There| {
-            let of = self.snapshots.iter().find(|of| of.origin == there.origin)?;
-            let is_alike = of.id != snapshot.id && (&of.host, &of.paths) == (&snapshot.host, &snapshot.paths);
-            is_alike.then_some(of.root)
-        };
-        let usable = self.there.iter().filter(|there| there.is_usable(self.client) && !there.is_checkpoint);
-        let found = usable.filter_map(|there| Some((there, original(there)?)));
-        let (there, of) = found.min_by_key(|(there, _)| there.distance(snapshot.time))?;
-        Some(EarlierCopy { copy: there.copy, of })
     }
 }
 

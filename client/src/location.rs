@@ -10,11 +10,9 @@ use copal_store::ssh::SshAddress;
 /// The address of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
-    /// A directory.
     Directory(PathBuf),
     /// A prefix in a bucket.
     S3 {
-        /// The bucket's name.
         bucket: String,
         /// The prefix of all object names; may be empty.
         prefix: String,
@@ -33,7 +31,6 @@ pub enum BadLocation {
     /// Neither `--repository` nor `COPAL_REPOSITORY` is set.
     #[error("no repository is given")]
     Missing,
-    /// An unknown scheme.
     #[error("\"{0}://\" is no kind of repository")]
     Scheme(String),
     /// The bucket or host is missing, or the address is not UTF-8.
@@ -42,20 +39,13 @@ pub enum BadLocation {
     /// A path that looks like an address, or that a shell would expand (`~`).
     #[error("{0:?} is taken for a directory only if it is written {dotted:?}{1}", dotted = format!("./{}", .0.to_string_lossy()))]
     Doubtful(OsString, Meant),
-    /// A gateway on another machine without TLS.
     #[error("{0} would send everything in the clear: a gateway on another machine needs https")]
     Insecure(String),
     /// A password in an address would stand in errors, notifications and the list of processes. It is not told here.
     #[error("the address holds a password, which others would see: give it by the service's variables or an SSH key")]
     Secret,
-    /// The location is not a directory, and a directory is needed.
     #[error("{location} is in {kind}, and a directory is needed here")]
-    Unsupported {
-        /// The address.
-        location: String,
-        /// The kind of location.
-        kind: &'static str,
-    },
+    Unsupported { location: String, kind: &'static str },
 }
 
 /// The address that the user probably meant, if it can be guessed.

@@ -72,7 +72,6 @@ impl Names {
         self.entries.len()
     }
 
-    /// The name at a position, and its type.
     pub(crate) fn at(&self, position: usize) -> (&CStr, Kind) {
         let entry = &self.entries[position];
         let end = entry.start as usize + usize::from(entry.length);

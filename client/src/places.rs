@@ -8,21 +8,16 @@ use std::path::{Path, PathBuf};
 
 use copal_format::id::RepositoryId;
 
-/// Why a local directory or file cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// No option and no variable names a directory.
     #[error("there is no home directory to keep {what} in")]
     Homeless {
         /// What was to be kept there.
         what: &'static str,
     },
-    /// The file system failed.
     #[error("cannot write {}", path.display())]
     Refused {
-        /// The directory or file.
         path: PathBuf,
-        /// Why.
         #[source]
         cause: io::Error,
     },
@@ -57,7 +52,6 @@ impl Places {
         })
     }
 
-    /// The directory of all caches.
     pub fn cache(&self) -> &Path {
         &self.cache
     }

@@ -104,6 +104,30 @@ pub enum SignedBy {
 }
 
 impl ClientRecord {
+    /// The first version of a full client's record.
+    pub fn full(
+        owner: &OwnerSecret,
+        client: ClientId,
+        domain: DomainId,
+        name: &str,
+        keys: ClientPublic,
+        created: Time,
+    ) -> Self {
+        Self {
+            client,
+            version: 1,
+            sealed_name: owner.seal_text(TextPurpose::ClientName, &client.0, name),
+            role: Role::Full,
+            domain,
+            keys: Some(keys),
+            created,
+            revoked: None,
+            last_change: None,
+            enrollment: None,
+            signed_by: SignedBy::Owner,
+        }
+    }
+
     /// Encodes the record, signed with the owner's or the enrollment key, as `signed_by` says.
     pub fn sign(&self, repository: RepositoryId, key: &SigningKey) -> Vec<u8> {
         record::sign(Kind::Client, repository, &self.body(), key)

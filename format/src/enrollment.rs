@@ -4,7 +4,7 @@ use ed25519_dalek::SigningKey;
 use sha2::{Digest, Sha256};
 use zeroize::Zeroizing;
 
-use crate::client::Role;
+use crate::client::{ClientRecord, EnrollmentPublic, Role};
 use crate::id::{ClientId, DomainId, OwnerFingerprint, RepositoryId};
 use crate::keys::domain::DomainKey;
 use crate::keys::secret::Secret;
@@ -69,6 +69,16 @@ impl Enrollment {
     /// The key that signs the client's second record, once.
     pub fn key(&self) -> SigningKey {
         SigningKey::from_bytes(self.seed.expose())
+    }
+
+    /// Itself, as the client's first record holds it.
+    pub fn public(&self) -> EnrollmentPublic {
+        EnrollmentPublic { key: self.key().verifying_key().to_bytes(), expires: Some(self.expires) }
+    }
+
+    /// Whether a client's record waits for this enrollment.
+    pub fn fits(&self, record: &ClientRecord) -> bool {
+        (record.role, record.domain) == (self.role(), self.domain) && record.enrollment == Some(self.public())
     }
 
     /// Encodes the line, in capitals, which QR codes hold best.

@@ -2,7 +2,7 @@
 
 use zeroize::Zeroizing;
 
-use crate::client::{ClientRecord, EnrollmentPublic, Role, SignedBy};
+use crate::client::{ClientRecord, Role, SignedBy};
 use crate::enrollment::Enrollment;
 use crate::id::{ClientId, DomainId};
 use crate::keys::owner::{OwnerSecret, TextPurpose};
@@ -73,10 +73,7 @@ impl Invitation {
             created,
             revoked: None,
             last_change: None,
-            enrollment: Some(EnrollmentPublic {
-                key: enrollment.key().verifying_key().to_bytes(),
-                expires: Some(expires),
-            }),
+            enrollment: Some(enrollment.public()),
             signed_by: SignedBy::Owner,
         };
         Ok(Self { record, enrollment })

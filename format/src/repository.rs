@@ -3,7 +3,8 @@
 use ed25519_dalek::SigningKey;
 use serde::Serialize;
 
-use crate::id::{DomainId, ObjectHash, RepositoryId};
+use crate::id::{DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
+use crate::keys::owner::{KemPublic, fingerprint};
 use crate::limits::{CHUNK_BYTES, PAGE_TARGET};
 pub use crate::receipt::IngestBy;
 use crate::shown;
@@ -81,6 +82,20 @@ impl Descriptor {
         }
         claimed.parameters.check()?;
         Ok(claimed)
+    }
+
+    /// The owner's public key for wrapping sessions, and the fingerprint of the owner's public keys; none if that key is
+    /// malformed.
+    pub fn owner(&self) -> Option<(KemPublic, OwnerFingerprint)> {
+        let kem = KemPublic::from_slice(&self.kem_public)?;
+        let owner = fingerprint(self.repository, &self.owner_key, &kem);
+        Some((kem, owner))
+    }
+
+    /// The owner's public key for wrapping sessions; fails if the descriptor is not of this repository and owner.
+    pub fn kem_of(&self, repository: RepositoryId, owner: OwnerFingerprint) -> Result<KemPublic, DescriptorError> {
+        let found = self.owner().filter(|(_, found)| self.repository == repository && *found == owner);
+        found.map(|(kem, _)| kem).ok_or(DescriptorError::Owner)
     }
 
     /// Checks that the descriptor names the expected owner's public key.

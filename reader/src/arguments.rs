@@ -7,7 +7,6 @@ use copal_format::path::TreePath;
 
 use crate::failure::Failure;
 
-/// The text of `--help`.
 pub(crate) const USAGE: &str = "\
 The reader of a Copal repository: brings files back with nothing but a WebAssembly runtime and a passphrase.
 
@@ -38,7 +37,6 @@ pub(crate) struct Arguments {
     pub(crate) repository: PathBuf,
     /// The first digits of the snapshot's id.
     pub(crate) snapshot: Option<String>,
-    /// Which part of the snapshot.
     pub(crate) path: TreePath,
     pub(crate) password_file: Option<PathBuf>,
     pub(crate) key_file: Option<PathBuf>,
@@ -49,11 +47,9 @@ pub(crate) struct Arguments {
 /// The command.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// List the snapshots.
     List,
     /// List a snapshot's entries.
     Ls,
-    /// Restore a snapshot.
     Restore(Output),
 }
 

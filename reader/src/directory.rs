@@ -19,7 +19,6 @@ pub(crate) struct Directory {
 pub(crate) struct Object {
     file: File,
     start: u64,
-    /// Its bytes.
     pub(crate) length: u64,
 }
 
@@ -78,7 +77,6 @@ impl Directory {
         read_range(&file, 0..file.length).map(Some)
     }
 
-    /// Opens an object.
     pub(crate) fn file(&self, name: &str) -> io::Result<Object> {
         let Some(index) = &self.index else {
             let file = File::open(self.root.join(name))?;

@@ -87,7 +87,6 @@ impl Folder {
         Ok(self.real(path))
     }
 
-    /// Makes a directory in an existing one.
     fn directory(&mut self, path: &TreePath) -> io::Result<()> {
         if !path.is_top() {
             match fs::create_dir(self.real(path)) {

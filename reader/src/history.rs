@@ -21,12 +21,15 @@ use crate::failure::Failure;
 use crate::report::Report;
 use crate::stamp::stamp;
 
-/// A client, as the owner has registered it.
-pub(crate) struct Signer {
-    pub(crate) id: ClientId,
+/// The client that signed a snapshot, as the owner has registered it.
+#[derive(Clone, Debug)]
+pub struct Signer {
+    /// Its id.
+    pub id: ClientId,
     /// Its name, or its id if the owner gave it none.
-    pub(crate) name: String,
-    pub(crate) role: Role,
+    pub name: String,
+    /// Its role.
+    pub role: Role,
 }
 
 /// A snapshot that was signed by its client.
@@ -111,7 +114,8 @@ impl History {
 }
 
 impl Signer {
-    fn of(owner: &OwnerSecret, record: &ClientRecord) -> Self {
+    /// The client of a record.
+    pub fn of(owner: &OwnerSecret, record: &ClientRecord) -> Self {
         let name = record.name(owner).unwrap_or_else(|| record.client.to_string());
         Self { id: record.client, name, role: record.role }
     }

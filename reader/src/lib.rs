@@ -39,7 +39,9 @@ use history::{History, Snapshot};
 use report::Report;
 use restore::Restore;
 
+pub use history::Signer;
 pub use links::{Identities, describe};
+pub use stamp::civil;
 
 /// The text next to the reader in a repository: how to use the reader, and how to restore without it. Contains all of
 /// `docs/format.md`.

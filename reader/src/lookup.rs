@@ -39,7 +39,6 @@ struct Segment {
 }
 
 impl Lookup {
-    /// Adds a segment of a domain.
     pub(crate) fn add(&mut self, domain: DomainId, source: Source) -> io::Result<()> {
         let length = match &source {
             Source::File(file) => file.length,

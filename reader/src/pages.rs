@@ -60,12 +60,10 @@ impl<'a> Pages<'a> {
         }
     }
 
-    /// The domain's keys.
     pub(crate) fn keys(&self) -> &DomainKeys {
         &self.keys
     }
 
-    /// The reader of blocks.
     pub(crate) fn blocks(&mut self) -> &mut Blocks<'a> {
         &mut self.blocks
     }

@@ -22,7 +22,6 @@ impl<'a> Report<'a> {
         Self { out, is_damaged: false, is_partial: false, said: BTreeSet::new() }
     }
 
-    /// Prints a note.
     pub(crate) fn note(&mut self, text: &str) {
         self.line(text);
     }
@@ -47,7 +46,6 @@ impl<'a> Report<'a> {
         self.line(&format!("not wholly restored: /{}: {why}", shown::path(path.as_bytes())));
     }
 
-    /// Reports entries whose names are lost.
     pub(crate) fn lost(&mut self, range: &LostRange, why: &str) {
         self.is_damaged = true;
         let end = |path: &Option<TreePath>, none: &str| {
@@ -57,7 +55,6 @@ impl<'a> Report<'a> {
         self.line(&format!("lost: entries behind {after} up to {through}: {why}"));
     }
 
-    /// Reports an entry that could not be written.
     pub(crate) fn unwritten(&mut self, path: &TreePath, why: &str) {
         self.is_partial = true;
         self.line(&format!("not restored: /{}: {why}", shown::path(path.as_bytes())));

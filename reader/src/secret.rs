@@ -38,7 +38,6 @@ pub(crate) fn read(arguments: &Arguments, input: &mut dyn Read, report: &mut Rep
     parse(kind, &bytes)
 }
 
-/// The name of a secret's kind.
 pub(crate) fn name(input: &SlotInput) -> &'static str {
     match input {
         SlotInput::Passphrase(_) => PASSPHRASE,

@@ -12,7 +12,6 @@ use crate::pages::{Entries, Pages};
 use crate::report::Report;
 use crate::stamp::stamp;
 
-/// Prints the snapshots, one per line.
 pub(crate) fn list(history: &History, output: &mut dyn Write) -> Result<(), Failure> {
     for snapshot in &history.snapshots {
         let forgotten = if snapshot.is_forgotten { "  (forgotten)" } else { "" };

@@ -12,17 +12,14 @@ pub(crate) trait Sink {
     fn other(&mut self, entry: &Entry) -> Result<(), SinkError>;
     /// Takes another name of an earlier entry.
     fn link(&mut self, entry: &Entry, first: &TreePath) -> Result<(), SinkError>;
-    /// Begins a regular file.
     fn begin(&mut self, entry: Box<Entry>) -> Result<(), SinkError>;
     /// Takes bytes at an offset of the file.
     fn write(&mut self, offset: u64, bytes: &[u8]) -> Result<(), SinkError>;
     /// Learns that some bytes of the file cannot be read.
     fn missing(&mut self) -> Result<(), SinkError>;
-    /// Ends the file.
     fn end(&mut self) -> Result<(), SinkError>;
 }
 
-/// Why an entry was not written.
 #[derive(Debug)]
 pub(crate) enum SinkError {
     /// Only this entry failed; with the reason as text.

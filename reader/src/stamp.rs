@@ -12,7 +12,7 @@ pub(crate) fn stamp(time: Time) -> String {
 
 /// The date of a day counted from 1970-01-01. The calendar repeats every 400 years (146,097 days); counting years from
 /// March puts the leap day at the end.
-fn civil(days: i64) -> (i64, i64, i64) {
+pub fn civil(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;

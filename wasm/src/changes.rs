@@ -23,7 +23,6 @@ pub struct Changes {
 pub struct Signed {
     /// Its object's name.
     pub key: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -55,7 +54,7 @@ impl Changes {
     /// Makes the next change. Returns false if there is none, else the bytes that the host must sign, if it holds the key.
     pub fn next(&mut self, now: Time) -> Option<Option<Vec<u8>>> {
         let change = self.changing.due(self.client.id(), now, &self.owner)?;
-        let message = match self.client.manifest_signer() {
+        let message = match &self.client.manifest {
             Signer::Engine(_) => None,
             Signer::Host(_) => Some(change.unsigned(self.client.repository()).message),
         };

@@ -1,13 +1,13 @@
 //! Client: this device as a client of the repository, full or write-only, with its signing keys.
 
 use copal_format::change::Change;
-use copal_format::client::{ClientRecord, Role, read_chain};
+use copal_format::client::{ClientPublic, ClientRecord, Role, read_chain};
 use copal_format::id::{ClientId, DomainId, ObjectHash, OwnerFingerprint, RepositoryId};
 use copal_format::keys::domain::DomainKey;
-use copal_format::keys::owner::{KemPublic, OwnerSecret, fingerprint};
+use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::manifest::Manifest;
-use copal_format::repository::{Descriptor, DescriptorError};
+use copal_format::repository::Descriptor;
 use copal_format::request::{Headers, Request, Signatory, Terms, Unsigned};
 use copal_format::wire::cursor::Cursor;
 use copal_format::wire::record;
@@ -27,7 +27,6 @@ pub enum Signer {
 }
 
 impl Signer {
-    /// The public key.
     pub fn public(&self) -> [u8; 32] {
         match self {
             Self::Engine(seed) => SigningKey::from_bytes(seed.expose()).verifying_key().to_bytes(),
@@ -72,63 +71,28 @@ impl Signer {
 /// This device as a registered client.
 #[derive(Clone, Debug)]
 pub struct Client {
-    repository: RepositoryId,
-    id: ClientId,
-    domain: DomainId,
-    owner: OwnerFingerprint,
-    domain_key: DomainKey,
-    manifest: Signer,
-    request: Signer,
+    pub(crate) repository: RepositoryId,
+    pub(crate) id: ClientId,
+    pub(crate) domain: DomainId,
+    pub(crate) owner: OwnerFingerprint,
+    pub(crate) domain_key: DomainKey,
+    pub(crate) manifest: Signer,
+    pub(crate) request: Signer,
     /// The key that seals what the device keeps of its own trees.
-    device: Secret,
-    rest: Rest,
+    pub(crate) device: Secret,
+    pub(crate) rest: Rest,
 }
 
 /// What only one of the roles has.
 #[derive(Clone, Debug)]
-enum Rest {
+pub(crate) enum Rest {
     /// The key that seals the stored client, derived from the owner's secret; and that secret, which proves packs.
-    Full {
-        kept_key: Secret,
-        secret: OwnerSecret,
-    },
-    WriteOnly {
-        address: String,
-    },
+    Full { kept_key: Secret, secret: OwnerSecret },
+    /// The repository's address.
+    WriteOnly { address: String },
 }
 
 impl Client {
-    #[expect(clippy::too_many_arguments, reason = "each is of a type of its own")]
-    pub(crate) fn full(
-        repository: RepositoryId,
-        id: ClientId,
-        domain: DomainId,
-        owner: OwnerFingerprint,
-        domain_key: DomainKey,
-        manifest: Signer,
-        request: Signer,
-        device: Secret,
-        (kept_key, secret): (Secret, OwnerSecret),
-    ) -> Self {
-        let rest = Rest::Full { kept_key, secret };
-        Self { repository, id, domain, owner, domain_key, manifest, request, device, rest }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "each is of a type of its own")]
-    pub(crate) fn write_only(
-        repository: RepositoryId,
-        id: ClientId,
-        domain: DomainId,
-        owner: OwnerFingerprint,
-        domain_key: DomainKey,
-        manifest: Signer,
-        request: Signer,
-        device: Secret,
-        address: String,
-    ) -> Self {
-        Self { repository, id, domain, owner, domain_key, manifest, request, device, rest: Rest::WriteOnly { address } }
-    }
-
     /// Restores a write-only client from the bytes of [`Client::keep`].
     pub fn resume(kept: &[u8]) -> Result<Self, Fault> {
         Self::decode(kept)
@@ -170,22 +134,23 @@ impl Client {
     fn decode(bytes: &[u8]) -> Option<Self> {
         let mut body = Cursor::new(ObjectHash::split(bytes)?);
         body.expect(&[VERSION], "another version").ok()?;
-        Some(Self::write_only(
-            RepositoryId(body.array().ok()?),
-            ClientId(body.array().ok()?),
-            DomainId(body.array().ok()?),
-            OwnerFingerprint(body.array().ok()?),
-            DomainKey::from_secret(Secret::new(body.array().ok()?)),
-            Signer::decode(&mut body)?,
-            Signer::decode(&mut body)?,
-            Secret::new(body.array().ok()?),
-            core::str::from_utf8(body.take(body.remaining()).ok()?).ok()?.to_owned(),
-        ))
+        // In the order of the bytes: fields are evaluated as they are written.
+        Some(Self {
+            repository: RepositoryId(body.array().ok()?),
+            id: ClientId(body.array().ok()?),
+            domain: DomainId(body.array().ok()?),
+            owner: OwnerFingerprint(body.array().ok()?),
+            domain_key: DomainKey::from_secret(Secret::new(body.array().ok()?)),
+            manifest: Signer::decode(&mut body)?,
+            request: Signer::decode(&mut body)?,
+            device: Secret::new(body.array().ok()?),
+            rest: Rest::WriteOnly { address: core::str::from_utf8(body.take(body.remaining()).ok()?).ok()?.to_owned() },
+        })
     }
 
     /// Checks that the repository still knows this client. `records` are all versions of its record.
     pub fn check(&self, descriptor: &Descriptor, records: &[(u64, Vec<u8>)]) -> Result<ClientRecord, Fault> {
-        kem_of(descriptor, self.owner)?;
+        descriptor.kem_of(self.repository, self.owner)?;
         let record = read_chain(self.repository, &descriptor.owner_key, self.id, records)?;
         if record.revoked.is_some() {
             return Err(Fault::new(Code::ClientRevoked, format!("client {} is revoked", self.id)));
@@ -242,12 +207,10 @@ impl Client {
         }
     }
 
-    /// The repository's id.
     pub fn repository(&self) -> RepositoryId {
         self.repository
     }
 
-    /// The client's id.
     pub fn id(&self) -> ClientId {
         self.id
     }
@@ -257,7 +220,6 @@ impl Client {
         self.domain
     }
 
-    /// The key of its domain.
     pub fn domain_key(&self) -> &DomainKey {
         &self.domain_key
     }
@@ -270,12 +232,10 @@ impl Client {
         }
     }
 
-    /// The owner's fingerprint.
     pub fn owner(&self) -> OwnerFingerprint {
         self.owner
     }
 
-    /// Its role.
     pub fn role(&self) -> Role {
         match self.rest {
             Rest::Full { .. } => Role::Full,
@@ -291,24 +251,12 @@ impl Client {
         }
     }
 
-    /// The signer of manifests.
-    pub fn manifest_signer(&self) -> &Signer {
-        &self.manifest
-    }
-
-    /// The signer of requests.
-    pub fn request_signer(&self) -> &Signer {
-        &self.request
-    }
-
-    /// The public key of manifests.
     pub fn manifest_public(&self) -> [u8; 32] {
         self.manifest.public()
     }
 
-    /// The public key of requests.
-    pub fn request_public(&self) -> [u8; 32] {
-        self.request.public()
+    pub(crate) fn public(&self) -> ClientPublic {
+        ClientPublic { manifest: self.manifest_public(), request: self.request.public() }
     }
 
     /// The key of the kept trees.
@@ -332,11 +280,4 @@ pub struct HostKeys {
     pub manifest: Option<[u8; 32]>,
     /// Signs requests.
     pub request: Option<[u8; 32]>,
-}
-
-/// The owner's public key for wrapping sessions, if the descriptor is that of this owner.
-pub(crate) fn kem_of(descriptor: &Descriptor, owner: OwnerFingerprint) -> Result<KemPublic, Fault> {
-    let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or(DescriptorError::Owner)?;
-    let is_owners = fingerprint(descriptor.repository, &descriptor.owner_key, &kem) == owner;
-    if is_owners { Ok(kem) } else { Err(DescriptorError::Owner.into()) }
 }

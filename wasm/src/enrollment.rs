@@ -1,6 +1,6 @@
 //! Enrollment: the line with which an owner lets this browser join as a client.
 
-use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role, read_chain};
+use copal_format::client::{ClientRecord, Role, read_chain};
 use copal_format::enrollment::Enrollment as Line;
 use copal_format::keys::secret::Secret;
 use copal_format::layout;
@@ -8,14 +8,14 @@ use copal_format::repository::Descriptor;
 use copal_format::request::{Headers, Request, Signatory, Terms};
 use copal_format::time::Time;
 
-use crate::client::{Client, HostKeys, Signer, kem_of};
+use crate::client::{Client, HostKeys, Rest, Signer};
 use crate::fault::{Code, Fault};
 use crate::owner::{Joined, Owner};
 
 /// A parsed enrollment. Its secrets are wiped when it is dropped.
 #[derive(Debug)]
 pub struct Enrollment {
-    line: Line,
+    pub(crate) line: Line,
 }
 
 impl Enrollment {
@@ -24,14 +24,8 @@ impl Enrollment {
     /// The number of random bytes for [`Enrollment::join_full`].
     pub const RANDOM_FULL: usize = 2 * 32;
 
-    /// Parses the line.
     pub fn parse(line: &str) -> Result<Self, Fault> {
         Ok(Self { line: Line::decode(line)? })
-    }
-
-    /// Its content.
-    pub fn line(&self) -> &Line {
-        &self.line
     }
 
     /// Signs a request with the enrollment key, which is valid until a client has joined.
@@ -54,17 +48,17 @@ impl Enrollment {
         let Some(domain_key) = line.domain_key.clone().filter(|_| line.role() == Role::WriteOnly) else {
             return Err(Fault::new(Code::NeedsOwner, "a full client is unlocked with the passphrase"));
         };
-        let client = Client::write_only(
-            line.repository,
-            line.client,
-            line.domain,
-            line.owner,
+        let client = Client {
+            repository: line.repository,
+            id: line.client,
+            domain: line.domain,
+            owner: line.owner,
             domain_key,
-            Signer::of(host.manifest, &random[..32]),
-            Signer::of(host.request, &random[32..64]),
-            Secret::new(random[64..].try_into().expect("32 bytes")),
-            line.address.clone(),
-        );
+            manifest: Signer::of(host.manifest, &random[..32]),
+            request: Signer::of(host.request, &random[32..64]),
+            device: Secret::new(random[64..].try_into().expect("32 bytes")),
+            rest: Rest::WriteOnly { address: line.address.clone() },
+        };
         Ok(self.joined(client, &record, created))
     }
 
@@ -94,7 +88,7 @@ impl Enrollment {
         if descriptor.repository != line.repository {
             return Err(Fault::new(Code::OtherOwner, "the enrollment is for another repository"));
         }
-        kem_of(descriptor, line.owner)?;
+        descriptor.kem_of(line.repository, line.owner)?;
         let record = read_chain(line.repository, &descriptor.owner_key, line.client, records)?;
         if record.revoked.is_some() {
             return Err(Fault::new(Code::ClientRevoked, "the enrollment was revoked"));
@@ -102,17 +96,14 @@ impl Enrollment {
         if record.keys.is_some() {
             return Err(Fault::new(Code::EnrollmentUsed, "somebody has joined with this enrollment already"));
         }
-        let is_told = (record.role, record.domain) == (line.role(), line.domain);
-        let enrollment = EnrollmentPublic { key: line.key().verifying_key().to_bytes(), expires: Some(line.expires) };
-        if !is_told || record.enrollment != Some(enrollment) {
+        if !line.fits(&record) {
             return Err(Fault::new(Code::ClientDamaged, "the repository's record does not agree with the enrollment"));
         }
         Ok(record)
     }
 
     fn joined(&self, client: Client, record: &ClientRecord, created: Time) -> Joined {
-        let public = ClientPublic { manifest: client.manifest_public(), request: client.request_public() };
-        let joined = record.joined(public, created);
+        let joined = record.joined(client.public(), created);
         let bytes = joined.sign(self.line.repository, &self.line.key());
         Joined { client, key: layout::client(record.client, joined.version), bytes }
     }

@@ -45,15 +45,12 @@ macro_rules! codes {
 codes! {
     /// The passphrase or code does not open this slot.
     WrongPassphrase "wrong-passphrase";
-    /// It is not a valid passphrase.
     BadPassphrase "bad-passphrase";
-    /// It is not a valid recovery code.
     BadRecoveryCode "bad-recovery-code";
     /// The slot is damaged or forged.
     SlotDamaged "slot-damaged";
     /// The slot opens with another kind of secret.
     SlotOther "slot-other";
-    /// There is not enough memory.
     NoMemory "no-memory";
     /// The descriptor is damaged or forged.
     DescriptorDamaged "descriptor-damaged";
@@ -61,13 +58,9 @@ codes! {
     OtherOwner "other-owner";
     /// A newer program made it.
     UnsupportedVersion "unsupported-version";
-    /// The text is not an enrollment.
     BadEnrollment "bad-enrollment";
-    /// A client has joined with this enrollment already.
     EnrollmentUsed "enrollment-used";
-    /// The owner has revoked the client.
     ClientRevoked "client-revoked";
-    /// The repository does not know the client.
     ClientUnknown "client-unknown";
     /// The client's record cannot be trusted.
     ClientDamaged "client-damaged";
@@ -77,13 +70,10 @@ codes! {
     RootGone "root-gone";
     /// Bytes are not what they should be.
     Damaged "damaged";
-    /// It does not exist.
     Absent "absent";
     /// Only the owner's secret can do this.
     NeedsOwner "needs-owner";
-    /// It is not a valid path.
     BadPath "bad-path";
-    /// It is not a valid id.
     BadId "bad-id";
     /// Paths do not ascend.
     OutOfOrder "out-of-order";
@@ -101,7 +91,6 @@ codes! {
     BadInvitation "bad-invitation";
     /// The key that has opened the repository stays.
     KeyInUse "key-in-use";
-    /// It is the only key.
     LastKey "last-key";
     /// A policy that the format does not permit.
     BadPolicy "bad-policy";
@@ -120,21 +109,14 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// A fault with this text.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
     /// A fault with the text of an error and its causes.
-    pub fn of(code: Code, error: &dyn Error) -> Self {
-        let mut message = error.to_string();
-        let mut cause = error.source();
-        while let Some(error) = cause {
-            message.push_str(": ");
-            message.push_str(&error.to_string());
-            cause = error.source();
-        }
-        Self { code, message }
+    pub fn of(code: Code, error: &(dyn Error + 'static)) -> Self {
+        let causes = core::iter::successors(Some(error), |error| (*error).source());
+        Self { code, message: causes.map(ToString::to_string).collect::<Vec<_>>().join(": ") }
     }
 
     /// A fault of a caller who broke the rules of a call.

@@ -106,7 +106,6 @@ impl Keeping {
         self.newest.root.as_ref().map(|(root, _)| root)
     }
 
-    /// How many snapshots are kept.
     pub fn kept(&self) -> u64 {
         let is_kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
         self.snapshots.values().filter(|record| is_kept(record)).count() as u64
@@ -117,7 +116,6 @@ impl Keeping {
         self.change().map(layout::change)
     }
 
-    /// The number of that change.
     pub fn change(&self) -> Option<u64> {
         self.root()?.policy.map(|(number, _)| number)
     }

@@ -11,7 +11,6 @@ use crate::fault::{Code, Fault};
 /// A read: a whole object, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Read {
-    /// The object's name.
     pub key: String,
     /// The range of bytes; `None` for the whole object.
     pub range: Option<core::ops::Range<u64>>,
@@ -45,7 +44,6 @@ impl Newest {
         Ok(Self { number: root_key.map(number).transpose()?, ..Self::default() })
     }
 
-    /// The roots to be read next.
     pub(crate) fn needs(&self) -> Vec<Read> {
         let base = self.root.as_ref().and_then(|(root, _)| root.base).filter(|_| !self.is_base_there);
         let missing = if self.root.is_some() { base.map(|(number, _)| number) } else { self.number };

@@ -1,18 +1,18 @@
 //! Owner: the owner's secret, opened with a passphrase or a recovery code.
 
-use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::client::ClientRecord;
 use copal_format::id::{ClientId, DomainId, RepositoryId, SlotId};
 use copal_format::keys::attempts::{Attempt, Attempts};
-use copal_format::keys::owner::{OwnerSecret, TextPurpose};
+use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::slot::{Slot, SlotInput, SlotKind};
 use copal_format::layout;
-use copal_format::repository::{Descriptor, DescriptorError};
+use copal_format::repository::Descriptor;
 use copal_format::request::{Headers, Request, Signatory, Terms};
 use copal_format::time::Time;
 use copal_format::wire::cursor::Cursor;
 
-use crate::client::{Client, HostKeys, Signer, kem_of};
+use crate::client::{Client, HostKeys, Rest, Signer};
 use crate::fault::{Code, Fault};
 use crate::sealed;
 
@@ -24,11 +24,9 @@ pub struct Owner {
 
 /// A new client, and the record that registers it.
 pub struct Joined {
-    /// The client.
     pub client: Client,
     /// The record's name.
     pub key: String,
-    /// The record.
     pub bytes: Vec<u8>,
 }
 
@@ -37,7 +35,6 @@ pub struct Joined {
 pub struct SlotsToTry {
     /// The positions of copies, one per slot.
     pub tries: Vec<u32>,
-    /// Whether a copy is damaged.
     pub is_damaged: bool,
     /// Whether slots were left out, because they need much memory or belong to another repository.
     pub is_costly: bool,
@@ -74,7 +71,6 @@ impl Owner {
     /// The number of random bytes for [`Owner::register`].
     pub const RANDOM: usize = 16 + 2 * 32;
 
-    /// Opens a slot.
     pub fn open(slot: &[u8], input: &SlotInput) -> Result<Self, Fault> {
         Ok(Self { secret: Slot::parse(slot)?.open(input)? })
     }
@@ -89,20 +85,15 @@ impl Owner {
         Ok(Self { secret: Slot::parse(slot)?.unwrap(stretched)? })
     }
 
-    /// Wraps a secret that was opened elsewhere.
     pub fn of(secret: OwnerSecret) -> Self {
         Self { secret }
     }
 
     /// Checks that the descriptor is this owner's.
     pub fn check(&self, descriptor: &Descriptor) -> Result<(), Fault> {
-        if descriptor.repository != self.secret.repository() {
-            return Err(DescriptorError::Owner.into());
-        }
-        kem_of(descriptor, self.secret.fingerprint()).map(|_| ())
+        Ok(descriptor.kem_of(self.secret.repository(), self.secret.fingerprint()).map(drop)?)
     }
 
-    /// The secret.
     pub fn secret(&self) -> &OwnerSecret {
         &self.secret
     }
@@ -113,19 +104,8 @@ impl Owner {
         request.sign(&terms, &self.secret.signing_key())
     }
 
-    /// Makes a full client.
-    pub fn register(
-        &self,
-        descriptor: &Descriptor,
-        name: &str,
-        created: Time,
-        random: &[u8; Self::RANDOM],
-    ) -> Result<Joined, Fault> {
-        self.register_with(descriptor, name, created, random, HostKeys::default())
-    }
-
     /// Makes a full client, with keys that the host may hold.
-    pub fn register_with(
+    pub fn register(
         &self,
         descriptor: &Descriptor,
         name: &str,
@@ -138,19 +118,7 @@ impl Owner {
         let id = ClientId::from_slice(id).expect("16 bytes");
         let (manifest, request) = (Signer::of(host.manifest, &seeds[..32]), Signer::of(host.request, &seeds[32..]));
         let client = self.client(id, descriptor.shared_domain, manifest, request);
-        let record = ClientRecord {
-            client: id,
-            version: 1,
-            sealed_name: self.secret.seal_text(TextPurpose::ClientName, &id.0, name),
-            role: Role::Full,
-            domain: client.domain(),
-            keys: Some(ClientPublic { manifest: client.manifest_public(), request: client.request_public() }),
-            created,
-            revoked: None,
-            last_change: None,
-            enrollment: None,
-            signed_by: SignedBy::Owner,
-        };
+        let record = ClientRecord::full(&self.secret, id, client.domain(), name, client.public(), created);
         let bytes = record.sign(self.secret.repository(), &self.secret.signing_key());
         Ok(Joined { client, key: layout::client(id, 1), bytes })
     }
@@ -169,12 +137,17 @@ impl Owner {
     }
 
     pub(crate) fn client(&self, id: ClientId, domain: DomainId, manifest: Signer, request: Signer) -> Client {
-        let device = self.secret.root().derive("browser-device", id.as_bytes());
-        let owner = self.secret.fingerprint();
-        let domain_key = self.secret.domain_key(domain);
-        let repository = self.secret.repository();
-        let full = (self.kept_key(), self.secret.clone());
-        Client::full(repository, id, domain, owner, domain_key, manifest, request, device, full)
+        Client {
+            repository: self.secret.repository(),
+            id,
+            domain,
+            owner: self.secret.fingerprint(),
+            domain_key: self.secret.domain_key(domain),
+            manifest,
+            request,
+            device: self.secret.root().derive("browser-device", id.as_bytes()),
+            rest: Rest::Full { kept_key: self.kept_key(), secret: self.secret.clone() },
+        }
     }
 
     fn kept_key(&self) -> Secret {

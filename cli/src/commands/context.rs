@@ -143,7 +143,9 @@ impl<'a> Context<'a> {
     /// Gives the backend what it needs to identify this machine to a gateway.
     pub(super) fn introduce(&self, backend: &Backend) -> Result<(), Failure> {
         let (state, ca_file) = (self.places()?.state().to_owned(), self.global.ca_file.clone());
-        backend.introduce(Introduction { state, ca_file });
+        if let Some(gateway) = backend.gateway() {
+            gateway.introduce(Introduction { state, ca_file });
+        }
         Ok(())
     }
 

@@ -15,7 +15,6 @@ use copal_client::reader::{ReadError, TreeError};
 use copal_client::remote::OrderError;
 use copal_client::repository::{ClientError, InitError, JoinError, OpenError};
 use copal_client::restore::RestoreError;
-use copal_client::verify::VerifyError;
 use copal_format::keys::slot::SlotKind;
 use copal_format::layout;
 use copal_format::repository::DescriptorError;
@@ -147,14 +146,6 @@ impl From<OrderError> for Failure {
             OrderError::Store(error) => error.into(),
             OrderError::Damaged { object, why } => Failure::Damaged { object, cause: why.into() },
             other => Failure::Order(other),
-        }
-    }
-}
-
-impl From<VerifyError> for Failure {
-    fn from(error: VerifyError) -> Self {
-        match error {
-            VerifyError::Job(error) => error.into(),
         }
     }
 }

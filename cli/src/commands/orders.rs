@@ -2,7 +2,7 @@
 
 use copal_client::backend::Backend;
 use copal_client::location::Location;
-use copal_client::remote::OrderError;
+use copal_client::remote::{GatewayStore, OrderError};
 use copal_client::wait::wait;
 use copal_gateway::orders::JobOrder;
 use serde::de::DeserializeOwned;
@@ -27,7 +27,8 @@ impl Context<'_> {
 
     /// Lets the other machine of an `ssh://` repository run a job; returns its report.
     pub(super) fn order<T: DeserializeOwned>(&self, backend: &Backend, order: &JobOrder) -> Result<T, Failure> {
-        let there = backend.taking_orders().ok_or(Failure::NoJobThere("run this job"))?;
+        let there =
+            backend.gateway().and_then(GatewayStore::taking_orders).ok_or(Failure::NoJobThere("run this job"))?;
         wait(there.order(order)).map_err(|error| match error {
             OrderError::NoRepository => self.no_repository(backend.location().to_string()),
             error => Failure::from(error),

@@ -6,11 +6,9 @@ use copal_client::history::History;
 use copal_client::repository::Access;
 use copal_client::wait::wait;
 use copal_engine::retention::{Series, age};
-use copal_format::id::{ClientId, OwnerFingerprint};
-use copal_format::keys::owner::{KemPublic, fingerprint};
+use copal_format::id::ClientId;
 use copal_format::layout;
 use copal_format::receipt::{Outcome, Reason, Receipt};
-use copal_format::repository::Descriptor;
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_jobs::view::{self, Parts, View};
@@ -65,7 +63,7 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     }
     let mut report = StatusReport {
         ingest: access.descriptor().map(|descriptor| descriptor.ingest),
-        owner: access.descriptor().and_then(owner_of),
+        owner: access.descriptor().and_then(|descriptor| Some(descriptor.owner()?.1)),
         root: view.number(),
         waiting,
         rejected,
@@ -89,11 +87,6 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     context.report.answer(&report)?;
     let exit = if report.rejected.is_empty() { Exit::Done } else { Exit::Rejected };
     Ok(if lost.is_empty() { exit } else { Exit::Damage })
-}
-
-fn owner_of(descriptor: &Descriptor) -> Option<OwnerFingerprint> {
-    let kem = KemPublic::from_slice(&descriptor.kem_public)?;
-    Some(fingerprint(descriptor.repository, &descriptor.owner_key, &kem))
 }
 
 /// A client's manifests that no root has decided.

@@ -58,7 +58,6 @@ fn list(top: &Path, below: &Path) -> Vec<PathBuf> {
 fn image_of(place: &Path, stat: &EntryStat) -> Image {
     let is_file = stat.kind() == FileType::RegularFile;
     let holes = if is_file { holes_of(fs::File::open(place).unwrap(), stat.size).unwrap() } else { Vec::new() };
-    let xattrs = Extras::read(place).xattrs.into_iter().map(|xattr| (xattr.name, xattr.value));
     Image {
         mode: stat.mode,
         owner: (stat.uid, stat.gid),
@@ -68,7 +67,7 @@ fn image_of(place: &Path, stat: &EntryStat) -> Image {
         holes,
         points_to: fs::read_link(place).ok(),
         device: stat.rdev,
-        xattrs: xattrs.collect(),
+        xattrs: Extras::read(place).xattrs,
         first_name: PathBuf::new(),
     }
 }

@@ -18,7 +18,6 @@ impl Header {
         (told == unsigned || told as i64 == signed).then_some(header)
     }
 
-    /// The type flag.
     pub(super) fn kind(&self) -> u8 {
         self.0[156]
     }

@@ -39,19 +39,14 @@ struct Stretch {
 pub struct Member {
     /// Its name as it stands in the archive.
     pub name: Vec<u8>,
-    /// Its kind.
     pub kind: MemberKind,
-    /// The permission bits.
     pub mode: u16,
-    /// The owner's number.
     pub uid: u64,
-    /// The group's number.
     pub gid: u64,
     /// The owner's name; may be empty.
     pub user: Vec<u8>,
     /// The group's name; may be empty.
     pub group: Vec<u8>,
-    /// When its content last changed.
     pub mtime: Time,
     /// Bytes of a file, with its holes.
     pub size: u64,
@@ -65,7 +60,6 @@ pub struct Member {
 
 /// The kind of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum MemberKind {
     File,
     Directory,
@@ -80,10 +74,8 @@ pub enum MemberKind {
     BlockDevice(u32, u32),
 }
 
-/// Why an archive cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
-    /// The stream cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
     /// The archive has no end mark, or ends within a member.
@@ -94,28 +86,17 @@ pub enum ArchiveError {
     },
     /// A block that should be a header is not one: its checksum is wrong.
     #[error("there is no header of a tar archive at byte {at}")]
-    NoHeader {
-        /// Its offset.
-        at: u64,
-    },
-    /// The stream is compressed.
+    NoHeader { at: u64 },
     #[error("the archive is compressed: pipe it through \"{program} -d\" first")]
     Compressed {
         /// The program that uncompresses it.
         program: &'static str,
     },
-    /// A header or record is not as the format wants it.
     #[error("the member whose header ends at byte {at} cannot be read: {why}")]
-    Malformed {
-        /// The offset.
-        at: u64,
-        /// Why.
-        why: &'static str,
-    },
+    Malformed { at: u64, why: &'static str },
 }
 
 impl<R: Read> Archive<R> {
-    /// Reads from the start of an archive.
     pub fn new(input: R) -> Self {
         Self { input, at: 0, content: VecDeque::new(), padding: 0, global: Records::default() }
     }

@@ -79,7 +79,6 @@ impl Records {
         taken.into_iter().map(|(key, value)| (key == keys[0].as_bytes(), value)).collect()
     }
 
-    /// The extended attributes, ascending by name.
     pub(super) fn xattrs(&self) -> Vec<(Vec<u8>, Vec<u8>)> {
         let attributes = self.0.iter().filter_map(|(key, value)| Some((key.strip_prefix(b"SCHILY.xattr.")?, value)));
         let mut attributes: Vec<_> = attributes.map(|(name, value)| (unescaped(name), value.clone())).collect();

@@ -25,7 +25,6 @@ impl Budget {
         bytes
     }
 
-    /// Takes bytes if they are free now.
     pub(super) fn try_take(&self, bytes: u64) -> Option<u64> {
         let bytes = bytes.min(self.all);
         let mut left = self.left.lock().expect("nobody panics with the budget");

@@ -13,7 +13,7 @@ use copal_format::tree::{Extras as TreeExtras, Piece};
 use crossbeam_channel::{Receiver, Sender};
 
 use super::budget::Budget;
-use crate::read::{Extras, Hole, OpenError, SourceFile, TRIES, link_target};
+use crate::read::{Extras, OpenError, SourceFile, TRIES, link_target};
 use crate::reader::ReadError;
 use crate::scan::source_of;
 use crate::stat::EntryStat;
@@ -138,11 +138,12 @@ fn read_once(source: &Path, job: &Job, tools: &Tools<'_>) -> Result<Option<Found
     }
     let xattrs = file.extras();
     let ending = file.finish().map_err(|error| words(&error))?;
-    let mut extras = TreeExtras { holes: ending.holes.iter().map(range_of).collect(), ..TreeExtras::default() };
+    let held: u64 = ending.holes.iter().map(|hole| hole.end - hole.start).sum();
+    let mut extras = TreeExtras { holes: ending.holes, ..TreeExtras::default() };
     let unreadable = take_xattrs(xattrs, &mut extras);
     let mut stat = ending.stat;
     // If the file shrank meanwhile, its size is what was read, and the holes.
-    stat.size = ending.delivered + ending.holes.iter().map(|hole| hole.length).sum::<u64>();
+    stat.size = ending.delivered + held;
     Ok(Some(Found { stat, extras, is_changing: ending.changed, unreadable }))
 }
 
@@ -172,18 +173,13 @@ fn send_in_pieces(file: &mut SourceFile, job: &Job, tools: &Tools<'_>) -> Result
 pub(super) struct Cutting<'t> {
     tools: &'t Tools<'t>,
     bytes: Vec<u8>,
-    length: u64,
+    pub(super) length: u64,
     is_inline: bool,
 }
 
 impl<'t> Cutting<'t> {
     pub(super) fn new(tools: &'t Tools<'t>) -> Self {
         Self { tools, bytes: Vec::new(), length: 0, is_inline: true }
-    }
-
-    /// Bytes pushed so far.
-    pub(super) fn length(&self) -> u64 {
-        self.length
     }
 
     /// Adds bytes. If nobody takes the parts, the next message tells.
@@ -217,18 +213,13 @@ fn end_of(cuts: &[(ChunkId, Range<usize>)]) -> usize {
 }
 
 fn take_xattrs(found: Extras, extras: &mut TreeExtras) -> Vec<String> {
-    extras.xattrs = found.xattrs.into_iter().map(|xattr| (xattr.name, xattr.value)).collect();
-    extras.xattrs.sort();
+    extras.xattrs = found.xattrs;
     let unreadable = found.unreadable.into_iter().filter(|(_, error)| error.kind() != io::ErrorKind::Unsupported);
     let why = |(name, error): (Vec<u8>, io::Error)| match name.as_slice() {
         [] => format!("its attributes: {}", words(&error)),
         name => format!("attribute {}: {}", String::from_utf8_lossy(name), words(&error)),
     };
     unreadable.map(why).collect()
-}
-
-fn range_of(hole: &Hole) -> Range<u64> {
-    hole.offset..hole.offset + hole.length
 }
 
 /// The text of a system error, without its number.

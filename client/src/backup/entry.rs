@@ -68,7 +68,7 @@ impl Recorder {
     }
 
     fn owner(&mut self, uid: u32, gid: u32) -> Arc<Owner> {
-        let names = self.names.get_or_insert_with(Owners::new);
+        let names = self.names.get_or_insert_default();
         let make = || {
             let user = names.user(uid).as_bytes().to_vec();
             Arc::new(Owner { uid, gid, user, group: names.group(gid).as_bytes().to_vec() })

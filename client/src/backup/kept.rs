@@ -86,7 +86,6 @@ impl KeptWriter {
         Some(file.map(|file| Self { path, unfinished, file, tree, before }))
     }
 
-    /// Adds pages that were just made.
     pub(super) fn add(&mut self, pages: &[Page]) -> io::Result<()> {
         let added = self.tree.add(pages);
         self.write(added)

@@ -61,7 +61,6 @@ use crate::wait::wait;
 pub enum Source<'a> {
     /// The entries that a scan finds.
     Tree {
-        /// The scan.
         scan: &'a Arc<Scan>,
         /// The scan's first run, if it has already begun.
         ahead: Option<Sweep>,
@@ -70,7 +69,6 @@ pub enum Source<'a> {
     Stream {
         /// The file's name in the snapshot.
         name: Vec<u8>,
-        /// Its content.
         bytes: Box<dyn Read + Send + 'a>,
         /// Whether the stream may be empty. An empty stream mostly means that the command before it failed.
         may_be_empty: bool,
@@ -94,11 +92,8 @@ impl From<ClaimError> for BackupError {
 /// An entry that was not saved, or not completely.
 #[derive(Debug)]
 pub struct Trouble {
-    /// The entry's path.
     pub path: PathBuf,
-    /// The kind of trouble.
     pub kind: TroubleKind,
-    /// The reason, as text.
     pub why: String,
 }
 
@@ -135,7 +130,6 @@ pub struct Outcome {
     pub snapshot: Option<SnapshotId>,
     /// Its root page, also after a dry run.
     pub root: Option<ChunkId>,
-    /// The parent snapshot.
     pub parent: Option<SnapshotId>,
     /// Counts of what the snapshot holds.
     pub counts: Counts,
@@ -158,7 +152,6 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// Number of entries that could not be saved.
     pub fn errors(&self) -> u64 {
         self.count(TroubleKind::Unreadable)
     }
@@ -173,16 +166,12 @@ impl Outcome {
     }
 }
 
-/// Why a backup ended without a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum BackupError {
-    /// The repository has no descriptor any more.
     #[error("the repository's descriptor is lost: nothing can be written to it")]
     NoDescriptor,
-    /// The repository's parameters cannot be used.
     #[error("the repository's parameters cannot be used")]
     Parameters(#[from] copal_format::chunk::BadChunkSizes),
-    /// The session cannot go on.
     #[error(transparent)]
     Session(#[from] SessionError),
     /// A block did not read back after it was sealed.
@@ -190,22 +179,16 @@ pub enum BackupError {
         "a block did not read back right after it was sealed: this machine's memory or processor cannot be trusted"
     )]
     Seal(#[from] copal_format::block::SealFault),
-    /// The snapshot that is the source cannot be read.
     #[error("the snapshot to copy cannot be read")]
     Original(#[source] TreeError),
-    /// The parent snapshot cannot be read.
     #[error("the snapshot to compare with cannot be read")]
     Parent(#[from] TreeError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A job of the service failed.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// The stream could not be read.
     #[error("the stream could not be read")]
     Stream(#[source] std::io::Error),
-    /// The archive could not be read.
     #[error("the archive could not be read")]
     Archive(#[from] ArchiveError),
     /// The entries of an archive could not be sorted on disk.
@@ -214,7 +197,6 @@ pub enum BackupError {
     /// The stream is empty, and that is not allowed.
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
-    /// The snapshot's description is too large.
     #[error(transparent)]
     Info(#[from] copal_format::snapshot::OversizeInfo),
     /// The manifest was rejected in every attempt.
@@ -225,14 +207,9 @@ pub enum BackupError {
     Barred(String),
     /// No receipt came in time.
     #[error("manifest {number} was not answered")]
-    Unanswered {
-        /// The manifest's number.
-        number: u64,
-    },
-    /// A thread panicked, and has printed why.
+    Unanswered { number: u64 },
     #[error("a thread of this backup panicked: this is a mistake in copal, and nothing is lost by it")]
     Panicked,
-    /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
 }

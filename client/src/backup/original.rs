@@ -35,24 +35,19 @@ pub trait Originals: Sync {
 
 /// A snapshot as the source of a backup.
 pub struct Original<'a> {
-    /// Reads it.
     pub from: &'a dyn Originals,
-    /// Its root.
     pub root: ChunkId,
-    /// What to leave out.
     pub excludes: &'a Filter,
     /// Whether to leave out what a restore would not take from a write-only client.
     pub is_tamed: bool,
     /// Copies of this snapshot or of earlier ones in the target, the preferred one first.
     pub copies: Vec<EarlierCopy>,
-    /// Threads that read.
     pub readers: usize,
 }
 
 /// A snapshot or checkpoint in the target, and the snapshot beside the original that it is a copy of.
 #[derive(Copy, Clone, Debug)]
 pub struct EarlierCopy {
-    /// The copy.
     pub copy: Compared,
     /// The root page of what it was copied from.
     pub of: ChunkId,
@@ -211,7 +206,6 @@ impl Twins<'_> {
     }
 }
 
-/// Reads content until there are no more jobs.
 pub(super) fn work(jobs: &Receiver<ContentJob>, original: &Original<'_>, tools: &Tools<'_>) {
     for ContentJob { entry, parts } in jobs {
         let last = match send(&entry, &parts, original, tools) {
@@ -265,7 +259,7 @@ fn send(entry: &Entry, parts: &Sender<Part<Read>>, original: &Original<'_>, tool
         Err(TreeError::Read(error)) => return Err(error.into()),
         Err(error) => return Err(Unread::Damaged(error.to_string())),
     }
-    if cutting.length() != entry.content_bytes() {
+    if cutting.length != entry.content_bytes() {
         return Err(Unread::Damaged("its content is not as long as the entry says".into()));
     }
     cutting.finish(parts);

@@ -57,7 +57,6 @@ impl Sorter {
         if self.bytes < self.most { Ok(()) } else { self.end_run(true) }
     }
 
-    /// Ends adding.
     pub(super) fn finish(&mut self) -> io::Result<()> {
         self.end_run(!self.runs.is_empty())
     }

@@ -25,7 +25,6 @@ struct Slot<V> {
 }
 
 impl<K: Copy + Eq + Hash, V: Clone> Cache<K, V> {
-    /// A cache of at most this many bytes.
     pub(super) fn new(most: u64) -> Self {
         let slots = Slots { by_key: HashMap::new(), by_use: BTreeMap::new(), uses: 0, bytes: 0 };
         Self { slots: Mutex::new(slots), most }
@@ -99,7 +98,7 @@ impl<K: Copy + Eq + Hash, V> Slots<K, V> {
     }
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(super) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

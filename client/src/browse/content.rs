@@ -9,13 +9,10 @@ use super::domain::Domain;
 use super::page::{Claim, TreePage};
 use crate::reader::ReadError;
 
-/// Why a range of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ContentError {
-    /// A chunk, or a page of the list of its chunks, cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A chunk is not as long as the entry says.
     #[error("its content is not as long as it should be")]
     Length,
 }

@@ -1,7 +1,7 @@
 //! Domain: reads pages and chunks of one domain through the caches, and blocks ahead of a sequential reader.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use copal_engine::read::CopyFault;
 use copal_format::block::{OpenBlock, OpenTools};
@@ -11,7 +11,7 @@ use copal_format::keys::domain::DomainKeys;
 use copal_format::seal::BlockKind;
 use crossbeam_channel::{Receiver, Sender, bounded};
 
-use super::cache::Cache;
+use super::cache::{Cache, locked};
 use super::page::{Claim, TreePage};
 use crate::reader::{CopyError, PageReader, ReadError};
 
@@ -96,9 +96,9 @@ impl Domain {
 
     fn block(&self, location: &Location) -> Result<Arc<HeldBlock>, CopyError> {
         self.shared.blocks.get_or((location.pack, location.offset), || {
-            let mut tools = self.tools.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default();
+            let mut tools = locked(&self.tools).pop().unwrap_or_default();
             let opened = self.reader.blocks().open_at(location, BlockKind::Data, &mut tools);
-            self.tools.lock().unwrap_or_else(PoisonError::into_inner).push(tools);
+            locked(&self.tools).push(tools);
             let block = HeldBlock::new(opened?);
             let weight = block.weight();
             Ok((Arc::new(block), weight))
@@ -108,7 +108,7 @@ impl Domain {
     /// If the block before this one in its pack was read last, lets threads open those that follow.
     fn read_ahead(self: &Arc<Self>, location: &Location) {
         let block = (location.offset, location.offset.saturating_add(location.length));
-        let mut streams = self.streams.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut streams = locked(&self.streams);
         let here =
             |stream: &Stream| stream.pack == location.pack && [stream.block.0, stream.block.1].contains(&block.0);
         let Some(at) = streams.iter().rposition(here) else {

@@ -13,7 +13,6 @@ use super::{BrowseError, Browser, NAME_BYTES, Trouble};
 pub struct Listed {
     /// A listing goes on behind this number, also at another time.
     pub number: u64,
-    /// The name.
     pub name: Vec<u8>,
     /// What it names.
     pub node: Node,
@@ -140,7 +139,6 @@ impl Walk<'_> {
         Ok(reached)
     }
 
-    /// Goes on with the next entry.
     fn step(&self, position: Position) -> Result<Reached, BrowseError> {
         let number = position.number.saturating_add(1);
         match position.next() {

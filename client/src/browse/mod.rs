@@ -14,7 +14,7 @@ mod tree;
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
 use copal_format::id::{DomainId, SnapshotId};
@@ -36,6 +36,7 @@ pub use content::ContentError;
 pub use listing::Listed;
 pub use node::{Attributes, Node};
 
+use cache::locked;
 pub(crate) use domain::{Domain, Shared};
 use node::{Kind, Numbers};
 use shelf::{Shelf, Shown};
@@ -59,7 +60,6 @@ pub struct Terms {
     pub cache_bytes: u64,
     /// Use the numbers of owners even if their names are known here.
     pub numeric_owner: bool,
-    /// Which snapshots are shown.
     pub shows: Box<dyn Fn(&Snapshot) -> bool + Send + Sync>,
     /// Whether this machine has made a snapshot: `latest` prefers those.
     pub is_own: Box<dyn Fn(&Snapshot) -> bool + Send + Sync>,
@@ -86,22 +86,16 @@ pub enum Trouble<'t> {
     Renewal(&'t JobError),
 }
 
-/// Why the tree does not answer.
 #[derive(Debug, thiserror::Error)]
 pub enum BrowseError {
-    /// There is nothing here any more.
     #[error("there is no such entry")]
     Absent,
-    /// The request is for another kind of entry.
     #[error("this is another kind of entry")]
     Kind,
-    /// Some entries of the directory are missing in the listing.
     #[error("not all entries can be read")]
     Incomplete,
-    /// The tree cannot be read here.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The content cannot be read here.
     #[error(transparent)]
     Content(#[from] ContentError),
 }
@@ -138,12 +132,10 @@ impl Browser {
         Ok(browser)
     }
 
-    /// The top folder.
     pub fn top(&self) -> Node {
         Node(Kind::Folder(shelf::TOP.into()))
     }
 
-    /// The node of a name in a directory.
     pub fn find(&self, directory: &Node, name: &[u8]) -> Result<Option<Node>, BrowseError> {
         match &directory.0 {
             Kind::Folder(folder) => {
@@ -166,7 +158,6 @@ impl Browser {
         }
     }
 
-    /// What `stat` tells of a node.
     pub fn attributes(&self, node: &Node) -> Result<Attributes, BrowseError> {
         let ours = here();
         let (tree, path) = match &node.0 {
@@ -212,7 +203,6 @@ impl Browser {
         Ok(take(entry.size, &entry.extras.holes))
     }
 
-    /// The target of a symbolic link.
     pub fn target(&self, node: &Node) -> Result<Vec<u8>, BrowseError> {
         if let Kind::Alias(alias) = &node.0 {
             return Ok(alias.target.clone().into_bytes());
@@ -229,7 +219,6 @@ impl Browser {
         }
     }
 
-    /// The extended attributes of a node, by name.
     pub fn xattrs(&self, node: &Node) -> Result<Vec<Xattr>, BrowseError> {
         let Kind::Entry(tree, path, _) = &node.0 else { return Ok(Vec::new()) };
         let At::Entry(position) = self.at(tree, path)? else { return Ok(Vec::new()) };
@@ -237,8 +226,7 @@ impl Browser {
             return Ok(Vec::new());
         }
         let is_left_out = |name: &[u8]| name.contains(&0) || (tree.leaves_out_powers() && is_power(name));
-        let xattrs = position.entry().extras.xattrs.iter().filter(|(name, _)| !is_left_out(name));
-        Ok(xattrs.map(|(name, value)| Xattr { name: name.clone(), value: value.clone() }).collect())
+        Ok(position.entry().extras.xattrs.iter().filter(|(name, _)| !is_left_out(name)).cloned().collect())
     }
 
     fn attributes_at(&self, tree: &Tree, position: &Position) -> Attributes {
@@ -261,7 +249,6 @@ impl Browser {
         }
     }
 
-    /// What is at a path.
     fn at(&self, tree: &Tree, path: &TreePath) -> Result<At, ReadError> {
         let mut reached = tree.reach(Sought::Path(path))?;
         let mut lost = None;
@@ -378,13 +365,8 @@ fn here() -> (u32, u32) {
     (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
 }
 
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The longest name that Linux takes from a file system in user space, in bytes.
 const NAME_BYTES: usize = 1024;
-/// The size that directories show.
 const DIRECTORY_BYTES: u64 = 4096;
 /// How often the store is asked for a newer root, at most.
 const RENEWED_EVERY: Duration = Duration::from_secs(2);

@@ -75,7 +75,6 @@ impl Shelf {
         shelf
     }
 
-    /// The node of a name.
     pub(super) fn get(&self, folder: &str, name: &[u8]) -> Option<&Node> {
         self.folders.get(folder)?.nodes.get(std::str::from_utf8(name).ok()?)
     }
@@ -88,7 +87,6 @@ impl Shelf {
         Some(rest.filter_map(|(number, name)| Some((*number, name.as_str(), folder.nodes.get(name)?))))
     }
 
-    /// Whether the snapshot is shown.
     pub(super) fn shows(&self, snapshot: SnapshotId) -> bool {
         let folder = self.folders.get(BY_ID);
         [snapshot.short(), snapshot.to_string()].iter().any(|name| folder.is_some_and(|of| of.nodes.contains_key(name)))
@@ -154,7 +152,6 @@ fn file_name(text: &str) -> String {
     if ["", ".", ".."].contains(&name.as_str()) { format!("_{name}") } else { name }
 }
 
-/// The top folder.
 pub(super) const TOP: &str = "";
 const SNAPSHOTS: &str = "snapshots";
 const BY_ID: &str = "snapshots/by-id";

@@ -37,9 +37,7 @@ pub(super) struct Position {
 pub(super) enum Reached {
     /// An entry.
     Entry(Position),
-    /// A page that cannot be read.
     Lost(Lost),
-    /// The end of the tree.
     End,
 }
 
@@ -143,7 +141,6 @@ impl TreePage {
 }
 
 impl Position {
-    /// The entry here.
     pub(super) fn entry(&self) -> &Entry {
         match &self.page.content {
             PageContent::Entries(entries) => &entries[self.at],

@@ -8,7 +8,6 @@ use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
 use copal_format::tree::{Entry, EntryKind};
 use copal_reader::archive::{BLOCK, Header, padding};
-use tar::EntryType;
 
 use super::{DumpError, ZEROS, write_file};
 use crate::reader::{ChunkReader, PageReader};
@@ -46,29 +45,15 @@ struct Archive<'a> {
 impl Archive<'_> {
     fn add(&mut self, entry: &Entry, name: TreePath) -> Result<(), DumpError> {
         let identity = self.identities.of(entry);
-        if let Some(first) = identity.and_then(|identity| self.firsts.get(&identity)) {
-            let header = Header::new(entry, EntryType::Link, name.as_bytes(), Some(first.as_bytes()), 0);
-            return Ok(self.out.write_all(&header.to_bytes())?);
-        }
-        let (kind, size) = match entry.kind() {
-            EntryKind::Socket => return Ok(()),
-            EntryKind::File => (EntryType::Regular, entry.size),
-            EntryKind::Directory => (EntryType::Directory, 0),
-            EntryKind::Symlink => (EntryType::Symlink, 0),
-            EntryKind::Fifo => (EntryType::Fifo, 0),
-            EntryKind::CharDevice => (EntryType::Char, 0),
-            EntryKind::BlockDevice => (EntryType::Block, 0),
-        };
-        let path = match entry.kind() {
-            EntryKind::Directory if name.is_top() => b"./".to_vec(),
-            EntryKind::Directory => [name.as_bytes(), b"/"].concat(),
-            _ => name.as_bytes().to_vec(),
-        };
-        let header = Header::new(entry, kind, &path, entry.extras.link_target.as_deref(), size);
+        let first = identity.and_then(|identity| self.firsts.get(&identity));
+        let Some(header) = Header::of(entry, &name, first) else { return Ok(()) };
         self.out.write_all(&header.to_bytes())?;
+        if first.is_some() {
+            return Ok(());
+        }
         if entry.kind() == EntryKind::File {
             write_file(self.pages, &mut self.chunks, entry, self.out)?;
-            self.out.write_all(&ZEROS[..padding(size)])?;
+            self.out.write_all(&ZEROS[..padding(entry.size)])?;
         }
         if let Some(identity) = identity {
             self.firsts.insert(identity, name);

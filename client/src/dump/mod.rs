@@ -17,31 +17,19 @@ pub use zip::dump_zip;
 /// Why a dump ended early: the output is incomplete.
 #[derive(Debug, thiserror::Error)]
 pub enum DumpError {
-    /// A file's content is damaged.
     #[error("the content of /{path} cannot be read")]
     Content {
-        /// The file.
         path: TreePath,
-        /// Why.
         #[source]
         source: ReadError,
     },
-    /// A file's content does not have the length in its entry.
     #[error("the content of /{path} is not as long as it should be")]
-    Length {
-        /// The file.
-        path: TreePath,
-    },
+    Length { path: TreePath },
     /// An entry lies below something that is not a directory: a restore could be led elsewhere.
     #[error("/{path} is said to lie below what is no directory")]
-    Misplaced {
-        /// The entry.
-        path: TreePath,
-    },
-    /// The tree cannot be walked.
+    Misplaced { path: TreePath },
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// Writing the output failed.
     #[error("the output cannot be written")]
     Output(#[from] io::Error),
 }
@@ -100,7 +88,6 @@ fn write_pieces(
 /// A file that is written from start to end.
 struct FileStream<'a> {
     entry: &'a Entry,
-    /// Bytes written so far.
     at: u64,
     out: &'a mut dyn Write,
 }

@@ -8,6 +8,7 @@ use copal_format::id::ChunkId;
 use copal_format::path::TreePath;
 use copal_format::time::Time;
 use copal_format::tree::{Entry, EntryKind};
+use copal_reader::civil;
 use flate2::write::DeflateEncoder;
 use flate2::{Compression, Crc};
 
@@ -196,19 +197,11 @@ fn fields(fields: &[(usize, u64)]) -> Vec<u8> {
 /// The time and date of MS-DOS, which knows the years from 1980 to 2107 and two seconds.
 fn dos_time(time: Time) -> (u64, u64) {
     let (seconds, _) = time.to_unix();
-    let seconds = seconds.clamp(FIRST, LAST) as u64;
-    let (days, seconds) = (seconds / 86_400, seconds % 86_400);
-    // The civil date of a day, by Howard Hinnant's algorithm, for days after 1970.
-    let days = days + 719_468;
-    let (era, day) = (days / 146_097, days % 146_097);
-    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
-    let day = day - (365 * year + year / 4 - year / 100);
-    let month = (5 * day + 2) / 153;
-    let day = day - (153 * month + 2) / 5 + 1;
-    let month = if month < 10 { month + 3 } else { month - 9 };
-    let year = year + era * 400 + u64::from(month <= 2);
+    let seconds = seconds.clamp(FIRST, LAST);
+    let (year, month, day) = civil(seconds / 86_400);
+    let seconds = seconds % 86_400;
     let time = (seconds / 3_600) << 11 | (seconds / 60 % 60) << 5 | (seconds % 60 / 2);
-    (time, (year - 1_980) << 9 | month << 5 | day)
+    (time as u64, ((year - 1_980) << 9 | month << 5 | day) as u64)
 }
 
 impl<'z, 'a> Packing<'z, 'a> {

@@ -16,7 +16,7 @@ pub(super) struct Directory {
     fd: OwnedFd,
     newcomers: Newcomers,
     /// Whether new entries inherit an ACL.
-    passes_acl_on: bool,
+    pub(super) passes_acl_on: bool,
 }
 
 /// The owner and group of entries made in a directory, known once one was made.
@@ -35,11 +35,6 @@ impl Directory {
     fn new(fd: OwnedFd, alike: Option<Newcomers>) -> Self {
         let passes_acl_on = alike.is_none() && has_default_acl(fd.as_fd());
         Self { fd, newcomers: alike.unwrap_or_default(), passes_acl_on }
-    }
-
-    /// Whether new entries inherit an ACL from this directory.
-    pub(super) fn passes_acl_on(&self) -> bool {
-        self.passes_acl_on
     }
 
     /// Whether a file just made here has this owner and group already. Examines only the first file: nothing except the

@@ -13,22 +13,14 @@ use super::directory::Directory;
 
 /// A file of the target, open for writing. Parts that are not written stay holes.
 pub struct TargetFile {
-    path: TreePath,
+    /// Its path in the target.
+    pub path: TreePath,
     pub(super) file: File,
     /// Its directory and initial mode if it was just made; `None` if it existed before.
     pub(super) made: Option<(Arc<Directory>, Mode)>,
 }
 
 impl TargetFile {
-    pub(super) fn new(path: TreePath, file: File, made: Option<(Arc<Directory>, Mode)>) -> Self {
-        Self { path, file, made }
-    }
-
-    /// Its path in the target.
-    pub fn path(&self) -> &TreePath {
-        &self.path
-    }
-
     /// Sets its length before its content, for files written in pieces or with holes.
     pub fn set_length(&self, bytes: u64) -> Result<(), WriteError> {
         self.file.set_len(bytes).map_err(|error| self.failed(error))

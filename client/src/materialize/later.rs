@@ -36,11 +36,6 @@ struct Directory {
 }
 
 impl DirectoriesLater {
-    /// An empty list.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
     /// Adds a directory's metadata. Directories come in tree order.
     pub fn push(&mut self, path: &TreePath, metadata: &Metadata<'_>) {
         while self.above.pop_if(|(above, _)| !path.is_within(above)).is_some() {}
@@ -55,16 +50,6 @@ impl DirectoriesLater {
         self.directories.push(Directory { parent, mode, uid, gid, mtime, name_end: self.names.len() });
         let position = u32::try_from(position).expect("four billion directories would not fit the memory");
         self.above.push((path.clone(), position));
-    }
-
-    /// The number of directories.
-    pub fn len(&self) -> usize {
-        self.directories.len()
-    }
-
-    /// Whether there are no directories.
-    pub fn is_empty(&self) -> bool {
-        self.directories.is_empty()
     }
 
     /// Sets the metadata of all, children before parents. Calls `failed` for each error and goes on.

@@ -21,9 +21,7 @@ use crate::stat::EntryStat;
 pub struct Metadata<'m> {
     /// `st_mode`, with the type bits.
     pub mode: u32,
-    /// The owner.
     pub uid: u32,
-    /// The owning group.
     pub gid: u32,
     /// When the content last changed.
     pub mtime: Time,
@@ -78,7 +76,7 @@ impl Target {
     pub fn set_file_metadata(&self, file: &TargetFile, metadata: &Metadata<'_>) {
         let object = Object::Open(file.file.as_fd());
         self.set_file_rights(file, metadata);
-        self.set_times(&object, file.path(), metadata);
+        self.set_times(&object, &file.path, metadata);
     }
 
     /// Sets everything except the times of an incomplete file, so that a later restore does not take it for complete.
@@ -88,14 +86,14 @@ impl Target {
         let is_ours = file.made.as_ref().is_some_and(|(made_in, _)| made_in.gives(file.file.as_fd(), owner));
         let mode = Mode::from_bits_truncate(metadata.mode & 0o7777);
         let has_mode = self.open.are_alike() && file.made.as_ref().is_some_and(|(_, made_with)| *made_with == mode);
-        if file.made.as_ref().is_none_or(|(made_in, _)| made_in.passes_acl_on()) && !self.options.no_xattrs {
-            self.remove_other_xattrs(&object, file.path(), metadata);
+        if file.made.as_ref().is_none_or(|(made_in, _)| made_in.passes_acl_on) && !self.options.no_xattrs {
+            self.remove_other_xattrs(&object, &file.path, metadata);
         }
-        self.set_xattrs(&object, file.path(), metadata, Space::User);
+        self.set_xattrs(&object, &file.path, metadata, Space::User);
         if !is_ours || !has_mode {
-            self.set_owner_and_mode(&object, file.path(), metadata, is_ours);
+            self.set_owner_and_mode(&object, &file.path, metadata, is_ours);
         }
-        self.set_xattrs(&object, file.path(), metadata, Space::System);
+        self.set_xattrs(&object, &file.path, metadata, Space::System);
     }
 
     fn set_owner_and_mode(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>, is_owned: bool) {
@@ -151,7 +149,7 @@ impl Target {
     fn remove_other_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
         let names = object.xattr_names().unwrap_or_default();
         for name in names.split(|&byte| byte == 0) {
-            if !is_ours(name) || metadata.xattrs.iter().any(|xattr| xattr.name == name) {
+            if !is_ours(name) || metadata.xattrs.iter().any(|(wanted, _)| wanted == name) {
                 continue;
             }
             let c_name = CString::new(name).expect("the list was split at its zero bytes");
@@ -162,15 +160,15 @@ impl Target {
     }
 
     fn set_xattrs(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>, space: Space) {
-        let wanted = |xattr: &&Xattr| !self.options.no_xattrs && Space::of(&xattr.name) == space;
-        for xattr in metadata.xattrs.iter().filter(wanted) {
-            if is_power(&xattr.name) && self.leaves_out(Power::Attribute, path) {
+        let wanted = |(name, _): &&Xattr| !self.options.no_xattrs && Space::of(name) == space;
+        for (name, value) in metadata.xattrs.iter().filter(wanted) {
+            if is_power(name) && self.leaves_out(Power::Attribute, path) {
                 continue;
             }
-            let name = CString::new(xattr.name.as_slice()).map_err(|_| Errno::INVAL);
-            let set = |name: CString| change(object, metadata, &xattr.name, || object.set_xattr(&name, &xattr.value));
-            if let Err(errno) = name.and_then(set) {
-                self.lacks(Lack::xattr(&xattr.name), path, errno);
+            let c_name = CString::new(name.as_slice()).map_err(|_| Errno::INVAL);
+            let set = |c_name: CString| change(object, metadata, name, || object.set_xattr(&c_name, value));
+            if let Err(errno) = c_name.and_then(set) {
+                self.lacks(Lack::xattr(name), path, errno);
             }
         }
     }

@@ -32,7 +32,6 @@ pub use target::{Created, Removal, Target};
 /// How to write.
 #[derive(Debug, Copy, Clone, Default)]
 pub struct TargetOptions {
-    /// What to do with existing files.
     pub overwrite: Overwrite,
     /// Whether an entry of another kind may replace a directory that is not empty.
     pub replace_full_directories: bool,
@@ -60,44 +59,23 @@ pub enum Powers {
 /// What to do with existing files.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
 pub enum Overwrite {
-    /// Leave them as they are.
     Never,
     /// Replace those whose size or mtime differs.
     #[default]
     Changed,
     /// Replace those whose mtime is older.
     Newer,
-    /// Replace them.
     Always,
 }
 
-/// Why an entry cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// A system call failed.
     #[error("cannot {act} {path}")]
-    Io {
-        /// What was tried.
-        act: &'static str,
-        /// The entry.
-        path: TreePath,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// Another entry is in its place and may not be removed.
+    Io { act: &'static str, path: TreePath, source: io::Error },
     #[error("something else is in the way of {path}")]
-    InTheWay {
-        /// The entry.
-        path: TreePath,
-    },
-    /// The target itself cannot be made or opened.
+    InTheWay { path: TreePath },
     #[error("cannot restore into {}", path.display())]
-    Target {
-        /// The target's path.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Target { path: PathBuf, source: io::Error },
 }
 
 impl WriteError {

@@ -13,10 +13,8 @@ use super::target::Target;
 use crate::names::{Kind, Names};
 use crate::stat::EntryStat;
 
-/// Why the surplus cannot be determined.
 #[derive(Debug, thiserror::Error)]
 pub enum SurplusError<E: std::error::Error + 'static> {
-    /// A directory of the target cannot be listed.
     #[error(transparent)]
     Target(#[from] WriteError),
     /// Not all entries of the snapshot can be read, so nothing counts as surplus.
@@ -54,9 +52,7 @@ pub struct Stays {
 /// An entry of the snapshot, reduced to the facts that the surplus needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
-    /// Its path in the target.
     pub place: TreePath,
-    /// Whether it is a directory.
     pub is_directory: bool,
 }
 
@@ -163,7 +159,6 @@ impl Target {
         })
     }
 
-    /// Whether an entry is in `spared`.
     fn spares(&self, path: &TreePath) -> Result<bool, WriteError> {
         Ok(self.existing(path)?.is_some_and(|stat| self.spared.contains(&stat.id())))
     }
@@ -217,7 +212,6 @@ impl<'m, E, I: Iterator<Item = Result<Held, E>>> Coming<'m, E, I> {
         Self { next: None, rest: entries.fuse(), markers, marked: HashSet::new() }
     }
 
-    /// The next entry.
     fn peek(&mut self) -> Result<Option<&Held>, E> {
         if self.next.is_none() {
             self.next = self.rest.next().transpose()?;

@@ -32,7 +32,6 @@ pub struct Target {
 /// The result of making an entry.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub enum Created {
-    /// It is new.
     New,
     /// The directory existed already.
     Before,
@@ -56,7 +55,6 @@ impl Target {
         Self::open_existing(path, options)
     }
 
-    /// Opens an existing directory.
     pub fn open_existing(path: &Path, options: TargetOptions) -> Result<Self, WriteError> {
         let failed = |source: io::Error| WriteError::Target { path: path.into(), source };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -117,7 +115,7 @@ impl Target {
         let made_with = if at_once { mode } else { Mode::RUSR | Mode::WUSR };
         let file = openat(&at.directory, &at.name, flags, made_with);
         let file = file.map_err(|errno| WriteError::io("create", path, errno))?;
-        Ok(TargetFile::new(path.clone(), file.into(), Some((at.directory, made_with))))
+        Ok(TargetFile { path: path.clone(), file: file.into(), made: Some((at.directory, made_with)) })
     }
 
     /// Opens a file made earlier for more writing.
@@ -127,7 +125,7 @@ impl Target {
         let flags = OFlags::WRONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let file = openat(&at.directory, &at.name, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
         match EntryStat::of(&file).map_err(failed)?.kind() {
-            FileType::RegularFile => Ok(TargetFile::new(path.clone(), file.into(), None)),
+            FileType::RegularFile => Ok(TargetFile { path: path.clone(), file: file.into(), made: None }),
             _ => Err(WriteError::InTheWay { path: path.clone() }),
         }
     }
@@ -142,14 +140,12 @@ impl Target {
         open().map_err(|error| WriteError::io("read", path, error))
     }
 
-    /// Makes a symbolic link with any target.
     pub fn symlink(&self, path: &TreePath, points_to: &[u8]) -> Result<(), WriteError> {
         let at = self.at_made(path)?;
         symlinkat(OsStr::from_bytes(points_to), &at.directory, &at.name)
             .map_err(|errno| WriteError::io("make the link", path, errno))
     }
 
-    /// Makes a hard link to an entry of the target.
     pub fn hardlink(&self, path: &TreePath, existing: &TreePath) -> Result<(), WriteError> {
         let from = self.at(existing).map_err(|error| WriteError::io("link to", existing, error))?;
         let at = self.at_made(path)?;
@@ -157,7 +153,6 @@ impl Target {
             .map_err(|errno| WriteError::io("make the hard link", path, errno))
     }
 
-    /// Makes a FIFO.
     pub fn fifo(&self, path: &TreePath) -> Result<(), WriteError> {
         let at = self.at_made(path)?;
         mknodat(&at.directory, &at.name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)

@@ -11,14 +11,9 @@ use rustix::io::Errno;
 
 use crate::open;
 
-/// An extended attribute. ACLs are attributes too, in the kernel's form.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Xattr {
-    /// Its name with the namespace, such as `user.note`.
-    pub name: Vec<u8>,
-    /// Its value: any bytes.
-    pub value: Vec<u8>,
-}
+/// An extended attribute: its name with the namespace, such as `user.note`, and its value. ACLs are attributes too, in the
+/// kernel's form.
+pub type Xattr = (Vec<u8>, Vec<u8>);
 
 /// The extended attributes of an entry, by name.
 #[derive(Debug, Default)]
@@ -41,7 +36,6 @@ impl Extras {
         }
     }
 
-    /// Reads the attributes of an open file.
     pub fn of_file(file: impl AsFd) -> Self {
         collect(
             |buffer| rustix::fs::flistxattr(&file, buffer),
@@ -72,7 +66,7 @@ fn collect(
     for name in names.split(|&byte| byte == 0).filter(|name| is_stored(name)) {
         let c_name = CString::new(name).expect("the list was split at its zero bytes");
         match whole(|buffer| value(&c_name, buffer)) {
-            Ok(value) => extras.xattrs.push(Xattr { name: name.into(), value }),
+            Ok(value) => extras.xattrs.push((name.into(), value)),
             // The attribute was removed after it was listed.
             Err(Errno::NODATA) => {}
             Err(error) => extras.unreadable.push((name.into(), error.into())),

@@ -10,7 +10,7 @@ use rustix::fs::{Advice, FileType, OFlags, fadvise};
 use rustix::io::Errno;
 
 use super::extras::Extras;
-use super::holes::{self, Hole};
+use super::holes::{data, holes_of};
 use crate::open;
 use crate::stat::EntryStat;
 
@@ -22,7 +22,7 @@ pub const TRIES: u32 = 3;
 pub struct SourceFile {
     file: File,
     stat: EntryStat,
-    holes: Vec<Hole>,
+    holes: Vec<Range<u64>>,
     /// Ranges still to be delivered, in reverse order.
     remaining: Vec<Range<u64>>,
     delivered: u64,
@@ -34,7 +34,7 @@ pub struct Ending {
     /// Metadata when it was opened; describes the content unless `changed`.
     pub stat: EntryStat,
     /// The holes left out of the content.
-    pub holes: Vec<Hole>,
+    pub holes: Vec<Range<u64>>,
     /// Bytes delivered. Together with the holes this is the size, unless the file shrank.
     pub delivered: u64,
     /// Whether the file was written to while it was read. The content may then be a mixture of old and new.
@@ -44,10 +44,8 @@ pub struct Ending {
 /// A file that cannot be opened for backup.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The path no longer names a regular file.
     #[error("it is no longer a regular file")]
     Kind,
-    /// The system refused to open it.
     #[error("cannot open it")]
     Io(#[from] io::Error),
 }
@@ -56,9 +54,7 @@ pub enum OpenError {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read it at byte {offset}")]
 pub struct ReadError {
-    /// Where reading failed.
     pub offset: u64,
-    /// What the system says.
     pub source: io::Error,
 }
 
@@ -72,8 +68,8 @@ impl SourceFile {
             return Err(OpenError::Kind);
         }
         let sparse = stat.size > 0 && stat.blocks.saturating_mul(512) < stat.size;
-        let holes = if sparse { holes::holes(&file, stat.size)? } else { Vec::new() };
-        let mut remaining = holes::data(&holes, stat.size);
+        let holes = if sparse { holes_of(&file, stat.size)? } else { Vec::new() };
+        let mut remaining = data(&holes, stat.size);
         remaining.reverse();
         if stat.size >= LARGE {
             // Only advice, so a failure does not matter.
@@ -82,7 +78,6 @@ impl SourceFile {
         Ok(Self { file, stat, holes, remaining, delivered: 0 })
     }
 
-    /// Metadata when it was opened.
     pub fn stat(&self) -> &EntryStat {
         &self.stat
     }
@@ -119,7 +114,7 @@ impl SourceFile {
             if got == 0 {
                 // The file ends here now: drop the ranges and holes behind its end.
                 self.remaining.clear();
-                self.holes.retain(|hole| hole.end() <= reached);
+                self.holes.retain(|hole| hole.end <= reached);
             } else if part.is_empty() {
                 self.remaining.pop();
             }
@@ -136,7 +131,6 @@ impl SourceFile {
         self.read(buffer).map(|_| ())
     }
 
-    /// Its extended attributes.
     pub fn extras(&self) -> Extras {
         Extras::of_file(&self.file)
     }
@@ -150,7 +144,7 @@ impl SourceFile {
 
     /// Bytes in holes, and bytes not read yet.
     fn held(&self) -> u64 {
-        self.holes.iter().map(|hole| hole.length).sum::<u64>() + self.remaining()
+        self.holes.iter().map(|hole| hole.end - hole.start).sum::<u64>() + self.remaining()
     }
 }
 

@@ -7,24 +7,9 @@ use std::os::fd::AsFd;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// A part of a file that reads as zeros and takes no space.
-#[derive(Debug, Copy, Clone, PartialEq, Eq)]
-pub struct Hole {
-    /// Offset of its first byte.
-    pub offset: u64,
-    /// How many bytes it spans.
-    pub length: u64,
-}
-
-impl Hole {
-    pub(super) fn end(&self) -> u64 {
-        self.offset + self.length
-    }
-}
-
-/// The holes of an open file of `size` bytes, ascending; at most [`HOLES_MAX`], so later holes are read as content.
+/// The holes of an open file of `size` bytes, which read as zeros and take no space, ascending; at most [`HOLES_MAX`], so later holes are read as content.
 /// Empty if the file system cannot report holes.
-pub(super) fn holes(file: impl AsFd, size: u64) -> io::Result<Vec<Hole>> {
+pub fn holes_of(file: impl AsFd, size: u64) -> io::Result<Vec<Range<u64>>> {
     let mut holes = Vec::new();
     let mut at = 0;
     while at < size && holes.len() < HOLES_MAX {
@@ -36,7 +21,7 @@ pub(super) fn holes(file: impl AsFd, size: u64) -> io::Result<Vec<Hole>> {
             Err(error) => return Err(error.into()),
         };
         if data > at {
-            holes.push(Hole { offset: at, length: data - at });
+            holes.push(at..data);
         }
         if data >= size {
             break;
@@ -50,15 +35,10 @@ pub(super) fn holes(file: impl AsFd, size: u64) -> io::Result<Vec<Hole>> {
     Ok(holes)
 }
 
-/// The holes of an open file of `size` bytes, as ranges.
-pub fn holes_of(file: impl AsFd, size: u64) -> io::Result<Vec<Range<u64>>> {
-    Ok(holes(file, size)?.into_iter().map(|hole| hole.offset..hole.end()).collect())
-}
-
 /// The ranges of a file between its holes.
-pub(super) fn data(holes: &[Hole], size: u64) -> Vec<Range<u64>> {
-    let starts = std::iter::once(0).chain(holes.iter().map(Hole::end));
-    let ends = holes.iter().map(|hole| hole.offset).chain([size]);
+pub(super) fn data(holes: &[Range<u64>], size: u64) -> Vec<Range<u64>> {
+    let starts = std::iter::once(0).chain(holes.iter().map(|hole| hole.end));
+    let ends = holes.iter().map(|hole| hole.start).chain([size]);
     starts.zip(ends).map(|(start, end)| start..end).filter(|part| !part.is_empty()).collect()
 }
 
@@ -75,10 +55,10 @@ mod tests {
             (&[][..], 10, &[(0, 10)][..]),
             (&[], 0, &[]),
             (&[(0, 10)], 10, &[]),
-            (&[(0, 2), (4, 2)], 10, &[(2, 4), (6, 10)]),
-            (&[(4, 6)], 10, &[(0, 4)]),
+            (&[(0, 2), (4, 6)], 10, &[(2, 4), (6, 10)]),
+            (&[(4, 10)], 10, &[(0, 4)]),
         ] {
-            let holes: Vec<_> = holes.iter().map(|&(offset, length)| Hole { offset, length }).collect();
+            let holes: Vec<_> = holes.iter().map(|&(start, end)| start..end).collect();
             let found: Vec<_> = data(&holes, size).into_iter().map(|part| (part.start, part.end)).collect();
             assert_eq!(found, parts, "{holes:?}");
         }

@@ -9,5 +9,5 @@ mod tests;
 
 pub use extras::{Extras, Xattr, link_target};
 pub use file::{Ending, OpenError, ReadError, SourceFile, TRIES};
-pub use holes::{Hole, holes_of};
+pub use holes::holes_of;
 pub use owners::Owners;

@@ -19,26 +19,18 @@ use copal_store::{Store, StoreError};
 
 use crate::wait::wait;
 
-/// Why a page or chunk cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
     /// The index knows no copy.
     #[error("no pack holds {id}")]
-    Absent {
-        /// The chunk or page.
-        id: ChunkId,
-    },
-    /// Every copy is damaged or missing.
+    Absent { id: ChunkId },
     #[error("{id} cannot be read from {object}: {why}")]
     Damaged {
-        /// The chunk or page.
         id: ChunkId,
         /// The pack of the last copy tried.
         object: String,
-        /// The damage of that copy.
         why: String,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -47,7 +39,7 @@ pub enum ReadError {
 pub struct BlockReader {
     store: Arc<dyn Store>,
     owner: Arc<OwnerSecret>,
-    domain: DomainId,
+    pub(super) domain: DomainId,
     tables: RwLock<HashMap<PackId, Arc<TableCell>>>,
     ciphers: Mutex<HashMap<Vec<u8>, SessionCipher>>,
     /// Parts of packs that were read in one request, the newest last. Used for remote stores only.
@@ -245,12 +237,6 @@ impl BlockReader {
         Ok(cipher)
     }
 
-    /// The domain whose blocks it reads.
-    pub(super) fn domain(&self) -> DomainId {
-        self.domain
-    }
-
-    /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }

@@ -24,12 +24,10 @@ struct Current {
 }
 
 impl NewestIndex {
-    /// Starts with the index of a view.
     pub(super) fn of(view: &View, domain: DomainId) -> Self {
         Self { domain, current: RwLock::new(Current::of(view, domain)) }
     }
 
-    /// The newest index read so far.
     pub(super) fn get(&self) -> Arc<Index<Bytes>> {
         self.current.read().expect("no reader panics").index.clone()
     }

@@ -39,13 +39,10 @@ struct Recent {
     blocks: Vec<((PackId, u32), Arc<OpenBlock>)>,
 }
 
-/// Why a tree cannot be read further.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
-    /// A page cannot be read.
     #[error("a page of the tree cannot be read")]
     Read(#[from] ReadError),
-    /// The pages do not fit together.
     #[error("the pages of the tree do not fit together")]
     Walk(#[from] WalkError),
 }
@@ -53,11 +50,10 @@ pub enum TreeError {
 impl PageReader {
     /// Reads pages that a view, or a newer state, lists.
     pub fn new(blocks: Arc<BlockReader>, view: &View, keys: DomainKeys) -> Self {
-        let index = NewestIndex::of(view, blocks.domain());
+        let index = NewestIndex::of(view, blocks.domain);
         Self { blocks, index, keys, recent: Mutex::default() }
     }
 
-    /// The block reader below.
     pub fn blocks(&self) -> &Arc<BlockReader> {
         &self.blocks
     }
@@ -104,7 +100,6 @@ impl PageReader {
         }
     }
 
-    /// The domain's keys.
     pub fn keys(&self) -> &DomainKeys {
         &self.keys
     }
@@ -134,7 +129,6 @@ impl PageReader {
         Ok(block)
     }
 
-    /// The entries of a tree.
     pub fn entries(&self, root: ChunkId) -> EntryStream<'_> {
         EntryStream::new(self, root)
     }
@@ -185,7 +179,6 @@ pub struct EntryStream<'a> {
 }
 
 impl<'a> EntryStream<'a> {
-    /// The entries of the tree below a root page.
     pub fn new(pages: &'a dyn Pages, root: ChunkId) -> Self {
         Self { pages, walk: TreeWalk::new(root), lost: Vec::new() }
     }

@@ -12,7 +12,6 @@ use super::problem::{Asked, of_reply};
 use super::reply::Question;
 use super::{About, GatewayStore};
 
-/// Why there is no report of an ordered job.
 #[derive(Debug, thiserror::Error)]
 pub enum OrderError {
     /// The forced command of this ssh login does not allow jobs.
@@ -21,21 +20,12 @@ pub enum OrderError {
     /// The program there is too old to know orders.
     #[error("the copal on the other machine is too old to run jobs for others")]
     Old,
-    /// This caller may not order the job, or set one of its options.
     #[error("the other machine refuses this job: {0}")]
     Refused(String),
-    /// There is no repository.
     #[error("there is no repository")]
     NoRepository,
-    /// The job met damage and cannot go on.
     #[error("{object} is damaged: {why}")]
-    Damaged {
-        /// The object's name.
-        object: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// Anything else.
+    Damaged { object: String, why: String },
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -19,7 +19,6 @@ impl GatewayStore {
         Ok(bytes.freeze())
     }
 
-    /// Reads a whole object.
     pub(super) async fn read_whole(&self, key: &Key) -> Result<Bytes, StoreError> {
         let reply = match self.get(key, None).await {
             Err(error) if error.is_transient() => match self.stat(key).await {
@@ -35,7 +34,6 @@ impl GatewayStore {
         }
     }
 
-    /// Reads a part of an object.
     pub(super) async fn read_part(&self, key: &Key, range: Range<u64>) -> Result<Bytes, StoreError> {
         let asked = Asked { op: Op::Read, key: key.as_str() };
         let stat = async || self.stat(key).await?.ok_or_else(|| StoreError::NotFound { key: key.clone() });

@@ -19,7 +19,6 @@ pub(super) struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Parses the answer as JSON.
     pub(super) fn json<T: DeserializeOwned>(&self, reply: &Reply) -> Result<T, StoreError> {
         if !reply.status.is_success() {
             return Err(of_reply(self, reply));

@@ -24,7 +24,6 @@ pub enum BadReader {
     /// It does not begin like a WebAssembly module.
     #[error("it is no WebAssembly module")]
     Module,
-    /// It is larger than a repository may carry.
     #[error("it has {0} bytes, allowed are {READER_BYTES}")]
     Length(u64),
 }
@@ -88,7 +87,6 @@ impl ReaderProgram {
         Ok(is_stored)
     }
 
-    /// The name of the text.
     pub fn text() -> String {
         layout::reader_text(ObjectHash::of(copal_reader::TEXT.as_bytes()))
     }

@@ -3,10 +3,9 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use copal_format::client::{ClientPublic, ClientRecord, Role, SignedBy};
+use copal_format::client::{ClientPublic, ClientRecord};
 use copal_format::id::{ClientId, DomainId};
 use copal_format::keys::client::ClientKeys;
-use copal_format::keys::owner::TextPurpose;
 use copal_format::layout;
 use copal_format::time::Time;
 use copal_jobs::clients;
@@ -22,39 +21,28 @@ use crate::wait::wait;
 
 /// This machine's client.
 pub struct LocalClient {
-    /// Its id.
     pub id: ClientId,
-    /// Its signing keys.
     pub keys: ClientKeys,
-    /// Its domain.
     pub domain: DomainId,
 }
 
-/// Why this machine cannot act as a client.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The file with its keys cannot be used.
     #[error(transparent)]
     Kept(#[from] KeptError),
-    /// The file with its keys cannot be written.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// This machine is enrolled as write-only.
     #[error("this machine's client is write-only: it saves, and does nothing else")]
     WriteOnly,
-    /// The owner has revoked the client.
     #[error("this machine's client {0} was revoked by the owner")]
     Revoked(ClientId),
     /// The client's record in the repository is not sound, or is of other keys.
     #[error("the repository's record of this machine's client {0} is not sound")]
     Record(ClientId),
-    /// There is no descriptor that names the shared domain.
     #[error("the repository's descriptor is lost: nothing can be written to it")]
     NoDescriptor,
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A job failed.
     #[error(transparent)]
     Job(#[from] JobError),
 }
@@ -105,19 +93,9 @@ impl LocalClient {
 
     fn write_record(repository: &Repository, id: ClientId, keys: ClientKeys, name: &str) -> Result<Self, ClientError> {
         let descriptor = repository.descriptor.as_ref().ok_or(ClientError::NoDescriptor)?;
-        let record = ClientRecord {
-            client: id,
-            version: 1,
-            sealed_name: repository.owner.seal_text(TextPurpose::ClientName, &id.0, name),
-            role: Role::Full,
-            domain: descriptor.shared_domain,
-            keys: Some(ClientPublic { manifest: keys.manifest_public(), request: keys.request_public() }),
-            created: Time(wait(repository.store().now())?.0),
-            revoked: None,
-            last_change: None,
-            enrollment: None,
-            signed_by: SignedBy::Owner,
-        };
+        let public = ClientPublic { manifest: keys.manifest_public(), request: keys.request_public() };
+        let now = Time(wait(repository.store().now())?.0);
+        let record = ClientRecord::full(&repository.owner, id, descriptor.shared_domain, name, public, now);
         let bytes = record.sign(repository.id(), &repository.owner.signing_key());
         wait(repository.store().create(&objects::key(layout::client(id, 1)), Bytes::from(bytes)))?;
         match wait(clients::read(&repository.job(), id))? {

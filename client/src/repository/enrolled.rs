@@ -4,9 +4,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use copal_format::id::{OwnerFingerprint, RepositoryId};
-use copal_format::keys::owner::{KemPublic, fingerprint};
-use copal_format::repository::{Descriptor, DescriptorError};
+use copal_format::keys::owner::KemPublic;
+use copal_format::repository::Descriptor;
 use copal_format::room::Memory;
 use copal_jobs::clients;
 use copal_jobs::context::JobContext;
@@ -25,7 +24,6 @@ pub struct Enrolled {
     pub(super) descriptor: Descriptor,
     /// The owner's public key that session keys are wrapped for.
     pub(super) kem: KemPublic,
-    /// The client's credentials.
     pub credentials: Credentials,
     /// Directory of the kept trees; none if this machine has no cache directory.
     pub cache_dir: Option<PathBuf>,
@@ -45,7 +43,7 @@ impl Enrolled {
             list_descriptors(&store)?.pop().ok_or_else(|| OpenError::NoRepository(backend.location().clone()))?;
         let (descriptor, kem) = newest
             .and_then(|descriptor| {
-                let kem = owners_kem(&descriptor, credentials.repository, credentials.owner)?;
+                let kem = descriptor.kem_of(credentials.repository, credentials.owner)?;
                 seen::compare(state_dir, &descriptor)?;
                 Ok((descriptor, kem))
             })
@@ -78,16 +76,4 @@ impl Enrolled {
             owner_key: self.descriptor.owner_key,
         }
     }
-}
-
-/// The owner's key for sessions; fails if the descriptor is not of this repository and owner.
-pub(super) fn owners_kem(
-    descriptor: &Descriptor,
-    repository: RepositoryId,
-    owner: OwnerFingerprint,
-) -> Result<KemPublic, DescriptorError> {
-    let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or(DescriptorError::Owner)?;
-    let is_owners =
-        descriptor.repository == repository && fingerprint(repository, &descriptor.owner_key, &kem) == owner;
-    if is_owners { Ok(kem) } else { Err(DescriptorError::Owner) }
 }

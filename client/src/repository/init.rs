@@ -22,40 +22,31 @@ use crate::wait::wait;
 
 /// Options of a new repository.
 pub struct Init<'a> {
-    /// Where to create the repository.
     pub backend: &'a Backend,
     /// Secrets that open the repository, besides the recovery code.
     pub inputs: &'a [SlotInput],
-    /// The descriptor's parameters.
     pub parameters: Parameters,
     /// Whether clients or a service ingest.
     pub ingest: IngestBy,
     /// Cost of unlocking with a passphrase.
     pub argon2: Argon2Params,
-    /// The reader to store in it.
     pub reader: Option<&'a ReaderProgram>,
 }
 
 /// A new repository.
 pub struct Initialised {
-    /// Its id.
     pub repository: RepositoryId,
     /// The recovery code, which opens the repository when all other secrets are lost. Shown once.
     pub recovery_code: Zeroizing<String>,
-    /// The owner's secret.
     pub owner: OwnerSecret,
 }
 
-/// Why a repository cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum InitError {
-    /// The backend holds a repository already.
     #[error("{0} is a repository already")]
     Exists(String),
-    /// The backend holds other files.
     #[error("{0} holds other files")]
     NotEmpty(String),
-    /// The store failed, or is not safe for a repository.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -80,7 +71,7 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
         Some(Err(_)) => return Err(InitError::Exists(name)),
         None => OwnerSecret::new(RepositoryId(random()), secret(), secret(), secret()),
     };
-    options.backend.know_owner(&owner);
+    options.backend.gateway().iter().for_each(|gateway| gateway.know_owner(&owner));
     restore_copies(&store)?;
     let recovery = secret();
     let recovery_code = text::encode_recovery(&recovery);

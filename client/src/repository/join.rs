@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bytes::Bytes;
-use copal_format::client::{ClientPublic, ClientRecord, EnrollmentPublic, Role};
+use copal_format::client::{ClientPublic, ClientRecord, Role};
 use copal_format::enrollment::Enrollment;
 use copal_format::id::ClientId;
 use copal_format::keys::client::ClientKeys;
@@ -16,7 +16,6 @@ use copal_jobs::error::JobError;
 use copal_jobs::{clients, objects};
 use copal_store::{Created, Store, StoreError};
 
-use super::enrolled::owners_kem;
 use super::list_descriptors;
 use crate::backend::Backend;
 use crate::credentials::{self, Credentials, KeptError};
@@ -24,46 +23,33 @@ use crate::entropy::{SystemEntropy, secret};
 use crate::places::PlaceError;
 use crate::wait::wait;
 
-/// Why a machine cannot join.
 #[derive(Debug, thiserror::Error)]
 pub enum JoinError {
-    /// The repository at that place is not the one that the enrollment is for.
     #[error("{location} is not the repository that the enrollment is for")]
     OtherRepository {
-        /// Where it is.
         location: String,
-        /// What is wrong with its descriptor, if that is there.
         #[source]
         source: Option<DescriptorError>,
     },
-    /// The repository has no record of the client.
     #[error("the repository has no client {0} that waits to be joined")]
     Unknown(ClientId),
-    /// The enrollment was used already.
     #[error("the enrollment of client {0} was used already")]
     Used(ClientId),
-    /// The owner has revoked the client.
     #[error("the enrollment of client {0} was revoked")]
     Revoked(ClientId),
     /// The enrollment has ended, by the store's clock.
     #[error("the enrollment of client {0} has expired")]
     Expired(ClientId),
-    /// The client's record contradicts the enrollment.
     #[error("the repository's record of client {0} does not agree with the enrollment")]
     Record(ClientId),
-    /// This machine already is another client of this repository.
     #[error("this machine is a client of that repository already")]
     AlreadyClient,
-    /// This machine's keys cannot be read.
     #[error(transparent)]
     Client(#[from] KeptError),
-    /// This machine's keys cannot be written.
     #[error(transparent)]
     Place(#[from] PlaceError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A record is damaged.
     #[error(transparent)]
     Job(#[from] JobError),
 }
@@ -81,7 +67,7 @@ pub fn join(
     let other = |source| JoinError::OtherRepository { location: backend.location().to_string(), source };
     let (_, newest) = list_descriptors(&store)?.pop().ok_or_else(|| other(None))?;
     let descriptor = newest.map_err(|error| other(Some(error)))?;
-    owners_kem(&descriptor, enrollment.repository, enrollment.owner).map_err(|error| other(Some(error)))?;
+    descriptor.kem_of(enrollment.repository, enrollment.owner).map_err(|error| other(Some(error)))?;
     let (repository, owner_key) = (enrollment.repository, descriptor.owner_key);
     let job = JobContext { store: store.as_ref(), entropy: &SystemEntropy, scratch: &Memory, repository, owner_key };
     let kept = kept(enrollment, state_dir)?;
@@ -89,15 +75,12 @@ pub fn join(
     if let Some(done) = finished(&record, kept.as_ref())? {
         return Ok(done);
     }
-    let key = enrollment.key();
-    let told = EnrollmentPublic { key: key.verifying_key().to_bytes(), expires: Some(enrollment.expires) };
-    let is_told = (record.role, record.domain) == (enrollment.role(), enrollment.domain);
-    if !is_told || record.enrollment != Some(told) {
+    if !enrollment.fits(&record) {
         return Err(JoinError::Record(id));
     }
     let is_new = kept.is_none();
     let now = Time(wait(store.now())?.0);
-    if told.is_over(now) {
+    if enrollment.public().is_over(now) {
         // Nobody has joined in time, so no record names the keys of an earlier run.
         if !is_new {
             discard(enrollment.role(), state_dir)?;
@@ -110,7 +93,7 @@ pub fn join(
     };
     let public = ClientPublic { manifest: keys.manifest_public(), request: keys.request_public() };
     let joined = record.joined(public, now);
-    let bytes = Bytes::from(joined.sign(repository, &key));
+    let bytes = Bytes::from(joined.sign(repository, &enrollment.key()));
     if wait(store.create(&objects::key(layout::client(id, joined.version)), bytes))? == Created::New {
         return Ok(joined);
     }

@@ -70,36 +70,20 @@ pub struct Repository {
     scratch: Files,
 }
 
-/// Why a repository cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The location holds no repository.
     #[error("{0} is not a repository")]
     NoRepository(Location),
-    /// No key slot opens with the given secret.
     #[error("no key slot of {location} opens with the {kind} given")]
-    WrongSecret {
-        /// Where the repository is.
-        location: Location,
-        /// The kind of secret that was given.
-        kind: String,
-    },
-    /// The repository has no key slot for this kind of secret.
+    WrongSecret { location: Location, kind: String },
     #[error("{location} has no key slot for a {kind}")]
-    NoSlot {
-        /// Where the repository is.
-        location: Location,
-        /// The kind of secret that was given.
-        kind: String,
-    },
+    NoSlot { location: Location, kind: String },
     /// No slot opened, and at least one is damaged: it may be the right one.
     #[error("key slot {object} is damaged")]
     DamagedSlot {
-        /// The slot's name.
         object: String,
         /// Whether whole slots have refused the secret: it may be wrong.
         is_refused: bool,
-        /// What is wrong with it.
         #[source]
         source: SlotError,
     },
@@ -109,16 +93,12 @@ pub enum OpenError {
     /// The descriptor is of a newer format. A write-only client also refuses a damaged, older or foreign one.
     #[error("descriptor {object} cannot be used")]
     Descriptor {
-        /// Its name.
         object: String,
-        /// Why.
         #[source]
         source: DescriptorError,
     },
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A job of the service failed.
     #[error(transparent)]
     Job(#[from] JobError),
 }
@@ -147,7 +127,7 @@ impl Repository {
         }
         let said = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok()).map(|newest| newest.repository);
         let (owner, slot) = unlock(backend.location(), slots, input, said, agrees)?;
-        backend.know_owner(&owner);
+        backend.gateway().iter().for_each(|gateway| gateway.know_owner(&owner));
         let state_dir = state_dir(owner.repository());
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
             Newest::Whole(descriptor) => match seen::compare(&state_dir, &descriptor) {
@@ -177,12 +157,10 @@ impl Repository {
         Ok(holds("copal/")? || (holds("keys/")? && !init::is_unfinished(&store)?))
     }
 
-    /// The repository's id.
     pub fn id(&self) -> RepositoryId {
         self.owner.repository()
     }
 
-    /// Where the repository lies.
     pub fn backend(&self) -> &Backend {
         &self.backend
     }
@@ -194,7 +172,6 @@ impl Repository {
         by == Some(IngestBy::Client) && !self.backend.is_behind_gateway()
     }
 
-    /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
@@ -228,7 +205,6 @@ impl Repository {
         }
     }
 
-    /// The keys of a domain.
     pub fn domain_keys(&self, domain: DomainId) -> DomainKeys {
         DomainKeys::new(&self.owner.domain_key(domain))
     }

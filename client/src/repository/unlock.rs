@@ -15,7 +15,6 @@ use crate::wait::wait;
 
 /// A slot as the store has it: its first whole copy, or what is wrong with its copies.
 pub struct FoundSlot {
-    /// The name of the copy.
     pub object: String,
     /// The slot, if a copy is whole.
     pub slot: Result<Slot, SlotError>,
@@ -68,11 +67,8 @@ pub(super) async fn read_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, Stor
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("key slot {slot} asks for {} MiB of memory and {} passes: {doubt}", cost.m_kib >> 10, cost.t)]
 pub struct Costly {
-    /// The slot.
     pub slot: SlotId,
-    /// The cost that it asks for.
     pub cost: Argon2Params,
-    /// Why the user is asked.
     pub doubt: Doubt,
 }
 

@@ -74,24 +74,20 @@ impl Index {
         true
     }
 
-    /// Ends adding.
     pub(super) fn finish(&mut self) {
         self.blobs.sort_unstable();
         self.blobs.shrink_to_fit();
     }
 
-    /// The places of a blob.
     pub(super) fn places(&self, id: ChunkId) -> impl Iterator<Item = &Blob> {
         let start = self.blobs.partition_point(|blob| blob.id < id);
         self.blobs[start..].iter().take_while(move |blob| blob.id == id)
     }
 
-    /// The length of a blob.
     pub(super) fn length(&self, id: ChunkId) -> Option<u32> {
         self.places(id).next().map(|blob| blob.plain)
     }
 
-    /// The name of a pack's file.
     pub(super) fn pack(&self, blob: &Blob) -> String {
         let name = BlobId(self.packs[blob.pack as usize]).to_string();
         format!("data/{}/{name}", &name[..2])

@@ -43,15 +43,10 @@ pub struct Restic {
 pub struct ResticSnapshot {
     /// Its id, as restic shows it.
     pub id: String,
-    /// When it was made.
     pub time: Time,
-    /// The machine.
     pub host: String,
-    /// Who made it.
     pub user: String,
-    /// What was backed up.
     pub paths: Vec<Vec<u8>>,
-    /// Its tags.
     pub tags: Vec<String>,
     /// Its root tree.
     pub root: ChunkId,
@@ -59,27 +54,16 @@ pub struct ResticSnapshot {
     pub origin: Origin,
 }
 
-/// Why a repository of restic cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum ResticError {
-    /// There is none.
     #[error("there is no repository of restic")]
     Absent,
-    /// The password opens none of its keys.
     #[error("the password opens none of the {0} keys of the restic repository")]
     WrongPassword(usize),
-    /// A file that is needed cannot be read.
     #[error("{object} of the restic repository cannot be read: {why}")]
-    Damaged {
-        /// The file.
-        object: String,
-        /// Why.
-        why: String,
-    },
-    /// A version that came later.
+    Damaged { object: String, why: String },
     #[error("the restic repository has version {0}, and this program reads versions 1 and 2")]
     Version(u32),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -105,7 +89,6 @@ struct SnapshotFile {
 }
 
 impl Restic {
-    /// Opens a repository, and reads its index.
     pub fn open(store: Arc<dyn Store>, password: &[u8]) -> Result<Self, ResticError> {
         if wait(store.stat(&name("config")))?.is_none() {
             return Err(ResticError::Absent);

@@ -28,7 +28,6 @@ pub(super) enum Task {
     Read(RangeRead, Arc<[Arc<Restoring>]>),
 }
 
-/// Does tasks until the channel is closed.
 pub(super) fn work(tasks: &Receiver<Task>, work: &Work<'_>) {
     let Some(target) = work.target else { return };
     let mut fetch = Fetch { work, target, tools: OpenTools::new() };

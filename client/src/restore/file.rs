@@ -24,7 +24,7 @@ pub(super) struct LateMetadata {
 
 /// A file during its restore. Threads share it.
 pub(super) struct Restoring {
-    place: TreePath,
+    pub(super) place: TreePath,
     late: LateMetadata,
     size: u64,
     extents: Extents,
@@ -41,7 +41,6 @@ pub(super) struct Restoring {
 impl LateMetadata {
     pub(super) fn of(entry: &mut Entry) -> Self {
         let xattrs = std::mem::take(&mut entry.extras.xattrs);
-        let xattrs = xattrs.into_iter().map(|(name, value)| Xattr { name, value }).collect();
         Self { mode: entry.mode.bits(), owner: entry.owner.clone(), mtime: entry.mtime, xattrs }
     }
 
@@ -73,17 +72,11 @@ impl Restoring {
         })
     }
 
-    /// Its path in the target.
-    pub(super) fn place(&self) -> &TreePath {
-        &self.place
-    }
-
     /// Announces a piece; [`Restoring::release`] follows once it is written.
     pub(super) fn expect(&self) {
         self.left.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Writes a piece of the content.
     pub(super) fn write(&self, work: &Work<'_>, target: &Target, offset: u64, bytes: &[u8]) {
         self.write_parts(work, target, self.extents.parts(offset, bytes));
     }

@@ -46,7 +46,6 @@ impl<'a> Gather<'a> {
         }
     }
 
-    /// Adds a file to be written.
     pub(super) fn file(&mut self, file: Arc<Restoring>, entry: Entry) {
         let content_bytes = entry.content_bytes();
         match entry.content {

@@ -51,7 +51,6 @@ impl Links {
         self.identities.of(entry)
     }
 
-    /// Makes the other names.
     pub(super) fn make(self, work: &Work<'_>, target: &Target) {
         for (place, first) in &self.others {
             if work.is_over() {
@@ -70,9 +69,9 @@ impl Links {
 fn make(work: &Work<'_>, target: &Target, place: &TreePath, first: &First) -> Result<(), WriteError> {
     let (existing, is_whole) = match first {
         First::There(existing) => (existing, true),
-        First::OnItsWay(file) if file.is_made() => (file.place(), !file.is_named()),
+        First::OnItsWay(file) if file.is_made() => (&file.place, !file.is_named()),
         First::OnItsWay(file) => {
-            lacks_first(work, place, file.place());
+            lacks_first(work, place, &file.place);
             return Ok(());
         }
     };

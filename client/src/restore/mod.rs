@@ -46,7 +46,6 @@ use work::Work;
 pub struct Request<'a> {
     /// Reads the snapshot's domain.
     pub pages: &'a PageReader,
-    /// The snapshot's root page.
     pub root: ChunkId,
     /// Which part of the snapshot, and where it goes in the target.
     pub scope: Scope,
@@ -54,9 +53,7 @@ pub struct Request<'a> {
     pub sources: Vec<TreePath>,
     /// Which entries, by their paths in the snapshot.
     pub selection: Selection,
-    /// The directory to restore into.
     pub target: PathBuf,
-    /// How to write.
     pub options: TargetOptions,
     /// Permissions that entries do not get, because the snapshot's are not those of its source.
     pub cut_mode: u16,
@@ -66,9 +63,7 @@ pub struct Request<'a> {
     pub deletion: Option<Deletion<'a>>,
     /// Whether to read everything again and compare it.
     pub verifies: bool,
-    /// Whether to write nothing.
     pub is_dry_run: bool,
-    /// Threads that read and write.
     pub threads: usize,
 }
 
@@ -125,13 +120,11 @@ fn umask() -> u16 {
 /// The result of a restore.
 #[derive(Debug, Default)]
 pub struct Outcome {
-    /// The counters.
     pub tally: Tally,
     /// Whether something in the repository is damaged.
     pub is_damaged: bool,
     /// Whether an entry that was read again differs from the snapshot.
     pub differs: bool,
-    /// Metadata that could not be set.
     pub shortfalls: Shortfalls,
 }
 
@@ -145,17 +138,11 @@ pub enum Event<'e> {
     /// Entries of the target that stay as they are, although they are or contain surplus.
     Spared(&'e [TreePath]),
     /// It was not restored, or not completely.
-    Trouble {
-        /// The entry.
-        path: &'e TreePath,
-        /// Why.
-        why: String,
-    },
+    Trouble { path: &'e TreePath, why: String },
     /// Entries whose names are lost.
     Lost {
         /// The paths between which they are.
         range: &'e LostRange,
-        /// Why.
         why: String,
     },
     /// A remark about the whole restore.
@@ -176,19 +163,15 @@ pub enum Note {
 /// Why a restore ended early. What it has written stays, and the next restore goes on from there.
 #[derive(Debug, thiserror::Error)]
 pub enum RestoreError {
-    /// Nothing more can be written to the target.
     #[error(transparent)]
     Target(#[from] WriteError),
-    /// The tree cannot be walked.
     #[error(transparent)]
     Tree(#[from] TreeError),
-    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The user does not want these entries deleted. Nothing was written.
     #[error("not confirmed")]
     Declined,
-    /// The user stopped it.
     #[error("interrupted")]
     Interrupted,
 }

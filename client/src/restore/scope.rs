@@ -8,7 +8,6 @@ use crate::reader::{EntryStream, PageReader, ReadError, TreeError};
 /// A part of a snapshot: a directory with its content, one other entry, or everything.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Scope {
-    /// The selected entry.
     path: TreePath,
     /// The directory whose content goes to the top of the target: `path` itself, or its parent.
     base: TreePath,
@@ -45,16 +44,13 @@ impl SpecPath {
     }
 }
 
-/// Why a path is not found.
 #[derive(Debug, thiserror::Error)]
 pub enum ScopeError {
-    /// The snapshot has nothing there.
     #[error("the snapshot has no such entry")]
     Absent,
     /// The path may be in a part of the tree that cannot be read.
     #[error("the part of the tree where it might be cannot be read")]
     Lost(#[source] ReadError),
-    /// The tree cannot be walked.
     #[error(transparent)]
     Tree(#[from] TreeError),
 }
@@ -87,7 +83,6 @@ impl Scope {
         Err(lost.map_or(ScopeError::Absent, |(_, error)| ScopeError::Lost(error)))
     }
 
-    /// The selected entry.
     pub fn path(&self) -> &TreePath {
         &self.path
     }
@@ -106,7 +101,6 @@ impl Scope {
         stream
     }
 
-    /// Whether the scope contains an entry.
     pub fn holds(&self, path: &TreePath) -> bool {
         path.is_within(&self.path)
     }

@@ -121,7 +121,6 @@ impl Bounds {
     }
 }
 
-/// Deletes the planned entries.
 pub(super) fn delete(work: &Work<'_>, surplus: &[TreePath]) -> Result<(), RestoreError> {
     let Some(target) = work.target else { return Ok(()) };
     for place in surplus {

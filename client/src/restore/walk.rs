@@ -45,7 +45,7 @@ impl<'a> Walk<'a> {
         Self {
             work,
             gather: Gather::new(work, tasks),
-            later: DirectoriesLater::new(),
+            later: DirectoriesLater::default(),
             links: Links::default(),
             above: Vec::new(),
             takes_root,
@@ -236,7 +236,6 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Counts what a dry run would do.
     fn count_planned(&self, entry: &Entry, found: TargetState, bytes: u64) {
         let is_file = entry.kind() == EntryKind::File;
         self.work.count(|tally| match found {

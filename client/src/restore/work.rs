@@ -17,23 +17,19 @@ use crate::progress::Progress;
 /// The counters of a restore.
 #[derive(Debug, Copy, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
-    /// Files written.
     pub files_restored: u64,
     /// Files that were right already.
     pub files_unchanged: u64,
     /// Files that were left as they were.
     pub files_skipped: u64,
-    /// Directories.
     pub dirs: u64,
     /// Links, devices and pipes.
     pub others: u64,
-    /// Entries deleted.
     pub deleted: u64,
     /// Entries that were not restored, or not completely.
     pub errors: u64,
     /// Bytes of packs read to write them.
     pub bytes_read: u64,
-    /// Bytes written.
     pub bytes_written: u64,
     /// Files read again and found equal.
     pub files_verified: u64,
@@ -83,7 +79,6 @@ impl<'a> Work<'a> {
         }
     }
 
-    /// Changes the counters.
     pub(super) fn count(&self, add: impl FnOnce(&mut Tally)) {
         add(&mut self.tally.lock().unwrap_or_else(PoisonError::into_inner));
     }
@@ -109,7 +104,6 @@ impl<'a> Work<'a> {
         self.trouble(place, why);
     }
 
-    /// Reports an entry that could not be written.
     pub(super) fn write_failed(&self, error: &WriteError) {
         self.trouble(&error.path(), with_causes(error));
     }
@@ -122,7 +116,6 @@ impl<'a> Work<'a> {
         (self.tell)(Event::Trouble { path: &self.request.scope.outside(place), why });
     }
 
-    /// Reports entries whose names are lost.
     pub(super) fn lost(&self, range: &LostRange, why: String) {
         self.is_damaged.store(true, Ordering::Relaxed);
         self.has_lost.store(true, Ordering::Relaxed);
@@ -136,14 +129,12 @@ impl<'a> Work<'a> {
         self.has_lost.load(Ordering::Relaxed)
     }
 
-    /// Excludes a place from verification.
     pub(super) fn leave_unverified(&self, place: &TreePath) {
         if self.request.verifies {
             self.unverifiable.lock().unwrap_or_else(PoisonError::into_inner).insert(place.clone());
         }
     }
 
-    /// Whether a place is to be verified.
     pub(super) fn is_verifiable(&self, place: &TreePath) -> bool {
         !self.unverifiable.lock().unwrap_or_else(PoisonError::into_inner).contains(place)
     }

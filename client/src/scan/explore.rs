@@ -23,7 +23,6 @@ pub(super) enum Work<'s> {
     List(Directory<'s>),
     /// Look at more names of a large directory.
     Look {
-        /// The directory.
         directory: Arc<Directory<'s>>,
         names: Arc<Names>,
         /// The positions of the names to look at.
@@ -279,7 +278,6 @@ impl Directory<'_> {
             || self.rules.as_ref().is_some_and(|rules| rules.exclude(path, is_directory).is_some())
     }
 
-    /// The pattern that excludes an entry.
     fn excluding<'a>(&'a self, path: &TreePath, is_directory: bool, options: &'a ScanOptions) -> Option<&'a str> {
         let by_rules = || self.rules.as_ref()?.exclude(path, is_directory);
         options.excludes.excluding(path, is_directory).or_else(by_rules)

@@ -34,7 +34,6 @@ pub use walk::Scan;
 pub struct ScanOptions {
     /// Where to start. An entry below several roots is emitted once.
     pub roots: Vec<Root>,
-    /// Patterns of entries to leave out.
     pub excludes: Filter,
     /// Stay on the file system of each root. Mount points of others are emitted without their content.
     pub one_file_system: bool,
@@ -59,26 +58,11 @@ pub enum ScanEvent {
     /// An entry to be backed up.
     Entry(Scanned),
     /// An entry without metadata because of an error, or a directory (emitted before) that could not be listed.
-    Unreadable {
-        /// Which one.
-        path: TreePath,
-        /// Why.
-        error: io::Error,
-    },
+    Unreadable { path: TreePath, error: io::Error },
     /// An entry left out for a reason the user may want to know.
-    Skipped {
-        /// Which one.
-        path: TreePath,
-        /// Why.
-        reason: Skip,
-    },
+    Skipped { path: TreePath, reason: Skip },
     /// An ignore file that is obeyed only in part or not at all: more is backed up than it asks for.
-    BadIgnoreFile {
-        /// Which one.
-        path: TreePath,
-        /// What is wrong with it.
-        problem: String,
-    },
+    BadIgnoreFile { path: TreePath, problem: String },
 }
 
 /// An entry with its metadata.
@@ -86,7 +70,6 @@ pub enum ScanEvent {
 pub struct Scanned {
     /// Its name in the tree: the absolute path without the leading slash.
     pub path: TreePath,
-    /// What `statx` said.
     pub stat: EntryStat,
 }
 
@@ -108,7 +91,6 @@ pub enum Skip {
 /// Counts of a scan.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
 pub struct Totals {
-    /// Entries emitted.
     pub entries: u64,
     /// Entries left out by patterns, ignore files or size. Entries below an excluded directory are not counted.
     pub excluded: u64,
@@ -117,7 +99,6 @@ pub struct Totals {
 /// A scan that cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum ScanError {
-    /// The repository would be backed up into itself.
     #[error("{} lies in the repository itself", .0.display())]
     InRepository(PathBuf),
 }

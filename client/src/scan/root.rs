@@ -18,22 +18,10 @@ pub struct Root {
 /// A path that cannot be scanned.
 #[derive(Debug, thiserror::Error)]
 pub enum BadRoot {
-    /// The path does not exist or cannot be reached.
     #[error("cannot back up {}", path.display())]
-    Unreachable {
-        /// The path as given.
-        path: PathBuf,
-        /// What the system says.
-        source: io::Error,
-    },
-    /// A tree cannot hold the path.
+    Unreachable { path: PathBuf, source: io::Error },
     #[error("cannot back up {}", path.display())]
-    Path {
-        /// The path as given.
-        path: PathBuf,
-        /// What is wrong with it.
-        source: BadPath,
-    },
+    Path { path: PathBuf, source: BadPath },
 }
 
 impl Root {

@@ -11,13 +11,14 @@ use crate::clock::now;
 
 /// A running scan. It pauses when it is `BATCHES` batches ahead, and ends when this is dropped.
 pub struct Sweep {
-    started: Time,
-    events: Receiver<Vec<ScanEvent>>,
+    /// No entry was looked at earlier.
+    pub started: Time,
+    /// In tree order, in batches.
+    pub events: Receiver<Vec<ScanEvent>>,
     thread: JoinHandle<Totals>,
 }
 
 impl Scan {
-    /// Starts a scan with this many worker threads.
     pub fn begin(self: &Arc<Self>, threads: usize) -> Sweep {
         let scan = self.clone();
         let started = now();
@@ -28,16 +29,6 @@ impl Scan {
 }
 
 impl Sweep {
-    /// When the scan began: no entry was looked at earlier.
-    pub fn started(&self) -> Time {
-        self.started
-    }
-
-    /// The scan's events, in tree order, in batches.
-    pub fn events(&self) -> &Receiver<Vec<ScanEvent>> {
-        &self.events
-    }
-
     /// Ends the scan, wherever it is.
     ///
     /// # Panics

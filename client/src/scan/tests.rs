@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, FileType, Mode, OFlags, mkdirat, mknodat, openat};
 
 use super::*;
-use crate::filter::{Case, FilterBuilder};
+use crate::filter::excluding;
 use crate::privileges::as_nobody;
 
 struct Place {
@@ -88,12 +88,6 @@ fn entries(events: &[ScanEvent]) -> Vec<&Scanned> {
         _ => None,
     });
     entries.collect()
-}
-
-fn excluding(patterns: &[&str]) -> Filter {
-    let mut builder = FilterBuilder::new();
-    patterns.iter().for_each(|pattern| builder.add(pattern, Case::Exact).unwrap());
-    builder.finish().unwrap()
 }
 
 /// A few thousand entries with awkward names, several levels deep, from a fixed random sequence.

@@ -16,7 +16,6 @@ pub struct Fates {
 }
 
 impl Fates {
-    /// The results of a check.
     pub(super) fn new(harm: Harm, opened: Opened) -> Self {
         Self { harm, opened }
     }

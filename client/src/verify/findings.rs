@@ -16,11 +16,9 @@ use super::hits::{Hit, Hits, Impact};
 /// Damage to one object.
 #[derive(Clone, Debug)]
 pub struct Damage {
-    /// The kind of damage.
     pub kind: DamageKind,
     /// The object's name, or the id of a chunk or page.
     pub object: String,
-    /// The damage, in words.
     pub why: String,
     /// Snapshots that need it.
     pub snapshots: Vec<SnapshotId>,
@@ -34,7 +32,6 @@ pub struct Damage {
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "snake_case")]
 pub enum DamageKind {
-    /// It is not there.
     Missing,
     /// It has other bytes than were written.
     Damaged,
@@ -62,7 +59,6 @@ struct Found {
 }
 
 impl Findings {
-    /// Adds a finding of the keyless check.
     pub(super) fn add(&mut self, finding: Finding, view: Option<&View>) {
         let kind = match finding.kind {
             Kind::Missing => DamageKind::Missing,

@@ -8,9 +8,9 @@ mod noted;
 mod packs;
 mod proof;
 mod trees;
-mod turn;
 
 use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 
 use copal_format::id::{PackId, SnapshotId};
 use copal_format::state::PackRecord;
@@ -19,9 +19,9 @@ use copal_jobs::check::{self, Depth, Harm, Needed, Order, Share, due, inspect};
 use copal_jobs::error::JobError;
 use copal_jobs::view::{self, View};
 use copal_jobs::witness::Witnessed;
-use copal_store::StoreError;
 
 use crate::history::History;
+use crate::places::{create_private_dir, write_private};
 use crate::progress::Progress;
 use crate::repository::Repository;
 use crate::wait::wait;
@@ -41,10 +41,7 @@ pub enum ReadData {
     /// None: presence and size only.
     None,
     /// One of several equal parts: the packs that were not read for longest.
-    Share {
-        /// The number of parts.
-        parts: u32,
-    },
+    Share { parts: u32 },
     /// All.
     All,
 }
@@ -54,11 +51,9 @@ pub struct Options {
     /// The kept snapshots whose trees are walked, and whose packs are opened if data is read; none for all snapshots.
     /// Structure, presence and lengths are always those of the whole repository.
     pub chosen: Option<BTreeSet<SnapshotId>>,
-    /// Which packs are read.
     pub read: ReadData,
     /// Whether to open everything that is read, and to walk every tree.
     pub is_full: bool,
-    /// How many packs are opened at once.
     pub threads: usize,
 }
 
@@ -66,20 +61,6 @@ impl Options {
     /// Whether packs are opened. Those of chosen snapshots are, whenever they are read.
     fn opens(&self) -> bool {
         self.is_full || (self.chosen.is_some() && self.read != ReadData::None)
-    }
-}
-
-/// Why a check ended early.
-#[derive(Debug, thiserror::Error)]
-pub enum VerifyError {
-    /// A job failed.
-    #[error(transparent)]
-    Job(#[from] JobError),
-}
-
-impl From<StoreError> for VerifyError {
-    fn from(error: StoreError) -> Self {
-        Self::Job(error.into())
     }
 }
 
@@ -116,7 +97,7 @@ impl Outcome {
 
 /// Checks the repository. Records findings about packs in the state, so that backups heal the damage. If the newest
 /// state cannot be read, checks only the records.
-pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -> Result<Outcome, VerifyError> {
+pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -> Result<Outcome, JobError> {
     let store = repository.store().as_ref();
     let before = match wait(view::read(&Witnessed::new(store))) {
         Ok(view) => Some(view),
@@ -125,7 +106,7 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
         Err(error) => error.blame().map(|_| None)?,
     };
     // Behind a gateway only the service records when packs were read, so this machine keeps its own position.
-    let turn = repository.backend().is_behind_gateway().then(|| turn::last(repository.state_dir()));
+    let turn = repository.backend().is_behind_gateway().then(|| last_turn(repository.state_dir()));
     let depth = match options.read {
         _ if options.chosen.is_some() => Depth::Structure,
         ReadData::All if !options.is_full => Depth::Data { part: 1, parts: 1 },
@@ -163,7 +144,9 @@ pub fn verify(repository: &Repository, options: &Options, progress: &Progress) -
         outcome.is_state_lost = true;
     }
     if let (ReadData::Share { .. }, Some(_), Some(last)) = (options.read, turn, last) {
-        turn::note(repository.state_dir(), last);
+        // Ignores failures: the next check then begins at the same pack.
+        let kept = create_private_dir(repository.state_dir());
+        let _ = kept.and_then(|()| write_private(&repository.state_dir().join(TURN), format!("{last}\n").as_bytes()));
     }
     outcome.damage = findings.finish();
     Ok(outcome)
@@ -187,7 +170,7 @@ fn dig(
     mut harm: Harm,
     findings: &mut Findings,
     outcome: &mut Outcome,
-) -> Result<(), VerifyError> {
+) -> Result<(), JobError> {
     let mut opened = packs::Opened::default();
     if options.opens() {
         opened = packs::open(repository, opens, options.threads, progress)?;
@@ -264,5 +247,13 @@ fn due_packs<'a>(
     }
 }
 
+/// The last pack that a partial check of this machine has read; `None` if unknown.
+fn last_turn(state_dir: &Path) -> Option<PackId> {
+    let text = std::fs::read_to_string(state_dir.join(TURN)).ok()?;
+    PackId::from_hex(text.trim_end()).ok()
+}
+
+/// The file with the last pack that was read.
+const TURN: &str = "checked";
 /// How often to walk the trees if the repository changes meanwhile; then the last walk counts.
 const ATTEMPTS: u32 = 8;

@@ -20,10 +20,9 @@ pub fn noted(repository: &Repository, before: &View, harm: &Harm) -> Result<u64,
             let healed = known.map(|(id, _)| id).filter(|id| harm.whole.contains_key(id) || harm.returned.contains(id));
             let packs: BTreeSet<PackId> = harm.missing.iter().chain(&harm.damaged).chain(healed).copied().collect();
             let packs: Vec<PackId> = packs.into_iter().collect();
-            match repository.backend().suspect(&packs) {
-                Some(asked) => asked.map(|()| packs.len() as u64).map_err(JobError::from),
-                None => Err(refused),
-            }
+            let gateway = repository.backend().gateway().ok_or(refused)?;
+            wait(gateway.suspect(&packs))?;
+            Ok(packs.len() as u64)
         }
         noted => noted.map(|()| 0),
     }

@@ -32,7 +32,6 @@ use crate::wait::wait;
 pub(super) struct Opened {
     pub(super) packs_read: u64,
     pub(super) bytes_read: u64,
-    /// Faults by pack.
     pub(super) faults: BTreeMap<PackId, Fault>,
     whole: BTreeMap<PackId, Time>,
     /// Packs that have the right hash and do not hold what their tables say.
@@ -97,7 +96,6 @@ impl Opened {
     }
 }
 
-/// Opens packs on several threads.
 pub(super) fn open(
     repository: &Repository,
     packs: &[(PackId, &PackRecord)],

@@ -24,7 +24,6 @@ pub struct Proved {
     pub forged: u64,
 }
 
-/// Opens packs and vouches for the sound ones.
 pub fn prove(
     repository: &Repository,
     client: &LocalClient,

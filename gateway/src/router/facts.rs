@@ -7,7 +7,6 @@ use axum::http::StatusCode;
 use bytes::Bytes;
 use copal_format::client::ClientRecord;
 use copal_format::id::{ClientId, OwnerFingerprint};
-use copal_format::keys::owner::{KemPublic, fingerprint};
 use copal_format::layout;
 use copal_format::limits::CHAIN_LEAP;
 use copal_format::number::reached;
@@ -53,8 +52,7 @@ pub async fn read_facts(store: &dyn Store, owner: Option<OwnerFingerprint>) -> R
     let damaged = |why: &dyn core::fmt::Display| JobError::damaged(name, why);
     let bytes = objects::read(store, name).await?.ok_or_else(|| damaged(&"it is gone"))?;
     let descriptor = Descriptor::decode(version, &bytes).map_err(|error| damaged(&error))?;
-    let kem = KemPublic::from_slice(&descriptor.kem_public).ok_or_else(|| damaged(&"it holds no public key"))?;
-    let found = fingerprint(descriptor.repository, &descriptor.owner_key, &kem);
+    let (_, found) = descriptor.owner().ok_or_else(|| damaged(&"it holds no public key"))?;
     if let Some(wanted) = owner.filter(|wanted| *wanted != found) {
         return Err(damaged(&format_args!("it is of the owner {found}, not of {wanted}")));
     }

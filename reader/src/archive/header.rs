@@ -1,7 +1,8 @@
 //! Header: a tar header: a block of fixed fields, and pax records before it for values that do not fit.
 
+use copal_format::path::TreePath;
 use copal_format::time::Time;
-use copal_format::tree::Entry;
+use copal_format::tree::{Entry, EntryKind};
 use tar::EntryType;
 
 use super::{BLOCK, padding};
@@ -14,8 +15,30 @@ pub struct Header {
 }
 
 impl Header {
-    /// The header of an entry stored under this path, with this many bytes of content.
-    pub fn new(entry: &Entry, kind: EntryType, path: &[u8], link: Option<&[u8]>, size: u64) -> Self {
+    /// The header of an entry under a name, or of another name of its file `first`. None for a socket: no archive holds one.
+    pub fn of(entry: &Entry, name: &TreePath, first: Option<&TreePath>) -> Option<Self> {
+        let name = name.as_bytes();
+        if let Some(first) = first {
+            return Some(Self::new(entry, EntryType::Link, name, Some(first.as_bytes()), 0));
+        }
+        let (kind, size) = match entry.kind() {
+            EntryKind::Socket => return None,
+            EntryKind::File => (EntryType::Regular, entry.size),
+            EntryKind::Directory => (EntryType::Directory, 0),
+            EntryKind::Symlink => (EntryType::Symlink, 0),
+            EntryKind::Fifo => (EntryType::Fifo, 0),
+            EntryKind::CharDevice => (EntryType::Char, 0),
+            EntryKind::BlockDevice => (EntryType::Block, 0),
+        };
+        let path = match (kind, name) {
+            (EntryType::Directory, []) => b"./".to_vec(),
+            (EntryType::Directory, name) => [name, b"/"].concat(),
+            (_, name) => name.to_vec(),
+        };
+        Some(Self::new(entry, kind, &path, entry.extras.link_target.as_deref(), size))
+    }
+
+    fn new(entry: &Entry, kind: EntryType, path: &[u8], link: Option<&[u8]>, size: u64) -> Self {
         let mut header = Self { fixed: tar::Header::new_ustar(), records: Vec::new() };
         header.fixed.set_entry_type(kind);
         header.fixed.set_mode(entry.mode.permissions().into());

@@ -5,8 +5,7 @@ mod header;
 use std::io::{self, Write};
 
 use copal_format::path::TreePath;
-use copal_format::tree::{Entry, EntryKind};
-use tar::EntryType;
+use copal_format::tree::Entry;
 
 use crate::sink::{Sink, SinkError};
 
@@ -21,7 +20,6 @@ pub(crate) struct Archive<'a> {
 /// A file that is being written.
 struct Open {
     size: u64,
-    /// Bytes written so far.
     at: u64,
 }
 
@@ -36,13 +34,8 @@ impl<'a> Archive<'a> {
         self.out.flush()
     }
 
-    fn header(&mut self, entry: &Entry, kind: EntryType, link: Option<&[u8]>, size: u64) -> Result<(), SinkError> {
-        let path = match (entry.kind(), entry.path.as_bytes()) {
-            (EntryKind::Directory, []) => b"./".to_vec(),
-            (EntryKind::Directory, path) => [path, b"/"].concat(),
-            (_, path) => path.to_vec(),
-        };
-        self.put(&Header::new(entry, kind, &path, link, size).to_bytes())
+    fn header(&mut self, entry: &Entry, first: Option<&TreePath>) -> Result<(), SinkError> {
+        Header::of(entry, &entry.path, first).map_or(Ok(()), |header| self.put(&header.to_bytes()))
     }
 
     /// An error here ends the restore: the archive cannot be continued.
@@ -62,25 +55,16 @@ impl<'a> Archive<'a> {
 
 impl Sink for Archive<'_> {
     fn other(&mut self, entry: &Entry) -> Result<(), SinkError> {
-        let kind = match entry.kind() {
-            EntryKind::Directory => EntryType::Directory,
-            EntryKind::Symlink => EntryType::Symlink,
-            EntryKind::Fifo => EntryType::Fifo,
-            EntryKind::CharDevice => EntryType::Char,
-            EntryKind::BlockDevice => EntryType::Block,
-            EntryKind::File | EntryKind::Socket => return Ok(()),
-        };
-        self.header(entry, kind, entry.extras.link_target.as_deref(), 0)
+        self.header(entry, None)
     }
 
     fn link(&mut self, entry: &Entry, first: &TreePath) -> Result<(), SinkError> {
-        self.header(entry, EntryType::Link, Some(first.as_bytes()), 0)
+        self.header(entry, Some(first))
     }
 
     fn begin(&mut self, entry: Box<Entry>) -> Result<(), SinkError> {
-        let size = entry.size;
-        self.header(&entry, EntryType::Regular, None, size)?;
-        self.open = Some(Open { size, at: 0 });
+        self.header(&entry, None)?;
+        self.open = Some(Open { size: entry.size, at: 0 });
         Ok(())
     }
 

@@ -18,7 +18,7 @@ use copal_format::tree::EntryKind;
 use copal_tests::kit::{Random, Tree, World, path};
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Tally, Verdict};
 use copal_wasm::chunker::Chunker;
-use copal_wasm::client::Client;
+use copal_wasm::client::{Client, HostKeys};
 use copal_wasm::keeping::Keeping;
 use copal_wasm::look::{Damage, Library, Opened, Piece};
 use copal_wasm::owner::Owner;
@@ -57,7 +57,8 @@ impl Browser {
         let world = World::new();
         let descriptor = Descriptor::decode(1, &world.read(&layout::descriptor(1))).unwrap();
         let owner = Owner::of(world.repository.owner.clone());
-        let joined = owner.register(&descriptor, "browser", Time(5), &[42; Owner::RANDOM]).unwrap();
+        let joined =
+            owner.register(&descriptor, "browser", Time(5), &[42; Owner::RANDOM], HostKeys::default()).unwrap();
         world.put(&joined.key, joined.bytes);
         Self {
             world,

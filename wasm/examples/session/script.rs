@@ -19,6 +19,7 @@ use copal_format::snapshot::SnapshotInfo;
 use copal_format::time::Time;
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Verdict};
 use copal_wasm::chunker::Chunker;
+use copal_wasm::client::HostKeys;
 use copal_wasm::owner::Owner;
 use copal_wasm::sealer::{self, Sealer};
 use copal_wasm::view::View;
@@ -60,7 +61,9 @@ pub(crate) fn report() -> String {
     let descriptor = Descriptor::decode(1, &descriptor_bytes).expect("the descriptor is sound");
     let input = SlotInput::passphrase(PASSPHRASE).expect("the passphrase is one");
     let owner = Owner::open(&slot, &input).expect("the slot opens");
-    let joined = owner.register(&descriptor, "browser", Time(NOW), &fixed(1)).expect("the owner may register");
+    let joined = owner
+        .register(&descriptor, "browser", Time(NOW), &fixed(1), HostKeys::default())
+        .expect("the owner may register");
     made(&joined.key, &joined.bytes);
     let client = joined.client;
     made("kept client", &client.keep(fixed(2)));

@@ -12,6 +12,7 @@ use copal_format::snapshot::SnapshotInfo;
 use copal_format::time::Time;
 use copal_wasm::backup::{Action, Backup, FileFacts, FileKind, Start, Verdict};
 use copal_wasm::client::Client;
+use copal_wasm::client::HostKeys;
 use copal_wasm::owner::Owner;
 use copal_wasm::sealer::{self, Sealer};
 use copal_wasm::view::View;
@@ -24,13 +25,13 @@ pub(crate) fn run(session: &str) {
     let descriptor = Descriptor::decode(1, &given(&golden, "descriptor")).expect("the descriptor is sound");
     let input = SlotInput::passphrase("correct horse battery staple").expect("it is one");
     let owner = Owner::open(&given(&golden, "slot"), &input).expect("the slot opens");
-    let client =
-        owner.register(&descriptor, "measured", Time(NOW), &[1; Owner::RANDOM]).expect("it may register").client;
+    let (random, host) = ([1; Owner::RANDOM], HostKeys::default());
+    let joined = owner.register(&descriptor, "measured", Time(NOW), &random, host).expect("it may register");
     let files: Vec<FileFacts> = (0..ENTRIES).map(facts).collect();
-    let kept = back_up(&client, &descriptor, &files, None);
+    let kept = back_up(&joined.client, &descriptor, &files, None);
     let second = || {
         let begun = processor_seconds();
-        back_up(&client, &descriptor, &files, Some(kept.clone()));
+        back_up(&joined.client, &descriptor, &files, Some(kept.clone()));
         processor_seconds() - begun
     };
     let best = (0..RUNS).map(|_| second()).fold(f64::INFINITY, f64::min);

@@ -22,7 +22,6 @@ pub(super) struct Draft {
 /// The next manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
-    /// Its number.
     pub number: u64,
     /// The bytes that the host must sign, if it holds the key.
     pub message: Option<Vec<u8>>,
@@ -35,15 +34,11 @@ pub struct Claim {
 pub struct Claimed {
     /// Its object's name.
     pub key: String,
-    /// Its bytes.
     pub bytes: Vec<u8>,
-    /// Its number.
     pub number: u64,
-    /// Its hash.
     pub hash: ObjectHash,
     /// The snapshot or checkpoint that it claims.
     pub snapshot: Option<SnapshotId>,
-    /// Whether it is a checkpoint.
     pub partial: bool,
 }
 
@@ -110,9 +105,7 @@ impl Backup {
         if !self.is_end_found {
             return Err(Fault::misuse("the end of the chain of manifests is to be found first"));
         }
-        let (view, domain) = (self.view.clone(), self.domain());
-        let view = view.borrow();
-        let known = |id: &copal_format::id::ChunkId| view.status(domain, id).may_deduplicate();
+        let known = self.known();
         let open = self.open.as_ref().map(files::Open::so_far);
         let tree =
             if is_final { Some(self.session.finish_tree(known)?) } else { self.session.checkpoint(open, known)? };
@@ -136,7 +129,7 @@ impl Backup {
         }
         let Some(draft) = self.claims.front() else { return Ok(None) };
         let manifest = self.manifest_of(draft);
-        let message = match self.client.manifest_signer() {
+        let message = match &self.client.manifest {
             Signer::Engine(_) => None,
             Signer::Host(_) => Some(manifest.unsigned(self.client.repository()).message),
         };

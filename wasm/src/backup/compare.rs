@@ -18,19 +18,15 @@ use crate::fault::{Code, Fault};
 /// What a host knows about a file or directory without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
-    /// Its path.
     pub path: TreePath,
     /// Bytes of a file.
     pub size: u64,
-    /// When its content changed.
     pub modified: Time,
-    /// Its kind.
     pub kind: FileKind,
 }
 
 /// The kinds that hosts can tell apart.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs)]
 pub enum FileKind {
     File,
     Directory,

@@ -56,7 +56,6 @@ impl Backup {
         self.end_with(file, content)
     }
 
-    /// Begins the next file.
     pub fn begin_file(&mut self) -> Result<(), Fault> {
         if self.open.is_some() {
             return Err(Fault::misuse("a file is being taken"));
@@ -79,9 +78,7 @@ impl Backup {
         if ids.len() != lengths.len() || lengths.iter().any(|length| !(1..=CHUNK_BYTES).contains(length)) {
             return Err(Fault::misuse("every chunk has an id and a length"));
         }
-        let (view, domain) = (self.view.clone(), self.domain());
-        let view = view.borrow();
-        let is_known = |id: &ChunkId| view.status(domain, id).may_deduplicate();
+        let is_known = self.known();
         let Some(open) = &mut self.open else { return Err(Fault::misuse("no file is being taken")) };
         let mut new = Vec::with_capacity(ids.len());
         for (id, length) in ids.iter().zip(lengths) {
@@ -89,7 +86,7 @@ impl Backup {
             if !is_new {
                 self.tally.bytes_known += u64::from(*length);
             }
-            self.session.add_piece(&mut open.content, Piece { id: *id, length: *length }, is_known)?;
+            self.session.add_piece(&mut open.content, Piece { id: *id, length: *length }, &is_known)?;
             open.bytes += u64::from(*length);
             new.push(is_new);
         }
@@ -112,9 +109,7 @@ impl Backup {
             return Err(Fault::misuse("a file has as many bytes as its chunks"));
         }
         let content = core::mem::take(&mut open.content);
-        let (view, domain) = (self.view.clone(), self.domain());
-        let view = view.borrow();
-        let content = self.session.content_of(content, |id| view.status(domain, id).may_deduplicate())?;
+        let content = self.session.content_of(content, self.known())?;
         self.end_with(file, content)
     }
 
@@ -186,9 +181,7 @@ impl Backup {
             EntryKind::Directory => counts.directories += 1,
             _ => counts.others += 1,
         }
-        let (view, domain) = (self.view.clone(), self.domain());
-        let view = view.borrow();
-        self.session.add_entry(entry, |id| view.status(domain, id).may_deduplicate())?;
+        self.session.add_entry(entry, self.known())?;
         self.keep_pages()
     }
 }

@@ -16,7 +16,7 @@ use copal_engine::backup::reuse::RewriteBudget;
 use copal_engine::backup::session::{FinishedTree, Session, SessionStart, UnnamedPack};
 use copal_format::block::PendingBlock;
 use copal_format::compress::Compress;
-use copal_format::id::{DomainId, SourceId};
+use copal_format::id::{ChunkId, DomainId, SourceId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::session::{SessionKey, SessionRecord};
@@ -29,7 +29,6 @@ use copal_format::wire::chain::Chain;
 use zeroize::Zeroizing;
 
 use crate::client::Client;
-use crate::client::kem_of;
 use crate::fault::{Code, Fault};
 use crate::sealer::{BlockFacts, Sealer};
 use crate::view::View;
@@ -44,7 +43,6 @@ pub struct Start {
     pub random: [u8; Start::RANDOM],
     /// The random salt of the kept tree.
     pub kept_salt: [u8; 16],
-    /// The start time.
     pub now: Time,
     /// What is backed up and by whom. Counts and summary are filled in at the end.
     pub info: SnapshotInfo,
@@ -86,7 +84,6 @@ pub struct Tally {
     pub bytes_new: u64,
     /// Chunks that were new.
     pub chunks_new: u64,
-    /// Bytes of packs.
     pub bytes_stored: u64,
 }
 
@@ -149,7 +146,7 @@ impl Backup {
         start: &Start,
         compressor_of: CompressorOf,
     ) -> Result<Self, Fault> {
-        let owner = kem_of(descriptor, client.owner())?;
+        let owner = descriptor.kem_of(descriptor.repository, client.owner())?;
         if descriptor.repository != client.repository() {
             return Err(Fault::new(Code::OtherOwner, "the client belongs to another repository"));
         }
@@ -245,7 +242,6 @@ impl Backup {
         key
     }
 
-    /// The numbers so far.
     pub fn tally(&self) -> Tally {
         let session = self.session.tally();
         Tally {
@@ -258,6 +254,12 @@ impl Backup {
 
     fn domain(&self) -> DomainId {
         self.client.domain()
+    }
+
+    /// Whether the repository has a chunk or page that may be referred to.
+    fn known(&self) -> impl Fn(&ChunkId) -> bool + use<> {
+        let (view, domain) = (self.view.clone(), self.domain());
+        move |id| view.borrow().status(domain, id).may_deduplicate()
     }
 
     /// Adds the session's new pages to the kept tree.

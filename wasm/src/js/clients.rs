@@ -45,7 +45,7 @@ impl Owner {
     ) -> Thrown<Object> {
         let host = host_keys(public_keys)?;
         let random = Zeroizing::new(exact(random, "random")?);
-        Ok(joined(self.0.register_with(&descriptor.0, name, time(now), &random, host)?))
+        Ok(joined(self.0.register(&descriptor.0, name, time(now), &random, host)?))
     }
 
     pub fn resume(&self, kept: &[u8]) -> Thrown<Client> {
@@ -65,7 +65,7 @@ impl Enrollment {
 
     #[wasm_bindgen(getter, unchecked_return_type = "EnrollmentFacts")]
     pub fn facts(&self) -> Object {
-        let line = self.0.line();
+        let line = &self.0.line;
         object! {
             "repository": hex(line.repository),
             "client": hex(line.client),
@@ -143,8 +143,8 @@ impl Client {
             "address": optional(client.address()),
             "owner": hex(client.owner()),
             "hostSigns": object! {
-                "manifests": is_host(client.manifest_signer()),
-                "requests": is_host(client.request_signer()),
+                "manifests": is_host(&client.manifest),
+                "requests": is_host(&client.request),
             },
         }
     }

@@ -2,7 +2,7 @@
 
 use core::fmt::Display;
 
-use copal_format::id::ChunkId;
+use copal_format::id::{ChunkId, SnapshotId};
 use copal_format::request::{Headers, Request};
 use copal_format::time::Time;
 use copal_format::tree::{Entry, EntryKind};
@@ -146,6 +146,15 @@ pub(super) fn read_of(value: &JsValue) -> Thrown<Read> {
     let start = number_field(value, "start")? as u64;
     let range = field(value, "end").as_f64().map(|end| start..end as u64);
     Ok(Read { key: text_field(value, "key")?, range })
+}
+
+/// A record or key slot, to be created under both names.
+pub(super) fn record(keys: [String; 2], bytes: &[u8]) -> Object {
+    object! { "keys": list(keys), "bytes": Uint8Array::from(bytes) }
+}
+
+pub(super) fn snapshots(ids: &[String]) -> Result<Vec<SnapshotId>, Fault> {
+    ids.iter().map(|id| Ok(SnapshotId::from_hex(id)?)).collect()
 }
 
 /// Versions of a record, from an array of pairs.

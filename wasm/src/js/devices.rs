@@ -1,13 +1,12 @@
 //! Devices: the clients of a repository, for JavaScript.
 
 use copal_format::id::{ClientId, ObjectHash};
-use js_sys::{Array, Object, Uint8Array};
+use js_sys::{Array, Object};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::convert::{
-    Thrown, bytes_field, count, list, milliseconds, number_field, object, optional, records, text_field, time,
-};
+use super::changes::link_of;
+use super::convert::{Thrown, bytes_field, count, milliseconds, object, optional, record, records, time};
 use super::owner::{Descriptor, Owner, role};
 use crate::devices::{Last, NextRecord};
 use crate::fault::Fault;
@@ -22,15 +21,15 @@ impl Owner {
         #[wasm_bindgen(unchecked_param_type = "[number, Uint8Array][]")] versions: &Array,
     ) -> Thrown<Object> {
         let device = self.0.device(&descriptor.0, id(client)?, &records(versions)?)?;
-        let record = &device.record;
+        let newest = &device.record;
         Ok(object! {
             "client": client,
             "name": optional(device.name),
-            "role": role(record.role),
+            "role": role(newest.role),
             "since": milliseconds(device.since),
-            "hasJoined": record.keys.is_some(),
-            "expires": optional(record.enrollment.and_then(|enrollment| enrollment.expires).map(milliseconds)),
-            "revoked": optional(record.revoked.map(|(number, _)| count(number))),
+            "hasJoined": newest.keys.is_some(),
+            "expires": optional(newest.enrollment.and_then(|enrollment| enrollment.expires).map(milliseconds)),
+            "revoked": optional(newest.revoked.map(|(number, _)| count(number))),
             "isWhole": device.is_whole,
         })
     }
@@ -74,16 +73,9 @@ fn id(client: &str) -> Result<ClientId, Fault> {
 
 /// The number, hash and bytes of an object.
 fn last(value: &JsValue) -> Thrown<Option<(u64, ObjectHash, Vec<u8>)>> {
-    if !value.is_object() {
-        return Ok(None);
-    }
-    let hash = ObjectHash::from_hex(&text_field(value, "hash")?).map_err(Fault::from)?;
-    Ok(Some((number_field(value, "number")? as u64, hash, bytes_field(value, "bytes")?)))
+    link_of(value)?.map(|(number, hash)| Ok((number, hash, bytes_field(value, "bytes")?))).transpose()
 }
 
-fn next(record: NextRecord) -> Object {
-    object! {
-        "keys": list(record.keys),
-        "bytes": Uint8Array::from(record.bytes.as_slice()),
-    }
+fn next(next: NextRecord) -> Object {
+    record(next.keys, &next.bytes)
 }

@@ -8,7 +8,7 @@ use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 use zeroize::Zeroizing;
 
-use super::convert::{Thrown, exact, hex, list, milliseconds, number_field, object, text_field, time, wrong};
+use super::convert::{Thrown, exact, hex, milliseconds, number_field, object, record, text_field, time, wrong};
 use super::owner::{Descriptor, Owner};
 use crate::invitation::Wanted;
 
@@ -33,10 +33,7 @@ impl Owner {
         let waiting = self.0.invite(&descriptor.0, &wanted, &random)?;
         Ok(object! {
             "client": hex(waiting.client),
-            "record": object! {
-                "keys": list(waiting.record.keys),
-                "bytes": Uint8Array::from(waiting.record.bytes.as_slice()),
-            },
+            "record": record(waiting.record.keys, &waiting.record.bytes),
             "line": waiting.line.as_str(),
             "link": waiting.link.as_str(),
             "expires": milliseconds(waiting.expires),

@@ -3,14 +3,13 @@
 use core::time::Duration;
 
 use copal_engine::retention::{Held, KeepReason, Protection, Series, Suspicion, Weighed};
-use copal_format::id::SnapshotId;
 use copal_format::policy::{Count, Floor, Hold, Lingering, Period, SignedPolicy, Span, effective};
 use copal_format::repository::Descriptor;
 use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use super::convert::{Thrown, count, hex, list, milliseconds, object, optional, reads, set, time, wrong};
+use super::convert::{Thrown, count, hex, list, milliseconds, object, optional, reads, set, snapshots, time, wrong};
 use crate::fault::Fault;
 use crate::keeping::{self, Foresight, Rules};
 
@@ -242,8 +241,4 @@ fn series(series: Series) -> String {
 
 fn seconds(time: Duration) -> f64 {
     count(time.as_secs())
-}
-
-fn snapshots(ids: &[String]) -> Result<Vec<SnapshotId>, Fault> {
-    ids.iter().map(|id| Ok(SnapshotId::from_hex(id)?)).collect()
 }

@@ -10,7 +10,9 @@ use js_sys::{Array, Object, Uint8Array};
 use wasm_bindgen::prelude::wasm_bindgen;
 use zeroize::Zeroizing;
 
-use super::convert::{Thrown, bytes_field, exact, hex, key_of, list, milliseconds, object, optional, text_field, time};
+use super::convert::{
+    Thrown, bytes_field, exact, hex, key_of, list, milliseconds, object, optional, record, text_field, time,
+};
 use super::owner::Owner;
 use crate::fault::Fault;
 use crate::slots;
@@ -78,19 +80,15 @@ impl Owner {
     #[wasm_bindgen(js_name = sealSlot, unchecked_return_type = "NextRecord")]
     pub fn seal_slot(&self, slot: &NewSlot, stretched: &Uint8Array) -> Thrown<Object> {
         let stretched = key_of(stretched)?;
-        Ok(stored(&slot.0, &self.0.seal_slot(&slot.0, &Secret::new(*stretched))))
+        Ok(record(slot.0.keys(), &self.0.seal_slot(&slot.0, &Secret::new(*stretched))))
     }
 
     #[wasm_bindgen(js_name = sealRecoverySlot, unchecked_return_type = "NextRecord")]
     pub fn seal_recovery_slot(&self, slot: &NewSlot, code: String) -> Thrown<Object> {
         let code = Zeroizing::new(code);
         let secret = text::decode_recovery(&code).map_err(Fault::from)?;
-        Ok(stored(&slot.0, &self.0.seal_slot(&slot.0, &secret)))
+        Ok(record(slot.0.keys(), &self.0.seal_slot(&slot.0, &secret)))
     }
-}
-
-fn stored(slot: &slots::NewSlot, bytes: &[u8]) -> Object {
-    object! { "keys": list(slot.keys()), "bytes": Uint8Array::from(bytes) }
 }
 
 fn survey(copies: &Array) -> Thrown<Vec<KeySlot>> {

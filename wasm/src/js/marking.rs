@@ -1,15 +1,13 @@
 //! Marking: forgets, brings back, pins and tags snapshots, for JavaScript.
 
 use copal_engine::changing::Mark;
-use copal_format::id::SnapshotId;
 use wasm_bindgen::JsValue;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use super::changes::{Changes, link_of};
 use super::clients::Client;
-use super::convert::{Thrown, wrong};
+use super::convert::{Thrown, snapshots, wrong};
 use super::look::Library;
-use crate::fault::Fault;
 
 #[wasm_bindgen]
 impl Library {
@@ -65,8 +63,4 @@ impl Library {
     ) -> Thrown<Option<Changes>> {
         Ok(self.0.decide(&client.0, link_of(met)?, policy, snapshots(&release)?)?.map(Changes))
     }
-}
-
-fn snapshots(ids: &[String]) -> Result<Vec<SnapshotId>, Fault> {
-    ids.iter().map(|id| Ok(SnapshotId::from_hex(id)?)).collect()
 }

@@ -30,14 +30,11 @@ impl Descriptor {
     pub fn facts(&self) -> Object {
         let descriptor = &self.0;
         let p = &descriptor.parameters;
-        let kem = copal_format::keys::owner::KemPublic::from_slice(&descriptor.kem_public);
-        let owner = kem
-            .map(|kem| hex(copal_format::keys::owner::fingerprint(descriptor.repository, &descriptor.owner_key, &kem)));
         object! {
             "version": count(descriptor.version),
             "repository": hex(descriptor.repository),
             "created": milliseconds(descriptor.created),
-            "owner": owner.unwrap_or_default(),
+            "owner": descriptor.owner().map(|(_, owner)| hex(owner)).unwrap_or_default(),
             "ingest": by(descriptor.ingest),
             "sharedDomain": hex(descriptor.shared_domain),
             "reader": optional(descriptor.reader.map(hex)),

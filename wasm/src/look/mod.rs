@@ -31,9 +31,7 @@ pub use tree::{Listing, Tree, id_of, path_of};
 pub(crate) enum Obstacle {
     /// These reads are needed first.
     Needs(Vec<Read>),
-    /// No copy can be read.
     Lost {
-        /// The page or chunk.
         id: ChunkId,
         /// What is wrong with the last copy tried.
         why: String,

@@ -17,7 +17,6 @@ use crate::view::{Read, View};
 pub struct Listing {
     /// Reads to supply before the call is repeated.
     pub needs: Vec<Read>,
-    /// The entries.
     pub entries: Vec<Entry>,
     /// The path after which the next part begins; `None` at the end.
     pub next: Option<TreePath>,
@@ -48,7 +47,6 @@ impl Tree {
         Self { view, blocks, domain, root }
     }
 
-    /// The root page.
     pub fn root(&self) -> ChunkId {
         self.root
     }
@@ -85,7 +83,6 @@ impl Tree {
         }
     }
 
-    /// One entry.
     pub fn entry(&self, path: &TreePath) -> Listing {
         let mut walk = TreeWalk::new(self.root);
         walk.seek(path.clone());
@@ -126,7 +123,6 @@ impl Tree {
         }
     }
 
-    /// A page of the tree.
     pub(super) fn page(&self, id: &ChunkId) -> Result<VerifiedPage, Obstacle> {
         let view = self.view.borrow();
         self.blocks.borrow_mut().page(view.index(self.domain), self.domain, id)

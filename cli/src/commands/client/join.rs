@@ -67,8 +67,8 @@ fn join_at(
     let mut backend = Backend::open(location, &context.backend_options())?;
     context.introduce(&backend)?;
     backend.freeze_replica()?;
-    if is_first {
-        backend.join_as(enrollment.client, enrollment.key());
+    if let Some(gateway) = backend.gateway().filter(|_| is_first) {
+        gateway.join_as(enrollment.client, enrollment.key());
     }
     if !Repository::is_at(&backend)? {
         return Err(Failure::NoRepository { location: backend.location().to_string() });

@@ -274,15 +274,15 @@ impl Filesystem for Snapshots {
     fn getxattr(&self, _: &Request, inode: INodeNo, name: &OsStr, size: u32, reply: ReplyXattr) {
         let xattrs = self.node(inode).and_then(|node| self.browser.xattrs(&node).map_err(errno));
         let value = xattrs.and_then(|xattrs| {
-            let found = xattrs.into_iter().find(|xattr| xattr.name == name.as_bytes());
-            found.map(|xattr| xattr.value).ok_or(Errno::ENODATA)
+            let found = xattrs.into_iter().find(|(found, _)| found == name.as_bytes());
+            found.map(|(_, value)| value).ok_or(Errno::ENODATA)
         });
         answer(value, size, reply);
     }
 
     fn listxattr(&self, _: &Request, inode: INodeNo, size: u32, reply: ReplyXattr) {
         let xattrs = self.node(inode).and_then(|node| self.browser.xattrs(&node).map_err(errno));
-        let names = xattrs.map(|xattrs| xattrs.into_iter().flat_map(|xattr| [xattr.name, vec![0]].concat()).collect());
+        let names = xattrs.map(|xattrs| xattrs.into_iter().flat_map(|(name, _)| [name, vec![0]].concat()).collect());
         answer(names, size, reply);
     }
 }

@@ -72,6 +72,6 @@ fn absent(text: &str) -> Failure {
     Failure::NoObject { what: "object", wanted: text.to_owned() }
 }
 
-fn words(error: impl std::error::Error) -> String {
+fn words(error: impl std::error::Error + 'static) -> String {
     with_causes(&error)
 }

@@ -199,7 +199,6 @@ impl Assembly<'_, '_> {
         }
     }
 
-    /// Takes the next chunk of the open file.
     fn add_chunk(&mut self, id: ChunkId, bytes: &[u8]) -> Result<(), BackupError> {
         let before = self.session.tally().bytes_new;
         let known = Known::new(&self.index, self.carried);
@@ -217,7 +216,6 @@ impl Assembly<'_, '_> {
         self.open = Some((path.clone(), FileContent::default()));
     }
 
-    /// Ends the open file; returns its content.
     fn end(&mut self) -> Result<Content, BackupError> {
         let (_, file) = self.open.take().unwrap_or_default();
         let known = Known::new(&self.index, self.carried);
@@ -282,7 +280,6 @@ impl Assembly<'_, '_> {
         self.output.serve(&mut self.session, noting(&mut self.own, self.carried))
     }
 
-    /// Seals and stores everything that is open.
     fn flush(&mut self) -> Result<(), BackupError> {
         self.output.flush(&mut self.session, noting(&mut self.own, self.carried))
     }

@@ -21,7 +21,7 @@ impl Assembly<'_, '_> {
     pub(super) fn take_tree(&mut self, sweep: Sweep, tools: &Tools<'_>) -> Result<(), BackupError> {
         let attempt = self.attempt;
         // The scan may have seen a file before a write that comes after this time.
-        self.started = sweep.started();
+        self.started = sweep.started;
         let before = attempt.parent.trees().map(|tree| tree.bytes).max().unwrap_or(0);
         attempt.progress.estimate(before);
         let comparison = Comparison {
@@ -35,7 +35,7 @@ impl Assembly<'_, '_> {
         };
         let work = |jobs: &Receiver<Job>| work(jobs, tools);
         self.take_made(attempt.options.threads, tools, work, |jobs, items, ended| {
-            let compared = comparison.run(sweep.events(), jobs, items, ended);
+            let compared = comparison.run(&sweep.events, jobs, items, ended);
             sweep.finish();
             Ok(compared?)
         })

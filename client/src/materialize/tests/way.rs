@@ -163,7 +163,7 @@ fn surplus_is_what_the_snapshot_lacks_deepest_first() {
     let surplus = target.surplus(&TreePath::TOP, snapshot(), all, &Stays::default()).unwrap();
     assert_eq!(texts(&surplus), ["z/y/x", "z/y", "z", "link", "b/c/keep.o", "b/c/extra", "b/c", "b", "a/extra"]);
 
-    let selection = Selection { excludes: patterns(&["*.o", "/z"]), ..Selection::default() };
+    let selection = Selection { excludes: excluding(&["*.o", "/z"]), ..Selection::default() };
     let selects = |path: &TreePath, is_directory| selection.selects(path, is_directory);
     let surplus = target.surplus(&TreePath::TOP, snapshot(), selects, &Stays::default()).unwrap();
     assert_eq!(texts(&surplus), ["link", "b/c/extra", "a/extra"], "a directory stays with what was left out in it");

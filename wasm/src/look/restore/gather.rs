@@ -144,7 +144,6 @@ impl Restore {
         }
     }
 
-    /// Gives up the current file.
     fn damage_current(&mut self, why: &str) -> Vec<Read> {
         if let Some(current) = self.current.take()
             && let Some(open) = self.open.remove(&current.file)
