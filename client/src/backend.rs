@@ -68,7 +68,9 @@ enum BackendKind {
 #[error("this is a replica, into which only \"copal sync\" writes")]
 pub struct IsReplica;
 
+/// Why a backend cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BackendError {
     #[error("there is nothing at {0}")]
     Absent(String),
@@ -225,6 +227,7 @@ impl Backend {
         matches!(self.location, Location::Https(_) | Location::Ssh(_))
     }
 
+    /// The gateway, where one stands before the store.
     pub fn gateway(&self) -> Option<&GatewayStore> {
         match &self.kind {
             BackendKind::Gateway(gateway) => Some(gateway.as_ref()),
@@ -237,6 +240,7 @@ impl Backend {
         if self.is_remote() { threads.max(READERS) } else { threads }
     }
 
+    /// The location that was opened.
     pub fn location(&self) -> &Location {
         &self.location
     }

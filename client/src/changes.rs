@@ -17,7 +17,9 @@ use crate::chain::Attempts;
 use crate::repository::{LocalClient, Repository};
 use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 
+/// Why a change could not be written.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ChangeError {
     /// Only full clients may change snapshots.
     #[error("only a client that knows the passphrase may change snapshots")]
@@ -37,6 +39,7 @@ pub enum ChangeError {
 pub struct Written {
     /// The number of the last change written.
     pub number: u64,
+    /// The state after that change.
     pub view: View,
 }
 

@@ -4,6 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use copal_format::time::Time;
 
+/// The current time.
 pub fn now() -> Time {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     Time::from_unix(since.as_secs() as i64 + wrong_by(), since.subsec_nanos())

@@ -8,6 +8,7 @@ pub enum Compression {
     /// As the repository's parameters say.
     #[default]
     Auto,
+    /// Not at all.
     Off,
     /// At this level of Zstandard.
     Level(u8),

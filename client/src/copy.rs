@@ -38,12 +38,14 @@ pub struct How {
     pub wait: Duration,
     /// Whether to copy rights that a write-only client has saved, which a restore leaves out.
     pub trusts: bool,
+    /// How hard blocks are compressed.
     pub compression: Compression,
 }
 
 /// What a copy leaves out of the snapshot.
 #[derive(Default)]
 pub struct LeftOut {
+    /// The patterns, compiled.
     pub filter: Filter,
     /// The patterns, as the copy records them.
     pub patterns: Vec<Pattern>,

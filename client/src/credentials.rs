@@ -15,7 +15,9 @@ use crate::places::{PlaceError, create_private_dir, write_private};
 
 /// The credentials of a write-only client. The format of their file is this machine's own.
 pub struct Credentials {
+    /// The repository.
     pub repository: RepositoryId,
+    /// The client.
     pub client: ClientId,
     /// The client's own domain, which it writes to.
     pub domain: DomainId,
@@ -23,9 +25,11 @@ pub struct Credentials {
     pub owner: OwnerFingerprint,
     /// Derives chunk ids and cut points in the domain; cannot decrypt.
     pub domain_key: DomainKey,
+    /// Signs manifests and requests.
     pub keys: ClientKeys,
     /// Seals this machine's kept trees.
     pub device: Secret,
+    /// The repository's address.
     pub address: String,
 }
 
@@ -54,6 +58,7 @@ impl Credentials {
         write_private(&state_dir.join(WRITE_ONLY), &self.encode())
     }
 
+    /// Deletes the file.
     pub fn drop_from(state_dir: &Path) -> Result<(), PlaceError> {
         remove(state_dir.join(WRITE_ONLY))
     }
@@ -91,7 +96,9 @@ impl Credentials {
     }
 }
 
+/// Why a file with a client's keys cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum KeptError {
     #[error("the client's keys in {} cannot be used", .path.display())]
     File {

@@ -12,12 +12,14 @@ impl Entropy for SystemEntropy {
     }
 }
 
+/// An array of random bytes.
 pub fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     SystemEntropy.fill(&mut bytes);
     bytes
 }
 
+/// A random secret.
 pub fn secret() -> Secret {
     let mut bytes = zeroize::Zeroizing::new([0; 32]);
     SystemEntropy.fill(bytes.as_mut_slice());

@@ -18,6 +18,7 @@ use crate::repository::{self, ClientError, Init, InitError, LocalClient, OpenErr
 /// An export on its way: an empty repository to copy a snapshot into.
 pub struct Export {
     store: Arc<ExportStore>,
+    /// The repository in the file.
     pub repository: Repository,
     /// A client of this run, whose keys are kept nowhere.
     pub client: LocalClient,
@@ -25,7 +26,9 @@ pub struct Export {
     pub recovery_code: Zeroizing<String>,
 }
 
+/// Why an export cannot be made.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ExportError {
     #[error(transparent)]
     Io(#[from] io::Error),

@@ -30,6 +30,7 @@ struct State {
 }
 
 impl ExportStore {
+    /// Opens an export.
     pub fn open(path: &Path) -> Result<Self, NotExport> {
         let file = File::open(path)?;
         let Index { objects, .. } = Index::read(&file)?;

@@ -22,6 +22,7 @@ pub enum Case {
 
 /// A pattern that cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadPattern {
     /// The pattern is only slashes, spaces and `!`.
     #[error("the pattern {0:?} names nothing")]
@@ -60,12 +61,14 @@ pub struct Selection {
 }
 
 impl FilterBuilder {
+    /// Starts without patterns.
     pub fn new() -> Self {
         let mut patterns = GitignoreBuilder::new("");
         patterns.allow_unclosed_class(false);
         Self { patterns, added: Vec::new(), lines: Vec::new() }
     }
 
+    /// Adds one pattern.
     pub fn add(&mut self, pattern: &str, case: Case) -> Result<(), BadPattern> {
         let (sign, body) = match pattern.strip_prefix('!') {
             Some(body) => ("!", body),
@@ -113,6 +116,7 @@ impl FilterBuilder {
         &self.added
     }
 
+    /// Compiles the patterns.
     pub fn finish(self) -> Result<Filter, BadPattern> {
         let whole = |error: ignore::Error| BadPattern::Glob { pattern: "(all)".into(), problem: error.to_string() };
         let added = self.lines.into_iter().zip(self.added.into_iter().map(|pattern| pattern.text)).collect();
@@ -130,6 +134,7 @@ impl Filter {
         builder.finish()
     }
 
+    /// Whether there are no patterns.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
@@ -170,6 +175,7 @@ impl Selection {
         self.includes.is_empty() && self.excludes.is_empty()
     }
 
+    /// Whether the selection contains the entry.
     pub fn selects(&self, path: &TreePath, is_directory: bool) -> bool {
         let included = self.includes.is_empty() || self.includes.covers(path, is_directory);
         included && !self.excludes.covers(path, is_directory)

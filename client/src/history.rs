@@ -33,12 +33,15 @@ use crate::wait::wait;
 /// A snapshot that verifies.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
+    /// Its id.
     pub id: SnapshotId,
     /// The client that signed it, and the number of its manifest.
     pub key: (ClientId, u64),
+    /// The client that signed it.
     pub signer: Signer,
     /// The domain its pages lie in.
     pub domain: DomainId,
+    /// Its root page.
     pub root: ChunkId,
     /// When it was made, by the client's clock.
     pub time: Time,
@@ -72,6 +75,7 @@ impl Snapshot {
         Origin { repository, snapshot: self.id, client: self.signer.id }
     }
 
+    /// The series it belongs to.
     pub fn series(&self) -> Series {
         Series::of((&self.key, &self.record))
     }
@@ -96,6 +100,7 @@ pub struct History {
 }
 
 impl History {
+    /// Reads all snapshots of a state.
     pub fn read(repository: &Repository, view: &View) -> Result<Self, JobError> {
         Self::renew(repository, view, &[])
     }
@@ -254,6 +259,7 @@ pub fn tags_added(repository: &Repository) -> Result<BTreeMap<TagId, String>, Jo
     Ok(names)
 }
 
+/// A reader of a domain's pages.
 pub fn pages(repository: &Repository, view: &View, domain: DomainId) -> PageReader {
     let store: Arc<dyn Store> = repository.store().clone();
     let blocks = Arc::new(BlockReader::new(store, repository.owner.clone(), domain));

@@ -21,7 +21,6 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![forbid(unsafe_code)]
-#![expect(missing_docs, reason = "many names and messages say all; the rest is explained")]
 
 // the machine
 pub mod causes;

@@ -10,9 +10,11 @@ use copal_store::ssh::SshAddress;
 /// The address of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
+    /// A directory.
     Directory(PathBuf),
     /// A prefix in a bucket.
     S3 {
+        /// The bucket's name.
         bucket: String,
         /// The prefix of all object names; may be empty.
         prefix: String,
@@ -27,6 +29,7 @@ pub enum Location {
 
 /// Why an address is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadLocation {
     /// Neither `--repository` nor `COPAL_REPOSITORY` is set.
     #[error("no repository is given")]

@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 
 use copal_format::id::RepositoryId;
 
+/// Why a local directory or file cannot be used.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum PlaceError {
     #[error("there is no home directory to keep {what} in")]
     Homeless {
@@ -52,6 +54,7 @@ impl Places {
         })
     }
 
+    /// The directory of all caches.
     pub fn cache(&self) -> &Path {
         &self.cache
     }

@@ -34,6 +34,7 @@ pub enum Fate {
     Changed,
     /// Its content is taken over; owner, mode, times or attributes differ.
     Metadata,
+    /// Nothing differs.
     Unchanged,
     /// It is a further name of a file that was saved before.
     Link,
@@ -56,6 +57,7 @@ impl Progress {
         Self { teller: Some(Teller(Box::new(tell))), ..Self::default() }
     }
 
+    /// Tells what became of an entry.
     pub fn tell(&self, entry: &Entry, fate: Fate) {
         if let Some(Teller(tell)) = self.teller.as_ref().filter(|_| entry.kind() != EntryKind::Directory) {
             tell(entry, fate);
@@ -75,6 +77,7 @@ impl Progress {
         self.is_estimate.store(true, Relaxed);
     }
 
+    /// Counts a file that is to be done.
     pub fn file_found(&self, bytes: u64) {
         self.files_found.fetch_add(1, Relaxed);
         self.bytes_found.fetch_add(bytes, Relaxed);
@@ -85,6 +88,7 @@ impl Progress {
         self.expect(self.files_found.load(Relaxed), self.bytes_found.load(Relaxed));
     }
 
+    /// Counts a file that is done.
     pub fn file_done(&self) {
         self.files_done.fetch_add(1, Relaxed);
     }
@@ -94,6 +98,7 @@ impl Progress {
         self.bytes_done.fetch_add(bytes, Relaxed);
     }
 
+    /// Counts bytes that the repository did not have.
     pub fn add_new(&self, bytes: u64) {
         self.bytes_new.fetch_add(bytes, Relaxed);
     }
@@ -128,6 +133,7 @@ impl Progress {
         self.errors.load(Relaxed)
     }
 
+    /// Sets the path that is worked on.
     pub fn now_at(&self, path: &[u8]) {
         // Another thread is setting it: its path will do.
         if let Ok(mut current) = self.current.try_lock() {
@@ -136,6 +142,7 @@ impl Progress {
         }
     }
 
+    /// The counters at this moment.
     pub fn totals(&self) -> Totals {
         let (bytes_done, bytes_total) = (self.bytes_done.load(Relaxed), self.bytes_total.load(Relaxed));
         let is_estimate = self.is_estimate.load(Relaxed);
@@ -170,6 +177,7 @@ pub enum KeptSoFar {
 /// The counters at one moment.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
+    /// Files that are done.
     pub files_done: u64,
     /// All files; 0 if unknown.
     pub files_total: u64,
@@ -185,5 +193,6 @@ pub struct Totals {
     pub bytes_stored: u64,
     /// Entries that could not be read or written.
     pub errors: u64,
+    /// The path that is worked on.
     pub current: Vec<u8>,
 }

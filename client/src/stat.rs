@@ -13,7 +13,9 @@ use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 pub struct EntryStat {
     /// `st_mode`, with the type bits.
     pub mode: u32,
+    /// The owner.
     pub uid: u32,
+    /// The owning group.
     pub gid: u32,
     /// Bytes of a regular file or of a link's target. For other entries, what the file system reports.
     pub size: u64,
@@ -23,6 +25,7 @@ pub struct EntryStat {
     pub ctime: Time,
     /// When the entry was created, if the file system knows.
     pub birth: Option<Time>,
+    /// The number of the inode.
     pub inode: u64,
     /// The device that holds the inode. Never used for change detection, because a remount changes it.
     pub device: u64,
@@ -39,6 +42,7 @@ pub struct EntryStat {
 pub struct FileId {
     /// The device that holds the inode.
     pub device: u64,
+    /// The number of the inode.
     pub inode: u64,
     /// When it was created, if the file system knows. Tells inodes apart when a deleted inode's number is reused.
     pub birth: Option<Time>,
@@ -52,6 +56,7 @@ impl EntryStat {
         Ok(rustix::fs::statx(directory, name, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, wanted())?.into())
     }
 
+    /// Reads an open file.
     pub fn of(file: impl AsFd) -> io::Result<Self> {
         Ok(rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, wanted())?.into())
     }
@@ -61,14 +66,17 @@ impl EntryStat {
         Ok(rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, wanted())?.into())
     }
 
+    /// The kind of entry.
     pub fn kind(&self) -> FileType {
         FileType::from_raw_mode(self.mode)
     }
 
+    /// Whether it is a directory.
     pub fn is_directory(&self) -> bool {
         self.kind() == FileType::Directory
     }
 
+    /// The identity of its inode.
     pub fn id(&self) -> FileId {
         FileId { device: self.device, inode: self.inode, birth: self.birth }
     }

@@ -48,6 +48,7 @@ impl Patience {
     }
 }
 
+/// The default time to wait for a service.
 pub const SERVICE_ANSWERS: Duration = Duration::from_secs(900);
 /// The first pause, and the longest one.
 const FIRST: Duration = Duration::from_millis(50);

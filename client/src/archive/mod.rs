@@ -39,14 +39,19 @@ struct Stretch {
 pub struct Member {
     /// Its name as it stands in the archive.
     pub name: Vec<u8>,
+    /// Its kind.
     pub kind: MemberKind,
+    /// The permission bits.
     pub mode: u16,
+    /// The owner's number.
     pub uid: u64,
+    /// The group's number.
     pub gid: u64,
     /// The owner's name; may be empty.
     pub user: Vec<u8>,
     /// The group's name; may be empty.
     pub group: Vec<u8>,
+    /// When its content last changed.
     pub mtime: Time,
     /// Bytes of a file, with its holes.
     pub size: u64,
@@ -60,6 +65,7 @@ pub struct Member {
 
 /// The kind of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "their names say all")]
 pub enum MemberKind {
     File,
     Directory,
@@ -74,7 +80,9 @@ pub enum MemberKind {
     BlockDevice(u32, u32),
 }
 
+/// Why an archive cannot be read further.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ArchiveError {
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -97,6 +105,7 @@ pub enum ArchiveError {
 }
 
 impl<R: Read> Archive<R> {
+    /// Reads from the start of an archive.
     pub fn new(input: R) -> Self {
         Self { input, at: 0, content: VecDeque::new(), padding: 0, global: Records::default() }
     }

@@ -61,6 +61,7 @@ use crate::wait::wait;
 pub enum Source<'a> {
     /// The entries that a scan finds.
     Tree {
+        /// The scan.
         scan: &'a Arc<Scan>,
         /// The scan's first run, if it has already begun.
         ahead: Option<Sweep>,
@@ -69,6 +70,7 @@ pub enum Source<'a> {
     Stream {
         /// The file's name in the snapshot.
         name: Vec<u8>,
+        /// Its content.
         bytes: Box<dyn Read + Send + 'a>,
         /// Whether the stream may be empty. An empty stream mostly means that the command before it failed.
         may_be_empty: bool,
@@ -92,8 +94,11 @@ impl From<ClaimError> for BackupError {
 /// An entry that was not saved, or not completely.
 #[derive(Debug)]
 pub struct Trouble {
+    /// The entry's path.
     pub path: PathBuf,
+    /// The kind of trouble.
     pub kind: TroubleKind,
+    /// The reason, as text.
     pub why: String,
 }
 
@@ -130,6 +135,7 @@ pub struct Outcome {
     pub snapshot: Option<SnapshotId>,
     /// Its root page, also after a dry run.
     pub root: Option<ChunkId>,
+    /// The parent snapshot.
     pub parent: Option<SnapshotId>,
     /// Counts of what the snapshot holds.
     pub counts: Counts,
@@ -152,6 +158,7 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Number of entries that could not be saved.
     pub fn errors(&self) -> u64 {
         self.count(TroubleKind::Unreadable)
     }
@@ -166,7 +173,9 @@ impl Outcome {
     }
 }
 
+/// Why a backup ended without a snapshot.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BackupError {
     #[error("the repository's descriptor is lost: nothing can be written to it")]
     NoDescriptor,

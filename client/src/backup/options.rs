@@ -13,14 +13,17 @@ use crate::scan::Root;
 
 /// Options of a backup.
 pub struct Options {
+    /// Host name of the snapshot.
     pub host: String,
     /// Paths of the snapshot. Host, paths and label together are the source.
     pub paths: Vec<Vec<u8>>,
     /// Label of the source, or empty.
     pub label: String,
+    /// Tags.
     pub tags: Vec<String>,
     /// The snapshot's time, instead of now.
     pub time: Option<Time>,
+    /// The user who runs the backup.
     pub user: String,
     /// What the snapshot takes over from an archive or another snapshot; none if it is made of files of this machine.
     pub inherited: Option<Inherited>,
@@ -36,6 +39,7 @@ pub struct Options {
     pub skip_if_unchanged: bool,
     /// Share of the parent snapshot's bytes, from 0 to 1, that may be uploaded again because the repository wants them.
     pub rewrite_budget: f64,
+    /// How hard blocks are compressed.
     pub compression: Compression,
     /// Number of threads that read, and of threads that seal.
     pub threads: usize,

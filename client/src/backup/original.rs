@@ -35,19 +35,24 @@ pub trait Originals: Sync {
 
 /// A snapshot as the source of a backup.
 pub struct Original<'a> {
+    /// Reads it.
     pub from: &'a dyn Originals,
+    /// Its root.
     pub root: ChunkId,
+    /// What to leave out.
     pub excludes: &'a Filter,
     /// Whether to leave out what a restore would not take from a write-only client.
     pub is_tamed: bool,
     /// Copies of this snapshot or of earlier ones in the target, the preferred one first.
     pub copies: Vec<EarlierCopy>,
+    /// Threads that read.
     pub readers: usize,
 }
 
 /// A snapshot or checkpoint in the target, and the snapshot beside the original that it is a copy of.
 #[derive(Copy, Clone, Debug)]
 pub struct EarlierCopy {
+    /// The copy.
     pub copy: Compared,
     /// The root page of what it was copied from.
     pub of: ChunkId,

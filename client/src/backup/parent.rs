@@ -26,11 +26,13 @@ use crate::wait::wait;
 
 /// The snapshot and the checkpoint that a backup compares files with, and the domain's index as of the newest root.
 pub struct Parent {
+    /// The parent snapshot, if there is one.
     pub snapshot: Option<Compared>,
     /// The checkpoint of an unfinished run (the beginning of a tree), if it is newer than the snapshot.
     pub checkpoint: Option<Compared>,
     /// Reads the pages: from the repository, or from a write-only client's kept tree.
     pub pages: Arc<dyn Pages>,
+    /// The domain's index.
     pub index: Arc<Index<Bytes>>,
     /// A write-only client's kept tree.
     pub(super) kept: Option<Arc<KeptFile>>,
@@ -39,7 +41,9 @@ pub struct Parent {
 /// A snapshot or checkpoint that a backup compares with.
 #[derive(Copy, Clone, Debug)]
 pub struct Compared {
+    /// Its id.
     pub id: SnapshotId,
+    /// Its root page.
     pub root: ChunkId,
     /// When its backup began, by the client's clock.
     pub begun: Time,
@@ -156,6 +160,7 @@ impl Parent {
         !self.index.overlay().runs().is_empty()
     }
 
+    /// The index's status of a chunk or page.
     pub fn status(&self, id: &ChunkId) -> Status {
         self.index.status(id)
     }

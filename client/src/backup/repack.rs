@@ -36,6 +36,7 @@ use crate::wait::{Patience, SERVICE_ANSWERS, wait};
 pub struct Repacked {
     /// Chunks and pages that were written again.
     pub items: u64,
+    /// Bytes of the packs written.
     pub bytes: u64,
     /// Chunks and pages left in place because they cannot be read. `check` reports the cause.
     pub unreadable: u64,

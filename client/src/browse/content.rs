@@ -9,7 +9,9 @@ use super::domain::Domain;
 use super::page::{Claim, TreePage};
 use crate::reader::ReadError;
 
+/// Why a range of a file cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ContentError {
     #[error(transparent)]
     Read(#[from] ReadError),

@@ -13,6 +13,7 @@ use super::{BrowseError, Browser, NAME_BYTES, Trouble};
 pub struct Listed {
     /// A listing goes on behind this number, also at another time.
     pub number: u64,
+    /// The name.
     pub name: Vec<u8>,
     /// What it names.
     pub node: Node,

@@ -60,6 +60,7 @@ pub struct Terms {
     pub cache_bytes: u64,
     /// Use the numbers of owners even if their names are known here.
     pub numeric_owner: bool,
+    /// Which snapshots are shown.
     pub shows: Box<dyn Fn(&Snapshot) -> bool + Send + Sync>,
     /// Whether this machine has made a snapshot: `latest` prefers those.
     pub is_own: Box<dyn Fn(&Snapshot) -> bool + Send + Sync>,
@@ -86,7 +87,9 @@ pub enum Trouble<'t> {
     Renewal(&'t JobError),
 }
 
+/// Why the tree does not answer.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BrowseError {
     #[error("there is no such entry")]
     Absent,
@@ -132,10 +135,12 @@ impl Browser {
         Ok(browser)
     }
 
+    /// The top folder.
     pub fn top(&self) -> Node {
         Node(Kind::Folder(shelf::TOP.into()))
     }
 
+    /// The node of a name in a directory.
     pub fn find(&self, directory: &Node, name: &[u8]) -> Result<Option<Node>, BrowseError> {
         match &directory.0 {
             Kind::Folder(folder) => {
@@ -158,6 +163,7 @@ impl Browser {
         }
     }
 
+    /// What `stat` tells of a node.
     pub fn attributes(&self, node: &Node) -> Result<Attributes, BrowseError> {
         let ours = here();
         let (tree, path) = match &node.0 {
@@ -203,6 +209,7 @@ impl Browser {
         Ok(take(entry.size, &entry.extras.holes))
     }
 
+    /// The target of a symbolic link.
     pub fn target(&self, node: &Node) -> Result<Vec<u8>, BrowseError> {
         if let Kind::Alias(alias) = &node.0 {
             return Ok(alias.target.clone().into_bytes());
@@ -219,6 +226,7 @@ impl Browser {
         }
     }
 
+    /// The extended attributes of a node, by name.
     pub fn xattrs(&self, node: &Node) -> Result<Vec<Xattr>, BrowseError> {
         let Kind::Entry(tree, path, _) = &node.0 else { return Ok(Vec::new()) };
         let At::Entry(position) = self.at(tree, path)? else { return Ok(Vec::new()) };

@@ -44,10 +44,13 @@ pub(super) struct Alias {
 pub struct Attributes {
     /// Its number: the same at each mount, and for all names of one file.
     pub inode: u64,
+    /// Its type.
     pub kind: EntryKind,
     /// Its permissions: twelve bits.
     pub permissions: u16,
+    /// Its owner.
     pub uid: u32,
+    /// Its group.
     pub gid: u32,
     /// Its size in bytes; of a link, that of the target.
     pub size: u64,
@@ -57,6 +60,7 @@ pub struct Attributes {
     pub mtime: Time,
     /// The last change of content or metadata on the source.
     pub ctime: Time,
+    /// Its creation, where known.
     pub birth: Option<Time>,
     /// Whether the file has other names.
     pub is_hardlinked: bool,

@@ -16,6 +16,7 @@ pub use zip::dump_zip;
 
 /// Why a dump ended early: the output is incomplete.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum DumpError {
     #[error("the content of /{path} cannot be read")]
     Content {

@@ -21,7 +21,9 @@ use crate::stat::EntryStat;
 pub struct Metadata<'m> {
     /// `st_mode`, with the type bits.
     pub mode: u32,
+    /// The owner.
     pub uid: u32,
+    /// The owning group.
     pub gid: u32,
     /// When the content last changed.
     pub mtime: Time,

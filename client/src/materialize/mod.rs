@@ -32,6 +32,7 @@ pub use target::{Created, Removal, Target};
 /// How to write.
 #[derive(Debug, Copy, Clone, Default)]
 pub struct TargetOptions {
+    /// What to do with existing files.
     pub overwrite: Overwrite,
     /// Whether an entry of another kind may replace a directory that is not empty.
     pub replace_full_directories: bool,
@@ -59,16 +60,20 @@ pub enum Powers {
 /// What to do with existing files.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
 pub enum Overwrite {
+    /// Leave them as they are.
     Never,
     /// Replace those whose size or mtime differs.
     #[default]
     Changed,
     /// Replace those whose mtime is older.
     Newer,
+    /// Replace them.
     Always,
 }
 
+/// Why an entry cannot be written.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum WriteError {
     #[error("cannot {act} {path}")]
     Io { act: &'static str, path: TreePath, source: io::Error },

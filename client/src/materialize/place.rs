@@ -20,6 +20,7 @@ pub struct Wanted<'w> {
     pub size: u64,
     /// When the content last changed.
     pub mtime: Time,
+    /// Where a symbolic link points.
     pub points_to: Option<&'w [u8]>,
     /// Major and minor number of a device.
     pub device: Option<(u32, u32)>,

@@ -8,10 +8,13 @@ use copal_format::path::TreePath;
 /// A kind of metadata that could not be restored.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Lack {
+    /// Owner or group.
     Owner,
+    /// The permissions.
     Mode,
     /// Set-user-id or set-group-id, left out because the owner could not be set.
     SpecialBits,
+    /// An ACL.
     Acl,
     /// Another extended attribute.
     Xattr,
@@ -45,7 +48,9 @@ pub struct Shortfalls {
 /// One case.
 #[derive(Debug)]
 pub struct Example {
+    /// The entry.
     pub path: TreePath,
+    /// Why.
     pub error: io::Error,
 }
 
@@ -56,6 +61,7 @@ struct Tally {
 }
 
 impl Shortfalls {
+    /// Counts a case.
     pub fn add(&mut self, lack: Lack, path: &TreePath, error: io::Error) {
         let tally = self.tallies.entry(lack).or_default();
         tally.count += 1;

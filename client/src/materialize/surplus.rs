@@ -13,7 +13,9 @@ use super::target::Target;
 use crate::names::{Kind, Names};
 use crate::stat::EntryStat;
 
+/// Why the surplus cannot be determined.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum SurplusError<E: std::error::Error + 'static> {
     #[error(transparent)]
     Target(#[from] WriteError),
@@ -52,7 +54,9 @@ pub struct Stays {
 /// An entry of the snapshot, reduced to the facts that the surplus needs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held {
+    /// Its path in the target.
     pub place: TreePath,
+    /// Whether it is a directory.
     pub is_directory: bool,
 }
 

@@ -32,6 +32,7 @@ pub struct Target {
 /// The result of making an entry.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
 pub enum Created {
+    /// It is new.
     New,
     /// The directory existed already.
     Before,
@@ -55,6 +56,7 @@ impl Target {
         Self::open_existing(path, options)
     }
 
+    /// Opens an existing directory.
     pub fn open_existing(path: &Path, options: TargetOptions) -> Result<Self, WriteError> {
         let failed = |source: io::Error| WriteError::Target { path: path.into(), source };
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
@@ -140,12 +142,14 @@ impl Target {
         open().map_err(|error| WriteError::io("read", path, error))
     }
 
+    /// Makes a symbolic link with any target.
     pub fn symlink(&self, path: &TreePath, points_to: &[u8]) -> Result<(), WriteError> {
         let at = self.at_made(path)?;
         symlinkat(OsStr::from_bytes(points_to), &at.directory, &at.name)
             .map_err(|errno| WriteError::io("make the link", path, errno))
     }
 
+    /// Makes a hard link to an entry of the target.
     pub fn hardlink(&self, path: &TreePath, existing: &TreePath) -> Result<(), WriteError> {
         let from = self.at(existing).map_err(|error| WriteError::io("link to", existing, error))?;
         let at = self.at_made(path)?;
@@ -153,6 +157,7 @@ impl Target {
             .map_err(|errno| WriteError::io("make the hard link", path, errno))
     }
 
+    /// Makes a FIFO.
     pub fn fifo(&self, path: &TreePath) -> Result<(), WriteError> {
         let at = self.at_made(path)?;
         mknodat(&at.directory, &at.name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)

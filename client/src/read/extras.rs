@@ -36,6 +36,7 @@ impl Extras {
         }
     }
 
+    /// Reads the attributes of an open file.
     pub fn of_file(file: impl AsFd) -> Self {
         collect(
             |buffer| rustix::fs::flistxattr(&file, buffer),

@@ -43,6 +43,7 @@ pub struct Ending {
 
 /// A file that cannot be opened for backup.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum OpenError {
     #[error("it is no longer a regular file")]
     Kind,
@@ -54,7 +55,9 @@ pub enum OpenError {
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read it at byte {offset}")]
 pub struct ReadError {
+    /// Where reading failed.
     pub offset: u64,
+    /// What the system says.
     pub source: io::Error,
 }
 
@@ -78,6 +81,7 @@ impl SourceFile {
         Ok(Self { file, stat, holes, remaining, delivered: 0 })
     }
 
+    /// Metadata when it was opened.
     pub fn stat(&self) -> &EntryStat {
         &self.stat
     }
@@ -131,6 +135,7 @@ impl SourceFile {
         self.read(buffer).map(|_| ())
     }
 
+    /// Its extended attributes.
     pub fn extras(&self) -> Extras {
         Extras::of_file(&self.file)
     }

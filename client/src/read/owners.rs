@@ -13,10 +13,12 @@ pub struct Owners {
 }
 
 impl Owners {
+    /// The name of a user.
     pub fn user(&mut self, uid: u32) -> &str {
         named(&mut self.users, uid, || Some(User::from_uid(Uid::from_raw(uid)).ok()??.name))
     }
 
+    /// The name of a group.
     pub fn group(&mut self, gid: u32) -> &str {
         named(&mut self.groups, gid, || Some(Group::from_gid(Gid::from_raw(gid)).ok()??.name))
     }

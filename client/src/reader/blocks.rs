@@ -19,7 +19,9 @@ use copal_store::{Store, StoreError};
 
 use crate::wait::wait;
 
+/// Why a page or chunk cannot be read.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ReadError {
     /// The index knows no copy.
     #[error("no pack holds {id}")]
@@ -237,6 +239,7 @@ impl BlockReader {
         Ok(cipher)
     }
 
+    /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }

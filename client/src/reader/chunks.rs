@@ -17,6 +17,7 @@ pub struct ChunkReader<'a> {
 }
 
 impl<'a> ChunkReader<'a> {
+    /// Reads chunks of the domain of a page reader.
     pub fn new(pages: &'a PageReader) -> Self {
         Self { pages, tools: OpenTools::new(), recent: Vec::new() }
     }

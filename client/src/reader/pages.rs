@@ -39,7 +39,9 @@ struct Recent {
     blocks: Vec<((PackId, u32), Arc<OpenBlock>)>,
 }
 
+/// Why a tree cannot be read further.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TreeError {
     #[error("a page of the tree cannot be read")]
     Read(#[from] ReadError),
@@ -54,6 +56,7 @@ impl PageReader {
         Self { blocks, index, keys, recent: Mutex::default() }
     }
 
+    /// The block reader below.
     pub fn blocks(&self) -> &Arc<BlockReader> {
         &self.blocks
     }
@@ -100,6 +103,7 @@ impl PageReader {
         }
     }
 
+    /// The domain's keys.
     pub fn keys(&self) -> &DomainKeys {
         &self.keys
     }
@@ -129,6 +133,7 @@ impl PageReader {
         Ok(block)
     }
 
+    /// The entries of a tree.
     pub fn entries(&self, root: ChunkId) -> EntryStream<'_> {
         EntryStream::new(self, root)
     }
@@ -179,6 +184,7 @@ pub struct EntryStream<'a> {
 }
 
 impl<'a> EntryStream<'a> {
+    /// The entries of the tree below a root page.
     pub fn new(pages: &'a dyn Pages, root: ChunkId) -> Self {
         Self { pages, walk: TreeWalk::new(root), lost: Vec::new() }
     }

@@ -12,7 +12,9 @@ use super::problem::{Asked, of_reply};
 use super::reply::Question;
 use super::{About, GatewayStore};
 
+/// Why there is no report of an ordered job.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum OrderError {
     /// The forced command of this ssh login does not allow jobs.
     #[error("the other machine runs no jobs for this login")]

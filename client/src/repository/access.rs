@@ -38,6 +38,7 @@ impl<'a> From<&'a Enrolled> for Access<'a> {
 }
 
 impl<'a> Access<'a> {
+    /// The store.
     pub fn store(self) -> &'a Arc<dyn Store> {
         match self {
             Self::Owner(repository) => repository.store(),
@@ -45,6 +46,7 @@ impl<'a> Access<'a> {
         }
     }
 
+    /// Where the repository lies.
     pub fn backend(self) -> &'a Backend {
         match self {
             Self::Owner(repository) => repository.backend(),
@@ -52,6 +54,7 @@ impl<'a> Access<'a> {
         }
     }
 
+    /// The repository's id.
     pub fn id(self) -> RepositoryId {
         match self {
             Self::Owner(repository) => repository.id(),

@@ -20,6 +20,7 @@ pub struct ReaderProgram(Cow<'static, [u8]>);
 
 /// Bytes that are no reader.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadReader {
     /// It does not begin like a WebAssembly module.
     #[error("it is no WebAssembly module")]
@@ -87,6 +88,7 @@ impl ReaderProgram {
         Ok(is_stored)
     }
 
+    /// The name of the text.
     pub fn text() -> String {
         layout::reader_text(ObjectHash::of(copal_reader::TEXT.as_bytes()))
     }

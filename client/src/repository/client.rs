@@ -21,12 +21,17 @@ use crate::wait::wait;
 
 /// This machine's client.
 pub struct LocalClient {
+    /// Its id.
     pub id: ClientId,
+    /// Its signing keys.
     pub keys: ClientKeys,
+    /// Its domain.
     pub domain: DomainId,
 }
 
+/// Why this machine cannot act as a client.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ClientError {
     #[error(transparent)]
     Kept(#[from] KeptError),

@@ -24,6 +24,7 @@ pub struct Enrolled {
     pub(super) descriptor: Descriptor,
     /// The owner's public key that session keys are wrapped for.
     pub(super) kem: KemPublic,
+    /// The client's credentials.
     pub credentials: Credentials,
     /// Directory of the kept trees; none if this machine has no cache directory.
     pub cache_dir: Option<PathBuf>,

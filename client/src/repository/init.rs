@@ -22,26 +22,33 @@ use crate::wait::wait;
 
 /// Options of a new repository.
 pub struct Init<'a> {
+    /// Where to create the repository.
     pub backend: &'a Backend,
     /// Secrets that open the repository, besides the recovery code.
     pub inputs: &'a [SlotInput],
+    /// The descriptor's parameters.
     pub parameters: Parameters,
     /// Whether clients or a service ingest.
     pub ingest: IngestBy,
     /// Cost of unlocking with a passphrase.
     pub argon2: Argon2Params,
+    /// The reader to store in it.
     pub reader: Option<&'a ReaderProgram>,
 }
 
 /// A new repository.
 pub struct Initialised {
+    /// Its id.
     pub repository: RepositoryId,
     /// The recovery code, which opens the repository when all other secrets are lost. Shown once.
     pub recovery_code: Zeroizing<String>,
+    /// The owner's secret.
     pub owner: OwnerSecret,
 }
 
+/// Why a repository cannot be made.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum InitError {
     #[error("{0} is a repository already")]
     Exists(String),

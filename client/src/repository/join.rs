@@ -23,7 +23,9 @@ use crate::entropy::{SystemEntropy, secret};
 use crate::places::PlaceError;
 use crate::wait::wait;
 
+/// Why a machine cannot join.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum JoinError {
     #[error("{location} is not the repository that the enrollment is for")]
     OtherRepository {

@@ -70,7 +70,9 @@ pub struct Repository {
     scratch: Files,
 }
 
+/// Why a repository cannot be opened.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum OpenError {
     #[error("{0} is not a repository")]
     NoRepository(Location),
@@ -157,10 +159,12 @@ impl Repository {
         Ok(holds("copal/")? || (holds("keys/")? && !init::is_unfinished(&store)?))
     }
 
+    /// The repository's id.
     pub fn id(&self) -> RepositoryId {
         self.owner.repository()
     }
 
+    /// Where the repository lies.
     pub fn backend(&self) -> &Backend {
         &self.backend
     }
@@ -172,6 +176,7 @@ impl Repository {
         by == Some(IngestBy::Client) && !self.backend.is_behind_gateway()
     }
 
+    /// The store.
     pub fn store(&self) -> &Arc<dyn Store> {
         &self.store
     }
@@ -205,6 +210,7 @@ impl Repository {
         }
     }
 
+    /// The keys of a domain.
     pub fn domain_keys(&self, domain: DomainId) -> DomainKeys {
         DomainKeys::new(&self.owner.domain_key(domain))
     }

@@ -20,6 +20,7 @@ pub fn survey_slots(store: &dyn Store) -> Result<Vec<KeySlot>, StoreError> {
     Ok(slots)
 }
 
+/// Reads both copies of a key slot.
 pub fn read_slot(store: &dyn Store, id: SlotId) -> Result<KeySlot, StoreError> {
     let [first, second] = layout::slot(id).map(|name| wait(objects::read(store, &name)));
     let (first, second) = (first?, second?);
@@ -56,7 +57,9 @@ pub fn remove_slot(store: &dyn Store, id: SlotId, own: SlotId) -> Result<(), Rem
     Ok(others.iter().try_for_each(|(name, _)| wait(store.delete(&objects::key(name.clone()))))?)
 }
 
+/// Why a slot was not removed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum RemoveError {
     /// A copy of the slot that was known to open is missing: nothing was removed.
     #[error("a copy of key {own}, which has opened the repository, is missing: somebody may be removing it")]

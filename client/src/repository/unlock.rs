@@ -67,8 +67,11 @@ pub(super) async fn read_slots(store: &dyn Store) -> Result<Vec<FoundSlot>, Stor
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("key slot {slot} asks for {} MiB of memory and {} passes: {doubt}", cost.m_kib >> 10, cost.t)]
 pub struct Costly {
+    /// The slot.
     pub slot: SlotId,
+    /// The cost that it asks for.
     pub cost: Argon2Params,
+    /// Why the user is asked.
     pub doubt: Doubt,
 }
 

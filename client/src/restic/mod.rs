@@ -43,10 +43,15 @@ pub struct Restic {
 pub struct ResticSnapshot {
     /// Its id, as restic shows it.
     pub id: String,
+    /// When it was made.
     pub time: Time,
+    /// The machine.
     pub host: String,
+    /// Who made it.
     pub user: String,
+    /// What was backed up.
     pub paths: Vec<Vec<u8>>,
+    /// Its tags.
     pub tags: Vec<String>,
     /// Its root tree.
     pub root: ChunkId,
@@ -54,7 +59,9 @@ pub struct ResticSnapshot {
     pub origin: Origin,
 }
 
+/// Why a repository of restic cannot be opened.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ResticError {
     #[error("there is no repository of restic")]
     Absent,
@@ -89,6 +96,7 @@ struct SnapshotFile {
 }
 
 impl Restic {
+    /// Opens a repository, and reads its index.
     pub fn open(store: Arc<dyn Store>, password: &[u8]) -> Result<Self, ResticError> {
         if wait(store.stat(&name("config")))?.is_none() {
             return Err(ResticError::Absent);

@@ -46,6 +46,7 @@ use work::Work;
 pub struct Request<'a> {
     /// Reads the snapshot's domain.
     pub pages: &'a PageReader,
+    /// The snapshot's root page.
     pub root: ChunkId,
     /// Which part of the snapshot, and where it goes in the target.
     pub scope: Scope,
@@ -53,7 +54,9 @@ pub struct Request<'a> {
     pub sources: Vec<TreePath>,
     /// Which entries, by their paths in the snapshot.
     pub selection: Selection,
+    /// The directory to restore into.
     pub target: PathBuf,
+    /// How to write.
     pub options: TargetOptions,
     /// Permissions that entries do not get, because the snapshot's are not those of its source.
     pub cut_mode: u16,
@@ -63,7 +66,9 @@ pub struct Request<'a> {
     pub deletion: Option<Deletion<'a>>,
     /// Whether to read everything again and compare it.
     pub verifies: bool,
+    /// Whether to write nothing.
     pub is_dry_run: bool,
+    /// Threads that read and write.
     pub threads: usize,
 }
 
@@ -120,11 +125,13 @@ fn umask() -> u16 {
 /// The result of a restore.
 #[derive(Debug, Default)]
 pub struct Outcome {
+    /// The counters.
     pub tally: Tally,
     /// Whether something in the repository is damaged.
     pub is_damaged: bool,
     /// Whether an entry that was read again differs from the snapshot.
     pub differs: bool,
+    /// Metadata that could not be set.
     pub shortfalls: Shortfalls,
 }
 
@@ -138,11 +145,17 @@ pub enum Event<'e> {
     /// Entries of the target that stay as they are, although they are or contain surplus.
     Spared(&'e [TreePath]),
     /// It was not restored, or not completely.
-    Trouble { path: &'e TreePath, why: String },
+    Trouble {
+        /// The entry.
+        path: &'e TreePath,
+        /// Why.
+        why: String,
+    },
     /// Entries whose names are lost.
     Lost {
         /// The paths between which they are.
         range: &'e LostRange,
+        /// Why.
         why: String,
     },
     /// A remark about the whole restore.
@@ -162,6 +175,7 @@ pub enum Note {
 
 /// Why a restore ended early. What it has written stays, and the next restore goes on from there.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum RestoreError {
     #[error(transparent)]
     Target(#[from] WriteError),

@@ -44,7 +44,9 @@ impl SpecPath {
     }
 }
 
+/// Why a path is not found.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ScopeError {
     #[error("the snapshot has no such entry")]
     Absent,
@@ -83,6 +85,7 @@ impl Scope {
         Err(lost.map_or(ScopeError::Absent, |(_, error)| ScopeError::Lost(error)))
     }
 
+    /// The selected entry.
     pub fn path(&self) -> &TreePath {
         &self.path
     }
@@ -101,6 +104,7 @@ impl Scope {
         stream
     }
 
+    /// Whether the scope contains an entry.
     pub fn holds(&self, path: &TreePath) -> bool {
         path.is_within(&self.path)
     }

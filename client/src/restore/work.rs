@@ -17,19 +17,23 @@ use crate::progress::Progress;
 /// The counters of a restore.
 #[derive(Debug, Copy, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Tally {
+    /// Files written.
     pub files_restored: u64,
     /// Files that were right already.
     pub files_unchanged: u64,
     /// Files that were left as they were.
     pub files_skipped: u64,
+    /// Directories.
     pub dirs: u64,
     /// Links, devices and pipes.
     pub others: u64,
+    /// Entries deleted.
     pub deleted: u64,
     /// Entries that were not restored, or not completely.
     pub errors: u64,
     /// Bytes of packs read to write them.
     pub bytes_read: u64,
+    /// Bytes written.
     pub bytes_written: u64,
     /// Files read again and found equal.
     pub files_verified: u64,

@@ -38,6 +38,7 @@ impl Marker {
         Self { name: "CACHEDIR.TAG".into(), header: b"Signature: 8a477f597d28d172789f06886806bc55".into() }
     }
 
+    /// The file's name.
     pub fn name(&self) -> &OsStr {
         &self.name
     }

@@ -34,6 +34,7 @@ pub use walk::Scan;
 pub struct ScanOptions {
     /// Where to start. An entry below several roots is emitted once.
     pub roots: Vec<Root>,
+    /// Patterns of entries to leave out.
     pub excludes: Filter,
     /// Stay on the file system of each root. Mount points of others are emitted without their content.
     pub one_file_system: bool,
@@ -54,6 +55,7 @@ pub type OnExcluded = Box<dyn Fn(&TreePath, &str) + Send + Sync>;
 
 /// What a scan emits.
 #[derive(Debug)]
+#[allow(missing_docs, reason = "the fields' names say all")]
 pub enum ScanEvent {
     /// An entry to be backed up.
     Entry(Scanned),
@@ -70,6 +72,7 @@ pub enum ScanEvent {
 pub struct Scanned {
     /// Its name in the tree: the absolute path without the leading slash.
     pub path: TreePath,
+    /// What `statx` said.
     pub stat: EntryStat,
 }
 
@@ -91,6 +94,7 @@ pub enum Skip {
 /// Counts of a scan.
 #[derive(Debug, Copy, Clone, PartialEq, Eq, Default)]
 pub struct Totals {
+    /// Entries emitted.
     pub entries: u64,
     /// Entries left out by patterns, ignore files or size. Entries below an excluded directory are not counted.
     pub excluded: u64,
@@ -98,6 +102,7 @@ pub struct Totals {
 
 /// A scan that cannot start.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum ScanError {
     #[error("{} lies in the repository itself", .0.display())]
     InRepository(PathBuf),

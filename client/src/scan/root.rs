@@ -17,6 +17,7 @@ pub struct Root {
 
 /// A path that cannot be scanned.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadRoot {
     #[error("cannot back up {}", path.display())]
     Unreachable { path: PathBuf, source: io::Error },

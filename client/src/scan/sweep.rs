@@ -19,6 +19,7 @@ pub struct Sweep {
 }
 
 impl Scan {
+    /// Starts a scan with this many worker threads.
     pub fn begin(self: &Arc<Self>, threads: usize) -> Sweep {
         let scan = self.clone();
         let started = now();

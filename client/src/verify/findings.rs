@@ -16,9 +16,11 @@ use super::hits::{Hit, Hits, Impact};
 /// Damage to one object.
 #[derive(Clone, Debug)]
 pub struct Damage {
+    /// The kind of damage.
     pub kind: DamageKind,
     /// The object's name, or the id of a chunk or page.
     pub object: String,
+    /// The damage, in words.
     pub why: String,
     /// Snapshots that need it.
     pub snapshots: Vec<SnapshotId>,
@@ -32,6 +34,7 @@ pub struct Damage {
 #[derive(Serialize, Copy, Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[serde(rename_all = "snake_case")]
 pub enum DamageKind {
+    /// It is not there.
     Missing,
     /// It has other bytes than were written.
     Damaged,

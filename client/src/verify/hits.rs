@@ -32,6 +32,7 @@ pub struct Impact {
 /// All hits and what they affect.
 #[derive(Clone, Debug, Default)]
 pub struct Hits {
+    /// The impact of each hit.
     pub impacts: BTreeMap<Hit, Impact>,
     /// The chunks and pages that cannot be read.
     pub lost: BTreeSet<ChunkId>,

@@ -41,7 +41,10 @@ pub enum ReadData {
     /// None: presence and size only.
     None,
     /// One of several equal parts: the packs that were not read for longest.
-    Share { parts: u32 },
+    Share {
+        /// The number of parts.
+        parts: u32,
+    },
     /// All.
     All,
 }
@@ -51,9 +54,11 @@ pub struct Options {
     /// The kept snapshots whose trees are walked, and whose packs are opened if data is read; none for all snapshots.
     /// Structure, presence and lengths are always those of the whole repository.
     pub chosen: Option<BTreeSet<SnapshotId>>,
+    /// Which packs are read.
     pub read: ReadData,
     /// Whether to open everything that is read, and to walk every tree.
     pub is_full: bool,
+    /// How many packs are opened at once.
     pub threads: usize,
 }
 

@@ -24,6 +24,7 @@ pub struct Proved {
     pub forged: u64,
 }
 
+/// Opens packs and vouches for the sound ones.
 pub fn prove(
     repository: &Repository,
     client: &LocalClient,
