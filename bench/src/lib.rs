@@ -15,10 +15,10 @@ use copal_format::keys::slot::{Argon2Params, SlotInput};
 use copal_format::receipt::IngestBy;
 use copal_format::repository::Parameters;
 
-/// Why there is no measurement.
+/// Any error of a measurement.
 pub type Failure = Box<dyn std::error::Error>;
 
-/// Makes a repository; gives what opens it, quickly.
+/// Creates a repository with a cheap key derivation; returns its passphrase.
 pub fn create(backend: &Backend, parameters: Parameters) -> Result<SlotInput, Failure> {
     let input = SlotInput::passphrase("measured")?;
     init(&Init {

@@ -9,7 +9,7 @@
 // words
 mod args;
 mod exit;
-// docs/cli.md explains every field; a comment there says what it does not.
+// docs/cli.md explains every JSON field; a comment in `report` adds only what that lacks.
 mod report;
 mod keychain;
 mod secrets;

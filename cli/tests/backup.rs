@@ -186,6 +186,30 @@ fn an_empty_stream_is_saved_only_if_that_is_allowed() {
 }
 
 #[test]
+fn a_command_that_fails_saves_nothing_of_what_it_has_written() {
+    let machine = Machine::new();
+    let ran = machine.run(&["backup", "--stdin-from-command", "--", "sh", "-c", "echo half; exit 3"]).exits(1);
+    assert!(ran.err.contains("exit status: 3"), "{ran}");
+    assert_eq!(machine.snapshots().len(), 0);
+}
+
+#[test]
+fn paths_are_read_from_lists_by_lines_and_by_zeros() {
+    let machine = Machine::new();
+    for name in ["one", "line\nbreak", "other"] {
+        machine.write(name, name);
+    }
+    fs::write(machine.path("lines"), "source/one\n").unwrap();
+    fs::write(machine.path("zeros"), "source/line\nbreak\0").unwrap();
+    machine.ok(&["backup", "--files-from", "lines", "--files-from0", "zeros"]);
+    machine.ok(&["restore", "latest", "-t", "out"]);
+    let out = machine.path("out").join(machine.path("source").strip_prefix("/").unwrap());
+    let mut names: Vec<_> = fs::read_dir(out).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["line\nbreak", "one"]);
+}
+
+#[test]
 fn how_hard_to_compress_is_the_writers_choice_and_readers_need_not_know_it() {
     let words: String = (0..60_000_u32).map(|n| format!("{:x} ", n.wrapping_mul(n))).collect();
     let mut stored = Vec::new();

@@ -117,6 +117,9 @@ fn success_is_silent_where_silence_is_asked_for() {
         &["check"],
         &["forget", "--keep-last", "1"],
         &["prune"],
+        &["key", "add", "--new-key-file", "second"],
+        &["compact"],
+        &["cache", "clean"],
     ];
     for words in silent {
         let ran = machine.run(&[words, &["--quiet"][..]].concat()).ok();

@@ -280,21 +280,23 @@ impl Operation {
 
     fn write(&self, writer: &mut Writer) {
         match self {
-            Self::Forget(snapshots) => writer.array(2).uint(1).strings(snapshots),
-            Self::Undelete(snapshots) => writer.array(2).uint(2).strings(snapshots),
-            Self::Pin(snapshots) => writer.array(2).uint(3).strings(snapshots),
-            Self::Unpin(snapshots) => writer.array(2).uint(4).strings(snapshots),
+            Self::Forget(snapshots) => writer.array(2).uint(1).byte_strings(snapshots),
+            Self::Undelete(snapshots) => writer.array(2).uint(2).byte_strings(snapshots),
+            Self::Pin(snapshots) => writer.array(2).uint(3).byte_strings(snapshots),
+            Self::Unpin(snapshots) => writer.array(2).uint(4).byte_strings(snapshots),
             Self::Tag { snapshots, add, remove } => {
-                writer.array(4).uint(5).strings(snapshots).array(add.len());
+                writer.array(4).uint(5).byte_strings(snapshots).array(add.len());
                 for (tag, name) in add {
                     writer.array(2).bytes(tag.as_bytes()).bytes(name);
                 }
-                writer.strings(remove)
+                writer.byte_strings(remove)
             }
             Self::Policy(policy) => writer.array(2).uint(6).bytes(policy),
             Self::OwnerPolicy { policy, signature } => writer.array(3).uint(7).bytes(policy).bytes(&signature.0),
-            Self::Release { snapshots, signature } => writer.array(3).uint(8).strings(snapshots).bytes(&signature.0),
-            Self::Prove { packs, proof } => writer.array(3).uint(9).strings(packs).bytes(&proof.0),
+            Self::Release { snapshots, signature } => {
+                writer.array(3).uint(8).byte_strings(snapshots).bytes(&signature.0)
+            }
+            Self::Prove { packs, proof } => writer.array(3).uint(9).byte_strings(packs).bytes(&proof.0),
         };
     }
 

@@ -71,7 +71,7 @@ impl Enrollment {
         SigningKey::from_bytes(self.seed.expose())
     }
 
-    /// Itself, as the client's first record holds it.
+    /// The public part, which the client's first record holds.
     pub fn public(&self) -> EnrollmentPublic {
         EnrollmentPublic { key: self.key().verifying_key().to_bytes(), expires: Some(self.expires) }
     }

@@ -62,7 +62,7 @@ impl Exclusions {
         for pattern in &self.patterns {
             writer.array(2).bool(pattern.any_case).text(&pattern.text);
         }
-        writer.key(1).strings(&self.markers);
+        writer.key(1).byte_strings(&self.markers);
         if let Some(most) = self.larger_than {
             writer.key(2).uint(most);
         }

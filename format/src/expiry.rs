@@ -33,7 +33,7 @@ impl Expiry {
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::new();
         writer.map(6).key(0).uint(self.number).key(1).bytes(self.previous.as_bytes()).key(2).uint(self.policy);
-        writer.key(3).time(self.time).key(4).strings(&self.snapshots).key(5).uint(self.change);
+        writer.key(3).time(self.time).key(4).byte_strings(&self.snapshots).key(5).uint(self.change);
         record::close(Kind::Expiry, &writer.finish())
     }
 

@@ -14,6 +14,12 @@ pub struct BadId {
     pub digits: usize,
 }
 
+/// An id that a record's reader makes of bytes of the right length.
+pub trait OfBytes<const N: usize> {
+    /// The id of these bytes.
+    fn of_bytes(bytes: [u8; N]) -> Self;
+}
+
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident $width:literal $kind:literal;)*) => {$(
         $(#[$doc])*
@@ -47,8 +53,8 @@ macro_rules! ids {
             }
         }
 
-        impl From<[u8; $width]> for $name {
-            fn from(bytes: [u8; $width]) -> Self {
+        impl OfBytes<$width> for $name {
+            fn of_bytes(bytes: [u8; $width]) -> Self {
                 Self(bytes)
             }
         }

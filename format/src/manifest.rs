@@ -193,7 +193,7 @@ impl SnapshotClaim {
         tags.dedup();
         writer
             .key(4)
-            .strings(tags)
+            .byte_strings(tags)
             .key(5)
             .bytes(&self.session_record)
             .key(6)

@@ -86,7 +86,7 @@ pub(crate) fn put_reasons(writer: &mut Writer, reasons: &[(Reason, String)]) {
 
 /// Writes as many ids as readers accept.
 pub(crate) fn put_names<T: AsRef<[u8]>>(writer: &mut Writer, ids: &[T]) {
-    writer.strings(&ids[..ids.len().min(RECEIPT_NAMES)]);
+    writer.byte_strings(&ids[..ids.len().min(RECEIPT_NAMES)]);
 }
 
 pub(crate) fn read_reasons(reader: &mut Reader<'_>) -> Result<Vec<(Reason, String)>, DecodeError> {

@@ -154,7 +154,7 @@ impl SnapshotInfo {
         let mut writer = Writer::new();
         let optional = [self.exclusions.is_some(), !self.troubles.is_empty(), self.origin.is_some()];
         writer.map(10 + optional.map(u64::from).iter().sum::<u64>()).key(0).text(&self.host);
-        writer.key(1).strings(ascending(&self.paths)).key(2).text(&self.label);
+        writer.key(1).byte_strings(ascending(&self.paths)).key(2).text(&self.label);
         let tags = ascending(&self.tags);
         writer.key(3).array(tags.len());
         for tag in tags {

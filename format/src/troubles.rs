@@ -51,7 +51,7 @@ impl Troubles {
 
     pub(crate) fn encode(&self, writer: &mut Writer) {
         writer.map(3).key(0).uint(self.changing);
-        writer.key(1).strings(&self.unreadable_paths).key(2).strings(&self.changing_paths);
+        writer.key(1).byte_strings(&self.unreadable_paths).key(2).byte_strings(&self.changing_paths);
     }
 
     pub(crate) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {

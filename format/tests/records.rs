@@ -10,6 +10,7 @@ use copal_format::manifest::Manifest;
 use copal_format::policy::SignedPolicy;
 use copal_format::receipt::Receipt;
 use copal_format::repository::Descriptor;
+use copal_format::root::{Deletion, Root};
 use copal_format::snapshot::SnapshotInfo;
 use copal_format::wire::record::{self, Kind};
 use ed25519_dalek::SigningKey;
@@ -108,6 +109,18 @@ fn plain() -> Vec<Sample> {
             signer: device,
             bytes: expiry().encode(),
             rewrite: |bytes| Some(Expiry::decode(2, bytes).ok()?.encode()),
+        },
+        Sample {
+            kind: Kind::Root,
+            signer: device,
+            bytes: root().encode().unwrap(),
+            rewrite: |bytes| Root::decode(7, bytes).ok()?.encode().ok(),
+        },
+        Sample {
+            kind: Kind::Deletion,
+            signer: device,
+            bytes: deletion().encode(),
+            rewrite: |bytes| Some(Deletion::decode(bytes).ok()?.encode()),
         },
     ]
 }

@@ -10,7 +10,7 @@ macro_rules! mistakes {
         pub enum Mistake {$($(#[$doc])* $name,)*}
 
         impl Mistake {
-            /// All faults.
+            /// All mistakes.
             pub const ALL: [Mistake; [$(Mistake::$name),*].len()] = [$(Mistake::$name),*];
         }
     };

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use copal_format::id::{ObjectHash, PackId};
 use copal_format::layout::{self, Place, Prunable};
 use copal_format::pack::{self, PackTable, TRAILER_BYTES, Trailer};
-use copal_store::{Created, Key, Listed, Store, StoreError};
+use copal_store::{Created, Key, Listed, Op, Store, StoreError};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
@@ -256,6 +256,13 @@ pub async fn list_after(store: &dyn Store, prefix: &str, after: Option<&Key>) ->
     loop {
         let last = objects.last().map(|last| &last.key).or(after);
         let page = store.list(prefix, last, LIST_PAGE).await?;
+        if page.objects.is_empty() && page.more {
+            return Err(StoreError::Io {
+                op: Op::List,
+                key: prefix.to_owned(),
+                source: "a page of names is empty".into(),
+            });
+        }
         objects.extend(page.objects);
         if !page.more {
             return Ok(objects);

@@ -1,5 +1,5 @@
-//! Methods of a wrapper that only pass a call on. `pass_on!(inner: read, stat)` stands in an implementation of
-//! [`Store`](crate::Store) with `#[async_trait]` for the methods that call those of the field `inner`.
+//! Methods of a wrapper that only pass a call on. Inside `impl Store` with `#[async_trait]`, `pass_on!(inner: read, stat)`
+//! implements `read` and `stat` by calling those of the field `inner`.
 
 /// Implements methods of [`Store`](crate::Store) by those of a field.
 #[macro_export]

@@ -131,17 +131,22 @@ fn global_options_stand_before_or_after_the_command() {
 #[test]
 fn backup_takes_paths_lists_streams_or_a_command() {
     let taken = |line: &str| match parsed(line).command {
-        Command::Backup(backup) => (backup.operands, backup.names.files_from, backup.names.stdin_name),
+        Command::Backup(backup) => {
+            let super::backup::Backup { operands, names, .. } = *backup;
+            (operands, names.files_from, names.stdin_name, [names.stdin, names.stdin_from_command])
+        }
         other => panic!("{other:?}"),
     };
-    let backup = |operands: &[&str], listed: &[&str], name: &str| {
-        (operands.iter().map(Into::into).collect(), listed.iter().map(Into::into).collect(), name.into())
+    let backup = |operands: &[&str], listed: &[&str], name: &str, streams: [bool; 2]| {
+        (operands.iter().map(Into::into).collect(), listed.iter().map(Into::into).collect(), name.into(), streams)
     };
-    assert_eq!(taken("backup a b"), backup(&["a", "b"], &[], "stdin"));
-    assert_eq!(taken("backup -- -a"), backup(&["-a"], &[], "stdin"));
-    assert_eq!(taken("backup --files-from - a"), backup(&["a"], &["-"], "stdin"));
-    assert_eq!(taken("backup --stdin --stdin-name db.sql"), backup(&[], &[], "db.sql"));
-    assert_eq!(taken("backup --stdin-from-command -- dump -x db"), backup(&["dump", "-x", "db"], &[], "stdin"));
+    let none = [false; 2];
+    assert_eq!(taken("backup a b"), backup(&["a", "b"], &[], "stdin", none));
+    assert_eq!(taken("backup -- -a"), backup(&["-a"], &[], "stdin", none));
+    assert_eq!(taken("backup --files-from - a"), backup(&["a"], &["-"], "stdin", none));
+    assert_eq!(taken("backup --stdin --stdin-name db.sql"), backup(&[], &[], "db.sql", [true, false]));
+    let command = taken("backup --stdin-from-command -- dump -x db");
+    assert_eq!(command, backup(&["dump", "-x", "db"], &[], "stdin", [false, true]));
 }
 
 #[test]

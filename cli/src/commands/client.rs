@@ -207,6 +207,7 @@ fn last_good(
 /// A client, with its name opened.
 struct Known {
     id: ClientId,
+    /// Empty if it cannot be opened.
     name: String,
     record: Result<ClientRecord, String>,
     /// Whether it joined after its enrollment had ended.

@@ -51,7 +51,7 @@ pub(super) fn archive(
     let left_out = match form {
         Form::Tar => dump_tar(pages, snapshot.root, scope, out).map(|()| Vec::new())?,
         Form::TarZst => {
-            let mut packed = zstd::stream::write::Encoder::new(out, LEVEL).map_err(DumpError::Output)?;
+            let mut packed = zstd::stream::write::Encoder::new(out, ZSTD_LEVEL).map_err(DumpError::Output)?;
             dump_tar(pages, snapshot.root, scope, &mut packed)?;
             packed.finish().map_err(DumpError::Output)?;
             Vec::new()
@@ -64,4 +64,4 @@ pub(super) fn archive(
     Ok(if left_out.is_empty() { Exit::Done } else { Exit::Partial })
 }
 
-const LEVEL: i32 = 3;
+const ZSTD_LEVEL: i32 = 3;

@@ -134,6 +134,7 @@ impl Keys<'_> {
         self.context.report.answer(&RecoverySummary { slot, recovery_code })
     }
 
+    /// Removes a slot; `own` is the one that opened the repository.
     fn take_away(&self, slot: SlotId, own: SlotId) -> Result<(), Failure> {
         remove_slot(store(self.repository), slot, own).map_err(|error| match error {
             RemoveError::Store(error) => error.into(),

@@ -18,7 +18,7 @@ pub(super) fn watch_signals(
     kept: impl Fn() -> Option<String> + Send + 'static,
 ) -> Result<Arc<AtomicBool>, Failure> {
     static WATCH: Mutex<Option<Arc<AtomicBool>>> = Mutex::new(None);
-    static KEPT: Mutex<Option<Kept>> = Mutex::new(None);
+    static KEPT: Mutex<Option<KeptText>> = Mutex::new(None);
     *lock(&KEPT) = Some(Box::new(kept));
     let mut watch = lock(&WATCH);
     if let Some(flag) = &*watch {
@@ -47,7 +47,8 @@ pub(super) fn watch_signals(
     Ok(watch.insert(flag).clone())
 }
 
-type Kept = Box<dyn Fn() -> Option<String> + Send>;
+/// Tells what is kept of an interrupted run, if anything is.
+type KeptText = Box<dyn Fn() -> Option<String> + Send>;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)

@@ -65,7 +65,7 @@ fn newest_of_each<'a>(snapshots: Vec<&'a Snapshot>, options: &Snapshots, most: u
     newest
 }
 
-/// What groups snapshots: without `--group-by` host, paths and label.
+/// The group of a snapshot: by host, paths and label unless `--group-by` says otherwise.
 fn group(snapshot: &Snapshot, options: &Snapshots) -> Group {
     let usual = GroupBy { host: true, paths: true, tags: false, label: true };
     Group::of(snapshot, options.group_by.unwrap_or(usual))

@@ -174,7 +174,12 @@ impl Failure {
     }
 
     pub fn exit(&self) -> Exit {
-        match self.kind() {
+        Self::exit_of(self.kind())
+    }
+
+    /// The exit code for a kind of failure.
+    pub(super) fn exit_of(kind: &str) -> Exit {
+        match kind {
             "usage" | "config" | "location" => Exit::Usage,
             "busy" => Exit::Busy,
             "no_repository" => Exit::NoRepository,

@@ -94,7 +94,7 @@ struct EntryNote<'a> {
     note: &'a str,
 }
 
-/// A result that has others beside it, which people see in columns.
+/// One row of a result with many rows, shown in columns.
 pub trait Columns: Serialize {
     /// One for each column; `>` aligns it to the right.
     const COLUMNS: &[&str];

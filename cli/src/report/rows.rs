@@ -1,4 +1,5 @@
-//! Rows: results with many rows: snapshots, entries, differences, keys, speeds, findings. Field names are stable; `docs/cli.md` explains each.
+//! Rows: results with many rows: snapshots, entries, differences, keys, speeds, findings. Field names are stable;
+//! `docs/cli.md` explains each.
 
 use std::io::{self, Write};
 use std::time::Duration;

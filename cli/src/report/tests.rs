@@ -242,6 +242,19 @@ fn the_reference_names_every_json_field() {
 }
 
 #[test]
+fn each_kind_of_failure_has_the_exit_code_of_the_reference() {
+    let reference = include_str!("../../../docs/cli.md");
+    let (_, table) = reference.split_once("| kind of failure | meaning | exit code |\n").expect("there is a table");
+    let rows: Vec<&str> = table.lines().skip(1).take_while(|line| line.starts_with('|')).collect();
+    for row in &rows {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        let kind = cells[0].trim_matches('`');
+        assert_eq!((Failure::exit_of(kind) as i32).to_string(), cells[2], "{kind}");
+    }
+    assert!(rows.len() > 30);
+}
+
+#[test]
 fn the_fields_that_scripts_rely_on_are_there() {
     let promised = [
         (

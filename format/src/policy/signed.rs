@@ -131,7 +131,7 @@ impl SignedPolicy {
         put_present(&mut writer, &rules.spans, put_span);
         writer.key(2).array(rules.tags.len());
         for set in &rules.tags {
-            writer.strings(set);
+            writer.byte_strings(set);
         }
         if let Some(floor) = &rules.floor {
             put_span(writer.key(3), floor);

@@ -129,7 +129,7 @@ impl ClientHead {
         writer.key(3).array(self.decisions.len());
         for decision in &self.decisions {
             writer.array(6).uint(decision.number).bytes(decision.hash.as_bytes()).uint(decision.outcome as u64);
-            // Readers of this record and of the receipts written from it accept no more.
+            // These truncate to the limits of receipts, which are written from this record.
             put_reasons(&mut writer, &decision.reasons);
             put_names(&mut writer, &decision.missing);
             put_names(&mut writer, &decision.packs);
@@ -202,7 +202,8 @@ impl PackRecord {
     /// Marks a forged pack in `read`: its bytes have the hash of its name, but its content is not what its table says.
     pub const FORGED: Time = Time(-1);
 
-    /// A pack in `packs/` about which nobody has found or claimed anything yet.
+    /// A pack in `packs/` about which nobody has found or claimed anything yet: for tests. What decides about trust names
+    /// every field.
     pub fn new(domain: DomainId, kind: PackKind, length: u64, accepted: Time) -> Self {
         let (place, read) = (Place::Packs, Time(0));
         let (is_missing, is_damaged, is_proven) = (false, false, false);

@@ -63,7 +63,7 @@ impl SnapshotRecord {
         writer.key(5).time(self.accepted).key(6).bytes(self.source.as_bytes());
         writer
             .key(7)
-            .strings(&self.tags)
+            .byte_strings(&self.tags)
             .key(8)
             .uint(self.state as u64)
             .key(9)

@@ -200,7 +200,7 @@ fn take_content(
     references: &mut ReferenceReader<'_>,
     [contents, inline]: [&mut Column<'_>; 2],
     bytes: u64,
-    above: &mut u8,
+    page_height: &mut u8,
 ) -> Result<Content, PageError> {
     let code = contents.varint()?;
     Ok(match code {
@@ -224,7 +224,7 @@ fn take_content(
         3 => {
             let root = references.take(contents)?;
             let height = contents.u8()?;
-            *above = (*above).max(height.saturating_add(1));
+            *page_height = (*page_height).max(height.saturating_add(1));
             Content::List { root, height }
         }
         _ => return Err(contents.error("an unknown code of a content")),

@@ -26,8 +26,9 @@ impl OwnersWriter {
     }
 
     pub(super) fn clear(&mut self) {
-        self.positions.clear();
-        self.last = None;
+        let Self { positions, last } = self;
+        positions.clear();
+        *last = None;
     }
 
     fn position(&mut self, table: &mut Vec<u8>, owner: &Arc<Owner>) -> u64 {

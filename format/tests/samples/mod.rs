@@ -10,11 +10,14 @@ use copal_format::extent::Extent;
 use copal_format::id::*;
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::secret::Secret;
+use copal_format::layout::Prunable;
 use copal_format::manifest::{Manifest, SnapshotClaim};
 use copal_format::policy::{Count, Floor, Hold, Period, Policy, SignedPolicy, Span};
 use copal_format::receipt::{IngestBy, Outcome, Reason, Receipt};
 use copal_format::repository::{Descriptor, KEM_PUBLIC_BYTES, Parameters};
+use copal_format::root::{Deletion, Root};
 use copal_format::snapshot::{Counts, MetadataSeen, Origin, SnapshotInfo, Summary};
+use copal_format::state::{RunKind, RunRef};
 use copal_format::time::Time;
 use copal_format::troubles::Troubles;
 use ed25519_dalek::SigningKey;
@@ -179,6 +182,27 @@ pub(crate) fn receipt() -> Receipt {
 pub(crate) fn expiry() -> Expiry {
     let snapshots = vec![SnapshotId([0x1f; 16]), SnapshotId([0x20; 16])];
     Expiry { number: 2, previous: ObjectHash([0x23; 32]), policy: 1, change: 4, time: TIME, snapshots }
+}
+
+pub(crate) fn root() -> Root {
+    let hash = ObjectHash([0x24; 32]);
+    Root {
+        number: 7,
+        random: [9; 16],
+        base: Some((6, hash)),
+        time: TIME,
+        rebuilt: false,
+        runs: vec![RunRef { kind: RunKind::Packs, hash, length: 1 << 40, records: 300 }],
+        change_head: Some((12, hash)),
+        policy: Some((3, hash)),
+        expiry_head: Some((5, hash)),
+        lingering: None,
+    }
+}
+
+pub(crate) fn deletion() -> Deletion {
+    let names = vec![Prunable::Run(ObjectHash([0x25; 32]))];
+    Deletion { root_number: 3, random: [5; 16], time: TIME, names, baseline: Some((4, ObjectHash([0x26; 32]))) }
 }
 
 pub(crate) fn policy() -> SignedPolicy {

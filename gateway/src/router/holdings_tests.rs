@@ -16,7 +16,8 @@ impl Numbers {
 type Changes = BTreeMap<PackId, Option<PackRecord>>;
 
 fn record(domain: u8, length: u64, accepted: i64) -> PackRecord {
-    PackRecord::new(DomainId([domain; 16]), PackKind::Data, length, Time::from_unix(accepted, 0))
+    let record = PackRecord::new(DomainId([domain; 16]), PackKind::Data, length, Time::from_unix(accepted, 0));
+    PackRecord { is_proven: true, ..record }
 }
 
 /// The runs of a repository, the newest first, folded as ingest folds them.

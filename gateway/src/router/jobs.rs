@@ -56,14 +56,19 @@ pub trait Scheduled: Send + Sync {
 
 /// Why a job is not run now.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum NotNow {
     /// The schedule never runs it.
     Never,
     /// A job runs already, or was ordered.
-    Running { job: &'static str },
+    Running {
+        /// Its name.
+        job: &'static str,
+    },
     /// It was ordered and has ended a short time ago.
-    Resting { left: Duration },
+    Resting {
+        /// How long it is not ordered again.
+        left: Duration,
+    },
 }
 
 /// A job of a schedule.

@@ -4,7 +4,7 @@ use copal_format::id::ClientId;
 
 /// An event of a job, to be logged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "the messages say what the fields are")]
+#[allow(missing_docs, reason = "a job's name, a client and a reason are named so")]
 pub enum JobNote {
     /// The job failed.
     Failed { job: &'static str, why: String },
@@ -15,7 +15,12 @@ pub enum JobNote {
     /// The job runs without the policy, which cannot be read.
     NoPolicy { job: &'static str, why: String },
     /// A manifest was rejected.
-    Rejected { client: ClientId, number: u64, why: String },
+    Rejected {
+        client: ClientId,
+        /// The manifest's number.
+        number: u64,
+        why: String,
+    },
     /// The certificate's files have changed.
     Certificate {
         /// Why the files cannot be used; then the old certificate stays in use.
@@ -24,5 +29,8 @@ pub enum JobNote {
     /// The bucket's server accepts headers that were not signed, so nothing is presigned.
     Unbound,
     /// A check found damage.
-    Damage { findings: u64 },
+    Damage {
+        /// How many objects are lost or wrong.
+        findings: u64,
+    },
 }

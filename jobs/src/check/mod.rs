@@ -175,9 +175,9 @@ impl Report {
         Ok(())
     }
 
-    /// What a read has given. Reports an object that the store has and does not give.
-    fn given<T: Default>(&mut self, read: Result<T, StoreError>) -> Result<T, JobError> {
-        read.or_else(|error| self.blame(error).map(|()| T::default()))
+    /// Returns what was read. Reports an object that the store has and does not give.
+    fn given<T>(&mut self, read: Result<Option<T>, StoreError>) -> Result<Option<T>, JobError> {
+        read.or_else(|error| self.blame(error).map(|()| None))
     }
 
     fn add_pack(&mut self, kind: Kind, object: String, pack: PackId, why: impl core::fmt::Display) {

@@ -241,7 +241,8 @@ impl Trouble {
         Ok(Self::Damaged(error.blame()?.1))
     }
 
-    /// Notes it about a pack. Returns what a report says of it. `record` is the pack's state before the reading.
+    /// Records this trouble of a pack in `harm`. Returns the finding's kind and reason. `record` is the pack's state before
+    /// the reading.
     pub(super) fn note(self, harm: &mut Harm, pack: PackId, record: &PackRecord) -> (Kind, String) {
         match self {
             Self::Missing => {

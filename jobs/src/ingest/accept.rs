@@ -48,13 +48,17 @@ impl Pass<'_> {
             if before.is_none() && by_full_client && !is_proven {
                 self.doubt(domain, id, &table);
             }
-            let accepted = before.map_or(self.now, |before| before.accepted);
             let pack = PackRecord {
+                domain,
+                kind: table.kind,
+                length: *length,
+                place: Place::Packs,
+                is_missing: false,
                 is_damaged,
                 read: if is_damaged { PackRecord::FORGED } else { Time(0) },
                 is_proven,
+                accepted: before.map_or(self.now, |before| before.accepted),
                 claim: before.map_or(Some(claim), |before| before.claim),
-                ..PackRecord::new(domain, table.kind, *length, accepted)
             };
             self.proposal.delta.packs.insert(id, Some(pack));
         }

@@ -30,8 +30,18 @@ pub(super) struct NewPack {
 
 impl NewPack {
     pub(super) fn record(&self, domain: DomainId, now: Time) -> PackRecord {
-        let record = PackRecord::new(domain, self.table.kind, self.length, now);
-        PackRecord { place: Place::Moved, is_proven: true, ..record }
+        PackRecord {
+            domain,
+            kind: self.table.kind,
+            length: self.length,
+            place: Place::Moved,
+            is_missing: false,
+            is_damaged: false,
+            read: Time(0),
+            accepted: now,
+            is_proven: true,
+            claim: None,
+        }
     }
 }
 

@@ -26,7 +26,7 @@ impl<'a> Notes<'a> {
 
 #[async_trait]
 impl Store for Notes<'_> {
-    copal_store::pass_on!(store: read, read_range, stat, list, delete, delete_all, now, map, is_remote);
+    copal_store::pass_on!(store: read, read_range, stat, list, delete, delete_all, now, map, is_remote, largest);
 
     async fn create(&self, key: &Key, bytes: Bytes) -> Result<Created, StoreError> {
         if let Some(name @ (Prunable::Segment(_) | Prunable::Run(_))) = Prunable::parse(key.as_str()) {

@@ -104,11 +104,17 @@ pub(super) async fn read_packs(
             let of = named.get(&id).filter(|_| place == Place::Packs);
             let accepted = of.map_or(now, |of| of.accepted.min(now));
             let record = PackRecord {
+                domain: table.domain,
+                kind: table.kind,
+                length: listed.stat.length,
                 place,
+                is_missing: false,
+                is_damaged: false,
+                read: Time(0),
+                accepted,
                 // Only the owner can call an unnamed pack genuine, so such a pack is proven.
                 is_proven: of.is_none_or(|of| of.is_proven),
                 claim: of.map(|of| of.claim),
-                ..PackRecord::new(table.domain, table.kind, listed.stat.length, accepted)
             };
             found.insert(id, Found { record, table });
         }

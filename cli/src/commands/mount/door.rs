@@ -20,7 +20,7 @@ use copal_gateway::serve::{bind, serve_here};
 use dav_server::{DavHandler, DavMethodSet};
 use tokio::runtime::Builder;
 
-use super::Shown;
+use super::MountPlace;
 use super::webdav::{READ_BYTES, Snapshots};
 use crate::commands::context::Context;
 use crate::report::Failure;
@@ -48,7 +48,7 @@ pub(super) fn serve(
         async move { door.answer(request).await }
     });
     runtime.spawn(serve_here(listener, app));
-    context.report.answer(&Shown { at: url, how: "serving at", end: "or SIGTERM" })?;
+    context.report.answer(&MountPlace { at: url, how: "serving at", end: "or SIGTERM" })?;
     // An error would mean that nobody can send a signal any more.
     let _ = ending.recv();
     runtime.shutdown_timeout(Duration::from_secs(2));

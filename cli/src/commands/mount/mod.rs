@@ -49,7 +49,7 @@ pub(super) fn run(context: &Context<'_>, options: &Mount) -> Result<Exit, Failur
 }
 
 #[derive(Serialize)]
-struct Shown {
+struct MountPlace {
     at: String,
     #[serde(skip)]
     how: &'static str,
@@ -57,7 +57,7 @@ struct Shown {
     end: &'static str,
 }
 
-impl Answer for Shown {
+impl Answer for MountPlace {
     fn human(&self, out: &mut dyn Write) -> io::Result<()> {
         writeln!(out, "{} {} (Ctrl-C {} ends it)", self.how, human::text(&self.at), self.end)
     }
@@ -195,7 +195,11 @@ fn show(
     let source = context.location()?.to_string().replace(',', "_");
     let session =
         fuse::mount(browser, directory, source, audience).map_err(|error| Failure::io("mount on", directory, error))?;
-    context.report.answer(&Shown { at: directory.display().to_string(), how: "mounted on", end: "or \"umount\"" })?;
+    context.report.answer(&MountPlace {
+        at: directory.display().to_string(),
+        how: "mounted on",
+        end: "or \"umount\"",
+    })?;
     while !session.guard.is_finished() {
         match ending.recv_timeout(Duration::from_millis(100)) {
             Err(RecvTimeoutError::Timeout) => {}

@@ -45,7 +45,8 @@ struct Server {
 enum Tls {
     FromTheBeginning,
     AfterHello,
-    No,
+    /// The server is on this machine.
+    NotNeededHere,
 }
 
 impl Server {
@@ -58,7 +59,7 @@ impl Server {
         }
         let (tls, port) = match url.scheme() {
             "smtps" => (Tls::FromTheBeginning, 465),
-            "smtp" if is_here => (Tls::No, 25),
+            "smtp" if is_here => (Tls::NotNeededHere, 25),
             "smtp" => (Tls::AfterHello, 587),
             _ => return Err("smtp begins with neither smtp:// nor smtps://".into()),
         };
@@ -148,7 +149,7 @@ mod tests {
     fn a_server_that_never_comes_to_an_end_holds_no_run_up() {
         let slowly = Duration::from_millis(20);
         for (tls, begins) in
-            [(Tls::No, "220 "), (Tls::AfterHello, "220 "), (Tls::FromTheBeginning, "\x16\x03\x03\x40\x00")]
+            [(Tls::NotNeededHere, "220 "), (Tls::AfterHello, "220 "), (Tls::FromTheBeginning, "\x16\x03\x03\x40\x00")]
         {
             let told = told_of(tls, begins, b"a", slowly);
             assert!(told.contains("took longer than 1 s"), "{told}");
@@ -158,7 +159,7 @@ mod tests {
     #[test]
     fn answers_without_end_take_no_memory() {
         for begins in ["220 ", "220-a\r\n220-"] {
-            let told = told_of(Tls::No, begins, &[b'a'; 8192], Duration::ZERO);
+            let told = told_of(Tls::NotNeededHere, begins, &[b'a'; 8192], Duration::ZERO);
             assert!(told.contains("more than 32 KiB"), "{told}");
         }
     }

@@ -29,7 +29,7 @@ impl Unmade {
         self.made.get().or(self.found.as_ref())
     }
 
-    /// The store for reading an object; before there is one, no object is there.
+    /// The store for reading an object. Before the store exists, every object is [`StoreError::NotFound`].
     fn holding(&self, key: &Key) -> Result<&Arc<dyn Store>, StoreError> {
         self.store().ok_or_else(|| StoreError::NotFound { key: key.clone() })
     }

@@ -172,6 +172,7 @@ impl World {
             delta.segments.insert((domain, hash), Some(segment.clone()));
         }
         let pack = PackRecord::new(OWN, PackKind::Data, 1_000, Time::from_unix(NOW as i64 - 60, 0));
+        let pack = PackRecord { is_proven: true, ..pack };
         delta.packs.insert(PackId([9; 32]), Some(pack));
         let mut runs = Vec::new();
         for kind in [RunKind::Segments, RunKind::Packs] {
