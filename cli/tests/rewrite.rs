@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use crate::kill::{after_deaths, with_key};
+use crate::kill::{after_deaths, every, with_key};
 use crate::kit::{Harm, Machine, assert_same, noise, text, texts};
 use crate::managed::world::{joined, managed, upload};
 
@@ -106,7 +106,7 @@ fn options_choose_what_is_rewritten_and_pinned_snapshots_stay() {
 fn a_rewrite_killed_anywhere_is_finished_by_the_next_one() {
     let (machine, ids) = saved();
     let rewrite = ["rewrite", "--exclude", "secret/"];
-    after_deaths(&machine, 5, with_key(&rewrite), |machine, label| {
+    after_deaths(&machine, every(2), with_key(&rewrite), |machine, label| {
         machine.ok(&rewrite);
         machine.ok(&["check", "--full"]);
         assert_eq!(machine.snapshots().len(), 3, "{label}");

@@ -1,6 +1,7 @@
 //! The keyless jobs and what they decide, in one process with stores in memory.
 
 mod full;
+mod order;
 mod service_budget;
 mod service_check;
 mod service_copies;

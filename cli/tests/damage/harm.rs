@@ -128,7 +128,7 @@ pub(crate) struct Done {
 
 /// Harms a thing of a machine that is a copy of the world's.
 pub(crate) fn harm(world: &World, machine: &Machine, thing: Thing, harm: Harm) -> Done {
-    let mut done = Done { changes: Vec::new(), names: world.names_of(thing) };
+    let mut done = Done { changes: Vec::new(), names: world.names_of(thing, harm) };
     for place in world.places_of(thing) {
         let path = machine.path(place);
         let (swapped, free) = world.others_of(machine, thing, place);

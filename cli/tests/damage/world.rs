@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
-use super::harm::{TRAILER, Thing};
+use super::harm::{Harm, TRAILER, Thing};
 use crate::kit::{Image, Machine, PASSPHRASE, Run, image, noise, text};
 
 /// What a snapshot must hold: the path that was backed up, and all that was below it.
@@ -212,11 +212,11 @@ impl World {
         }
     }
 
-    /// What names the thing to a person: its name, or that of the folder of all copies or versions.
-    pub(crate) fn names_of(&self, thing: Thing) -> Vec<String> {
-        let places = self.things[&thing].iter().chain(self.others.get(&thing));
-        let mut names: Vec<String> =
-            places.map(|place| place.strip_prefix("repository/").unwrap_or(place).to_owned()).collect();
+    /// What names the thing to a person: its name, or that of the folder of all copies or versions; and the other one's,
+    /// if it is harmed, too.
+    pub(crate) fn names_of(&self, thing: Thing, harmed: Harm) -> Vec<String> {
+        let bare = |place: &String| place.strip_prefix("repository/").unwrap_or(place).to_owned();
+        let mut names: Vec<String> = self.things[&thing].iter().map(bare).collect();
         match thing {
             Thing::Descriptor => names.push("copal/".into()),
             Thing::SlotCopy | Thing::Slot | Thing::RecordCopy | Thing::ClientRecord => {
@@ -224,6 +224,9 @@ impl World {
                 names = folders.collect();
             }
             _ => {}
+        }
+        if matches!(harmed, Harm::Swap | Harm::Duplicate) {
+            names.extend(self.others.get(&thing).map(bare));
         }
         names
     }

@@ -133,7 +133,7 @@ fn an_interrupted_backup_ends_with_a_manifest_for_all_that_is_uploaded() {
 }
 
 /// Points of death that are tried.
-const SAMPLE: usize = 12;
+const SAMPLE: usize = 16;
 /// Bytes that a backup in two parts may store beyond one at once: packs that are not full, pages, and blocks that end
 /// where the first part did.
 const SLACK: u64 = 200_000;

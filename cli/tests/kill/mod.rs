@@ -6,8 +6,10 @@ mod small;
 
 use std::collections::hash_map::DefaultHasher;
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::hash::{BuildHasher, BuildHasherDefault};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::Mutex;
@@ -18,32 +20,32 @@ use crate::kit::{Image, Machine, Ran, Run, image};
 /// What a command was killed by, in place of an exit code.
 const KILLED: i32 = -1;
 
-/// Kills a command at every such point of it, each time on a new copy of the world, and acts on what is left, as
+/// Kills a command at the chosen ones of its points, each time on a new copy of the world, and acts on what is left, as
 /// [`at_points`] does.
 pub(crate) fn after_deaths(
     world: &Machine,
-    every: usize,
+    chosen: impl Fn(u64) -> Vec<u64>,
     command: impl Fn(&Machine) -> Command + Sync,
     act: impl Fn(Machine, &str) + Sync,
 ) {
     let died = |ran: Ran, label: &str| assert!([KILLED, 0].contains(&ran.code), "{label}: {ran}");
-    at_points("COPAL_DIE_AT", world, every, command, died, act);
+    at_points("COPAL_DIE_AT", world, chosen, command, died, act);
 }
 
-/// Runs a command with a fault at every such point of it, each time on a new copy of the world, and looks at how it
+/// Runs a command with a fault at the chosen ones of its points, each time on a new copy of the world, and looks at how it
 /// ended; then acts on what is left, once for each state that differs. Points between which nothing was written leave the
-/// same. A number that no object's points are a multiple of meets each kind of step soon.
+/// same.
 pub(crate) fn at_points(
     fault: &str,
     world: &Machine,
-    every: usize,
+    chosen: impl Fn(u64) -> Vec<u64>,
     command: impl Fn(&Machine) -> Command + Sync,
     ended: impl Fn(Ran, &str) + Sync,
     act: impl Fn(Machine, &str) + Sync,
 ) {
     let points = points(world, &command);
     let left = Mutex::new(BTreeSet::new());
-    at_each((1..=points).step_by(every), |point| {
+    at_each(chosen(points), |point| {
         let (machine, label) = (world.copy(), format!("{fault}={point} of {points}"));
         ended(command(&machine).env(fault, point.to_string()).ran(), &label);
         if left.lock().unwrap().insert(state(&machine, world)) {
@@ -52,6 +54,11 @@ pub(crate) fn at_points(
     });
     let states = left.into_inner().unwrap().len();
     assert!(states > 3, "{states} states after {points} points");
+}
+
+/// Every such point. An object has seven points: every second, third or fifth one reaches each kind of step.
+pub(crate) fn every(step: usize) -> impl Fn(u64) -> Vec<u64> {
+    move |points| (1..=points).step_by(step).collect()
 }
 
 /// How many points a command has.
@@ -63,25 +70,20 @@ pub(crate) fn points(world: &Machine, command: impl Fn(&Machine) -> Command) -> 
     points
 }
 
-/// What lies on a machine, finished or not, with names that are chosen at random told by their length alone: two states
-/// that are equal differ in nothing that a command could see.
-fn state(machine: &Machine, world: &Machine) -> Vec<(String, u64)> {
-    let mut state = Vec::new();
-    let mut folders = vec![PathBuf::new()];
+/// What lies on a machine, finished or not: paths, modes and content. Of what has a random name that the world does not
+/// have, the length stands for the name, and the length of its content for that.
+fn state(machine: &Machine, world: &Machine) -> Vec<(String, u64, u64)> {
+    let (mut state, mut folders) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(machine.path("").join(&folder)).unwrap() {
             let path = folder.join(entry.unwrap().file_name());
-            let bytes = match fs::symlink_metadata(machine.path("").join(&path)).unwrap().is_dir() {
-                true => Vec::new(),
-                false => fs::read(machine.path("").join(&path)).unwrap(),
-            };
-            let (name, is_random) = shape(path.to_str().unwrap());
-            let told = match is_random {
-                true => fs::read(world.path("").join(&path)).is_ok_and(|before| before == bytes) as u64,
-                false => BuildHasherDefault::<DefaultHasher>::default().hash_one(&bytes),
-            };
-            state.push((format!("{name} {}", bytes.len()), told));
-            if machine.path("").join(&path).is_dir() {
+            let (here, before) = (machine.path("").join(&path), world.path("").join(&path));
+            let metadata = fs::symlink_metadata(&here).unwrap();
+            let bytes = if metadata.is_dir() { Vec::new() } else { fs::read(&here).unwrap() };
+            let is_new = path.iter().any(is_random) && !before.exists();
+            let content = if is_new { 0 } else { hash(&known(&bytes)) };
+            state.push((shape(&path, world), u64::from(metadata.mode()) << 32 | bytes.len() as u64, content));
+            if metadata.is_dir() {
                 folders.push(path);
             }
         }
@@ -90,16 +92,32 @@ fn state(machine: &Machine, world: &Machine) -> Vec<(String, u64)> {
     state
 }
 
-/// A name without what is random in it, and whether there was such.
-fn shape(path: &str) -> (String, bool) {
-    let is_random = |part: &&str| part.len() >= 16 && part.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let mut random = false;
-    let parts = path.split_inclusive(['/', '-', '.']).map(|part| {
-        let bare = part.trim_end_matches(['/', '-', '.']);
-        random |= is_random(&bare);
-        if is_random(&bare) || bare.len() == 2 { format!("{}*", bare.len()) } else { part.to_owned() }
+/// A path in which each random part that the world does not have is told by its length.
+fn shape(path: &Path, world: &Machine) -> String {
+    let mut at = world.path("");
+    let parts = path.iter().map(|part| {
+        at.push(part);
+        let text = part.to_str().unwrap();
+        let is_shard = text.len() == 2 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if at.exists() || !(is_shard || is_random(part)) { text.to_owned() } else { format!("{}*", text.len()) }
     });
-    (parts.collect(), random)
+    parts.collect::<Vec<_>>().join("/")
+}
+
+/// Whether a name holds a hash or an id; not the number of a record, which has twenty digits.
+fn is_random(part: &OsStr) -> bool {
+    let parts = part.to_str().unwrap().split(['-', '.']);
+    parts.into_iter().any(|part| part.len() > 20 && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
+}
+
+/// A content without the hashes in it.
+fn known(bytes: &[u8]) -> Vec<u8> {
+    let words = bytes.split_inclusive(|byte| !byte.is_ascii_hexdigit());
+    words.filter(|word| word.len() <= 32).flatten().copied().collect()
+}
+
+fn hash(bytes: &[u8]) -> u64 {
+    BuildHasherDefault::<DefaultHasher>::default().hash_one(bytes)
 }
 
 /// Does the same for each of many points, several at once.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use tempfile::TempDir;
 
-use super::{Held, after_deaths, assert_held, assert_sound, with_key};
+use super::{Held, after_deaths, assert_held, assert_sound, every, with_key};
 use crate::kit::{Machine, PASSPHRASE, Run, image, noise, text};
 
 /// A repository with two snapshots of a source that has changed since.
@@ -55,7 +55,7 @@ fn a_backup_killed_anywhere_is_gone_on_with() {
     world.write("third", 4, 200_000);
     let backup = ["backup", "--json", world.source.to_str().unwrap()];
     let manifests = world.machine.names("manifests/").len();
-    after_deaths(&world.machine, 1, with_key(&backup), |machine, label| {
+    after_deaths(&world.machine, every(1), with_key(&backup), |machine, label| {
         assert_sound(&machine, label);
         let is_claimed = machine.names("manifests/").len() > manifests;
         let next = machine.json(&backup[..1].iter().chain(&backup[2..]).copied().collect::<Vec<_>>());
@@ -73,7 +73,7 @@ fn forgetting_killed_anywhere_happens_whole_or_not_at_all() {
     let world = World::new();
     let oldest = world.machine.snapshots().remove(0);
     let forget = ["forget", &oldest];
-    after_deaths(&world.machine, 1, with_key(&forget), |machine, label| {
+    after_deaths(&world.machine, every(1), with_key(&forget), |machine, label| {
         assert_sound(&machine, label);
         // What was written counts, also if nobody has folded it in yet; then there is nothing left to forget.
         let again = machine.run(&forget);
@@ -93,7 +93,7 @@ fn a_prune_killed_anywhere_is_gone_on_with() {
     whole.ok(&prune);
     let freed = whole.names("packs/").len();
     assert!(freed < world.machine.names("packs/").len(), "there is something to free");
-    after_deaths(&world.machine, 1, with_key(&prune), |machine, label| {
+    after_deaths(&world.machine, every(1), with_key(&prune), |machine, label| {
         assert_sound(&machine, label);
         assert_held(&machine, &world.source, &world.held, label);
         machine.ok(&prune);
@@ -110,7 +110,7 @@ fn a_rebuild_killed_anywhere_is_done_again() {
     for folder in ["roots", "state", "index"] {
         fs::remove_dir_all(world.machine.object(folder)).unwrap();
     }
-    after_deaths(&world.machine, 1, with_key(&["rebuild-index"]), |machine, label| {
+    after_deaths(&world.machine, every(1), with_key(&["rebuild-index"]), |machine, label| {
         machine.ok(&["rebuild-index"]);
         assert_sound(&machine, label);
         assert_held(&machine, &world.source, &world.held, label);
@@ -128,7 +128,7 @@ fn an_init_killed_anywhere_is_finished_by_the_next_one() {
     world.write("file", "content");
     after_deaths(
         &world,
-        INIT_STEP,
+        last_points,
         |machine| init(machine, &[]),
         |machine, label| {
             let again = init(&machine, &["--key-file", "key"]).ran();
@@ -149,5 +149,7 @@ fn an_init_killed_anywhere_is_finished_by_the_next_one() {
     );
 }
 
-/// Much of an init is the probe of the file system, again and again the same; and stretching a passphrase takes time.
-const INIT_STEP: usize = 17;
+/// Most of an init is the probe of the file system, again and again the same; and stretching a passphrase takes time.
+fn last_points(points: u64) -> Vec<u64> {
+    (1..points - 70).step_by(40).chain((points - 70..=points).step_by(3)).collect()
+}

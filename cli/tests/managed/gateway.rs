@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use super::world::{enroll, managed};
-use crate::kit::{Machine, Ran, Run, assert_same, noise, number, text};
+use crate::kit::{Machine, Ran, Run, assert_same, noise, number, text, until};
 use crate::serve::server::Server;
 
 /// `copal serve` on the owner's repository. The owner works beside the store, where nobody announces what it uploads.
@@ -43,9 +43,10 @@ fn a_write_only_machine_joins_saves_and_heals_through_a_gateway_and_the_owner_re
     assert!(status["waiting"].as_array().unwrap().is_empty() && status["changes_waiting"].is_null());
     let refused = through(&server, &machine, &["restore", "latest", "-t", "out", "--json"]).ran().exits(1);
     assert_eq!(refused.kind(), "not_permitted");
-    owner.ok(&["restore", &format!("latest:{}", machine.path("source").display()), "-t", "out"]);
+    let by_owner = |words: &[&str]| through(&server, &owner, words).env("COPAL_KEY_FILE", owner.path("key")).ran().ok();
+    by_owner(&["restore", &format!("latest:{}", machine.path("source").display()), "-t", "out"]);
     assert_same(&machine.path("source"), &owner.path("out"));
-    assert_eq!(owner.check(&["--full"]).0, 0);
+    by_owner(&["check", "--full"]);
 }
 
 #[test]
@@ -115,6 +116,10 @@ fn a_full_machine_joins_through_a_gateway_with_the_passphrase() {
     assert!(refused.kind() == "not_permitted" && refused.err.contains("on its own schedule"), "{refused}");
     let tried = with_key(&["forget", "--keep-last", "1", "--dry-run", "--json"]).ok();
     assert_eq!(text(&tried.json()["pruned_by"]), "service");
+    owner.ok(&["client", "revoke", "desk"]);
+    // The gateway knows a record for a second.
+    let refused = until("it is refused", || Some(with_key(&["snapshots"])).filter(|ran| ran.code != 0));
+    assert!(refused.err.contains("revoked"), "{refused}");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::mounted::Mounted;
 use super::{machine, noise};
@@ -187,6 +187,8 @@ fn a_signal_ends_it_while_nothing_is_served_yet() {
     let asked = machine.path("asked");
     let mut child = command.env("COPAL_PASSWORD_COMMAND", "echo > asked; exec sleep 30").spawn().unwrap();
     until("it asks", || asked.exists().then_some(()));
+    let asked = Instant::now();
     signal(&child, "TERM");
     assert_eq!(wait(&mut child), 130);
+    assert!(asked.elapsed() < Duration::from_secs(20), "it does not wait for the secret");
 }

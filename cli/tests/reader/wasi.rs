@@ -135,7 +135,7 @@ fn nothing_is_written_where_something_is() {
 }
 
 #[test]
-fn without_index_state_and_descriptor_everything_is_restored() {
+fn what_can_be_derived_or_has_a_copy_is_restored() {
     let made = Place::made();
     let without = |folders: &'static [&'static str]| {
         move |repository: &Path| folders.iter().for_each(|folder| fs::remove_dir_all(repository.join(folder)).unwrap())
@@ -161,7 +161,21 @@ fn without_index_state_and_descriptor_everything_is_restored() {
         harm(&place.path("repository"));
         let ran = place.run(&["restore", "repository", "out"], PASSPHRASE);
         assert_eq!(place.tree("out", true), made.tree("source", true), "harm {number}: {}", ran.err);
+        assert_eq!(ran.code, 0, "harm {number}: {}", ran.err);
     }
+}
+
+#[test]
+fn a_lost_tree_is_told() {
+    let place = Place::made();
+    for pack in files(&place.path("repository/packs")) {
+        if fs::read(&pack).unwrap()[9] == 1 {
+            fs::remove_file(pack).unwrap();
+        }
+    }
+    let ran = place.run(&["restore", "repository", "out"], PASSPHRASE);
+    assert_eq!(ran.code, 4);
+    assert!(ran.err.contains("lost: entries"), "{}", ran.err);
 }
 
 #[test]

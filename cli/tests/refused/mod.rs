@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::kill::{at_points, with_key};
+use crate::kill::{at_points, every, with_key};
 use crate::kit::{Machine, Ran, Run, noise, number};
 
 /// A machine with one snapshot, and with something new to save.
@@ -56,7 +56,7 @@ fn a_disk_that_becomes_full_anywhere_in_a_command_does_no_damage() {
         at_points(
             "COPAL_FULL_AT",
             &template,
-            5,
+            every(3),
             with_key(command),
             |ran, label| {
                 // What only tidies up needs no room.

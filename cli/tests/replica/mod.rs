@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::Value;
 
-use crate::kill::after_deaths;
+use crate::kill::{after_deaths, every};
 use crate::kit::{Harm, Machine, PASSPHRASE, Ran, Run, assert_same, noise, text, texts};
 use crate::managed::world::{joined, managed, upload};
 
@@ -251,7 +251,7 @@ fn whatever_a_sync_dies_at_the_replica_is_readable_and_the_next_sync_makes_it_eq
     let whole = world.copy();
     synced(&whole);
     let expected = objects_of_replica(&whole);
-    after_deaths(&world, 5, knowing_sync, |machine, label| {
+    after_deaths(&world, every(3), knowing_sync, |machine, label| {
         let listed = snapshots_of_replica(&machine);
         let ran = on_replica(&machine, &["restore", listed.last().unwrap(), "-t", "copied"]);
         assert_eq!(ran.code, 0, "{label}: {listed:?} {ran}");
@@ -266,7 +266,7 @@ fn a_replica_whose_last_sync_died_is_whole_after_it_is_ended() {
     let (world, second) = behind_a_prune();
     let manifest = format!("replica/{}", world.names("manifests/").last().unwrap());
     let had = AtomicU64::new(0);
-    after_deaths(&world, 7, knowing_sync, |machine, label| {
+    after_deaths(&world, every(5), knowing_sync, |machine, label| {
         machine.command(&["-r", "replica", "sync", "--end"]).ran().ok();
         let checked = on_replica(&machine, &["check", "--full", "--json"]);
         assert_eq!(checked.json()["errors"], Value::Array(Vec::new()), "{label}: {checked}");
@@ -291,7 +291,7 @@ fn making_a_replica_that_died_anywhere_is_done_again() {
     let expected = objects_of_replica(&whole);
     after_deaths(
         &world,
-        7,
+        every(3),
         |machine| machine.command(&init),
         |machine, label| {
             make(&machine);

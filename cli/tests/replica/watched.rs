@@ -1,6 +1,7 @@
 //! How far a replica is behind, and a sync that goes on.
 
 use std::fs;
+use std::time::{Duration, Instant};
 
 use super::{replicated, snapshots_of_replica, sync, synced};
 use crate::kit::{Run, Running, noise, signal, text, until};
@@ -53,7 +54,9 @@ fn a_sync_that_goes_on_copies_what_is_new_and_ends_when_it_is_asked_to() {
     copied(1);
     machine.write("file", "2");
     machine.backup(&[]);
+    let saved = Instant::now();
     copied(2);
+    assert!(saved.elapsed() < Duration::from_secs(30), "it looks every second");
     signal(running.child(), "TERM");
     let ended = running.end().ok();
     assert_eq!(ended.lines().len(), 2, "rounds without news say nothing: {ended}");

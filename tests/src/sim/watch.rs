@@ -4,9 +4,8 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard};
 
 use copal_format::id::{ChunkId, DomainId, ObjectHash, SnapshotId};
-use copal_format::layout::{self, Prunable};
+use copal_format::layout;
 use copal_format::receipt::{Outcome, Receipt};
-use copal_format::root::Deletion;
 use copal_format::state::SnapshotState;
 use copal_store::Store;
 use copal_store::memory::MemoryStore;
@@ -39,8 +38,6 @@ pub(super) struct Seen {
     needed: BTreeSet<String>,
     /// Names that were deleted at some time.
     deleted: BTreeSet<String>,
-    /// Names that records of deletions name.
-    recorded: BTreeSet<String>,
     /// Packs that the simulation has damaged.
     pub(super) damaged: BTreeSet<String>,
     /// Those of them whose length has not changed.
@@ -115,9 +112,6 @@ impl Watch {
         if name.starts_with("receipts/") {
             self.receipt(name, bytes);
         }
-        if let Some(deletion) = name.strip_prefix("deletions/").and_then(|_| Deletion::decode(bytes).ok()) {
-            self.seen().recorded.extend(deletion.names.iter().map(Prunable::to_string));
-        }
     }
 
     pub(super) fn deleted(&self, name: &str) {
@@ -125,14 +119,10 @@ impl Watch {
         let mut seen = self.seen();
         seen.deleted.insert(name.to_owned());
         seen.deletions += 1;
-        let is_unrecorded = layout::pack_of(name).is_some() && !seen.recorded.contains(name);
-        let what = match seen.needed.contains(name) {
-            true => "and the newest root needs it",
-            false if is_unrecorded => "and no record of deletions names it",
-            false => return,
-        };
-        drop(seen);
-        self.broken(format!("{name} was deleted, {what}"));
+        if seen.needed.contains(name) {
+            drop(seen);
+            self.broken(format!("{name} was deleted, and the newest root needs it"));
+        }
     }
 
     /// The simulation itself destroys an object.

@@ -85,10 +85,16 @@ impl Machine {
         self.backup();
         let snapshots = self.json(&["snapshots"]);
         assert_eq!(snapshots.as_array().map(Vec::len), Some(2), "{snapshots}");
+        let older = format!("{}:{}/a/large", snapshots[0]["id"].as_str().expect("a text"), self.0.files().display());
+        self.copal(&["restore", &older, "--target", "older"]);
+        assert_eq!(fs::metadata(self.path("older/large")).expect("it is restored").len(), 9 << 20);
         self.copal(&["check", "--full"]);
         self.copal(&["forget", "--keep-last", "1"]);
+        let stored = || self.json(&["stats"])["stored_bytes"].as_u64().expect("a number");
+        let before = stored();
         let pruned = self.json(&["prune", "--grace", "0s"]);
         assert!(pruned["bytes_freed"].as_u64() > Some(8 << 20), "{pruned}");
+        assert!(stored() + (8 << 20) < before, "it is gone from the store");
         self.copal(&["check", "--full"]);
         self.forgets_all_but_its_key();
         self.restores();

@@ -23,6 +23,15 @@ pub struct Faults {
     pub reorders: bool,
 }
 
+/// How often each of the faults has happened.
+#[derive(Copy, Clone, Debug, Default)]
+pub struct Happened {
+    pub dropped: u64,
+    pub duplicated: u64,
+    pub delayed: u64,
+    pub reordered: u64,
+}
+
 pub struct Queue {
     visibility: Duration,
     receives_most: u32,
@@ -35,7 +44,7 @@ struct Inner {
     dead: Vec<Message>,
     random: Random,
     sent: u64,
-    dropped: u64,
+    happened: Happened,
 }
 
 /// A message in the queue.
@@ -51,7 +60,7 @@ impl Queue {
     /// An empty queue: who receives a message has so long to delete it; what was received so often is put aside.
     pub fn new(visibility: Duration, receives_most: u32, faults: Faults) -> Self {
         let random = Random::new(faults.seed);
-        let inner = Inner { messages: Vec::new(), dead: Vec::new(), random, sent: 0, dropped: 0 };
+        let inner = Inner { messages: Vec::new(), dead: Vec::new(), random, sent: 0, happened: Happened::default() };
         Self { visibility, receives_most, faults, inner: Mutex::new(inner) }
     }
 
@@ -59,12 +68,14 @@ impl Queue {
     pub fn send(&self, body: &Value) {
         let mut inner = self.lock();
         if inner.random.chance(self.faults.dropped) {
-            inner.dropped += 1;
+            inner.happened.dropped += 1;
             return;
         }
         let copies = if inner.random.chance(self.faults.duplicated) { 2 } else { 1 };
+        inner.happened.duplicated += copies - 1;
         for _ in 0..copies {
             let late = inner.random.chance(self.faults.delayed);
+            inner.happened.delayed += u64::from(late);
             let visible = Instant::now() + if late { self.faults.delay } else { Duration::ZERO };
             inner.sent += 1;
             let id = format!("{:08x}-2e07-4f0a-9e5c-4f4b5e0b7a11", inner.sent);
@@ -85,6 +96,7 @@ impl Queue {
         if self.faults.reorders {
             for at in (1..alive.len()).rev() {
                 let other = inner.random.below(at + 1);
+                inner.happened.reordered += u64::from(other != at);
                 alive.swap(at, other);
             }
         }
@@ -132,9 +144,9 @@ impl Queue {
         self.lock().dead.clone()
     }
 
-    /// Events that were dropped on the way.
-    pub fn dropped(&self) -> u64 {
-        self.lock().dropped
+    /// What has gone wrong so far.
+    pub fn happened(&self) -> Happened {
+        self.lock().happened
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Inner> {
