@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use copal_reader::Streams;
 use serde_json::json;
 
-use crate::kit::{Harm, Machine, Ran, Run, assert_same, noise, set_xattr, text};
+use crate::kit::{Harm, Machine, Ran, Run, Running, assert_same, noise, set_xattr, text, until};
 
 const SECRET: &str = "of the export";
 
@@ -205,4 +205,24 @@ fn nothing_is_replaced_unasked_and_what_fails_leaves_nothing() {
     let ran = exports(&machine, &["latest", "rest.copal"]).exits(4);
     assert!(ran.err.contains("a very private name"), "{ran}");
     assert_eq!(fs::metadata(machine.path("rest.copal")).unwrap().permissions().mode() & 0o777, 0o600);
+}
+
+#[test]
+fn an_export_that_is_killed_leaves_nothing() {
+    let machine = saved();
+    machine.write("large", noise(2, 40_000_000));
+    machine.backup(&[]);
+    let before = names(&machine.path(""));
+    for words in [&["export", "latest", "a.tar", "--format", "tar"][..], &["export", "latest", "a.copal"]] {
+        let mut running = Running::start(machine.with_key(words).env("COPAL_TO_PASSWORD", SECRET));
+        let opened = PathBuf::from(format!("/proc/{}/fd", running.child().id()));
+        let is_written = |link: fs::DirEntry| {
+            let file = fs::read_link(link.path()).unwrap_or_default();
+            file.parent() == Some(&machine.path("")) && fs::metadata(link.path()).is_ok_and(|file| file.len() > 0)
+        };
+        until("it writes", || fs::read_dir(&opened).unwrap().flatten().any(is_written).then_some(()));
+        running.child().kill().unwrap();
+        running.end().exits(-1);
+        assert_eq!(names(&machine.path("")), before, "{words:?}");
+    }
 }

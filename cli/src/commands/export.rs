@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -18,11 +18,11 @@ use copal_client::repository::{ReaderProgram, Repository};
 use copal_client::wait::wait;
 use copal_format::layout;
 use copal_jobs::view;
-use tempfile::NamedTempFile;
 
 use super::backup::tell_troubles;
 use super::context::{Context, input};
 use super::dump::archive;
+use super::nameless::Nameless;
 use super::signals::watch_signals;
 use crate::args::copy::Export as Options;
 use crate::args::global::Global;
@@ -116,9 +116,10 @@ fn encrypted(
     Ok((summary, if made.errors() > 0 { Exit::Damage } else { Exit::Done }))
 }
 
-/// Where an export is written. A file is written under another name, and renamed once it is whole.
+/// Where an export is written.
 enum Output {
-    Named(PathBuf, NamedTempFile),
+    /// Gets its name once it is whole.
+    Named(PathBuf, Nameless),
     /// Standard output, for an encrypted export: it is read while it is written.
     Spooled(File),
     Streamed,
@@ -150,8 +151,8 @@ impl Output {
         if file.symlink_metadata().is_ok() && !options.replace {
             return Err(Failure::Usage(format!("{} is there already: --replace replaces it", file.display())));
         }
-        let part = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(above(file));
-        Ok(Self::Named(file.clone(), part.map_err(|error| Failure::io("write", file, error))?))
+        let part = Nameless::beside(file).map_err(|error| Failure::io("write", file, error))?;
+        Ok(Self::Named(file.clone(), part))
     }
 
     fn file(&self) -> Result<File, Failure> {
@@ -169,10 +170,7 @@ impl Output {
             Self::Named(path, part) => {
                 let failed = |error| Failure::io("write", &path, error);
                 let length = part.as_file().metadata().map_err(failed)?.len();
-                part.as_file().sync_all().map_err(failed)?;
-                let named = if replace { part.persist(&path) } else { part.persist_noclobber(&path) };
-                named.map_err(|error| failed(error.error))?;
-                File::open(above(&path)).and_then(|folder| folder.sync_all()).map_err(failed)?;
+                part.persist(&path, replace).map_err(failed)?;
                 Ok(length)
             }
             Self::Spooled(mut file) => {
@@ -192,11 +190,6 @@ impl Output {
     }
 }
 
-fn above(file: &Path) -> &Path {
-    file.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
-}
-
-const UNFINISHED: &str = ".copal-export-";
 /// How the names of plain archives end. An encrypted export must not be taken for one.
 const PLAIN: [&str; 6] = [".tar", ".zst", ".zip", ".tgz", ".gz", ".xz"];
 const BUFFER: usize = 1 << 20;

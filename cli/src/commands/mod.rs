@@ -29,6 +29,7 @@ mod ls;
 mod marks;
 mod met;
 mod mount;
+mod nameless;
 mod open_file;
 mod opening;
 mod orders;
