@@ -82,10 +82,12 @@ pub enum BackendError {
     },
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// This version cannot open such a location.
     #[error(transparent)]
     Location(#[from] BadLocation),
     #[error(transparent)]
     Bucket(#[from] BadConfig),
+    /// A store of another kind cannot be opened.
     #[error(transparent)]
     Site(#[from] BadSite),
 }
@@ -227,7 +229,8 @@ impl Backend {
         matches!(self.location, Location::Https(_) | Location::Ssh(_))
     }
 
-    /// The gateway, where one stands before the store.
+    /// The gateway, where one stands before the store: without the retries and rate limits of [`Self::store`], for what only
+    /// a gateway can be asked.
     pub fn gateway(&self) -> Option<&GatewayStore> {
         match &self.kind {
             BackendKind::Gateway(gateway) => Some(gateway.as_ref()),

@@ -278,9 +278,8 @@ impl There {
         self.origin == origin && !self.is_checkpoint
     }
 
-    /// What a new copy of a snapshot is compared with, and whether that is another attempt after a copy that lacks entries.
-    /// First comes the earlier copy of the same snapshot; then the one whose original is nearest before it in time, else
-    /// after it. `alike` gives the root of an original of the same source.
+    /// Returns the earlier copies to compare with, and whether one of them is an incomplete copy of this snapshot. That one
+    /// comes first; then the copy whose original precedes this snapshot most closely, else the next later one. `alike` gives the root of an original of the same source.
     pub(crate) fn earlier(
         all: &[Self],
         client: &LocalClient,

@@ -12,6 +12,7 @@ use copal_format::id::RepositoryId;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum PlaceError {
+    /// No option and no variable names a directory.
     #[error("there is no home directory to keep {what} in")]
     Homeless {
         /// What was to be kept there.

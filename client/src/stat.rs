@@ -9,7 +9,7 @@ use copal_format::time::Time;
 use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
 
 /// An entry's metadata, as far as one `statx` returns it.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EntryStat {
     /// `st_mode`, with the type bits.
     pub mode: u32,

@@ -211,6 +211,7 @@ const LINE_BYTES: usize = 4 << 10;
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::client::SignedBy;
     use proptest::prelude::*;
 
     fn enrollment(role: Role) -> Enrollment {
@@ -234,6 +235,36 @@ mod tests {
             0R30C1G60R30C1G60R30C1G60R30C1G60R30C1G60R30CWSK78QJYRKNCDNPAX1FE1S6ASK9F015HBA0RMK0PDG";
         assert_eq!(*enrollment(Role::WriteOnly).encode(), line);
         assert_eq!(Enrollment::decode(line), Ok(enrollment(Role::WriteOnly)));
+    }
+
+    #[test]
+    fn a_record_fits_only_with_the_role_the_domain_the_key_and_the_end_of_its_enrollment() {
+        let enrollment = enrollment(Role::WriteOnly);
+        let record = ClientRecord {
+            client: enrollment.client,
+            version: 1,
+            role: Role::WriteOnly,
+            domain: enrollment.domain,
+            enrollment: Some(enrollment.public()),
+            sealed_name: Vec::new(),
+            keys: None,
+            created: Time(1),
+            revoked: None,
+            last_change: None,
+            signed_by: SignedBy::Owner,
+        };
+        assert!(enrollment.fits(&record));
+        let other = |key, expires| Some(EnrollmentPublic { key, expires });
+        let public = enrollment.public();
+        for wrong in [
+            ClientRecord { role: Role::Full, ..record.clone() },
+            ClientRecord { domain: DomainId([9; 16]), ..record.clone() },
+            ClientRecord { enrollment: None, ..record.clone() },
+            ClientRecord { enrollment: other([9; 32], public.expires), ..record.clone() },
+            ClientRecord { enrollment: other(public.key, Some(Time(9))), ..record.clone() },
+        ] {
+            assert!(!enrollment.fits(&wrong), "{wrong:?}");
+        }
     }
 
     #[test]

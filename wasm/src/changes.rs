@@ -23,6 +23,7 @@ pub struct Changes {
 pub struct Signed {
     /// Its object's name.
     pub key: String,
+    /// Its bytes.
     pub bytes: Vec<u8>,
 }
 

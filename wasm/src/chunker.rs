@@ -18,6 +18,7 @@ pub struct Chunker {
 pub struct Cut {
     /// Their ids, in order.
     pub ids: Vec<ChunkId>,
+    /// Their lengths.
     pub lengths: Vec<u32>,
     /// Bytes of these chunks; the rest goes before the next window.
     pub consumed: usize,

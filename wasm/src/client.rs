@@ -27,6 +27,7 @@ pub enum Signer {
 }
 
 impl Signer {
+    /// The public key.
     pub fn public(&self) -> [u8; 32] {
         match self {
             Self::Engine(seed) => SigningKey::from_bytes(seed.expose()).verifying_key().to_bytes(),
@@ -207,10 +208,12 @@ impl Client {
         }
     }
 
+    /// The repository's id.
     pub fn repository(&self) -> RepositoryId {
         self.repository
     }
 
+    /// The client's id.
     pub fn id(&self) -> ClientId {
         self.id
     }
@@ -220,6 +223,7 @@ impl Client {
         self.domain
     }
 
+    /// The key of its domain.
     pub fn domain_key(&self) -> &DomainKey {
         &self.domain_key
     }
@@ -232,10 +236,12 @@ impl Client {
         }
     }
 
+    /// The owner's fingerprint.
     pub fn owner(&self) -> OwnerFingerprint {
         self.owner
     }
 
+    /// Its role.
     pub fn role(&self) -> Role {
         match self.rest {
             Rest::Full { .. } => Role::Full,
@@ -251,6 +257,7 @@ impl Client {
         }
     }
 
+    /// The public key of manifests.
     pub fn manifest_public(&self) -> [u8; 32] {
         self.manifest.public()
     }

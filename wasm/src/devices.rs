@@ -34,14 +34,18 @@ pub struct Device {
 pub struct NextRecord {
     /// The names of its two copies; the first one makes it count.
     pub keys: [String; 2],
+    /// The record.
     pub bytes: Vec<u8>,
 }
 
 /// What a revocation names as the last that counts, and the object itself, which must be it.
 #[derive(Copy, Clone, Debug)]
 pub struct Last<'a> {
+    /// Its number.
     pub number: u64,
+    /// Its hash.
     pub hash: ObjectHash,
+    /// Its bytes.
     pub bytes: &'a [u8],
 }
 

@@ -24,6 +24,7 @@ impl Enrollment {
     /// The number of random bytes for [`Enrollment::join_full`].
     pub const RANDOM_FULL: usize = 2 * 32;
 
+    /// Parses the line.
     pub fn parse(line: &str) -> Result<Self, Fault> {
         Ok(Self { line: Line::decode(line)? })
     }

@@ -26,6 +26,7 @@ macro_rules! codes {
     ($($(#[$doc:meta])* $name:ident $text:literal;)*) => {
         /// The kind of a fault.
         #[derive(Copy, Clone, Debug, PartialEq, Eq)]
+        #[allow(missing_docs, reason = "those without a word more say all by their names")]
         pub enum Code {$(
             $(#[$doc])*
             $name,
@@ -109,6 +110,7 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// A fault with this text.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }

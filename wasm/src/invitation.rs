@@ -24,17 +24,20 @@ pub struct Waiting {
     pub line: Zeroizing<String>,
     /// What is opened in a browser.
     pub link: Zeroizing<String>,
+    /// Until when it may join.
     pub expires: Time,
 }
 
 /// Whom to invite, and for how long.
 #[derive(Clone, Debug)]
 pub struct Wanted<'a> {
+    /// Its name for people.
     pub name: &'a str,
     /// What it will be allowed to do.
     pub role: Role,
     /// The present, by the store's clock.
     pub now: Time,
+    /// Until when it may join.
     pub expires: Time,
     /// The origin of the page, which is the gateway's.
     pub page: &'a str,

@@ -106,6 +106,7 @@ impl Keeping {
         self.newest.root.as_ref().map(|(root, _)| root)
     }
 
+    /// How many snapshots are kept.
     pub fn kept(&self) -> u64 {
         let is_kept = |record: &SnapshotRecord| record.state == SnapshotState::Kept && !record.partial;
         self.snapshots.values().filter(|record| is_kept(record)).count() as u64
@@ -116,6 +117,7 @@ impl Keeping {
         self.change().map(layout::change)
     }
 
+    /// The number of that change.
     pub fn change(&self) -> Option<u64> {
         self.root()?.policy.map(|(number, _)| number)
     }

@@ -4,7 +4,6 @@
 //! randomness. `js` converts, calls, converts; everything else is plain Rust, which tests run natively.
 // What wasm-bindgen generates for an export is unsafe; without it nothing is.
 #![cfg_attr(not(feature = "js"), forbid(unsafe_code))]
-#![expect(missing_docs, reason = "many names say all; the rest is explained")]
 
 pub mod backup;
 pub mod changes;

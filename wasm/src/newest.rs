@@ -11,6 +11,7 @@ use crate::fault::{Code, Fault};
 /// A read: a whole object, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Read {
+    /// The object's name.
     pub key: String,
     /// The range of bytes; `None` for the whole object.
     pub range: Option<core::ops::Range<u64>>,

@@ -24,9 +24,11 @@ pub struct Owner {
 
 /// A new client, and the record that registers it.
 pub struct Joined {
+    /// The client.
     pub client: Client,
     /// The record's name.
     pub key: String,
+    /// The record.
     pub bytes: Vec<u8>,
 }
 
@@ -35,6 +37,7 @@ pub struct Joined {
 pub struct SlotsToTry {
     /// The positions of copies, one per slot.
     pub tries: Vec<u32>,
+    /// Whether a copy is damaged.
     pub is_damaged: bool,
     /// Whether slots were left out, because they need much memory or belong to another repository.
     pub is_costly: bool,
@@ -71,6 +74,7 @@ impl Owner {
     /// The number of random bytes for [`Owner::register`].
     pub const RANDOM: usize = 16 + 2 * 32;
 
+    /// Opens a slot.
     pub fn open(slot: &[u8], input: &SlotInput) -> Result<Self, Fault> {
         Ok(Self { secret: Slot::parse(slot)?.open(input)? })
     }
@@ -85,6 +89,7 @@ impl Owner {
         Ok(Self { secret: Slot::parse(slot)?.unwrap(stretched)? })
     }
 
+    /// Wraps a secret that was opened elsewhere.
     pub fn of(secret: OwnerSecret) -> Self {
         Self { secret }
     }
@@ -94,6 +99,7 @@ impl Owner {
         Ok(descriptor.kem_of(self.secret.repository(), self.secret.fingerprint()).map(drop)?)
     }
 
+    /// The secret.
     pub fn secret(&self) -> &OwnerSecret {
         &self.secret
     }

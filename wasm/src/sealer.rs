@@ -16,10 +16,13 @@ use crate::fault::{Code, Fault};
 /// The content of a block to be compressed and sealed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BlockFacts {
+    /// Its counter in the session.
     pub counter: u64,
     /// Whether it holds pages.
     pub is_tree: bool,
+    /// The ids of its entries.
     pub ids: Vec<ChunkId>,
+    /// The lengths of its entries.
     pub lengths: Vec<u32>,
 }
 

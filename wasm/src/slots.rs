@@ -19,6 +19,7 @@ impl NewSlot {
     /// The number of random bytes for a slot: id, nonce and salt.
     pub const RANDOM: usize = SlotId::LEN + 12 + 16;
 
+    /// Its id.
     pub fn id(&self) -> SlotId {
         self.id
     }
@@ -35,6 +36,7 @@ impl NewSlot {
 }
 
 impl Owner {
+    /// Plans a slot of a kind.
     pub fn new_slot(&self, kind: SlotKind, created: Time, random: &[u8; NewSlot::RANDOM]) -> NewSlot {
         let (id, rest) = random.split_first_chunk().expect("16 of 44 bytes");
         let (nonce, salt) = rest.split_first_chunk().expect("12 of 28 bytes");

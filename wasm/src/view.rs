@@ -42,12 +42,14 @@ pub struct View {
 pub struct Growth {
     /// The start of the day.
     pub time: Time,
+    /// The bytes.
     pub bytes: u64,
 }
 
 /// Numbers about packs and index, from the state.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
+    /// Packs.
     pub packs: u64,
     /// Bytes of data packs.
     pub data_bytes: u64,
@@ -57,6 +59,7 @@ pub struct Statistics {
     pub missing: u64,
     /// Packs that a check found damaged.
     pub damaged: u64,
+    /// Index segments.
     pub segments: u64,
     /// Their entries.
     pub entries: u64,
@@ -95,6 +98,7 @@ impl View {
         is_complete
     }
 
+    /// Adds a domain whose index is wanted.
     pub fn want(&mut self, domain: DomainId) {
         if self.domains.insert(domain) {
             self.join_indexes();
@@ -119,6 +123,7 @@ impl View {
         needs
     }
 
+    /// Whether nothing more is needed.
     pub fn is_complete(&self) -> bool {
         self.needs().is_empty()
     }
@@ -182,6 +187,7 @@ impl View {
         self.newest.root.as_ref().map(|(root, hash)| (root.number, *hash))
     }
 
+    /// The root.
     pub fn root(&self) -> Option<&Root> {
         self.newest.root.as_ref().map(|(root, _)| root)
     }

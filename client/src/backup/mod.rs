@@ -217,6 +217,7 @@ pub enum BackupError {
     /// No receipt came in time.
     #[error("manifest {number} was not answered")]
     Unanswered { number: u64 },
+    /// A thread panicked, and has printed why to standard error.
     #[error("a thread of this backup panicked: this is a mistake in copal, and nothing is lost by it")]
     Panicked,
     #[error("interrupted")]

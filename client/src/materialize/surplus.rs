@@ -17,6 +17,7 @@ use crate::stat::EntryStat;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum SurplusError<E: std::error::Error + 'static> {
+    /// A directory of the target cannot be listed.
     #[error(transparent)]
     Target(#[from] WriteError),
     /// Not all entries of the snapshot can be read, so nothing counts as surplus.

@@ -26,6 +26,7 @@ pub enum ReadError {
     /// The index knows no copy.
     #[error("no pack holds {id}")]
     Absent { id: ChunkId },
+    /// Every copy is damaged or missing; `object` and `why` are those of the last copy tried.
     #[error("{id} cannot be read from {object}: {why}")]
     Damaged {
         id: ChunkId,

@@ -87,7 +87,8 @@ impl GatewayStore {
         self.identity.introduce(introduction);
     }
 
-    /// Gives the owner's key, once a passphrase has opened it.
+    /// Gives the owner's key, once a passphrase has opened it: it signs what no client may do, and everything without a
+    /// client.
     pub fn know_owner(&self, owner: &OwnerSecret) {
         self.identity.know_owner(owner.signing_key());
     }

@@ -22,12 +22,15 @@ pub enum OrderError {
     /// The program there is too old to know orders.
     #[error("the copal on the other machine is too old to run jobs for others")]
     Old,
+    /// This caller was revoked, or may not order the job or set one of its options.
     #[error("the other machine refuses this job: {0}")]
     Refused(String),
     #[error("there is no repository")]
     NoRepository,
+    /// The job met damage and cannot go on.
     #[error("{object} is damaged: {why}")]
     Damaged { object: String, why: String },
+    /// Anything else.
     #[error(transparent)]
     Store(#[from] StoreError),
 }

@@ -54,6 +54,7 @@ pub enum InitError {
     Exists(String),
     #[error("{0} holds other files")]
     NotEmpty(String),
+    /// The store failed, or is not safe for a repository.
     #[error(transparent)]
     Store(#[from] StoreError),
 }
@@ -78,7 +79,9 @@ pub fn init(options: &Init<'_>) -> Result<Initialised, InitError> {
         Some(Err(_)) => return Err(InitError::Exists(name)),
         None => OwnerSecret::new(RepositoryId(random()), secret(), secret(), secret()),
     };
-    options.backend.gateway().iter().for_each(|gateway| gateway.know_owner(&owner));
+    if let Some(gateway) = options.backend.gateway() {
+        gateway.know_owner(&owner);
+    }
     restore_copies(&store)?;
     let recovery = secret();
     let recovery_code = text::encode_recovery(&recovery);

@@ -27,6 +27,7 @@ use crate::wait::wait;
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum JoinError {
+    /// `source` says what is wrong with its descriptor; `None` if there is no descriptor.
     #[error("{location} is not the repository that the enrollment is for")]
     OtherRepository {
         location: String,
@@ -52,6 +53,7 @@ pub enum JoinError {
     Place(#[from] PlaceError),
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// A record is damaged.
     #[error(transparent)]
     Job(#[from] JobError),
 }

@@ -129,7 +129,9 @@ impl Repository {
         }
         let said = descriptors.iter().rev().find_map(|(_, read)| read.as_ref().ok()).map(|newest| newest.repository);
         let (owner, slot) = unlock(backend.location(), slots, input, said, agrees)?;
-        backend.gateway().iter().for_each(|gateway| gateway.know_owner(&owner));
+        if let Some(gateway) = backend.gateway() {
+            gateway.know_owner(&owner);
+        }
         let state_dir = state_dir(owner.repository());
         let (descriptor, descriptor_fault) = match newest_descriptor(&descriptors, &owner)? {
             Newest::Whole(descriptor) => match seen::compare(&state_dir, &descriptor) {

@@ -15,6 +15,7 @@ use crate::wait::wait;
 
 /// A slot as the store has it: its first whole copy, or what is wrong with its copies.
 pub struct FoundSlot {
+    /// The name of that copy.
     pub object: String,
     /// The slot, if a copy is whole.
     pub slot: Result<Slot, SlotError>,

@@ -177,6 +177,7 @@ pub enum Note {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum RestoreError {
+    /// Nothing more can be written to the target.
     #[error(transparent)]
     Target(#[from] WriteError),
     #[error(transparent)]

@@ -19,8 +19,10 @@ pub struct Root {
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum BadRoot {
+    /// The path does not exist or cannot be reached.
     #[error("cannot back up {}", path.display())]
     Unreachable { path: PathBuf, source: io::Error },
+    /// A tree cannot hold the path.
     #[error("cannot back up {}", path.display())]
     Path { path: PathBuf, source: BadPath },
 }

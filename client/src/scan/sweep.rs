@@ -11,9 +11,9 @@ use crate::clock::now;
 
 /// A running scan. It pauses when it is `BATCHES` batches ahead, and ends when this is dropped.
 pub struct Sweep {
-    /// No entry was looked at earlier.
+    /// When the scan began: no entry was looked at earlier.
     pub started: Time,
-    /// In tree order, in batches.
+    /// The events, in tree order and in batches.
     pub events: Receiver<Vec<ScanEvent>>,
     thread: JoinHandle<Totals>,
 }

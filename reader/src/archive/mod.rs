@@ -5,7 +5,7 @@ mod header;
 use std::io::{self, Write};
 
 use copal_format::path::TreePath;
-use copal_format::tree::Entry;
+use copal_format::tree::{Entry, EntryKind};
 
 use crate::sink::{Sink, SinkError};
 
@@ -55,6 +55,7 @@ impl<'a> Archive<'a> {
 
 impl Sink for Archive<'_> {
     fn other(&mut self, entry: &Entry) -> Result<(), SinkError> {
+        debug_assert!(entry.kind() != EntryKind::File, "a header with a size, and no content behind it");
         self.header(entry, None)
     }
 

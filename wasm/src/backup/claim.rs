@@ -22,6 +22,7 @@ pub(super) struct Draft {
 /// The next manifest.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Claim {
+    /// Its number.
     pub number: u64,
     /// The bytes that the host must sign, if it holds the key.
     pub message: Option<Vec<u8>>,
@@ -34,11 +35,15 @@ pub struct Claim {
 pub struct Claimed {
     /// Its object's name.
     pub key: String,
+    /// Its bytes.
     pub bytes: Vec<u8>,
+    /// Its number.
     pub number: u64,
+    /// Its hash.
     pub hash: ObjectHash,
     /// The snapshot or checkpoint that it claims.
     pub snapshot: Option<SnapshotId>,
+    /// Whether it is a checkpoint.
     pub partial: bool,
 }
 

@@ -18,14 +18,18 @@ use crate::fault::{Code, Fault};
 /// What a host knows about a file or directory without reading it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileFacts {
+    /// Its path.
     pub path: TreePath,
     /// Bytes of a file.
     pub size: u64,
+    /// When its content changed.
     pub modified: Time,
+    /// Its kind.
     pub kind: FileKind,
 }
 
 /// The kinds that hosts can tell apart.
+#[allow(missing_docs, reason = "their names say all")]
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
 pub enum FileKind {
     File,

@@ -56,6 +56,7 @@ impl Backup {
         self.end_with(file, content)
     }
 
+    /// Begins the next file.
     pub fn begin_file(&mut self) -> Result<(), Fault> {
         if self.open.is_some() {
             return Err(Fault::misuse("a file is being taken"));

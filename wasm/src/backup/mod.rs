@@ -43,6 +43,7 @@ pub struct Start {
     pub random: [u8; Start::RANDOM],
     /// The random salt of the kept tree.
     pub kept_salt: [u8; 16],
+    /// The start time.
     pub now: Time,
     /// What is backed up and by whom. Counts and summary are filled in at the end.
     pub info: SnapshotInfo,
@@ -84,6 +85,7 @@ pub struct Tally {
     pub bytes_new: u64,
     /// Chunks that were new.
     pub chunks_new: u64,
+    /// Bytes of packs, sealed as they are stored.
     pub bytes_stored: u64,
 }
 
@@ -242,6 +244,7 @@ impl Backup {
         key
     }
 
+    /// The numbers so far.
     pub fn tally(&self) -> Tally {
         let session = self.session.tally();
         Tally {

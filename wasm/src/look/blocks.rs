@@ -24,6 +24,7 @@ use crate::view::{Read, Shared};
 pub struct Opened {
     /// The nonce at the beginning of the block.
     pub nonce: [u8; NONCE],
+    /// The plaintext.
     pub plaintext: Vec<u8>,
 }
 

@@ -19,16 +19,20 @@ pub struct Comparison {
 pub struct Changes {
     /// Reads to supply before the call is repeated.
     pub needs: Vec<Read>,
+    /// The changes.
     pub changes: Vec<Change>,
+    /// Whether there are no more changes.
     pub is_done: bool,
 }
 
 impl Comparison {
+    /// A comparison from the first entries on.
     pub fn new(before: &Tree, after: &Tree) -> Self {
         let diff = TreeDiff::new(before.root, after.root);
         Self { before: before.clone(), after: after.clone(), diff }
     }
 
+    /// The next changes.
     pub fn next(&mut self, limit: usize) -> Result<Changes, Fault> {
         let mut found = Changes::default();
         while found.changes.len() < limit.max(1) {

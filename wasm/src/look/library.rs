@@ -26,8 +26,11 @@ use crate::view::{Read, View};
 /// A snapshot whose manifest was verified and opened.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
+    /// Its id.
     pub id: SnapshotId,
+    /// The client that signed it.
     pub client: ClientId,
+    /// The client's role.
     pub role: Role,
     /// The client's name, if the owner gave it one.
     pub client_name: Option<String>,
@@ -35,11 +38,13 @@ pub struct Snapshot {
     pub number: u64,
     /// The domain of its pages.
     pub domain: DomainId,
+    /// Its root page.
     pub root: ChunkId,
     /// When it was made, by the client's clock.
     pub time: Time,
     /// The names of its current tags; the id of a tag whose name is not known.
     pub tags: Vec<String>,
+    /// Its description.
     pub info: SnapshotInfo,
     /// Its record in the state.
     pub record: SnapshotRecord,
@@ -73,6 +78,7 @@ pub struct Library {
 }
 
 impl Library {
+    /// A library of the owner's repository.
     pub fn new(owner: &Owner, descriptor: &Descriptor, view: Rc<RefCell<View>>) -> Result<Self, Fault> {
         owner.check(descriptor)?;
         let owner = owner.secret().clone();
@@ -87,6 +93,7 @@ impl Library {
         self.lists_forgotten = true;
     }
 
+    /// Clients whose records are needed.
     pub fn needed_clients(&self) -> Vec<ClientId> {
         let mut clients: Vec<ClientId> = self.listed().into_iter().map(|((client, _), _)| client).collect();
         clients.dedup();
@@ -102,6 +109,7 @@ impl Library {
         self.clients.insert(client, Known { record, name });
     }
 
+    /// The names of manifests that are needed.
     pub fn needed_manifests(&self) -> Vec<String> {
         let missing = self.listed().into_iter().filter(|(key, _)| !self.manifests.contains_key(key));
         missing.map(|((client, number), _)| layout::manifest(client, number)).collect()
@@ -168,6 +176,7 @@ impl Library {
         listed.filter_map(|(key, _)| problem(key)).collect()
     }
 
+    /// A snapshot's tree.
     pub fn tree(&self, id: SnapshotId) -> Result<Tree, Fault> {
         let found = self.manifests.values().flatten().find(|snapshot| snapshot.id == id);
         let found = found.ok_or_else(|| Fault::new(Code::Absent, format!("snapshot {id} is not listed")))?;

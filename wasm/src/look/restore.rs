@@ -30,6 +30,7 @@ pub use take::{Piece, SealedBlock};
 /// An entry that begins in a window.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Started {
+    /// Its number.
     pub file: u32,
     /// The entry. Inline content is removed: it comes as pieces.
     pub entry: Entry,
@@ -42,6 +43,7 @@ pub struct Damage {
     pub file: Option<u32>,
     /// The path of the file, or of the part of the tree.
     pub path: String,
+    /// What is wrong.
     pub why: String,
 }
 
@@ -60,6 +62,7 @@ pub struct Window {
     pub ends: Vec<u32>,
     /// Damage found since the last window.
     pub damaged: Vec<Damage>,
+    /// Whether the restore is done.
     pub is_done: bool,
 }
 

@@ -57,6 +57,7 @@ pub struct Swept {
     pub again: Vec<u32>,
     /// What could not be read, and why.
     pub damaged: Vec<String>,
+    /// Whether all trees were searched.
     pub is_done: bool,
 }
 
@@ -66,6 +67,7 @@ impl Sweep {
         Self { range, trees: Vec::new(), at: 0, walk: None, open: Vec::new(), seen: HashMap::new(), room: ROOM }
     }
 
+    /// Adds a tree behind the others.
     pub fn add(&mut self, tree: &Tree) {
         self.trees.push(tree.clone());
     }

@@ -17,6 +17,7 @@ use crate::view::{Read, View};
 pub struct Listing {
     /// Reads to supply before the call is repeated.
     pub needs: Vec<Read>,
+    /// The entries.
     pub entries: Vec<Entry>,
     /// The path after which the next part begins; `None` at the end.
     pub next: Option<TreePath>,
@@ -47,6 +48,7 @@ impl Tree {
         Self { view, blocks, domain, root }
     }
 
+    /// The root page.
     pub fn root(&self) -> ChunkId {
         self.root
     }
@@ -83,6 +85,7 @@ impl Tree {
         }
     }
 
+    /// One entry.
     pub fn entry(&self, path: &TreePath) -> Listing {
         let mut walk = TreeWalk::new(self.root);
         walk.seek(path.clone());

@@ -23,8 +23,12 @@ impl Assembly<'_, '_> {
             size,
             mtime: self.started,
             ctime: self.started,
+            birth: None,
+            inode: 0,
+            device: 0,
             links: 1,
-            ..EntryStat::default()
+            rdev: (0, 0),
+            blocks: 0,
         };
         self.outcome.summary.new += 1;
         if let Some(entry) = self.recorder.entry(path, &stat, content.into(), Extras::default()) {

@@ -17,8 +17,11 @@ use crate::fault::Fault;
 /// Verified bytes of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Piece {
+    /// The file's number.
     pub file: u32,
+    /// The offset in the file.
     pub offset: u64,
+    /// The bytes.
     pub bytes: Vec<u8>,
 }
 
@@ -29,6 +32,7 @@ pub struct SealedBlock {
     pub range: Range<u64>,
     /// The number of the session whose key opens it ([`super::super::Library::take_key`]).
     pub session: u32,
+    /// The associated data.
     pub associated: Vec<u8>,
 }
 
