@@ -8,7 +8,8 @@ use bytes::Bytes;
 use copal_format::id::{ObjectHash, PackId};
 use copal_format::layout::{self, Place, Prunable};
 use copal_format::pack::{self, PackTable, TRAILER_BYTES, Trailer};
-use copal_store::{Created, Key, Listed, Op, Store, StoreError};
+use copal_store::{Created, Key, Listed, Store, StoreError};
+pub use copal_store::{list_after, list_all as list};
 
 use futures::{StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
@@ -228,17 +229,14 @@ async fn part_of(store: &dyn Store, object: &Key, range: Range<u64>) -> Result<B
     }
 }
 
-/// Lists all objects below a prefix, in order, a page at a time.
-pub async fn list(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, StoreError> {
-    list_after(store, prefix, None).await
-}
-
 /// Like [`list`], for objects named by hashes, of which there may be millions: behind the first page, the parts by the
 /// first digit are listed at once.
 pub(crate) async fn list_wide(store: &dyn Store, prefix: &str) -> Result<Vec<Listed>, JobError> {
     let page = store.list(prefix, None, LIST_PAGE).await?;
-    let Some(last) = page.objects.last().map(|last| last.key.clone()).filter(|_| page.more) else {
-        return Ok(page.objects);
+    let last = match page.objects.last() {
+        Some(last) if page.more => last.key.clone(),
+        None if page.more => return Ok(list(store, prefix).await?),
+        _ => return Ok(page.objects),
     };
     let parts: Vec<String> = "0123456789abcdef".chars().map(|digit| format!("{prefix}{digit}")).collect();
     let is_open = |part: &&String| part.as_str() > last.as_str() || last.as_str().starts_with(part.as_str());
@@ -248,26 +246,6 @@ pub(crate) async fn list_wide(store: &dyn Store, prefix: &str) -> Result<Vec<Lis
     });
     let rest = join(calls).await?;
     Ok(page.objects.into_iter().chain(rest.into_iter().flatten()).collect())
-}
-
-/// Like [`list`], from behind a key on.
-pub async fn list_after(store: &dyn Store, prefix: &str, after: Option<&Key>) -> Result<Vec<Listed>, StoreError> {
-    let mut objects: Vec<Listed> = Vec::new();
-    loop {
-        let last = objects.last().map(|last| &last.key).or(after);
-        let page = store.list(prefix, last, LIST_PAGE).await?;
-        if page.objects.is_empty() && page.more {
-            return Err(StoreError::Io {
-                op: Op::List,
-                key: prefix.to_owned(),
-                source: "a page of names is empty".into(),
-            });
-        }
-        objects.extend(page.objects);
-        if !page.more {
-            return Ok(objects);
-        }
-    }
 }
 
 /// Ignores a full disk for objects that only inform: they must not keep a job from its end.

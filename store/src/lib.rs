@@ -57,5 +57,5 @@ mod worker;
 pub use error::{Cause, StoreError};
 pub use key::{BadKey, Key};
 pub use op::Op;
-pub use store::{Created, ListPage, Listed, Stat, Store, list_all};
+pub use store::{Created, ListPage, Listed, Stat, Store, list_after, list_all};
 pub use time::StoreTime;

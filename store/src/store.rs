@@ -6,7 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 
-use crate::{Key, StoreError, StoreTime};
+use crate::{Key, Op, StoreError, StoreTime};
 
 /// A place that holds create-only objects by key.
 ///
@@ -100,22 +100,35 @@ pub struct ListPage {
     pub more: bool,
 }
 
-/// Lists all objects below a prefix. Only for prefixes whose listing fits into memory.
+/// Lists all objects below a prefix, in order, a page at a time. Only for prefixes whose listing fits into memory.
 pub async fn list_all<S: Store + ?Sized>(store: &S, prefix: &str) -> Result<Vec<Listed>, StoreError> {
+    list_after(store, prefix, None).await
+}
+
+/// Like [`list_all`], from behind a key on.
+pub async fn list_after<S: Store + ?Sized>(
+    store: &S,
+    prefix: &str,
+    after: Option<&Key>,
+) -> Result<Vec<Listed>, StoreError> {
     let mut all: Vec<Listed> = Vec::new();
     loop {
-        let after = all.last().map(|listed| &listed.key);
-        let page = store.list(prefix, after, LIST_PAGE).await?;
-        let more = page.more && !page.objects.is_empty();
+        let last = all.last().map(|listed| &listed.key).or(after);
+        let page = store.list(prefix, last, LIST_PAGE).await?;
+        if page.objects.is_empty() && page.more {
+            // It would never end; and what is cut off might be taken for what is not there.
+            let source = "a page of names is empty and not the last".into();
+            return Err(StoreError::Io { op: Op::List, key: prefix.to_owned(), source });
+        }
         all.extend(page.objects);
-        if !more {
+        if !page.more {
             return Ok(all);
         }
     }
 }
 
 /// Objects per page; stores may return fewer.
-const LIST_PAGE: usize = 10_000;
+const LIST_PAGE: usize = 1000;
 
 macro_rules! store_by_reference {
     ($($reference:ty),*) => {$(
@@ -159,3 +172,30 @@ macro_rules! store_by_reference {
 }
 
 store_by_reference!(&S, Arc<S>, Box<S>);
+
+#[cfg(test)]
+mod tests {
+    use futures::executor::block_on;
+
+    use super::*;
+    use crate::memory::MemoryStore;
+
+    struct Endless {
+        inner: MemoryStore,
+    }
+
+    #[async_trait]
+    impl Store for Endless {
+        crate::pass_on!(inner: create, read, read_range, stat, delete, now);
+
+        async fn list(&self, _: &str, _: Option<&Key>, _: usize) -> Result<ListPage, StoreError> {
+            Ok(ListPage { objects: Vec::new(), more: true })
+        }
+    }
+
+    #[test]
+    fn a_listing_that_goes_on_without_names_is_an_error() {
+        let listed = block_on(list_all(&Endless { inner: MemoryStore::new() }, "packs/"));
+        assert!(matches!(listed, Err(StoreError::Io { op: Op::List, .. })), "{listed:?}");
+    }
+}
