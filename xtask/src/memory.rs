@@ -32,6 +32,14 @@ pub(crate) fn again() -> Option<ExitCode> {
     Some(if status?.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
+/// Gives a command the system's own folder of temporary files: Chromium opens no folder below `/dev` for a page.
+pub(crate) fn without_temporary_files(command: &mut Command) {
+    let chosen = std::env::var_os(VARIABLE);
+    if chosen.is_some_and(|chosen| Path::new(&chosen).parent() == Some(Path::new(FOLDER))) {
+        command.env_remove(VARIABLE);
+    }
+}
+
 /// Removes what an interrupted suite has left: it would take memory until the system starts again.
 fn remove_old() {
     for entry in fs::read_dir(FOLDER).into_iter().flatten().flatten() {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed, target};
 use crate::tally::Tally;
-use crate::{carried, lambda, probe, reader, tools, wasm};
+use crate::{carried, lambda, memory, probe, reader, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -143,6 +143,9 @@ impl Beside {
         let file = File::create(&log).map_err(failed)?;
         let mut own = Command::new(std::env::current_exe().map_err(failed)?);
         own.arg(command).stdin(Stdio::null()).stdout(file.try_clone().map_err(failed)?).stderr(file);
+        if command == "web" {
+            memory::without_temporary_files(&mut own);
+        }
         Ok(Self { child: own.spawn().map_err(failed)?, log })
     }
 
