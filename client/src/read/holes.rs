@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use rustix::fs::{SeekFrom, seek};
 use rustix::io::Errno;
 
-/// The holes of an open file of `size` bytes: ranges that read as zeros and take no space, ascending. At most [`HOLES_MAX`]:
+/// The holes of an open file of `size` bytes: ranges that read as zeros and take no space, ascending. At most `HOLES_MAX`:
 /// later holes are read as content.
 /// Empty if the file system cannot report holes.
 pub fn holes_of(file: impl AsFd, size: u64) -> io::Result<Vec<Range<u64>>> {
