@@ -9,14 +9,14 @@ use copal_format::id::{ObjectHash, PackId};
 use copal_format::layout::{self, Place, Prunable};
 use copal_format::pack::{self, PackTable, TRAILER_BYTES, Trailer};
 use copal_store::{Created, Key, Listed, Store, StoreError};
-pub use copal_store::{list_after, list_all as list};
-
 use futures::{StreamExt, TryStreamExt, stream};
 use sha2::{Digest, Sha256};
 
 use crate::error::JobError;
 use crate::faults::windows;
 use crate::share_id::ShareId;
+
+pub use copal_store::{list_after, list_all as list};
 
 /// One of several store calls that do not wait for each other.
 pub(crate) type Call<'a, T> = Pin<Box<dyn Future<Output = Result<T, JobError>> + Send + 'a>>;
@@ -235,6 +235,7 @@ pub(crate) async fn list_wide(store: &dyn Store, prefix: &str) -> Result<Vec<Lis
     let page = store.list(prefix, None, LIST_PAGE).await?;
     let last = match page.objects.last() {
         Some(last) if page.more => last.key.clone(),
+        // The listing itself says what is wrong with such a page.
         None if page.more => return Ok(list(store, prefix).await?),
         _ => return Ok(page.objects),
     };

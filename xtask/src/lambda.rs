@@ -50,7 +50,7 @@ pub(crate) fn packed() -> Result<PathBuf, String> {
 pub(crate) fn check() -> Result<Tally, String> {
     let mut tally = told("zip", zip());
     if tally.failed > 0 {
-        // What is unpacked is an earlier one's.
+        // The unpacked program is that of an earlier zip.
         return Ok(tally);
     }
     let runner = runner()?;
@@ -94,7 +94,8 @@ fn zip() -> Result<String, String> {
     Ok(format!("{size} bytes: {}", zip.display()))
 }
 
-/// What runs the unpacked program: itself, or a script that has qemu do it, which takes no program for another processor.
+/// Returns what runs the unpacked program: the program itself, or a script that starts it under qemu. Qemu for arm64 refuses
+/// a program for another processor.
 fn runner() -> Result<PathBuf, String> {
     let program = folder().join(UNPACKED).join("bootstrap");
     if std::env::consts::ARCH == PROCESSOR {
@@ -164,7 +165,7 @@ fn variables(address: &str) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Where the tests look for the program of the functions, instead of what cargo has built for itself.
+/// Names the program that the tests start in place of the one that cargo has built.
 const PROGRAM_VARIABLE: &str = "COPAL_FUNCTIONS";
 /// The processor that `infra/` asks for.
 const PROCESSOR: &str = "aarch64";

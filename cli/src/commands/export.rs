@@ -116,7 +116,7 @@ fn encrypted(
     Ok((summary, if made.errors() > 0 { Exit::Damage } else { Exit::Done }))
 }
 
-/// Where an export is written.
+/// The destination of an export.
 enum Output {
     /// Gets its name once it is whole.
     Named(PathBuf, Nameless),

@@ -11,8 +11,7 @@ use tempfile::{Builder, NamedTempFile};
 /// A file in a directory, for this user alone.
 pub(super) enum Nameless {
     File(File),
-    /// Where the file system has no files without names: one with a name that nobody takes for a whole one. A killed
-    /// writer leaves it.
+    /// Has a hidden name, because the file system has no files without names. A killed writer leaves this file.
     Hidden(NamedTempFile),
 }
 
@@ -20,10 +19,12 @@ impl Nameless {
     /// Makes a file in the directory that the path names.
     pub(super) fn beside(path: &Path) -> io::Result<Self> {
         let (flags, mode) = (OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
-        match openat(CWD, above(path), flags, mode) {
-            Ok(file) => Ok(Self::File(File::from(file))),
-            Err(_) => hidden().tempfile_in(above(path)).map(Self::Hidden),
+        if let Ok(file) = openat(CWD, above(path), flags, mode).map(File::from)
+            && link_of(&file).exists()
+        {
+            return Ok(Self::File(file));
         }
+        hidden().tempfile_in(above(path)).map(Self::Hidden)
     }
 
     pub(super) fn as_file(&self) -> &File {
@@ -37,8 +38,13 @@ impl Nameless {
     pub(super) fn persist(self, path: &Path, replace: bool) -> io::Result<()> {
         self.as_file().sync_all()?;
         match self {
-            Self::Hidden(part) if replace => part.persist(path).map(drop).map_err(|error| error.error)?,
-            Self::Hidden(part) => part.persist_noclobber(path).map(drop).map_err(|error| error.error)?,
+            Self::Hidden(part) => {
+                // Such file systems may neither link nor rename without replacing: an empty file takes the name first.
+                if !replace {
+                    File::create_new(path)?;
+                }
+                part.persist(path).map(drop).map_err(|error| error.error)?;
+            }
             // A link replaces nothing: the file gets a passing name first.
             Self::File(file) if replace => {
                 let part = hidden().make_in(above(path), |name| link(&file, name))?;
@@ -51,8 +57,12 @@ impl Nameless {
 }
 
 fn link(file: &File, path: &Path) -> io::Result<()> {
-    let from = PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()));
-    Ok(linkat(CWD, &from, CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+    Ok(linkat(CWD, link_of(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
+}
+
+/// By this path an open file gets a name; it exists where `/proc` is mounted.
+fn link_of(file: &File) -> PathBuf {
+    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 fn hidden() -> Builder<'static, 'static> {
@@ -66,3 +76,29 @@ fn above(path: &Path) -> &Path {
 }
 
 const UNFINISHED: &str = ".copal-export-";
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn with_or_without_a_hidden_name_a_file_gets_its_name_once_and_replaces_only_if_it_may() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("export");
+        let nameless = || Nameless::beside(&path).unwrap();
+        let hidden = || Nameless::Hidden(hidden().tempfile_in(folder.path()).unwrap());
+        for make in [&nameless as &dyn Fn() -> Nameless, &hidden] {
+            for (text, replace, is_named) in [("one", false, true), ("two", false, false), ("three", true, true)] {
+                let file = make();
+                file.as_file().write_all(text.as_bytes()).unwrap();
+                assert_eq!(file.persist(&path, replace).is_ok(), is_named, "{text}");
+            }
+            assert_eq!(fs::read(&path).unwrap(), b"three");
+            assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "nothing else is left");
+            fs::remove_file(&path).unwrap();
+        }
+    }
+}

@@ -56,7 +56,7 @@ pub(crate) fn at_points(
     assert!(states > 3, "{states} states after {points} points");
 }
 
-/// Every such point. An object has seven points: every second, third or fifth one reaches each kind of step.
+/// Chooses every such point. An object has seven points: every second, third or fifth one reaches each kind of step.
 pub(crate) fn every(step: usize) -> impl Fn(u64) -> Vec<u64> {
     move |points| (1..=points).step_by(step).collect()
 }
@@ -70,8 +70,8 @@ pub(crate) fn points(world: &Machine, command: impl Fn(&Machine) -> Command) -> 
     points
 }
 
-/// What lies on a machine, finished or not: paths, modes and content. Of what has a random name that the world does not
-/// have, the length stands for the name, and the length of its content for that.
+/// Describes all files of a machine, finished or not: path, mode, length, and a hash of the content. Objects that the world
+/// does not have are encrypted or signed anew in each run: their lengths stand for their content.
 fn state(machine: &Machine, world: &Machine) -> Vec<(String, u64, u64)> {
     let (mut state, mut folders) = (Vec::new(), vec![PathBuf::new()]);
     while let Some(folder) = folders.pop() {
@@ -80,8 +80,8 @@ fn state(machine: &Machine, world: &Machine) -> Vec<(String, u64, u64)> {
             let (here, before) = (machine.path("").join(&path), world.path("").join(&path));
             let metadata = fs::symlink_metadata(&here).unwrap();
             let bytes = if metadata.is_dir() { Vec::new() } else { fs::read(&here).unwrap() };
-            let is_new = path.iter().any(is_random) && !before.exists();
-            let content = if is_new { 0 } else { hash(&known(&bytes)) };
+            let is_new_object = !before.exists() && std::str::from_utf8(&bytes).is_err();
+            let content = if is_new_object { 0 } else { hash(&known(&bytes)) };
             state.push((shape(&path, world), u64::from(metadata.mode()) << 32 | bytes.len() as u64, content));
             if metadata.is_dir() {
                 folders.push(path);
@@ -92,7 +92,7 @@ fn state(machine: &Machine, world: &Machine) -> Vec<(String, u64, u64)> {
     state
 }
 
-/// A path in which each random part that the world does not have is told by its length.
+/// Returns a path with the length of each random part that the world does not have in place of that part.
 fn shape(path: &Path, world: &Machine) -> String {
     let mut at = world.path("");
     let parts = path.iter().map(|part| {
@@ -110,7 +110,7 @@ fn is_random(part: &OsStr) -> bool {
     parts.into_iter().any(|part| part.len() > 20 && part.bytes().all(|byte| byte.is_ascii_hexdigit()))
 }
 
-/// A content without the hashes in it.
+/// Returns a content without the hashes in it.
 fn known(bytes: &[u8]) -> Vec<u8> {
     let words = bytes.split_inclusive(|byte| !byte.is_ascii_hexdigit());
     words.filter(|word| word.len() <= 32).flatten().copied().collect()

@@ -5,7 +5,7 @@ use super::server::{At, Server, get};
 use crate::kit::{Machine, until};
 use crate::managed::world::managed;
 
-/// What health and metrics say once something is so.
+/// Waits until something is so; returns what health and metrics say then.
 fn told(server: &Server, what: &str, is_so: impl Fn(&str, &str) -> bool) -> (String, String) {
     let look = || (get(&format!("{}/v1/health", server.url)), get(server.metrics.as_ref().unwrap()));
     until(what, || {

@@ -61,7 +61,7 @@ pub fn tree_pack(domain: DomainId, random: u8, pages: &[CraftedPage<'_>]) -> Pac
     writer.finish()
 }
 
-/// What the state says of a sound pack that was uploaded.
+/// The record of a sound pack that was uploaded.
 pub fn pack_record(pack: &Pack) -> PackRecord {
     PackRecord {
         domain: pack.table.domain,
