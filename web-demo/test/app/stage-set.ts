@@ -46,20 +46,60 @@ export async function stageSet(): Promise<StageSet> {
   };
 }
 
-/** A page that stands where the scene says; `complaints` are what the browser found wrong. */
-export async function enter(set: StageSet, scene: Scene, options: BrowserContextOptions = {}): Promise<{ page: Page; complaints: string[] }> {
-  const context = await set.browser.newContext({ locale: scene.locale ?? "en-GB", timezoneId: "UTC", viewport: DESKTOP, ...options });
+export interface Entered {
+  page: Page;
+  /** What the browser found wrong. */
+  complaints: string[];
+}
+
+/** A page of its own that stands where the scene says. */
+export async function enter(set: StageSet, scene: Scene, options: BrowserContextOptions = {}): Promise<Entered> {
+  return go(set, scene, await blank(set, scene, options));
+}
+
+/** A page that goes from scene to scene as a browser does whose owner clears it in between: a second fewer for each than in a new one. */
+export class Round {
+  readonly #pages = new Map<string, Page>();
+
+  constructor(readonly set: StageSet, readonly options: BrowserContextOptions) {}
+
+  async enter(scene: Scene): Promise<Entered> {
+    const locale = scene.locale ?? LOCALE;
+    const used = this.#pages.get(locale);
+    if (used) await clear(used, new URL(this.set.address).origin);
+    const page = used ?? (await blank(this.set, scene, this.options));
+    this.#pages.set(locale, page);
+    return go(this.set, scene, page);
+  }
+}
+
+async function blank(set: StageSet, scene: Scene, options: BrowserContextOptions): Promise<Page> {
+  const context = await set.browser.newContext({ locale: scene.locale ?? LOCALE, timezoneId: "UTC", viewport: DESKTOP, ...options });
   const page = await context.newPage();
   page.setDefaultTimeout(60_000);
+  await page.clock.setFixedTime(NOW);
+  return page;
+}
+
+async function clear(page: Page, origin: string): Promise<void> {
+  await page.evaluate(() => sessionStorage.clear());
+  page.removeAllListeners();
+  await page.goto("about:blank");
+  const debug = await page.context().newCDPSession(page);
+  await debug.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
+  await debug.detach();
+}
+
+async function go(set: StageSet, scene: Scene, page: Page): Promise<Entered> {
   const complaints: string[] = [];
   page.on("console", (message) => { if (message.type() === "error" || message.type() === "warning") complaints.push(message.text()); });
   page.on("pageerror", (error) => complaints.push(String(error)));
-  await page.clock.setFixedTime(NOW);
   await page.goto(`${set.address}?scene=${scene.core}${scene.screen ? `#${scene.screen}` : ""}`);
   await scene.steps?.(page);
   await page.getByText(scene.shows).first().waitFor();
   return { page, complaints };
 }
 
+const LOCALE = "en-GB";
 export const DESKTOP = { width: 1280, height: 820 };
 export const PHONE = { width: 390, height: 844 };
