@@ -12,7 +12,7 @@ use super::look::Narrow;
 use super::spec::{self, SnapshotSpec, Which};
 use super::values::{self, Form, Span};
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub struct Copy {
     /// Snapshots to copy: "latest" or the first digits of an id [default: all].
     #[arg(value_name = "SNAPSHOT", value_parser = spec::which())]

@@ -122,7 +122,7 @@ pub enum Command {
     /// Reads only what changed since the last snapshot of the same host and paths, and stores only what the repository
     /// does not have yet. On a machine that the repository does not know, the passphrase registers the machine.
     Backup(Box<backup::Backup>),
-    /// Do what profiles of the configuration say: back up, forget, prune, check.
+    /// Do what profiles of the configuration say: back up, copy, forget, prune, check.
     ///
     /// Each profile is run once, and never twice at a time. A profile ends at its first act that fails, and the next one
     /// follows. The exit code is the worst one.

@@ -132,6 +132,12 @@ pub struct Hooks {
     /// Run after backup, also if it failed or its earlier hook did.
     #[arg(long, value_name = "COMMAND")]
     pub after_backup: Vec<OsString>,
+    /// Run before snapshots are copied; if it fails, none is.
+    #[arg(long, value_name = "COMMAND")]
+    pub before_copy: Vec<OsString>,
+    /// Run after copy, also if it failed or its earlier hook did.
+    #[arg(long, value_name = "COMMAND")]
+    pub after_copy: Vec<OsString>,
     /// Run before snapshots are forgotten; if it fails, none is.
     #[arg(long, value_name = "COMMAND")]
     pub before_forget: Vec<OsString>,
@@ -163,6 +169,8 @@ impl Hooks {
         let command = match key {
             "before-backup" => &self.before_backup,
             "after-backup" => &self.after_backup,
+            "before-copy" => &self.before_copy,
+            "after-copy" => &self.after_copy,
             "before-forget" => &self.before_forget,
             "after-forget" => &self.after_forget,
             "before-prune" => &self.before_prune,

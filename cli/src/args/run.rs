@@ -9,7 +9,7 @@ pub struct Run {
     /// Profiles to run, in this order [default: all with an act that no other profile uses, by name].
     #[arg(value_name = "PROFILE")]
     pub profiles: Vec<String>,
-    /// Show what would be saved, forgotten and freed; change nothing, check nothing, tell nobody.
+    /// Show what would be saved, copied, forgotten and freed; change nothing, check nothing, tell nobody.
     #[arg(short = 'n', long)]
     pub dry_run: bool,
 }

@@ -12,7 +12,8 @@ pub fn example() -> String {
     let mut text = HEAD.to_owned();
     for table in TABLES.iter().chain([&NOTIFY]) {
         let name = if table.name == NOTIFY.name { "phone" } else { "machine" };
-        writeln!(text, "\n{}", table.full_name(name)).expect("memory takes every byte");
+        let sign = if table.name == COMMENTED_OUT { "#" } else { "" };
+        writeln!(text, "\n{sign}{}", table.full_name(name)).expect("memory takes every byte");
         for (key, option) in table.keys() {
             let help = option.get_help().map(ToString::to_string).unwrap_or_default();
             help.lines().for_each(|line| writeln!(text, "# {}", line.trim()).expect("memory takes every byte"));
@@ -50,6 +51,9 @@ fn sample(table: &Table, key: &str, option: &Arg) -> String {
     if matches!(option.get_action(), ArgAction::Append) { format!("[{value}]") } else { value }
 }
 
+/// A table that not every machine has use for.
+const COMMENTED_OUT: &str = "copy";
+
 const HEAD: &str = "\
 # The configuration of \"copal run\": /etc/copal/copal.toml, or ~/.config/copal/copal.toml for one user.
 # Each key is an option of the command that its table is named after, with the same meaning. A profile may take keys and
@@ -80,6 +84,7 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("", "password-command", "\"pass show copal\""),
     ("", "notify", "[\"phone\"]"),
     ("", "metrics-file", "\"/var/lib/prometheus/node-exporter/copal.prom\""),
+    ("copy", "to", "\"/mnt/offsite\""),
     ("schedule", "cron", "\"17 3 * * *\""),
     ("backup", "stdin-from-command", "[\"pg_dump\", \"shop\"]"),
 ];

@@ -9,6 +9,7 @@ use super::error::ConfigError;
 use super::section::{Entry, Reading, Section, Value};
 use crate::args::backup::Backup;
 use crate::args::check::Check;
+use crate::args::copy::Copy;
 use crate::args::forget::{Forget, Prune};
 use crate::args::global::Global;
 use crate::args::profile::{Hooks, Notify, Own, Schedule};
@@ -40,6 +41,8 @@ pub(super) const TABLES: &[Table] = &[
         left_out: &["init", "another", "dry-run", "time", "stdin"],
         operands: Some("paths"),
     },
+    // Snapshots have no names before they are made.
+    Table { name: "copy", command: Copy::augment_args, left_out: &["dry-run"], operands: None },
     // A profile's rules name no snapshots. Prune has a table of its own.
     Table { name: "forget", command: Forget::augment_args, left_out: &["dry-run", "prune"], operands: None },
     Table { name: "prune", command: Prune::augment_args, left_out: &["dry-run"], operands: None },

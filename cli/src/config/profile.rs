@@ -7,6 +7,7 @@ use super::keys::Table;
 use super::section::{Reading, Section};
 use crate::args::backup::Backup;
 use crate::args::check::Check;
+use crate::args::copy::Copy;
 use crate::args::forget::{Forget, Prune};
 use crate::args::global::Global;
 use crate::args::profile::{Hooks, Own, Schedule};
@@ -19,6 +20,7 @@ pub struct Profile {
     pub own: Own,
     pub global: Global,
     pub backup: Option<Backup>,
+    pub copy: Option<Copy>,
     pub forget: Option<Forget>,
     pub prune: Option<Prune>,
     pub check: Option<Check>,
@@ -31,6 +33,7 @@ pub struct Profile {
 #[serde(rename_all = "lowercase")]
 pub enum Act {
     Backup,
+    Copy,
     Forget,
     Prune,
     Check,
@@ -40,6 +43,7 @@ impl fmt::Display for Act {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Backup => "backup",
+            Self::Copy => "copy",
             Self::Forget => "forget",
             Self::Prune => "prune",
             Self::Check => "check",
@@ -63,6 +67,7 @@ impl Profile {
             own: Table::named("").read(reading, name, section)?,
             global: Table::named("").read(reading, name, section)?,
             backup: table(reading, name, section, "backup")?,
+            copy: table(reading, name, section, "copy")?,
             forget: table(reading, name, section, "forget")?,
             prune: table(reading, name, section, "prune")?,
             check: table(reading, name, section, "check")?,
@@ -80,6 +85,7 @@ impl Profile {
     pub fn acts(&self) -> Vec<Act> {
         let acts = [
             (Act::Backup, self.backup.is_some()),
+            (Act::Copy, self.copy.is_some()),
             (Act::Forget, self.forget.is_some()),
             (Act::Prune, self.prune.is_some()),
             (Act::Check, self.check.is_some()),

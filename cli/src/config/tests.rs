@@ -21,11 +21,12 @@ fn a_profile_is_the_options_of_the_commands() {
     let config = read(
         "[profiles.home]\nrepository = \"~/r\"\nlimit-upload = \"5M\"\n[profiles.home.backup]\npaths = \"/home\"\n\
          exclude = [\"*.o\", \"-x\"]\none-file-system = true\nexclude-caches = false\n[profiles.home.forget]\nkeep-daily = 7\n\
-         [profiles.home.prune]\n[profiles.home.check]\nread-data-share = \"1/30\"\n",
+         [profiles.home.copy]\nto = \"~/copy\"\n[profiles.home.prune]\n[profiles.home.check]\nread-data-share = \"1/30\"\n",
     );
     let config = config.unwrap();
     let profile = config.profile("home").unwrap();
-    assert_eq!(profile.acts(), [Act::Backup, Act::Forget, Act::Prune, Act::Check]);
+    assert_eq!(profile.acts(), [Act::Backup, Act::Copy, Act::Forget, Act::Prune, Act::Check]);
+    assert_eq!(profile.copy.as_ref().unwrap().to.to, OsStr::new("/home/u/copy"));
     assert_eq!(profile.global.repository.as_deref(), Some(OsStr::new("/home/u/r")));
     assert_eq!(profile.global.limit_upload.map(|size| size.0), Some(5 << 20));
     let backup = profile.backup.as_ref().unwrap();
@@ -60,9 +61,16 @@ fn the_example_is_valid_and_so_is_each_key_that_it_leaves_out() {
     assert_eq!(config.profile("machine").unwrap().acts(), [Act::Backup, Act::Forget, Act::Prune, Act::Check]);
     let lines: Vec<&str> = example.lines().collect();
     let mut tried = 0;
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with('#') && !line.starts_with("# ")) {
+    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with('#') && !line.starts_with("# ") && !line.starts_with("#[")) {
         let mut changed = lines.clone();
         changed[at] = &line[1..];
+        // A key of a table that is commented out as a whole, with what that table must have.
+        let header = lines[..at].iter().rposition(|line| line.trim_start_matches('#').starts_with('[')).unwrap();
+        if let Some(named) = lines[header].strip_prefix('#') {
+            changed[header] = named;
+            let to = lines.iter().position(|line| line.starts_with("#to = ")).unwrap();
+            changed[to] = &lines[to][1..];
+        }
         tried += 1;
         match read(&changed.join("\n")) {
             Ok(_) => {}

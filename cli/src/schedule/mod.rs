@@ -23,8 +23,8 @@ pub struct Job {
     pub own: [PathBuf; 2],
     /// Directories that a run writes to.
     pub written: Vec<PathBuf>,
-    /// The directory of a repository on this machine, which may be on a disk of its own.
-    pub repository: Option<PathBuf>,
+    /// The directories of repositories on this machine, which may be on disks of their own.
+    pub repositories: Vec<PathBuf>,
     /// Whether the run starts the user's programs (hooks, commands), which the sandbox could break.
     pub runs_commands: bool,
     /// Whether it is run for the whole machine, by root.

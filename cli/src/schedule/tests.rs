@@ -15,7 +15,7 @@ fn job(at: &str) -> Job {
         variables: vec![("HOME".into(), "/root".into())],
         own: ["/var/lib/copal".into(), "/var/cache/copal".into()],
         written: vec!["/mnt/my backup".into()],
-        repository: Some("/mnt/my backup".into()),
+        repositories: vec!["/mnt/my backup".into()],
         runs_commands: false,
         is_system: true,
     }

@@ -14,8 +14,8 @@ pub fn service(job: &Job) -> Result<String, BadJob> {
     let mut text = format!("{MARK}\n[Unit]\nDescription=Copal: profile {}\n", job.profile);
     if job.is_system {
         text.push_str("Wants=network-online.target\nAfter=network-online.target\n");
-        // The unit does not start while the repository's disk is not mounted.
-        if let Some(repository) = &job.repository {
+        // The unit does not start while a repository's disk is not mounted.
+        for repository in &job.repositories {
             writeln!(text, "RequiresMountsFor={}", path(repository)?).expect("memory takes every byte");
         }
     }

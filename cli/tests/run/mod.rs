@@ -62,6 +62,36 @@ fn a_run_saves_forgets_prunes_and_checks_as_its_profile_says() {
 }
 
 #[test]
+fn a_profile_copies_to_a_replica_or_to_a_repository_with_other_keys() {
+    let away = "[profiles.away]\nuse = \"base\"\n[profiles.away.copy]\nto = \"HEREoffsite\"\nto-password-file = \"HEREsecret\"\n";
+    let both = format!("{HOME}[profiles.home.copy]\nto = \"HEREreplica\"\n{away}");
+    let machine = configured(&format!("{both}host = \"nobody\"\n"));
+    machine.write("letter", "1");
+    fs::write(machine.path("secret"), "another one").unwrap();
+    let offsite = |arguments: &[&str]| machine.run_with("another one", &[&["-r", "offsite"], arguments].concat());
+    let count = |told: String| told.matches("\"id\"").count();
+    let in_replica = || count(machine.ok(&["-r", "replica", "snapshots", "--json"]));
+    let in_offsite = || count(offsite(&["snapshots", "--json"]).ok().text());
+    offsite(&["init"]).ok();
+    let failed = run(&machine, &["run", "home", "--json"]).exits(10).json();
+    let acts: Vec<String> = failed["acts"].as_array().unwrap().iter().map(|act| text(&act["act"])).collect();
+    assert_eq!(acts, ["backup", "copy"], "what is not copied is not forgotten");
+
+    machine.ok(&["-r", "replica", "init", "--copy-keys-from", "repository"]);
+    let dry = run(&machine, &["run", "--dry-run", "home", "--json"]).ok().json();
+    assert_eq!((&dry["acts"][1]["act"], &dry["acts"][1]["result"]["dry_run"]), (&"copy".into(), &true.into()));
+    assert_eq!(in_replica(), 0);
+    run(&machine, &["run", "home"]).ok();
+    assert_eq!((in_replica(), machine.snapshots().len()), (2, 1), "it copies before it forgets");
+
+    run(&machine, &["run", "away"]).ok();
+    assert_eq!(in_offsite(), 0, "its keys choose snapshots");
+    configure(&machine, &both);
+    run(&machine, &["run", "away"]).ok();
+    assert_eq!(in_offsite(), 1);
+}
+
+#[test]
 fn rules_of_a_profile_are_for_what_it_saves() {
     let machine = configured(HOME);
     machine.write("letter", "1");

@@ -15,8 +15,9 @@ use std::time::Instant;
 
 use super::context::Context;
 use super::signals::watch_signals;
-use super::{backup, check, config, forget, prune};
+use super::{backup, check, config, copy, forget, prune};
 use crate::args::backup::Backup;
+use crate::args::copy::{Copy, Making};
 use crate::args::forget::{Forget, Prune};
 use crate::args::run::Run;
 use crate::config::{Act, Config, Profile};
@@ -142,6 +143,10 @@ fn act_of(context: &Context<'_>, profile: &Profile, act: Act, dry_run: bool) -> 
     match (act, profile) {
         (Act::Backup, Profile { backup: Some(options), .. }) => {
             backup::run(context, &Backup { dry_run, ..options.clone() })
+        }
+        (Act::Copy, Profile { copy: Some(options), .. }) => {
+            let making = Making { dry_run, ..options.making };
+            copy::run(context, &Copy { making, ..options.clone() })
         }
         (Act::Forget, Profile { forget: Some(options), .. }) => {
             let mut options = Forget { dry_run, ..options.clone() };

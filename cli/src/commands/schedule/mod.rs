@@ -140,21 +140,26 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
         ));
     }
     let places = Context::new(global, context.report).places()?;
-    let location = Location::parse(global.repository.as_deref()).ok();
-    let address = location.as_ref().map(ToString::to_string).unwrap_or_default();
-    let begins = |schemes: &[&str]| schemes.iter().any(|scheme| address.starts_with(scheme));
-    let repository = match &location {
-        Some(Location::Directory(path)) => Some(path.clone()).filter(|path| path.is_absolute()),
+    let named = [global.repository.as_deref(), profile.copy.as_ref().map(|copy| copy.to.to.as_os_str())];
+    let locations: Vec<Location> =
+        named.into_iter().flatten().filter_map(|at| Location::parse(Some(at)).ok()).collect();
+    let begins = |schemes: &[&str]| {
+        let addresses = locations.iter().map(ToString::to_string);
+        addresses.into_iter().any(|address| schemes.iter().any(|scheme| address.starts_with(scheme)))
+    };
+    let directory = |location: &Location| match location {
+        Location::Directory(path) => Some(path.clone()).filter(|path| path.is_absolute()),
         _ => None,
     };
+    let repositories: Vec<PathBuf> = locations.iter().filter_map(directory).collect();
     if begins(&["azblob://", "gcs://", "webdav://"]) {
         context.report.note(&format!(
-            "profile {name}: the credentials of its repository are in variables, which a timer does not have; add a \
+            "profile {name}: the credentials of a repository are in variables, which a timer does not have; add a \
              drop-in with EnvironmentFile= to its unit, or set them in the crontab"
         ));
     }
     let mut written = vec![std::env::temp_dir(), PathBuf::from("/tmp")];
-    written.extend(repository.clone());
+    written.extend(repositories.clone());
     written.extend(profile.own.metrics_file.as_deref().and_then(Path::parent).map(Path::to_owned));
     written.dedup();
     let variable = |name: &str| Some((name.to_owned(), std::env::var(name).ok().filter(|value| !value.is_empty())?));
@@ -166,7 +171,7 @@ fn job(context: &Context<'_>, profile: &Profile, program: &Path, config: &Path) 
         variables: TAKEN_ALONG.iter().filter_map(|name| variable(name)).collect(),
         own: [places.state().to_owned(), places.cache().to_owned()],
         written,
-        repository,
+        repositories,
         // ssh may start what its configuration names.
         runs_commands: profile.runs_commands() || begins(&["ssh://", "sftp://"]),
         is_system: is_system(),
