@@ -112,10 +112,10 @@ def session(copal):
 def drawn(lines):
     """The picture. Lines come one after the other; where nothing moves, all are there."""
     height, width = BAR + ROW * len(lines) + MARGIN, round(2 * MARGIN + COLUMNS * CHARACTER)
-    rows, when = [], 0.3
+    rows, when = [], 0.0
     for at, line in enumerate(lines):
         typed = line.startswith("$ ")
-        when += 0.9 if typed else 0.06
+        when += 0.06 if not typed else 0.6 if at else 0.0
         text = html.escape(line)
         if typed:
             text = f'<tspan class="p">$</tspan> <tspan class="c">{html.escape(line[2:])}</tspan>'
