@@ -9,7 +9,7 @@ locals {
     gateway = "Answers clients without credentials of AWS"
   }
 
-  # docs/operations.md says what each is.
+  # docs/aws.md says what each is.
   environment = {
     COPAL_BUCKET            = var.bucket
     COPAL_PREFIX            = local.folder

@@ -19,7 +19,7 @@ locals {
   root      = local.folder == "" ? "" : "${local.folder}/"
   # As the functions call the repository in their metrics.
   repository = local.folder == "" ? var.bucket : "${var.bucket}/${local.folder}"
-  # Zeros are nobody: docs/operations.md begins with them.
+  # Zeros are nobody: docs/aws.md begins with them.
   is_owned = var.owner_fingerprint != local.nobody
   nobody   = join("", [for _ in range(64) : "0"])
   # Both have to be said before backups can be destroyed, and applied before that.

@@ -1,4 +1,4 @@
-# What a plan may not give up or replace. `docs/operations.md` says how to do it all the same.
+# What a plan may not give up or replace. `docs/aws.md` says how to do it all the same.
 
 module "protection" {
   source = "./modules/protection"

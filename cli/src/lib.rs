@@ -23,5 +23,7 @@ mod retain;
 mod config;
 mod schedule;
 pub mod commands;
+#[cfg(test)]
+mod reference;
 
 pub use args::values::Size;

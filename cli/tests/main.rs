@@ -20,6 +20,7 @@ mod library;
 mod look;
 mod managed;
 mod mount;
+mod mover;
 mod place;
 mod reader;
 mod refused;

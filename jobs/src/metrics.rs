@@ -1,5 +1,5 @@
 //! Metrics: the results of a run in numbers. Each has one name and one meaning, whichever host prints it: a Lambda
-//! function for CloudWatch, `copal serve` for Prometheus. `docs/operations.md` has the table and the alarms.
+//! function for CloudWatch, `copal serve` for Prometheus. `docs/aws.md` has the table and the alarms.
 
 use core::time::Duration;
 
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn every_metric_and_no_other_stands_in_the_operators_table() {
-        let page = include_str!("../../docs/operations.md");
+        let page = include_str!("../../docs/aws.md");
         let table = page.split("## Metrics and alarms").nth(1).and_then(|rest| rest.split("\n## ").next());
         let table = table.expect("the page has a section on metrics");
         let rows = table.lines().filter(|line| line.starts_with("| `"));

@@ -1,4 +1,4 @@
-//! What `docs/operations.md` tells an operator to do when something was lost or taken over in a deployment, done: the
+//! What `docs/recovery.md` tells an operator to do when something was lost or taken over in a deployment, done: the
 //! functions, a real S3 server, and the command on machines.
 
 use std::process::Stdio;

@@ -1,4 +1,4 @@
-//! Operations: every command that `docs/operations.md` shows is run, line by line and in the page's order, with the addresses
+//! Operations: every command that the operator's pages show is run, line by line and in the pages' order, with the addresses
 //! and folders of this machine; but what is marked *needs AWS*.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,11 @@ use tempfile::TempDir;
 use crate::read;
 
 /// What no test can run in the page's order and stands for itself elsewhere: a line's beginning, and the file with what runs it.
-const ELSEWHERE: [(&str, &str, &str); 1] = [("cargo xtask lambda", "xtask/src/suite.rs", "lambda::check")];
+const ELSEWHERE: [(&str, &str, &str); 3] = [
+    ("cargo xtask lambda", "xtask/src/suite.rs", "lambda::check"),
+    ("copal mount", "cli/tests/mount/mod.rs", "fn a_mount_shows_what_a_restore_brings_back"),
+    ("copal schedule install", "cli/tests/schedule.rs", "fn a_user_installs_lists_and_removes_timers"),
+];
 
 /// Sections whose commands name no repository, and which one the reader has in mind.
 const IN_MIND: [(&str, &str); 3] = [
@@ -32,7 +36,7 @@ const IN_MIND: [(&str, &str); 3] = [
 const ELSEWHERE_AT_HOME: [&str; 2] = ["Rehearse a restore over ssh", "Rehearse a restore from AWS"];
 
 #[test]
-fn every_command_of_the_operators_page_does_what_it_is_shown_for() {
+fn every_command_of_the_operators_pages_does_what_it_is_shown_for() {
     let mut site = Site::new();
     let mut run = Vec::new();
     for Line { section, text, unit } in lines() {
@@ -46,11 +50,16 @@ fn every_command_of_the_operators_page_does_what_it_is_shown_for() {
             assert!(read(file).contains(needle), "{file}: {needle}");
             continue;
         }
-        assert!(command.contains("copal ") || command.starts_with("diff "), "nobody runs {text:?}");
+        if let Some(repository) = command.strip_prefix("export COPAL_REPOSITORY=") {
+            site.exported = Some(repository.to_owned());
+            continue;
+        }
+        let is_known = command.contains("copal ") || ["diff ", "mkdir "].iter().any(|start| command.starts_with(start));
+        assert!(is_known, "nobody runs {text:?}");
         site.run(&section, command, unit.as_deref());
         run.push(command.to_owned());
     }
-    assert!(run.len() > 25, "{run:#?}");
+    assert!(run.len() > 50, "{run:#?}");
     for part in [
         "serve --listen",
         "client revoke",
@@ -65,8 +74,8 @@ fn every_command_of_the_operators_page_does_what_it_is_shown_for() {
 }
 
 #[test]
-fn every_command_that_the_page_speaks_of_exists() {
-    let page = read("docs/operations.md");
+fn every_command_that_the_pages_speak_of_exists() {
+    let page = pages();
     // What stands for a snapshot or a number is none.
     let spans = page.split('`').skip(1).step_by(2).filter_map(|span| span.strip_prefix("copal "));
     let mut asked = 0;
@@ -82,7 +91,12 @@ fn every_command_that_the_page_speaks_of_exists() {
     assert!(asked > 20, "{asked}");
 }
 
-/// A command line of the page.
+/// `docs/operations.md`, the two pages that go on where it ends, and the two for beginners.
+fn pages() -> String {
+    ["operations", "aws", "recovery", "first-backup", "everyday"].map(|name| read(format!("docs/{name}.md"))).concat()
+}
+
+/// A command line of the pages.
 struct Line {
     /// The heading above it.
     section: String,
@@ -94,7 +108,7 @@ struct Line {
 /// The lines of all blocks of shell, those of cron without their times, and what systemd starts.
 fn lines() -> Vec<Line> {
     let (mut found, mut section, mut kind, mut unit) = (Vec::new(), String::new(), None, Vec::new());
-    for text in read("docs/operations.md").replace("\\\n", "").lines() {
+    for text in pages().replace("\\\n", "").lines() {
         match (&kind, text.strip_prefix("```")) {
             (None, Some(named)) => (kind, unit) = (Some(named.to_owned()), Vec::new()),
             (Some(_), Some(_)) => kind = None,
@@ -126,18 +140,22 @@ struct Site {
     buckets: BTreeMap<&'static str, String>,
     cloud: Option<Cloud>,
     served: Option<Served>,
+    /// The repository that the reader has exported.
+    exported: Option<String>,
 }
 
 impl Site {
     fn new() -> Site {
         let (place, server) = (tempfile::tempdir().expect("a temporary directory"), Server::start(Kind::Versity));
         let buckets = ["example-copal", "bucket"].map(|name| (name, server.bucket())).into();
-        let site = Site { place, server, buckets, cloud: None, served: None };
+        let site = Site { place, server, buckets, cloud: None, served: None, exported: None };
         for folder in [
             "etc",
             "home",
             "srv/recordings",
             "mnt",
+            "media/disk",
+            "machines/desk/Documents",
             "usr/local/bin",
             "bin",
             "machines",
@@ -147,8 +165,12 @@ impl Site {
         ] {
             fs::create_dir_all(site.path(folder)).expect("a folder");
         }
-        for (file, content) in [("etc/hosts", "localhost"), ("home/letter", "dear all"), ("srv/recordings/1", "a film")]
-        {
+        for (file, content) in [
+            ("etc/hosts", "localhost"),
+            ("home/letter", "dear all"),
+            ("srv/recordings/1", "a film"),
+            ("machines/desk/Documents/letter.txt", "dear ada"),
+        ] {
             fs::write(site.path(file), content.repeat(1000)).expect("a file");
         }
         for name in ["usr/local/bin/copal", "bin/copal"] {
@@ -206,7 +228,8 @@ impl Site {
             shell.env_remove("HOME").envs(set.filter_map(|set| set.split_once('=').map(owned)));
         } else {
             shell.env("COPAL_PASSWORD", "a passphrase");
-            shell.envs(in_mind.map(|repository| ("COPAL_REPOSITORY", self.here(repository))));
+            let named = in_mind.or(self.exported.as_deref());
+            shell.envs(named.map(|repository| ("COPAL_REPOSITORY", self.here(repository))));
         }
         if command.contains(" serve ") {
             return drop(Served::start(shell, command));

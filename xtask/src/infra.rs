@@ -70,7 +70,7 @@ fn account(place: &Path) -> Result<Command, String> {
     let mut account = Command::new(programs.join("python"));
     // What Python keeps of its modules has no place beside them.
     account.env("PYTHONDONTWRITEBYTECODE", "1").arg(infra.join("tests/account/account.py")).arg(archive);
-    account.arg(workspace().join("docs/operations.md")).arg(schema);
+    account.arg(workspace().join("docs/aws.md")).arg(schema);
     account.arg(target().join("debug")).arg(target().join("tools"));
     Ok(account)
 }

@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `aws`, `stack`, `demo`, `fuzz`, `proofs`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `aws`, `deploy`, `stack`, `demo`, `site`, `fuzz`, `proofs`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 mod archive;
 mod carried;
 mod command;
+mod deploy;
 mod environment;
 mod fuzz;
 mod infra;
@@ -17,6 +18,7 @@ mod probe;
 mod proofs;
 mod protection;
 mod reader;
+mod site;
 mod speed;
 mod stack;
 mod suite;
@@ -38,6 +40,8 @@ usage: cargo xtask <command>
   infra          check what is deployed in AWS: Terraform's tests, linters
   aws            build what is deployed in AWS, and pack it: modules of Terraform, functions, page
   lambda         build the functions for Lambda, and check the zip
+  deploy         check the chart for Kubernetes, and walk through its page
+  site           build the documents as a site, and check every link in them
   stack          run the local stand-in of a deployment in AWS, until Ctrl-C
   fuzz TARGET|all [SECONDS]
                  search with libFuzzer for inputs that a decoder of tests/src/fuzz.rs does not stand, for a minute each by default
@@ -64,6 +68,8 @@ fn main() -> ExitCode {
         ["fuzz", target] => fuzz::run(target, "60").map(|()| ExitCode::SUCCESS),
         ["fuzz", target, seconds] => fuzz::run(target, seconds).map(|()| ExitCode::SUCCESS),
         ["proofs", names @ ..] => proofs::run(names).map(exit),
+        ["deploy"] => deploy::run().map(exit),
+        ["site"] => site::run().map(exit),
         ["stack"] => stack::run().map(|()| ExitCode::SUCCESS),
         ["infra"] => infra::run().map(exit),
         ["lambda"] => lambda::run().map(exit),

@@ -36,6 +36,12 @@ const AZURITE: &str = "azurite@3.37.0";
 /// The linter of Terraform's files.
 const TFLINT: Server = Server { program: "tflint", package: "github.com/terraform-linters/tflint", version: "v0.64.0" };
 
+/// What renders the chart for Kubernetes, and what holds it against Kubernetes' schemas.
+const CHARTS: [Server; 2] = [
+    Server { program: "helm", package: "helm.sh/helm/v3/cmd/helm", version: "v3.22.0" },
+    Server { program: "kubeconform", package: "github.com/yannh/kubeconform/cmd/kubeconform", version: "v0.8.0" },
+];
+
 /// The oldest Terraform that the modules are written for.
 const TERRAFORM: (u32, u32) = (1, 9);
 
@@ -125,6 +131,11 @@ pub(crate) fn set_up_infra() -> Result<(), String> {
         ));
     }
     TFLINT.set_up()
+}
+
+/// Installs what the chart for Kubernetes is tested with.
+pub(crate) fn set_up_deploy() -> Result<(), String> {
+    CHARTS.iter().try_for_each(Server::set_up)
 }
 
 /// The version that `terraform version` tells: `Terraform v1.9.8`.

@@ -17,6 +17,7 @@ pub mod import;
 pub mod key;
 pub mod look;
 pub mod mount;
+pub mod mover;
 pub mod pattern;
 pub mod policy;
 pub mod profile;
@@ -133,6 +134,9 @@ pub enum Command {
     /// Have the system run profiles of the configuration by the clock.
     #[command(subcommand, arg_required_else_help = true)]
     Schedule(schedule::Schedule),
+    /// Move a volume for a scheduler of a cluster: calls that may be repeated, with one line of JSON each.
+    #[command(subcommand, arg_required_else_help = true)]
+    Mover(mover::Mover),
     /// Save what other programs have written.
     #[command(subcommand, arg_required_else_help = true)]
     Import(import::Import),

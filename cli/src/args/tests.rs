@@ -11,6 +11,7 @@ use copal_format::time::Time;
 use super::restore::Overwrite;
 use super::spec::Which;
 use super::{Command, CommandLine};
+use crate::reference;
 
 fn parse(line: &str) -> Result<CommandLine, clap::Error> {
     CommandLine::read(core::iter::once("copal").chain(line.split_whitespace()))
@@ -58,30 +59,27 @@ fn every_command_and_option_is_explained() {
 
 #[test]
 fn the_reference_has_the_options_of_every_command_and_no_others() {
-    let reference = include_str!("../../../docs/cli.md");
-    let section = |heading: &str| {
-        let (_, rest) = reference.split_once(heading).unwrap_or_else(|| panic!("docs/cli.md lacks {heading:?}"));
-        rest.split("\n#").next().unwrap_or_default()
-    };
-    let table =
-        |heading: &str| -> Vec<&str> { section(heading).lines().filter(|line| line.starts_with("| `")).collect() };
+    const HEAD: &str = "| option | meaning |";
+    let (mut page, mut narrowed) = (reference::read("cli.md"), None);
     for (name, command) in commands().iter().filter(|(_, command)| !command.has_subcommands()) {
-        let text = section(&format!("\n### copal {name}\n"));
+        let heading = format!("\n### copal {name}\n");
         let is_own = |argument: &&clap::Arg| !argument.is_global_set() && argument.get_id() != "help";
         let (narrow, own): (Vec<_>, Vec<_>) =
             command.get_arguments().filter(is_own).partition(|argument| argument.get_help_heading() == Some(NARROW));
-        let expected: Vec<String> = own.into_iter().map(row).collect();
-        let found: Vec<&str> = text.lines().filter(|line| line.starts_with("| `")).take(expected.len()).collect();
-        assert_eq!(found, expected, "docs/cli.md: {name}");
-        assert_eq!(text.contains("(#which-options-choose-snapshots)"), !narrow.is_empty(), "docs/cli.md: {name}");
+        page = reference::with_rows(&page, &heading, HEAD, &own.into_iter().map(row).collect::<Vec<_>>());
+        let section = page.split(&heading).nth(1).and_then(|rest| rest.split("\n#").next()).unwrap_or_default();
+        assert_eq!(section.contains("(#which-options-choose-snapshots)"), !narrow.is_empty(), "docs/cli.md: {name}");
         if !narrow.is_empty() {
             let rows: Vec<String> = narrow.into_iter().map(row).collect();
-            assert_eq!(table("\n### Which options choose snapshots?\n"), rows, "docs/cli.md: {name}");
+            assert_eq!(narrowed.get_or_insert_with(|| rows.clone()), &rows, "{name}");
         }
     }
+    let narrowed = narrowed.expect("some commands choose snapshots");
+    page = reference::with_rows(&page, "\n### Which options choose snapshots?\n", HEAD, &narrowed);
     let (_, command) = &commands()[0];
     let globals: Vec<String> = command.get_arguments().filter(|argument| argument.is_global_set()).map(row).collect();
-    assert_eq!(table("\n## Global options\n"), globals);
+    page = reference::with_rows(&page, "\n## Global options\n", HEAD, &globals);
+    reference::hold("cli.md", &page);
 }
 
 /// The line of an argument in the reference.

@@ -29,6 +29,7 @@ mod ls;
 mod marks;
 mod met;
 mod mount;
+mod mover;
 mod nameless;
 mod open_file;
 mod opening;
@@ -86,6 +87,7 @@ fn dispatch(context: &Context<'_>, command: &Command) -> Result<Exit, Failure> {
         Command::Run(options) => run::run(context, options),
         Command::Config(options) => config::run(context, options),
         Command::Schedule(options) => schedule::run(context, options),
+        Command::Mover(options) => mover::run(context, options),
         Command::Import(Import::Tar(options)) => import::tar(context, options),
         Command::Import(Import::Restic(options)) => import::restic(context, options),
         Command::Snapshots(options) => snapshots::run(context, options),

@@ -20,6 +20,7 @@ pub mod field;
 pub mod guard;
 pub mod human;
 pub mod keys;
+pub mod mover;
 pub mod policy;
 pub mod progress;
 pub mod rows;

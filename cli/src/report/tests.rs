@@ -210,6 +210,7 @@ fn samples() -> Vec<(&'static str, Value)> {
         ("ingest", json_of(&IngestReport::default())),
         ("compact", json_of(&CompactReport::default())),
         ("repair", json_of(&RepairReport::default())),
+        ("mover backup", json_of(&super::mover::Status::new("backup", "1"))),
         ("stats", json_of(&Stats::default())),
         ("key list", json_of(&[key])),
         ("key add", json_of(&KeySummary::default())),

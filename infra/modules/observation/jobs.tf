@@ -1,4 +1,4 @@
-# What the functions tell of themselves. Names and meanings are those of docs/operations.md.
+# What the functions tell of themselves. Names and meanings are those of docs/aws.md.
 
 locals {
   usual = { statistic = "Sum", period = 3600, periods = 1, below = false, threshold = 0, missing = "notBreaching" }

@@ -1,7 +1,7 @@
 """Account: deploys all of it with Terraform into an account in memory, as the operators' page says, uses what was deployed, and
 destroys it again.
 
-usage: account.py ARCHIVE PAGE SCHEMA PROGRAMS TOOLS, where ARCHIVE is a release, PAGE docs/operations.md, SCHEMA what `terraform
+usage: account.py ARCHIVE PAGE SCHEMA PROGRAMS TOOLS, where ARCHIVE is a release, PAGE docs/aws.md, SCHEMA what `terraform
 providers schema -json` says, PROGRAMS the folder of copal and copal-lambda, and TOOLS that of versitygw.
 """
 

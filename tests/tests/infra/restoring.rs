@@ -68,7 +68,7 @@ fn an_operator_with_the_policy_that_the_deployment_tells_makes_and_repairs_the_r
 
 /// What the page has an operator ask of S3 in order to bring something back.
 fn commands() -> Vec<String> {
-    let page = include_str!("../../../docs/operations.md");
+    let page = include_str!("../../../docs/aws.md");
     let section = page.split("### Bring back what was deleted").nth(1).and_then(|rest| rest.split("\n### ").next());
     let asked = section.expect("the page says how").lines().filter_map(|line| line.strip_prefix("aws s3api "));
     asked

@@ -46,7 +46,7 @@ fn alarms_and_the_dashboard_watch_metrics_that_functions_tell() {
 
 #[test]
 fn the_operators_page_says_of_every_alarm_what_to_do() {
-    let page = include_str!("../../../docs/operations.md");
+    let page = include_str!("../../../docs/aws.md");
     let table = page.split("### Alarms, and what to do").nth(1).and_then(|rest| rest.split("\n### ").next());
     let table = table.expect("the page has the table");
     let plan = Plan::of("prod");

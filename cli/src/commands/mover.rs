@@ -1,0 +1,83 @@
+//! Mover: three calls around a volume, for a scheduler that may repeat any of them. Each is a command of this program with a tag
+//! that stands for the caller's id, and ends with one line of JSON that says how it ended.
+
+use std::ffi::{OsStr, OsString};
+use std::time::Instant;
+
+use super::context::Context;
+use super::dispatch;
+use crate::args::CommandLine;
+use crate::args::global::Global;
+use crate::args::look::Narrow;
+use crate::args::mover::Mover;
+use crate::exit::Exit;
+use crate::pick;
+use crate::report::mover::{Saved, Status};
+use crate::report::{Failure, Printer};
+
+pub(super) fn run(context: &Context<'_>, options: &Mover) -> Result<Exit, Failure> {
+    let started = Instant::now();
+    let global = Global { json: true, ..context.global.clone() };
+    let report = Printer::new(&global);
+    let taking = report.taking();
+    let moving = Context::new(&global, &taking);
+    let (act, id) = match options {
+        Mover::Backup(volume) => ("backup", &volume.named.id),
+        Mover::Restore(volume) => ("restore", &volume.named.id),
+        Mover::Cleanup(named) => ("cleanup", &named.id),
+    };
+    let mut status = Status::new(act, id);
+    let ended = found(&moving, id).and_then(|saved| {
+        status.snapshot = saved.last().map(|last| last.id.clone());
+        match options {
+            Mover::Backup(_) | Mover::Cleanup(_) if saved.is_empty() == matches!(options, Mover::Cleanup(_)) => {
+                status.again = true;
+                Ok(Exit::Done)
+            }
+            Mover::Backup(volume) => words(&moving, &[tagged(id), "--".into(), volume.folder.clone().into()], act),
+            Mover::Restore(volume) => {
+                let last = saved.last().ok_or_else(|| Failure::NoSnapshot { wanted: id.clone() })?;
+                words(&moving, &[last.whole().into(), "--target".into(), volume.folder.clone().into()], act)
+            }
+            Mover::Cleanup(_) => {
+                words(&moving, &saved.iter().map(|one| one.id.clone().into()).collect::<Vec<_>>(), "forget")
+            }
+        }
+    });
+    let exit = ended.unwrap_or_else(|failure| {
+        status.error = Some(failure.value());
+        report.fail(&failure)
+    });
+    status.result = taking.taken().pop();
+    if let Some(made) = status.result.as_ref().and_then(|result| result["snapshot_id"].as_str()) {
+        status.snapshot = Some(made.to_owned());
+    }
+    status.end(exit, started.elapsed());
+    report.answer(&status)?;
+    Ok(exit)
+}
+
+/// What was saved under an id and is kept, the oldest first.
+fn found(context: &Context<'_>, id: &str) -> Result<Vec<Saved>, Failure> {
+    let repository = context.open()?;
+    let view = context.records(&repository)?;
+    let history = context.history(&repository, &view)?;
+    let mut found = pick::narrowed(&history, &Narrow { tags: vec![tag(id)], ..Narrow::default() });
+    found.sort_by_key(|snapshot| snapshot.age());
+    Ok(found.into_iter().map(Saved::from).collect())
+}
+
+fn tag(id: &str) -> String {
+    format!("mover:{id}")
+}
+
+fn tagged(id: &str) -> OsString {
+    format!("--tag={}", tag(id)).into()
+}
+
+/// Does what a command line of these words does.
+fn words(context: &Context<'_>, words: &[OsString], command: &str) -> Result<Exit, Failure> {
+    let line = ["copal", command].map(OsStr::new).into_iter().chain(words.iter().map(OsString::as_os_str));
+    let line = CommandLine::read(line).map_err(|error| Failure::Usage(error.to_string()))?;
+    dispatch(context, &line.command)
+}

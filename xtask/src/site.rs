@@ -1,0 +1,138 @@
+//! Site: the documents as pages with search (`docs/site/`). Links and anchors are checked twice: in the documents, as a forge
+//! shows them, and in the pages.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::archive::copy_folder;
+use crate::command::{output, program, succeed, target, workspace};
+use crate::environment::environment;
+use crate::tally::Tally;
+
+/// What is shown, and what documents link to; all keep their places, so that links between documents hold on the site.
+const SHOWN: [&str; 13] = [
+    "docs",
+    "README.md",
+    "CONTRIBUTING.md",
+    "LICENSE-APACHE",
+    "LICENSE-MIT",
+    "deploy/README.md",
+    "deploy/copal/values.yaml",
+    "deploy/values",
+    "infra/README.md",
+    "cli/tests/cmd/backup.md",
+    "cli/tests/cmd/forget.md",
+    "cli/tests/cmd/keys.md",
+    "cli/tests/cmd/problems.md",
+];
+
+/// Builds the site in `site/book` in the target directory and checks it.
+pub(crate) fn run() -> Result<Tally, String> {
+    let programs = environment("site-tools", &workspace().join("docs/site/requirements.txt"))?;
+    program("copal")?;
+    let room = target().join("site");
+    let contents = stage(&room)?;
+    let mut tally = Tally::default();
+    let mut check = |what: &str, checked: Result<(), String>| {
+        match &checked {
+            Ok(()) => println!("ok     {what}"),
+            Err(reason) => println!("FAILED {what}: {reason}"),
+        }
+        tally += Tally::of(checked.is_ok());
+    };
+    let links = |folder: &Path| {
+        let mut links = Command::new(programs.join("lychee"));
+        links.args(["--offline", "--include-fragments", "--no-progress"]).current_dir(folder);
+        links
+    };
+    check("every document is on the site", complete(&room.join("src"), &contents));
+    check("links of the documents", succeed(links(&room.join("src")).args(["--extensions", "md", "."])));
+    check("pages", succeed(Command::new(programs.join("mdbook")).arg("build").current_dir(&room)));
+    // The list of contents stands once more on each page; this file is it without scripts, and its links are for a frame.
+    let pages = ["--extensions", "html", "--exclude-path", "toc.html", "."];
+    check("links of the pages", succeed(links(&room.join("book")).args(pages)));
+    let mut session = Command::new("python3");
+    session.arg(workspace().join("docs/pictures/session.py")).arg(target().join("debug/copal")).arg("--check");
+    check("the pictured session is what the command says today", succeed(&mut session));
+    println!("the site: {}", room.join("book/index.html").display());
+    Ok(tally)
+}
+
+/// Lays out what mdBook reads: the documents in their places, and the list of contents; gives that list.
+fn stage(room: &Path) -> Result<String, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", room.display());
+    if room.exists() {
+        fs::remove_dir_all(room).map_err(failed)?;
+    }
+    let source = room.join("src");
+    for name in SHOWN {
+        let (path, place) = (workspace().join(name), source.join(name));
+        fs::create_dir_all(place.parent().expect("it lies in the room")).map_err(failed)?;
+        let copied = if path.is_dir() { copy_folder(&path, &place) } else { fs::copy(&path, &place).map(drop) };
+        copied.map_err(|error| format!("{name}: {error}"))?;
+    }
+    let site = source.join("docs/site");
+    for name in ["book.toml", "copal.css"] {
+        fs::copy(site.join(name), room.join(name)).map_err(failed)?;
+    }
+    let contents = contents(&source)?;
+    fs::write(source.join("SUMMARY.md"), &contents).map_err(failed)?;
+    fs::remove_dir_all(site).map_err(failed)?;
+    fs::write(source.join("docs/copal-toml.md"), example()?).map_err(failed)?;
+    Ok(contents)
+}
+
+/// The list of contents, from the top of the project instead of from its own place, and with all decisions.
+fn contents(source: &Path) -> Result<String, String> {
+    let read = |path: &Path| fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+    let mut contents =
+        read(&source.join("docs/site/SUMMARY.md"))?.replace("](../../", "](").replace("](../", "](docs/");
+    let folder = source.join("docs/decisions");
+    let mut decisions: Vec<PathBuf> =
+        documents(&folder)?.into_iter().filter(|path| !path.ends_with("README.md")).collect();
+    decisions.sort();
+    for path in decisions {
+        let text = read(&path)?;
+        let title = text.lines().next().unwrap_or_default().trim_start_matches("# ");
+        let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+        contents.push_str(&format!("  - [{title}](docs/decisions/{name})\n"));
+    }
+    Ok(contents)
+}
+
+/// Every key of the configuration, as the command explains it.
+fn example() -> Result<String, String> {
+    let keys = output(Command::new(target().join("debug/copal")).args(["config", "example"]))?;
+    Ok(format!(
+        "# A whole copal.toml\n\n`copal config example` prints this file: every key, with its explanation. \
+         [The configuration](configuration.md) says how it is read.\n\n```toml\n{keys}```\n"
+    ))
+}
+
+/// A document that the list of contents lacks would be no page.
+fn complete(source: &Path, contents: &str) -> Result<(), String> {
+    for path in documents(source)? {
+        let name = path.strip_prefix(source).unwrap_or(&path).to_string_lossy();
+        if name != "SUMMARY.md" && !contents.contains(&format!("]({name})")) {
+            return Err(format!("docs/site/SUMMARY.md lacks {name}"));
+        }
+    }
+    Ok(())
+}
+
+/// The documents in a folder and those below it.
+fn documents(folder: &Path) -> Result<Vec<PathBuf>, String> {
+    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        let path = entry.map_err(failed)?.path();
+        if path.is_dir() {
+            found.extend(documents(&path)?);
+        } else if path.extension() == Some(OsStr::new("md")) {
+            found.push(path);
+        }
+    }
+    Ok(found)
+}
