@@ -228,6 +228,7 @@ fn errors_tell_a_program_what_it_may_do() {
     let kind = |failed: Result<Copal, Error>| failed.map(|_| ()).unwrap_err().kind();
     assert_eq!(kind(settings(&machine).open(&secret)), ErrorKind::Absent);
     let copal = new(&settings(&machine));
+    assert!(matches!(settings(&machine).create(&secret), Err(Error::Init(_))), "it is there already");
     assert_eq!(kind(settings(&machine).open(&SlotInput::passphrase("another").unwrap())), ErrorKind::Secret);
     assert_eq!(copal.snapshot("latest").unwrap_err().kind(), ErrorKind::Absent);
     let nowhere = copal.backup(&[machine.path("nowhere")], &Saving::default()).unwrap_err();

@@ -31,6 +31,7 @@ pub struct Settings {
     cache: Option<PathBuf>,
     host: Option<String>,
     threads: usize,
+    ca_file: Option<PathBuf>,
     backend: BackendOptions,
 }
 
@@ -62,7 +63,8 @@ impl Settings {
 
     fn new(at: At) -> Self {
         let threads = std::thread::available_parallelism().map_or(2, usize::from);
-        Self { at, state: None, cache: None, host: None, threads, backend: BackendOptions::default() }
+        let backend = BackendOptions::default();
+        Self { at, state: None, cache: None, host: None, threads, ca_file: None, backend }
     }
 
     /// Keeps this machine's keys, and what it has met, below this directory.
@@ -87,6 +89,12 @@ impl Settings {
     #[must_use]
     pub fn threads(self, threads: usize) -> Self {
         Self { threads: threads.max(1), ..self }
+    }
+
+    /// Trusts the certificates in this PEM file, too, when it reaches a gateway.
+    #[must_use]
+    pub fn ca_file(self, path: impl Into<PathBuf>) -> Self {
+        Self { ca_file: Some(path.into()), ..self }
     }
 
     /// Reaches the store with these options: rates, storage class, object lock.
@@ -116,7 +124,8 @@ impl Settings {
     pub fn create(&self, secret: &SlotInput) -> Result<Created, Error> {
         let backend = self.reach(true)?;
         let places = self.places()?;
-        if let Some(met) = met_at(places.state(), backend.location()).first() {
+        let met = met_at(places.state(), backend.location());
+        if let Some(met) = met.first().filter(|_| !matches!(Repository::is_at(&backend), Ok(true))) {
             return Err(Error::RepositoryGone { location: backend.location().to_string(), met: *met });
         }
         let made = init(&Init {
@@ -179,7 +188,7 @@ impl Settings {
             (None, false) => Backend::open(&location, &options)?,
         };
         if let Some(gateway) = backend.gateway() {
-            gateway.introduce(Introduction { state: places.state().to_owned(), ca_file: None });
+            gateway.introduce(Introduction { state: places.state().to_owned(), ca_file: self.ca_file.clone() });
         }
         Ok(backend)
     }
