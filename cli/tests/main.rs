@@ -16,7 +16,6 @@ mod keychain;
 mod kill;
 mod kit;
 mod latest;
-mod library;
 mod look;
 mod managed;
 mod mount;

@@ -150,7 +150,7 @@ impl Backend {
         let gateway = match location {
             Location::Https(address) => GatewayStore::web(address),
             Location::Ssh(address) => GatewayStore::ssh(address.clone()),
-            Location::Directory(_) | Location::S3 { .. } | Location::Site(_) => return None,
+            Location::Directory(_) | Location::S3 { .. } | Location::Site(_) | Location::Opened(_) => return None,
         };
         let store = limited(Arc::new(gateway.clone().patient()), backend_options.rates, Within::Nobody, ThreadPause);
         Some(Ok(Self { location: location.clone(), kind: BackendKind::Gateway(gateway), store, is_frozen: false }))

@@ -25,6 +25,8 @@ pub enum Location {
     Ssh(SshAddress),
     /// A store of another kind, named by its scheme.
     Site(SiteAddress),
+    /// A store that the program has opened itself, by the name that the program gives it.
+    Opened(String),
 }
 
 /// Why an address is not accepted.
@@ -125,6 +127,7 @@ impl Location {
             Self::S3 { .. } => "S3",
             Self::Https(_) => "a service on the web",
             Self::Ssh(_) | Self::Site(_) => "another machine",
+            Self::Opened(_) => "a store of this program",
         };
         Err(BadLocation::Unsupported { location: self.to_string(), kind })
     }
@@ -139,6 +142,7 @@ impl core::fmt::Display for Location {
             Self::Https(address) => f.write_str(address),
             Self::Ssh(address) => write!(f, "ssh://{address}"),
             Self::Site(address) => address.fmt(f),
+            Self::Opened(name) => f.write_str(name),
         }
     }
 }

@@ -26,6 +26,7 @@ const MAY_IMPORT: &[(&str, &[&str])] = &[
     ("copal-lambda", &["copal-format", "copal-store", "copal-jobs", "copal-gateway"]),
     ("copal-wasm", &["copal-format", "copal-engine"]),
     ("copal-wasm-bindgen", &[]),
+    ("copal-python", &["copal-client"]),
     ("copal-bench", &["copal-format", "copal-engine", "copal-store", "copal-jobs", "copal-client", "copal-cli"]),
     ("xtask", &[]),
 ];

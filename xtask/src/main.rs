@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `aws`, `deploy`, `stack`, `demo`, `site`, `fuzz`, `proofs`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `python`, `infra`, `lambda`, `aws`, `deploy`, `stack`, `demo`, `site`, `fuzz`, `proofs`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -10,6 +10,7 @@ mod deploy;
 mod environment;
 mod fuzz;
 mod infra;
+mod interface;
 mod lambda;
 mod memory;
 mod module;
@@ -17,6 +18,7 @@ mod page;
 mod probe;
 mod proofs;
 mod protection;
+mod python;
 mod reader;
 mod site;
 mod speed;
@@ -35,6 +37,9 @@ usage: cargo xtask <command>
   reader         build the reader that every repository carries
   release        build the command as it is released, with the reader inside
   wasm           build the modules for browsers, and run them and the engine's probe in Node
+  python         build the Python package as the tests have it, and test it against the command
+  wheel          build the Python package as it is released
+  interface      write the list of what programs can use of copal-client anew
   web            build the web app around that module, and test it in Node and in Chromium
   proofs [NAME]  prove properties of the engine's arithmetic for all numbers, by symbolic execution
   infra          check what is deployed in AWS: Terraform's tests, linters
@@ -55,6 +60,9 @@ usage: cargo xtask <command>
   bench [args]   run the measurements in bench/";
 
 fn main() -> ExitCode {
+    if interface::is_rustdoc() {
+        return interface::as_rustdoc();
+    }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["test"] => memory::again().map_or_else(suite::run, Ok),
@@ -63,6 +71,9 @@ fn main() -> ExitCode {
         ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
         ["release"] => carried::release().map(|()| ExitCode::SUCCESS),
         ["wasm"] => webassembly(),
+        ["python"] => python::run().map(exit),
+        ["wheel"] => python::wheel().map(|()| ExitCode::SUCCESS),
+        ["interface"] => interface::write().map(|()| ExitCode::SUCCESS),
         ["web"] => page::test().map(exit),
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["fuzz", target] => fuzz::run(target, "60").map(|()| ExitCode::SUCCESS),

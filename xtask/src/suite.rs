@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed, target};
 use crate::tally::Tally;
-use crate::{carried, deploy, lambda, memory, probe, reader, site, tools, wasm};
+use crate::{carried, deploy, interface, lambda, memory, probe, python, reader, site, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -27,7 +27,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         cargo_succeeds(&lints)
     });
     // Tests of the command run it: cargo alone builds it only for tests of its own crate.
-    suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins"]));
+    suite.stage("programs", || cargo_succeeds(&["build", "--workspace", "--all-features", "--bins", "--lib"]));
     // It waits for Terraform and its account as often as it computes: it runs beside what is built next.
     let deployed = Beside::start("infra");
     suite.stage("WebAssembly", probe::run);
@@ -58,12 +58,13 @@ pub(crate) fn run() -> Result<ExitCode, String> {
         lambda::check()
     });
     suite.stage("documents", || {
-        let mut command = cargo(&["doc", "--workspace", "--all-features", "--no-deps"]);
-        succeed(command.env("RUSTDOCFLAGS", "-D warnings")).map(|()| Tally::default())
+        interface::document()?;
+        interface::check()
     });
     suite.stage("site", site::run);
     suite.stage("chart for Kubernetes", deploy::run);
     suite.stage("reader in Python", reader::run);
+    suite.stage("package for Python", python::run);
     suite.stage("proofs", || proofs.join().map_err(|_| "the build has panicked".to_owned())??.wait());
     suite.stage("web app", || page?.wait());
 

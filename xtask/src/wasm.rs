@@ -1,7 +1,7 @@
 //! WebAssembly: the three modules that browsers load. They are made, run in Node against the golden repository and the command,
 //! and held to the golden session in every host.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::command::{cargo, output, program, succeed, target, workspace};
@@ -67,7 +67,15 @@ pub(crate) fn missing() -> Option<PathBuf> {
 /// Makes the package.
 pub(crate) fn build() -> Result<(), String> {
     program("copal-wasm-bindgen")?;
-    LOADED.iter().try_for_each(Loaded::build)
+    LOADED.iter().try_for_each(Loaded::build)?;
+    let licences = ["LICENSE-APACHE", "LICENSE-MIT"].map(|name| workspace().join(name));
+    for file in
+        ["package.json", "README.md"].map(|name| workspace().join("wasm/npm").join(name)).iter().chain(&licences)
+    {
+        let to = package().join(file.file_name().unwrap_or_default());
+        std::fs::copy(file, to).map_err(|error| format!("{}: {error}", file.display()))?;
+    }
+    Ok(())
 }
 
 /// Makes the package, has Node restore with it what the command has saved, and save what the command restores; then runs
@@ -97,7 +105,9 @@ pub(crate) fn run() -> Result<Tally, String> {
     check("Node restores the golden repository", read.is_ok());
     let saved = round_trip();
     check("the command restores what Node has saved", saved.is_ok());
-    [unlocked, administered, columns, read, saved]
+    let installed = installed();
+    check("a program of Node's uses the package as npm installs it", installed.is_ok());
+    [unlocked, administered, columns, read, saved, installed]
         .into_iter()
         .filter_map(Result::err)
         .for_each(|reason| println!("{reason}"));
@@ -129,18 +139,9 @@ pub(crate) fn run() -> Result<Tally, String> {
 
 /// A folder saved by Node, twice; then the command takes it in, checks it, and restores it.
 fn round_trip() -> Result<(), String> {
-    let place = target().join("tmp/round-trip");
-    let _ = std::fs::remove_dir_all(&place);
-    std::fs::create_dir_all(place.join("home")).map_err(|error| format!("{}: {error}", place.display()))?;
-    std::fs::write(place.join("password"), "sch\u{f6}ne Worte").map_err(|error| error.to_string())?;
+    let place = room("tmp/round-trip")?;
     let folder = workspace().join("format/src");
-    let copal = |arguments: &[&str]| {
-        let mut command = Command::new(target().join("debug/copal"));
-        command.env("HOME", place.join("home")).env("XDG_STATE_HOME", place.join("state"));
-        command.env("XDG_CACHE_HOME", place.join("cache")).env("COPAL_PASSWORD_FILE", place.join("password"));
-        succeed(command.args(["--quiet", "--repository"]).arg(place.join("repository")).args(arguments))
-    };
-    program("copal")?;
+    let copal = |arguments: &[&str]| copal(&place, arguments);
     copal(&["init"])?;
     for _ in 0..2 {
         let mut save = node("roundtrip.mjs");
@@ -153,6 +154,48 @@ fn round_trip() -> Result<(), String> {
     copal(&["restore", "latest", "--host", "browser", "--target", &out.to_string_lossy()])?;
     succeed(Command::new("diff").arg("--recursive").arg(&folder).arg(out.join("src")))?;
     std::fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))
+}
+
+/// What the command has saved is read with the package that npm packs and installs; a stream that it saves, the command
+/// restores.
+fn installed() -> Result<(), String> {
+    let place = room("tmp/npm")?;
+    copal(&place, &["init"])?;
+    copal(&place, &["backup", &workspace().join("format/src").to_string_lossy()])?;
+    let npm = |arguments: &[&str]| succeed(Command::new("npm").args(arguments).arg(&place).current_dir(package()));
+    npm(&["pack", "--silent", "--pack-destination"])?;
+    let archive = place.join(format!("copal-{}.tgz", env!("CARGO_PKG_VERSION")));
+    let archive = archive.to_string_lossy();
+    npm(&["install", "--silent", "--offline", "--no-audit", "--no-fund", &archive, "--prefix"])?;
+    succeed(node("npm.mjs").arg(&place).arg(place.join("repository")).arg(DECOMPOSED).arg("lines"))?;
+    copal(&place, &["ingest"])?;
+    copal(&place, &["check", "--full"])?;
+    let out = place.join("out");
+    copal(&place, &["restore", "latest", "--host", "node", "--target", &out.to_string_lossy()])?;
+    let lines: String = (0..300_000).map(|line| format!("{line:09}\n")).collect();
+    let restored = std::fs::read_to_string(out.join("lines")).map_err(|error| format!("{}: {error}", out.display()))?;
+    if restored != lines {
+        return Err("the stream that the package has saved is another one".to_owned());
+    }
+    std::fs::remove_dir_all(&place).map_err(|error| format!("{}: {error}", place.display()))
+}
+
+/// A new folder below the target directory, with a home for the command and its password.
+fn room(name: &str) -> Result<PathBuf, String> {
+    let place = target().join(name);
+    let _ = std::fs::remove_dir_all(&place);
+    std::fs::create_dir_all(place.join("home")).map_err(|error| format!("{}: {error}", place.display()))?;
+    std::fs::write(place.join("password"), "sch\u{f6}ne Worte").map_err(|error| error.to_string())?;
+    program("copal")?;
+    Ok(place)
+}
+
+/// Runs the command on the repository in a folder.
+fn copal(place: &Path, arguments: &[&str]) -> Result<(), String> {
+    let mut command = Command::new(target().join("debug/copal"));
+    command.env("HOME", place.join("home")).env("XDG_STATE_HOME", place.join("state"));
+    command.env("XDG_CACHE_HOME", place.join("cache")).env("COPAL_PASSWORD_FILE", place.join("password"));
+    succeed(command.args(["--quiet", "--repository"]).arg(place.join("repository")).args(arguments))
 }
 
 /// Builds for WebAssembly; gives where the module is.

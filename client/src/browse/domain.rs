@@ -69,6 +69,11 @@ impl Domain {
         Self { id, reader, shared, tools: Mutex::default(), streams: Mutex::default() }
     }
 
+    /// Reads the domain's pages without the caches.
+    pub(crate) fn pages(&self) -> &PageReader {
+        &self.reader
+    }
+
     /// A page that is what its parent says of it.
     pub(super) fn page(&self, id: &ChunkId, claim: &Claim<'_>) -> Result<Arc<TreePage>, ReadError> {
         let damaged = |why: &str| ReadError::Damaged { id: *id, object: "a page".into(), why: why.into() };

@@ -10,6 +10,7 @@ mod listing;
 mod node;
 mod page;
 mod shelf;
+mod snapshot;
 mod tree;
 
 use std::collections::HashMap;
@@ -35,6 +36,7 @@ use crate::wait::wait;
 pub use content::ContentError;
 pub use listing::Listed;
 pub use node::{Attributes, Node};
+pub use snapshot::{FileReader, SnapshotTree, Walk};
 
 use cache::locked;
 pub(crate) use domain::{Domain, Shared};

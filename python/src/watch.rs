@@ -1,0 +1,51 @@
+//! Watch: long work runs on a thread of its own, without the interpreter's lock, and Ctrl-C ends it.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use copal_client::{Error, ErrorKind};
+use pyo3::prelude::*;
+
+use crate::error::raised;
+
+/// Runs `work`, which ends early once `interrupted` is set: a signal's handler that raises sets it, and its exception is
+/// what the caller gets.
+pub(crate) fn watched<T: Send>(
+    py: Python<'_>,
+    interrupted: &AtomicBool,
+    work: impl FnOnce() -> Result<T, Error> + Send,
+) -> PyResult<T> {
+    let (done, raised_by_signal) = py.detach(|| {
+        thread::scope(|scope| {
+            let (tell, told) = channel();
+            let worker = scope.spawn(move || {
+                let done = work();
+                // Nobody listens any more if this thread's owner panicked.
+                let _ = tell.send(());
+                done
+            });
+            let mut signal = None;
+            while told.recv_timeout(EVERY) == Err(RecvTimeoutError::Timeout) {
+                if signal.is_none()
+                    && let Err(raised) = Python::attach(|py| py.check_signals())
+                {
+                    signal = Some(raised);
+                    interrupted.store(true, Ordering::Relaxed);
+                }
+            }
+            (worker.join(), signal)
+        })
+    });
+    match (done, raised_by_signal) {
+        (Ok(Err(error)), Some(signal)) if error.kind() == ErrorKind::Interrupted => Err(signal),
+        (Ok(done), None) => done.map_err(raised),
+        // It was done before it could be ended: the signal counts all the same.
+        (Ok(_), Some(signal)) => Err(signal),
+        (Err(panic), _) => std::panic::resume_unwind(panic),
+    }
+}
+
+/// How often signals are looked for.
+const EVERY: Duration = Duration::from_millis(50);
