@@ -23,6 +23,7 @@ mod suite;
 mod tally;
 mod tools;
 mod wasm;
+mod windows;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
@@ -34,6 +35,7 @@ usage: cargo xtask <command>
   release        build the command as it is released, with the reader inside
   wasm           build the modules for browsers, and run them and the engine's probe in Node
   web            build the web app around that module, and test it in Node and in Chromium
+  windows        build copal.exe, and test it under wine beside this machine's command
   proofs [NAME]  prove properties of the engine's arithmetic for all numbers, by symbolic execution
   infra          check what is deployed in AWS: Terraform's tests, linters
   aws            build what is deployed in AWS, and pack it: modules of Terraform, functions, page
@@ -59,6 +61,7 @@ fn main() -> ExitCode {
         ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
         ["release"] => carried::release().map(|()| ExitCode::SUCCESS),
         ["wasm"] => webassembly(),
+        ["windows"] => windows::run().map(exit),
         ["web"] => page::test().map(exit),
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["fuzz", target] => fuzz::run(target, "60").map(|()| ExitCode::SUCCESS),
