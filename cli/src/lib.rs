@@ -13,7 +13,9 @@ mod exit;
 mod report;
 mod keychain;
 mod secrets;
-mod guarded;
+
+// the machine
+mod system;
 
 // the acts
 mod pick;

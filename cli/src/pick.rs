@@ -12,6 +12,7 @@ use crate::args::spec::Which;
 use crate::report::Failure;
 use crate::report::clients::SignerField;
 use crate::report::rows::SnapshotRow;
+use copal_client::words::tree_bytes;
 
 /// This machine, whose snapshots `latest` prefers.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,12 +57,10 @@ pub fn claimants(history: &History, narrow: &Narrow) -> BTreeMap<ClientId, Signe
 /// Whether a snapshot matches the options: any of the clients, any of the hosts, all paths, all tags, the label, and
 /// the times.
 pub fn fits(snapshot: &Snapshot, narrow: &Narrow) -> bool {
-    use std::os::unix::ffi::OsStrExt;
     let has_path = |path: &std::path::PathBuf| {
         let absolute = std::path::absolute(path).unwrap_or_else(|_| path.clone());
-        let bytes = absolute.as_os_str().as_bytes();
-        let trimmed = bytes.strip_prefix(b"/").unwrap_or(bytes);
-        let trimmed = trimmed.strip_suffix(b"/").unwrap_or(trimmed);
+        let Some(bytes) = tree_bytes(&absolute) else { return false };
+        let trimmed = bytes.strip_suffix(b"/").unwrap_or(&bytes);
         snapshot.info.paths.iter().any(|other| other == trimmed)
     };
     (narrow.clients.is_empty() || narrow.clients.iter().any(|client| names(client, snapshot)))

@@ -8,7 +8,6 @@ mod names;
 use std::ffi::OsString;
 use std::fmt;
 use std::io::{self, Read};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
 
@@ -17,6 +16,8 @@ use copal_format::keys::text::decode_recovery;
 use zeroize::Zeroizing;
 
 use crate::keychain::{self, KeychainError};
+use crate::system::{SHELL, has_terminal};
+use copal_client::words::bytes_of;
 
 pub use names::{Names, OF_EXPORT, OF_REPOSITORY, OF_RESTIC, OF_TARGET};
 
@@ -119,7 +120,7 @@ pub struct Terminal;
 
 impl Person for Terminal {
     fn ask(&mut self, prompt: &str) -> io::Result<Option<Zeroizing<String>>> {
-        if std::fs::OpenOptions::new().read(true).write(true).open("/dev/tty").is_err() {
+        if !has_terminal() {
             return Ok(None);
         }
         rpassword::prompt_password(prompt).map(|text| Some(Zeroizing::new(text)))
@@ -168,7 +169,7 @@ impl Sources {
             password_file,
             command: None,
             key_file_variable: variable(names.key_file).map(PathBuf::from),
-            password: variable(names.password).map(|text| Zeroizing::new(text.as_bytes().to_vec())),
+            password: variable(names.password).map(|text| Zeroizing::new(bytes_of(&text).into_owned())),
             password_file_variable: variable(names.password_file).map(PathBuf::from),
             password_command: variable(names.password_command),
             keychain: None,
@@ -256,7 +257,8 @@ fn from_file(path: &Path, kind: SlotKind) -> Result<Credential, SecretError> {
 
 fn from_command(command: &OsString, name: &'static str) -> Result<Credential, SecretError> {
     let not_run = |error| SecretError::NotRun(name, error);
-    let mut child = Command::new("sh").arg("-c").arg(command).stdout(Stdio::piped()).spawn().map_err(not_run)?;
+    let mut child =
+        Command::new(SHELL[0]).args(&SHELL[1..]).arg(command).stdout(Stdio::piped()).spawn().map_err(not_run)?;
     let output = child.stdout.take().map_or_else(|| Ok(Zeroizing::default()), bounded);
     let status = child.wait().map_err(not_run)?;
     let bytes = output.map_err(not_run)?;

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::ops::{Bound, Range};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -16,6 +15,7 @@ use copal_reader::export::{BLOCK, Index, README, header};
 use copal_store::{Created, Key, ListPage, Listed, Op, Stat, Store, StoreError, StoreTime};
 
 use crate::clock::now;
+use crate::system::FileExt;
 
 /// The objects of an export.
 pub struct ExportStore {

@@ -1,15 +1,12 @@
 //! Filter: patterns that choose entries by path, in the syntax of gitignore.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
-
 use copal_format::exclusions::Pattern;
 use copal_format::path::TreePath;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use crate::classes::without_slashes;
+use crate::system::path_of;
 
 /// Whether a pattern is case-sensitive.
 #[derive(Debug, Copy, Clone, PartialEq, Eq)]
@@ -141,12 +138,12 @@ impl Filter {
 
     /// Whether the patterns match this entry itself; for walks that do not enter excluded directories.
     pub fn excludes(&self, path: &TreePath, is_directory: bool) -> bool {
-        !path.is_top() && self.patterns.matched(as_path(path), is_directory).is_ignore()
+        !path.is_top() && self.patterns.matched(path_of(path.as_bytes()), is_directory).is_ignore()
     }
 
     /// The pattern that excludes this entry itself, as it was added.
     pub fn excluding(&self, path: &TreePath, is_directory: bool) -> Option<&str> {
-        let Match::Ignore(glob) = self.patterns.matched(as_path(path), is_directory) else { return None };
+        let Match::Ignore(glob) = self.patterns.matched(path_of(path.as_bytes()), is_directory) else { return None };
         let added = self.added.iter().rev().find(|(line, _)| line.trim_end() == glob.original());
         Some(added.map_or(glob.original(), |(_, text)| text))
     }
@@ -165,7 +162,7 @@ impl Filter {
 
     /// Whether the patterns match the entry or a directory above it; the nearest match decides.
     pub fn covers(&self, path: &TreePath, is_directory: bool) -> bool {
-        !path.is_top() && self.patterns.matched_path_or_any_parents(as_path(path), is_directory).is_ignore()
+        !path.is_top() && self.patterns.matched_path_or_any_parents(path_of(path.as_bytes()), is_directory).is_ignore()
     }
 }
 
@@ -192,10 +189,6 @@ impl Default for Filter {
     fn default() -> Self {
         Self { patterns: Gitignore::empty(), added: Vec::new() }
     }
-}
-
-fn as_path(path: &TreePath) -> &Path {
-    Path::new(OsStr::from_bytes(path.as_bytes()))
 }
 
 /// For tests: a filter of these patterns.

@@ -75,18 +75,17 @@ pub mod compression;
 pub mod credentials;
 pub mod progress;
 
-// the file system
+// the file system; `system` is all that differs between operating systems
+mod system;
 mod classes;
 pub mod filter;
 pub mod materialize;
 mod names;
 pub mod archive;
-pub mod open;
 #[cfg(test)]
 mod privileges;
 pub mod read;
 pub mod scan;
-pub mod stat;
 
 // the repository
 pub mod remote;
@@ -113,3 +112,10 @@ pub mod verify;
 
 // all of them behind one type
 pub mod embed;
+
+pub use system::{open, stat};
+
+/// Words of the system as bytes, and bytes as words of the system.
+pub mod words {
+    pub use crate::system::{bytes_of, os_string, path_of, tree_bytes};
+}

@@ -1,11 +1,12 @@
 //! Location: the address of a repository, as the user writes it.
 
 use std::ffi::{OsStr, OsString};
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use copal_store::site::SiteAddress;
 use copal_store::ssh::SshAddress;
+
+use crate::system::{bytes_of, has_drive};
 
 /// The address of a repository.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,7 +68,7 @@ impl Location {
     /// Parses `--repository` or `COPAL_REPOSITORY`.
     pub fn parse(text: Option<&OsStr>) -> Result<Self, BadLocation> {
         let text = text.filter(|text| !text.is_empty()).ok_or(BadLocation::Missing)?;
-        let Some(at) = scheme_end(text.as_bytes()) else { return Self::directory_at(text) };
+        let Some(at) = scheme_end(&bytes_of(text)) else { return Self::directory_at(text) };
         let incomplete = || BadLocation::Incomplete(text.to_owned());
         let address = text.to_str().ok_or_else(incomplete)?;
         let rest = address[at + 3..].trim_end_matches('/');
@@ -98,6 +99,9 @@ impl Location {
     fn directory_at(text: &OsStr) -> Result<Self, BadLocation> {
         let doubtful = |meant: Option<String>| Err(BadLocation::Doubtful(text.to_owned(), Meant(meant)));
         let lossy = text.to_string_lossy();
+        if has_drive(&lossy) {
+            return Ok(Self::Directory(text.into()));
+        }
         if let Some(rest) = lossy.strip_prefix('~') {
             return doubtful((rest.is_empty() || rest.starts_with('/')).then(|| format!("$HOME{rest}")));
         }

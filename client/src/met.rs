@@ -3,13 +3,13 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use copal_format::id::{ObjectHash, RepositoryId};
 
 use crate::location::Location;
 use crate::places::{create_private_dir, note_proof, write_private};
+use crate::system::{bytes_of, os_string};
 
 /// The repositories that this machine has seen at a location.
 pub fn met_at(state: &Path, location: &Location) -> Vec<RepositoryId> {
@@ -31,7 +31,7 @@ pub fn remember_replica(state_of_repository: &Path, replica: &Location) {
     let path = state_of_repository.join(mark("replica-at-", replica));
     if !path.exists() {
         let text = replica.absolute();
-        let _ = create_private_dir(state_of_repository).and_then(|()| write_private(&path, text.as_bytes()));
+        let _ = create_private_dir(state_of_repository).and_then(|()| write_private(&path, &bytes_of(&text)));
     }
 }
 
@@ -45,8 +45,7 @@ pub fn forget_replica(state_of_repository: &Path, replica: &Location) {
 pub fn replicas(state_of_repository: &Path) -> Vec<Location> {
     let entries = fs::read_dir(state_of_repository).into_iter().flatten().flatten();
     let noted = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("replica-at-"));
-    let mut texts: Vec<OsString> =
-        noted.filter_map(|entry| fs::read(entry.path()).ok()).map(OsString::from_vec).collect();
+    let mut texts: Vec<OsString> = noted.filter_map(|entry| fs::read(entry.path()).ok()).map(os_string).collect();
     texts.sort();
     texts.iter().filter_map(|text| Location::parse(Some(text)).ok()).collect()
 }
@@ -62,7 +61,7 @@ pub fn memory_of(state_of_repository: &Path, location: &Location) -> PathBuf {
 
 /// The name is a hash, because a location may have any bytes.
 fn mark(kind: &str, location: &Location) -> String {
-    format!("{kind}{}", ObjectHash::of(location.absolute().as_bytes()))
+    format!("{kind}{}", ObjectHash::of(&bytes_of(&location.absolute())))
 }
 
 #[cfg(test)]

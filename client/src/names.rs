@@ -2,10 +2,8 @@
 
 use std::ffi::CStr;
 use std::io;
-use std::os::fd::AsFd;
 
-use rustix::fs::{FileType, RawDir};
-use rustix::io::Errno;
+use crate::system::{AsFd, FileType, list};
 
 /// Names in ascending order of their bytes, each with the type that the directory gives for it.
 #[derive(Default)]
@@ -34,25 +32,19 @@ impl Names {
     /// Lists an open directory. After an error the names so far stand.
     pub(crate) fn read(directory: impl AsFd) -> (Self, io::Result<()>) {
         let mut names = Self::default();
-        let mut buffer = Vec::with_capacity(LISTING_BYTES);
-        let mut listing = RawDir::new(directory, buffer.spare_capacity_mut());
-        let result = loop {
-            let entry = match listing.next() {
-                None => break Ok(()),
-                // The directory was removed while it was open.
-                Some(Err(Errno::NOENT)) => break Ok(()),
-                Some(Err(error)) => break Err(error.into()),
-                Some(Ok(entry)) => entry,
-            };
-            let kind = match entry.file_type() {
+        let mut is_full = false;
+        let listed = list(directory, |name, kind| {
+            let kind = match kind {
                 FileType::Directory => Kind::Directory,
                 FileType::Unknown => Kind::Unknown,
                 _ => Kind::Other,
             };
-            let name = entry.file_name();
-            if name != c"." && name != c".." && !names.push(name.to_bytes(), kind) {
-                break Err(io::Error::other("the directory has more names than can be listed"));
-            }
+            is_full = name != b"." && name != b".." && !names.push(name, kind);
+            !is_full
+        });
+        let result = match is_full {
+            true => Err(io::Error::other("the directory has more names than can be listed")),
+            false => listed,
         };
         names.finish();
         (names, result)
@@ -107,9 +99,6 @@ impl Names {
 fn slice<'b>(bytes: &'b [u8], entry: &Entry) -> &'b [u8] {
     &bytes[entry.start as usize..entry.start as usize + usize::from(entry.length)]
 }
-
-/// Bytes of a listing asked of the kernel at once.
-const LISTING_BYTES: usize = 32 << 10;
 
 #[cfg(test)]
 mod tests {

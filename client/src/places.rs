@@ -1,12 +1,14 @@
 //! Places: where this machine keeps its keys and its cache.
 
 use std::ffi::OsString;
-use std::fs::{self, DirBuilder, File, OpenOptions};
+use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use copal_format::id::RepositoryId;
+
+use crate::system;
+pub use crate::system::sync_directory;
 
 /// Why a local directory or file cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -46,7 +48,7 @@ impl Places {
             given
                 .filter(|path| !path.as_os_str().is_empty())
                 .or_else(|| absolute(variable).map(|base| base.join("copal")))
-                .or_else(|| absolute("HOME").map(|home| home.join(below_home).join("copal")))
+                .or_else(|| system::home_of(below_home, &absolute))
                 .ok_or(PlaceError::Homeless { what })
         };
         Ok(Self {
@@ -104,13 +106,13 @@ impl Places {
 /// The name of this machine: `COPAL_HOST`, else its host name.
 pub fn this_host(environment: impl Fn(&str) -> Option<OsString>) -> String {
     let named = environment("COPAL_HOST").filter(|name| !name.is_empty());
-    let name = named.or_else(|| nix::unistd::gethostname().ok()).unwrap_or_default();
+    let name = named.or_else(system::host_name).unwrap_or_default();
     name.to_string_lossy().into_owned()
 }
 
 /// Creates a directory and its parents with mode 0700. Leaves an existing directory as it is.
 pub fn create_private_dir(path: &Path) -> Result<(), PlaceError> {
-    let created = DirBuilder::new().recursive(true).mode(0o700).create(path);
+    let created = system::private_directory().create(path);
     created.map_err(|cause| PlaceError::Refused { path: path.to_owned(), cause })
 }
 
@@ -143,7 +145,7 @@ pub fn create_private(path: &Path, bytes: &[u8]) -> Result<(), PlaceError> {
 /// Creates, writes and syncs a file; removes it if that fails.
 fn written(path: &Path, bytes: &[u8]) -> io::Result<()> {
     point();
-    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
+    let mut file = system::private_file().create_new(true).open(path)?;
     point();
     file.write_all(bytes).and_then(|()| file.sync_all()).inspect_err(|_| {
         let _ = fs::remove_file(path);
@@ -159,7 +161,7 @@ fn point() {}
 
 fn sync_directory_of(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    File::open(directory)?.sync_all()
+    system::sync_directory(directory)
 }
 
 fn unfinished_name(path: &Path) -> Result<OsString, PlaceError> {

@@ -4,19 +4,14 @@ use std::fs::{self, File};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-#[cfg(unix)]
-use std::os::unix::ffi::OsStrExt;
-#[cfg(target_os = "wasi")]
-use std::os::wasi::ffi::OsStrExt;
-
 use copal_format::path::TreePath;
 use copal_format::time::Time;
 use copal_format::tree::{Entry, EntryKind};
-use rustix::fs::{AtFlags, CWD, Timespec, Timestamps, UTIME_OMIT, symlinkat, utimensat};
 
 use crate::failure::Failure;
 use crate::report::Report;
 use crate::sink::{Sink, SinkError};
+use crate::system::{self, make_link, set_time};
 
 /// A directory to restore into.
 pub(crate) struct Folder {
@@ -60,7 +55,7 @@ impl Folder {
     /// Sets the times of directories, and says what is not restored.
     pub(crate) fn finish(self, report: &mut Report<'_>) {
         for (path, time) in self.times.iter().rev() {
-            if let Err(error) = set_time(&self.real(path), *time) {
+            if let Err(error) = self.real(path).and_then(|real| set_time(&real, *time)) {
                 report.unwritten(path, &format!("its time cannot be set: {error}"));
             }
         }
@@ -68,8 +63,8 @@ impl Folder {
             .note("names, contents and times are restored; an archive (--tar) also holds modes, owners and attributes");
     }
 
-    fn real(&self, path: &TreePath) -> PathBuf {
-        if path.is_top() { self.root.clone() } else { self.root.join(std::ffi::OsStr::from_bytes(path.as_bytes())) }
+    fn real(&self, path: &TreePath) -> io::Result<PathBuf> {
+        system::below(&self.root, path)
     }
 
     /// Makes the missing directories above an entry; returns the entry's real path.
@@ -84,15 +79,15 @@ impl Folder {
         for directory in missing.into_iter().rev() {
             self.directory(&directory)?;
         }
-        Ok(self.real(path))
+        self.real(path)
     }
 
     fn directory(&mut self, path: &TreePath) -> io::Result<()> {
         if !path.is_top() {
-            match fs::create_dir(self.real(path)) {
+            match fs::create_dir(self.real(path)?) {
                 // Made for an earlier entry, or by the file system; never a link to a directory.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                    if !fs::symlink_metadata(self.real(path))?.is_dir() {
+                    if !fs::symlink_metadata(self.real(path)?)?.is_dir() {
                         return Err(error);
                     }
                 }
@@ -116,7 +111,7 @@ impl Sink for Folder {
                 Ok(())
             }
             (_, Some(target)) => {
-                let made = symlinkat(target.as_slice(), CWD, &real).map_err(io::Error::from);
+                let made = make_link(target, &real);
                 made.map_err(|error| SinkError::Entry(format!("the link cannot be made here: {error}")))?;
                 time_of(&real, entry.mtime)
             }
@@ -126,7 +121,7 @@ impl Sink for Folder {
 
     fn link(&mut self, entry: &Entry, first: &TreePath) -> Result<(), SinkError> {
         let real = self.place(&entry.path)?;
-        let linked = fs::hard_link(self.real(first), real);
+        let linked = self.real(first).and_then(|first| fs::hard_link(first, real));
         linked.map_err(|error| {
             let first = copal_format::shown::path(first.as_bytes());
             SinkError::Entry(format!("it is another name of /{first}, and cannot be linked to it: {error}"))
@@ -180,15 +175,6 @@ fn made<'f>(file: &'f mut Option<File>, real: &Path) -> io::Result<&'f mut File>
 
 fn time_of(real: &Path, time: Time) -> Result<(), SinkError> {
     set_time(real, time).map_err(|error| SinkError::Entry(format!("it is restored, but not its time: {error}")))
-}
-
-/// Sets the modification time, also of a symbolic link itself.
-fn set_time(real: &Path, time: Time) -> io::Result<()> {
-    let (seconds, nanoseconds) = time.to_unix();
-    let last_access = Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT };
-    let last_modification = Timespec { tv_sec: seconds, tv_nsec: nanoseconds as _ };
-    let times = Timestamps { last_access, last_modification };
-    Ok(utimensat(CWD, real, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ mod scan;
 mod secret;
 mod show;
 mod sink;
+mod system;
 mod stamp;
 mod state;
 mod unlock;

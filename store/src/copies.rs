@@ -6,6 +6,7 @@ use std::path::Path;
 
 use crate::cache::Cache;
 use crate::run_directory::{RunDirectory, remove_left_over};
+use crate::system::free_bytes;
 use crate::{Op, Store, StoreError};
 
 /// Wraps a store: objects below these prefixes, which are named by their hashes, are read once per run. Copies take at
@@ -20,8 +21,7 @@ pub fn begin<S: Store>(store: S, temporary: &Path, prefixes: &'static [&'static 
         StoreError::Io { op: Op::Create, key, source: source.into() }
     };
     let own = RunDirectory::make(temporary).map_err(failed)?;
-    let room = rustix::fs::statvfs(own.path()).map_err(|error| failed(error.into()))?;
-    let free = room.f_bavail.saturating_mul(room.f_frsize);
+    let free = free_bytes(own.path()).map_err(failed)?;
     let cache = Cache::open(store, own.path(), prefixes)?;
     Ok(cache.within(free / 5 * 3).lasting_as_long_as(own))
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{LazyLock, Mutex};
 
-use rustix::io::Errno;
+use crate::system::Errno;
 
 /// A point before a step that changes what is stored. With `COPAL_DIE_AT=n` the process aborts at the n-th point;
 /// `COPAL_POINTS=FILE` appends a byte to a file at each point.

@@ -48,6 +48,7 @@ pub mod s3;
 pub mod site;
 pub mod ssh;
 mod store;
+mod system;
 mod time;
 #[cfg(any(feature = "sftp", feature = "opendal"))]
 mod walk;

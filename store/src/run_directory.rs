@@ -4,22 +4,24 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
 use tempfile::TempDir;
+
+use crate::system::to_lock;
 
 /// A directory that only this user can write to, deleted when dropped. Mapped files stay readable.
 #[derive(Debug)]
 pub(crate) struct RunDirectory {
-    directory: TempDir,
-    /// Shows that the owner of the directory is alive: the system releases the lock when the process ends.
+    /// Shows that the owner of the directory is alive: the system releases the lock when the process ends. Goes first,
+    /// because Windows deletes no file that is open.
     _lock: File,
+    directory: TempDir,
 }
 
 impl RunDirectory {
     /// Makes one below the temporary directory.
     pub(crate) fn make(temporary: &Path) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix(NAME).tempdir_in(temporary)?;
-        let lock = open(directory.path())?;
+        let lock = to_lock(directory.path())?;
         lock.try_lock()?;
         Ok(Self { directory, _lock: lock })
     }
@@ -35,16 +37,10 @@ pub(crate) fn remove_left_over(temporary: &Path) {
     let found = std::fs::read_dir(temporary).into_iter().flatten().flatten();
     for entry in found.filter(|entry| entry.file_name().to_string_lossy().starts_with(NAME)) {
         // A directory of another user may not open; one that cannot be deleted only takes space.
-        if open(&entry.path()).is_ok_and(|directory| directory.try_lock().is_ok()) {
+        if to_lock(&entry.path()).is_ok_and(|directory| directory.try_lock().is_ok()) {
             let _ = std::fs::remove_dir_all(entry.path());
         }
     }
-}
-
-/// Opens a directory only: anybody may put a pipe or a link into the temporary directory.
-fn open(directory: &Path) -> io::Result<File> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::RDONLY | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(directory, flags, Mode::empty())?.into())
 }
 
 /// The prefix of the directories' names.

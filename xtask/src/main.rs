@@ -27,6 +27,7 @@ mod suite;
 mod tally;
 mod tools;
 mod wasm;
+mod windows;
 
 const USAGE: &str = "\
 usage: cargo xtask <command>
@@ -41,6 +42,7 @@ usage: cargo xtask <command>
   wheel          build the Python package as it is released
   interface      write the list of what programs can use of copal-client anew
   web            build the web app around that module, and test it in Node and in Chromium
+  windows        build copal.exe, and test it under wine beside this machine's command
   proofs [NAME]  prove properties of the engine's arithmetic for all numbers, by symbolic execution
   infra          check what is deployed in AWS: Terraform's tests, linters
   aws            build what is deployed in AWS, and pack it: modules of Terraform, functions, page
@@ -74,6 +76,7 @@ fn main() -> ExitCode {
         ["python"] => python::run().map(exit),
         ["wheel"] => python::wheel().map(|()| ExitCode::SUCCESS),
         ["interface"] => interface::write().map(|()| ExitCode::SUCCESS),
+        ["windows"] => windows::run().map(exit),
         ["web"] => page::test().map(exit),
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
         ["fuzz", target] => fuzz::run(target, "60").map(|()| ExitCode::SUCCESS),

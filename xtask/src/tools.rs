@@ -144,6 +144,16 @@ fn terraform_version(told: &str) -> Option<(u32, u32)> {
     Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
+/// Checks and installs what builds a program for Windows and runs it here.
+pub(crate) fn set_up_windows(target: &str) -> Result<(), String> {
+    install_missing(vec![
+        tool("x86_64-w64-mingw32-gcc", &["--version"], "gcc-mingw-w64-x86-64"),
+        tool("wine", &["--version"], "wine"),
+        tool("wine64", &["--version"], "wine64"),
+    ])?;
+    rustup(&["target", "add", target])
+}
+
 /// Checks and installs what runs a program for arm64 on another processor.
 pub(crate) fn set_up_emulator() -> Result<(), String> {
     install_missing(vec![

@@ -1,10 +1,10 @@
 //! Snapshot spec: `SNAPSHOT[:PATH]`, a snapshot and maybe a place in it.
 
 use std::ffi::OsString;
-use std::os::unix::ffi::OsStringExt;
 
 use clap::builder::{OsStringValueParser, TypedValueParser, ValueParser};
 use copal_client::restore::SpecPath;
+use copal_client::words::bytes_of;
 use copal_format::id::SnapshotId;
 use copal_format::path::{BadPath, TreePath};
 
@@ -64,11 +64,11 @@ impl Which {
 }
 
 pub fn spec() -> ValueParser {
-    OsStringValueParser::new().try_map(|text: OsString| SnapshotSpec::parse(&text.into_vec())).into()
+    OsStringValueParser::new().try_map(|text: OsString| SnapshotSpec::parse(&bytes_of(&text))).into()
 }
 
 pub fn which() -> ValueParser {
-    OsStringValueParser::new().try_map(|text: OsString| Which::parse(&text.into_vec())).into()
+    OsStringValueParser::new().try_map(|text: OsString| Which::parse(&bytes_of(&text))).into()
 }
 
 /// Reads a path, without the names that say nothing: empty ones and `.`.

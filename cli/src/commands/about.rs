@@ -1,7 +1,5 @@
 //! `completions`, `man`, `version`, `help`, `cache`: commands without a repository.
 
-use std::os::unix::ffi::OsStrExt;
-
 use super::complete;
 use super::context::Context;
 use super::failure::FORMAT;
@@ -11,6 +9,7 @@ use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::field::PathField;
 use crate::report::upkeep::{CacheSummary, VersionSummary};
+use copal_client::words::bytes_of;
 
 pub(super) fn completions(context: &Context<'_>, options: &Completions) -> Result<Exit, Failure> {
     context.report.bytes(&complete::script(options).expect("memory takes every byte"))?;
@@ -43,7 +42,7 @@ pub(super) fn help(context: &Context<'_>, options: &Help) -> Result<Exit, Failur
 pub(super) fn cache(context: &Context<'_>, Cache::Clean: &Cache) -> Result<Exit, Failure> {
     let places = context.places()?;
     let bytes_freed = places.clean_cache()?;
-    let directory = PathField(places.cache().as_os_str().as_bytes().to_vec());
+    let directory = PathField(bytes_of(places.cache().as_os_str()).into_owned());
     context.report.confirm(&CacheSummary { directory, bytes_freed })?;
     Ok(Exit::Done)
 }

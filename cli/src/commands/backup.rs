@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::Read;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Stdio};
 use std::sync::Arc;
@@ -17,6 +16,7 @@ use copal_client::repository::{Access, ReaderProgram};
 use copal_client::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
 use copal_client::stat::EntryStat;
 use copal_client::wait::wait;
+use copal_client::words::{bytes_of, os_string};
 use copal_engine::backup::change::ChangeDetection;
 use copal_format::exclusions::Exclusions;
 use copal_format::path::TreePath;
@@ -36,6 +36,7 @@ use crate::report::progress::kept;
 use crate::report::summary::BackupSummary;
 use crate::report::{Amount, Failure, Printer, human};
 use crate::secrets::Terminal;
+use crate::system::USER;
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
     let started = Instant::now();
@@ -136,7 +137,7 @@ pub(super) fn named(context: &Context<'_>, naming: &Naming, paths: Vec<Vec<u8>>,
         label: naming.label.clone(),
         tags: naming.tags.clone(),
         time: naming.time,
-        user: std::env::var("USER").unwrap_or_default(),
+        user: std::env::var(USER).unwrap_or_default(),
         ..Options::new(naming.host.clone().unwrap_or_else(|| context.this_host()), paths, threads)
     }
 }
@@ -203,7 +204,7 @@ impl Sources {
         let names = &options.names;
         if names.stdin || names.stdin_from_command {
             let command = names.stdin_from_command.then(|| options.operands.clone());
-            return Ok(Self::Stream { name: stream_name(names.stdin_name.as_bytes())?, command });
+            return Ok(Self::Stream { name: stream_name(&bytes_of(&names.stdin_name))?, command });
         }
         let mut given: Vec<PathBuf> = options.operands.iter().map(PathBuf::from).collect();
         for (files, end) in [(&names.files_from, b'\n'), (&names.files_from0, b'\0')] {
@@ -237,7 +238,7 @@ impl Sources {
         for place in places.iter().filter(|place| place.is_symlink()) {
             let Some(target) = place.canonicalize().ok().filter(|target| target.is_dir()) else { continue };
             if !places.iter().any(|other| target.starts_with(other)) {
-                let link = PathField(place.as_os_str().as_bytes().to_vec()).human();
+                let link = PathField(bytes_of(place.as_os_str()).into_owned()).human();
                 let why =
                     "is a link to a directory: only the link is saved; add a slash at its end to save the directory";
                 context.report.warn(&format!("{link} {why}"));
@@ -264,7 +265,7 @@ impl Sources {
         let marking = markers.iter().map(Marker::name).chain(options.exclude.ignore_file.iter().map(|name| &**name));
         let exclusions = Exclusions {
             patterns: patterns.added().to_vec(),
-            markers: marking.map(|name| name.as_bytes().to_vec()).collect(),
+            markers: marking.map(|name| bytes_of(name).into_owned()).collect(),
             larger_than: options.exclude.exclude_larger_than.map(|size| size.0),
             one_file_system: options.exclude.one_file_system,
             is_cut: false,
@@ -312,7 +313,7 @@ fn read_list(file: &Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
     };
     read.map_err(|error| Failure::io("read", file, error))?;
     let names = bytes.split(|&byte| byte == end).filter(|name| !name.is_empty());
-    Ok(names.map(|name| PathBuf::from(OsString::from_vec(name.to_vec()))).collect())
+    Ok(names.map(|name| PathBuf::from(os_string(name.to_vec()))).collect())
 }
 
 /// The patterns of `--exclude`, `--iexclude` and `--exclude-file`.
@@ -360,7 +361,7 @@ impl Read for Checked {
 
 pub(super) fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
     for trouble in &outcome.troubles {
-        let path = PathField(trouble.path.as_os_str().as_bytes().to_vec());
+        let path = PathField(bytes_of(trouble.path.as_os_str()).into_owned());
         match trouble.kind {
             TroubleKind::Unreadable => context.report.trouble(path, &trouble.why),
             TroubleKind::Changing => context.report.entry_note(path, &trouble.why),

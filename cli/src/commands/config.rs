@@ -1,7 +1,5 @@
 //! `config`: reads the configuration, and hands its options to commands.
 
-use std::path::PathBuf;
-
 use super::context::Context;
 use crate::args::global::Global;
 use crate::args::run::Configuration;
@@ -10,6 +8,7 @@ use crate::config::{Config, Profile, example};
 use crate::exit::Exit;
 use crate::report::run::{Checked, CheckedProfile, Shown};
 use crate::report::{Failure, Printer};
+use crate::system::home;
 
 pub(super) fn run(context: &Context<'_>, options: &Configuration) -> Result<Exit, Failure> {
     match options {
@@ -43,8 +42,7 @@ pub(super) fn read_for_timer(global: &Global) -> Result<Config, Failure> {
 }
 
 fn read_with(global: &Global, by_variables: bool) -> Result<Config, Failure> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    Ok(Config::read(global.from.config.clone(), home, by_variables)?)
+    Ok(Config::read(global.from.config.clone(), home(), by_variables)?)
 }
 
 /// The options of a command line, with those of the profile that it names.

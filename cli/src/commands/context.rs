@@ -3,7 +3,6 @@
 mod reading;
 
 use std::ffi::OsString;
-use std::fs::OpenOptions;
 use std::io::{Read, Write};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -32,6 +31,7 @@ use crate::args::global::Global;
 use crate::args::values::Size;
 use crate::report::{Failure, Printer, human};
 use crate::secrets::{Credential, Names, OF_REPOSITORY, Sources, Terminal};
+use crate::system::open_terminal;
 
 pub(super) struct Context<'a> {
     pub(super) global: &'a Global,
@@ -356,8 +356,8 @@ fn environment(name: &str) -> Option<OsString> {
 
 /// Asks the person at the terminal; returns false unless the answer is yes, or without a terminal.
 fn agrees(question: &str) -> bool {
-    let Ok(mut terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else { return false };
+    let Ok((mut terminal, mut typed)) = open_terminal() else { return false };
     let mut answer = [0; 64];
-    let asked = write!(terminal, "{question} [y/N] ").and_then(|()| terminal.read(&mut answer));
+    let asked = write!(terminal, "{question} [y/N] ").and_then(|()| typed.read(&mut answer));
     asked.is_ok_and(|length| answer[..length].trim_ascii().eq_ignore_ascii_case(b"y"))
 }

@@ -1,6 +1,5 @@
 //! `doctor`: looks at all that a backup needs on this machine, and says what to do about what is missing.
 
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::time::Duration;
 
@@ -20,6 +19,7 @@ use super::opening::{Opened, Opening};
 use crate::exit::Exit;
 use crate::report::rows::Finding;
 use crate::report::{Failure, human};
+use crate::system::open_rights;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let mut visit = Visit { findings: Vec::new(), exit: Exit::Done };
@@ -70,10 +70,9 @@ impl Visit {
         if !path.exists() {
             return self.found(check, Ok(format!("{shown} (made when it is needed)")));
         }
-        let mode = tempfile(path).and_then(|()| path.metadata()).map(|metadata| metadata.permissions().mode() & 0o777);
-        match mode {
-            Ok(mode) if mode & 0o077 == 0 => self.found(check, Ok(shown.to_string())),
-            Ok(mode) => {
+        match tempfile(path).and_then(|()| open_rights(path)) {
+            Ok(None) => self.found(check, Ok(shown.to_string())),
+            Ok(Some(mode)) => {
                 self.warn(
                     check,
                     format!("others may look into {shown} (mode {mode:o})"),

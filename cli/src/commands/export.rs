@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
-use std::os::fd::AsFd;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
@@ -159,7 +158,7 @@ impl Output {
         let file = match self {
             Self::Named(_, part) => part.as_file().try_clone(),
             Self::Spooled(file) => file.try_clone(),
-            Self::Streamed => io::stdout().as_fd().try_clone_to_owned().map(File::from),
+            Self::Streamed => crate::system::output(),
         };
         file.map_err(|error| self.failed(error))
     }

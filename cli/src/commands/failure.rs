@@ -1,7 +1,5 @@
 //! Failure: converts errors of the repository, the store and the jobs to failures for the user.
 
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use copal_client::backend::BackendError;
@@ -24,6 +22,7 @@ use copal_jobs::replica::SyncError;
 
 use crate::report::Failure;
 use crate::report::field::PathField;
+use copal_client::words::path_of;
 
 pub(super) fn of_open(error: OpenError, kind: SlotKind) -> Failure {
     match error {
@@ -181,7 +180,7 @@ impl From<BackupError> for Failure {
 pub(super) fn of_restore(error: RestoreError, target: &Path) -> Failure {
     match error {
         RestoreError::Target(WriteError::Io { act, path, source }) => {
-            Failure::io(act, target.join(OsStr::from_bytes(path.as_bytes())), source)
+            Failure::io(act, target.join(path_of(path.as_bytes())), source)
         }
         RestoreError::Target(WriteError::Target { path, source }) => Failure::io("restore into", path, source),
         RestoreError::Target(error) => Failure::Other(error.into()),

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::AsRawFd;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, linkat, openat};
+use copal_client::places::sync_directory;
 use tempfile::{Builder, NamedTempFile};
+
+use crate::system::nameless;
 
 /// A file in a directory, for this user alone.
 pub(super) enum Nameless {
@@ -18,10 +19,7 @@ pub(super) enum Nameless {
 impl Nameless {
     /// Makes a file in the directory that the path names.
     pub(super) fn beside(path: &Path) -> io::Result<Self> {
-        let (flags, mode) = (OFlags::RDWR | OFlags::TMPFILE | OFlags::CLOEXEC, Mode::RUSR | Mode::WUSR);
-        if let Ok(file) = openat(CWD, above(path), flags, mode).map(File::from)
-            && link_of(&file).exists()
-        {
+        if let Some(file) = nameless::make(above(path)) {
             return Ok(Self::File(file));
         }
         hidden().tempfile_in(above(path)).map(Self::Hidden)
@@ -47,22 +45,13 @@ impl Nameless {
             }
             // A link replaces nothing: the file gets a passing name first.
             Self::File(file) if replace => {
-                let part = hidden().make_in(above(path), |name| link(&file, name))?;
+                let part = hidden().make_in(above(path), |name| nameless::name(&file, name))?;
                 part.persist(path).map_err(|error| error.error)?;
             }
-            Self::File(file) => link(&file, path)?,
+            Self::File(file) => nameless::name(&file, path)?,
         }
-        File::open(above(path))?.sync_all()
+        sync_directory(above(path))
     }
-}
-
-fn link(file: &File, path: &Path) -> io::Result<()> {
-    Ok(linkat(CWD, link_of(file), CWD, path, AtFlags::SYMLINK_FOLLOW)?)
-}
-
-/// By this path an open file gets a name; it exists where `/proc` is mounted.
-fn link_of(file: &File) -> PathBuf {
-    PathBuf::from(format!("/proc/self/fd/{}", file.as_raw_fd()))
 }
 
 fn hidden() -> Builder<'static, 'static> {

@@ -1,6 +1,5 @@
 //! `restore`: restores a snapshot to a directory.
 
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -14,6 +13,7 @@ use copal_client::reader::PageReader;
 use copal_client::repository::Repository;
 use copal_client::restore::{Deletion, Event, Note, Outcome, Request, Scope, Tally, restore};
 use copal_client::stat::{EntryStat, FileId};
+use copal_client::words::bytes_of;
 use copal_format::path::TreePath;
 
 use super::context::Context;
@@ -204,7 +204,7 @@ fn tell(context: &Context<'_>, event: Event<'_>, options: &Restore) {
 }
 
 fn there(options: &Restore, path: &TreePath) -> String {
-    let target = options.target.as_os_str().as_bytes();
+    let target = &*bytes_of(options.target.as_os_str());
     human::path(&[target.strip_suffix(b"/").unwrap_or(target), b"/", path.as_bytes()].concat())
 }
 
@@ -264,7 +264,7 @@ fn summary(outcome: &Outcome, snapshot: &Snapshot, options: &Restore, started: I
         snapshot_id: snapshot.id,
         host: snapshot.machine().to_owned(),
         signer: SignerField::of(snapshot),
-        target: PathField(options.target.as_os_str().as_bytes().to_vec()),
+        target: PathField(bytes_of(options.target.as_os_str()).into_owned()),
         tally: outcome.tally,
         left_out: outcome.shortfalls.left_out(),
         seconds: started.elapsed().as_secs_f64(),

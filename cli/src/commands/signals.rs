@@ -6,9 +6,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use signal_hook::iterator::Signals;
-
 use crate::report::{Failure, Printer};
+use crate::system::on_end;
 
 /// Returns a flag that SIGINT and SIGTERM set, the same one in the whole process. If the command has not ended
 /// `ENDS_WITHIN` later, the process reports what is kept, as the last caller tells it, and exits, before the system kills
@@ -25,18 +24,9 @@ pub(super) fn watch_signals(
         return Ok(flag.clone());
     }
     let flag = Arc::new(AtomicBool::new(false));
-    for signal in SIGNALS {
-        // A second signal ends the process at once, which harms nothing.
-        let armed = signal_hook::flag::register_conditional_shutdown(signal, 130, flag.clone())
-            .and_then(|_| signal_hook::flag::register(signal, flag.clone()));
-        armed.map_err(|error| Failure::io("watch", "signals", error))?;
-    }
-    let mut signals = Signals::new(SIGNALS).map_err(|error| Failure::io("watch", "signals", error))?;
+    // A second signal ends the process at once, which harms nothing.
     let report = report.clone();
-    std::thread::spawn(move || {
-        if signals.forever().next().is_none() {
-            return;
-        }
+    let watched = on_end(Some(&flag), false, move || {
         report.note("stopping within a few seconds (press Ctrl-C again to stop at once)");
         std::thread::sleep(ENDS_WITHIN);
         if let Some(kept) = lock(&KEPT).as_ref().and_then(|kept| kept()) {
@@ -44,6 +34,7 @@ pub(super) fn watch_signals(
         }
         std::process::exit(report.fail(&Failure::Interrupted).code().into());
     });
+    watched.map_err(|error| Failure::io("watch", "signals", error))?;
     Ok(watch.insert(flag).clone())
 }
 
@@ -54,7 +45,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-const SIGNALS: [i32; 2] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM];
 const ENDS_WITHIN: Duration = Duration::from_secs(8);
 
 pub(super) fn asks() -> bool {

@@ -14,6 +14,7 @@ use crate::args::forget::{Forget, Prune};
 use crate::args::global::Global;
 use crate::args::profile::{Hooks, Notify, Own, Schedule};
 use crate::args::without_empty;
+use crate::system::SHELL;
 
 /// A table that a profile may have, or the profile itself.
 pub(super) struct Table {
@@ -237,7 +238,9 @@ pub(super) fn value_name(option: &Arg) -> &str {
 /// A command: a list is a program and its arguments, run as it is; a text is for `sh -c`.
 fn command(reading: &Reading, key: &str, _: &Arg, entry: &Entry) -> Result<Vec<OsString>, ConfigError> {
     match &entry.value {
-        Value::Text(line) if !line.trim().is_empty() => Ok(["sh", "-c", line].map(OsString::from).to_vec()),
+        Value::Text(line) if !line.trim().is_empty() => {
+            Ok(SHELL.iter().chain([&line.as_str()]).map(OsString::from).collect())
+        }
         Value::List(words) if words.first().is_some_and(|program| !program.is_empty()) => {
             Ok(words.iter().map(OsString::from).collect())
         }

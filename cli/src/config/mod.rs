@@ -16,7 +16,8 @@ use toml::de::DeTable;
 
 use crate::args::forget::Forget;
 use crate::args::profile::Notify;
-use crate::guarded::{self, NotGuarded};
+use crate::system::guarded::{self, NotGuarded};
+use crate::system::{own_configuration, system_configuration};
 
 pub use error::ConfigError;
 pub use profile::{Act, Profile};
@@ -198,8 +199,8 @@ impl Joining<'_> {
 /// The paths at which the program looks for a configuration if no option names one.
 fn places(home: Option<&Path>) -> Vec<PathBuf> {
     let configuration = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
-    let own = configuration.or_else(|| home.map(|home| home.join(".config"))).map(|path| path.join("copal/copal.toml"));
-    own.into_iter().chain([PathBuf::from("/etc/copal/copal.toml")]).collect()
+    let own = configuration.or_else(|| own_configuration(home));
+    own.into_iter().chain(system_configuration()).map(|path| path.join("copal/copal.toml")).collect()
 }
 
 /// Reads the file that is named, or the first of the usual ones. It says what is run, with whose rights, and what is

@@ -12,11 +12,11 @@ use copal_format::keys::slot::SlotKind;
 use copal_jobs::replica::SyncError;
 use copal_store::StoreError;
 use copal_store::s3::Trouble;
-use rustix::io::Errno;
 
 use super::failure::Failure;
 use crate::config::ConfigError;
 use crate::secrets::SecretError;
+use crate::system::is_input_output;
 
 impl Failure {
     /// The advice for a repository that shows an older state than this machine has seen.
@@ -230,7 +230,7 @@ fn advice_on_store(error: &StoreError) -> Option<&'static str> {
 }
 
 fn advice_on_medium(cause: &io::Error) -> Option<&'static str> {
-    if cause.raw_os_error() == Some(Errno::IO.raw_os_error()) {
+    if is_input_output(cause) {
         return Some("the disk or its connection is faulty: \"copal check\" lists the damage and the remedy");
     }
     advice_on(cause)

@@ -8,7 +8,6 @@ use copal_engine::backup::change::{ChangeDetection, is_unchanged};
 use copal_engine::backup::reuse::RewriteBudget;
 use copal_format::tree::{Content, Entry};
 use crossbeam_channel::{Receiver, Sender, TryRecvError, bounded};
-use rustix::fs::FileType;
 
 use super::content::{Job, Tools, words};
 use super::cursor::{ParentCursor, ParentEntry};
@@ -20,6 +19,7 @@ use crate::progress::Progress;
 use crate::reader::TreeError;
 use crate::scan::{ScanEvent, Scanned, Skip, source_of};
 use crate::stat::{EntryStat, FileId};
+use crate::system::FileType;
 
 /// Compares until the scan ends.
 pub(super) struct Comparison<'a> {

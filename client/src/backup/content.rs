@@ -72,7 +72,7 @@ pub(super) fn work(jobs: &Receiver<Job>, tools: &Tools<'_>) {
 }
 
 pub(super) fn do_job(job: Job, tools: &Tools<'_>) {
-    let last = if job.is_content_needed && job.stat.kind() == rustix::fs::FileType::RegularFile {
+    let last = if job.is_content_needed && job.stat.kind() == crate::system::FileType::RegularFile {
         read_file(&job, tools).unwrap_or_else(Part::Failed)
     } else {
         look_at(&job)
@@ -84,13 +84,13 @@ pub(super) fn do_job(job: Job, tools: &Tools<'_>) {
 fn look_at(job: &Job) -> Part {
     let source = source_of(&job.path);
     let mut extras = TreeExtras::default();
-    if job.stat.kind() == rustix::fs::FileType::Symlink {
+    if job.stat.kind() == crate::system::FileType::Symlink {
         match link_target(&source) {
             Ok(target) => extras.link_target = Some(target),
             Err(error) => return Part::Failed(words(&error)),
         }
     }
-    if matches!(job.stat.kind(), rustix::fs::FileType::CharacterDevice | rustix::fs::FileType::BlockDevice) {
+    if matches!(job.stat.kind(), crate::system::FileType::CharacterDevice | crate::system::FileType::BlockDevice) {
         extras.device = Some(job.stat.rdev);
     }
     let unreadable = take_xattrs(Extras::read(&source), &mut extras);

@@ -79,7 +79,7 @@ impl Recorder {
 
 /// What change detection compares. Directories and links have a size too, but entries do not record it.
 pub(super) fn look(stat: &EntryStat) -> FileStat {
-    let size = if stat.kind() == rustix::fs::FileType::RegularFile { stat.size } else { 0 };
+    let size = if stat.kind() == crate::system::FileType::RegularFile { stat.size } else { 0 };
     FileStat { mode: stat.mode, size, mtime: stat.mtime, ctime: stat.ctime, inode: stat.inode }
 }
 

@@ -1,9 +1,8 @@
 //! Kept: the file of a write-only client's own copy of its last tree. The engine says what is in it
 //! ([`copal_engine::backup::kept`]); losing or damaging the file costs reading, never uploading.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -17,6 +16,7 @@ use copal_format::tree::{Content, Page, VerifiedPage};
 use crate::entropy::random;
 use crate::reader::{Pages, ReadError};
 use crate::repository::Enrolled;
+use crate::system::{FileExt, private_file};
 
 /// An open kept tree.
 pub(super) struct KeptFile {
@@ -81,7 +81,7 @@ impl KeptWriter {
         let path = path(enrolled, source)?;
         remove_leftovers(&path);
         let unfinished = path.with_extension(format!("{:016x}", u64::from_le_bytes(random())));
-        let file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&unfinished);
+        let file = private_file().create_new(true).open(&unfinished);
         let tree = kept::KeptWriter::begin(&key(enrolled), enrolled.credentials.repository, random());
         Some(file.map(|file| Self { path, unfinished, file, tree, before }))
     }

@@ -23,7 +23,6 @@ mod sorter;
 
 use std::collections::{HashSet, VecDeque};
 use std::io::Read;
-use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +32,7 @@ use copal_engine::backup::session::{SessionError, Tally};
 use copal_format::id::{ChunkId, PackId, SnapshotId};
 use copal_format::pack::PackKind;
 use copal_format::receipt::IngestBy;
-use copal_format::snapshot::{Counts, MetadataSeen, SnapshotInfo, Summary};
+use copal_format::snapshot::{Counts, SnapshotInfo, Summary};
 use copal_format::time::Time;
 use copal_format::troubles::Troubles;
 use copal_jobs::error::JobError;
@@ -55,6 +54,7 @@ use crate::progress::Progress;
 use crate::reader::TreeError;
 use crate::repository::{Access, LocalClient};
 use crate::scan::{Scan, Skip, Sweep};
+use crate::system::{SEEN, bytes_of, tree_bytes};
 use crate::wait::wait;
 
 /// What is backed up.
@@ -311,7 +311,7 @@ impl Outcome {
             started,
             counts: self.counts,
             summary: Summary { errors, ..self.summary },
-            metadata: inherited.map_or(METADATA, |inherited| inherited.metadata),
+            metadata: inherited.map_or(SEEN, |inherited| inherited.metadata),
             program: concat!("copal ", env!("CARGO_PKG_VERSION")).to_owned(),
             user: options.user.clone(),
             exclusions: options.exclusions.clone(),
@@ -324,8 +324,7 @@ impl Outcome {
     fn recorded_troubles(&self, inherited: Option<&Inherited>) -> Troubles {
         let mut recorded = inherited.map(|inherited| inherited.troubles.clone()).unwrap_or_default();
         for trouble in &self.troubles {
-            let path = trouble.path.as_os_str().as_bytes();
-            let path = path.strip_prefix(b"/").unwrap_or(path);
+            let path = &*tree_bytes(&trouble.path).unwrap_or_else(|| bytes_of(trouble.path.as_os_str()));
             match trouble.kind {
                 TroubleKind::Unreadable => recorded.unreadable(path),
                 TroubleKind::Changing => recorded.changing(path),
@@ -336,8 +335,6 @@ impl Outcome {
     }
 }
 
-/// All kinds of metadata: Linux provides them for every entry.
-const METADATA: MetadataSeen = MetadataSeen(255);
 /// Attempts in a row without an accepted manifest. A manifest is rejected only if the state changed meanwhile, so more
 /// rejections than this mean a fault.
 const ATTEMPTS: u32 = 4;

@@ -372,7 +372,7 @@ enum At {
 
 /// The user and group of this process.
 fn here() -> (u32, u32) {
-    (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw())
+    (crate::system::user(), crate::system::group())
 }
 
 /// The longest name that Linux takes from a file system in user space, in bytes.

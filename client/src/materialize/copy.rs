@@ -2,11 +2,9 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 
 use copal_format::path::TreePath;
 use copal_format::tree::Extents;
-use rustix::io::Errno;
 
 use super::WriteError;
 use super::file::TargetFile;
@@ -15,6 +13,7 @@ use super::shortfalls::Lack;
 use super::target::Target;
 use crate::read::{Extras, holes_of};
 use crate::stat::EntryStat;
+use crate::system::{Errno, FileExt, keep_holes};
 
 impl Target {
     /// Makes another name for a file of the target; copies the file if the file system refuses a hard link.
@@ -27,8 +26,8 @@ impl Target {
         let stat = EntryStat::of(&from).map_err(|error| WriteError::io("read", existing, error))?;
         let xattrs = Extras::of_file(&from).xattrs;
         let file = self.copy(path, &from, &stat).map_err(|error| WriteError::io("copy", existing, error))?;
-        let EntryStat { mode, uid, gid, mtime, .. } = stat;
-        self.set_file_metadata(&file, &Metadata { mode, uid, gid, mtime, xattrs: &xattrs });
+        let EntryStat { mode, uid, gid, mtime, birth, .. } = stat;
+        self.set_file_metadata(&file, &Metadata { mode, uid, gid, mtime, birth: birth.into(), xattrs: &xattrs });
         self.lacks(Lack::Names, path, refused);
         Ok(())
     }
@@ -37,6 +36,9 @@ impl Target {
     pub(super) fn copy(&self, path: &TreePath, from: &File, stat: &EntryStat) -> io::Result<TargetFile> {
         let holes = holes_of(from, stat.size)?;
         let file = self.create_file(path, 0o600).map_err(io::Error::other)?;
+        if !holes.is_empty() {
+            keep_holes(&file.file)?;
+        }
         file.file.set_len(stat.size)?;
         let mut buffer = vec![0; COPY_BYTES];
         for mut part in Extents::new(stat.size, &holes).place(0..stat.size) {
@@ -54,7 +56,7 @@ impl Target {
 /// True if the file system does not support the hard link.
 fn takes_no_link(error: &io::Error) -> bool {
     let reasons = [Errno::PERM, Errno::MLINK, Errno::XDEV, Errno::OPNOTSUPP, Errno::NOSYS];
-    reasons.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    Errno::from_io_error(error).is_some_and(|errno| reasons.contains(&errno))
 }
 
 /// Bytes copied at a time.

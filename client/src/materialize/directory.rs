@@ -2,14 +2,13 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use copal_format::path::TreePath;
-use rustix::fs::{Mode, OFlags, getxattr};
 
 use crate::open;
 use crate::stat::EntryStat;
+use crate::system::{AsFd, BorrowedFd, OFlags, OwnedFd, PATH, has_default_acl};
 
 /// An open directory.
 pub(super) struct Directory {
@@ -53,16 +52,10 @@ impl AsFd for Directory {
     }
 }
 
-impl AsRawFd for Directory {
-    fn as_raw_fd(&self) -> RawFd {
-        self.fd.as_raw_fd()
-    }
-}
-
 impl Directories {
     /// No open directories yet; `target` was just opened.
     pub(super) fn new(target: BorrowedFd<'_>, is_empty: bool) -> Self {
-        let passes_group_on = |stat: &EntryStat| stat.mode & Mode::SGID.as_raw_mode() != 0;
+        let passes_group_on = |stat: &EntryStat| stat.mode & SGID != 0;
         let is_plain = EntryStat::of(target).is_ok_and(|stat| !passes_group_on(&stat)) && !has_default_acl(target);
         Self { open: Mutex::default(), alike: (is_empty && is_plain).then(Newcomers::default) }
     }
@@ -82,7 +75,7 @@ impl Directories {
         if let Some(open) = self.lock().get(path) {
             return Ok(open.clone());
         }
-        let fd = open::beneath(target, path.as_bytes(), OFlags::PATH | OFlags::DIRECTORY)?;
+        let fd = open::beneath(target, path.as_bytes(), PATH | OFlags::DIRECTORY)?;
         let directory = Arc::new(Directory::new(fd, self.alike.clone()));
         let mut open = self.lock();
         if open.len() >= OPEN {
@@ -102,10 +95,6 @@ impl Directories {
     }
 }
 
-fn has_default_acl(directory: BorrowedFd<'_>) -> bool {
-    let through = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    getxattr(through, c"system.posix_acl_default", &mut [0; 0]).is_ok()
-}
-
+const SGID: u32 = 0o2000;
 /// Most directories kept open.
 const OPEN: usize = 128;

@@ -2,14 +2,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::sync::Arc;
 
 use copal_format::path::TreePath;
-use rustix::fs::Mode;
 
 use super::WriteError;
 use super::directory::Directory;
+use crate::system::{FileExt, Mode, keep_holes};
 
 /// A file of the target, open for writing. Parts that are not written stay holes.
 pub struct TargetFile {
@@ -24,6 +23,11 @@ impl TargetFile {
     /// Sets its length before its content, for files written in pieces or with holes.
     pub fn set_length(&self, bytes: u64) -> Result<(), WriteError> {
         self.file.set_len(bytes).map_err(|error| self.failed(error))
+    }
+
+    /// Lets parts that are not written take no space, before the length is set.
+    pub fn keep_holes(&self) -> Result<(), WriteError> {
+        keep_holes(&self.file).map_err(|error| self.failed(error))
     }
 
     /// Writes a piece of the content; from any thread, in any order.

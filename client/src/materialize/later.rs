@@ -11,6 +11,7 @@ use super::WriteError;
 use super::metadata::Metadata;
 use super::target::Target;
 use crate::read::Xattr;
+use crate::system::Birth;
 
 /// Directories whose metadata is not set yet: writing into a directory changes its mtime, and its mode may forbid
 /// writing. Takes about 50 bytes and the last name per directory.
@@ -31,6 +32,7 @@ struct Directory {
     uid: u32,
     gid: u32,
     mtime: Time,
+    birth: Birth,
     /// The end of its name in `names`; the name begins at the previous end.
     name_end: usize,
 }
@@ -46,8 +48,8 @@ impl DirectoriesLater {
         if !metadata.xattrs.is_empty() {
             self.xattrs.push((position, metadata.xattrs.to_vec()));
         }
-        let Metadata { mode, uid, gid, mtime, .. } = *metadata;
-        self.directories.push(Directory { parent, mode, uid, gid, mtime, name_end: self.names.len() });
+        let Metadata { mode, uid, gid, mtime, birth, .. } = *metadata;
+        self.directories.push(Directory { parent, mode, uid, gid, mtime, birth, name_end: self.names.len() });
         let position = u32::try_from(position).expect("four billion directories would not fit the memory");
         self.above.push((path.clone(), position));
     }
@@ -99,8 +101,8 @@ impl DirectoriesLater {
     fn set(&self, target: &Target, position: usize) -> Result<(), WriteError> {
         let xattrs = self.xattrs.binary_search_by_key(&position, |(at, _)| *at);
         let xattrs = xattrs.map(|at| self.xattrs[at].1.as_slice()).unwrap_or_default();
-        let Directory { mode, uid, gid, mtime, .. } = self.directories[position];
-        target.set_metadata(&self.path(position), &Metadata { mode, uid, gid, mtime, xattrs })
+        let Directory { mode, uid, gid, mtime, birth, .. } = self.directories[position];
+        target.set_metadata(&self.path(position), &Metadata { mode, uid, gid, mtime, birth, xattrs })
     }
 
     fn path(&self, position: usize) -> TreePath {

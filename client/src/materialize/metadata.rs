@@ -1,20 +1,17 @@
 //! Metadata: sets owner, mode, attributes and times of a restored entry, in an order in which no step undoes another.
 
 use std::ffi::CString;
-use std::os::fd::AsFd;
 
 use copal_format::path::TreePath;
 use copal_format::time::Time;
-use rustix::fs::{FileType, Gid, Mode, Timespec, Timestamps, UTIME_OMIT, Uid};
-use rustix::io::Errno;
 
 use super::WriteError;
 use super::file::TargetFile;
-use super::object::Object;
 use super::shortfalls::{Lack, Power};
 use super::target::Target;
 use crate::read::Xattr;
 use crate::stat::EntryStat;
+use crate::system::{self, AsFd, Birth, Errno, FileType, Mode, Object, kind_of, mode_of};
 
 /// The metadata that an entry shall have.
 #[derive(Debug, Copy, Clone)]
@@ -27,6 +24,8 @@ pub struct Metadata<'m> {
     pub gid: u32,
     /// When the content last changed.
     pub mtime: Time,
+    /// When it was made, for systems that can set that.
+    pub birth: Birth,
     /// Its extended attributes and ACLs.
     pub xattrs: &'m [Xattr],
 }
@@ -42,7 +41,7 @@ impl Target {
     pub fn set_metadata(&self, path: &TreePath, metadata: &Metadata<'_>) -> Result<(), WriteError> {
         let at = self.at(path).map_err(|error| WriteError::io("set the metadata of", path, error))?;
         let openable = matches!(metadata.kind(), FileType::Directory | FileType::RegularFile);
-        let object = Object::at(&at, openable);
+        let object = Object::at(at.place(), openable);
         // A directory made by this restore has no other attributes, except the target itself.
         let is_new = metadata.kind() == FileType::Directory && self.open.are_alike() && !path.is_top();
         let is_ours = is_new && self.open.all_give((metadata.uid, metadata.gid));
@@ -70,7 +69,7 @@ impl Target {
     /// Whether an entry has the right mode, and the right owner as far as this process can set it.
     pub fn is_alike(&self, stat: &EntryStat, metadata: &Metadata<'_>) -> bool {
         let has_owner = (stat.uid, stat.gid) == (metadata.uid, metadata.gid);
-        let keeps_owner = self.options.no_owner || !rustix::process::geteuid().is_root();
+        let keeps_owner = self.options.no_owner || !system::is_root();
         (has_owner || keeps_owner) && (stat.mode == metadata.mode || metadata.kind() == FileType::Symlink)
     }
 
@@ -86,7 +85,7 @@ impl Target {
         let object = Object::Open(file.file.as_fd());
         let owner = (metadata.uid, metadata.gid);
         let is_ours = file.made.as_ref().is_some_and(|(made_in, _)| made_in.gives(file.file.as_fd(), owner));
-        let mode = Mode::from_bits_truncate(metadata.mode & 0o7777);
+        let mode = mode_of(metadata.mode);
         let has_mode = self.open.are_alike() && file.made.as_ref().is_some_and(|(_, made_with)| *made_with == mode);
         if file.made.as_ref().is_none_or(|(made_in, _)| made_in.passes_acl_on) && !self.options.no_xattrs {
             self.remove_other_xattrs(&object, &file.path, metadata);
@@ -107,7 +106,7 @@ impl Target {
             return;
         }
         // chown clears these bits. A program must not run with the rights of a user other than its own.
-        let mut mode = Mode::from_bits_truncate(metadata.mode & 0o7777);
+        let mut mode = mode_of(metadata.mode);
         let powers = Mode::SUID | Mode::SGID;
         // On a directory they only pass on its group.
         if metadata.kind() != FileType::Directory && mode.intersects(powers) && self.leaves_out(Power::Bits, path) {
@@ -126,12 +125,12 @@ impl Target {
 
     fn set_owner(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) -> Owned {
         if self.options.no_owner {
-            let user = rustix::process::geteuid().as_raw() == metadata.uid;
-            return Owned { user, group: rustix::process::getegid().as_raw() == metadata.gid };
+            let user = system::user() == metadata.uid;
+            return Owned { user, group: system::group() == metadata.gid };
         }
         // The value -1 means "do not change" to chown, so it cannot be an owner.
-        let owner = (metadata.uid != u32::MAX).then(|| Uid::from_raw(metadata.uid));
-        let group = (metadata.gid != u32::MAX).then(|| Gid::from_raw(metadata.gid));
+        let owner = (metadata.uid != u32::MAX).then_some(metadata.uid);
+        let group = (metadata.gid != u32::MAX).then_some(metadata.gid);
         let errno = match object.chown(owner, group) {
             Ok(()) => return Owned { user: owner.is_some(), group: group.is_some() },
             Err(errno) => errno,
@@ -143,7 +142,7 @@ impl Target {
 
     fn has_xattrs(&self, path: &TreePath) -> Result<bool, WriteError> {
         let at = self.at(path).map_err(|error| WriteError::io("look at", path, error))?;
-        let names = Object::at(&at, false).xattr_names().unwrap_or_default();
+        let names = Object::at(at.place(), false).xattr_names().unwrap_or_default();
         Ok(names.split(|&byte| byte == 0).any(is_ours))
     }
 
@@ -176,12 +175,7 @@ impl Target {
     }
 
     fn set_times(&self, object: &Object<'_>, path: &TreePath, metadata: &Metadata<'_>) {
-        let (seconds, nanoseconds) = metadata.mtime.to_unix();
-        let times = Timestamps {
-            last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
-            last_modification: Timespec { tv_sec: seconds, tv_nsec: nanoseconds.into() },
-        };
-        if let Err(errno) = object.set_times(&times) {
+        if let Err(errno) = object.set_times(metadata.mtime, metadata.birth) {
             self.lacks(Lack::Times, path, errno);
         }
     }
@@ -189,7 +183,7 @@ impl Target {
 
 impl Metadata<'_> {
     fn kind(&self) -> FileType {
-        FileType::from_raw_mode(self.mode)
+        kind_of(self.mode)
     }
 }
 
@@ -214,13 +208,13 @@ fn change(
     object: &Object<'_>,
     metadata: &Metadata<'_>,
     name: &[u8],
-    act: impl Fn() -> rustix::io::Result<()>,
-) -> rustix::io::Result<()> {
+    act: impl Fn() -> Result<(), Errno>,
+) -> Result<(), Errno> {
     match act() {
         Err(Errno::ACCESS) if Space::of(name) == Space::User && metadata.kind() != FileType::Symlink => {
             object.chmod(Mode::RWXU)?;
             let changed = act();
-            object.chmod(Mode::from_bits_truncate(metadata.mode & 0o777))?;
+            object.chmod(mode_of(metadata.mode & 0o777))?;
             changed
         }
         changed => changed,

@@ -8,7 +8,6 @@ mod directory;
 mod file;
 mod later;
 mod metadata;
-mod object;
 mod place;
 mod shortfalls;
 mod surplus;
@@ -28,6 +27,8 @@ pub use place::{TargetState, Wanted};
 pub use shortfalls::{Example, Lack, Power, Shortfalls};
 pub use surplus::{Held, Stays, Surplus, SurplusError};
 pub use target::{Created, Removal, Target};
+
+pub use crate::system::Birth;
 
 /// How to write.
 #[derive(Debug, Copy, Clone, Default)]

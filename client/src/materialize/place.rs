@@ -4,12 +4,11 @@ use std::io;
 
 use copal_format::path::TreePath;
 use copal_format::time::Time;
-use rustix::fs::{FileType, readlinkat};
 
-use super::object::At;
-use super::target::Target;
+use super::target::{At, Target};
 use super::{Overwrite, WriteError};
 use crate::stat::EntryStat;
+use crate::system::{FileType, has_this_name, link_target_at};
 
 /// The entry to be written.
 #[derive(Debug, Copy, Clone)]
@@ -70,6 +69,10 @@ impl Target {
             Ok((at, stat))
         };
         match look() {
+            // Where letters of either case are the same, another entry has the name.
+            Ok((at, _)) if !has_this_name(&at.directory, &at.name).unwrap_or(true) => {
+                Err(WriteError::InTheWay { path: path.clone() })
+            }
             Ok(found) => Ok(Some(found)),
             Err(error) if super::target::is_blocked(&error) => Ok(None),
             Err(error) => Err(WriteError::io("look at", path, error)),
@@ -82,8 +85,8 @@ fn matches(at: &At, stat: &EntryStat, wanted: &Wanted<'_>) -> bool {
     let is_same = match wanted.kind {
         FileType::RegularFile => (stat.size, stat.mtime) == (wanted.size, wanted.mtime),
         FileType::Symlink => {
-            let points_to = readlinkat(&at.directory, &at.name, Vec::new()).ok();
-            points_to.as_ref().map(|target| target.as_bytes()) == wanted.points_to
+            let points_to = link_target_at(&at.directory, &at.name).ok();
+            points_to.as_deref() == wanted.points_to
         }
         FileType::CharacterDevice | FileType::BlockDevice => Some(stat.rdev) == wanted.device,
         _ => true,

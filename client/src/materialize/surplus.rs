@@ -3,15 +3,14 @@
 use std::collections::{BTreeSet, HashSet};
 use std::convert::Infallible;
 use std::iter::Fuse;
-use std::os::fd::AsFd;
 
 use copal_format::path::TreePath;
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, StatxAttributes, StatxFlags, openat, statx};
 
 use super::WriteError;
 use super::target::Target;
 use crate::names::{Kind, Names};
 use crate::stat::EntryStat;
+use crate::system::{FileType, Mode, OFlags, is_mount_point, openat};
 
 /// Why the surplus cannot be determined.
 #[derive(Debug, thiserror::Error)]
@@ -250,12 +249,6 @@ impl<'m, E, I: Iterator<Item = Result<Held, E>>> Coming<'m, E, I> {
         }
         Ok(())
     }
-}
-
-/// Whether the directory is a mount point; bind mounts count.
-fn is_mount_point(directory: impl AsFd) -> std::io::Result<bool> {
-    let stat = statx(directory, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
-    Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
 }
 
 /// Folders that every repository has: a directory with all of them counts as one.

@@ -1,23 +1,22 @@
 //! Target: the directory that is restored into, and operations on entries below it.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use copal_format::path::TreePath;
-use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, linkat, mkdirat, mknodat, openat, symlinkat, unlinkat};
-use rustix::io::Errno;
 
-use super::directory::Directories;
+use super::directory::{Directories, Directory};
 use super::file::TargetFile;
-use super::object::{At, Object};
 use super::shortfalls::{Lack, Power, Shortfalls};
 use super::{Overwrite, Powers, TargetOptions, WriteError};
 use crate::stat::{EntryStat, FileId};
+use crate::system::{
+    self, AsFd, AtFlags, Errno, FileType, Mode, OFlags, Object, OwnedFd, PATH, Place, has_this_name, linkat, mkdirat,
+    mknodat, mode_of, openat, symlinkat, unlinkat,
+};
 
 /// A directory to restore into. Threads may share it.
 pub struct Target {
@@ -27,6 +26,18 @@ pub struct Target {
     /// Never removed, and never examined for surplus.
     pub(super) spared: Vec<FileId>,
     shortfalls: Mutex<Shortfalls>,
+}
+
+/// The place of an entry: an open directory and a name in it. The top directory is `.` in itself.
+pub(super) struct At {
+    pub(super) directory: Arc<Directory>,
+    pub(super) name: CString,
+}
+
+impl At {
+    pub(super) fn place(&self) -> Place<'_> {
+        Place { directory: self.directory.as_fd(), name: &self.name }
+    }
 }
 
 /// The result of making an entry.
@@ -59,8 +70,8 @@ impl Target {
     /// Opens an existing directory.
     pub fn open_existing(path: &Path, options: TargetOptions) -> Result<Self, WriteError> {
         let failed = |source: io::Error| WriteError::Target { path: path.into(), source };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let directory = openat(CWD, path, flags, Mode::empty()).map_err(|errno| failed(errno.into()))?;
+        let flags = PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let directory = system::open_directory(path, flags).map_err(failed)?;
         let is_empty = std::fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
         let open = Directories::new(directory.as_fd(), is_empty);
         Ok(Self { directory, options, open, spared: Vec::new(), shortfalls: Mutex::default() })
@@ -85,6 +96,9 @@ impl Target {
             Err(errno) => return Err(WriteError::io("make the directory", path, errno)),
         }
         let stat = EntryStat::at(&at.directory, &at.name).map_err(|error| WriteError::io("look at", path, error))?;
+        if !has_this_name(&at.directory, &at.name).unwrap_or(true) {
+            return Err(WriteError::InTheWay { path: path.clone() });
+        }
         if stat.is_directory() {
             self.make_writable(&at, &stat);
             return Ok(Created::Before);
@@ -100,9 +114,8 @@ impl Target {
     /// Lets the owner write into a directory that was restored before with a mode that forbids it; its metadata is set
     /// again later. Ignores failures: the writes into it fail then.
     fn make_writable(&self, at: &At, stat: &EntryStat) {
-        let owner = rustix::process::geteuid();
-        if !owner.is_root() && owner.as_raw() == stat.uid && stat.mode & 0o700 != 0o700 {
-            let _ = Object::at(at, false).chmod(Mode::from_bits_truncate(stat.mode & 0o7777) | Mode::RWXU);
+        if !system::is_root() && system::user() == stat.uid && stat.mode & 0o700 != 0o700 {
+            let _ = Object::at(at.place(), false).chmod(mode_of(stat.mode) | Mode::RWXU);
         }
     }
 
@@ -111,7 +124,7 @@ impl Target {
     pub fn create_file(&self, path: &TreePath, mode: u32) -> Result<TargetFile, WriteError> {
         let at = self.at_made(path)?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let mode = Mode::from_bits_truncate(mode & 0o7777);
+        let mode = mode_of(mode);
         // The owner may have to open the file again.
         let at_once = self.open.are_alike() && mode.contains(Mode::WUSR) && !mode.intersects(cut_off());
         let made_with = if at_once { mode } else { Mode::RUSR | Mode::WUSR };
@@ -145,8 +158,7 @@ impl Target {
     /// Makes a symbolic link with any target.
     pub fn symlink(&self, path: &TreePath, points_to: &[u8]) -> Result<(), WriteError> {
         let at = self.at_made(path)?;
-        symlinkat(OsStr::from_bytes(points_to), &at.directory, &at.name)
-            .map_err(|errno| WriteError::io("make the link", path, errno))
+        symlinkat(points_to, &at.directory, &at.name).map_err(|errno| WriteError::io("make the link", path, errno))
     }
 
     /// Makes a hard link to an entry of the target.
@@ -160,15 +172,14 @@ impl Target {
     /// Makes a FIFO.
     pub fn fifo(&self, path: &TreePath) -> Result<(), WriteError> {
         let at = self.at_made(path)?;
-        mknodat(&at.directory, &at.name, FileType::Fifo, Mode::RUSR | Mode::WUSR, 0)
+        mknodat(&at.directory, &at.name, FileType::Fifo, (0, 0))
             .map_err(|errno| WriteError::io("make the fifo", path, errno))
     }
 
     /// Makes a device file; needs the rights of root.
     pub fn device(&self, path: &TreePath, kind: FileType, numbers: (u32, u32)) -> Result<Created, WriteError> {
         let at = self.at_made(path)?;
-        let device = rustix::fs::makedev(numbers.0, numbers.1);
-        match mknodat(&at.directory, &at.name, kind, Mode::RUSR | Mode::WUSR, device) {
+        match mknodat(&at.directory, &at.name, kind, numbers) {
             Ok(()) => Ok(Created::New),
             Err(errno @ (Errno::PERM | Errno::ACCESS)) => {
                 self.lacks(Lack::Device, path, errno);
@@ -220,9 +231,8 @@ impl Target {
 
     /// Writes everything to the disk, so that later reads come from there.
     pub fn write_back(&self) {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         // A failure is ignored: reads still return what the file system has.
-        let _ = openat(&self.directory, c".", flags, Mode::empty()).and_then(rustix::fs::syncfs);
+        let _ = system::write_back(&self.directory);
     }
 
     /// What could not be set for lack of rights or of support in the file system.
@@ -272,15 +282,13 @@ impl Target {
 fn cut_off() -> Mode {
     static CUT_OFF: OnceLock<Mode> = OnceLock::new();
     *CUT_OFF.get_or_init(|| {
-        let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-        let umask = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-        let umask = umask.and_then(|octal| u32::from_str_radix(octal.trim(), 8).ok()).unwrap_or(0o777);
-        Mode::from_bits_truncate(umask) | Mode::SUID | Mode::SGID | Mode::SVTX
+        let umask = system::umask_told().unwrap_or(0o777);
+        mode_of(umask) | Mode::SUID | Mode::SGID | Mode::SVTX
     })
 }
 
 /// Whether a path cannot exist, because a directory on it is missing or is not a directory.
 pub(super) fn is_blocked(error: &io::Error) -> bool {
-    let nowhere = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP].map(|errno| errno.raw_os_error());
-    error.raw_os_error().is_some_and(|code| nowhere.contains(&code))
+    let nowhere = [Errno::NOENT, Errno::NOTDIR, Errno::LOOP];
+    Errno::from_io_error(error).is_some_and(|errno| nowhere.contains(&errno))
 }

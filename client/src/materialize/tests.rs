@@ -71,7 +71,7 @@ fn path(text: &str) -> TreePath {
 
 fn metadata(mode: u32) -> Metadata<'static> {
     let (uid, gid) = (rustix::process::geteuid().as_raw(), rustix::process::getegid().as_raw());
-    Metadata { mode, uid, gid, mtime: MTIME, xattrs: &[] }
+    Metadata { mode, uid, gid, mtime: MTIME, birth: None.into(), xattrs: &[] }
 }
 
 fn wanted(size: u64) -> Wanted<'static> {

@@ -5,14 +5,10 @@ use std::io;
 use std::ops::Range;
 use std::path::Path;
 
-use rustix::buffer::spare_capacity;
-use rustix::fs::{Advice, FileType, OFlags, fadvise};
-use rustix::io::Errno;
-
-use super::extras::Extras;
-use super::holes::{data, holes_of};
+use super::holes::data;
 use crate::open;
 use crate::stat::EntryStat;
+use crate::system::{Errno, Extras, FileType, OFlags, append_at, expect_sequential, holes_of};
 
 /// How often to read a file that keeps changing; the last attempt is kept.
 pub const TRIES: u32 = 3;
@@ -75,8 +71,7 @@ impl SourceFile {
         let mut remaining = data(&holes, stat.size);
         remaining.reverse();
         if stat.size >= LARGE {
-            // Only advice, so a failure does not matter.
-            let _ = fadvise(&file, 0, None, Advice::Sequential);
+            expect_sequential(&file);
         }
         Ok(Self { file, stat, holes, remaining, delivered: 0 })
     }
@@ -99,15 +94,7 @@ impl SourceFile {
             && let Some(part) = self.remaining.last_mut()
         {
             let wanted = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
-            let got = if wanted < buffer.capacity() - buffer.len() {
-                let filled = buffer.len();
-                buffer.resize(filled + wanted, 0);
-                let got = rustix::io::pread(&self.file, &mut buffer[filled..], part.start);
-                buffer.truncate(filled + got.unwrap_or(0));
-                got
-            } else {
-                rustix::io::pread(&self.file, spare_capacity(buffer), part.start)
-            };
+            let got = append_at(&self.file, buffer, wanted, part.start);
             let got = match got {
                 Err(Errno::INTR) => continue,
                 Err(error) => return Err(ReadError { offset: part.start, source: error.into() }),

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
-use nix::unistd::{Gid, Group, Uid, User};
+use crate::system;
 
 /// Cached names by number. A number without a name has an empty one.
 #[derive(Debug, Default)]
@@ -15,12 +15,12 @@ pub struct Owners {
 impl Owners {
     /// The name of a user.
     pub fn user(&mut self, uid: u32) -> &str {
-        named(&mut self.users, uid, || Some(User::from_uid(Uid::from_raw(uid)).ok()??.name))
+        named(&mut self.users, uid, || system::user_name(uid))
     }
 
     /// The name of a group.
     pub fn group(&mut self, gid: u32) -> &str {
-        named(&mut self.groups, gid, || Some(Group::from_gid(Gid::from_raw(gid)).ok()??.name))
+        named(&mut self.groups, gid, || system::group_name(gid))
     }
 }
 

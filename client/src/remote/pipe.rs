@@ -1,7 +1,6 @@
 //! Pipe: `copal serve --stdio` on another machine, started by ssh. It speaks HTTP/2 on its standard input and output.
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -14,10 +13,10 @@ use http::Request;
 use http_body_util::Full;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use tokio::net::unix::pipe::{Receiver, Sender};
 
 use super::reply::{Question, Reply, WireError};
 use super::runtime;
+use crate::system::ends_of;
 use crate::wait::Patience;
 
 /// A connection through ssh, opened when first needed and again after it is lost.
@@ -105,8 +104,7 @@ impl Pipe {
             let _ = before.try_wait();
         }
         let connected = runtime::run(async move {
-            let reader = Receiver::from_owned_fd(OwnedFd::from(output)).map_err(broken)?;
-            let writer = Sender::from_owned_fd(OwnedFd::from(input)).map_err(broken)?;
+            let (reader, writer) = ends_of(output, input).map_err(broken)?;
             let io = TokioIo::new(tokio::io::join(reader, writer));
             let handshake = http2::Builder::new(TokioExecutor::new())
                 .initial_stream_window_size(STREAM_WINDOW)

@@ -11,6 +11,7 @@ use copal_format::tree::{Content, Entry, EntryKind, Extras, Mode, Owner, Piece};
 use serde::Deserialize;
 
 use super::index::{BlobId, Index};
+use crate::system;
 
 /// A node of a tree.
 #[derive(Deserialize)]
@@ -109,7 +110,7 @@ impl Node<'_> {
         match kind {
             EntryKind::Symlink => extras.link_target = Some(self.target()?),
             EntryKind::BlockDevice | EntryKind::CharDevice => {
-                extras.device = Some((rustix::fs::major(self.device), rustix::fs::minor(self.device)));
+                extras.device = Some(system::device_numbers(self.device));
             }
             _ => {}
         }

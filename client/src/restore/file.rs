@@ -13,12 +13,14 @@ use super::handle::Handle;
 use super::work::Work;
 use crate::materialize::{Metadata, Target, TargetFile, WriteError};
 use crate::read::Xattr;
+use crate::system::Birth;
 
 /// The metadata to set once the content is written.
 pub(super) struct LateMetadata {
     mode: u32,
     owner: Arc<Owner>,
     mtime: Time,
+    birth: Birth,
     xattrs: Vec<Xattr>,
 }
 
@@ -30,6 +32,7 @@ pub(super) struct Restoring {
     extents: Extents,
     /// Whether it is written in one piece, which sets its length.
     is_one_piece: bool,
+    has_holes: bool,
     /// Whether another entry is in its place, to be removed when the first bytes are ready.
     replaces: bool,
     handle: Arc<Mutex<Handle>>,
@@ -41,12 +44,18 @@ pub(super) struct Restoring {
 impl LateMetadata {
     pub(super) fn of(entry: &mut Entry) -> Self {
         let xattrs = std::mem::take(&mut entry.extras.xattrs);
-        Self { mode: entry.mode.bits(), owner: entry.owner.clone(), mtime: entry.mtime, xattrs }
+        Self {
+            mode: entry.mode.bits(),
+            owner: entry.owner.clone(),
+            mtime: entry.mtime,
+            birth: entry.birth.into(),
+            xattrs,
+        }
     }
 
     pub(super) fn metadata(&self) -> Metadata<'_> {
         let Owner { uid, gid, .. } = *self.owner;
-        Metadata { mode: self.mode, uid, gid, mtime: self.mtime, xattrs: &self.xattrs }
+        Metadata { mode: self.mode, uid, gid, mtime: self.mtime, birth: self.birth, xattrs: &self.xattrs }
     }
 }
 
@@ -62,6 +71,7 @@ impl Restoring {
         Arc::new(Self {
             place,
             is_one_piece: is_one_piece && holes.is_empty(),
+            has_holes: !holes.is_empty(),
             size: entry.size,
             extents: Extents::of(entry),
             late: LateMetadata::of(entry),
@@ -188,6 +198,9 @@ impl Restoring {
             target.remove_existing(&self.place)?;
         }
         let file = target.create_file(&self.place, self.late.metadata().mode)?;
+        if self.has_holes {
+            file.keep_holes()?;
+        }
         if !self.is_one_piece && self.size > 0 {
             file.set_length(self.size)?;
         }

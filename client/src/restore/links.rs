@@ -11,6 +11,7 @@ use super::file::Restoring;
 use super::work::Work;
 use crate::materialize::{Overwrite, Target, WriteError};
 use crate::stat::EntryStat;
+use crate::system::FileType;
 
 /// The first name of each file, and its other names, which are made when its content is written.
 #[derive(Default)]
@@ -111,7 +112,7 @@ fn lacks_first(work: &Work<'_>, place: &TreePath, first: &TreePath) {
 }
 
 fn count(work: &Work<'_>, stat: &EntryStat, is_whole: bool, is_new: bool) {
-    let is_file = stat.kind().is_file();
+    let is_file = stat.kind() == FileType::RegularFile;
     work.count(|tally| match (is_file, is_whole, is_new) {
         (false, ..) => tally.others += 1,
         (true, true, true) => tally.files_restored += 1,

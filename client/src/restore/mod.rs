@@ -26,13 +26,13 @@ use copal_format::snapshot::MetadataSeen;
 use copal_format::tree::LostRange;
 use copal_store::StoreError;
 use crossbeam_channel::bounded;
-use rustix::fs::Mode;
 
 use crate::filter::Selection;
 use crate::history::Snapshot;
 use crate::materialize::{DirectoriesLater, Powers, Shortfalls, Target, TargetOptions, WriteError};
 use crate::progress::Progress;
 use crate::reader::{PageReader, TreeError};
+use crate::system;
 
 pub use links::Identities;
 pub use scope::{Scope, ScopeError, SpecPath};
@@ -113,13 +113,7 @@ pub(crate) fn cut_mode_for(snapshot: &Snapshot) -> u16 {
 
 /// The permissions that new files do not get. Where Linux does not tell them, the process has none for a moment.
 fn umask() -> u16 {
-    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let told = status.lines().find_map(|line| line.strip_prefix("Umask:"));
-    told.and_then(|digits| u16::from_str_radix(digits.trim(), 8).ok()).unwrap_or_else(|| {
-        let mask = rustix::process::umask(Mode::empty());
-        rustix::process::umask(mask);
-        mask.bits() as u16 & 0o777
-    })
+    system::umask_told().unwrap_or_else(system::umask_asked) as u16 & 0o777
 }
 
 /// The result of a restore.

@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use copal_format::tree::Owner;
-use nix::unistd::{Group, User};
+
+use crate::system;
 
 /// Owners in a snapshot and their numbers on this machine.
 #[derive(Default)]
@@ -32,8 +33,8 @@ impl Owners {
         {
             return here.clone();
         }
-        let uid = number(&mut self.users, &owner.user, |name| Some(User::from_name(name).ok()??.uid.as_raw()));
-        let gid = number(&mut self.groups, &owner.group, |name| Some(Group::from_name(name).ok()??.gid.as_raw()));
+        let uid = number(&mut self.users, &owner.user, system::user_named);
+        let gid = number(&mut self.groups, &owner.group, system::group_named);
         let (uid, gid) = (uid.unwrap_or(owner.uid), gid.unwrap_or(owner.gid));
         let here = Arc::new(Owner { uid, gid, ..(**owner).clone() });
         self.last = Some((owner.clone(), here.clone()));

@@ -2,13 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::thread;
 
 use copal_format::tree::Extents;
 use copal_format::tree::{Content, Entry, EntryKind};
 use crossbeam_channel::{Receiver, bounded};
-use rustix::fs::{Advice, fadvise};
 
 use super::RestoreError;
 use super::walk::wanted;
@@ -16,6 +14,7 @@ use super::work::Work;
 use crate::causes::with_causes;
 use crate::materialize::Target;
 use crate::read::holes_of;
+use crate::system::{self, FileExt};
 
 /// Compares all files, and other entries as far as possible, with the snapshot.
 pub(super) fn verify(work: &Work<'_>, target: &Target) -> Result<(), RestoreError> {
@@ -78,7 +77,7 @@ fn verify_entry(work: &Work<'_>, target: &Target, entry: &Entry) {
 fn verify_file(work: &Work<'_>, file: &File, entry: &Entry) -> Result<(), String> {
     let unreadable = |error: io::Error| format!("cannot read it again: {error}");
     // Drop the page cache: it does not show what the disk holds.
-    let _ = fadvise(file, 0, None, Advice::DontNeed);
+    system::forget_cached(file);
     let size = file.metadata().map_err(unreadable)?.len();
     if size != entry.size {
         return Err(format!("it has {size} bytes instead of {}", entry.size));

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use copal_format::path::TreePath;
 use copal_format::tree::{Entry, EntryKind, Mode};
 use crossbeam_channel::Sender;
-use rustix::fs::FileType;
 
 use super::RestoreError;
 use super::fetch::Task;
@@ -16,6 +15,7 @@ use super::owners::Owners;
 use super::work::Work;
 use crate::causes::with_causes;
 use crate::materialize::{Created, DirectoriesLater, Overwrite, Power, Target, TargetState, Wanted, WriteError};
+use crate::system::kind_of;
 
 /// The walk through the tree.
 pub(super) struct Walk<'a> {
@@ -222,7 +222,7 @@ impl<'a> Walk<'a> {
         match (entry.kind(), entry.extras.link_target.take(), entry.extras.device) {
             (_, Some(points_to), _) => target.symlink(place, &points_to)?,
             (kind, _, Some(numbers)) => {
-                created = target.device(place, FileType::from_raw_mode(kind as u32), numbers)?;
+                created = target.device(place, kind_of(kind as u32), numbers)?;
             }
             _ => target.fifo(place)?,
         }
@@ -261,7 +261,7 @@ impl<'a> Walk<'a> {
 /// The facts that an existing entry must have to count as this one; not for directories.
 pub(super) fn wanted(entry: &Entry) -> Wanted<'_> {
     Wanted {
-        kind: FileType::from_raw_mode(entry.mode.bits()),
+        kind: kind_of(entry.mode.bits()),
         size: entry.size,
         mtime: entry.mtime,
         points_to: entry.extras.link_target.as_deref(),

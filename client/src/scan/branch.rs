@@ -1,9 +1,6 @@
 //! Branch: the directories that lead to the roots, as a tree of names.
 
 use std::collections::BTreeMap;
-use std::ffi::OsStr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
 
 use copal_format::path::TreePath;
 
@@ -28,9 +25,4 @@ impl Branch {
         }
         top
     }
-}
-
-/// The path to open an entry of a tree by.
-pub fn source_of(path: &TreePath) -> PathBuf {
-    Path::new("/").join(OsStr::from_bytes(path.as_bytes()))
 }

@@ -3,19 +3,17 @@
 use std::ffi::{CStr, OsStr};
 use std::io;
 use std::ops::Range;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::ffi::OsStrExt;
 use std::sync::Arc;
 
 use copal_format::path::TreePath;
-use rustix::fs::{FileType, OFlags};
 
-use super::branch::{Branch, source_of};
+use super::branch::Branch;
 use super::rules::Rules;
-use super::{ScanEvent, ScanOptions, Scanned, Skip};
+use super::{ScanEvent, ScanOptions, Scanned, Skip, source_of};
 use crate::names::{Kind, Names};
 use crate::open;
 use crate::stat::EntryStat;
+use crate::system::{AsFd, FileType, OFlags, OwnedFd, PATH, bytes_of};
 
 /// A task that a thread can do on its own.
 pub(super) enum Work<'s> {
@@ -75,7 +73,7 @@ impl<'s> Work<'s> {
         match self {
             Work::List(directory) => found.list(directory, options),
             Work::Look { directory, names, range } => {
-                match open::absolute(&source_of(&directory.path), OFlags::PATH | OFlags::DIRECTORY) {
+                match open::absolute(&source_of(&directory.path), PATH | OFlags::DIRECTORY) {
                     Ok(fd) => range.for_each(|at| found.look(&fd, &directory, names.at(at), options)),
                     Err(error) => found.unreadable(directory.path.clone(), error),
                 }
@@ -128,7 +126,7 @@ impl<'s> Found<'s> {
             directory.content = Content::Nothing;
             directory.branch.filter(|branch| !branch.below.is_empty())?;
         }
-        open::absolute(&source, OFlags::PATH | OFlags::DIRECTORY)
+        open::absolute(&source, PATH | OFlags::DIRECTORY)
             .map_err(|error| self.unreadable(directory.path.clone(), error))
             .ok()
     }
@@ -143,24 +141,25 @@ impl<'s> Found<'s> {
         if let Err(error) = listed {
             self.unreadable(directory.path.clone(), error);
         }
-        let there = |name: &OsStr| names.contains(name.as_bytes());
+        let there = |name: &OsStr| names.contains(&bytes_of(name));
         if let Some(marker) = options.markers.iter().find(|marker| there(marker.name()) && marker.marks(fd)) {
             self.skipped(directory.path.clone(), Skip::Marked(marker.name().into()));
             if let Some(tell) = &options.on_excluded {
+                let marker_name = bytes_of(marker.name());
                 let others = (0..names.len()).map(|at| names.at(at).0.to_bytes());
-                let others = others.filter(|name| *name != marker.name().as_bytes());
+                let others = others.filter(|name| *name != &*marker_name);
                 others
                     .flat_map(|name| directory.path.join(name))
                     .for_each(|path| tell(&path, &marker.name().to_string_lossy()));
             }
-            let few = Names::from_few(roots().chain([marker.name().as_bytes()]));
+            let few = Names::from_few(roots().chain([&*bytes_of(marker.name())]));
             directory.content = Content::Marker(marker.name());
             return few;
         }
         for name in options.ignore_files.iter().filter(|name| there(name)) {
             let (rules, problem) = Rules::read(fd, &directory.path, name, directory.rules.take());
             directory.rules = rules;
-            if let (Some(problem), Ok(path)) = (problem, directory.path.join(name.as_bytes())) {
+            if let (Some(problem), Ok(path)) = (problem, directory.path.join(&bytes_of(name))) {
                 self.events.push(ScanEvent::BadIgnoreFile { path, problem });
             }
         }
@@ -189,7 +188,7 @@ impl<'s> Found<'s> {
         let mut wanted = is_root
             || match directory.content {
                 Content::Everything => true,
-                Content::Marker(marker) => marker.as_bytes() == name.to_bytes(),
+                Content::Marker(marker) => bytes_of(marker) == name.to_bytes(),
                 Content::Nothing => false,
             };
         if wanted && directory.excludes(&path, is_directory, options) {

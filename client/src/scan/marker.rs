@@ -2,12 +2,9 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
-use std::os::fd::AsFd;
-use std::os::unix::ffi::{OsStrExt, OsStringExt};
-
-use rustix::fs::{FileType, Mode, OFlags, openat};
 
 use crate::stat::EntryStat;
+use crate::system::{AsFd, FileType, Mode, OFlags, bytes_of, openat, os_string};
 
 /// A file name, and the bytes that the file must begin with.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,13 +21,13 @@ pub struct BadMarker(OsString);
 impl Marker {
     /// Reads `NAME` or `NAME:HEADER`.
     pub fn parse(text: &OsStr) -> Result<Self, BadMarker> {
-        let bytes = text.as_bytes();
+        let bytes = &*bytes_of(text);
         let colon = bytes.iter().position(|&byte| byte == b':');
         let (name, header) = colon.map_or((bytes, &[][..]), |at| (&bytes[..at], &bytes[at + 1..]));
         if matches!(name, b"" | b"." | b"..") || name.contains(&b'/') {
             return Err(BadMarker(text.into()));
         }
-        Ok(Self { name: OsString::from_vec(name.into()), header: header.into() })
+        Ok(Self { name: os_string(name.into()), header: header.into() })
     }
 
     /// The marker of cache directories, `CACHEDIR.TAG` (bford.info/cachedir).

@@ -23,7 +23,7 @@ use copal_format::path::TreePath;
 use crate::filter::Filter;
 use crate::stat::{EntryStat, FileId};
 
-pub use branch::source_of;
+pub use crate::system::source_of;
 pub use marker::{BadMarker, Marker};
 pub use root::{BadRoot, Root};
 pub use sweep::Sweep;

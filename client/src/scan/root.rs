@@ -1,12 +1,12 @@
 //! Root: a path to back up, made absolute.
 
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use copal_format::path::{BadPath, TreePath};
 
 use crate::stat::EntryStat;
+use crate::system::{ends_in_separator, tree_bytes};
 
 /// A path where a scan starts. Its parent directories are canonical. If the last name is a symbolic link, the link
 /// itself is the root.
@@ -33,8 +33,8 @@ impl Root {
         let unreachable = |source| BadRoot::Unreachable { path: given.into(), source };
         let absolute = make_absolute(given).map_err(unreachable)?;
         EntryStat::of_path(&absolute).map_err(unreachable)?;
-        let bytes = absolute.as_os_str().as_bytes();
-        match TreePath::new(bytes.strip_prefix(b"/").unwrap_or(bytes)) {
+        let bytes = tree_bytes(&absolute).ok_or_else(|| unreachable(io::ErrorKind::InvalidInput.into()))?;
+        match TreePath::new(&bytes[..]) {
             Ok(path) => Ok(Self { path }),
             Err(source) => Err(BadRoot::Path { path: given.into(), source }),
         }
@@ -47,9 +47,8 @@ impl Root {
 }
 
 fn make_absolute(given: &Path) -> io::Result<PathBuf> {
-    let bytes = given.as_os_str().as_bytes();
     match given.file_name() {
-        Some(name) if !bytes.ends_with(b"/") && !bytes.ends_with(b"/.") => {
+        Some(name) if !ends_in_separator(given) => {
             let parent = given.parent().filter(|parent| !parent.as_os_str().is_empty());
             Ok(parent.unwrap_or(Path::new(".")).canonicalize()?.join(name))
         }

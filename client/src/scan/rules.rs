@@ -3,9 +3,6 @@
 use std::borrow::Cow;
 use std::ffi::OsStr;
 use std::io::Read;
-use std::os::fd::AsFd;
-use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
 use std::sync::Arc;
 
 use copal_format::path::TreePath;
@@ -14,6 +11,7 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
 use super::marker::open_regular;
 use crate::classes::without_slashes;
+use crate::system::{AsFd, path_of};
 
 /// The patterns of one ignore file, linked to those of the directories above.
 pub(super) struct Rules {
@@ -54,8 +52,8 @@ impl Rules {
     pub(super) fn exclude(&self, path: &TreePath, is_directory: bool) -> Option<&str> {
         let mut rules = Some(self);
         while let Some(at) = rules {
-            let below = Path::new(OsStr::from_bytes(path.as_bytes().get(at.prefix..).unwrap_or_default()));
-            match at.patterns.matched(below, is_directory) {
+            let below = path_of(path.as_bytes().get(at.prefix..).unwrap_or_default());
+            match at.patterns.matched(&below, is_directory) {
                 Match::Ignore(glob) => return Some(glob.original()),
                 Match::Whitelist(_) => return None,
                 Match::None => rules = at.above.as_deref(),

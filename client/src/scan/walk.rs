@@ -8,10 +8,10 @@ use std::vec;
 
 use crossbeam_channel::{SendError, Sender};
 
-use super::branch::{Branch, source_of};
+use super::branch::Branch;
 use super::explore::Found;
 use super::pool::{Findings, Pool, Task};
-use super::{ScanError, ScanEvent, ScanOptions, Totals};
+use super::{ScanError, ScanEvent, ScanOptions, Totals, source_of};
 use crate::stat::EntryStat;
 
 /// A scan, ready to run.

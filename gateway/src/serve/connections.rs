@@ -10,13 +10,13 @@ use std::task::{Context, Poll, ready};
 use std::time::Instant;
 
 use axum_server::accept::Accept;
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Sleep, sleep};
 
 use super::activity::{Activity, Counted, Patience};
+use super::system::open_files_most;
 
 /// How many connections all listeners together accept.
 #[derive(Clone)]
@@ -31,13 +31,7 @@ impl Room {
     /// Raises the limit of open files to its maximum and accepts half as many connections: requests and jobs need the
     /// other half. At most `each` connections per address.
     pub(super) fn of_process(each: usize) -> Self {
-        let limit = getrlimit(Resource::Nofile);
-        let raised = Rlimit { current: limit.maximum, ..limit };
-        let most = match setrlimit(Resource::Nofile, raised) {
-            Ok(()) => raised.current,
-            Err(_) => limit.current,
-        };
-        Self::of(most.map_or(MOST, |most| (most / 2).min(MOST)) as usize, each)
+        Self::of(open_files_most().map_or(MOST, |most| (most / 2).min(MOST)) as usize, each)
     }
 
     pub(super) fn of(most: usize, each: usize) -> Self {

@@ -13,13 +13,13 @@ use axum::routing::get;
 use axum_server::{Handle, Server};
 use copal_jobs::metrics::REFUSED;
 use hyper_util::rt::TokioTimer;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::activity::Patience;
 use super::connections::{Connections, Room};
 use super::hosts::{self, Hosts};
 use super::metrics::Metrics;
 use super::page::Page;
+use super::system::Ends;
 use super::tls::Tls;
 use super::{JobNote, ServeError, Socket};
 use crate::protocol::{CONNECTION_WINDOW, STREAM_WINDOW};
@@ -79,15 +79,10 @@ pub(super) fn serve(
             let server = bound(axum_server::from_tcp(socket).map_err(&failed)?, &room, PATIENCE).handle(handle.clone());
             tokio::spawn(server.serve(router.into_make_service()));
         }
-        let mut ends = [SignalKind::terminate(), SignalKind::interrupt()]
-            .map(signal)
-            .into_iter()
-            .collect::<io::Result<Vec<_>>>()
-            .map_err(failed("watch signals"))?;
+        let mut ends = Ends::watch().map_err(failed("watch signals"))?;
         let ending = handle.clone();
         tokio::spawn(async move {
-            let asked = ends.iter_mut().map(|end| Box::pin(end.recv()));
-            futures::future::select_all(asked).await;
+            ends.asked().await;
             ending.graceful_shutdown(Some(GRACE));
         });
         listening(&told);

@@ -12,6 +12,7 @@ mod ordered;
 mod page;
 mod singly;
 mod stdio;
+mod system;
 mod tls;
 mod turn;
 mod upkeep;

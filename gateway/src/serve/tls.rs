@@ -9,10 +9,10 @@ use std::time::{Duration, SystemTime};
 use axum_server::tls_rustls::RustlsConfig;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use tokio::signal::unix::{SignalKind, signal};
 
 use super::JobNote;
 use super::hosts::Hosts;
+use super::system::Reload;
 
 /// A certificate and the paths of its files.
 pub(super) struct Tls {
@@ -48,10 +48,10 @@ impl Tls {
     /// Reloads the files when they change or SIGHUP comes; open connections go on. If the new certificate cannot be
     /// used, reports that and keeps the old one.
     pub(super) async fn watch(mut self, hosts: Arc<Hosts>, note: Arc<dyn Fn(&JobNote) + Send + Sync>) {
-        let Ok(mut asked) = signal(SignalKind::hangup()) else { return };
+        let Ok(mut asked) = Reload::watch() else { return };
         loop {
             let is_asked = tokio::select! {
-                _ = asked.recv() => true,
+                () = asked.asked() => true,
                 () = tokio::time::sleep(LOOK) => false,
             };
             let now = stamps(&self.cert, &self.key);

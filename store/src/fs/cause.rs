@@ -3,8 +3,7 @@
 use std::io;
 use std::path::Path;
 
-use rustix::io::Errno;
-
+use crate::system::Errno;
 use crate::{Op, StoreError};
 
 pub(super) fn explain(op: Op, key: &str, root: &Path, error: io::Error) -> StoreError {

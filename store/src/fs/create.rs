@@ -4,10 +4,9 @@ use std::collections::HashSet;
 use std::io;
 use std::sync::Mutex;
 
-use rustix::io::Errno;
-
 use super::cause;
 use super::disk::{Disk, Kind};
+use crate::system::Errno;
 use crate::{Created, Key, Op, StoreError};
 
 /// How a file system creates a name without replacing one.
@@ -86,7 +85,7 @@ pub(super) fn put_name(disk: &Disk, tmp: &str, name: &str) -> Result<Naming, Tro
 }
 
 fn sync_existing(disk: &Disk, path: &str) -> Result<(), Trouble> {
-    let file = disk.open_file(path)?;
+    let file = disk.open_to_sync(path)?;
     match Kind::of(file.metadata()?.file_type()) {
         Kind::File => Ok(disk.sync_file(&file, path)?),
         Kind::Directory | Kind::Other => Err(Trouble::Obstructed),

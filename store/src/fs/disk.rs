@@ -1,22 +1,19 @@
 //! The system calls of a directory store, all relative to its open root.
 
-use std::fs::{DirBuilder, File, FileType};
+use std::fs::File;
 use std::io;
-use std::os::fd::OwnedFd;
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
-
-use rustix::fs::{AtFlags, Dir, FileType as RawType, Mode, OFlags, RenameFlags};
-use rustix::io::Errno;
 
 use super::cause;
 use super::watch::{Step, Watch};
-use crate::{Op, Stat, StoreError, StoreTime, key};
+pub(super) use crate::system::Kind;
+use crate::system::{self, Errno, Root};
+use crate::{Op, Stat, StoreError, key};
 
 /// An open root directory. Paths are keys or prefixes of keys; the empty path is the root.
 #[derive(Debug)]
 pub(super) struct Disk {
-    root: OwnedFd,
+    root: Root,
     path: PathBuf,
     /// Whether the root's group may write; then it may write to everything that is made.
     is_shared: bool,
@@ -27,15 +24,13 @@ impl Disk {
     pub(super) fn open(path: &Path) -> io::Result<Disk> {
         // Absolute, so that a change of the working directory does not make the root look missing.
         let path = path.canonicalize()?;
-        let root = rustix::fs::open(&path, DIRECTORY, Mode::empty())?;
-        let mode = Mode::from_raw_mode(rustix::fs::fstat(&root)?.st_mode);
-        Ok(Disk { root, path, is_shared: mode.contains(SHARED), watch: Watch::default() })
+        let root = Root::open(&path)?;
+        Ok(Disk { is_shared: root.is_shared()?, root, path, watch: Watch::default() })
     }
 
     /// Lets the root's group write too, from the next opening on.
     pub(super) fn share(&self) -> io::Result<()> {
-        let mode = Mode::from_raw_mode(rustix::fs::fstat(&self.root)?.st_mode);
-        Ok(rustix::fs::chmodat(&self.root, ".", mode | SHARED_DIRECTORY, AtFlags::empty())?)
+        self.root.share()
     }
 
     pub(super) fn path(&self) -> &Path {
@@ -44,13 +39,7 @@ impl Disk {
 
     /// Fails if the open directory is no longer the one at its path.
     pub(super) fn check_root(&self) -> Result<(), StoreError> {
-        let held = rustix::fs::fstat(&self.root);
-        let named = rustix::fs::stat(&self.path);
-        let stands = match (held, named) {
-            (Ok(held), Ok(named)) => (held.st_dev, held.st_ino) == (named.st_dev, named.st_ino),
-            (_, Err(Errno::ACCESS)) => true,
-            _ => false,
-        };
+        let stands = self.root.stands_at(&self.path);
         if stands { Ok(()) } else { Err(StoreError::Gone { root: self.path.clone() }) }
     }
 
@@ -76,18 +65,17 @@ impl Disk {
 
     fn new_file(&self, path: &str) -> io::Result<File> {
         self.watch.step(Step::NewFile, path)?;
-        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let file = rustix::fs::openat(&self.root, path, flags, Mode::RUSR | Mode::WUSR)?;
-        if self.is_shared {
-            rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR | Mode::RGRP)?;
-        }
-        Ok(file.into())
+        self.root.new_file(path, self.is_shared)
     }
 
     /// Opens anything for reading; a pipe does not block.
     pub(super) fn open_file(&self, path: &str) -> io::Result<File> {
-        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        Ok(rustix::fs::openat(&self.root, path, flags, Mode::empty())?.into())
+        self.root.open_file(path)
+    }
+
+    /// Opens anything to make it durable.
+    pub(super) fn open_to_sync(&self, path: &str) -> io::Result<File> {
+        self.root.open_to_sync(path)
     }
 
     pub(super) fn write(&self, file: &mut File, path: &str, bytes: &[u8]) -> io::Result<()> {
@@ -103,8 +91,7 @@ impl Disk {
     }
 
     pub(super) fn sync_directory(&self, path: &str) -> io::Result<()> {
-        let synced =
-            self.watch.step(Step::SyncDirectory, path).and_then(|()| File::from(self.open_directory(path)?).sync_all());
+        let synced = self.watch.step(Step::SyncDirectory, path).and_then(|()| self.root.sync_directory(path));
         match synced {
             // Some network file systems cannot sync a directory: there the server ensures the order of names.
             Err(error) if cause::is_any(&error, &[Errno::INVAL, Errno::NOTSUP, Errno::NOSYS]) => Ok(()),
@@ -115,97 +102,54 @@ impl Disk {
     /// Makes a directory unless it exists.
     pub(super) fn make_directory(&self, path: &str) -> io::Result<()> {
         self.watch.step(Step::MakeDirectory, path)?;
-        match rustix::fs::mkdirat(&self.root, path, Mode::RWXU) {
-            Err(Errno::EXIST) => Ok(()),
-            // The umask may have removed these rights from the new directory.
-            Ok(()) if self.is_shared => {
-                Ok(rustix::fs::chmodat(&self.root, path, Mode::RWXU | SHARED_DIRECTORY, AtFlags::empty())?)
-            }
-            made => Ok(made?),
+        match self.root.make_directory(path, self.is_shared) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made,
         }
     }
 
     pub(super) fn link(&self, from: &str, to: &str) -> io::Result<()> {
         self.watch.step(Step::Link, to)?;
-        Ok(rustix::fs::linkat(&self.root, from, &self.root, to, AtFlags::empty())?)
+        self.root.link(from, to)
     }
 
     /// Renames, unless the new name exists.
     pub(super) fn rename(&self, from: &str, to: &str) -> io::Result<()> {
         self.watch.step(Step::Rename, to)?;
-        Ok(rustix::fs::renameat_with(&self.root, from, &self.root, to, RenameFlags::NOREPLACE)?)
+        self.root.rename(from, to)
     }
 
     pub(super) fn unlink(&self, path: &str) -> io::Result<()> {
         self.watch.step(Step::Unlink, path)?;
-        Ok(rustix::fs::unlinkat(&self.root, path, AtFlags::empty())?)
+        self.root.unlink(path)
     }
 
     pub(super) fn remove_directory(&self, path: &str) -> io::Result<()> {
-        Ok(rustix::fs::unlinkat(&self.root, path, AtFlags::REMOVEDIR)?)
+        self.root.remove_directory(path)
     }
 
     pub(super) fn stat(&self, path: &str) -> io::Result<(Kind, Stat)> {
-        let stat = rustix::fs::statat(&self.root, path, AtFlags::SYMLINK_NOFOLLOW)?;
-        let nanoseconds = i128::from(stat.st_mtime) * 1_000_000_000 + i128::from(stat.st_mtime_nsec);
-        let created = StoreTime(nanoseconds.clamp(i64::MIN.into(), i64::MAX.into()) as i64);
-        let length = u64::try_from(stat.st_size).map_err(io::Error::other)?;
-        Ok((Kind::of_raw(RawType::from_raw_mode(stat.st_mode)), Stat { length, created, sha256: None }))
+        self.root.stat(path)
     }
 
     /// The entries of a directory, in no order. Skips names that cannot be part of a key: no store made them.
     pub(super) fn entries(&self, path: &str) -> io::Result<Vec<(String, Kind)>> {
         self.watch.step(Step::ReadDirectory, path)?;
         let mut entries = Vec::new();
-        for entry in Dir::new(self.open_directory(path)?)? {
-            let entry = entry?;
-            let Ok(name) = entry.file_name().to_str() else {
-                continue;
-            };
-            if !key::is_segment(name) {
+        for (name, kind) in self.root.entries(path)? {
+            if !key::is_segment(&name) {
                 continue;
             }
-            let kind = match entry.file_type() {
-                RawType::Unknown => match self.stat(&join(path, name)) {
+            let kind = match kind {
+                None => match self.stat(&join(path, &name)) {
                     Err(error) if cause::is_absence(&error) => continue,
                     stat => stat?.0,
                 },
-                known => Kind::of_raw(known),
+                Some(known) => known,
             };
-            entries.push((name.to_owned(), kind));
+            entries.push((name, kind));
         }
         Ok(entries)
-    }
-
-    fn open_directory(&self, path: &str) -> io::Result<OwnedFd> {
-        let path = if path.is_empty() { "." } else { path };
-        Ok(rustix::fs::openat(&self.root, path, DIRECTORY, Mode::empty())?)
-    }
-}
-
-/// What is at a path.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    File,
-    Directory,
-    Other,
-}
-
-impl Kind {
-    pub(super) fn of(file_type: FileType) -> Kind {
-        match (file_type.is_file(), file_type.is_dir()) {
-            (true, _) => Kind::File,
-            (_, true) => Kind::Directory,
-            _ => Kind::Other,
-        }
-    }
-
-    fn of_raw(file_type: RawType) -> Kind {
-        match file_type {
-            RawType::RegularFile => Kind::File,
-            RawType::Directory => Kind::Directory,
-            _ => Kind::Other,
-        }
     }
 }
 
@@ -220,12 +164,12 @@ pub(super) fn make_root(path: &Path) -> io::Result<()> {
         None => return Ok(()),
     };
     make_root(parent)?;
-    match DirBuilder::new().mode(0o700).create(path) {
+    match system::make_directory(path) {
         // Another process made it first.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => (),
         made => made?,
     }
-    File::open(parent)?.sync_all()
+    system::sync_directory(parent)
 }
 
 /// The path of an entry of a directory.
@@ -241,9 +185,3 @@ pub(super) fn random_name() -> io::Result<String> {
 
 /// The directory of unfinished writes.
 pub(super) const TMP: &str = "tmp";
-
-/// The mode of a root for several users of a group: new directories belong to its group.
-const SHARED: Mode = Mode::SGID.union(Mode::WGRP);
-const SHARED_DIRECTORY: Mode = Mode::RWXG.union(Mode::SGID);
-
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);

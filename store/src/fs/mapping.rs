@@ -1,13 +1,13 @@
-//! Mapped files: the only module with unsafe code.
+//! Mapped files: the only module of this crate with unsafe code.
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use bytes::Bytes;
-use memmap2::{Mmap, MmapMut, MmapOptions};
-use rustix::fs::{FallocateFlags, fallocate};
+use memmap2::{MmapMut, MmapOptions};
+
+use crate::system::{FileExt, allocate, populate};
 
 /// Maps a file of known length for reading. The bytes stay readable after the file is deleted.
 ///
@@ -27,17 +27,6 @@ pub(super) fn map(file: &File, length: u64) -> io::Result<Bytes> {
         read_through(file, length)?;
     }
     Ok(Bytes::from_owner(mapping))
-}
-
-/// Makes the kernel read every page. It says whether one cannot be read, but not why. Needs Linux 5.14.
-#[cfg(target_os = "linux")]
-fn populate(mapping: &Mmap) -> io::Result<()> {
-    mapping.advise(memmap2::Advice::PopulateRead)
-}
-
-#[cfg(not(target_os = "linux"))]
-fn populate(_: &Mmap) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// Reads a file and drops the bytes.
@@ -60,7 +49,7 @@ impl Unnamed {
     #[allow(unsafe_code)]
     pub fn new(directory: &Path, bytes: usize) -> io::Result<Self> {
         let file = tempfile::tempfile_in(directory)?;
-        fallocate(&file, FallocateFlags::empty(), 0, bytes as u64)?;
+        allocate(&file, bytes as u64)?;
         // SAFETY: the mapping is sound while nobody else changes or truncates the file. It never had a name that
         // anybody was told, or has lost it already, and the only handle is closed when this function returns.
         let mapping = unsafe { MmapMut::map_mut(&file) }?;

@@ -14,13 +14,13 @@ mod watch;
 
 use std::fs::File;
 use std::ops::Range;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::{io, io::Read};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 
+use crate::system::FileExt;
 use crate::{Created, Key, ListPage, Op, Stat, Store, StoreError, StoreTime};
 use create::Homes;
 pub use create::Naming;

@@ -46,7 +46,7 @@ mod unwatched {
 #[cfg(test)]
 mod watched {
     use super::Step;
-    use rustix::io::Errno;
+    use crate::system::Errno;
     use std::io;
     use std::sync::Mutex;
 

@@ -1,15 +1,12 @@
 //! `mount`: shows the snapshots as folders, by FUSE or by WebDAV, until it is told to end.
 
 mod door;
-mod fuse;
-mod holes;
-mod passage;
+mod system;
 mod webdav;
 
 use std::collections::HashSet;
 use std::io::{self, ErrorKind, Write};
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -20,9 +17,7 @@ use copal_client::location::Location;
 use copal_client::reader::ReadError;
 use copal_format::id::SnapshotId;
 use copal_store::StoreError;
-use rustix::mount::{UnmountFlags, unmount};
 use serde::Serialize;
-use signal_hook::iterator::Signals;
 
 use super::context::Context;
 use crate::args::mount::Mount;
@@ -30,8 +25,8 @@ use crate::exit::Exit;
 use crate::pick::{self, Intent};
 use crate::report::field::{self, PathField};
 use crate::report::{Answer, Failure, Printer, human};
-use fuse::Audience;
-use passage::passes_through;
+use crate::system::on_end;
+use system::{Audience, Session, passes_through};
 
 pub(super) fn run(context: &Context<'_>, options: &Mount) -> Result<Exit, Failure> {
     let is_shown = Arc::new(AtomicBool::new(false));
@@ -160,22 +155,8 @@ fn usable(context: &Context<'_>, directory: &Path) -> Result<PathBuf, Failure> {
             return Err(Failure::Usage(format!("{what} ({path}) lies below {at}, and a mount there would hide it")));
         }
     }
-    if !Path::new("/dev/fuse").exists() {
-        return Err(Failure::Other(
-            "this system has no /dev/fuse: load the kernel's module with \"modprobe fuse\", or use --webdav".into(),
-        ));
-    }
-    if !rustix::process::geteuid().is_root() && !FUSERMOUNT.iter().any(|name| has_program(name)) {
-        return Err(Failure::Other(
-            "only root may mount without fusermount3: install it (apt-get install fuse3), or use --webdav".into(),
-        ));
-    }
+    system::check()?;
     Ok(at)
-}
-
-fn has_program(name: &str) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
 }
 
 /// Mounts the tree and waits for the end.
@@ -193,20 +174,20 @@ fn show(
     };
     // Commas would begin other mount options.
     let source = context.location()?.to_string().replace(',', "_");
-    let session =
-        fuse::mount(browser, directory, source, audience).map_err(|error| Failure::io("mount on", directory, error))?;
+    let session = Session::begin(browser, directory, source, audience)
+        .map_err(|error| Failure::io("mount on", directory, error))?;
     context.report.answer(&MountPlace {
         at: directory.display().to_string(),
         how: "mounted on",
         end: "or \"umount\"",
     })?;
-    while !session.guard.is_finished() {
+    while !session.is_finished() {
         match ending.recv_timeout(Duration::from_millis(100)) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    let end = std::thread::spawn(move || session.umount_and_join());
+    let end = std::thread::spawn(move || session.end());
     let started = Instant::now();
     while !end.is_finished() && started.elapsed() < UNMOUNTS_WITHIN {
         std::thread::sleep(Duration::from_millis(10));
@@ -216,42 +197,26 @@ fn show(
         context
             .report
             .note(&format!("{} is in use: it is detached, and vanishes for those who use it", directory.display()));
-        detach(directory);
+        system::detach(directory);
     }
     Ok(())
 }
 
-/// Takes the mount away from a directory that is in use.
-fn detach(directory: &Path) {
-    if unmount(directory, UnmountFlags::DETACH).is_err() {
-        // Only root may call unmount itself. If this fails too, the mount is dead when the process has ended.
-        for name in FUSERMOUNT {
-            if Command::new(name).args(["-u", "-z", "-q", "--"]).arg(directory).status().is_ok() {
-                return;
-            }
-        }
-    }
-}
-
 /// Gets a message at the first signal to end; the second one ends the process, and so does one while nothing is shown.
 fn ending(is_shown: Arc<AtomicBool>) -> Result<Receiver<()>, Failure> {
-    let mut signals = Signals::new(SIGNALS).map_err(|error| Failure::io("watch", "signals", error))?;
     let (sender, receiver) = channel();
-    std::thread::spawn(move || {
-        for (at, _) in signals.forever().enumerate() {
-            if at > 0 || !is_shown.load(Ordering::Relaxed) {
-                std::process::exit(Exit::Interrupted.code().into());
-            }
-            let _ = sender.send(());
+    let mut has_come = false;
+    let watched = on_end(None, true, move || {
+        if has_come || !is_shown.load(Ordering::Relaxed) {
+            std::process::exit(Exit::Interrupted.code().into());
         }
+        has_come = true;
+        let _ = sender.send(());
     });
+    watched.map_err(|error| Failure::io("watch", "signals", error))?;
     Ok(receiver)
 }
 
-/// The programs that mount for users other than root.
-const FUSERMOUNT: [&str; 2] = ["fusermount3", "fusermount"];
-/// The signals that end a mount, also that of a terminal that is closed.
-const SIGNALS: [i32; 3] = [signal_hook::consts::SIGINT, signal_hook::consts::SIGTERM, signal_hook::consts::SIGHUP];
 /// How long an unmount may take before the mount is detached.
 const UNMOUNTS_WITHIN: Duration = Duration::from_secs(2);
 const TOLD: usize = 10_000;

@@ -2,19 +2,17 @@
 
 use std::ffi::OsString;
 use std::io::Write;
-use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process_group};
 use serde::Serialize;
 
 use crate::args::profile::Hooks;
 use crate::config::Act;
-use crate::guarded;
 use crate::report::Failure;
+use crate::system::{apart, end_all, guarded, kill_all};
 
 /// The JSON object on a hook's standard input. It holds no secret.
 #[derive(Serialize)]
@@ -58,7 +56,7 @@ fn spawn(words: &[OsString]) -> std::io::Result<Child> {
         guarded::check(path).map_err(std::io::Error::other)?;
     }
     let mut command = Command::new(program);
-    command.args(arguments).process_group(0).stdin(Stdio::piped()).stdout(Stdio::from(std::io::stderr()));
+    apart(&mut command).args(arguments).stdin(Stdio::piped()).stdout(Stdio::from(std::io::stderr()));
     for name in ["COPAL_PASSWORD", "COPAL_TO_PASSWORD", "NOTIFY_SOCKET"] {
         command.env_remove(name);
     }
@@ -76,14 +74,13 @@ fn ended(child: &mut Child, most: Duration, interrupted: &AtomicBool) -> std::io
         if most > ON_INTERRUPT && interrupted.load(Ordering::Relaxed) {
             (begun, most) = (Instant::now(), ON_INTERRUPT);
         }
-        let group = Pid::from_child(child);
         match asked {
             None if begun.elapsed() > most => {
-                let _ = kill_process_group(group, Signal::TERM);
+                end_all(child);
                 asked = Some(Instant::now());
             }
             Some(at) if at.elapsed() > UNTIL_KILLED => {
-                let _ = kill_process_group(group, Signal::KILL);
+                kill_all(child);
             }
             _ => {}
         }

@@ -1,13 +1,12 @@
 //! Lock: held while a profile is run. The system frees it when the process ends, however it ends.
 
-use std::fs::{File, OpenOptions, TryLockError};
-use std::os::unix::fs::OpenOptionsExt;
+use std::fs::{File, TryLockError};
 use std::path::{Path, PathBuf};
 
 use copal_client::places::create_private_dir;
-use rustix::fs::OFlags;
 
 use crate::report::Failure;
+use crate::system::lock_file;
 
 /// Nobody else has it while this lives. Children do not inherit it: what a hook leaves running holds no lock.
 pub(super) struct Lock {
@@ -37,8 +36,5 @@ fn open(state: &Path, name: &str) -> Result<(File, PathBuf), Failure> {
     let directory = state.join("run");
     create_private_dir(&directory)?;
     let path = directory.join(name);
-    let flags = (OFlags::NOFOLLOW | OFlags::NONBLOCK).bits().cast_signed();
-    let opened =
-        OpenOptions::new().write(true).create(true).truncate(false).mode(0o600).custom_flags(flags).open(&path);
-    Ok((opened.map_err(|cause| Failure::io("lock", &path, cause))?, path))
+    Ok((lock_file(&path).map_err(|cause| Failure::io("lock", &path, cause))?, path))
 }

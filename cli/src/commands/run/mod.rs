@@ -8,7 +8,6 @@ mod metrics;
 mod notice;
 mod past;
 mod post;
-mod supervisor;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -24,6 +23,7 @@ use crate::config::{Act, Config, Profile};
 use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::run::{ActReport, ProfileReport};
+use crate::system::tell_supervisor;
 use hook::Told;
 use lock::Lock;
 use past::Past;
@@ -31,7 +31,7 @@ use past::Past;
 pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure> {
     let config = config::read(context.global)?;
     let interrupted = watch_signals(context.report, || None)?;
-    supervisor::tell("READY=1");
+    tell_supervisor("READY=1");
     let mut worst = Exit::Done;
     for profile in config.to_run(&options.profiles)? {
         if interrupted.load(Ordering::Relaxed) {
@@ -56,7 +56,7 @@ pub(super) fn run(context: &Context<'_>, options: &Run) -> Result<Exit, Failure>
             notice::by_clock(&Context::new(&config::joined(context, profile), context.report), &config, profile);
         }
     }
-    supervisor::tell("STOPPING=1");
+    tell_supervisor("STOPPING=1");
     Ok(worst)
 }
 
@@ -89,7 +89,7 @@ fn one(context: &Context<'_>, profile: &Profile, is_dry_run: bool, interrupted: 
                 if is_dry_run && act == Act::Check {
                     continue;
                 }
-                supervisor::tell(&format!("STATUS={act} of profile {}", profile.name));
+                tell_supervisor(&format!("STATUS={act} of profile {}", profile.name));
                 report.add(done(&context, profile, act, is_dry_run, interrupted));
                 if !matches!(report.exit, Exit::Done | Exit::Partial) {
                     break;

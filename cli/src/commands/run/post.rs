@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use reqwest::{Method, Url};
 
-use crate::guarded;
+use crate::system::guarded;
 
 /// Sends a body; the answer must be a success. Its errors name no address: addresses hold tokens.
 pub(super) fn send(method: Method, address: &str, kind: &str, body: String) -> Result<(), String> {

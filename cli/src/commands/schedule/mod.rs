@@ -17,9 +17,14 @@ use crate::exit::Exit;
 use crate::report::Failure;
 use crate::report::run::{Removed, Scheduled};
 use crate::schedule::{Job, cron};
+use crate::system::SCHEDULES;
 use system::is_system;
 
 pub(super) fn run(context: &Context<'_>, options: &Schedule) -> Result<Exit, Failure> {
+    if !SCHEDULES {
+        let why = "this system's timers are not known: have its scheduler run \"copal run PROFILE\" (docs/cli.md)";
+        return Err(Failure::Usage(why.into()));
+    }
     match options {
         Schedule::Install(options) => install(context, options),
         Schedule::List(by) => list(context, by),

@@ -11,7 +11,7 @@ use crate::schedule::{BadJob, MARK};
 
 /// Whether profiles are run for the whole machine.
 pub(super) fn is_system() -> bool {
-    rustix::process::geteuid().is_root()
+    crate::system::is_root()
 }
 
 pub(super) fn usage(error: BadJob) -> Failure {

@@ -18,6 +18,7 @@ use super::Assembly;
 use super::stream::Taken;
 use crate::archive::{Archive, Member, MemberKind};
 use crate::scan::source_of;
+use crate::system::path_of;
 
 impl Assembly<'_, '_> {
     /// Takes a whole archive. As with `tar -x`, of several members with one name the last one counts, and another name of
@@ -71,8 +72,7 @@ impl Assembly<'_, '_> {
         let names = name.split(|&byte| byte == b'/').filter(|name| !matches!(*name, b"" | b"."));
         let path = TreePath::new(names.collect::<Vec<_>>().join(&b'/'));
         path.map_err(|error| {
-            use std::os::unix::ffi::OsStrExt;
-            let path = std::ffi::OsStr::from_bytes(member).into();
+            let path = path_of(member).into_owned();
             self.trouble(Trouble { path, kind: TroubleKind::Unreadable, why: error.to_string() });
         })
         .ok()

@@ -18,8 +18,8 @@ impl Assembly<'_, '_> {
         let (size, content) = self.take_bytes(&path, bytes, &mut Vec::new(), None, tools)?;
         let stat = EntryStat {
             mode: 0o100_600,
-            uid: rustix::process::geteuid().as_raw(),
-            gid: rustix::process::getegid().as_raw(),
+            uid: crate::system::user(),
+            gid: crate::system::group(),
             size,
             mtime: self.started,
             ctime: self.started,

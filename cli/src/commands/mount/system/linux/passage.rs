@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::path::{Component, Path, PathBuf};
 
 /// Whether the kernel comes through `directory`, which has no links in its own path, on its way to `path`.
-pub(super) fn passes_through(path: &Path, directory: &Path) -> bool {
+pub(in super::super::super) fn passes_through(path: &Path, directory: &Path) -> bool {
     let Ok(absolute) = std::path::absolute(path) else { return false };
     let mut ahead: VecDeque<OsString> = names(&absolute);
     let mut at = PathBuf::from("/");

@@ -9,20 +9,8 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{CWD, OFlags, readlinkat};
 use rustix::io::Errno;
 
-use crate::open;
-
-/// An extended attribute: its name with the namespace, such as `user.note`, and its value. ACLs are attributes too, in the
-/// kernel's form.
-pub type Xattr = (Vec<u8>, Vec<u8>);
-
-/// The extended attributes of an entry, by name.
-#[derive(Debug, Default)]
-pub struct Extras {
-    /// Attributes that could be read.
-    pub xattrs: Vec<Xattr>,
-    /// Attributes that could not be read, with the reason. An empty name means that listing them failed.
-    pub unreadable: Vec<(Vec<u8>, io::Error)>,
-}
+use super::open;
+use crate::system::extras::Extras;
 
 impl Extras {
     /// Reads the attributes of an entry by path: a directory, link or device. Does not follow a final link.

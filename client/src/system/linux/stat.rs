@@ -6,47 +6,9 @@ use std::os::fd::AsFd;
 use std::path::Path;
 
 use copal_format::time::Time;
-use rustix::fs::{AtFlags, CWD, FileType, Statx, StatxFlags};
+use rustix::fs::{AtFlags, CWD, Statx, StatxFlags};
 
-/// An entry's metadata, as far as one `statx` returns it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EntryStat {
-    /// `st_mode`, with the type bits.
-    pub mode: u32,
-    /// The owner.
-    pub uid: u32,
-    /// The owning group.
-    pub gid: u32,
-    /// Bytes of a regular file or of a link's target. For other entries, what the file system reports.
-    pub size: u64,
-    /// When the content last changed.
-    pub mtime: Time,
-    /// When content or metadata last changed.
-    pub ctime: Time,
-    /// When the entry was created, if the file system knows.
-    pub birth: Option<Time>,
-    /// The number of the inode.
-    pub inode: u64,
-    /// The device that holds the inode. Never used for change detection, because a remount changes it.
-    pub device: u64,
-    /// Number of hard links to the inode.
-    pub links: u64,
-    /// Major and minor number of a device file.
-    pub rdev: (u32, u32),
-    /// Units of 512 bytes that the content takes.
-    pub blocks: u64,
-}
-
-/// What identifies an inode for as long as the machine runs.
-#[derive(Debug, Copy, Clone, PartialEq, Eq, Hash)]
-pub struct FileId {
-    /// The device that holds the inode.
-    pub device: u64,
-    /// The number of the inode.
-    pub inode: u64,
-    /// When it was created, if the file system knows. Tells inodes apart when a deleted inode's number is reused.
-    pub birth: Option<Time>,
-}
+use crate::system::stat::EntryStat;
 
 impl EntryStat {
     /// Reads the entry `name` of an open directory; does not follow a link.
@@ -64,26 +26,6 @@ impl EntryStat {
     /// Reads the entry at a path; does not follow a final link.
     pub fn of_path(path: &Path) -> io::Result<Self> {
         Ok(rustix::fs::statx(CWD, path, AtFlags::SYMLINK_NOFOLLOW | AtFlags::NO_AUTOMOUNT, wanted())?.into())
-    }
-
-    /// The kind of entry.
-    pub fn kind(&self) -> FileType {
-        FileType::from_raw_mode(self.mode)
-    }
-
-    /// Whether it is a directory.
-    pub fn is_directory(&self) -> bool {
-        self.kind() == FileType::Directory
-    }
-
-    /// The identity of its inode.
-    pub fn id(&self) -> FileId {
-        FileId { device: self.device, inode: self.inode, birth: self.birth }
-    }
-
-    /// Whether size, times and inode equal those of `earlier`: the content was most likely not written to since.
-    pub fn is_unchanged_since(&self, earlier: &EntryStat) -> bool {
-        (self.size, self.mtime, self.ctime, self.inode) == (earlier.size, earlier.mtime, earlier.ctime, earlier.inode)
     }
 }
 

@@ -19,16 +19,7 @@ use fuser::{
 };
 
 use super::holes::seek;
-
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub(super) enum Audience {
-    /// The user who mounts, who holds the key: everything.
-    Owner,
-    /// Every user, what modes and owners permit.
-    Permitted,
-    /// Every user, everything.
-    All,
-}
+use crate::commands::mount::system::Audience;
 
 /// Mounts the tree on a directory and answers the kernel from other threads.
 pub(super) fn mount(

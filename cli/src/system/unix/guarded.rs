@@ -52,9 +52,7 @@ fn find(path: &Path) -> Result<(OwnedFd, OsString, PathBuf), NotGuarded> {
     let mut directory = top()?;
     let mut links = 0;
     while let Some(name) = rest.pop_front() {
-        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let found = openat(&directory, name.as_os_str(), flags, Mode::empty()).map_err(io::Error::from)?;
-        let stat = fstat(&found).map_err(io::Error::from)?;
+        let (found, stat) = look(&directory, &name)?;
         let place = if name == ".." { shown.parent().unwrap_or(Path::new("/")).to_owned() } else { shown.join(&name) };
         must_be_ours(&stat, &place)?;
         match kind(&stat) {
@@ -71,7 +69,9 @@ fn find(path: &Path) -> Result<(OwnedFd, OsString, PathBuf), NotGuarded> {
                 let further = std::mem::replace(&mut rest, parts(target));
                 rest.extend(further);
             }
-            FileType::Directory => (directory, shown) = (found, place),
+            FileType::Directory => {
+                (directory, shown) = (found.ok_or(io::ErrorKind::NotADirectory).map_err(io::Error::from)?, place);
+            }
             _ if rest.is_empty() => return Ok((directory, name, place)),
             _ => return Err(io::Error::from(rustix::io::Errno::NOTDIR).into()),
         }
@@ -85,7 +85,27 @@ fn parts(path: &Path) -> VecDeque<OsString> {
 }
 
 fn top() -> io::Result<OwnedFd> {
-    Ok(openat(CWD, "/", OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty())?)
+    Ok(openat(CWD, "/", PASSING | OFlags::DIRECTORY, Mode::empty())?)
+}
+
+/// Opens what a name stands for, and looks at what was opened.
+#[cfg(target_os = "linux")]
+fn look(directory: &OwnedFd, name: &OsStr) -> io::Result<(Option<OwnedFd>, Stat)> {
+    let found = openat(directory, name, PASSING, Mode::empty())?;
+    let stat = fstat(&found)?;
+    Ok((Some(found), stat))
+}
+
+/// Looks at what a name stands for, and opens it if it is a directory. Links cannot be opened here.
+#[cfg(not(target_os = "linux"))]
+fn look(directory: &OwnedFd, name: &OsStr) -> io::Result<(Option<OwnedFd>, Stat)> {
+    let stat = rustix::fs::statat(directory, name, rustix::fs::AtFlags::SYMLINK_NOFOLLOW)?;
+    if kind(&stat) != FileType::Directory {
+        return Ok((None, stat));
+    }
+    let found = openat(directory, name, PASSING | OFlags::DIRECTORY, Mode::empty())?;
+    let stat = fstat(&found)?;
+    Ok((Some(found), stat))
 }
 
 /// Refuses what belongs to another user, or what others may write to. In a directory like `/tmp` nobody renames or deletes
@@ -105,6 +125,10 @@ fn kind(stat: &Stat) -> FileType {
     FileType::from_raw_mode(stat.st_mode)
 }
 
+#[cfg(target_os = "linux")]
+const PASSING: OFlags = OFlags::PATH.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
+#[cfg(not(target_os = "linux"))]
+const PASSING: OFlags = OFlags::RDONLY.union(OFlags::NOFOLLOW).union(OFlags::CLOEXEC);
 /// As the kernel.
 const LINKS_MOST: usize = 40;
 

@@ -1,0 +1,103 @@
+//! Linux: what it has beside the rest of Unix.
+
+mod extras;
+mod object;
+pub mod open;
+mod stat;
+
+use std::ffi::CStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+
+use rustix::fs::{
+    Advice, AtFlags, FileType, Mode, OFlags, RawDir, StatxAttributes, StatxFlags, fadvise, getxattr, openat, statx,
+};
+use rustix::io::Errno;
+
+pub use extras::link_target;
+pub(crate) use object::{Object, Place};
+
+/// How to open a directory to find entries in it: without the right to list it.
+pub(crate) const PATH: OFlags = OFlags::PATH;
+
+/// Gives each name of an open directory to a function, until that returns false. After an error the names so far stand.
+pub(crate) fn list(directory: impl AsFd, mut take: impl FnMut(&[u8], FileType) -> bool) -> io::Result<()> {
+    let mut buffer = Vec::with_capacity(LISTING_BYTES);
+    let mut listing = RawDir::new(directory, buffer.spare_capacity_mut());
+    loop {
+        match listing.next() {
+            // The directory was removed while it was open.
+            None | Some(Err(Errno::NOENT)) => return Ok(()),
+            Some(Err(error)) => return Err(error.into()),
+            Some(Ok(entry)) if !take(entry.file_name().to_bytes(), entry.file_type()) => return Ok(()),
+            Some(Ok(_)) => {}
+        }
+    }
+}
+
+/// Makes a FIFO or device with mode 0600.
+pub(crate) fn mknodat(
+    directory: impl AsFd,
+    name: &CStr,
+    kind: FileType,
+    (major, minor): (u32, u32),
+) -> rustix::io::Result<()> {
+    let device = rustix::fs::makedev(major, minor);
+    rustix::fs::mknodat(directory, name, kind, Mode::RUSR | Mode::WUSR, device)
+}
+
+/// Whether new entries of a directory inherit an ACL.
+pub(crate) fn has_default_acl(directory: BorrowedFd<'_>) -> bool {
+    let through = format!("/proc/self/fd/{}", directory.as_raw_fd());
+    getxattr(through, c"system.posix_acl_default", &mut [0; 0]).is_ok()
+}
+
+/// Whether the directory is a mount point; bind mounts count.
+pub(crate) fn is_mount_point(directory: impl AsFd) -> io::Result<bool> {
+    let stat = statx(directory, c"", AtFlags::EMPTY_PATH, StatxFlags::empty())?;
+    Ok(stat.stx_attributes.contains(StatxAttributes::MOUNT_ROOT))
+}
+
+/// Advises the system that a file will be read from its start to its end. Only advice, so a failure does not matter.
+pub(crate) fn expect_sequential(file: &File) {
+    let _ = fadvise(file, 0, None, Advice::Sequential);
+}
+
+/// Drops what the system keeps of a file in memory, so that reads show what the disk holds.
+pub(crate) fn forget_cached(file: &File) {
+    let _ = fadvise(file, 0, None, Advice::DontNeed);
+}
+
+/// Writes everything on a directory's file system to the disk.
+pub(crate) fn write_back(directory: impl AsFd) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(openat(directory, c".", flags, Mode::empty()).and_then(rustix::fs::syncfs)?)
+}
+
+/// The permissions that new files do not get, where the system tells them.
+pub(crate) fn umask_told() -> Option<u32> {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let told = status.lines().find_map(|line| line.strip_prefix("Umask:"));
+    told.and_then(|digits| u32::from_str_radix(digits.trim(), 8).ok())
+}
+
+/// The permissions that new files do not get. To tell them, the process has none for a moment.
+pub(crate) fn umask_asked() -> u32 {
+    let mask = rustix::process::umask(Mode::empty());
+    rustix::process::umask(mask);
+    mask.bits()
+}
+
+/// The permissions of some bits of a mode.
+pub(crate) fn mode_of(bits: u32) -> Mode {
+    Mode::from_bits_truncate(bits & 0o7777)
+}
+
+/// The kind that the type bits of a mode name.
+pub(crate) fn kind_of(mode: u32) -> FileType {
+    FileType::from_raw_mode(mode)
+}
+
+/// Bytes of a listing asked of the kernel at once.
+const LISTING_BYTES: usize = 32 << 10;

@@ -1,0 +1,71 @@
+//! System: everything of this crate that differs between operating systems, and the only module that asks which one it is.
+//!
+//! The form is that of POSIX: an entry is found by an open directory and one name, names are bytes, errors are `Errno`.
+//! `unix` has what all of Unix has, `linux` and `other_unix` (macOS, FreeBSD) the rest, and `windows` all of it in the
+//! same words.
+
+pub(crate) mod extras;
+pub mod stat;
+
+#[cfg(target_os = "linux")]
+mod linux;
+#[cfg(all(unix, not(target_os = "linux")))]
+mod other_unix;
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(target_os = "linux")]
+pub use linux::open;
+#[cfg(target_os = "linux")]
+pub(crate) use linux::{
+    Object, PATH, Place, expect_sequential, forget_cached, has_default_acl, is_mount_point, kind_of, list, mknodat,
+    mode_of, umask_asked, umask_told, write_back,
+};
+#[cfg(all(unix, not(target_os = "linux")))]
+pub use other_unix::open;
+#[cfg(all(unix, not(target_os = "linux")))]
+pub(crate) use other_unix::{
+    Object, PATH, Place, expect_sequential, forget_cached, has_default_acl, is_mount_point, kind_of, list, mknodat,
+    mode_of, umask_asked, umask_told, write_back,
+};
+
+#[cfg(target_os = "linux")]
+pub use linux::link_target;
+#[cfg(all(unix, not(target_os = "linux")))]
+pub use other_unix::link_target;
+
+#[cfg(unix)]
+pub(crate) use unix::{
+    AsFd, AtFlags, BorrowedFd, Errno, FileExt, FileType, Mode, OFlags, OwnedFd, SEEN, append_at, ends_in_separator,
+    ends_of, group, group_name, group_named, has_drive, has_this_name, home_of, host_name, is_root, keep_holes,
+    link_target_at, linkat, mkdirat, open_directory, openat, private_directory, private_file, symlinkat, unlinkat,
+    user, user_name, user_named,
+};
+#[cfg(unix)]
+pub use unix::{Birth, bytes_of, holes_of, os_string, path_of, source_of, sync_directory, tree_bytes};
+#[cfg(windows)]
+pub(crate) use windows::{
+    AsFd, AtFlags, BorrowedFd, Errno, FileExt, FileType, Mode, OFlags, Object, OwnedFd, PATH, Place, SEEN, append_at,
+    ends_in_separator, ends_of, expect_sequential, forget_cached, group, group_name, group_named, has_default_acl,
+    has_drive, has_this_name, home_of, host_name, is_mount_point, is_root, keep_holes, kind_of, link_target_at, linkat,
+    list, mkdirat, mknodat, mode_of, open_directory, openat, private_directory, private_file, symlinkat, umask_asked,
+    umask_told, unlinkat, user, user_name, user_named, write_back,
+};
+#[cfg(windows)]
+pub use windows::{
+    Birth, bytes_of, holes_of, link_target, open, os_string, path_of, source_of, sync_directory, tree_bytes,
+};
+
+pub use extras::{Extras, Xattr};
+
+/// Most holes of an entry: its record stays small, however the file was written.
+pub(crate) const HOLES_MAX: usize = 16 << 10;
+
+/// Major and minor number of a device, as Linux numbers them.
+pub(crate) fn device_numbers(device: u64) -> (u32, u32) {
+    let major = (device >> 32 & 0xFFFF_F000) | (device >> 8 & 0xFFF);
+    let minor = (device >> 12 & 0xFFFF_FF00) | (device & 0xFF);
+    (major as u32, minor as u32)
+}

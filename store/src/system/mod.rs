@@ -1,0 +1,31 @@
+//! System: everything of this crate that differs between operating systems, and the only module that asks which one it is.
+
+#[cfg(unix)]
+mod unix;
+#[cfg(windows)]
+mod windows;
+
+#[cfg(unix)]
+pub(crate) use unix::{Errno, FileExt, Root, allocate, free_bytes, make_directory, populate, sync_directory, to_lock};
+#[cfg(windows)]
+pub(crate) use windows::{
+    Errno, FileExt, Root, allocate, free_bytes, make_directory, populate, sync_directory, to_lock,
+};
+
+/// What is at a path.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    File,
+    Directory,
+    Other,
+}
+
+impl Kind {
+    pub(crate) fn of(file_type: std::fs::FileType) -> Kind {
+        match (file_type.is_file(), file_type.is_dir()) {
+            (true, _) => Kind::File,
+            (_, true) => Kind::Directory,
+            _ => Kind::Other,
+        }
+    }
+}
