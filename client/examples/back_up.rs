@@ -15,7 +15,7 @@ pub(crate) fn open(settings: &Settings, passphrase: &str, show: impl FnOnce(&str
     }
     let created = settings.create(&secret)?;
     show(&created.recovery_code);
-    Ok(created.copal)
+    Ok(created.copal?)
 }
 
 /// Saves a directory. An entry that cannot be read does not stop the backup: the outcome names it.

@@ -58,7 +58,7 @@ fn in_tree(path: &Path) -> TreePath {
 }
 
 fn new(settings: &Settings) -> Copal {
-    settings.create(&SlotInput::passphrase(PASSPHRASE).unwrap()).unwrap().copal
+    settings.create(&SlotInput::passphrase(PASSPHRASE).unwrap()).unwrap().copal.unwrap()
 }
 
 /// More than one chunk, with a hole, and each part of it different.

@@ -142,7 +142,7 @@ def create(
     cache_dir: StrPath | None = None,
     ca_file: StrPath | None = None,
     host: str | None = None,
-) -> tuple[Repository, str]: ...
+) -> tuple[Repository | None, str]: ...
 def verify(
     location: StrPath,
     *,

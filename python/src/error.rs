@@ -35,7 +35,7 @@ pub(crate) fn raised(error: impl Into<Error>) -> PyErr {
         ErrorKind::Damaged => Damaged::new_err(text),
         ErrorKind::Store => StoreFailed::new_err(text),
         ErrorKind::Interrupted => Interrupted::new_err(text),
-        ErrorKind::Refused => Refused::new_err(text),
+        _ => Refused::new_err(text),
     }
 }
 

@@ -75,7 +75,8 @@ pub(crate) fn open(
     watched(py, &AtomicBool::new(false), || settings.open(&secret)).map(|copal| Repository(Arc::new(copal)))
 }
 
-/// Makes a repository in an empty place; gives it, and the recovery code, which is told only once.
+/// Makes a repository in an empty place; gives it, and the recovery code, which is told only once. If it cannot be opened
+/// then, None stands in its place.
 #[pyfunction]
 #[pyo3(signature = (location, *, password, state_dir = None, cache_dir = None, ca_file = None, host = None))]
 pub(crate) fn create(
@@ -86,11 +87,13 @@ pub(crate) fn create(
     cache_dir: Option<PathBuf>,
     ca_file: Option<PathBuf>,
     host: Option<String>,
-) -> PyResult<(Repository, String)> {
+) -> PyResult<(Option<Repository>, String)> {
     let secret = SlotInput::passphrase(password).map_err(|error| PyValueError::new_err(error.to_string()))?;
     let settings = settings(location, state_dir, cache_dir, ca_file, host);
-    let created = watched(py, &AtomicBool::new(false), || settings.create(&secret))?;
-    Ok((Repository(Arc::new(created.copal)), created.recovery_code.to_string()))
+    // Nothing ends it early, so that the code is told in any case: a signal is raised after it.
+    let created = py.detach(|| settings.create(&secret)).map_err(raised)?;
+    let repository = created.copal.ok().map(|copal| Repository(Arc::new(copal)));
+    Ok((repository, created.recovery_code.to_string()))
 }
 
 /// Verifies a repository without its key; gives what is wrong. With `read_data`, every pack is read.

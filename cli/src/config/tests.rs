@@ -62,7 +62,11 @@ fn the_example_is_valid_and_so_is_each_key_that_it_leaves_out() {
     assert_eq!(config.profile("machine").unwrap().acts(), [Act::Backup, Act::Forget, Act::Prune, Act::Check]);
     let lines: Vec<&str> = example.lines().collect();
     let mut tried = 0;
-    for (at, line) in lines.iter().enumerate().filter(|(_, line)| line.starts_with('#') && !line.starts_with("# ") && !line.starts_with("#[")) {
+    for (at, line) in lines
+        .iter()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with('#') && !line.starts_with("# ") && !line.starts_with("#["))
+    {
         let mut changed = lines.clone();
         changed[at] = &line[1..];
         // A key of a table that is commented out as a whole, with what that table must have.

@@ -9,7 +9,7 @@ use copal_jobs::error::JobError;
 use copal_store::StoreError;
 
 use crate::backend::BackendError;
-use crate::backup::BackupError;
+use crate::backup::{BackupError, Outcome};
 use crate::browse::{BrowseError, ContentError};
 use crate::filter::BadPattern;
 use crate::location::BadLocation;
@@ -21,6 +21,7 @@ use crate::scan::{BadRoot, ScanError};
 
 /// Why a program did not get what it asked for. [`Error::kind`] says what a program may do about it.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Error {
     #[error("{location} is not a repository: Settings::create makes one")]
@@ -32,6 +33,11 @@ pub enum Error {
     /// A manifest cannot be read: the list of snapshots would not be complete.
     #[error("{object} cannot be listed: {why}; Copal::history gives all other snapshots")]
     Unlisted { object: String, why: String },
+    /// The snapshot is saved, but a part of the index is damaged: it may refer to chunks that are not there.
+    #[error(
+        "{segment} is damaged: what was saved can be restored once \"copal rebuild-index\" has made the index again"
+    )]
+    Unsound { segment: String, outcome: Box<Outcome> },
     #[error("no path to back up is given")]
     NothingNamed,
     #[error("a stream is saved as one name without a slash, not as {name:?}")]
@@ -96,6 +102,7 @@ pub enum Error {
 
 /// What a program may do about an error.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum ErrorKind {
     /// The repository, snapshot or entry is not there.
     Absent,
@@ -115,10 +122,13 @@ impl Error {
     /// What a program may do about it.
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::NoRepository { .. } | Self::NoSnapshot { .. } | Self::RepositoryGone { .. } => ErrorKind::Absent,
-            Self::Unlisted { .. } | Self::AnotherRepository { .. } | Self::Older { .. } | Self::Descriptor { .. } => {
-                ErrorKind::Damaged
-            }
+            Self::NoRepository { .. } | Self::NoSnapshot { .. } => ErrorKind::Absent,
+            Self::Unlisted { .. }
+            | Self::Unsound { .. }
+            | Self::RepositoryGone { .. }
+            | Self::AnotherRepository { .. }
+            | Self::Older { .. }
+            | Self::Descriptor { .. } => ErrorKind::Damaged,
             Self::Backend(BackendError::Absent(_)) => ErrorKind::Absent,
             Self::Backend(BackendError::Store(error)) | Self::Store(error) => of_store(error),
             Self::Open(error) => of_open(error),

@@ -10,10 +10,13 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use copal_format::client::Role;
 use copal_format::exclusions::Exclusions;
 use copal_format::id::DomainId;
+use copal_format::layout;
 use copal_format::path::TreePath;
 use copal_format::time::Time;
+use copal_jobs::error::JobError;
 use copal_jobs::view::{self, Parts};
 
 pub use error::{Error, ErrorKind};
@@ -114,21 +117,41 @@ impl Copal {
         }
     }
 
-    /// All snapshots that can be read, forgotten ones and checkpoints too, and what is wrong with the others.
+    /// All snapshots that can be read, forgotten ones and checkpoints too, and what is wrong with the others. Fails if
+    /// the repository has lost parts of its state, or shows an older one than this machine has seen.
     pub fn history(&self) -> Result<History, Error> {
-        let view = wait(view::read_parts(self.repository.store().as_ref(), &Parts::RECORDS))?;
-        Ok(History::read(&self.repository, &view)?)
+        let store = self.repository.store().as_ref();
+        let view = wait(view::read_parts(store, &Parts::RECORDS))?;
+        match wait(view::lost_newer(&self.repository.job(), &view))? {
+            Some((_, evidence)) if view.root.is_none() => return Err(JobError::StateLost { evidence }.into()),
+            Some((number, why)) => return Err(Error::Older { object: layout::root(number), why }),
+            None => {}
+        }
+        let memory = memory_of(self.repository.state_dir(), self.repository.backend().location());
+        match Met::older(store, &memory, view.root.as_ref(), CLIENTS)?.into_iter().next() {
+            Some((object, why)) => Err(Error::Older { object, why }),
+            None => Ok(History::read(&self.repository, &view)?),
+        }
     }
 
-    /// The newest kept snapshot of this host, else of any (`latest`), or the one whose id begins with `name`.
+    /// The newest kept snapshot of this host, else of any full client (`latest`), or the one whose id begins with
+    /// `name`. A snapshot that cannot be listed may be the one that is meant: then another does not stand in for it.
     pub fn snapshot(&self, name: &str) -> Result<Snapshot, Error> {
         let history = self.history()?;
-        let none = || Error::NoSnapshot { wanted: name.to_owned() };
+        let none = || match history.problems.first() {
+            Some((object, why)) => Error::Unlisted { object: object.clone(), why: why.clone() },
+            None => Error::NoSnapshot { wanted: name.to_owned() },
+        };
         if name == "latest" {
             let own = history.kept().filter(|snapshot| snapshot.machine() == self.host).last();
-            return own.or_else(|| history.kept().last()).cloned().ok_or_else(none);
+            // A write-only client decides nothing for machines of other names.
+            let of_others = || history.kept().filter(|snapshot| snapshot.signer.role == Role::Full).last();
+            let found = own.or_else(|| history.problems.is_empty().then(of_others).flatten());
+            return found.cloned().ok_or_else(none);
         }
-        let mut found = history.kept().filter(|snapshot| !name.is_empty() && snapshot.id.to_string().starts_with(name));
+        let digits = name.to_ascii_lowercase();
+        let mut found =
+            history.kept().filter(|snapshot| !digits.is_empty() && snapshot.id.to_string().starts_with(&digits));
         let first = found.next().ok_or_else(none)?;
         match found.next() {
             Some(_) => Err(Error::Ambiguous { wanted: name.to_owned() }),
@@ -217,7 +240,10 @@ impl Copal {
         {
             met.keep(&memory);
         }
-        Ok(outcome)
+        match outcome.damaged.first() {
+            Some(segment) => Err(Error::Unsound { segment: segment.clone(), outcome: Box::new(outcome) }),
+            None => Ok(outcome),
+        }
     }
 
     /// The entries and files of a snapshot.

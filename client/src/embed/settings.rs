@@ -43,8 +43,8 @@ enum At {
 
 /// A repository that was just made.
 pub struct Created {
-    /// The repository, open.
-    pub copal: Copal,
+    /// The repository, open. It may have been made and then not be reached: the recovery code is told all the same.
+    pub copal: Result<Copal, Error>,
     /// Opens the repository when its passphrase or key file is lost. It is shown nowhere again.
     pub recovery_code: Zeroizing<String>,
 }
@@ -57,6 +57,10 @@ impl Settings {
     }
 
     /// The repository in a store of any kind. `name` stands for it in messages and in this machine's own notes.
+    ///
+    /// Every promise rests on the store: it must create an object only if there is none of this name, and list what it
+    /// has created. Nothing probes that here, nothing is tried again when it fails, and [`Self::backend_options`] do not
+    /// count. If it keeps its objects in a directory, do not back that up or restore into it: nobody can notice here.
     pub fn over(name: impl Into<String>, store: Arc<dyn Store>) -> Self {
         Self::new(At::Store(Location::Opened(name.into()), store))
     }
@@ -122,12 +126,14 @@ impl Settings {
 
     /// Makes a repository in an empty place, and opens it. A missing directory is created, a missing bucket is not.
     pub fn create(&self, secret: &SlotInput) -> Result<Created, Error> {
-        let backend = self.reach(true)?;
-        let places = self.places()?;
-        let met = met_at(places.state(), backend.location());
-        if let Some(met) = met.first().filter(|_| !matches!(Repository::is_at(&backend), Ok(true))) {
-            return Err(Error::RepositoryGone { location: backend.location().to_string(), met: *met });
+        // Before anything is made: the directory may be where a disk is not mounted.
+        let location = self.location()?;
+        if let Some(met) = met_at(self.places()?.state(), &location).first()
+            && !self.is_there()?
+        {
+            return Err(Error::RepositoryGone { location: location.to_string(), met: *met });
         }
+        let backend = self.reach(true)?;
         let made = init(&Init {
             backend: &backend,
             inputs: std::slice::from_ref(secret),
@@ -136,11 +142,12 @@ impl Settings {
             argon2: Argon2Params::default(),
             reader: ReaderProgram::inside().as_ref(),
         })?;
-        Ok(Created { copal: self.unlock(&backend, secret)?, recovery_code: made.recovery_code })
+        Ok(Created { copal: self.unlock(&backend, secret), recovery_code: made.recovery_code })
     }
 
     /// Verifies the repository without its key: that everything it needs is there and whole. [`Depth`] says how much is
-    /// read. Writes nothing; what it finds is in the report.
+    /// read. Writes nothing; what it finds is in the report. It does not compare with what this machine has met there: a whole
+    /// repository in the place of another one is whole.
     pub fn verify(&self, depth: Depth) -> Result<Report, Error> {
         let backend = self.reach(false)?;
         let store = backend.store_of_a_run();
@@ -175,10 +182,18 @@ impl Settings {
         Ok(Copal::new(repository, places, host, self.threads))
     }
 
+    fn location(&self) -> Result<Location, Error> {
+        Ok(match &self.at {
+            At::Address(address) => Location::parse(Some(address))?,
+            At::Store(location, _) => location.clone(),
+        })
+    }
+
     fn reach(&self, creates: bool) -> Result<Backend, Error> {
-        let (location, store) = match &self.at {
-            At::Address(address) => (Location::parse(Some(address))?, None),
-            At::Store(location, store) => (location.clone(), Some(store.clone())),
+        let location = self.location()?;
+        let store = match &self.at {
+            At::Address(_) => None,
+            At::Store(_, store) => Some(store.clone()),
         };
         let places = self.places()?;
         let options = BackendOptions { cache: Some(places.cache().to_owned()), ..self.backend.clone() };
