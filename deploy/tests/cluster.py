@@ -13,7 +13,7 @@ import yaml
 ROOM = Path(os.environ.get("CLUSTER", "."))
 IS_ROOT = os.geteuid() == 0
 # Options of kubectl that the page gives, and how many words each has.
-OPTIONS = {"-n": 2, "-f": 1, "--for=condition=complete": 1, "--type=kubernetes.io/tls": 1}
+OPTIONS = {"-n": 2, "-f": 1, "--for=condition=complete": 1, "--timeout=24h": 1, "--timeout=10m": 1, "--type=kubernetes.io/tls": 1}
 
 
 def volumes(pod, kind):
@@ -120,6 +120,8 @@ def kubectl(words):
     match plain:
         case ["create", "namespace", "backup"] | ["port-forward", "svc/copal-server", "8321"]:
             pass
+        case ["rollout", "status", deployment]:
+            assert deployment.removeprefix("deployment/") in objects("Deployment"), deployment
         case ["create", "secret", "generic", name, *files]:
             folder = ROOM / "secrets" / name
             folder.mkdir(parents=True)
@@ -129,6 +131,8 @@ def kubectl(words):
         case ["create", "job", source, name]:
             run_job(source.removeprefix("--from=cronjob/"), name)
         case ["wait", job]:
+            # Without it kubectl gives up after 30 seconds.
+            assert "--timeout=24h" in sys.argv, sys.argv
             codes = json.loads((ROOM / "jobs" / job.removeprefix("job/")).read_text())
             sys.exit(0 if codes[-1] == 0 else f"{job} has failed: {codes}")
         case _:
@@ -137,8 +141,9 @@ def kubectl(words):
 
 def helm(words):
     """Renders what would be installed."""
-    assert words[:2] == ["-n", "backup"] and words[2] in ("install", "upgrade") and words[-1] == "--wait", words
-    command = [os.environ["HELM"], "template", "--kube-version", "1.31.0", "-n", "backup", *words[3:-1]]
+    # "--wait" would hang in a cluster: it waits for claims that no pod uses before the first run.
+    assert words[:2] == ["-n", "backup"] and words[2] in ("install", "upgrade") and "--wait" not in words, words
+    command = [os.environ["HELM"], "template", "--kube-version", "1.31.0", "-n", "backup", *words[3:]]
     (ROOM / "installed.yaml").write_bytes(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
 

@@ -241,9 +241,17 @@ impl Site {
 
     /// What the page says in words before it shows a command.
     fn prepare(&mut self, section: &str, command: &str) {
-        if command.contains("key add --new-key-file") {
+        if command.contains("key add --new-key-file /etc/copal.key") {
             // Instead of the line before it: the repository is there, the key file is not.
             fs::remove_file(self.path("etc/copal.key")).expect("the line before has made it");
+        }
+        if command == "copal config check" {
+            let page = read("docs/everyday.md");
+            let written = page.split("```toml\n").nth(1).and_then(|rest| rest.split("```").next());
+            let written = written.expect("the page shows a configuration");
+            let file = self.path("machines/desk/.config/copal/copal.toml");
+            fs::write(file, written.replace("\"/media", &format!("\"{}/media", self.place.path().display())))
+                .expect("a file");
         }
         if section.starts_with("Add machines") && self.served.is_none() {
             let mut copal = Command::new(program("copal"));

@@ -70,7 +70,7 @@ class Journey(unittest.TestCase):
 
         # The job joins with the line that has been used: as the same machine, it finds its keys.
         self.shell("kubectl -n backup create job --from=cronjob/copal-documents again")
-        self.shell("kubectl -n backup wait job/again")
+        self.shell("kubectl -n backup wait job/again --timeout=24h")
         told = self.shell("copal snapshots --json")
         self.assertEqual([one["host"] for one in json.loads(told)], ["documents", "documents"], told)
 
@@ -83,7 +83,7 @@ class Journey(unittest.TestCase):
 
     def test_a_run_that_another_attempt_cannot_help_ends_at_once_and_one_that_may_pass_is_tried_again(self):
         self.shell("cp deploy/values/volume.yaml my.yaml")
-        self.shell("helm -n backup install copal deploy/copal -f my.yaml --wait")
+        self.shell("helm -n backup install copal deploy/copal -f my.yaml")
         for name, line in (("copal-tls", "x"), ("copal-join-documents", "no line")):
             folder = self.room / "secrets" / name
             folder.mkdir(parents=True)

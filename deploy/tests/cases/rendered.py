@@ -86,6 +86,17 @@ class Secrets(unittest.TestCase):
             self.assertTrue(sealed)
             self.assertTrue(all(one == [{"secretRef": {"name": "copal-bucket"}}] for one in sealed), sealed)
 
+    def test_the_same_repository_is_reached_at_one_endpoint_with_the_same_credentials(self):
+        reached = defaultdict(list)
+        for values in SETS:
+            for _, _, pod in pods(objects(values)):
+                for container in containers(pod):
+                    variables = {variable["name"]: variable["value"] for variable in container["env"]}
+                    endpoint = variables.get("AWS_ENDPOINT_URL_S3"), container.get("envFrom")
+                    reached[values.name, variables["COPAL_REPOSITORY"]].append(endpoint)
+        self.assertEqual(len(reached["direct.yaml", "s3://example-copal/cluster"]), 2)
+        self.assertTrue(all(one == endpoints[0] for endpoints in reached.values() for one in endpoints), reached)
+
     def test_a_join_line_reaches_the_container_that_joins_and_no_other(self):
         (pod,) = [pod for name, _, pod in pods(objects(VOLUME)) if name == "CronJob/copal-documents"]
         mounts = {container["name"]: [mount["name"] for mount in container["volumeMounts"]] for container in containers(pod)}
