@@ -223,7 +223,7 @@ fn only_modules_named_system_ask_which_one_it_is() {
     let asks = |name: &String| {
         let tokens = without_tests(&tokens(&read(name)));
         let starts = tokens.windows(2).enumerate().filter(|(_, window)| window[0] == "cfg" || window[0] == "cfg_attr");
-        let mut conditions = starts.filter_map(|(at, _)| Some(&tokens[at..tokens.len().min(at + CONDITION)]));
+        let mut conditions = starts.map(|(at, _)| &tokens[at..tokens.len().min(at + CONDITION)]);
         // A path such as `std::os::unix` may follow; a condition ends before `]`, and a macro's before `;` or `{`.
         conditions.any(|rest| {
             let end = rest.iter().position(|token| ["]", ";", "{"].contains(&token.as_str())).unwrap_or(rest.len());
