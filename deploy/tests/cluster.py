@@ -33,7 +33,7 @@ def volumes(pod, kind):
                 (found[name] / item["path"]).write_bytes((given / item["key"]).read_bytes())
                 give(found[name] / item["path"], pod, secret["defaultMode"])
         else:
-            assert "emptyDir" in volume, volume
+            assert "ephemeral" in volume, volume
             found[name] = ROOM / "scratch" / kind
         if not found[name].exists():
             found[name].mkdir(parents=True)
