@@ -1,9 +1,11 @@
 """A cluster of one machine: what helm renders is kept in a folder, and its containers are run as processes with the built
 command as their image, where root runs the tests as the user and group of their pod. The script stands for kubectl and helm,
-as far as deploy/README.md uses them."""
+as far as deploy/README.md uses them. It shows neither scheduling nor the making of volumes: what waits for either has
+a check of its own here (--wait, --timeout)."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -33,7 +35,7 @@ def volumes(pod, kind):
                 (found[name] / item["path"]).write_bytes((given / item["key"]).read_bytes())
                 give(found[name] / item["path"], pod, secret["defaultMode"])
         else:
-            assert "emptyDir" in volume, volume
+            assert "ephemeral" in volume, volume
             found[name] = ROOM / "scratch" / kind
         if not found[name].exists():
             found[name].mkdir(parents=True)
@@ -128,6 +130,8 @@ def kubectl(words):
             for file in files:
                 key, _, path = file.removeprefix("--from-file=").rpartition("=")
                 (folder / (key or Path(path).name)).write_bytes(Path(path).read_bytes())
+        case ["delete", "secret", name]:
+            shutil.rmtree(ROOM / "secrets" / name)
         case ["create", "job", source, name]:
             run_job(source.removeprefix("--from=cronjob/"), name)
         case ["wait", job]:

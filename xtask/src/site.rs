@@ -12,12 +12,13 @@ use crate::environment::environment;
 use crate::tally::Tally;
 
 /// What is shown, and what documents link to; all keep their places, so that links between documents hold on the site.
-const SHOWN: [&str; 13] = [
+const SHOWN: [&str; 14] = [
     "docs",
     "README.md",
     "CONTRIBUTING.md",
     "LICENSE-APACHE",
     "LICENSE-MIT",
+    "deploy/Containerfile",
     "deploy/README.md",
     "deploy/copal/values.yaml",
     "deploy/values",
@@ -48,16 +49,22 @@ pub(crate) fn run() -> Result<Tally, String> {
         links
     };
     check("every document is on the site", complete(&room.join("src"), &contents));
-    check("links of the documents", succeed(links(&room.join("src")).args(["--extensions", "md", "."])));
+    check("links of the documents", followed(links(&room.join("src")).args(["--extensions", "md", "."])));
     check("pages", succeed(Command::new(programs.join("mdbook")).arg("build").current_dir(&room)));
     // The list of contents stands once more on each page; this file is it without scripts, and its links are for a frame.
     let pages = ["--extensions", "html", "--exclude-path", "toc.html", "."];
-    check("links of the pages", succeed(links(&room.join("book")).args(pages)));
+    check("links of the pages", followed(links(&room.join("book")).args(pages)));
     let mut session = Command::new("python3");
     session.arg(workspace().join("docs/pictures/session.py")).arg(target().join("debug/copal")).arg("--check");
     check("the pictured session is what the command says today", succeed(&mut session));
     println!("the site: {}", room.join("book/index.html").display());
     Ok(tally)
+}
+
+/// Follows links. That there are none is a failure: lychee succeeds also if it finds no file.
+fn followed(lychee: &mut Command) -> Result<(), String> {
+    succeed(lychee)?;
+    if output(lychee)?.contains(" 0 Total") { Err("lychee has found no link".to_owned()) } else { Ok(()) }
 }
 
 /// Lays out what mdBook reads: the documents in their places, and the list of contents; gives that list.

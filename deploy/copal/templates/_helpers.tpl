@@ -60,7 +60,7 @@ seccompProfile:
 {{- /* Where a container without a home keeps what it remembers, and its scratch files. */ -}}
 {{- define "copal.directories" -}}
 - {name: COPAL_STATE_DIR, value: /state/keys}
-- {name: COPAL_CACHE_DIR, value: /state/cache}
+- {name: COPAL_CACHE_DIR, value: {{ . }}}
 - {name: TMPDIR, value: /scratch}
 {{- end }}
 
@@ -68,6 +68,14 @@ seccompProfile:
 {{- range $name := keys . | sortAlpha }}
 - {name: {{ $name }}, value: {{ get $ $name | quote }}}
 {{- end }}
+{{- end }}
+
+{{- /* A volume of its own for scratch files: the free space that the command sees is what it may fill. Of an emptyDir it would see
+       the node's, and the kubelet would evict the pod. */ -}}
+{{- define "copal.scratch" -}}
+ephemeral:
+  volumeClaimTemplate:
+    spec: {{- include "copal.claim" . | nindent 6 }}
 {{- end }}
 
 {{- define "copal.claim" -}}

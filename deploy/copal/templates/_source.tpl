@@ -6,7 +6,7 @@ env:
   - {name: COPAL_REPOSITORY, value: {{ .repository | quote }}}
   # Each run is a pod of another name, and the same machine.
   - {name: COPAL_HOST, value: {{ .source.name | quote }}}
-  {{- include "copal.directories" .chart | nindent 2 }}
+  {{- include "copal.directories" "/cache" | nindent 2 }}
   {{- if .source.keyFile }}
   - {name: COPAL_KEY_FILE, value: /secret/given}
   {{- else if .source.passwordFile }}
@@ -28,6 +28,7 @@ securityContext: {{- include "copal.container" .chart | nindent 2 }}
 
 {{- define "copal.sourceMounts" -}}
 - {name: state, mountPath: /state}
+- {name: cache, mountPath: /cache}
 - {name: scratch, mountPath: /scratch}
 {{- if .caSecret }}
 - {name: ca, mountPath: /ca, readOnly: true}

@@ -12,7 +12,7 @@ import kubernetes_validate
 
 from chart import CHART, CLUSTER, SETS, TOP, containers, helm, objects, pods, refusal, text
 
-VOLUME, BUCKET, DIRECT = (TOP / f"deploy/values/{name}.yaml" for name in ("volume", "bucket", "direct"))
+VOLUME, BUCKET, DIRECT, APPLICATION = (TOP / f"deploy/values/{name}.yaml" for name in ("volume", "bucket", "direct", "application"))
 VERSIONS = ("1.31.0", "1.34.0", "1.37.0")
 
 
@@ -37,7 +37,7 @@ def every_pod():
 
 class Sound(unittest.TestCase):
     def test_helm_finds_nothing_to_complain_of(self):
-        self.assertEqual([values.name for values in SETS], ["bucket.yaml", "direct.yaml", "volume.yaml"])
+        self.assertEqual([values.name for values in SETS], ["application.yaml", "bucket.yaml", "direct.yaml", "volume.yaml"])
         for values in SETS:
             succeeded, said, reason = helm("lint", "--strict", *CLUSTER, CHART, "-f", values)
             self.assertTrue(succeeded, said + reason)
@@ -55,7 +55,7 @@ class Sound(unittest.TestCase):
             self.assertEqual(ran.returncode, 0, f"{version}: {ran.stdout}{ran.stderr}")
             self.assertIn("Invalid: 0, Errors: 0, Skipped: 0", ran.stdout)
         ran = subprocess.run(command, input=wrong, capture_output=True, text=True)
-        self.assertIn("Invalid: 4, Errors: 0", ran.stdout)
+        self.assertIn("Invalid: 5, Errors: 0", ran.stdout)
 
     def test_names_of_one_release_meet_no_other_release(self):
         for values in SETS:
@@ -79,6 +79,14 @@ class Secrets(unittest.TestCase):
             for variable in ("AWS_SECRET_ACCESS_KEY", "COPAL_PASSWORD", "AWS_SESSION_TOKEN"):
                 setting = f"{place}.environment.{variable}=x"
                 self.assertIn(f"invalid propertyName '{variable}'", refusal(VOLUME, setting))
+
+    def test_what_the_chart_sets_itself_is_refused_in_variables_and_options(self):
+        for variable in ("COPAL_REPOSITORY", "COPAL_HOST", "COPAL_STATE_DIR", "COPAL_KEY_FILE", "TMPDIR", "my_passphrase"):
+            self.assertIn(f"invalid propertyName '{variable}'", refusal(VOLUME, f"sources[0].environment.{variable}=x"))
+        for option in ("--password-file=x", "--password-command=x", "--key-file=x", "--repository=x", "-p", "-qp", "--host=x"):
+            self.assertIn("/sources/0/options/0", refusal(VOLUME, f"sources[0].options={{{option}}}"), option)
+        for option in ("--exclude-caches", "-x", "--one-file-system", "--label=p"):
+            text(VOLUME, f"sources[0].options={{{option}}}")
 
     def test_credentials_of_a_bucket_come_from_the_secret_that_is_named(self):
         for values in (BUCKET, DIRECT):
@@ -139,7 +147,7 @@ class Rights(unittest.TestCase):
                 self.assertIs(claim["readOnly"], True, name)
                 (mount,) = [mount for mount in pod["containers"][0]["volumeMounts"] if mount["name"] == "data"]
                 self.assertIs(mount["readOnly"], True, name)
-        self.assertEqual(sources, 4)
+        self.assertEqual(sources, 5)
 
     def test_only_the_gateway_and_the_metrics_can_be_reached_if_that_is_wanted(self):
         self.assertNotIn("NetworkPolicy", [one["kind"] for one in objects(VOLUME)])
@@ -149,6 +157,25 @@ class Rights(unittest.TestCase):
         self.assertLessEqual(policy["podSelector"]["matchLabels"].items(), labels.items())
         (policy,) = [one["spec"] for one in objects(VOLUME, "networkPolicy.enabled=true") if one["kind"] == "NetworkPolicy"]
         self.assertEqual([rule["from"] for rule in policy["ingress"]], [[{"podSelector": {}}]] * 2)
+
+    def test_a_release_in_an_applications_namespace_gets_the_servers_certificate_and_no_key_of_the_server(self):
+        (server,) = [one for one in objects(VOLUME) if one["kind"] == "Service"]
+        made = objects(APPLICATION)
+        self.assertEqual({one["kind"] for one in made}, {"CronJob", "PersistentVolumeClaim"})
+        ((_, _, pod),) = pods(made)
+        for container in containers(pod):
+            variables = {variable["name"]: variable["value"] for variable in container["env"]}
+            self.assertEqual(variables["COPAL_REPOSITORY"], f"https://{server['metadata']['name']}.backup.svc:8321")
+            self.assertEqual(variables["COPAL_CA_FILE"], "/ca/ca.crt")
+        secrets = {volume["secret"]["secretName"]: volume["secret"]["items"] for volume in pod["volumes"] if "secret" in volume}
+        self.assertEqual(set(secrets), {"copal-ca", "copal-join-orders"})
+        self.assertEqual(secrets["copal-ca"], [{"key": "ca.crt", "path": "ca.crt"}])
+
+    def test_a_server_that_is_reached_from_outside_sees_the_clients_addresses(self):
+        (service,) = [one["spec"] for one in objects(BUCKET) if one["kind"] == "Service"]
+        self.assertEqual(service["externalTrafficPolicy"], "Local")
+        (service,) = [one["spec"] for one in objects(VOLUME) if one["kind"] == "Service"]
+        self.assertNotIn("externalTrafficPolicy", service)
 
 
 class Writers(unittest.TestCase):
@@ -170,8 +197,9 @@ class Writers(unittest.TestCase):
     def test_what_holds_backups_or_keys_outlives_the_release(self):
         for values in SETS:
             claims = [one["metadata"] for one in objects(values) if one["kind"] == "PersistentVolumeClaim"]
-            self.assertTrue(claims)
-            self.assertTrue(all(claim["annotations"]["helm.sh/resource-policy"] == "keep" for claim in claims))
+            kept = {claim["name"] for claim in claims if claim.get("annotations", {}).get("helm.sh/resource-policy") == "keep"}
+            self.assertTrue(kept)
+            self.assertEqual(kept, {claim["name"] for claim in claims if not claim["name"].endswith("-cache")})
 
     def test_two_sources_cannot_share_their_keys(self):
         same = ["sources[1].name=documents", "sources[1].claim=c", "sources[1].schedule=@daily", "sources[1].join.secret=s", "sources[1].join.key=k"]
@@ -227,7 +255,7 @@ class Server(unittest.TestCase):
         self.assertEqual(told("server.metrics=false"), (None, False))
 
     def test_every_argument_is_one_of_the_command(self):
-        every = ["server.openSlots=true", "server.dailyQuota=1G", "server.publicUrl=https://b.example", "sources[0].options={--one-file-system}"]
+        every = ["server.openSlots=true", "server.connectionsPerAddress=64", "server.dailyQuota=1G", "server.publicUrl=https://b.example", "sources[0].options={--one-file-system}"]
         every += [f"server.every.{job}=2h" for job in ("ingest", "expire", "compact", "prune", "check")]
         rendered = [pod for values in SETS for _, _, pod in pods(objects(values))] + [pod for _, _, pod in pods(objects(VOLUME, *every))]
         asked = 0
@@ -243,14 +271,22 @@ class Server(unittest.TestCase):
 class Refused(unittest.TestCase):
     def test_what_cannot_work_is_refused_with_its_remedy(self):
         for values, setting, reason in [
-            (VOLUME, "image.repository=", "repository"),
+            (VOLUME, "image.repository=", "/image/repository"),
             (VOLUME, "server.tlsSecret=", "name a Secret of kind kubernetes.io/tls"),
             (BUCKET, "server.ownerFingerprint=", "copal status --json"),
             (BUCKET, "server.acceptInit=true", "init --ingest service"),
             (VOLUME, "server.enabled=false", "has no repository"),
             (DIRECT, "sourceDefaults.repository=http://plain", "must be https://"),
-            (VOLUME, "sources[0].join=null", "sources"),
-            (VOLUME, "server.replicas=2", "replicas"),
-            (VOLUME, "user=0", "user"),
+            (VOLUME, "sources[0].join=null", "at '/sources/0/join': got null, want object"),
+            (VOLUME, "server.replicas=2", "additional properties 'replicas' not allowed"),
+            (VOLUME, "user=0", "/user"),
         ]:
             self.assertIn(reason, refusal(values, setting), setting)
+
+    def test_a_configuration_beside_options_is_refused(self):
+        self.assertIn("has configMap and options", refusal(VOLUME, "sources[0].configMap=c"))
+
+    def test_a_name_that_a_cronjob_cannot_have_is_refused(self):
+        succeeded, _, reason = helm("template", "r" * 44, CHART, *CLUSTER, "-n", "backup", "-f", VOLUME)
+        self.assertFalse(succeeded)
+        self.assertIn("Kubernetes allows 52", reason)
