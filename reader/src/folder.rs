@@ -179,6 +179,8 @@ fn time_of(real: &Path, time: Time) -> Result<(), SinkError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::ffi::OsStrExt;
+
     use std::sync::Arc;
 
     use copal_format::tree::{Content, Extras, Mode, Owner};

@@ -24,7 +24,7 @@ fn a_tree_saved_on_windows_comes_back_there() {
     let saved = machine.windows(&["backup", &windows_path(&machine.source("")), "--json"]).json();
     assert_eq!((saved["files_new"].as_u64(), saved["errors"].as_u64()), (Some(4), Some(0)), "{saved}");
     let again = machine.windows(&["backup", &windows_path(&machine.source("")), "--json"]).json();
-    assert_eq!((again["files_unmodified"].as_u64(), again["bytes_read"].as_u64()), (Some(4), Some(0)), "{again}");
+    assert_eq!((again["files_unmodified"].as_u64(), again["bytes_new"].as_u64()), (Some(4), Some(0)), "{again}");
 
     machine.windows(&["restore", &machine.whole(), "--target", &windows_path(&machine.path("back"))]).ok();
     assert_eq!(files(&machine.source("")), files(&machine.path("back")));
@@ -44,7 +44,7 @@ fn what_is_forgotten_on_windows_is_deleted_there() {
     fs::remove_file(machine.source("first")).unwrap();
     machine.write("second", b"small");
     machine.windows(&["backup", &windows_path(&machine.source(""))]).ok();
-    machine.windows(&["forget", "--keep-last", "1", "--prune", "--grace", "0s"]).ok();
+    machine.windows(&["forget", "--keep-last", "1", "--prune"]).ok();
     machine.windows(&["prune", "--grace", "0s"]).ok();
     machine.windows(&["check", "--read-data"]).ok();
     let listed = machine.windows(&["snapshots", "--json"]).json();
@@ -121,7 +121,7 @@ fn what_windows_cannot_keep_is_named_and_the_rest_is_restored() {
     let back = machine.path("back");
     let ran = machine.windows(&["restore", &machine.whole(), "--target", &windows_path(&back)]);
     assert_ne!(ran.code, 0);
-    assert!(ran.err.contains("no text") && ran.err.contains("something else is in the way of"), "{}", ran.err);
+    assert!(ran.err.contains("no text") && ran.err.contains("cannot create same"), "{}", ran.err);
     let names = files(&back);
     assert_eq!(names.len(), 2, "{:?}", names.keys());
     assert_eq!(fs::read(back.join("plain")).unwrap(), b"stays");
@@ -140,18 +140,19 @@ fn owners_and_modes_that_windows_does_not_have_are_said_once() {
     }
     machine.linux(&["backup", machine.source("").to_str().unwrap()]).ok();
     let ran = machine.windows(&["restore", &machine.whole(), "--target", &windows_path(&machine.path("back"))]);
-    assert_eq!(ran.err.lines().filter(|line| line.contains("permission")).count(), 1, "{}", ran.err);
-    assert!(ran.err.contains("20"), "{}", ran.err);
+    let said: Vec<&str> = ran.err.lines().filter(|line| line.contains("could not be restored")).collect();
+    assert_eq!(said.len(), 1, "{}", ran.err);
+    assert!(said[0].contains("the mode could not be restored for 20 entries"), "{}", said[0]);
     // A tree of Windows has none, so nothing is said.
     machine.windows(&["backup", &windows_path(&machine.path("back")), "--label", "windows"]).ok();
     let place = format!("latest:{}", tree_place(&machine.path("back")));
     let ran =
         machine.windows(&["restore", "--label", "windows", &place, "--target", &windows_path(&machine.path("again"))]);
-    assert!(!ran.err.contains("permission") && !ran.err.contains("owner"), "{}", ran.err);
+    assert!(!ran.err.contains("could not be restored"), "{}", ran.err);
 }
 
 #[test]
-fn attributes_and_creation_times_come_back() {
+fn attributes_come_back() {
     let machine = Machine::new();
     machine.windows(&["init"]).ok();
     machine.write("hidden", b"1");

@@ -11,7 +11,7 @@ use super::shortfalls::{Lack, Power};
 use super::target::Target;
 use crate::read::Xattr;
 use crate::stat::EntryStat;
-use crate::system::{self, AsFd, Birth, Errno, FileType, Mode, Object, kind_of, mode_of};
+use crate::system::{self, AsFd, Birth, Errno, FileType, KEEPS_MODES, Mode, Object, kind_of, mode_of};
 
 /// The metadata that an entry shall have.
 #[derive(Debug, Copy, Clone)]
@@ -86,7 +86,8 @@ impl Target {
         let owner = (metadata.uid, metadata.gid);
         let is_ours = file.made.as_ref().is_some_and(|(made_in, _)| made_in.gives(file.file.as_fd(), owner));
         let mode = mode_of(metadata.mode);
-        let has_mode = self.open.are_alike() && file.made.as_ref().is_some_and(|(_, made_with)| *made_with == mode);
+        let has_mode =
+            KEEPS_MODES && self.open.are_alike() && file.made.as_ref().is_some_and(|(_, made_with)| *made_with == mode);
         if file.made.as_ref().is_none_or(|(made_in, _)| made_in.passes_acl_on) && !self.options.no_xattrs {
             self.remove_other_xattrs(&object, &file.path, metadata);
         }

@@ -1,4 +1,4 @@
-//! Other Unix: what macOS and FreeBSD have beside the rest of Unix. Built, and never run.
+//! Other Unix: what macOS and FreeBSD have beside the rest of Unix. Not compiled yet, and never run.
 
 mod extras;
 mod object;

@@ -31,6 +31,9 @@ pub use holes::holes_of;
 /// What a backup here sees of its entries: everything.
 pub(crate) const SEEN: MetadataSeen = MetadataSeen(255);
 
+/// Whether a file has the mode that it was made with.
+pub(crate) const KEEPS_MODES: bool = true;
+
 /// When an entry was made, for a restore that can set that. Here none can.
 #[derive(Debug, Copy, Clone, Default)]
 pub struct Birth;

@@ -39,6 +39,9 @@ pub(crate) const SEEN: MetadataSeen = MetadataSeen(
         | MetadataSeen::HARDLINKS.0,
 );
 
+/// Whether a file has the mode that it was made with.
+pub(crate) const KEEPS_MODES: bool = false;
+
 /// When an entry was made, for a restore that can set that.
 #[derive(Debug, Copy, Clone, Default)]
 pub struct Birth(Option<Time>);
