@@ -1,12 +1,13 @@
 //! File: what is known of an entry, and what can be done with one.
 
 use std::ffi::OsString;
+use std::fs::File;
 use std::io;
 use std::ops::Range;
 use std::os::windows::ffi::{OsStrExt, OsStringExt};
 use std::os::windows::fs::{symlink_dir, symlink_file};
 use std::os::windows::io::AsHandle;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use windows_sys::Wdk::Storage::FileSystem as nt;
 use windows_sys::Win32::Storage::FileSystem as fs;
@@ -14,8 +15,8 @@ use windows_sys::Win32::System::Ioctl::{FSCTL_QUERY_ALLOCATED_RANGES, FSCTL_SET_
 
 use crate::calls::{self, Creation, Reparse};
 use crate::errno::Errno;
-use crate::flags::FileType;
-use crate::handle::{AsFd, BorrowedFd, Name, units};
+use crate::flags::{FileType, OFlags};
+use crate::handle::{AsFd, BorrowedFd, Name, open_path, units};
 use crate::{names, places};
 
 /// What Windows knows of an entry. Times are in units of 100 ns since 1601.
@@ -207,15 +208,42 @@ pub fn allocated(fd: impl AsFd, size: u64, most: usize) -> Result<Vec<Range<u64>
         let input = [at.to_le_bytes(), (size - at).to_le_bytes()].concat();
         let mut output = vec![0; RANGES * 16];
         let (bytes, has_more) = calls::control(handle, FSCTL_QUERY_ALLOCATED_RANGES, &input, &mut output)?;
+        let before = at;
         for range in output[..bytes].as_chunks::<16>().0 {
             let number = |at: usize| u64::from_le_bytes(std::array::from_fn(|byte| range[at + byte]));
             let start = number(0);
             ranges.push(start..start.saturating_add(number(8)).min(size));
             at = ranges.last().map_or(at, |range| range.end);
         }
-        if !has_more || bytes == 0 || at >= size || ranges.len() >= most {
+        if !has_more || at >= size || ranges.len() >= most {
             return Ok(ranges);
         }
+        // Taken for the end, the rest of the file would become a hole.
+        if at <= before {
+            return Err(Errno::INVAL);
+        }
+    }
+}
+
+/// Whether an open file's content may lie somewhere else: with a service that fetches it, or with what deduplicates it.
+pub fn is_elsewhere(stat: &Stat) -> bool {
+    let elsewhere = fs::FILE_ATTRIBUTE_REPARSE_POINT
+        | fs::FILE_ATTRIBUTE_OFFLINE
+        | fs::FILE_ATTRIBUTE_RECALL_ON_OPEN
+        | fs::FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS;
+    stat.attributes & elsewhere != 0
+}
+
+/// Writes a directory's names to the disk, where the file system does that: NTFS writes its log up to them.
+pub fn sync_directory(path: &Path) -> io::Result<()> {
+    let flags = OFlags::DIRECTORY | OFlags::RDWR;
+    let synced = || -> io::Result<()> { File::from(open_path(&path.canonicalize()?, flags)?).sync_all() };
+    match synced() {
+        // Servers and FAT do not; there is no other way.
+        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::INVAL | Errno::OPNOTSUPP)) => {
+            Ok(())
+        }
+        synced => synced,
     }
 }
 
@@ -246,12 +274,22 @@ pub fn link_target(directory: impl AsFd, name: impl Name) -> io::Result<Vec<u8>>
     Ok(places::link_in_tree(&target.as_os_str().encode_wide().collect::<Vec<_>>()))
 }
 
-/// Makes a symbolic link. Windows tells those to directories apart: `to_directory` decides, else what lies there now.
+/// Makes a symbolic link. Windows tells those to directories apart: `to_directory` decides, else whether a directory lies
+/// there now. Only below the link itself is looked for one, and through no other link: whoever made the snapshot would
+/// have this machine ask a server of his for it, with the user's name.
 pub fn make_link(directory: impl AsFd, name: impl Name, target: &[u8], to_directory: bool) -> io::Result<()> {
     let target = OsString::from_wide(&places::link_on_windows(target).ok_or(Errno::ILSEQ)?);
     let place = place(directory, name)?;
-    let lies_there = || place.parent().is_some_and(|parent| parent.join(&target).is_dir());
-    if to_directory || lies_there() { symlink_dir(&target, &place) } else { symlink_file(&target, &place) }
+    let lies_there = || {
+        let mut at = place.parent()?.to_owned();
+        for part in Path::new(&target).components() {
+            let Component::Normal(name) = part else { return None };
+            at.push(name);
+            std::fs::symlink_metadata(&at).ok().filter(|found| found.is_dir())?;
+        }
+        Some(())
+    };
+    if to_directory || lies_there().is_some() { symlink_dir(&target, &place) } else { symlink_file(&target, &place) }
 }
 
 /// Makes another name for a file.

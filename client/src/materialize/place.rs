@@ -63,17 +63,16 @@ impl Target {
     }
 
     fn find(&self, path: &TreePath) -> Result<Option<(At, EntryStat)>, WriteError> {
-        let look = || -> io::Result<(At, EntryStat)> {
+        let look = || -> io::Result<(At, EntryStat, bool)> {
             let at = self.at(path)?;
             let stat = EntryStat::at(&at.directory, &at.name)?;
-            Ok((at, stat))
+            // Where letters of either case are the same, another entry may have the name.
+            let is_this = has_this_name(&at.directory, &at.name)?;
+            Ok((at, stat, is_this))
         };
         match look() {
-            // Where letters of either case are the same, another entry has the name.
-            Ok((at, _)) if !has_this_name(&at.directory, &at.name).unwrap_or(true) => {
-                Err(WriteError::InTheWay { path: path.clone() })
-            }
-            Ok(found) => Ok(Some(found)),
+            Ok((_, _, false)) => Err(WriteError::InTheWay { path: path.clone() }),
+            Ok((at, stat, true)) => Ok(Some((at, stat))),
             Err(error) if super::target::is_blocked(&error) => Ok(None),
             Err(error) => Err(WriteError::io("look at", path, error)),
         }

@@ -96,7 +96,8 @@ impl Target {
             Err(errno) => return Err(WriteError::io("make the directory", path, errno)),
         }
         let stat = EntryStat::at(&at.directory, &at.name).map_err(|error| WriteError::io("look at", path, error))?;
-        if !has_this_name(&at.directory, &at.name).unwrap_or(true) {
+        let is_this = has_this_name(&at.directory, &at.name);
+        if !is_this.map_err(|error| WriteError::io("look at", path, error))? {
             return Err(WriteError::InTheWay { path: path.clone() });
         }
         if stat.is_directory() {

@@ -168,18 +168,7 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     std::fs::create_dir(path)
 }
 
-/// Writes a directory's names to the disk, where the file system does that: NTFS writes its log up to them.
-pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
-    let synced =
-        || -> io::Result<()> { File::from(open_path(&path.canonicalize()?, DIRECTORY | OFlags::RDWR)?).sync_all() };
-    match synced() {
-        // Servers and FAT do not; there is no other way.
-        Err(error) if matches!(Errno::from_io_error(&error), Some(Errno::ACCESS | Errno::INVAL | Errno::OPNOTSUPP)) => {
-            Ok(())
-        }
-        synced => synced,
-    }
-}
+pub(crate) use copal_windows::sync_directory;
 
 /// Opens the file of a directory that is locked in its place: directories have no locks here.
 pub(crate) fn to_lock(directory: &Path) -> io::Result<File> {

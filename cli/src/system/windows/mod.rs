@@ -116,9 +116,9 @@ pub fn home() -> Option<PathBuf> {
     std::env::var_os("USERPROFILE").map(PathBuf::from).filter(|home| home.is_absolute())
 }
 
-/// The directory of the machine's configuration of all programs.
+/// There is none: every user may make directories where programs have it, and its hooks would run as who reads it.
 pub fn system_configuration() -> Option<PathBuf> {
-    std::env::var_os("PROGRAMDATA").map(PathBuf::from).filter(|path| path.is_absolute())
+    None
 }
 
 const CREATE_NEW_PROCESS_GROUP: u32 = 0x200;

@@ -182,6 +182,10 @@ pub(crate) fn append_at(file: &File, buffer: &mut Vec<u8>, wanted: usize, offset
 /// The holes of an open file of `size` bytes: ranges that read as zeros and take no space, ascending. At most `HOLES_MAX`:
 /// later holes are read as content.
 pub fn holes_of(file: impl AsFd, size: u64) -> io::Result<Vec<Range<u64>>> {
+    // What is not on the disk is read, never taken for a hole.
+    if copal_windows::is_elsewhere(&copal_windows::stat(&file)?) {
+        return Ok(Vec::new());
+    }
     let data = match copal_windows::allocated(file, size, HOLES_MAX) {
         // Not every file system tells.
         Err(Errno::INVAL | Errno::OPNOTSUPP) => return Ok(Vec::new()),
@@ -248,10 +252,7 @@ pub(crate) fn private_directory() -> DirBuilder {
     builder
 }
 
-/// The names in a directory are as durable as NTFS's own log makes them.
-pub fn sync_directory(_: &Path) -> io::Result<()> {
-    Ok(())
-}
+pub use copal_windows::sync_directory;
 
 /// Nobody gives entries away here.
 pub(crate) fn is_root() -> bool {
