@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `aws`, `stack`, `demo`, `fuzz`, `proofs`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `infra`, `lambda`, `aws`, `dist`, `stack`, `demo`, `fuzz`, `proofs`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -6,6 +6,7 @@ use std::process::ExitCode;
 mod archive;
 mod carried;
 mod command;
+mod dist;
 mod environment;
 mod fuzz;
 mod infra;
@@ -31,7 +32,11 @@ usage: cargo xtask <command>
   test --quick   what takes less than three minutes: format, unit tests, golden bytes, 200 seeds of the simulation, layers
   tools          check or install the tools alone
   reader         build the reader that every repository carries
-  release        build the command as it is released, with the reader inside
+  release        build the command for this machine as it is released, with the reader inside
+  dist [--twice] [--from URL]
+                 make all that a release holds: programs, packages, image, checksums; manifests and the installer for
+                 files that will be at URL. Twice: in two folders, and compare
+  packages       pack the command as the tests have it, and install, run and remove the packages
   wasm           build the modules for browsers, and run them and the engine's probe in Node
   web            build the web app around that module, and test it in Node and in Chromium
   proofs [NAME]  prove properties of the engine's arithmetic for all numbers, by symbolic execution
@@ -58,6 +63,11 @@ fn main() -> ExitCode {
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
         ["release"] => carried::release().map(|()| ExitCode::SUCCESS),
+        ["dist"] => dist::run(None).map(|()| ExitCode::SUCCESS),
+        ["dist", "--from", from] => dist::run(Some(from)).map(|()| ExitCode::SUCCESS),
+        ["dist", "--twice"] => dist::twice(None).map(|()| ExitCode::SUCCESS),
+        ["dist", "--twice", "--from", from] => dist::twice(Some(from)).map(|()| ExitCode::SUCCESS),
+        ["packages"] => dist::check().map(exit),
         ["wasm"] => webassembly(),
         ["web"] => page::test().map(exit),
         ["demo"] => page::demo().map(|()| ExitCode::SUCCESS),
