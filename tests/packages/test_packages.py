@@ -1,13 +1,14 @@
 """Installs, runs and removes what a release holds: packages, image, manifests, installer.
 
-Usage: test_packages.py WORK, where WORK has a release in `one`, its program `copal`, and the key `key` that signs it.
+Usage: test_packages.py WORK, where WORK has a release in `release`, its program `copal`, a `script` that stands for other
+machines' programs, and the key `key` that signs it.
 """
 
 import contextlib, gzip, hashlib, http.server, io, json, os, pathlib, re, shutil, subprocess, sys, tarfile, tempfile
 import threading, unittest, zipfile
 
 WORK = pathlib.Path(sys.argv.pop(1)).absolute()
-RELEASE, PROGRAM = WORK / "one", (WORK / "copal").read_bytes()
+RELEASE, PROGRAM = WORK / "release", (WORK / "copal").read_bytes()
 VERSION = next(RELEASE.glob("copal-*-oci.tar")).name.split("-")[1]
 HERE = f"copal-{VERSION}-{os.uname().machine}-unknown-linux-musl"
 PROCESSOR = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
@@ -100,7 +101,8 @@ class Packages(Case):
             for line in [f"arch = {name}", "pkgname = copal", f"datahash = {hashlib.sha256(data).hexdigest()}"]:
                 self.assertIn(line, told.splitlines())
             with tarfile.open(fileobj=io.BytesIO(gzip.decompress(data))) as archive:
-                self.assertEqual(archive.extractfile("usr/bin/copal").read(), PROGRAM)
+                expected = PROGRAM if processor == PROCESSOR else (WORK / "script").read_bytes()
+                self.assertEqual(archive.extractfile("usr/bin/copal").read(), expected)
                 self.assertFalse([name for name in archive.getnames() if "systemd" in name])
 
 

@@ -151,9 +151,9 @@ pub(crate) fn set_up_packages() -> Result<(), String> {
 pub(crate) fn set_up_dist() -> Result<(), String> {
     set_up_packages()?;
     for (name, version) in CARGO_TOOLS {
-        // It compares the version by itself.
+        // Cargo compares the version by itself. They have little to do, so compiling them is what takes time.
         let mut install = Command::new("cargo");
-        install.args(["install", "--quiet", "--locked", "--version", version, name, "--root"]);
+        install.args(["install", "--quiet", "--debug", "--locked", "--version", version, name, "--root"]);
         succeed(install.arg(target().join("tools")).current_dir(workspace()))?;
     }
     Ok(())

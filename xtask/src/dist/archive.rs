@@ -32,7 +32,15 @@ pub(super) fn pack(
 
 fn tar(release: &Release, work: &Path, name: &str, file: &Path) -> Result<(), String> {
     let mut tar = release.tar();
-    succeed(tar.arg("--mode=u=rwX,go=rX").arg("-czf").arg(file).arg("-C").arg(work).arg(name))
+    succeed(
+        tar.arg("--mode=u=rwX,go=rX")
+            .arg("--use-compress-program=gzip -n6")
+            .arg("-cf")
+            .arg(file)
+            .arg("-C")
+            .arg(work)
+            .arg(name),
+    )
 }
 
 fn zip(release: &Release, folder: &PathBuf, file: &Path) -> Result<(), String> {

@@ -11,8 +11,8 @@ use crate::environment::environment;
 use crate::tally::Tally;
 use crate::tools;
 
-/// Packs a release of the command as the tests have it, and tests that. The command for this machine stands for those of
-/// every processor, and a script for those of other systems.
+/// Packs a release with the command as the tests have it, and tests that. A script stands for the programs of other machines;
+/// with the script alone a release is packed twice and compared.
 pub(crate) fn run() -> Result<Tally, String> {
     tools::set_up_packages()?;
     program("copal")?;
@@ -26,13 +26,15 @@ pub(crate) fn run() -> Result<Tally, String> {
     output(Command::new("minisign").args(["-GW", "-s"]).arg(&key).arg("-p").arg(&public))?;
     let key = key_of(&read(&public)?);
 
-    let programs: Vec<(&Target, PathBuf)> = TARGETS.iter().map(|target| (target, stripped.clone())).collect();
-    let others = OTHERS.iter().map(|target| (target, script.clone()));
-    let programs: Vec<_> = programs.into_iter().chain(others).collect();
-    for folder in ["one", "another"] {
+    let all = || TARGETS.iter().chain(&OTHERS);
+    let real =
+        |target: &Target| if target.runs_here() && target.linux.is_some() { stripped.clone() } else { script.clone() };
+    let tested: Vec<(&Target, PathBuf)> = all().map(|target| (target, real(target))).collect();
+    let small: Vec<(&Target, PathBuf)> = all().map(|target| (target, script.clone())).collect();
+    for (folder, programs) in [("release", &tested), ("one", &small), ("another", &small)] {
         let mut release = Release::of_checkout(Some(FROM), work.join(folder))?;
         release.key = key.clone();
-        release.make(&programs, &stripped)?;
+        release.make(programs, &stripped)?;
         release.sum()?;
     }
     let mut tally = Tally::of(same(&work)?);

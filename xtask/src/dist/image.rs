@@ -50,7 +50,7 @@ impl Layout {
     fn manifest(&self, release: &Release, processor: &str, program: &Path, work: &Path) -> Result<String, String> {
         let tar = layer(release, program, work)?;
         let content = sha256(&tar)?;
-        succeed(Command::new("gzip").args(["-n9", "--force"]).arg(&tar))?;
+        succeed(Command::new("gzip").args(["-n6", "--force"]).arg(&tar))?;
         let packed = tar.with_extension("tar.gz");
         let layer = self.describe(LAYER, &packed)?;
         fs::rename(&packed, self.blob(&sha256(&packed)?)).map_err(|error| format!("{}: {error}", packed.display()))?;

@@ -123,7 +123,7 @@ impl Release {
     fn tar(&self) -> Command {
         let mut tar = Command::new("tar");
         tar.args(["--sort=name", "--format=ustar", "--owner=0", "--group=0", "--numeric-owner"]);
-        tar.arg(format!("--mtime=@{}", self.time)).env("GZIP", "-n9");
+        tar.arg(format!("--mtime=@{}", self.time));
         tar
     }
 }
