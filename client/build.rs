@@ -1,5 +1,6 @@
-//! Puts the reader into the command (`docs/reader.md`): the file that `COPAL_READER` names; without that variable, a build of
-//! profile `release` makes the reader first. Other builds have none: they are for tests, and each would take a minute longer.
+//! Puts the reader into the command (`docs/reader.md`): the file that `COPAL_READER` names; without that variable, the file
+//! `reader.wasm` that this crate has in the registry, or what a build of profile `release` makes first. Other builds have none:
+//! they are for tests, and each would take a minute longer.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,9 +11,11 @@ fn main() {
     println!("cargo:rerun-if-changed=build.rs");
     let place = PathBuf::from(env::var_os("OUT_DIR").expect("cargo says where"));
     let is_release = env::var("PROFILE").is_ok_and(|profile| profile == "release");
+    let packed = Path::new(env!("CARGO_MANIFEST_DIR")).join("reader.wasm");
     let reader = match env::var_os("COPAL_READER").map(PathBuf::from) {
         Some(file) if file.as_os_str().is_empty() => None,
         Some(file) => Some(file),
+        None if packed.exists() => Some(packed),
         None if is_release => built(&place),
         None => None,
     };

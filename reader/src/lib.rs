@@ -46,7 +46,7 @@ pub use stamp::civil;
 
 /// The text next to the reader in a repository: how to use the reader, and how to restore without it. Contains all of
 /// `docs/format.md`.
-pub const TEXT: &str = concat!(include_str!("../repository.txt"), include_str!("../../docs/format.md"));
+pub const TEXT: &str = concat!(include_str!("../repository.txt"), include_str!("../format.md"));
 
 /// The program's streams.
 pub struct Streams<'a> {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::command::{cargo, succeed, target, workspace};
+use crate::command::{cargo, remapped, succeed, target, workspace};
 use crate::environment::environment;
 use crate::module::Module;
 use crate::tools;
@@ -13,11 +13,11 @@ pub(crate) fn run() -> Result<(), String> {
     environment("wasi", &workspace().join("tests/wasi/requirements.txt")).map(|_| ())
 }
 
-/// Builds the reader; gives its file, where tests and `release` look for it.
-fn build() -> Result<PathBuf, String> {
+/// Builds the reader, the same bytes in every folder; gives its file, where tests and `release` look for it.
+pub(crate) fn build() -> Result<PathBuf, String> {
     tools::set_up_reader()?;
     let arguments = ["build", "--package", "copal-reader", "--bin", "copal-reader", "--profile", "reader"];
-    succeed(cargo(&arguments).args(["--target", TARGET]))?;
+    succeed(cargo(&arguments).args(["--target", TARGET]).args(remapped(TARGET)?))?;
     let built = target().join(TARGET).join("reader/copal-reader.wasm");
     let bytes = std::fs::read(&built).map_err(|error| format!("{}: {error}", built.display()))?;
     let strange = Module::parse(&bytes)?.imports.into_iter().find(|import| !import.starts_with(WASI));

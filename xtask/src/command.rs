@@ -20,6 +20,21 @@ pub(crate) fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
+/// What has cargo build a target without the names of this machine's folders: they are in every panic's message, and would make
+/// builds in two folders differ.
+pub(crate) fn remapped(triple: &str) -> Result<[String; 2], String> {
+    let home = std::env::var_os("CARGO_HOME").map(PathBuf::from);
+    let home = home.or_else(|| std::env::var_os("HOME").map(|home| Path::new(&home).join(".cargo")));
+    let registry = home.ok_or("neither CARGO_HOME nor HOME says where crates lie")?.join("registry/src");
+    let folder = |entry: std::io::Result<std::fs::DirEntry>| Some((entry.ok()?.path(), "/crates"));
+    let registries = std::fs::read_dir(&registry).into_iter().flatten().filter_map(folder);
+    // Of two that fit, the compiler takes the later one.
+    let all = registries.chain([(workspace().to_owned(), "/copal"), (target(), "/target")]);
+    let flags: Vec<String> =
+        all.map(|(from, to)| format!("{:?}", format!("--remap-path-prefix={}={to}", from.display()))).collect();
+    Ok(["--config".to_owned(), format!("target.{triple}.rustflags=[{}]", flags.join(","))])
+}
+
 /// Builds a program as the suite has it. The features are the whole workspace's: a choice of packages would have others,
 /// and compile once more what they share.
 pub(crate) fn program(name: &str) -> Result<(), String> {

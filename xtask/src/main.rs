@@ -1,4 +1,4 @@
-//! The project's own commands: `cargo xtask test`, `wasm`, `python`, `infra`, `lambda`, `aws`, `deploy`, `stack`, `demo`, `site`, `fuzz`, `proofs`, `bench`.
+//! The project's own commands: `cargo xtask test`, `wasm`, `python`, `infra`, `lambda`, `aws`, `deploy`, `dist`, `stack`, `demo`, `site`, `fuzz`, `proofs`, `bench`.
 #![forbid(unsafe_code)]
 
 use std::process::ExitCode;
@@ -7,6 +7,7 @@ mod archive;
 mod carried;
 mod command;
 mod deploy;
+mod dist;
 mod environment;
 mod fuzz;
 mod infra;
@@ -36,7 +37,11 @@ usage: cargo xtask <command>
   test --quick   what takes less than three minutes: format, unit tests, golden bytes, 200 seeds of the simulation, layers
   tools          check or install the tools alone
   reader         build the reader that every repository carries
-  release        build the command as it is released, with the reader inside
+  release        build the command for this machine as it is released, with the reader inside
+  dist [--twice] [--from URL]
+                 make all that a release holds: programs, packages, image, checksums; manifests and the installer for
+                 files that will be at URL. Twice: in two folders, and compare
+  packages       pack the command as the tests have it, and install, run and remove the packages
   wasm           build the modules for browsers, and run them and the engine's probe in Node
   python         build the Python package as the tests have it, and test it against the command
   wheel          build the Python package as it is released
@@ -72,6 +77,11 @@ fn main() -> ExitCode {
         ["tools"] => tools::set_up().map(|()| ExitCode::SUCCESS),
         ["reader"] => carried::run().map(|()| ExitCode::SUCCESS),
         ["release"] => carried::release().map(|()| ExitCode::SUCCESS),
+        ["dist"] => dist::run(None).map(|()| ExitCode::SUCCESS),
+        ["dist", "--from", from] => dist::run(Some(from)).map(|()| ExitCode::SUCCESS),
+        ["dist", "--twice"] => dist::twice(None).map(|()| ExitCode::SUCCESS),
+        ["dist", "--twice", "--from", from] => dist::twice(Some(from)).map(|()| ExitCode::SUCCESS),
+        ["packages"] => dist::check().map(exit),
         ["wasm"] => webassembly(),
         ["python"] => python::run().map(exit),
         ["wheel"] => python::wheel().map(|()| ExitCode::SUCCESS),

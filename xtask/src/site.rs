@@ -12,12 +12,14 @@ use crate::environment::environment;
 use crate::tally::Tally;
 
 /// What is shown, and what documents link to; all keep their places, so that links between documents hold on the site.
-const SHOWN: [&str; 14] = [
+const SHOWN: [&str; 16] = [
     "docs",
     "README.md",
+    "CHANGELOG.md",
     "CONTRIBUTING.md",
     "LICENSE-APACHE",
     "LICENSE-MIT",
+    "SECURITY.md",
     "deploy/Containerfile",
     "deploy/README.md",
     "deploy/copal/values.yaml",

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::command::{cargo, count, succeed, target};
 use crate::tally::Tally;
-use crate::{carried, deploy, interface, lambda, memory, probe, python, reader, site, tools, wasm};
+use crate::{carried, deploy, dist, interface, lambda, memory, probe, python, reader, site, tools, wasm};
 
 /// Runs every stage, whatever became of the one before; prints the count of tests last, alone on its line. An error
 /// means that a tool is missing and nothing was run.
@@ -20,6 +20,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     tools::set_up_lambda()?;
     tools::set_up_emulator()?;
     tools::set_up_deploy()?;
+    tools::set_up_packages()?;
 
     suite.stage("format", || cargo_succeeds(&["fmt", "--all", "--check"]));
     suite.stage("lints", || {
@@ -65,6 +66,7 @@ pub(crate) fn run() -> Result<ExitCode, String> {
     suite.stage("chart for Kubernetes", deploy::run);
     suite.stage("reader in Python", reader::run);
     suite.stage("package for Python", python::run);
+    suite.stage("packages", dist::check);
     suite.stage("proofs", || proofs.join().map_err(|_| "the build has panicked".to_owned())??.wait());
     suite.stage("web app", || page?.wait());
 

