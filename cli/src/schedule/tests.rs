@@ -96,7 +96,7 @@ fn the_units_in_packages_say_what_an_installed_one_would() {
         profile: "INSTANCE".into(),
         program: "/usr/bin/copal".into(),
         config: "/etc/copal/copal.toml".into(),
-        repository: None,
+        repositories: Vec::new(),
         runs_commands: true,
         ..job("daily")
     };
