@@ -8,7 +8,7 @@ use crate::environment::environment;
 use crate::tools;
 
 /// Most bytes that a program may have.
-const MOST_BYTES: u64 = 15_000_000;
+const MOST_BYTES: u64 = 45_000_000;
 
 /// Builds a target's program; gives its file. It records the crates that it is made of (`cargo auditable`).
 pub(super) fn build(target: &Target, reader: &Path, time: &str) -> Result<PathBuf, String> {
