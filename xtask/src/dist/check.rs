@@ -91,5 +91,5 @@ const OTHERS: [Target; 3] = [
 const FROM: &str = "https://copal.invalid/0.1.0";
 
 /// Crates that nobody needs for the command.
-const UNPUBLISHED: [&str; 6] =
-    ["copal-lambda", "copal-wasm", "copal-wasm-bindgen", "copal-tests", "copal-bench", "xtask"];
+const UNPUBLISHED: [&str; 7] =
+    ["copal-lambda", "copal-wasm", "copal-wasm-bindgen", "copal-tests", "copal-bench", "xtask", "copal-python"];
