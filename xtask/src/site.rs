@@ -12,7 +12,7 @@ use crate::environment::environment;
 use crate::tally::Tally;
 
 /// What is shown, and what documents link to; all keep their places, so that links between documents hold on the site.
-const SHOWN: [&str; 16] = [
+const SHOWN: [&str; 19] = [
     "docs",
     "README.md",
     "CHANGELOG.md",
@@ -20,11 +20,14 @@ const SHOWN: [&str; 16] = [
     "LICENSE-APACHE",
     "LICENSE-MIT",
     "SECURITY.md",
+    "client/examples",
     "deploy/Containerfile",
     "deploy/README.md",
     "deploy/copal/values.yaml",
     "deploy/values",
     "infra/README.md",
+    "python/README.md",
+    "wasm/npm/README.md",
     "cli/tests/cmd/backup.md",
     "cli/tests/cmd/forget.md",
     "cli/tests/cmd/keys.md",
