@@ -19,6 +19,42 @@ use crate::flags::{FileType, OFlags};
 use crate::handle::{AsFd, BorrowedFd, Name, open_path, units};
 use crate::{names, places};
 
+/// Reading and writing at an offset, to the end of what is asked.
+pub trait FileExt {
+    /// Fills the buffer.
+    fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all bytes.
+    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+}
+
+impl FileExt for File {
+    fn read_exact_at(&self, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
+        while !into.is_empty() {
+            match std::os::windows::fs::FileExt::seek_read(self, into, offset)? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                got => {
+                    into = &mut into[got..];
+                    offset += got as u64;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
+        while !bytes.is_empty() {
+            match std::os::windows::fs::FileExt::seek_write(self, bytes, offset)? {
+                0 => return Err(io::ErrorKind::WriteZero.into()),
+                put => {
+                    bytes = &bytes[put..];
+                    offset += put as u64;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
 /// What Windows knows of an entry. Times are in units of 100 ns since 1601.
 #[derive(Debug, Copy, Clone)]
 pub struct Stat {

@@ -26,9 +26,9 @@ pub mod text;
 pub use errno::Errno;
 #[cfg(windows)]
 pub use file::{
-    Listed, Stat, allocated, delete, final_path, free_bytes, host_name, is_elsewhere, is_named, link_target, list,
-    make_hard_link, make_link, make_sparse, posix_time, put_attributes, put_times, rename_new, stat, sync_directory,
-    ticks,
+    FileExt, Listed, Stat, allocated, delete, final_path, free_bytes, host_name, is_elsewhere, is_named, link_target,
+    list, make_hard_link, make_link, make_sparse, posix_time, put_attributes, put_times, rename_new, stat,
+    sync_directory, ticks,
 };
 #[cfg(windows)]
 pub use flags::{AtFlags, FileType, Mode, OFlags};

@@ -1,6 +1,6 @@
 //! Domain: reads pages and chunks of one domain through the caches, and blocks ahead of a sequential reader.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use copal_engine::read::CopyFault;
@@ -9,11 +9,16 @@ use copal_format::id::{ChunkId, DomainId, PackId};
 use copal_format::index::Location;
 use copal_format::keys::domain::DomainKeys;
 use copal_format::seal::BlockKind;
+use copal_jobs::error::JobError;
+use copal_jobs::view::{self, Parts};
 use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::cache::{Cache, locked};
 use super::page::{Claim, TreePage};
+use crate::history::pages;
 use crate::reader::{CopyError, PageReader, ReadError};
+use crate::repository::Repository;
+use crate::wait::wait;
 
 /// The memory, and the threads that read ahead. All domains share them.
 pub(crate) struct Shared {
@@ -30,6 +35,30 @@ pub(crate) struct Domain {
     tools: Mutex<Vec<OpenTools>>,
     /// The positions of readers in packs, the newest last.
     streams: Mutex<VecDeque<Stream>>,
+}
+
+/// The domains of a repository that were read so far.
+pub(crate) struct Domains {
+    shared: Arc<Shared>,
+    open: Mutex<HashMap<DomainId, Arc<Domain>>>,
+}
+
+impl Domains {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, open: Mutex::default() }
+    }
+
+    /// A domain's reader, which takes a newer index by itself when it needs one.
+    pub(crate) fn of(&self, repository: &Repository, id: DomainId) -> Result<Arc<Domain>, JobError> {
+        let mut open = locked(&self.open);
+        if let Some(domain) = open.get(&id) {
+            return Ok(domain.clone());
+        }
+        let view = wait(view::read_parts(repository.store().as_ref(), &Parts::index_of(id)))?;
+        let reader = pages(repository, &view, id);
+        let domain = Arc::new(Domain::new(id, reader, self.shared.clone()));
+        Ok(open.entry(id).or_insert(domain).clone())
+    }
 }
 
 /// An opened block. The id of each chunk is computed once.

@@ -13,7 +13,6 @@ mod shelf;
 mod snapshot;
 mod tree;
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
@@ -25,7 +24,7 @@ use copal_format::tree::{EntryKind, LostRange, Owner};
 use copal_jobs::error::JobError;
 use copal_jobs::view::{self, Parts, View};
 
-use crate::history::{History, Snapshot, pages};
+use crate::history::{History, Snapshot};
 use crate::materialize::is_power;
 use crate::read::Xattr;
 use crate::reader::ReadError;
@@ -39,7 +38,7 @@ pub use node::{Attributes, Node};
 pub use snapshot::{FileReader, SnapshotTree, Walk};
 
 use cache::locked;
-pub(crate) use domain::{Domain, Shared};
+pub(crate) use domain::{Domain, Domains, Shared};
 use node::{Kind, Numbers};
 use shelf::{Shelf, Shown};
 use tree::{Position, Reached, Sought, Tree};
@@ -49,8 +48,7 @@ pub struct Browser {
     repository: Repository,
     terms: Terms,
     numbers: Numbers,
-    shared: Arc<Shared>,
-    domains: Mutex<HashMap<DomainId, Arc<Domain>>>,
+    domains: Domains,
     owners: Mutex<Owners>,
     shelf: RwLock<Arc<Shelf>>,
     newest: Mutex<Newest>,
@@ -124,8 +122,7 @@ impl Browser {
         let numbers = Numbers(repository.domain_keys(DomainId([0; 16])));
         let browser = Self {
             numbers,
-            shared: Shared::new(terms.cache_bytes, threads),
-            domains: Mutex::default(),
+            domains: Domains::new(Shared::new(terms.cache_bytes, threads)),
             owners: Mutex::new(Owners::new(terms.numeric_owner)),
             shelf: RwLock::default(),
             newest: Mutex::new(newest),
@@ -322,7 +319,7 @@ impl Browser {
         let mut shown = Vec::new();
         for snapshot in snapshots.iter().filter(|snapshot| snapshot.is_kept() && (self.terms.shows)(snapshot)) {
             shown.push(Shown {
-                tree: Arc::new(Tree::new(snapshot, self.domain(snapshot.domain)?)),
+                tree: Arc::new(Tree::new(snapshot, self.domains.of(&self.repository, snapshot.domain)?)),
                 machine: snapshot.machine().to_owned(),
                 client: snapshot.key.0,
                 time: (self.terms.time_name)(snapshot.time),
@@ -330,17 +327,6 @@ impl Browser {
             });
         }
         Ok(Shelf::of(&shown, &self.numbers))
-    }
-
-    fn domain(&self, id: DomainId) -> Result<Arc<Domain>, JobError> {
-        let mut domains = locked(&self.domains);
-        if let Some(domain) = domains.get(&id) {
-            return Ok(domain.clone());
-        }
-        let view = wait(view::read_parts(self.repository.store().as_ref(), &Parts::index_of(id)))?;
-        let reader = pages(&self.repository, &view, id);
-        let domain = Arc::new(Domain::new(id, reader, self.shared.clone()));
-        Ok(domains.entry(id).or_insert(domain).clone())
     }
 
     fn shelf(&self) -> Arc<Shelf> {

@@ -4,15 +4,13 @@
 mod error;
 mod settings;
 
-use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex, PoisonError};
 
 use copal_format::client::Role;
 use copal_format::exclusions::Exclusions;
-use copal_format::id::DomainId;
 use copal_format::layout;
 use copal_format::path::TreePath;
 use copal_format::time::Time;
@@ -23,9 +21,9 @@ pub use error::{Error, ErrorKind};
 pub use settings::{Created, Settings};
 
 use crate::backup::{self, Options, Source};
-use crate::browse::{Domain, Shared, SnapshotTree};
+use crate::browse::{Domains, Shared, SnapshotTree};
 use crate::filter::{Case, FilterBuilder, Selection};
-use crate::history::{History, Snapshot, pages};
+use crate::history::{History, Snapshot};
 use crate::materialize::{Overwrite, TargetOptions};
 use crate::met::{memory_of, met_at, remember};
 use crate::places::Places;
@@ -42,8 +40,7 @@ pub struct Copal {
     places: Places,
     host: String,
     threads: usize,
-    shared: Arc<Shared>,
-    domains: Mutex<HashMap<DomainId, Arc<Domain>>>,
+    domains: Domains,
 }
 
 /// How a backup is made, and what its snapshot says of itself.
@@ -99,8 +96,8 @@ impl Default for Restoring<'_> {
 impl Copal {
     fn new(repository: Repository, places: Places, host: String, threads: usize) -> Self {
         let ahead = if repository.backend().is_remote() { 4 } else { 1 };
-        let shared = Shared::new(CACHE_BYTES, ahead);
-        Self { repository, places, host, threads, shared, domains: Mutex::default() }
+        let domains = Domains::new(Shared::new(CACHE_BYTES, ahead));
+        Self { repository, places, host, threads, domains }
     }
 
     /// The repository that it works on, for everything that this type does not do.
@@ -248,7 +245,7 @@ impl Copal {
 
     /// The entries and files of a snapshot.
     pub fn tree(&self, snapshot: &Snapshot) -> Result<SnapshotTree, Error> {
-        Ok(SnapshotTree::new(snapshot, self.domain(snapshot.domain)?))
+        Ok(SnapshotTree::new(snapshot, self.domains.of(&self.repository, snapshot.domain)?))
     }
 
     /// Restores a snapshot, or a part of it, into a directory.
@@ -259,7 +256,7 @@ impl Copal {
         restoring: &Restoring<'_>,
     ) -> Result<restore::Outcome, Error> {
         let target = self.outside(target)?;
-        let domain = self.domain(snapshot.domain)?;
+        let domain = self.domains.of(&self.repository, snapshot.domain)?;
         let threads = self.repository.backend().readers(self.threads);
         let whole = Request::whole(domain.pages(), snapshot, target, threads);
         let place = SpecPath::Absolute(restoring.path.clone());
@@ -286,17 +283,6 @@ impl Copal {
             Some((own, there)) if there.starts_with(&own) => Err(Error::InRepository { path: target.to_owned() }),
             _ => Ok(absolute),
         }
-    }
-
-    fn domain(&self, id: DomainId) -> Result<Arc<Domain>, Error> {
-        let mut domains = self.domains.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(domain) = domains.get(&id) {
-            return Ok(domain.clone());
-        }
-        let view = wait(view::read_parts(self.repository.store().as_ref(), &Parts::index_of(id)))?;
-        let reader = pages(&self.repository, &view, id);
-        let domain = Arc::new(Domain::new(id, reader, self.shared.clone()));
-        Ok(domains.entry(id).or_insert(domain).clone())
     }
 }
 

@@ -1,16 +1,16 @@
 //! System: everything of this crate that differs between operating systems, and the only module that asks which one it is.
 //!
 //! The form is that of POSIX: an entry is found by an open directory and one name, names are bytes, errors are `Errno`.
-//! `unix` has what all of Unix has, `linux` and `other_unix` (macOS, FreeBSD) the rest, and `windows` all of it in the
-//! same words.
+//! `unix` has what POSIX has, `linux` the rest, and `windows` all of it in the same words.
 
 pub(crate) mod extras;
 pub mod stat;
 
+#[cfg(not(any(target_os = "linux", windows)))]
+compile_error!("this system has no module here (docs/decisions/0028-other-systems.md)");
+
 #[cfg(target_os = "linux")]
 mod linux;
-#[cfg(all(unix, not(target_os = "linux")))]
-mod other_unix;
 #[cfg(unix)]
 mod unix;
 #[cfg(windows)]
@@ -23,18 +23,9 @@ pub(crate) use linux::{
     Object, PATH, Place, expect_sequential, forget_cached, has_default_acl, is_mount_point, kind_of, list, mknodat,
     mode_of, umask_asked, umask_told, write_back,
 };
-#[cfg(all(unix, not(target_os = "linux")))]
-pub use other_unix::open;
-#[cfg(all(unix, not(target_os = "linux")))]
-pub(crate) use other_unix::{
-    Object, PATH, Place, expect_sequential, forget_cached, has_default_acl, is_mount_point, kind_of, list, mknodat,
-    mode_of, umask_asked, umask_told, write_back,
-};
 
 #[cfg(target_os = "linux")]
 pub use linux::link_target;
-#[cfg(all(unix, not(target_os = "linux")))]
-pub use other_unix::link_target;
 
 #[cfg(unix)]
 pub(crate) use unix::{

@@ -124,15 +124,8 @@ impl Root {
     }
 }
 
-#[cfg(any(target_os = "linux", target_vendor = "apple"))]
 fn rename_new(root: &OwnedFd, from: &str, to: &str) -> io::Result<()> {
     Ok(rustix::fs::renameat_with(root, from, root, to, rustix::fs::RenameFlags::NOREPLACE)?)
-}
-
-/// Others have no such call.
-#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn rename_new(_: &OwnedFd, _: &str, _: &str) -> io::Result<()> {
-    Err(Errno::NOTSUP.into())
 }
 
 fn of_raw(file_type: RawType) -> Kind {
@@ -166,27 +159,13 @@ pub(crate) fn free_bytes(directory: &Path) -> io::Result<u64> {
 }
 
 /// Gives a new file its length, and the space for it.
-#[cfg(not(target_vendor = "apple"))]
 pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
     Ok(rustix::fs::fallocate(file, rustix::fs::FallocateFlags::empty(), 0, bytes)?)
 }
 
-/// Gives a new file its length. The space comes when it is written to.
-#[cfg(target_vendor = "apple")]
-pub(crate) fn allocate(file: &File, bytes: u64) -> io::Result<()> {
-    file.set_len(bytes)
-}
-
 /// Makes the kernel read every page. It says whether one cannot be read, but not why. Needs Linux 5.14.
-#[cfg(target_os = "linux")]
 pub(crate) fn populate(mapping: &Mmap) -> io::Result<()> {
     mapping.advise(memmap2::Advice::PopulateRead)
-}
-
-/// Others have no such advice.
-#[cfg(not(target_os = "linux"))]
-pub(crate) fn populate(_: &Mmap) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
 }
 
 /// The mode of a root for several users of a group: new directories belong to its group.

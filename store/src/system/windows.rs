@@ -135,26 +135,6 @@ impl Root {
     }
 }
 
-/// Reading at an offset, to the end of what is asked.
-pub(crate) trait FileExt {
-    fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()>;
-}
-
-impl FileExt for File {
-    fn read_exact_at(&self, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
-        while !into.is_empty() {
-            match std::os::windows::fs::FileExt::seek_read(self, into, offset)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                got => {
-                    into = &mut into[got..];
-                    offset += got as u64;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 fn time(modified: SystemTime) -> StoreTime {
     let nanoseconds = |time: std::time::Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
     StoreTime(match modified.duration_since(SystemTime::UNIX_EPOCH) {
@@ -168,7 +148,7 @@ pub(crate) fn make_directory(path: &Path) -> io::Result<()> {
     std::fs::create_dir(path)
 }
 
-pub(crate) use copal_windows::sync_directory;
+pub(crate) use copal_windows::{FileExt, sync_directory};
 
 /// Opens the file of a directory that is locked in its place: directories have no locks here.
 pub(crate) fn to_lock(directory: &Path) -> io::Result<File> {

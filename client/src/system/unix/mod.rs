@@ -1,4 +1,4 @@
-//! Unix: what Linux, macOS and the BSDs have in common.
+//! Unix: what POSIX has.
 
 mod holes;
 

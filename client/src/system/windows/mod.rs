@@ -52,42 +52,6 @@ impl From<Option<Time>> for Birth {
     }
 }
 
-/// Reading and writing at an offset, to the end of what is asked.
-pub(crate) trait FileExt {
-    /// Fills the buffer.
-    fn read_exact_at(&self, into: &mut [u8], offset: u64) -> io::Result<()>;
-    /// Writes all bytes.
-    fn write_all_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
-}
-
-impl FileExt for File {
-    fn read_exact_at(&self, mut into: &mut [u8], mut offset: u64) -> io::Result<()> {
-        while !into.is_empty() {
-            match std::os::windows::fs::FileExt::seek_read(self, into, offset)? {
-                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
-                got => {
-                    into = &mut into[got..];
-                    offset += got as u64;
-                }
-            }
-        }
-        Ok(())
-    }
-
-    fn write_all_at(&self, mut bytes: &[u8], mut offset: u64) -> io::Result<()> {
-        while !bytes.is_empty() {
-            match std::os::windows::fs::FileExt::seek_write(self, bytes, offset)? {
-                0 => return Err(io::ErrorKind::WriteZero.into()),
-                put => {
-                    bytes = &bytes[put..];
-                    offset += put as u64;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
 /// The path to open an entry of a tree by.
 pub fn source_of(path: &TreePath) -> PathBuf {
     OsString::from_wide(&places::on_windows(path.as_bytes())).into()
@@ -252,6 +216,7 @@ pub(crate) fn private_directory() -> DirBuilder {
     builder
 }
 
+pub(crate) use copal_windows::FileExt;
 pub use copal_windows::sync_directory;
 
 /// Nobody gives entries away here.
