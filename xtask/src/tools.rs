@@ -190,7 +190,7 @@ pub(crate) fn set_up_windows(target: &str) -> Result<(), String> {
     install_missing(vec![
         tool("x86_64-w64-mingw32-gcc", &["--version"], "gcc-mingw-w64-x86-64"),
         tool("wine", &["--version"], "wine"),
-        tool("wine64", &["--version"], "wine64"),
+        tool("test", &["-e", "/usr/lib/wine/wine64"], "wine64"),
     ])?;
     set_up_target(target)
 }

@@ -57,7 +57,7 @@ pub(super) fn run(context: &Context<'_>, options: &Mover) -> Result<Exit, Failur
     Ok(exit)
 }
 
-/// What was saved under an id and is kept, the oldest first.
+/// The kept snapshots that were saved under this id, the oldest first.
 fn found(context: &Context<'_>, id: &str) -> Result<Vec<Saved>, Failure> {
     let repository = context.open()?;
     let view = context.records(&repository)?;

@@ -80,7 +80,7 @@ fn sources() -> Result<Tally, String> {
     Ok(tally)
 }
 
-/// Targets whose programs are not built yet, so that the templates that name them are filled all the same.
+/// Targets that a release has no program for. The tests use a script instead, to fill the templates that name them.
 const OTHERS: [Target; 3] = [
     Target { triple: "x86_64-apple-darwin", program: "copal", archive: "tar.gz", linux: None },
     Target { triple: "aarch64-apple-darwin", program: "copal", archive: "tar.gz", linux: None },

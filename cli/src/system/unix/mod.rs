@@ -42,7 +42,7 @@ pub fn open_to_all(file: &File) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(0o644))
 }
 
-/// What others may do in a directory, if that is more than nothing: as a mode.
+/// The mode of a directory that other users have rights to; none if they have no rights.
 pub fn open_rights(directory: &Path) -> io::Result<Option<u32>> {
     let mode = directory.metadata()?.permissions().mode() & 0o777;
     Ok((mode & 0o077 != 0).then_some(mode))

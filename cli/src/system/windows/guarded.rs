@@ -1,4 +1,5 @@
-//! Guarded: a file that is believed because of where it lies. Who may change it is not examined: ACLs are not read yet.
+//! Guarded: a file that is believed because of where it lies. Windows says by ACLs who may change it,
+//! and this program does not read them.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -29,8 +29,8 @@ pub(crate) use object::{Object, Place};
 /// How to open a directory to find entries in it.
 pub(crate) const PATH: OFlags = OFlags::PATH;
 
-/// What a backup here sees of its entries. Owners and ACLs are those of Windows, which a tree does not hold yet; attributes
-/// are kept as an extended attribute.
+/// The kinds of metadata that a backup on Windows saves. A tree has no place for the owners and ACLs of Windows; the
+/// attributes are saved as an extended attribute.
 pub(crate) const SEEN: MetadataSeen = MetadataSeen(
     MetadataSeen::CTIME_AND_INODE.0
         | MetadataSeen::XATTRS.0
@@ -146,7 +146,7 @@ pub(crate) fn append_at(file: &File, buffer: &mut Vec<u8>, wanted: usize, offset
 /// The holes of an open file of `size` bytes: ranges that read as zeros and take no space, ascending. At most `HOLES_MAX`:
 /// later holes are read as content.
 pub fn holes_of(file: impl AsFd, size: u64) -> io::Result<Vec<Range<u64>>> {
-    // What is not on the disk is read, never taken for a hole.
+    // The file system tells nothing of content that lies elsewhere, so the whole file is read.
     if copal_windows::is_elsewhere(&copal_windows::stat(&file)?) {
         return Ok(Vec::new());
     }
