@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 
 use crate::kit::{Machine, Ran, assert_same};
+use crate::managed::world::{joined, managed, upload};
 
 /// The only line that a call has written.
 fn status(ran: &Ran) -> Value {
@@ -56,6 +57,21 @@ fn a_volume_is_saved_restored_and_cleaned_up_however_often_each_is_asked_for() {
     let again = moved(&machine, &["cleanup", "--id", "one"]);
     assert_eq!([&again["snapshot"], &again["again"]], [&Value::Null, &json!(true)]);
     assert_eq!(machine.snapshots_that(&[]).len(), 1);
+}
+
+#[test]
+fn what_a_write_only_machine_saves_under_an_id_is_not_taken_for_the_backup() {
+    let owner = managed();
+    let machine = joined(&owner, "camera", "write-only");
+    machine.write("letter", "forged");
+    upload(&machine, &["--tag", "mover:one"]).ok();
+    owner.ok(&["ingest"]);
+    assert_eq!(owner.snapshots_that(&["--tag", "mover:one"]).len(), 1);
+    let restored = status(&owner.run(&["mover", "restore", "--id", "one", "out"]).exits(1));
+    assert_eq!(restored["error"]["kind"], "no_snapshot");
+    assert!(!owner.path("out").exists());
+    assert_eq!(moved(&owner, &["cleanup", "--id", "one"])["again"], true);
+    assert_eq!(owner.snapshots_that(&[]).len(), 1);
 }
 
 #[test]

@@ -4,6 +4,8 @@
 use std::ffi::{OsStr, OsString};
 use std::time::Instant;
 
+use copal_format::client::Role;
+
 use super::context::Context;
 use super::dispatch;
 use crate::args::CommandLine;
@@ -57,12 +59,14 @@ pub(super) fn run(context: &Context<'_>, options: &Mover) -> Result<Exit, Failur
     Ok(exit)
 }
 
-/// The kept snapshots that were saved under this id, the oldest first.
+/// The kept snapshots that full clients have saved under this id, the oldest first. A write-only client may use any tag, and
+/// would otherwise decide what is saved already, and what a volume is restored to.
 fn found(context: &Context<'_>, id: &str) -> Result<Vec<Saved>, Failure> {
     let repository = context.open()?;
     let view = context.records(&repository)?;
     let history = context.history(&repository, &view)?;
     let mut found = pick::narrowed(&history, &Narrow { tags: vec![tag(id)], ..Narrow::default() });
+    found.retain(|snapshot| snapshot.signer.role == Role::Full);
     found.sort_by_key(|snapshot| snapshot.age());
     Ok(found.into_iter().map(Saved::from).collect())
 }
