@@ -243,8 +243,19 @@ fn errors_tell_a_program_what_it_may_do() {
     fs::rename(&roots, &copied).unwrap();
     fs::create_dir(&roots).unwrap();
     assert_eq!(copal.backup(&[machine.path("source")], &Saving::default()).unwrap_err().kind(), ErrorKind::Damaged);
+    // Nor is an empty list told for one that has lost its state, or an older one for the newest.
+    assert_eq!(copal.snapshots().unwrap_err().kind(), ErrorKind::Damaged);
+    assert_eq!(copal.snapshot("latest").unwrap_err().kind(), ErrorKind::Damaged);
+    let newest = fs::read_dir(&copied).unwrap().map(|found| found.unwrap().file_name()).max().unwrap();
+    for found in fs::read_dir(&copied).unwrap().map(|found| found.unwrap().file_name()).filter(|name| *name != newest) {
+        fs::copy(copied.join(&found), roots.join(&found)).unwrap();
+    }
+    assert_eq!(copal.snapshots().unwrap_err().kind(), ErrorKind::Damaged);
+    fs::copy(copied.join(&newest), roots.join(&newest)).unwrap();
+    assert_eq!(copal.snapshots().unwrap().len(), 1);
     fs::remove_dir_all(machine.path("repository")).unwrap();
     assert!(matches!(settings(&machine).create(&secret), Err(Error::RepositoryGone { .. })));
+    assert!(!machine.path("repository").exists(), "the disk that belongs there may not be mounted");
     let other = Settings::at(machine.path("repository")).state_dir(machine.path("other")).cache_dir(machine.path("no"));
     other.create(&secret).unwrap();
     let replaced = settings(&machine).open(&secret).unwrap().backup(&[machine.path("source")], &Saving::default());
