@@ -26,6 +26,7 @@ use copal_store::{Store, StoreError};
 use futures::future::join;
 use futures::stream::{self, StreamExt, TryStreamExt};
 
+use crate::causes::with_causes;
 use crate::reader::{BlockReader, PageReader};
 use crate::repository::Repository;
 use crate::wait::wait;
@@ -192,7 +193,7 @@ fn read_snapshot(
     record: &SnapshotRecord,
     signer: &ClientRecord,
 ) -> Result<Snapshot, String> {
-    let bytes = manifest.map_err(|error| error.to_string())?.ok_or("it is not there")?;
+    let bytes = manifest.map_err(|error| with_causes(&error))?.ok_or("it is not there")?;
     let signed =
         SignedSnapshot::verify(&repository.owner, signer, number, &bytes).map_err(|error| error.to_string())?;
     let info = signed.info(&repository.owner).map_err(|error| error.to_string())?;
