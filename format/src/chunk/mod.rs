@@ -80,18 +80,25 @@ impl Chunker {
             }
             asked.1 >= if length < self.sizes.average() { self.strict } else { self.loose }
         };
-        let (fours, rest) = window[min..end].as_chunks::<4>();
-        for (i, four) in fours.iter().enumerate() {
-            // Four steps at once: no step waits for the one before.
-            let [a, b, c, d] = four.map(|byte| gear[usize::from(byte)]);
-            let ab = (a << 1).wrapping_add(b);
-            let abc = (ab << 1).wrapping_add(c);
-            let hashes =
-                [hash, (hash << 1).wrapping_add(a), (hash << 2).wrapping_add(ab), (hash << 3).wrapping_add(abc)];
-            hash = (hash << 4).wrapping_add((abc << 1).wrapping_add(d));
-            for (length, hash) in (min + 4 * i..).zip(hashes) {
-                if is_candidate(hash) && is_cut(hash, length) {
-                    return length;
+        let (windows, rest) = window[min..end].as_chunks::<WINDOW>();
+        for (i, window) in windows.iter().enumerate() {
+            // In a run of one byte, as in the unused parts of disk images, the hash stays the same.
+            let first = window[0];
+            if next(hash, first) == hash && !is_candidate(hash) && window.iter().all(|byte| *byte == first) {
+                continue;
+            }
+            for (j, four) in window.as_chunks::<4>().0.iter().enumerate() {
+                // Four steps at once: no step waits for the one before.
+                let [a, b, c, d] = four.map(|byte| gear[usize::from(byte)]);
+                let ab = (a << 1).wrapping_add(b);
+                let abc = (ab << 1).wrapping_add(c);
+                let hashes =
+                    [hash, (hash << 1).wrapping_add(a), (hash << 2).wrapping_add(ab), (hash << 3).wrapping_add(abc)];
+                hash = (hash << 4).wrapping_add((abc << 1).wrapping_add(d));
+                for (length, hash) in (min + WINDOW * i + 4 * j..).zip(hashes) {
+                    if is_candidate(hash) && is_cut(hash, length) {
+                        return length;
+                    }
                 }
             }
         }

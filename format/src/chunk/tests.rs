@@ -71,6 +71,27 @@ fn content_without_structure_is_cut_at_the_largest_size() {
 }
 
 #[test]
+fn runs_of_one_byte_are_cut_where_the_format_says() {
+    let mut candidates = 0;
+    for seed in 0..8 {
+        let keys = CutKeys::new(&Secret::new([seed; 32]), Secret::new([1; 32]));
+        let chunker = Chunker::new(sizes(), &keys);
+        // In a run the hash h comes to be 2h + gear, so all of the run are candidates or none is.
+        let is_candidate = |byte: u8| keys.gear()[usize::from(byte)].wrapping_neg() >> 55 == 0;
+        candidates += (0..=255).filter(|byte| is_candidate(*byte)).count();
+        for byte in (0..=255).filter(|byte| *byte < 4 || is_candidate(*byte)) {
+            for before in [0, 300, 777] {
+                let content = [noise(before), vec![byte; 1500], noise(900), vec![byte; 2000]].concat();
+                for cut in chunker.cuts(&content) {
+                    assert_eq!(cut.len(), first_cut(&keys, &content[cut.start..]), "{seed} {byte} {before} {cut:?}");
+                }
+            }
+        }
+    }
+    assert!(candidates > 0);
+}
+
+#[test]
 fn a_file_not_longer_than_the_smallest_chunk_is_one_chunk_and_an_empty_one_has_none() {
     assert_eq!(chunker().cuts(&noise(256)).collect::<Vec<_>>(), core::iter::once(0..256).collect::<Vec<_>>());
     assert_eq!(chunker().cuts(b"").count(), 0);
