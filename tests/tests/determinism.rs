@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
 use copal_engine::backup::content::FileContent;
-use copal_engine::backup::session::{Action, Session, SessionStart};
+use copal_engine::backup::session::{Action, ListedPack, Session, SessionStart};
 use copal_format::block::{SealJob, SealTools, SealedBlock};
 use copal_format::chunk::{ChunkSizes, Chunker};
 use copal_format::compress;
@@ -80,7 +80,7 @@ impl Made {
         run.work(true);
         assert!(run.session.close_packs_if_idle(), "every block is back");
         run.work(true);
-        Self { root, listed: run.session.take_listing().packs, packs: run.packs }
+        Self { root, listed: run.session.take_listing().into_iter().map(ListedPack::named).collect(), packs: run.packs }
     }
 }
 
@@ -98,7 +98,10 @@ impl<W: Workers> Run<'_, W> {
             while let Some(action) = self.session.poll() {
                 match action {
                     Action::Seal(job) => self.workers.begin(job, &self.cipher),
-                    Action::Store(pack) => self.packs.push((pack.id, pack.bytes)),
+                    Action::Store(pack) => {
+                        self.session.named(pack.number, pack.id());
+                        self.packs.push((pack.id(), pack.bytes));
+                    }
                 }
             }
             match self.workers.ended(waits) {

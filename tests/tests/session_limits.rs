@@ -1,6 +1,6 @@
 //! What a session gives out fits manifests of the most packs, whatever a descriptor permits.
 
-use copal_engine::backup::session::{Action, Session, SessionStart};
+use copal_engine::backup::session::{Action, GivenPack, Session, SessionStart};
 use copal_format::block::SealTools;
 use copal_format::compress;
 use copal_format::id::ChunkId;
@@ -8,7 +8,7 @@ use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::session::SessionKey;
 use copal_format::limits::{CLEAR_SHARE, MANIFEST_PACKS, MANIFEST_TABLES};
-use copal_format::pack::{Pack, TRAILER_BYTES, Trailer};
+use copal_format::pack::{TRAILER_BYTES, Trailer};
 use copal_format::seal::SessionCipher;
 use copal_format::tree::Page;
 use copal_tests::kit::Repository;
@@ -39,7 +39,7 @@ fn blocks_of_the_largest_pages_are_closed_before_their_pack_has_more_than_its_sh
 }
 
 /// The packs of a session with the largest blocks and packs.
-fn given_out(fill: impl FnOnce(&mut Session)) -> Vec<Pack> {
+fn given_out(fill: impl FnOnce(&mut Session)) -> Vec<GivenPack> {
     let repository = Repository::new();
     let (repository_id, key) = (repository.owner.repository(), SessionKey::new(Secret::new([1; 32])));
     let record = key.record(repository_id, repository.shared, &[(&repository.owner.kem_public(), [2; 64])]);
@@ -77,8 +77,8 @@ fn given_out(fill: impl FnOnce(&mut Session)) -> Vec<Pack> {
 }
 
 /// Bytes of header and table of each pack.
-fn clear_lengths(packs: &[Pack]) -> Vec<u64> {
-    let trailer = |pack: &Pack| {
+fn clear_lengths(packs: &[GivenPack]) -> Vec<u64> {
+    let trailer = |pack: &GivenPack| {
         let last = &pack.bytes[pack.bytes.len() - TRAILER_BYTES..];
         Trailer::parse(last, pack.bytes.len() as u64).unwrap()
     };

@@ -28,9 +28,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use copal_engine::backup::claim::ClaimError;
-use copal_engine::backup::session::{SessionError, Tally};
-use copal_format::id::{ChunkId, PackId, SnapshotId};
-use copal_format::pack::PackKind;
+use copal_engine::backup::session::{ListedPack, SessionError, Tally};
+use copal_format::id::{ChunkId, SnapshotId};
 use copal_format::receipt::IngestBy;
 use copal_format::snapshot::{Counts, SnapshotInfo, Summary};
 use copal_format::time::Time;
@@ -228,7 +227,7 @@ pub enum BackupError {
 #[derive(Default)]
 struct Carryover {
     /// Packs that no manifest names yet.
-    packs: Vec<(PackKind, PackId, u64)>,
+    packs: Vec<ListedPack>,
     ids: HashSet<ChunkId>,
     /// Manifests that were not answered yet.
     claims: VecDeque<Claim>,
@@ -241,7 +240,7 @@ struct Carryover {
 /// A manifest that waits for its receipt.
 struct Claim {
     claimed: Claimed,
-    packs: Vec<(PackKind, PackId, u64)>,
+    packs: Vec<ListedPack>,
     ids: HashSet<ChunkId>,
     is_final: bool,
 }

@@ -1,20 +1,18 @@
 //! Output: one pool of threads seals blocks, another stores packs.
 
-use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::Scope;
 use std::time::{Duration, Instant};
 
-use copal_engine::backup::session::{Action, Session};
+use copal_engine::backup::session::{Action, GivenPack, Session};
 use copal_format::block::{SealJob, SealTools, SealedBlock};
 use copal_format::id::PackId;
 use copal_format::layout::{self, Place};
-use copal_format::pack::Pack;
+use copal_format::pack::PackTable;
 use copal_format::seal::SessionCipher;
 use copal_jobs::commit;
-use copal_jobs::error::JobError;
 use copal_store::Store;
 use crossbeam_channel::{Receiver, RecvTimeoutError, SendTimeoutError, Sender, bounded, unbounded};
 
@@ -28,10 +26,10 @@ use crate::wait::wait;
 pub(super) struct Output<'a> {
     jobs: Option<Sender<SealJob>>,
     sealed: Receiver<Result<SealedBlock, BackupError>>,
-    packs: Option<Sender<Pack>>,
-    stored: Receiver<Result<PackId, BackupError>>,
-    /// Packs that are not known to be stored yet.
-    out: HashSet<PackId>,
+    packs: Option<Sender<GivenPack>>,
+    stored: Receiver<Result<StoredPack, BackupError>>,
+    /// How many packs are not known to be stored yet.
+    out: usize,
     interrupted: &'a AtomicBool,
     /// Deadline for uploads under way after an interrupt.
     until: Option<Instant>,
@@ -62,19 +60,15 @@ impl<'a> Output<'a> {
                 }
             });
         }
-        let (packs, to_store) = bounded::<Pack>(1);
+        let (packs, to_store) = bounded::<GivenPack>(0);
         let (done, stored) = unbounded();
         for _ in 0..backend.map_or(1, Backend::uploads) {
             let store = backend.map(Backend::store);
             let (to_store, done, progress) = (to_store.clone(), done.clone(), progress.clone());
             scope.spawn(move || {
                 for pack in to_store {
-                    let id = pack.id;
                     let length = pack.bytes.len() as u64;
-                    let result = outliving(|| match &store {
-                        Some(store) => Ok(wait(store_pack(&**store, pack)).map(|()| id)?),
-                        None => Ok(id),
-                    });
+                    let result = outliving(|| store_pack(store.as_deref(), pack));
                     progress.add_stored(length);
                     if done.send(result).is_err() {
                         return;
@@ -82,38 +76,35 @@ impl<'a> Output<'a> {
                 }
             });
         }
-        Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, out: HashSet::new(), interrupted, until: None }
+        Self { jobs: Some(jobs), sealed, packs: Some(packs), stored, out: 0, interrupted, until: None }
     }
 
-    /// Performs the session's actions and returns sealed blocks to it. `given` sees every pack before it is stored.
-    pub(super) fn serve(&mut self, session: &mut Session, mut given: impl FnMut(&Pack)) -> Result<(), BackupError> {
+    /// Performs the session's actions, and returns to it what is sealed or stored. `note` sees every stored pack.
+    pub(super) fn serve(&mut self, session: &mut Session, note: &mut Note<'_>) -> Result<(), BackupError> {
         while let Some(action) = session.poll() {
             match action {
                 Action::Seal(job) => self.seal(job),
-                Action::Store(pack) => {
-                    given(&pack);
-                    self.store(pack)?;
-                }
+                Action::Store(pack) => self.store(pack)?,
             }
             while let Ok(sealed) = self.sealed.try_recv() {
                 session.sealed(sealed?)?;
             }
-            self.check()?;
+            self.check(session, note)?;
         }
         Ok(())
     }
 
     /// Seals and stores everything that is open in a session, and waits until the store has it.
-    pub(super) fn flush(&mut self, session: &mut Session, mut given: impl FnMut(&Pack)) -> Result<(), BackupError> {
+    pub(super) fn flush(&mut self, session: &mut Session, note: &mut Note<'_>) -> Result<(), BackupError> {
         session.flush()?;
-        self.serve(session, &mut given)?;
+        self.serve(session, note)?;
         while !session.close_packs_if_idle() {
             let sealed = self.sealed.recv().expect("sealing threads live as long as this")?;
             session.sealed(sealed)?;
-            self.serve(session, &mut given)?;
+            self.serve(session, note)?;
         }
-        self.serve(session, &mut given)?;
-        self.settle()
+        self.serve(session, note)?;
+        self.settle(session, note)
     }
 
     /// Queues a block to be sealed; waits while all threads are busy.
@@ -123,8 +114,8 @@ impl<'a> Output<'a> {
     }
 
     /// Queues a pack to be stored; waits while the queue is full.
-    fn store(&mut self, mut pack: Pack) -> Result<(), BackupError> {
-        self.out.insert(pack.id);
+    fn store(&mut self, mut pack: GivenPack) -> Result<(), BackupError> {
+        self.out += 1;
         loop {
             let packs = self.packs.as_ref().expect("open until the end");
             match packs.send_timeout(pack, SLICE) {
@@ -137,10 +128,10 @@ impl<'a> Output<'a> {
     }
 
     /// Waits until every queued pack is stored; fails if one could not be.
-    fn settle(&mut self) -> Result<(), BackupError> {
-        while !self.out.is_empty() {
+    fn settle(&mut self, session: &mut Session, note: &mut Note<'_>) -> Result<(), BackupError> {
+        while self.out > 0 {
             match self.stored.recv_timeout(SLICE) {
-                Ok(stored) => _ = self.out.remove(&stored?),
+                Ok(stored) => self.take(stored?, session, note),
                 Err(RecvTimeoutError::Timeout) => self.go_on()?,
                 Err(RecvTimeoutError::Disconnected) => panic!("the storing thread lives as long as this"),
             }
@@ -148,17 +139,19 @@ impl<'a> Output<'a> {
         Ok(())
     }
 
-    /// Fails early if a pack could not be stored.
-    pub(super) fn check(&mut self) -> Result<(), BackupError> {
+    /// Tells the session what is stored; fails early if a pack could not be.
+    pub(super) fn check(&mut self, session: &mut Session, note: &mut Note<'_>) -> Result<(), BackupError> {
         while let Ok(stored) = self.stored.try_recv() {
-            self.out.remove(&stored?);
+            self.take(stored?, session, note);
         }
         Ok(())
     }
 
-    /// Whether a queued pack is known to be stored.
-    pub(super) fn has_stored(&self, pack: &PackId) -> bool {
-        !self.out.contains(pack)
+    fn take(&mut self, pack: StoredPack, session: &mut Session, note: &mut Note<'_>) {
+        self.out -= 1;
+        session.named(pack.number, pack.id);
+        session.stored(pack.number);
+        note(pack.id, &pack.table);
     }
 
     /// Fails when uploads have had `AFTER_A_WISH_TO_END` since the interrupt.
@@ -178,8 +171,22 @@ fn outliving<T>(act: impl FnOnce() -> Result<T, BackupError>) -> Result<T, Backu
     catch_unwind(AssertUnwindSafe(act)).unwrap_or(Err(BackupError::Panicked))
 }
 
-async fn store_pack(store: &dyn Store, pack: Pack) -> Result<(), JobError> {
-    commit::put(store, layout::pack(Place::Packs, pack.id), pack.bytes).await
+/// What sees every stored pack.
+pub(super) type Note<'n> = dyn FnMut(PackId, &PackTable) + 'n;
+
+struct StoredPack {
+    number: u64,
+    id: PackId,
+    table: PackTable,
+}
+
+/// Names a pack and stores it. The session's thread is what all others wait for: so it does neither.
+fn store_pack(store: Option<&dyn Store>, pack: GivenPack) -> Result<StoredPack, BackupError> {
+    let (number, id, table) = (pack.number, pack.id(), pack.table);
+    if let Some(store) = store {
+        wait(commit::put(store, layout::pack(Place::Packs, id), pack.bytes))?;
+    }
+    Ok(StoredPack { number, id, table })
 }
 
 /// Interval at which waiting code checks for an interrupt.

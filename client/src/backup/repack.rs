@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use copal_engine::backup::session::{Session, SessionStart};
+use copal_engine::backup::session::{ListedPack, Session, SessionStart};
 use copal_engine::read;
 use copal_format::block::{OpenBlock, OpenTools};
 use copal_format::id::PackId;
 use copal_format::index::Location;
 use copal_format::keys::domain::DomainKeys;
 use copal_format::limits::MANIFEST_PACKS;
-use copal_format::pack::{Pack, PackKind};
+use copal_format::pack::{PackKind, PackTable};
 use copal_format::seal::BlockKind;
 use copal_format::tree::Page;
 use copal_jobs::prune::{Live, Sparse, SparseBlock};
@@ -70,10 +70,10 @@ pub fn repack(
         let progress = Arc::new(Progress::default());
         let output = Output::start(scope, threads, &cipher, level, Some(repository.backend()), &progress, interrupted);
         let chain = ManifestChain::find(repository.into(), client, &view)?;
-        let (packs, own) = (0, HashSet::new());
+        let own = HashSet::new();
         let done = Repacked::default();
         let listed = Instant::now();
-        let mut writer = Writer { view: &view, session, output, chain, packs, own, listed, done, interrupted };
+        let mut writer = Writer { view: &view, session, output, chain, own, listed, done, interrupted };
         let mut source = Source { reader: &reader, keys: &keys, tools: OpenTools::new(), open: VecDeque::new() };
         for live in &sparse.live {
             if interrupted.load(Ordering::Relaxed) {
@@ -104,8 +104,6 @@ struct Writer<'a> {
     session: Session,
     output: Output<'a>,
     chain: ManifestChain<'a>,
-    /// Packs that no manifest names yet.
-    packs: u64,
     own: HashSet<PackId>,
     listed: Instant,
     done: Repacked,
@@ -114,17 +112,18 @@ struct Writer<'a> {
 
 impl Writer<'_> {
     fn claim_if_due(&mut self) -> Result<(), BackupError> {
-        let is_due = self.packs >= MANIFEST_PACKS as u64 || (self.packs > 0 && self.listed.elapsed() >= MANIFEST_EVERY);
+        let packs = self.session.packs_unlisted();
+        let is_due = packs >= MANIFEST_PACKS || (packs > 0 && self.listed.elapsed() >= MANIFEST_EVERY);
         if is_due { self.claim() } else { Ok(()) }
     }
 
     /// Stores open blocks and packs, and claims them.
     fn claim(&mut self) -> Result<(), BackupError> {
-        self.output.flush(&mut self.session, noting(&mut self.packs, &mut self.own))?;
+        self.output.flush(&mut self.session, &mut noting(&mut self.own))?;
         self.listed = Instant::now();
-        self.packs = 0;
-        for packs in self.session.take_listing().packs.chunks(MANIFEST_PACKS) {
-            let claimed = self.chain.add(packs.to_vec(), None, &self.own)?;
+        for packs in self.session.take_listing().chunks(MANIFEST_PACKS) {
+            let named = packs.iter().copied().map(ListedPack::named).collect();
+            let claimed = self.chain.add(named, None, &self.own)?;
             self.chain.decide(self.view, &self.own)?;
             let answer = self.chain.answer(claimed, &mut Patience::of(SERVICE_ANSWERS), self.interrupted)?;
             let receipt = answer.ok_or(BackupError::Unanswered { number: claimed.number })?;
@@ -136,15 +135,12 @@ impl Writer<'_> {
     }
 
     fn act(&mut self) -> Result<(), BackupError> {
-        self.output.serve(&mut self.session, noting(&mut self.packs, &mut self.own))
+        self.output.serve(&mut self.session, &mut noting(&mut self.own))
     }
 }
 
-fn noting<'n>(packs: &'n mut u64, own: &'n mut HashSet<PackId>) -> impl FnMut(&Pack) + 'n {
-    |pack| {
-        *packs += 1;
-        own.insert(pack.id);
-    }
+fn noting(own: &mut HashSet<PackId>) -> impl FnMut(PackId, &PackTable) {
+    |id, _| _ = own.insert(id)
 }
 
 /// Reads the sparse blocks. Each backup packed its chunks in the same order, so a few blocks are needed in turns: the

@@ -20,7 +20,7 @@ use copal_format::path::TreePath;
 use copal_format::seal::{BlockKind, Counter, Counters};
 use copal_format::tree::{Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
 
-pub use super::given::{Listing, UnnamedPack};
+pub use super::given::{GivenPack, ListedPack};
 pub use super::terms::{Action, FinishedTree, SessionError, SessionStart, Tally};
 
 /// The state of one run of a client.
@@ -83,16 +83,6 @@ impl Session {
     /// The pages made since the last call, as they are stored; empty without [`Session::keep_pages`].
     pub fn take_kept(&mut self) -> Vec<Page> {
         self.kept.as_mut().map(std::mem::take).unwrap_or_default()
-    }
-
-    /// Lets the host name packs, where its SHA-256 is faster. Packs then come from [`Session::poll_unnamed`].
-    pub fn leave_names(&mut self) {
-        self.given.leave_names();
-    }
-
-    /// The next pack for the host to name (see [`Session::named`]) and store.
-    pub fn poll_unnamed(&mut self) -> Option<UnnamedPack> {
-        self.given.poll_unnamed()
     }
 
     /// Sets the name of a pack; false if no unnamed pack has this number.
@@ -258,16 +248,17 @@ impl Session {
         true
     }
 
-    /// Takes the packs that a manifest may now claim. Call it after a flush, once every pack given out is stored.
+    /// Takes the packs that a manifest may now claim. Call it after a flush, once every pack given out is stored. No pack
+    /// refers to a later one.
     ///
     /// # Panics
     /// If a pack has no name yet.
-    pub fn take_listing(&mut self) -> Listing {
+    pub fn take_listing(&mut self) -> Vec<ListedPack> {
         self.given.take()
     }
 
     /// Takes the data packs that the host has called stored, for a manifest without a tree. The others stay listed.
-    pub fn take_stored(&mut self) -> Listing {
+    pub fn take_stored(&mut self) -> Vec<ListedPack> {
         self.given.take_stored()
     }
 
@@ -368,9 +359,9 @@ impl Session {
     }
 
     fn give_out(&mut self, writer: PackWriter) {
-        let (length, pack) = self.given.add(writer);
-        self.tally.bytes_stored += length;
-        self.actions.extend(pack.map(Action::Store));
+        let pack = self.given.add(writer);
+        self.tally.bytes_stored += pack.bytes.len() as u64;
+        self.actions.push_back(Action::Store(pack));
     }
 
     fn pack_random(&mut self) -> [u8; 16] {

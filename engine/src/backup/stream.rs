@@ -9,8 +9,6 @@ pub(super) struct Stream {
     pub(super) block: BlockBuilder,
     pub(super) pack: Option<PackWriter>,
     pack_target: usize,
-    /// Length of the last pack that reached its target.
-    pack_length: usize,
     /// Buffers of blocks already copied into packs, to be reused.
     buffers: Vec<Vec<u8>>,
 }
@@ -21,7 +19,6 @@ impl Stream {
             block: BlockBuilder::new(kind, block_target as usize),
             pack: None,
             pack_target: pack_target as usize,
-            pack_length: 0,
             buffers: Vec::new(),
         }
     }
@@ -46,8 +43,8 @@ impl Stream {
     }
 
     pub(super) fn begin(&mut self, mut pack: PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
-        // Reserve the last pack's length: growing step by step would copy the bytes each time.
-        pack.reserve(self.pack_length);
+        // Growing would copy the pack, and memory that is not written to costs nothing. A block may pass the target.
+        pack.reserve(self.pack_target + self.pack_target / 8);
         add(&mut pack, block)?;
         self.pack = Some(pack);
         Ok(())
@@ -55,9 +52,7 @@ impl Stream {
 
     /// Takes the open pack once it has reached its target.
     pub(super) fn take_full(&mut self) -> Option<PackWriter> {
-        let full = self.pack.take_if(|pack| pack.len() >= self.pack_target);
-        self.pack_length = full.as_ref().map_or(self.pack_length, PackWriter::len);
-        full
+        self.pack.take_if(|pack| pack.len() >= self.pack_target)
     }
 
     /// A buffer for the next block; a used one if there is one.

@@ -1,11 +1,12 @@
 //! Terms: the types with which a session and its host talk.
 
+use super::given::GivenPack;
 use copal_format::block::SealJob;
 use copal_format::id::{ChunkId, DomainId};
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::secret::Secret;
 use copal_format::keys::session::SessionRecord;
-use copal_format::pack::{Pack, PackLimit};
+use copal_format::pack::PackLimit;
 use copal_format::repository::Parameters;
 use copal_format::tree::{BadParams, BuildError};
 
@@ -28,8 +29,9 @@ pub struct SessionStart {
 pub enum Action {
     /// Run the job on any thread and give its result to [`Session::sealed`](super::session::Session::sealed).
     Seal(SealJob),
-    /// Store the pack durably before a manifest names it.
-    Store(Pack),
+    /// Tell the pack's name to [`Session::named`](super::session::Session::named), and store it durably before a manifest
+    /// names it.
+    Store(GivenPack),
 }
 
 /// Why a session cannot go on.

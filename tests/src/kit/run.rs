@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use bytes::Bytes;
 use copal_engine::backup::content::FileContent;
-use copal_engine::backup::session::{Action, Session, SessionStart};
+use copal_engine::backup::session::{Action, ListedPack, Session, SessionStart};
 use copal_format::block::{BlockBuilder, SealTools};
 use copal_format::chunk::{ChunkSizes, Chunker};
 use copal_format::compress;
@@ -167,9 +167,10 @@ impl Run<'_> {
                     self.session.sealed(sealed)?;
                 }
                 Action::Store(pack) => {
-                    let name = key(&layout::pack(Place::Packs, pack.id));
-                    store.create(&name, Bytes::from(pack.bytes)).await?;
-                    self.made.insert(pack.id);
+                    let id = pack.id();
+                    self.session.named(pack.number, id);
+                    store.create(&key(&layout::pack(Place::Packs, id)), Bytes::from(pack.bytes)).await?;
+                    self.made.insert(id);
                 }
             }
         }
@@ -182,7 +183,7 @@ impl Run<'_> {
         self.work(store).await?;
         assert!(self.session.close_packs_if_idle(), "every block is sealed by now");
         self.work(store).await?;
-        Ok(self.session.take_listing().packs)
+        Ok(self.session.take_listing().into_iter().map(ListedPack::named).collect())
     }
 
     pub(super) async fn claim(

@@ -2,7 +2,7 @@
 
 use copal_engine::backup::claim::Described;
 use copal_engine::backup::kept::KeptSnapshot;
-use copal_engine::backup::session::FinishedTree;
+use copal_engine::backup::session::{FinishedTree, ListedPack};
 use copal_format::block::SealTools;
 use copal_format::id::{ObjectHash, PackId, SnapshotId};
 use copal_format::layout;
@@ -91,8 +91,8 @@ impl Backup {
         if !self.is_end_found {
             return Err(Fault::misuse("the end of the chain of manifests is to be found first"));
         }
-        let packs = self.session.take_stored().packs;
-        let bytes = packs.iter().map(|(_, length)| length).sum();
+        let packs = self.session.take_stored();
+        let bytes = packs.iter().map(|pack| pack.length).sum();
         if !packs.is_empty() {
             self.list(packs);
         }
@@ -174,7 +174,7 @@ impl Backup {
     }
 
     fn draft(&mut self, tree: Option<FinishedTree>, is_final: bool) -> Result<(), Fault> {
-        let packs = self.session.take_listing().packs;
+        let packs = self.session.take_listing();
         if packs.is_empty() && !is_final {
             return Ok(());
         }
@@ -188,7 +188,8 @@ impl Backup {
     }
 
     /// Adds manifests for these packs.
-    fn list(&mut self, mut packs: Vec<(PackId, u64)>) {
+    fn list(&mut self, packs: Vec<ListedPack>) {
+        let mut packs: Vec<_> = packs.into_iter().map(ListedPack::named).collect();
         self.claimed_bytes += packs.iter().map(|(_, length)| length).sum::<u64>();
         while packs.len() > MANIFEST_PACKS {
             let rest = packs.split_off(MANIFEST_PACKS);

@@ -13,7 +13,7 @@ use std::rc::Rc;
 
 use copal_engine::backup::kept::{KEPT_LEVEL, KeptTree, KeptWriter};
 use copal_engine::backup::reuse::RewriteBudget;
-use copal_engine::backup::session::{FinishedTree, Session, SessionStart, UnnamedPack};
+use copal_engine::backup::session::{FinishedTree, GivenPack, Session, SessionStart};
 use copal_format::block::PendingBlock;
 use copal_format::compress::Compress;
 use copal_format::id::{ChunkId, DomainId, SourceId};
@@ -67,7 +67,7 @@ pub enum Action {
         raw: Vec<u8>,
     },
     /// Compute the pack's SHA-256, pass it to [`Backup::named`], and store the pack before the next manifest.
-    Store(UnnamedPack),
+    Store(GivenPack),
 }
 
 /// The numbers of a run so far.
@@ -173,7 +173,6 @@ impl Backup {
             seed: secret(96),
         })?;
         session.keep_pages();
-        session.leave_names();
         let head = view.borrow().state().and_then(|state| state.heads.get(&client.id()).cloned());
         let chain = head.map_or_else(Chain::new, |head| Chain::after(head.number, head.hash));
         Ok(Self {

@@ -13,19 +13,16 @@ use crate::sealer::BlockFacts;
 impl Backup {
     /// The next work for the host, if any.
     pub fn poll(&mut self) -> Option<Action> {
-        if let Some(pack) = self.session.poll_unnamed() {
-            return Some(Action::Store(pack));
-        }
-        match self.session.poll()? {
+        Some(match self.session.poll()? {
             Step::Seal(job) => {
                 let (pending, raw) = job.part();
                 let (counter, ids, lengths) = (pending.counter(), pending.ids(), pending.lengths());
                 let is_tree = pending.kind() == BlockKind::Tree;
                 self.pending.insert(counter, pending);
-                Some(Action::Seal { block: BlockFacts { counter, is_tree, ids, lengths }, raw })
+                Action::Seal { block: BlockFacts { counter, is_tree, ids, lengths }, raw }
             }
-            Step::Store(_) => unreachable!("names are left to the host"),
-        }
+            Step::Store(pack) => Action::Store(pack),
+        })
     }
 
     /// Takes a block (nonce first) that the host's cipher sealed and a [`crate::sealer::Sealer`] prepared and compared.

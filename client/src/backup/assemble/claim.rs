@@ -5,10 +5,10 @@ use std::time::{Duration, Instant};
 
 use copal_engine::backup::claim::Described;
 use copal_engine::backup::kept::KeptSnapshot;
-use copal_engine::backup::session::FinishedTree;
+use copal_engine::backup::session::{FinishedTree, ListedPack};
 use copal_format::block::SealTools;
 use copal_format::compress::Parameters;
-use copal_format::id::{ObjectHash, PackId};
+use copal_format::id::ObjectHash;
 use copal_format::limits::MANIFEST_PACKS;
 use copal_format::manifest::SnapshotClaim;
 use copal_format::pack::PackKind;
@@ -18,7 +18,7 @@ use copal_jobs::view::{self, Parts};
 
 use super::super::manifest::{MANIFEST_EVERY, refusal};
 use super::super::{BackupError, Carryover, Claim, Outcome};
-use super::{Assembly, Known};
+use super::{Assembly, Known, noting};
 use crate::clock::now;
 use crate::reader::index_of;
 use crate::wait::{Patience, wait};
@@ -28,7 +28,7 @@ impl Assembly<'_, '_> {
     /// run then need not upload it again, and each ingest stays small. Does not wait for the receipt; takes the
     /// receipts that have come since the last call.
     pub(super) fn claim_if_due(&mut self) -> Result<(), BackupError> {
-        let packs = self.carried.packs.len();
+        let packs = self.carried.packs.len() + self.session.packs_unlisted();
         let is_due = packs >= MANIFEST_PACKS || (packs > 0 && self.listed.elapsed() >= MANIFEST_EVERY);
         if !is_due || self.attempt.options.is_dry_run {
             return Ok(());
@@ -64,10 +64,9 @@ impl Assembly<'_, '_> {
     /// After an interrupt: claims the data packs that are stored, so that the next run need not upload them again. Tree
     /// packs are left out, because their pages may refer to chunks that are not stored.
     pub(super) fn claim_stored(&mut self) -> Result<(), BackupError> {
-        self.output.check()?;
-        let packs = std::mem::take(&mut self.carried.packs).into_iter();
-        let stored = packs.filter(|(kind, id, _)| *kind == PackKind::Data && self.output.has_stored(id));
-        let stored: Vec<_> = stored.collect();
+        self.output.check(&mut self.session, &mut noting(&mut self.own, self.carried))?;
+        let packs = std::mem::take(&mut self.carried.packs).into_iter().chain(self.session.take_stored());
+        let stored: Vec<_> = packs.filter(|pack| pack.kind == PackKind::Data).collect();
         if self.chain.is_none() || stored.is_empty() {
             return Ok(());
         }
@@ -89,11 +88,10 @@ impl Assembly<'_, '_> {
 
     /// Claims what is stored, in as many manifests as that takes; returns the hash of the last.
     fn claim(&mut self, snapshot: Option<SnapshotClaim>) -> Result<ObjectHash, BackupError> {
-        self.session.take_listing();
         self.listed = Instant::now();
         let mut packs = std::mem::take(&mut self.carried.packs);
         // Pages refer to data, so data packs come first: then each manifest is complete with those before it.
-        packs.sort_by_key(|(kind, ..)| *kind);
+        packs.sort_by_key(|pack| pack.kind);
         while packs.len() > MANIFEST_PACKS {
             let rest = packs.split_off(MANIFEST_PACKS);
             self.claim_at_once(packs, None)?;
@@ -107,12 +105,12 @@ impl Assembly<'_, '_> {
 
     fn claim_at_once(
         &mut self,
-        packs: Vec<(PackKind, PackId, u64)>,
+        packs: Vec<ListedPack>,
         snapshot: Option<SnapshotClaim>,
     ) -> Result<ObjectHash, BackupError> {
         let is_final = snapshot.as_ref().is_some_and(|claim| !claim.partial);
-        let bytes = packs.iter().map(|(_, _, length)| length).sum();
-        let named = packs.iter().map(|(_, id, length)| (*id, *length)).collect();
+        let bytes = packs.iter().map(|pack| pack.length).sum();
+        let named = packs.iter().copied().map(ListedPack::named).collect();
         let chain = self.chain.as_mut().expect("nothing is claimed in a dry run");
         let claimed = chain.add(named, snapshot, &self.own)?;
         self.attempt.progress.add_claimed(bytes, is_final);
@@ -237,7 +235,7 @@ impl Assembly<'_, '_> {
             root: tree.root,
             is_partial: partial,
             time: options.time.unwrap_or(corrected),
-            stored: self.carried.packs.iter().map(|(_, _, length)| length).sum(),
+            stored: self.carried.packs.iter().map(|pack| pack.length).sum(),
         };
         let level = self.attempt.descriptor.parameters.zstd_level;
         let mut tools = SealTools::new(Parameters::of_level(level));

@@ -21,7 +21,7 @@ use copal_format::id::{ChunkId, PackId};
 use copal_format::index::Index;
 use copal_format::keys::domain::DomainKeys;
 use copal_format::keys::session::SessionRecord;
-use copal_format::pack::Pack;
+use copal_format::pack::PackTable;
 use copal_format::path::TreePath;
 use copal_format::repository::Descriptor;
 use copal_format::seal::SessionCipher;
@@ -111,7 +111,7 @@ impl Attempt<'_> {
                 _ => HashSet::new(),
             };
             // Packs that an earlier attempt of this process made count as its own too.
-            let own = carried.packs.iter().map(|(_, id, _)| *id).collect();
+            let own = carried.packs.iter().map(|pack| pack.id).collect();
             let mut assembly = Assembly {
                 attempt: self,
                 session,
@@ -277,20 +277,22 @@ impl Assembly<'_, '_> {
 
     /// Performs the session's actions, and returns sealed blocks to it.
     fn act(&mut self) -> Result<(), BackupError> {
-        self.output.serve(&mut self.session, noting(&mut self.own, self.carried))
+        self.output.serve(&mut self.session, &mut noting(&mut self.own, self.carried))
     }
 
+    /// Stores everything that is open. Then `carried` has all packs that no manifest names.
     fn flush(&mut self) -> Result<(), BackupError> {
-        self.output.flush(&mut self.session, noting(&mut self.own, self.carried))
+        self.output.flush(&mut self.session, &mut noting(&mut self.own, self.carried))?;
+        self.carried.packs.extend(self.session.take_listing());
+        Ok(())
     }
 }
 
-/// Notes packs that are about to be stored, for the next claim.
-fn noting<'n>(own: &'n mut HashSet<PackId>, carried: &'n mut Carryover) -> impl FnMut(&Pack) + 'n {
-    |pack| {
-        own.insert(pack.id);
-        carried.packs.push((pack.table.kind, pack.id, pack.bytes.len() as u64));
-        carried.ids.extend(pack.table.ids.iter().copied());
+/// Notes packs that are stored, for the next claim.
+fn noting<'n>(own: &'n mut HashSet<PackId>, carried: &'n mut Carryover) -> impl FnMut(PackId, &PackTable) + 'n {
+    |id, table| {
+        own.insert(id);
+        carried.ids.extend(table.ids.iter().copied());
     }
 }
 

@@ -5,7 +5,6 @@ use copal_format::id::RepositoryId;
 use copal_format::keys::domain::DomainKey;
 use copal_format::keys::owner::OwnerSecret;
 use copal_format::keys::session::SessionKey;
-use copal_format::pack::Pack;
 use copal_format::repository::Parameters;
 use copal_format::seal::SessionCipher;
 
@@ -26,7 +25,7 @@ fn begin(seed: u8) -> (Session, SessionCipher) {
 }
 
 /// Seals all open blocks; returns the packs that the session gives out.
-fn flush((session, cipher): &mut (Session, SessionCipher)) -> Vec<Pack> {
+fn flush((session, cipher): &mut (Session, SessionCipher)) -> Vec<GivenPack> {
     session.flush().unwrap();
     let mut tools = SealTools::new(compress::Parameters::of_level(1));
     let mut packs = Vec::new();
@@ -100,22 +99,20 @@ fn pages_are_kept_only_if_it_was_asked_for_and_also_those_that_are_known() {
 }
 
 #[test]
-fn a_host_that_names_packs_gets_each_once_and_gives_it_one_name() {
+fn a_host_names_each_pack_once() {
     let mut started = begin(1);
-    started.0.leave_names();
     started.0.add_chunk(id(1), &bytes(), |_| false).unwrap();
     started.0.add_chunk(id(2), &bytes(), |_| false).unwrap();
-    assert_eq!(flush(&mut started), []);
+    let packs = flush(&mut started);
     let session = &mut started.0;
-    let [first, second] = [session.poll_unnamed().unwrap(), session.poll_unnamed().unwrap()];
-    assert_eq!((session.poll_unnamed(), session.packs_unlisted(), session.is_named()), (None, 2, false));
-    let names = [first, second].map(|pack| (pack.number, PackId([pack.number as u8; 32]), pack.bytes.len() as u64));
-    for (number, name, _) in names {
-        assert!(session.named(number, name));
-        assert!(!session.named(number, name));
+    assert_eq!((packs.len(), session.packs_unlisted(), session.is_named()), (2, 2, false));
+    for pack in &packs {
+        assert!(session.named(pack.number, pack.id()));
+        assert!(!session.named(pack.number, pack.id()));
     }
     assert!(session.is_named());
-    assert_eq!(session.take_listing().packs, names.map(|(_, name, length)| (name, length)));
+    let named: Vec<_> = packs.iter().map(|pack| (pack.id(), pack.bytes.len() as u64)).collect();
+    assert_eq!(session.take_listing().into_iter().map(ListedPack::named).collect::<Vec<_>>(), named);
     assert_eq!(session.packs_unlisted(), 0);
 }
 
