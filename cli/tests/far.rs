@@ -50,21 +50,32 @@ fn opening_restoring_and_saving_take_few_round_trips_however_many_requests_there
     let client = LocalClient::load_or_register(&repository, "far").unwrap();
     back_up(&repository, &client, &source);
 
-    far.take();
+    fewest(2, &far, "opening", |_| drop(open(&backend, place.path())));
     let repository = open(&backend, place.path());
-    let opened = far.take();
-    restore_newest(&repository, &place.path().join("out"));
-    let restored = far.take();
-    assert!(steps(&opened) <= 2, "opening takes {} steps: {opened:#?}", steps(&opened));
-    assert!(steps(&restored) <= 8, "restoring takes {} steps: {restored:#?}", steps(&restored));
+    let restored =
+        fewest(8, &far, "restoring", |turn| restore_newest(&repository, &place.path().join(format!("out-{turn}"))));
     assert!(restored.len() > 12);
-    back_up(&repository, &client, &source);
-    let unchanged = far.take();
-    std::fs::write(source.join("new"), noise(1, 100_000)).unwrap();
-    back_up(&repository, &client, &source);
-    let changed = far.take();
-    assert!(steps(&unchanged) <= 26, "a backup of nothing new takes {} steps: {unchanged:#?}", steps(&unchanged));
-    assert!(steps(&changed) <= 29, "a backup takes {} steps: {changed:#?}", steps(&changed));
+    fewest(26, &far, "a backup of nothing new", |_| back_up(&repository, &client, &source));
+    fewest(29, &far, "a backup", |turn| {
+        std::fs::write(source.join("new"), noise(turn, 100_000)).unwrap();
+        back_up(&repository, &client, &source);
+    });
+}
+
+/// What `act` asks of the store, in at most so many steps. On a busy machine a request may begin so late that it seems to
+/// wait for another: then it is done again, three times at most.
+fn fewest(most: usize, far: &Record<Far>, what: &str, mut act: impl FnMut(u64)) -> Vec<record::Event> {
+    let mut turns = 0;
+    loop {
+        turns += 1;
+        far.take();
+        act(turns);
+        let asked = far.take();
+        match steps(&asked) {
+            taken if taken <= most => return asked,
+            taken => assert!(turns < 3, "{what} takes {taken} steps, not {most}: {asked:#?}"),
+        }
+    }
 }
 
 /// The store is away, or the largest pack cannot be had, or its bytes not at first; everything else is as ever.
@@ -128,6 +139,34 @@ fn a_store_that_is_away_is_not_taken_for_damage_and_a_pack_that_it_cannot_give_i
     let (whole, told) = restored(COMES_BACK);
     assert!(whole.is_ok_and(|outcome| !outcome.is_damaged) && told.is_empty(), "{told:?}");
     assert_eq!(std::fs::read(out("large")).unwrap(), noise(1, 300_000));
+}
+
+#[test]
+fn a_snapshot_that_the_store_refuses_is_named_with_the_stores_reason() {
+    let place = tempfile::tempdir().unwrap();
+    let (source, directory) = (place.path().join("source"), place.path().join("repository"));
+    std::fs::create_dir_all(&source).unwrap();
+    std::fs::create_dir(&directory).unwrap();
+    let is_refused = Arc::new(AtomicBool::new(false));
+    let refuses = is_refused.clone();
+    let script = move |call: &Call<'_>| match refuses.load(Ordering::Relaxed) && call.key.starts_with("manifests/") {
+        true => {
+            let (op, key, source) = (call.op, call.key.to_owned(), "the owner has revoked this client".into());
+            Fate::FailBefore(StoreError::Denied { op, key, source })
+        }
+        false => Fate::Proceed,
+    };
+    let store = Arc::new(Fault::new(FsStore::create(&directory).unwrap(), script));
+    let backend = Backend::of_store(&Location::Directory(directory), store);
+    let repository = made(&backend, place.path());
+    let client = LocalClient::load_or_register(&repository, "far").unwrap();
+    back_up(&repository, &client, &source);
+
+    let view = wait(copal_jobs::view::read(repository.store().as_ref())).unwrap();
+    is_refused.store(true, Ordering::Relaxed);
+    let history = History::read(&repository, &view).unwrap();
+    let [(object, why)] = history.problems.as_slice() else { panic!("{:?}", history.problems) };
+    assert!(object.starts_with("manifests/") && why.contains("the owner has revoked this client"), "{why}");
 }
 
 /// A repository at a backend.

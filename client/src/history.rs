@@ -195,8 +195,8 @@ fn read_snapshot(
 ) -> Result<Snapshot, String> {
     let bytes = manifest.map_err(|error| with_causes(&error))?.ok_or("it is not there")?;
     let signed =
-        SignedSnapshot::verify(&repository.owner, signer, number, &bytes).map_err(|error| error.to_string())?;
-    let info = signed.info(&repository.owner).map_err(|error| error.to_string())?;
+        SignedSnapshot::verify(&repository.owner, signer, number, &bytes).map_err(|error| with_causes(&error))?;
+    let info = signed.info(&repository.owner).map_err(|error| with_causes(&error))?;
     Ok(Snapshot {
         id: signed.id(),
         key: (client, number),
