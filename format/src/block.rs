@@ -109,7 +109,7 @@ impl BlockBuilder {
         if self.is_empty() {
             return None;
         }
-        // The next block will be about as long, and growing would copy it. Memory that is not written to costs nothing.
+        // The next block will be about as long, perhaps a little longer: growing would copy it.
         let next = Vec::with_capacity(self.raw.len() + self.raw.len() / 4);
         let raw = core::mem::replace(&mut self.raw, next);
         let items = core::mem::take(&mut self.items);

@@ -99,7 +99,7 @@ impl<W: Workers> Run<'_, W> {
                 match action {
                     Action::Seal(job) => self.workers.begin(job, &self.cipher),
                     Action::Store(pack) => {
-                        self.session.named(pack.number, pack.id());
+                        assert!(self.session.named(pack.number, pack.id()));
                         self.packs.push((pack.id(), pack.bytes));
                     }
                 }

@@ -226,7 +226,7 @@ pub enum BackupError {
 /// Packs that are stored and not yet accepted. The next attempt may claim the packs of a rejected one.
 #[derive(Default)]
 struct Carryover {
-    /// Packs that no manifest names yet.
+    /// Stored packs that no manifest claims: of earlier attempts, and after a flush of this one.
     packs: Vec<ListedPack>,
     ids: HashSet<ChunkId>,
     /// Manifests that were not answered yet.

@@ -113,7 +113,7 @@ impl<'a> Output<'a> {
         jobs.send(job).expect("sealing threads live as long as this");
     }
 
-    /// Queues a pack to be stored; waits while the queue is full.
+    /// Hands a pack to a thread that stores it; waits until one is free.
     fn store(&mut self, mut pack: GivenPack) -> Result<(), BackupError> {
         self.out += 1;
         loop {
@@ -127,7 +127,7 @@ impl<'a> Output<'a> {
         }
     }
 
-    /// Waits until every queued pack is stored; fails if one could not be.
+    /// Waits until every pack handed out is stored; fails if one could not be.
     fn settle(&mut self, session: &mut Session, note: &mut Note<'_>) -> Result<(), BackupError> {
         while self.out > 0 {
             match self.stored.recv_timeout(SLICE) {
@@ -149,8 +149,8 @@ impl<'a> Output<'a> {
 
     fn take(&mut self, pack: StoredPack, session: &mut Session, note: &mut Note<'_>) {
         self.out -= 1;
-        session.named(pack.number, pack.id);
-        session.stored(pack.number);
+        let is_listed = session.named(pack.number, pack.id) && session.stored(pack.number);
+        assert!(is_listed, "a pack is listed until it is stored");
         note(pack.id, &pack.table);
     }
 

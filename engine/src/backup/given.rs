@@ -68,7 +68,7 @@ impl Given {
     }
 
     pub(super) fn name(&mut self, number: u64, id: PackId) -> bool {
-        let found = self.listed.iter_mut().find(|pack| pack.number == number && pack.id.is_none());
+        let found = self.found(number).filter(|pack| pack.id.is_none());
         found.map(|pack| pack.id = Some(id)).is_some()
     }
 
@@ -78,8 +78,13 @@ impl Given {
 
     /// Notes that a pack is stored; false if no named pack that waits for a claim has this number.
     pub(super) fn stored(&mut self, number: u64) -> bool {
-        let found = self.listed.iter_mut().find(|pack| pack.number == number && pack.id.is_some());
+        let found = self.found(number).filter(|pack| pack.id.is_some());
         found.map(|pack| pack.is_stored = true).is_some()
+    }
+
+    /// Looks from the end: the packs of which a host tells were given out last.
+    fn found(&mut self, number: u64) -> Option<&mut Listed> {
+        self.listed.iter_mut().rev().find(|pack| pack.number == number)
     }
 
     pub(super) fn len(&self) -> usize {
@@ -120,14 +125,23 @@ mod tests {
         writer
     }
 
+    fn tree(byte: u8) -> PackWriter {
+        let mut writer = PackWriter::new(PackKind::Tree, DomainId([1; 16]), [byte; 16], vec![vec![2; 9]]).unwrap();
+        let page = PageView { replaces: None, height: 1, references: &[ChunkId([8; 24])] };
+        writer.add_block(&[byte; 40], 0, 7, [ChunkId([byte; 24])], [page]).unwrap();
+        writer
+    }
+
     #[test]
     fn packs_are_listed_as_they_were_named() {
         let mut given = Given::default();
         let packs = [0, 1, 2].map(|byte| given.add(pack(byte)));
-        for (byte, pack) in packs.iter().enumerate() {
+        for (given_pack, byte) in packs.iter().zip(0..) {
+            let finished = pack(byte).finish();
             assert!(!given.is_named());
-            assert_eq!((pack.number, pack.id()), (byte as u64, PackId(ObjectHash::of(&pack.bytes).0)));
-            assert!(given.name(pack.number, pack.id()));
+            assert_eq!((given_pack.number, given_pack.id()), (u64::from(byte), finished.id));
+            assert_eq!((&given_pack.bytes, &given_pack.table), (&finished.bytes, &finished.table));
+            assert!(given.name(given_pack.number, given_pack.id()));
         }
         assert!(given.is_named());
         let listed =
@@ -146,12 +160,29 @@ mod tests {
     }
 
     #[test]
+    fn data_packs_come_first_and_each_kind_as_it_was_made_whatever_is_stored_first() {
+        let mut given = Given::default();
+        let packs = [pack(0), tree(1), pack(2), tree(3)].map(|writer| given.add(writer));
+        for at in [3, 0, 2, 1] {
+            assert!(given.name(at, packs[at as usize].id()) && given.stored(at));
+        }
+        let ids = |listed: Vec<ListedPack>| listed.iter().map(|pack| pack.id).collect::<Vec<_>>();
+        let [data, leaf, more_data, more_leaf] = packs.map(|pack| pack.id());
+        assert_eq!(ids(given.take_stored()), [data, more_data]);
+        assert_eq!(ids(given.take()), [leaf, more_leaf]);
+
+        let packs = [pack(4), tree(5), pack(6), tree(7)].map(|writer| given.add(writer));
+        for at in [2, 3, 1, 0] {
+            assert!(given.name(packs[at].number, packs[at].id()));
+        }
+        let [data, leaf, more_data, more_leaf] = packs.map(|pack| pack.id());
+        assert_eq!(ids(given.take()), [data, more_data, leaf, more_leaf]);
+    }
+
+    #[test]
     fn a_claim_without_a_tree_takes_the_data_packs_that_are_stored_and_leaves_the_others() {
         let mut given = Given::default();
-        let mut tree = PackWriter::new(PackKind::Tree, DomainId([1; 16]), [9; 16], vec![vec![2; 9]]).unwrap();
-        let page = PageView { replaces: None, height: 1, references: &[ChunkId([8; 24])] };
-        tree.add_block(&[9; 40], 0, 7, [ChunkId([9; 24])], [page]).unwrap();
-        let ids = [pack(0), pack(1), tree].map(|writer| {
+        let ids = [pack(0), pack(1), tree(9)].map(|writer| {
             let pack = given.add(writer);
             assert!(given.name(pack.number, pack.id()));
             pack.id()

@@ -248,8 +248,8 @@ impl Session {
         true
     }
 
-    /// Takes the packs that a manifest may now claim. Call it after a flush, once every pack given out is stored. No pack
-    /// refers to a later one.
+    /// Takes the packs that a manifest may now claim. Call it after a flush, once every pack given out is stored;
+    /// only that each has its name is checked. No pack refers to a later one.
     ///
     /// # Panics
     /// If a pack has no name yet.

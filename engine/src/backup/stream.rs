@@ -9,6 +9,8 @@ pub(super) struct Stream {
     pub(super) block: BlockBuilder,
     pub(super) pack: Option<PackWriter>,
     pack_target: usize,
+    /// Length of the last pack that reached its target.
+    pack_length: usize,
     /// Buffers of blocks already copied into packs, to be reused.
     buffers: Vec<Vec<u8>>,
 }
@@ -19,6 +21,7 @@ impl Stream {
             block: BlockBuilder::new(kind, block_target as usize),
             pack: None,
             pack_target: pack_target as usize,
+            pack_length: 0,
             buffers: Vec::new(),
         }
     }
@@ -43,8 +46,8 @@ impl Stream {
     }
 
     pub(super) fn begin(&mut self, mut pack: PackWriter, block: &SealedBlock) -> Result<(), PackLimit> {
-        // Growing would copy the pack, and memory that is not written to costs nothing. A block may pass the target.
-        pack.reserve(self.pack_target + self.pack_target / 8);
+        // The last pack's length and a little more: growing would copy the pack.
+        pack.reserve(self.pack_length + self.pack_length / 8);
         add(&mut pack, block)?;
         self.pack = Some(pack);
         Ok(())
@@ -52,7 +55,9 @@ impl Stream {
 
     /// Takes the open pack once it has reached its target.
     pub(super) fn take_full(&mut self) -> Option<PackWriter> {
-        self.pack.take_if(|pack| pack.len() >= self.pack_target)
+        let full = self.pack.take_if(|pack| pack.len() >= self.pack_target);
+        self.pack_length = full.as_ref().map_or(self.pack_length, PackWriter::len);
+        full
     }
 
     /// A buffer for the next block; a used one if there is one.

@@ -168,7 +168,7 @@ impl Run<'_> {
                 }
                 Action::Store(pack) => {
                     let id = pack.id();
-                    self.session.named(pack.number, id);
+                    assert!(self.session.named(pack.number, id), "a pack is named once");
                     store.create(&key(&layout::pack(Place::Packs, id)), Bytes::from(pack.bytes)).await?;
                     self.made.insert(id);
                 }

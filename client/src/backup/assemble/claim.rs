@@ -90,7 +90,8 @@ impl Assembly<'_, '_> {
     fn claim(&mut self, snapshot: Option<SnapshotClaim>) -> Result<ObjectHash, BackupError> {
         self.listed = Instant::now();
         let mut packs = std::mem::take(&mut self.carried.packs);
-        // Pages refer to data, so data packs come first: then each manifest is complete with those before it.
+        // Pages refer to data, so data packs come first, also those behind the packs of a rejected claim: then each manifest
+        // is complete with those before it.
         packs.sort_by_key(|pack| pack.kind);
         while packs.len() > MANIFEST_PACKS {
             let rest = packs.split_off(MANIFEST_PACKS);
