@@ -169,7 +169,7 @@ def test_damage_is_found_without_a_key_and_raised_where_it_is_read(machine):
 
 def test_others_run_meanwhile_and_ctrl_c_ends_it(machine):
     repository = machine.create()
-    # Who is started in the background of a script inherits that Ctrl-C is ignored.
+    # What a script starts in its background inherits that Ctrl-C is ignored.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     began, ticks = threading.Event(), []
 
