@@ -82,6 +82,27 @@ test("each part of a large file is of the file as it is then, and it ends where 
   expect([await text(0, 4), await text(4, 8), await text(6, 10)]).toEqual(["2222", "333", ""]);
 });
 
+test("a part that takes longer than the file stays as it is comes in smaller parts", async () => {
+  const content = "0123456789abcdef".repeat(1 << 16);
+  let modified = 0;
+  const asked: number[] = [];
+  const open = async () => {
+    const file = new File([content], "log", { lastModified: modified++ });
+    const part = file.slice.bind(file);
+    file.slice = (start, end) => {
+      asked.push(end! - start!);
+      const refused = () => Promise.reject(new DOMException("", "NotReadableError"));
+      return end! - start! > 300_000 ? Object.assign(new Blob(), { arrayBuffer: refused }) : part(start, end);
+    };
+    return file;
+  };
+  let slices: Slices | null = null;
+  await beginChanging(open, { stream: (of: Slices) => void (slices = of) } as unknown as Labour);
+  const read = await slices!.read(16, 16 + 1_000_000);
+  expect(new TextDecoder().decode(read)).toBe(content.slice(16, 16 + 1_000_000));
+  expect(asked).toEqual([1_000_000, 500_000, 250_000, 250_000, 250_000, 250_000]);
+});
+
 test("a file is as it was read if its size and time are the same, or it has gone", async () => {
   const open = async () => new File(["four"], "f", { lastModified: 7 });
   expect(await isAsRead(open, { size: 4, modified: 7 })).toBe(true);

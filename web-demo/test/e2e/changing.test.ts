@@ -95,7 +95,8 @@ test("files that are always being written are saved as they were read last, said
   expectBeginnings(first.result.snapshot, folder, before);
 
   const again = await backUpDropped();
-  expect(again.result).toMatchObject({ files: 4, unchangedFiles: 1, changedFiles: 3, leftOut: { unreadable: 0 } });
+  expect(again.result.leftOut.examples.filter(({ why }) => why !== "changing")).toEqual([]);
+  expect(again.result).toMatchObject({ files: 4, unchangedFiles: 1, changedFiles: 3 });
   expect(again.result.leftOut.changing).toBeGreaterThan(0);
   await stopWriter();
   // Nobody writes any more: what is saved now is the files as they are, and no file is said to be changing.

@@ -4,7 +4,6 @@
 
 import type { Content } from "../source/list";
 import type { Labour } from "../work/pool";
-import type { Slices } from "../work/protocol";
 import { type Begun, type Opened, readAll } from "./reading";
 
 /** What of a file has to stay as it is while it is read. */
@@ -38,11 +37,25 @@ export async function isAsRead(open: Open, { size, modified }: State): Promise<b
  * become shorter. */
 export async function beginChanging(open: Open, labour: Labour): Promise<Begun> {
   const { size, lastModified: modified } = await open();
-  const slices: Slices = {
-    size,
-    read: (start, end) => atOnce(open, async (file) => new Uint8Array(await file.slice(start, end).arrayBuffer())),
-  };
-  return { size, modified, windows: labour.stream(slices) };
+  return { size, modified, windows: labour.stream({ size, read: (start, end) => inParts(open, start, end) }) };
+}
+
+/** Reads a part of a file that is written to all the time: what takes too long to be read at once comes in halves. */
+async function inParts(open: Open, start: number, end: number): Promise<Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(end - start);
+  let [at, asked] = [0, 2 * bytes.length];
+  while (at < bytes.length) {
+    const part = await atOnce(open, (file) => {
+      asked = Math.min(Math.max(Math.ceil(asked / 2), SMALL), bytes.length - at);
+      return file.slice(start + at, start + at + asked).arrayBuffer();
+    });
+    bytes.set(new Uint8Array(part), at);
+    at += part.byteLength;
+    // It has become shorter.
+    if (part.byteLength < asked) return bytes.subarray(0, at);
+    asked *= 2;
+  }
+  return bytes;
 }
 
 function whole(open: Open): Promise<Content> {
@@ -70,5 +83,7 @@ export const READINGS = 3;
 const TRIES = 20;
 /** Milliseconds. Browsers compare the times of files to the second. */
 const RECENT = 3_000;
+/** Bytes that are not halved again. */
+const SMALL = 64 << 10;
 /** What is read of a small file that has become a large one. */
 const GROWN = 16 << 20;
