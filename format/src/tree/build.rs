@@ -2,10 +2,11 @@
 
 use super::entries::EntriesWriter;
 use super::entry::{BadEntry, Content, Entry};
-use super::level::{LevelError, Tower};
+use super::level::{LevelError, Top, Tower};
 use super::links::DirectoryWriter;
 use super::page::Page;
 use super::params::TreeParams;
+use super::walk::Passed;
 use crate::id::ChunkId;
 use crate::keys::domain::DomainKeys;
 use crate::path::TreePath;
@@ -80,6 +81,24 @@ impl TreeBuilder {
         self.entries += 1;
         self.bytes = self.bytes.saturating_add(entry.size);
         Ok(())
+    }
+
+    /// Takes over a page of a tree that was built with the same parameters and keys, with all that is below it; `height`
+    /// is the page's. False, and nothing taken, unless pages begin and end here where it does: then its content has to
+    /// be added, and the tree is the same as if all entries had been.
+    pub fn take_over(&mut self, passed: &Passed, height: u8) -> Result<bool, BuildError> {
+        let Passed { child, level } = passed;
+        if let Some(before) = self.last.as_ref().filter(|&last| *last >= child.last_path) {
+            return Err(BuildError::OutOfOrder { path: child.last_path.clone(), before: before.clone() });
+        }
+        let page = Top { root: child.id, height };
+        let is_taken = self.tower.take_over(*level, page, child).map_err(|_| BuildError::TooHigh)?;
+        if is_taken {
+            self.last.get_or_insert_default().clone_from(&child.last_path);
+            self.entries += child.entries;
+            self.bytes = self.bytes.saturating_add(child.bytes);
+        }
+        Ok(is_taken)
     }
 
     /// The pages finished since the last call, children before parents.

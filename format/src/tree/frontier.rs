@@ -88,6 +88,13 @@ impl Frontier {
         self.branches.iter().rev().flat_map(|branch| branch.children.as_slice())
     }
 
+    /// The next page, if it comes next and is not the last one of its level; with the last path before it.
+    pub(super) fn inner_page(&self) -> Option<(Option<&TreePath>, &Child)> {
+        let mut upcoming = self.upcoming();
+        let next = upcoming.next().filter(|_| self.root.is_none() && self.entries.as_slice().is_empty())?;
+        upcoming.next().map(|_| (self.after.as_ref(), next))
+    }
+
     pub(super) fn take_entry(&mut self) -> Option<Entry> {
         self.entries.next()
     }
@@ -143,6 +150,12 @@ impl Frontier {
         }
         self.forget_read_branches();
         self.branches.last_mut().and_then(|branch| branch.children.next())
+    }
+
+    /// How many directories of pages are above the next page.
+    pub(super) fn depth(&self) -> usize {
+        let is_unread = |branch: &Branch| !branch.children.as_slice().is_empty();
+        self.branches.iter().rposition(is_unread).map_or(0, |at| at + 1)
     }
 
     fn height(&self) -> u8 {

@@ -114,6 +114,30 @@ where
         if self.bottom.ends_after(item, &self.params, &self.keys) { self.close_bottom() } else { Ok(()) }
     }
 
+    /// Takes over a page of a tree that was made with the same parameters, instead of its items; false, and nothing
+    /// taken, if the page might not come out the same here. It does if pages begin where it begins, and if its last item
+    /// ends it whatever follows. It must not be the last page of its level in that tree.
+    pub(super) fn take_over(&mut self, number: u8, page: Top, link: &L::Link) -> Result<bool, LevelError> {
+        let (level, key) = (usize::from(number), B::key(link));
+        let is_open = self.bottom.items > 0 || self.levels.iter().take(level).any(|level| level.items > 0);
+        if is_open || !self.params.may_end(number, self.keys.boundary(number, key)) {
+            return Ok(false);
+        }
+        for missing in self.levels.len()..level {
+            self.levels.push(Level::new(missing as u8 + 1));
+        }
+        match self.levels[..level].split_last_mut() {
+            None => self.bottom.count(1, page),
+            Some((own, below)) => {
+                own.count(1, page);
+                // A page of pages has two at least.
+                below.iter_mut().for_each(|level| level.count(2, page));
+                self.bottom.count(2, page);
+            }
+        }
+        self.add_link(level, link, page.height).map(|()| true)
+    }
+
     /// The pages finished since the last call, children before parents.
     pub(super) fn take_pages(&mut self) -> Vec<Page> {
         mem::take(&mut self.pages)
@@ -151,6 +175,10 @@ where
     fn rise(&mut self, index: usize, page: Page, link: &L::Link) -> Result<(), LevelError> {
         let below = page.height;
         self.pages.push(page);
+        self.add_link(index, link, below)
+    }
+
+    fn add_link(&mut self, index: usize, link: &L::Link, below: u8) -> Result<(), LevelError> {
         if index == self.levels.len() {
             self.levels.push(Level::new(index as u8 + 1));
         }
@@ -215,10 +243,14 @@ impl<W: PageWriter> Level<W> {
             return Err(LevelError::TooHigh);
         }
         let (page, link) = self.writer.close(Naming { keys, height });
-        self.pages += 1;
         (self.items, self.weight, self.room) = (0, 0, Room::default());
-        self.last = Some(Top { root: page.id, height });
+        self.count(1, Top { root: page.id, height });
         Ok((page, link))
+    }
+
+    fn count(&mut self, pages: u64, last: Top) {
+        self.pages += pages;
+        self.last = Some(last);
     }
 
     /// The level's page, if it has exactly one.

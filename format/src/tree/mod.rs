@@ -35,4 +35,4 @@ pub use list_walk::{ListStep, ListWalk};
 pub use page::{Child, ListChild, Page, PageContent, PageError};
 pub use params::{BadParams, TreeParams};
 pub use verified::{VerifiedPage, decode, verify};
-pub use walk::{Found, Step, TreeWalk};
+pub use walk::{Found, Passed, Step, TreeWalk};

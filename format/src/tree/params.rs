@@ -61,8 +61,12 @@ impl TreeParams {
 
     /// Whether a page of this weight ends after the item. Computes the item's boundary value only if needed.
     pub(super) fn ends(&self, level: u8, weight: usize, boundary: impl FnOnce() -> u64) -> bool {
-        let threshold = self.thresholds[usize::from(level > 0)];
-        weight >= self.page_max as usize || weight >= self.page_min as usize && boundary() < threshold
+        weight >= self.page_max as usize || weight >= self.page_min as usize && self.may_end(level, boundary())
+    }
+
+    /// Whether an item with this boundary value ends every page that is heavy enough.
+    pub(super) fn may_end(&self, level: u8, boundary: u64) -> bool {
+        boundary < self.thresholds[usize::from(level > 0)]
     }
 }
 

@@ -4,6 +4,7 @@ use core::cmp::Ordering;
 
 use super::entry::Entry;
 use super::frontier::{Frontier, Head, LostRange, WalkError};
+use super::page::{Child, PageContent};
 use super::verified::VerifiedPage;
 use crate::id::ChunkId;
 use crate::path::TreePath;
@@ -13,6 +14,17 @@ use crate::path::TreePath;
 pub struct TreeWalk {
     frontier: Frontier,
     start: Option<TreePath>,
+    /// How many directories of pages are above each page of entries; none before one was opened.
+    depth: Option<usize>,
+}
+
+/// A page that a walk has passed without opening it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passed {
+    /// The link to it.
+    pub child: Child,
+    /// How many levels of pages are below it; 0 for a page of entries.
+    pub level: u8,
 }
 
 /// The result of looking up a path.
@@ -41,7 +53,7 @@ pub enum Step {
 impl TreeWalk {
     /// Starts before the first entry.
     pub fn new(root: ChunkId) -> Self {
-        Self { frontier: Frontier::new(root), start: None }
+        Self { frontier: Frontier::new(root), start: None, depth: None }
     }
 
     /// Skips entries before a path, and does not ask for pages with only such entries. Never goes back.
@@ -90,7 +102,23 @@ impl TreeWalk {
 
     /// Supplies the page that the walk needs.
     pub fn supply(&mut self, page: VerifiedPage) -> Result<(), WalkError> {
-        self.frontier.open(page)
+        let above = matches!(page.content(), PageContent::Entries(_)).then(|| self.frontier.depth());
+        self.frontier.open(page)?;
+        self.depth = self.depth.or(above);
+        Ok(())
+    }
+
+    /// Passes the next page, with all that is below it, if `is_wanted`; it gets the last path before the page, and the
+    /// link to it. Never passes the last page of a level, nor a page before any entry was read.
+    pub fn pass(&mut self, is_wanted: impl FnOnce(Option<&TreePath>, &Child) -> bool) -> Option<Passed> {
+        let (after, child) = self.frontier.inner_page()?;
+        let level = u8::try_from(self.depth?.checked_sub(self.frontier.depth())?).ok()?;
+        if !is_wanted(after, child) {
+            return None;
+        }
+        let child = child.clone();
+        self.frontier.pass();
+        Some(Passed { child, level })
     }
 
     /// Skips the needed page, which cannot be read; returns the lost range. None if another page is needed.

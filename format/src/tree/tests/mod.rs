@@ -4,5 +4,6 @@ mod diffs;
 mod kit;
 mod lists;
 mod pages;
+mod taken;
 mod trees;
 mod walks;
