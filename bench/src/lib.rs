@@ -37,6 +37,6 @@ pub fn back_up(repository: &Repository, client: &LocalClient, place: &Path) -> R
     let root = Root::new(place)?;
     let options = Options::plain("measured", &root, std::thread::available_parallelism().map_or(2, usize::from));
     let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() })?);
-    let mut source = Source::Tree { scan: &scan, ahead: None };
+    let mut source = Source::Tree { scan: &scan, ahead: None, changed: None };
     Ok(backup(repository, client, &mut source, &options, &Arc::default(), &AtomicBool::new(false))?)
 }

@@ -66,7 +66,7 @@ fn meanwhile(machine: &Machine, act: impl FnOnce()) -> Outcome {
         thread::sleep(Duration::from_millis(1));
     }
     act();
-    let mut source = Source::Tree { scan: &scan, ahead: Some(sweep) };
+    let mut source = Source::Tree { scan: &scan, ahead: Some(sweep), changed: None };
     backup(&repository, &client, &mut source, &options, &Arc::default(), &AtomicBool::new(false)).unwrap()
 }
 

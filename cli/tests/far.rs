@@ -206,7 +206,7 @@ fn back_up(repository: &Repository, client: &LocalClient, place: &Path) {
     let options = Options::plain("far", &root, 2);
     let scan = Arc::new(Scan::new(ScanOptions { roots: vec![root], ..ScanOptions::default() }).unwrap());
     let never = AtomicBool::new(false);
-    let mut source = Source::Tree { scan: &scan, ahead: None };
+    let mut source = Source::Tree { scan: &scan, ahead: None, changed: None };
     backup(repository, client, &mut source, &options, &Arc::default(), &never).unwrap();
 }
 

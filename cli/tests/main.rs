@@ -4,6 +4,7 @@ mod backup;
 mod copy;
 mod damage;
 mod doctor;
+mod changed;
 mod complete;
 mod dump;
 mod ending;

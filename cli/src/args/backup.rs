@@ -135,8 +135,9 @@ pub struct Names {
     pub stdin_name: OsString,
 }
 
-#[derive(Args, Copy, Clone, Debug)]
+#[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "How changes are found")]
+#[command(group = ArgGroup::new("list").multiple(true).args(["changed_from", "changed_from0"]))]
 pub struct Changes {
     /// Read every file, also those that look unchanged.
     #[arg(long)]
@@ -147,4 +148,16 @@ pub struct Changes {
     /// A new ctime alone is no change (after a change of owners or a restore).
     #[arg(long)]
     pub ignore_ctime: bool,
+    /// Look only at the paths in this file, one per line, and take all else from the last snapshot; may be repeated.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force"])]
+    pub changed_from: Vec<PathBuf>,
+    /// Like --changed-from, each path ended by a zero byte.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force"])]
+    pub changed_from0: Vec<PathBuf>,
+    /// The snapshot that the list of changes follows; if it is not the last one, everything is looked at.
+    #[arg(long, value_name = "ID", requires = "list", value_parser = values::digits)]
+    pub changed_since: Option<String>,
+    /// Look at everything after so many backups with a list of changes, and tell what the lists did not have.
+    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    pub walk_every: u32,
 }

@@ -10,6 +10,8 @@ use copal_format::time::Time;
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 
+use super::spec::{BadSpec, Which};
+
 /// A text that an option cannot take.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BadValue {
@@ -106,6 +108,14 @@ pub fn percent(text: &str) -> Result<f64, BadValue> {
     let (number, sign) = split_number(text.trim()).ok_or(BadValue::Percent)?;
     let hundredths = number.times(100).filter(|&n| n <= WHOLE && matches!(sign.trim(), "" | "%"));
     hundredths.map(|n| n as f64 / WHOLE as f64).ok_or(BadValue::Percent)
+}
+
+/// Reads the first digits of a snapshot's id.
+pub fn digits(text: &str) -> Result<String, BadSpec> {
+    match Which::parse(text.as_bytes())? {
+        Which::Prefix(digits) => Ok(digits),
+        Which::Latest => Err(BadSpec::Which),
+    }
 }
 
 /// Reads one of several equal parts, counted from 1, like `3/30`; gives how many there are.

@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use copal_client::backend::Backend;
 use copal_client::backup::{BackupError, Options, Outcome, SkipKind, Source, TroubleKind, backup};
+use copal_client::causes::with_causes;
 use copal_client::entropy::SystemEntropy;
 use copal_client::filter::{Case, FilterBuilder};
 use copal_client::progress::Progress;
@@ -26,7 +27,7 @@ use copal_store::reserve;
 use super::context::Context;
 use super::opening::{Opened, Opening};
 use super::signals::watch_signals;
-use super::{fates, init};
+use super::{changed, fates, init};
 use crate::args::backup::{Backup, Naming, Patterns};
 use crate::args::forget::OneSource;
 use crate::args::repository::IngestBy;
@@ -52,10 +53,14 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     let (scan, exclusions) = sources.scan(backend.directory(), options, excluded.as_ref())?.unzip();
     let scan = scan.map(Arc::new);
     // Start the scan before unlocking: unlocking takes as long as looking at tens of thousands of entries.
-    let mut ahead = scan.as_ref().map(|scan| scan.begin(threads));
+    let listed = changed::listed(options)?;
+    let mut ahead = scan.as_ref().filter(|_| listed.is_none()).map(|scan| scan.begin(threads));
     let opened = opening.open(context, &backend)?;
     context.is_met(&backend, opened.id(), options.another)?;
     let (access, client) = opened.used_by(context)?;
+    let narrowing = changed::Narrowed { access, client: &client, exclusions: exclusions.as_ref() };
+    let naming = named(context, &options.naming, sources.paths(), threads);
+    let mut changed = listed.map(|list| narrowing.of(context, options, &naming, list)).transpose()?;
     let how = Options {
         exclusions: exclusions.and_then(Exclusions::recorded),
         force: options.changes.force,
@@ -69,12 +74,13 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
         rewrite_budget: options.rewrite_budget,
         compression: options.compression,
         wait: (!options.no_wait).then_some(options.wait.0),
-        ..named(context, &options.naming, sources.paths(), threads)
+        ..naming
     };
     let may_be_empty = options.names.allow_empty;
     let mut source = match (&sources, &scan) {
         (Sources::Roots(_), scan) => {
-            Source::Tree { scan: scan.as_ref().expect("roots are scanned"), ahead: ahead.take() }
+            let scan = scan.as_ref().expect("roots are scanned");
+            Source::Tree { scan, ahead: ahead.take(), changed: changed.take() }
         }
         (Sources::Stream { name, command }, _) => {
             let bytes: Box<dyn Read + Send> = match command {
@@ -98,6 +104,9 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     }
     tell_troubles(context, &outcome);
     keep_reserve(&backend, if options.dry_run { 0 } else { outcome.tally.bytes_stored });
+    if let Some(gap) = &outcome.gap {
+        context.report.note(&format!("everything was looked at, in spite of the list: {}", with_causes(gap)));
+    }
     if let Some(error) = &outcome.not_kept {
         context
             .report
@@ -305,7 +314,7 @@ fn root(path: &Path) -> Result<Root, Failure> {
     })
 }
 
-fn read_list(file: &Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
+pub(super) fn read_list(file: &Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
     let mut bytes = Vec::new();
     let read = match file.as_os_str() == "-" {
         true => std::io::stdin().read_to_end(&mut bytes).map(drop),
@@ -364,7 +373,7 @@ pub(super) fn tell_troubles(context: &Context<'_>, outcome: &Outcome) {
         let path = PathField(bytes_of(trouble.path.as_os_str()).into_owned());
         match trouble.kind {
             TroubleKind::Unreadable => context.report.trouble(path, &trouble.why),
-            TroubleKind::Changing => context.report.entry_note(path, &trouble.why),
+            TroubleKind::Changing | TroubleKind::Unlisted => context.report.entry_note(path, &trouble.why),
             TroubleKind::Skipped(SkipKind::Noted) => context.report.note(&format!("{}: {}", path.human(), trouble.why)),
             TroubleKind::Skipped(SkipKind::Quiet) => {
                 context.report.say(Amount::Verbose, &format!("{}: {}", path.human(), trouble.why));
@@ -390,6 +399,8 @@ pub(super) fn summary(outcome: &Outcome, dry_run: bool, started: Instant) -> Bac
         seconds: started.elapsed().as_secs_f64(),
         dry_run,
         accepted_by: outcome.accepted_by,
+        narrowed: outcome.is_narrowed,
+        gap: outcome.gap.as_ref().map(|gap| with_causes(gap)),
         excluded: Vec::new(),
     }
 }

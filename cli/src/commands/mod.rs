@@ -4,6 +4,7 @@ mod about;
 mod backup;
 mod benchmark;
 mod cat;
+mod changed;
 mod check;
 mod client;
 mod compact;

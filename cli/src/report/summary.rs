@@ -33,6 +33,9 @@ pub struct BackupSummary {
     pub seconds: f64,
     pub dry_run: bool,
     pub accepted_by: Option<IngestBy>,
+    pub narrowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub gap: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub excluded: Vec<LeftOut>,
 }

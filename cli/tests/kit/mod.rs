@@ -345,7 +345,7 @@ pub(crate) fn noise(seed: u64, length: usize) -> Vec<u8> {
     (0..length).map(|_| next()).collect()
 }
 
-fn first_json(text: &str) -> Value {
+pub(crate) fn first_json(text: &str) -> Value {
     let mut values = serde_json::Deserializer::from_str(text).into_iter();
     values.next().expect("a JSON value").unwrap_or_else(|error| panic!("{error} in {text}"))
 }

@@ -54,7 +54,7 @@ pub(crate) fn try_back_up(
 ) -> Result<Outcome, BackupError> {
     let roots = vec![Root::new(source).expect("the source is there")];
     let scan = Scan::new(ScanOptions { roots, ..ScanOptions::default() }).expect("the source is not the repository");
-    let mut source = Source::Tree { scan: &Arc::new(scan), ahead: None };
+    let mut source = Source::Tree { scan: &Arc::new(scan), ahead: None, changed: None };
     backup::backup(repository, client, &mut source, options, &Arc::default(), stop)
 }
 

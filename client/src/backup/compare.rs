@@ -17,7 +17,7 @@ use super::parent::Parent;
 use super::{SkipKind, Trouble, TroubleKind};
 use crate::progress::Progress;
 use crate::reader::TreeError;
-use crate::scan::{ScanEvent, Scanned, Skip, source_of};
+use crate::scan::{ScanEvent, Scanned, Scope, Skip, source_of};
 use crate::stat::{EntryStat, FileId};
 use crate::system::FileType;
 
@@ -26,6 +26,10 @@ pub(super) struct Comparison<'a> {
     pub(super) parent: &'a Parent,
     pub(super) detection: ChangeDetection,
     pub(super) force: bool,
+    /// What a list of changes has, if everything is looked at to check the list.
+    pub(super) audit: Option<&'a Scope>,
+    /// Changes that the list does not have.
+    pub(super) missed: usize,
     /// Bytes that may still be uploaded again because the repository wants them.
     pub(super) rewrite_budget: RewriteBudget,
     pub(super) tools: &'a Tools<'a>,
@@ -83,7 +87,7 @@ impl Comparison<'_> {
     }
 
     /// Makes an entry's item; none if the receiver has gone.
-    fn compare(
+    pub(super) fn compare(
         &mut self,
         entry: Scanned,
         old: Option<ParentEntry>,
@@ -92,6 +96,11 @@ impl Comparison<'_> {
     ) -> Option<Outgoing> {
         let detection = ChangeDetection { parent_begun: old.as_ref().map(|old| old.begun), ..self.detection };
         let old = old.map(|old| old.entry);
+        if self.is_missed(&entry, old.as_ref()) {
+            let why = "it has changed, and the list of changes does not have it".to_owned();
+            let unlisted = Trouble { path: source_of(&entry.path), kind: TroubleKind::Unlisted, why };
+            outbox.put(Outgoing::Trouble(unlisted)).then_some(())?;
+        }
         let is_unchanged = |old: &Entry| !self.force && is_unchanged(old, &look(&entry.stat), detection);
         let is_reused = old.as_ref().is_some_and(is_unchanged)
             && old.as_ref().is_some_and(|old| self.parent.may_reuse(&mut self.rewrite_budget, old));
@@ -115,8 +124,22 @@ impl Comparison<'_> {
     }
 }
 
+impl Comparison<'_> {
+    /// Whether a list of changes lacks an entry that has changed; true a few times only.
+    fn is_missed(&mut self, entry: &Scanned, old: Option<&Entry>) -> bool {
+        let Some(scope) = self.audit.filter(|_| self.missed < MISSED) else { return false };
+        let is_same = |old: &Entry| is_unchanged(old, &look(&entry.stat), ChangeDetection::default());
+        let is_missed = !scope.decides(&entry.path) && !old.is_some_and(is_same);
+        self.missed += usize::from(is_missed);
+        is_missed
+    }
+}
+
+/// Changes that a list does not have and that are told.
+const MISSED: usize = 20;
+
 /// The next events; none at the end, or if the receiver has gone.
-fn next(events: &Receiver<Vec<ScanEvent>>, outbox: &mut Outbox<'_>) -> Option<Vec<ScanEvent>> {
+pub(super) fn next(events: &Receiver<Vec<ScanEvent>>, outbox: &mut Outbox<'_>) -> Option<Vec<ScanEvent>> {
     match events.try_recv() {
         Ok(events) => return Some(events),
         Err(TryRecvError::Empty) => outbox.flush().then_some(())?,
@@ -133,7 +156,7 @@ fn is_same_link(old: &Entry, stat: &EntryStat) -> bool {
     old.extras.hardlink.is_some() == (stat.links > 1 && !stat.is_directory())
 }
 
-fn trouble(event: ScanEvent) -> Trouble {
+pub(super) fn trouble(event: ScanEvent) -> Trouble {
     let (path, kind, why) = match event {
         ScanEvent::Unreadable { path, error } => (path, TroubleKind::Unreadable, words(&error)),
         ScanEvent::Skipped { path, reason } => {

@@ -14,6 +14,7 @@ mod content;
 mod entry;
 mod kept;
 mod manifest;
+mod narrowed;
 mod options;
 mod original;
 mod outbox;
@@ -49,6 +50,7 @@ pub use parent::{Compared, Parent};
 pub use repack::{Repacked, repack};
 
 use crate::archive::ArchiveError;
+use crate::changed::{Gap, Narrowing, Walked};
 use crate::progress::Progress;
 use crate::reader::TreeError;
 use crate::repository::{Access, LocalClient};
@@ -64,6 +66,8 @@ pub enum Source<'a> {
         scan: &'a Arc<Scan>,
         /// The scan's first run, if it has already begun.
         ahead: Option<Sweep>,
+        /// A list of changes: what it does not have is taken over from the parent snapshot, unless that is doubtful.
+        changed: Option<Narrowing>,
     },
     /// One stream of bytes, saved as a file.
     Stream {
@@ -78,6 +82,15 @@ pub enum Source<'a> {
     Archive(Box<dyn Read + Send + 'a>),
     /// A snapshot of this repository or of another one.
     Snapshot(Original<'a>),
+}
+
+impl Source<'_> {
+    fn narrowing(&self) -> Option<&Narrowing> {
+        match self {
+            Source::Tree { changed, .. } => changed.as_ref(),
+            _ => None,
+        }
+    }
 }
 
 impl From<ClaimError> for BackupError {
@@ -108,6 +121,8 @@ pub enum TroubleKind {
     Unreadable,
     /// The file changed each time it was read. The snapshot has what was read last.
     Changing,
+    /// The entry is saved as it is. It has changed, and the lists of changes since the last whole walk did not have it.
+    Unlisted,
     /// The entry was left out on purpose.
     Skipped(SkipKind),
 }
@@ -154,6 +169,10 @@ pub struct Outcome {
     pub damaged: Vec<String>,
     /// Whether the repository has domains of other clients, whose packs the owner has to prove.
     pub has_other_domains: bool,
+    /// Whether only what a list of changes has was looked at.
+    pub is_narrowed: bool,
+    /// Why everything was looked at in spite of a list.
+    pub gap: Option<Gap>,
 }
 
 impl Outcome {
@@ -205,6 +224,9 @@ pub enum BackupError {
     /// The stream is empty, and that is not allowed.
     #[error("the stream is empty: nothing was saved")]
     EmptyStream,
+    /// A list of changes cannot be believed. [`backup`] then walks everything.
+    #[error("everything has to be looked at: {0}")]
+    Gap(#[from] Gap),
     #[error(transparent)]
     Info(#[from] copal_format::snapshot::OversizeInfo),
     /// The manifest was rejected in every attempt.
@@ -273,13 +295,28 @@ pub fn backup<'a>(
     let mut carried = Carryover::default();
     let mut last = String::new();
     let mut left = ATTEMPTS;
+    let narrowing = source.narrowing().cloned();
+    let mut gap = None;
     while left > 0 {
         let before = carried.accepted;
         let view = seen.take().map_or_else(|| wait(read()), Ok)?;
         let parent = Parent::find(access, client, &view, options, source)?;
         let attempt = assemble::Attempt { access, client, descriptor, view, parent, options, progress, interrupted };
         match attempt.run(source, &mut carried) {
-            Ok(outcome) => return Ok(outcome),
+            Ok(mut outcome) => {
+                outcome.gap = gap.or(outcome.gap);
+                if let Some(narrowing) = narrowing.filter(|_| !options.is_dry_run) {
+                    outcome.note(&narrowing);
+                }
+                return Ok(outcome);
+            }
+            Err(BackupError::Gap(why)) => {
+                gap = Some(why);
+                if let Source::Tree { changed, .. } = source {
+                    *changed = None;
+                }
+                continue;
+            }
             Err(BackupError::Rejected(why)) => last = why,
             Err(error) => return Err(error),
         }
@@ -293,6 +330,21 @@ pub fn backup<'a>(
 }
 
 impl Outcome {
+    /// Notes what the next backup with a list starts from.
+    fn note(&self, narrowing: &Narrowing) {
+        let Some(snapshot) = self.snapshot.or(self.parent) else { return };
+        let narrowed =
+            Walked::read(&narrowing.note).filter(|_| self.is_narrowed).map_or(0, |before| before.narrowed + 1);
+        let mut note = Walked::new(snapshot, &narrowing.configuration, narrowed, self.counts);
+        let is_incomplete = |kind| matches!(kind, TroubleKind::Unreadable | TroubleKind::Changing);
+        let incomplete = self.troubles.iter().filter(|trouble| is_incomplete(trouble.kind));
+        let path = |trouble: &Trouble| {
+            tree_bytes(&trouble.path).unwrap_or_else(|| bytes_of(trouble.path.as_os_str())).into_owned()
+        };
+        note.troubles = incomplete.map(path).collect();
+        note.keep(&narrowing.note);
+    }
+
     fn info(&self, options: &Options, started: Time) -> SnapshotInfo {
         let mut paths = options.paths.clone();
         paths.sort();
@@ -327,7 +379,7 @@ impl Outcome {
             match trouble.kind {
                 TroubleKind::Unreadable => recorded.unreadable(path),
                 TroubleKind::Changing => recorded.changing(path),
-                TroubleKind::Skipped(_) => {}
+                TroubleKind::Unlisted | TroubleKind::Skipped(_) => {}
             }
         }
         recorded

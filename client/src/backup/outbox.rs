@@ -3,7 +3,7 @@
 use std::mem;
 
 use copal_format::path::TreePath;
-use copal_format::tree::{Content, Entry};
+use copal_format::tree::{Content, Entry, Passed};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 
 use super::Trouble;
@@ -20,6 +20,12 @@ pub(super) enum Outgoing {
     Job { path: TreePath, parts: Receiver<Part>, old: Option<Box<Entry>>, cost: u64, is_reused: bool },
     /// Another hard link to a file that came before.
     Link { path: TreePath, stat: EntryStat },
+    /// A page of the parent snapshot of which nothing was looked at.
+    Page(Passed),
+    /// An entry of the parent snapshot that was not looked at.
+    Unseen(Box<Entry>),
+    /// An entry of the parent snapshot that was looked at: what it is now comes next, unless it has gone.
+    Before(Box<Entry>),
     /// An entry of another snapshot.
     Copied(Copied),
     /// A problem to report.

@@ -180,7 +180,7 @@ impl Copal {
             ..ScanOptions::default()
         })?);
         let options = Options { exclusions: exclusions.recorded(), ..self.options(names, saving) };
-        self.save(&mut Source::Tree { scan: &scan, ahead: None }, &options, saving)
+        self.save(&mut Source::Tree { scan: &scan, ahead: None, changed: None }, &options, saving)
     }
 
     /// Backs up a stream as a snapshot of one file of this name. Fails if the stream is empty, which mostly means that

@@ -4,10 +4,14 @@ use std::collections::BTreeMap;
 
 use copal_format::path::TreePath;
 
-/// A root, or a directory that leads to one.
+use super::scope::{Extent, Scope};
+
+/// A root, or a directory that leads to one; in a narrowed scan also any other entry that is looked at.
 #[derive(Debug, Default)]
 pub(super) struct Branch {
     pub(super) is_root: bool,
+    /// A root that the user named: it is said if it is not there.
+    pub(super) is_named: bool,
     /// Names below it that are or lead to roots.
     pub(super) below: BTreeMap<Vec<u8>, Branch>,
 }
@@ -17,12 +21,29 @@ impl Branch {
     pub(super) fn top<'a>(roots: impl IntoIterator<Item = &'a TreePath>) -> Self {
         let mut top = Branch::default();
         for root in roots {
-            let mut at = &mut top;
-            for name in root.as_bytes().split(|&byte| byte == b'/').filter(|name| !name.is_empty()) {
-                at = at.below.entry(name.to_vec()).or_default();
-            }
-            at.is_root = true;
+            let at = top.at(root);
+            (at.is_root, at.is_named) = (true, true);
         }
         top
+    }
+
+    /// Builds the tree for what is in a scope. Roots within a directory that is looked at as a whole stay roots: they may
+    /// lie on other devices.
+    pub(super) fn narrowed<'a>(scope: &Scope, roots: impl Iterator<Item = &'a TreePath>) -> Self {
+        let mut top = Branch::default();
+        for (path, extent) in scope.iter().filter(|(_, extent)| *extent != Extent::Gone) {
+            top.at(path).is_root = extent == Extent::Whole;
+        }
+        for root in roots.filter(|root| scope.decides(root)) {
+            let is_whole = scope.iter().any(|(path, extent)| extent == Extent::Whole && root.is_within(path));
+            let at = top.at(root);
+            (at.is_root, at.is_named) = (is_whole, true);
+        }
+        top
+    }
+
+    fn at(&mut self, path: &TreePath) -> &mut Branch {
+        let names = path.as_bytes().split(|&byte| byte == b'/').filter(|name| !name.is_empty());
+        names.fold(self, |at, name| at.below.entry(name.to_vec()).or_default())
     }
 }

@@ -175,11 +175,11 @@ impl<'s> Found<'s> {
         };
         let branch = directory.branch.and_then(|branch| branch.below.get(name.to_bytes()));
         let is_root = branch.is_some_and(|branch| branch.is_root);
-        let leads_to_roots = branch.is_some_and(|branch| !branch.below.is_empty());
+        let is_named = branch.is_some_and(|branch| branch.is_named);
 
         let mut stat = None;
         if kind == Kind::Unknown {
-            stat = self.stat(fd, &path, name, is_root);
+            stat = self.stat(fd, &path, name, is_named);
             if stat.is_none() {
                 return;
             }
@@ -193,20 +193,20 @@ impl<'s> Found<'s> {
             };
         if wanted && directory.excludes(&path, is_directory, options) {
             wanted = false;
-            self.excluded(&path, is_root);
+            self.excluded(&path, is_named);
             if let Some(tell) = &options.on_excluded {
                 tell(&path, directory.excluding(&path, is_directory, options).unwrap_or_default());
             }
         }
-        if !wanted && !leads_to_roots {
+        if !wanted && branch.is_none() {
             return;
         }
-        let Some(stat) = stat.or_else(|| self.stat(fd, &path, name, is_root)) else { return };
+        let Some(stat) = stat.or_else(|| self.stat(fd, &path, name, is_named)) else { return };
         match stat.kind() {
             FileType::Directory => self.descend(path, stat, directory, branch, wanted, options),
             FileType::Socket => self.skipped(path, Skip::Socket),
             FileType::RegularFile if options.exclude_larger_than.is_some_and(|most| stat.size > most) => {
-                self.excluded(&path, is_root);
+                self.excluded(&path, is_named);
                 options.on_excluded.iter().for_each(|tell| tell(&path, "(larger files)"));
             }
             _ => self.events.push(ScanEvent::Entry(Scanned { path, stat })),
@@ -246,10 +246,10 @@ impl<'s> Found<'s> {
     }
 
     /// The entry's metadata. One that vanished after it was listed is reported only if the user named it.
-    fn stat(&mut self, fd: impl AsFd, path: &TreePath, name: &CStr, is_root: bool) -> Option<EntryStat> {
+    fn stat(&mut self, fd: impl AsFd, path: &TreePath, name: &CStr, is_named: bool) -> Option<EntryStat> {
         match EntryStat::at(fd, name) {
             Ok(stat) => return Some(stat),
-            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_root => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => {}
             Err(error) => self.unreadable(path.clone(), error),
         }
         None
@@ -263,9 +263,9 @@ impl<'s> Found<'s> {
         self.events.push(ScanEvent::Skipped { path, reason });
     }
 
-    fn excluded(&mut self, path: &TreePath, is_root: bool) {
+    fn excluded(&mut self, path: &TreePath, is_named: bool) {
         self.excluded += 1;
-        if is_root {
+        if is_named {
             self.skipped(path.clone(), Skip::ExcludedRoot);
         }
     }

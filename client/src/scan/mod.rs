@@ -9,6 +9,7 @@ mod marker;
 mod pool;
 mod root;
 mod rules;
+mod scope;
 mod sweep;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use crate::stat::{EntryStat, FileId};
 pub use crate::system::source_of;
 pub use marker::{BadMarker, Marker};
 pub use root::{BadRoot, Root};
+pub use scope::{Extent, Scope};
 pub use sweep::Sweep;
 pub use walk::Scan;
 

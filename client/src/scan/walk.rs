@@ -11,12 +11,12 @@ use crossbeam_channel::{SendError, Sender};
 use super::branch::Branch;
 use super::explore::Found;
 use super::pool::{Findings, Pool, Task};
-use super::{ScanError, ScanEvent, ScanOptions, Totals, source_of};
+use super::{ScanError, ScanEvent, ScanOptions, Scope, Totals, source_of};
 use crate::stat::EntryStat;
 
 /// A scan, ready to run.
 pub struct Scan {
-    options: ScanOptions,
+    options: Arc<ScanOptions>,
     top: Branch,
 }
 
@@ -48,7 +48,18 @@ impl Scan {
             }
         }
         let top = Branch::top(options.roots.iter().map(|root| root.path()));
-        Ok(Self { options, top })
+        Ok(Self { options: Arc::new(options), top })
+    }
+
+    /// What to scan and what to leave out.
+    pub fn options(&self) -> &ScanOptions {
+        &self.options
+    }
+
+    /// The scan of what is in a scope, which lies below the same roots.
+    pub(crate) fn narrowed(&self, scope: &Scope) -> Self {
+        let top = Branch::narrowed(scope, self.options.roots.iter().map(|root| root.path()));
+        Self { options: self.options.clone(), top }
     }
 
     /// Sends all events in tree order, in batches, beginning with the top directory and the directories that lead to

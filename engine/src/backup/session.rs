@@ -18,7 +18,7 @@ use copal_format::keys::session::SessionRecord;
 use copal_format::pack::{PackKind, PackWriter};
 use copal_format::path::TreePath;
 use copal_format::seal::{BlockKind, Counter, Counters};
-use copal_format::tree::{Content, Entry, ListBuilder, Page, Piece, TreeBuilder, TreeParams};
+use copal_format::tree::{Content, Entry, ListBuilder, Page, Passed, Piece, TreeBuilder, TreeParams};
 
 pub use super::given::{GivenPack, ListedPack};
 pub use super::terms::{Action, FinishedTree, SessionError, SessionStart, Tally};
@@ -159,6 +159,21 @@ impl Session {
         self.builder.push(entry)?;
         let pages = self.builder.take_pages();
         self.add_pages(pages, &is_known)
+    }
+
+    /// Takes over a page of an earlier tree, with all that is below it, in place of its entries; `height` is the page's.
+    /// False, and nothing taken, if its content has to be added instead: see [`TreeBuilder::take_over`].
+    pub fn take_over(
+        &mut self,
+        page: &Passed,
+        height: u8,
+        is_known: impl Fn(&ChunkId) -> bool,
+    ) -> Result<bool, SessionError> {
+        if self.kept.is_some() || !is_known(&page.child.id) || !self.builder.take_over(page, height)? {
+            return Ok(false);
+        }
+        let pages = self.builder.take_pages();
+        self.add_pages(pages, &is_known).map(|()| true)
     }
 
     /// Closes a copy of the tree so far as a checkpoint that a later run can continue from; none while the tree has no

@@ -177,6 +177,7 @@ impl Assembly<'_, '_> {
         };
         self.keep_pages();
         self.flush()?;
+        self.count_narrowed(&tree)?;
         self.outcome.tally = self.session.tally();
         self.outcome.root = Some(tree.root);
         let is_same = self.attempt.parent.snapshot.is_some_and(|parent| parent.root == tree.root && parent.is_kept);

@@ -6,6 +6,7 @@ mod claim;
 mod copied;
 mod stream;
 mod tree;
+mod unseen;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use copal_format::pack::PackTable;
 use copal_format::path::TreePath;
 use copal_format::repository::Descriptor;
 use copal_format::seal::SessionCipher;
+use copal_format::snapshot::Counts;
 use copal_format::time::Time;
 use copal_format::tree::{BuildError, Content, Entry, EntryKind, Extras, Piece};
 use copal_jobs::view::View;
@@ -129,6 +131,7 @@ impl Attempt<'_> {
                 copied: HashMap::new(),
                 open: None,
                 outcome,
+                base: None,
                 started: now(),
                 listed: Instant::now(),
             };
@@ -178,6 +181,8 @@ struct Assembly<'a, 'c> {
     /// The file being taken, and its path.
     open: Option<(TreePath, FileContent)>,
     outcome: Outcome,
+    /// In a narrowed backup, the counts of the parent snapshot without the entries that were looked at.
+    base: Option<Counts>,
     started: Time,
     listed: Instant,
 }
@@ -186,9 +191,14 @@ impl Assembly<'_, '_> {
     /// Takes the whole source, or as much as comes before an interrupt.
     fn take(&mut self, source: &mut Source<'_>, tools: &Tools<'_>) -> Result<(), BackupError> {
         match source {
-            Source::Tree { scan, ahead } => {
+            Source::Tree { scan, ahead, changed } => {
+                let scope = changed.as_ref().map(|changed| self.narrow(changed, scan)).transpose()?;
+                if let Some(scope) = scope.as_ref().filter(|_| self.base.is_some()) {
+                    let sweep = Arc::new(scan.narrowed(scope)).begin(self.attempt.options.threads);
+                    return self.take_tree(sweep, tools, Some(scope));
+                }
                 let sweep = ahead.take().unwrap_or_else(|| scan.begin(self.attempt.options.threads));
-                self.take_tree(sweep, tools)
+                self.take_tree(sweep, tools, scope.as_ref())
             }
             Source::Stream { name, bytes, may_be_empty } => match self.take_stream(name, bytes, tools)? {
                 0 if !*may_be_empty => Err(BackupError::EmptyStream),
@@ -223,18 +233,14 @@ impl Assembly<'_, '_> {
     }
 
     fn add(&mut self, entry: Entry) -> Result<(), BackupError> {
-        let (kind, size) = (entry.kind(), entry.size);
-        let known = Known::new(&self.index, self.carried);
-        if let Err(error) = self.session.add_entry(&entry, |id| known.has(id)) {
-            let trouble = refused(error)?;
-            self.trouble(trouble);
+        if !self.store(&entry)? {
             return Ok(());
         }
         let counts = &mut self.outcome.counts;
-        match kind {
+        match entry.kind() {
             EntryKind::File => {
                 counts.files += 1;
-                counts.bytes = counts.bytes.saturating_add(size);
+                counts.bytes = counts.bytes.saturating_add(entry.size);
                 self.attempt.progress.file_done();
             }
             EntryKind::Directory => counts.directories += 1,
@@ -242,6 +248,19 @@ impl Assembly<'_, '_> {
         }
         self.keep_pages();
         Ok(())
+    }
+
+    /// Adds an entry to the tree; false if the tree cannot hold it.
+    fn store(&mut self, entry: &Entry) -> Result<bool, BackupError> {
+        let known = Known::new(&self.index, self.carried);
+        match self.session.add_entry(entry, |id| known.has(id)) {
+            Ok(()) => Ok(true),
+            Err(error) => {
+                let trouble = refused(error)?;
+                self.trouble(trouble);
+                Ok(false)
+            }
+        }
     }
 
     /// Adds the pages that the session has made to the kept tree.

@@ -10,15 +10,22 @@ use crossbeam_channel::{Receiver, Sender, bounded};
 
 use super::super::compare::Comparison;
 use super::super::content::{Job, Part, Tools, do_job, work};
+use super::super::narrowed::Narrowed;
 use super::super::outbox::{Outgoing, TOGETHER};
 use super::super::{BackupError, Trouble, TroubleKind};
 use super::Assembly;
 use crate::progress::Fate;
-use crate::scan::{Sweep, source_of};
+use crate::scan::{Scope, Sweep, source_of};
 use crate::stat::{EntryStat, FileId};
 
 impl Assembly<'_, '_> {
-    pub(super) fn take_tree(&mut self, sweep: Sweep, tools: &Tools<'_>) -> Result<(), BackupError> {
+    /// Takes what a scan finds. It is the scan of a scope, or of everything, which is compared with the scope.
+    pub(super) fn take_tree(
+        &mut self,
+        sweep: Sweep,
+        tools: &Tools<'_>,
+        scope: Option<&Scope>,
+    ) -> Result<(), BackupError> {
         let attempt = self.attempt;
         // The scan may have seen a file before a write that comes after this time.
         self.started = sweep.started;
@@ -29,15 +36,22 @@ impl Assembly<'_, '_> {
             progress: attempt.progress,
             detection: attempt.options.detection,
             force: attempt.options.force,
+            audit: scope.filter(|_| self.base.is_none()),
+            missed: 0,
             rewrite_budget: RewriteBudget((before as f64 * attempt.options.rewrite_budget) as u64),
             tools,
             interrupted: attempt.interrupted,
         };
         let work = |jobs: &Receiver<Job>| work(jobs, tools);
+        let narrowed = scope.filter(|_| self.base.is_some()).zip(attempt.parent.snapshot);
+        let narrowed = narrowed.map(|(scope, before)| Narrowed { scope, root: before.root, begun: before.begun });
         self.take_made(attempt.options.threads, tools, work, |jobs, items, ended| {
-            let compared = comparison.run(&sweep.events, jobs, items, ended);
+            let compared = match &narrowed {
+                Some(narrowed) => comparison.run_narrowed(narrowed, &sweep.events, jobs, items, ended),
+                None => comparison.run(&sweep.events, jobs, items, ended).map_err(BackupError::from),
+            };
             sweep.finish();
-            Ok(compared?)
+            compared
         })
     }
 
@@ -90,6 +104,9 @@ impl Assembly<'_, '_> {
                 tools.budget.give(cost);
                 taken?;
             }
+            Outgoing::Page(page) => self.take_page(&page)?,
+            Outgoing::Unseen(entry) => self.take_unseen(&entry)?,
+            Outgoing::Before(entry) => self.leave(&entry),
             Outgoing::Link { path, stat } => self.take_link(path, &stat, tools)?,
             Outgoing::Copied(copied) => {
                 let cost = copied.cost;

@@ -16,7 +16,8 @@ fn rebuild(params: TreeParams, before: (&Finished, &mut Store), entries: &[Entry
         entries.iter().map(|entry| (entry.path.clone(), entry.clone())).collect()
     };
     let (old, new) = (by_path(&old), by_path(entries));
-    let differs: Vec<&TreePath> = old.keys().chain(new.keys()).filter(|path| old.get(*path) != new.get(*path)).collect();
+    let differs: Vec<&TreePath> =
+        old.keys().chain(new.keys()).filter(|path| old.get(*path) != new.get(*path)).collect();
     let mut builder = TreeBuilder::new(params, keys());
     let mut walk = TreeWalk::new(before.root);
     let (mut singly, mut last) = (0, None);
@@ -27,7 +28,10 @@ fn rebuild(params: TreeParams, before: (&Finished, &mut Store), entries: &[Entry
     // What is new and lies before this path.
     let between = |last: &Option<TreePath>, through: Option<&TreePath>| {
         let inside = |path: &TreePath| Some(path) > last.as_ref() && through.is_none_or(|through| path < through);
-        new.iter().filter(|(path, _)| inside(path) && !old.contains_key(*path)).map(|(_, entry)| entry.clone()).collect()
+        new.iter()
+            .filter(|(path, _)| inside(path) && !old.contains_key(*path))
+            .map(|(_, entry)| entry.clone())
+            .collect()
     };
     loop {
         let is_same = |after: Option<&TreePath>, child: &Child| {

@@ -1,0 +1,261 @@
+//! A list of changes: a backup that looks only at what is listed makes the snapshot that a whole walk makes.
+
+use std::fs;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::kit::{Machine, first_json, text};
+
+/// Saves the source with a list of these paths of it.
+fn saved(machine: &Machine, listed: &[PathBuf], options: &[&str]) -> Value {
+    let list: Vec<u8> =
+        listed.iter().flat_map(|path| [machine.source(path).as_os_str().as_bytes(), b"\0"].concat()).collect();
+    fs::write(machine.path("list"), list).unwrap();
+    machine.json(&[&["backup", "source", "--changed-from0", "list"], options].concat())
+}
+
+fn listed(names: &[&str]) -> Vec<PathBuf> {
+    names.iter().map(PathBuf::from).collect()
+}
+
+/// What differs between a snapshot and the source as a whole walk saves it.
+fn differs(machine: &Machine, snapshot: &str) -> String {
+    let whole = machine.backup(&["--label", "whole", "--force"]);
+    let place = |id: &str| format!("{id}:{}", machine.path("source").display());
+    machine.ok(&["diff", &place(snapshot), &place(&whole)])
+}
+
+/// A machine with some directories of files, of which a backup with a list was made.
+fn begun() -> Machine {
+    let machine = Machine::new();
+    for directory in 0..12 {
+        for file in 0..20 {
+            machine.write(&format!("d{directory}/e{}/f{file}", file % 3), format!("{directory} {file}"));
+        }
+    }
+    assert_eq!(saved(&machine, &[], &[])["narrowed"], false);
+    machine
+}
+
+/// Numbers that come again for the same seed.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, most: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % most
+    }
+}
+
+/// Does something to the source; gives the paths that a watcher would have told of, each entry's own and no more.
+fn change(machine: &Machine, numbers: &mut Numbers) -> Vec<PathBuf> {
+    let directory = PathBuf::from(format!("d{}", numbers.below(12)));
+    let inner = directory.join(format!("e{}", numbers.below(3)));
+    let file = inner.join(format!("f{}", numbers.below(20)));
+    let fresh = |numbers: &mut Numbers| PathBuf::from(format!("d{}/n{}", numbers.below(12), numbers.below(9_000)));
+    let at = |path: &PathBuf| machine.source(path);
+    fs::create_dir_all(at(&inner)).unwrap();
+    let above = [directory.clone(), inner.clone()];
+    let mut told = match numbers.below(9) {
+        0 | 1 => {
+            fs::write(at(&file), format!("{}", numbers.below(1_000_000))).unwrap();
+            vec![file]
+        }
+        2 => {
+            let _ = fs::remove_file(at(&file));
+            vec![file]
+        }
+        3 => {
+            fs::remove_dir_all(at(&inner)).unwrap();
+            vec![inner]
+        }
+        4 => {
+            let to = fresh(numbers);
+            fs::create_dir_all(at(&to).parent().unwrap()).unwrap();
+            let (from, moved) = (at(&inner), fs::rename(at(&inner), at(&to)));
+            assert!(moved.is_ok() || !from.exists() || at(&to).exists());
+            vec![inner, to.parent().unwrap().into(), to]
+        }
+        5 => {
+            let to = fresh(numbers);
+            fs::create_dir_all(at(&to).join("x/y")).unwrap();
+            fs::write(at(&to).join("x/y/z"), "deep").unwrap();
+            vec![to.parent().unwrap().into(), to]
+        }
+        6 => {
+            let _ = fs::remove_file(at(&file));
+            symlink("nowhere", at(&file)).unwrap();
+            vec![file]
+        }
+        7 => {
+            fs::set_permissions(at(&inner), fs::Permissions::from_mode(0o700 + numbers.below(8) as u32)).unwrap();
+            vec![inner]
+        }
+        _ => {
+            // Another directory, with other content, comes to have the name.
+            let to = fresh(numbers);
+            fs::create_dir_all(at(&to).join("other")).unwrap();
+            fs::remove_dir_all(at(&inner)).unwrap();
+            fs::rename(at(&to), at(&inner)).unwrap();
+            vec![to.parent().unwrap().into(), to, inner]
+        }
+    };
+    told.extend(above);
+    told
+}
+
+#[test]
+fn whatever_changes_the_snapshot_is_the_one_that_a_whole_walk_makes() {
+    let machine = begun();
+    for seed in 0..12 {
+        let mut numbers = Numbers(seed);
+        let told: Vec<PathBuf> = (0..1 + numbers.below(6)).flat_map(|_| change(&machine, &mut numbers)).collect();
+        let made = saved(&machine, &told, &[]);
+        assert_eq!(made["narrowed"], true, "{seed}: {made}");
+        assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "", "{seed}: {told:?}");
+        let whole = machine.json(&["backup", "source", "--label", "whole", "-n"]);
+        for key in ["dirs", "others", "bytes_scanned"] {
+            assert_eq!(made[key], whole[key], "{seed}: {key}");
+        }
+    }
+    assert_eq!(machine.check(&["--read-data"]).0, 0);
+}
+
+#[test]
+fn what_is_not_listed_is_not_looked_at_until_all_is_walked_and_then_it_is_told() {
+    let machine = begun();
+    machine.write("d1/e1/f1", "unlisted");
+    machine.write("d2/e2/f2", "listed");
+    let made = saved(&machine, &listed(&["d2/e2/f2"]), &[]);
+    assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()));
+    assert!(differs(&machine, &text(&made["snapshot_id"])).contains("d1/e1/f1"));
+    let ran = machine.run(&["backup", "source", "--changed-from0", "list", "--walk-every", "1", "--json"]).ok();
+    let made = first_json(&ran.text());
+    assert_eq!(made["narrowed"], false);
+    assert!(text(&made["gap"]).contains("lists are checked"), "{made}");
+    let told: Vec<&str> =
+        ran.err.lines().filter(|line| line.contains("the list of changes does not have it")).collect();
+    assert!(matches!(told[..], [line] if line.contains("d1/e1/f1")), "{}", ran.err);
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+    assert_eq!(saved(&machine, &[], &["--walk-every", "1"])["narrowed"], true, "they count anew");
+}
+
+#[test]
+fn a_directory_stands_for_its_names_and_a_new_one_for_all_below_it() {
+    let machine = begun();
+    machine.write("d3/e0/new", "1");
+    machine.write("d3/e0/f3", "written");
+    machine.remove("d3/e0/f0");
+    machine.write("fresh/a/b", "2");
+    machine.write("fresh/c", "3");
+    // Of the new directory only one file is listed, as by who watches files.
+    let made = saved(&machine, &listed(&["d3/e0", "fresh/a/b"]), &[]);
+    assert_eq!(made["narrowed"], true);
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+}
+
+#[test]
+fn what_makes_a_list_doubtful_makes_the_backup_walk_everything() {
+    let machine = begun();
+    machine.write("unlisted", "all is looked at");
+    let gap = |options: &[&str]| {
+        let made = saved(&machine, &[], options);
+        assert_eq!(made["narrowed"], false, "{options:?}");
+        assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "", "{options:?}");
+        text(&made["gap"])
+    };
+    assert!(gap(&["--label", "another"]).contains("no backup with a list before"));
+    assert!(gap(&["--changed-since", "00"]).contains("follows another snapshot"));
+    assert!(gap(&["--exclude", "nothing"]).contains("exclusions have changed"));
+    assert!(gap(&["--exclude", "nothing", "--exclude-caches"]).contains("exclusions have changed"));
+    assert!(gap(&["--exclude", "nothing", "--exclude-caches"]).contains("markers"));
+    saved(&machine, &[], &[]);
+    machine.backup(&[]);
+    assert!(gap(&[]).contains("not the one that this machine made with a list"));
+    fs::hard_link(machine.source("unlisted"), machine.source("second")).unwrap();
+    let made = saved(&machine, &listed(&["second"]), &[]);
+    assert!(text(&made["gap"]).contains("several names"), "{made}");
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+    // The other names of what is no longer there are not listed either.
+    machine.remove("second");
+    let made = saved(&machine, &listed(&["second"]), &[]);
+    assert!(text(&made["gap"]).contains("several names"), "{made}");
+}
+
+#[test]
+fn a_list_follows_the_snapshot_that_it_names() {
+    let machine = begun();
+    let last = machine.snapshots().pop().unwrap();
+    assert_eq!(saved(&machine, &[], &["--changed-since", &last[..8]])["narrowed"], true);
+    assert!(text(&saved(&machine, &[], &["--changed-since", &last])["gap"]).contains("follows another"));
+}
+
+#[test]
+fn excluded_things_and_the_repository_are_not_saved_because_they_are_listed() {
+    let machine = Machine::new();
+    machine.write("a", "1");
+    machine.write("sub/b.tmp", "2");
+    let save = |list: &str| {
+        fs::write(machine.path("list"), list).unwrap();
+        let options = ["--changed-from", "list", "--exclude", "*.tmp", "--exclude", "/**/home", "--exclude", "list"];
+        machine.json(&[&["backup", "."], options.as_slice()].concat())
+    };
+    save("");
+    machine.write("sub/c.tmp", "3");
+    machine.write("sub/d", "4");
+    let made = save("source/sub/c.tmp\nsource/sub\nrepository/packs\nrepository\nhome\n/nowhere/else\n");
+    assert_eq!((&made["narrowed"], &made["files_new"]), (&true.into(), &1.into()), "{made}");
+    let names = machine.ok(&["ls", "-R", &format!("latest:{}", machine.path("").display())]);
+    assert!(
+        names.contains("sub/d")
+            && !names.contains("b.tmp")
+            && !names.contains("c.tmp")
+            && !names.contains("repository/packs"),
+        "{names}"
+    );
+}
+
+#[test]
+fn paths_are_understood_as_a_person_writes_them() {
+    let machine = begun();
+    symlink(machine.path("source"), machine.path("way")).unwrap();
+    machine.write("d4/e1/f1", "by a link");
+    machine.write("d5/e1/f1", "with dots");
+    machine.write("d6/e1/odd\nname", "with a newline");
+    machine.remove("d7/e1/f1");
+    let list = b"way/d4/e1/f1\0source/d5/../d5/./e1/f1\0source/d6/e1/odd\nname\0way/d7/e1/f1\0\0";
+    fs::write(machine.path("list"), list).unwrap();
+    let made = machine.json(&["backup", "source", "--changed-from0", "list"]);
+    assert_eq!(made["narrowed"], true);
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+}
+
+#[test]
+fn a_list_comes_on_standard_input_once_or_not_at_all() {
+    let machine = begun();
+    let two = machine.run(&["backup", "source", "--changed-from", "-", "--changed-from0", "-"]);
+    assert!(two.code == 2 && two.err.contains("one list only"), "{two:?}");
+    assert_eq!(machine.run(&["backup", "source", "--changed-from", "nowhere"]).code, 1);
+    machine.write("d1/e1/f1", "new");
+    let mut backup = machine.with_key(&["backup", "source", "--changed-from", "-", "--json"]);
+    let mut child = backup.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    writeln!(child.stdin.take().unwrap(), "{}", machine.source("d1/e1/f1").display()).unwrap();
+    let made = first_json(&String::from_utf8(child.wait_with_output().unwrap().stdout).unwrap());
+    assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()));
+}
+
+#[test]
+fn a_dry_run_looks_at_the_list_and_changes_nothing() {
+    let machine = begun();
+    machine.write("d1/e1/f1", "new");
+    for _ in 0..2 {
+        let made = saved(&machine, &listed(&["d1/e1/f1"]), &["-n"]);
+        assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()));
+    }
+    assert_eq!(saved(&machine, &listed(&["d1/e1/f1"]), &[])["files_changed"], 1);
+}

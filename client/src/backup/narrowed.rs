@@ -1,0 +1,200 @@
+//! Narrowed: reads the scan of a scope and the parent snapshot side by side, both in tree order. What is not in the scope
+//! is taken over from the parent snapshot, whole pages unread where nothing below them is in the scope.
+
+use std::iter::Peekable;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::vec;
+
+use copal_format::id::ChunkId;
+use copal_format::index::Bits;
+use copal_format::path::TreePath;
+use copal_format::time::Time;
+use copal_format::tree::{Entry, Step, TreeWalk};
+use crossbeam_channel::{Receiver, Sender};
+
+use super::BackupError;
+use super::compare::{Comparison, next, trouble};
+use super::content::Job;
+use super::cursor::ParentEntry;
+use super::outbox::{Outbox, Outgoing};
+use super::parent::{Compared, Parent};
+use crate::changed::{Gap, Narrowing, Walked};
+use crate::reader::TreeError;
+use crate::scan::{ScanEvent, Scanned, Scope, source_of};
+use crate::system::FileType;
+
+/// What a narrowed backup looks at, and the tree that has all else.
+pub(super) struct Narrowed<'a> {
+    pub(super) scope: &'a Scope,
+    pub(super) root: ChunkId,
+    /// When the backup that recorded the tree began.
+    pub(super) begun: Time,
+}
+
+/// The channels of a comparison.
+struct Lines<'a> {
+    events: &'a Receiver<Vec<ScanEvent>>,
+    jobs: &'a Sender<Job>,
+    outbox: Outbox<'a>,
+    found: Peekable<vec::IntoIter<ScanEvent>>,
+}
+
+/// Why a comparison ends early.
+enum End {
+    Failed(BackupError),
+    /// The receiver has gone, or takes no more items.
+    Gone,
+}
+
+impl<E: Into<BackupError>> From<E> for End {
+    fn from(error: E) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl Parent {
+    /// What the last backup with a list noted, and the snapshot that it made; a gap if the list cannot follow it.
+    pub(super) fn followed_by(&self, narrowing: &Narrowing) -> Result<(Walked, Compared), Gap> {
+        let note = Walked::read(&narrowing.note).ok_or(Gap::NoNote)?;
+        if self.kept.is_some() {
+            return Err(Gap::WriteOnly);
+        }
+        if self.checkpoint.is_some() {
+            return Err(Gap::Checkpoint);
+        }
+        let snapshot = self.snapshot.filter(|snapshot| snapshot.is_kept && snapshot.id.to_string() == note.snapshot);
+        let snapshot = snapshot.ok_or(Gap::OtherParent)?;
+        if narrowing.since.as_ref().is_some_and(|since| !snapshot.id.to_string().starts_with(since)) {
+            return Err(Gap::OtherSnapshot(snapshot.id));
+        }
+        if note.configuration != narrowing.configuration {
+            return Err(Gap::Configuration);
+        }
+        // What a kept snapshot refers to is flagged by no prune.
+        let overlay = self.index.overlay();
+        if overlay.marks().any(|(_, mark)| !mark.bits.without(Bits::FLAGGED).is_empty()) {
+            return Err(Gap::Damage);
+        }
+        if note.troubles.len() > TROUBLES {
+            return Err(Gap::Troubles);
+        }
+        Ok((note, snapshot))
+    }
+}
+
+impl Comparison<'_> {
+    /// As [`Comparison::run`], of what is in a scope.
+    pub(super) fn run_narrowed(
+        self,
+        narrowed: &Narrowed<'_>,
+        events: &Receiver<Vec<ScanEvent>>,
+        jobs: &Sender<Job>,
+        items: &Sender<Vec<Outgoing>>,
+        ended: &AtomicBool,
+    ) -> Result<(), BackupError> {
+        let lines = Lines { events, jobs, outbox: Outbox::new(items), found: Vec::new().into_iter().peekable() };
+        match self.join(narrowed, lines, ended) {
+            Ok(()) | Err(End::Gone) => Ok(()),
+            Err(End::Failed(error)) => Err(error),
+        }
+    }
+
+    fn join(mut self, narrowed: &Narrowed<'_>, mut lines: Lines<'_>, ended: &AtomicBool) -> Result<(), End> {
+        let scope = narrowed.scope;
+        let mut walk = TreeWalk::new(narrowed.root);
+        loop {
+            if self.interrupted.load(Ordering::Relaxed) || ended.load(Ordering::Relaxed) {
+                return Ok(());
+            }
+            if let Some(passed) = walk.pass(|after, child| !scope.touches(after, &child.last_path)) {
+                self.before(&mut lines, Some(&passed.child.last_path))?;
+                lines.put(Outgoing::Page(passed))?;
+                continue;
+            }
+            match walk.step() {
+                Step::Need(id) => {
+                    let page = self.parent.pages.page(&id).map_err(TreeError::from)?;
+                    walk.supply(page).map_err(TreeError::from)?;
+                }
+                Step::Entry(old) => {
+                    self.before(&mut lines, Some(&old.path))?;
+                    if !scope.decides(&old.path) {
+                        lines.put(Outgoing::Unseen(Box::new(old)))?;
+                        continue;
+                    }
+                    if old.extras.hardlink.is_some() {
+                        return Err(BackupError::from(Gap::Links(source_of(&old.path))).into());
+                    }
+                    lines.put(Outgoing::Before(Box::new(old.clone())))?;
+                    if let Some(entry) = lines.entry_at(&old.path) {
+                        self.look(&mut lines, entry, Some((old, narrowed.begun)))?;
+                    }
+                }
+                Step::Done => {
+                    self.before(&mut lines, None)?;
+                    self.progress.all_found();
+                    return if lines.outbox.flush() { Ok(()) } else { Err(End::Gone) };
+                }
+            }
+        }
+    }
+
+    /// Sends what the scan has found before a path of the parent snapshot: all of it is new.
+    fn before(&mut self, lines: &mut Lines<'_>, path: Option<&TreePath>) -> Result<(), End> {
+        while let Some(event) = lines.event_if(|event| path.is_none_or(|path| path_of(event) < path)) {
+            match event {
+                ScanEvent::Entry(entry) => self.look(lines, entry, None)?,
+                other => lines.put(Outgoing::Trouble(trouble(other)))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Compares an entry that the scan has found.
+    fn look(&mut self, lines: &mut Lines<'_>, entry: Scanned, old: Option<(Entry, Time)>) -> Result<(), End> {
+        // Its other names changed with it, and the list may not have them.
+        if entry.stat.links > 1 && !entry.stat.is_directory() {
+            return Err(BackupError::from(Gap::Links(source_of(&entry.path))).into());
+        }
+        if entry.stat.kind() == FileType::RegularFile {
+            self.progress.file_found(entry.stat.size);
+        }
+        let old = old.map(|(entry, begun)| ParentEntry { entry, begun });
+        let item = self.compare(entry, old, lines.jobs, &mut lines.outbox).ok_or(End::Gone)?;
+        lines.put(item)
+    }
+}
+
+impl Lines<'_> {
+    fn put(&mut self, item: Outgoing) -> Result<(), End> {
+        if self.outbox.put(item) { Ok(()) } else { Err(End::Gone) }
+    }
+
+    /// The next event, if it is one of these.
+    fn event_if(&mut self, is_wanted: impl Fn(&ScanEvent) -> bool) -> Option<ScanEvent> {
+        while self.found.peek().is_none() {
+            self.found = next(self.events, &mut self.outbox)?.into_iter().peekable();
+        }
+        self.found.next_if(|event| is_wanted(event))
+    }
+
+    /// The entry that the scan has found at this path.
+    fn entry_at(&mut self, path: &TreePath) -> Option<Scanned> {
+        match self.event_if(|event| matches!(event, ScanEvent::Entry(entry) if entry.path == *path))? {
+            ScanEvent::Entry(entry) => Some(entry),
+            _ => None,
+        }
+    }
+}
+
+fn path_of(event: &ScanEvent) -> &TreePath {
+    match event {
+        ScanEvent::Entry(entry) => &entry.path,
+        ScanEvent::Unreadable { path, .. }
+        | ScanEvent::Skipped { path, .. }
+        | ScanEvent::BadIgnoreFile { path, .. } => path,
+    }
+}
+
+/// Entries that could not be saved and are looked at again.
+const TROUBLES: usize = 1_000;

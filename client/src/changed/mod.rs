@@ -1,0 +1,10 @@
+//! Changed: a list of paths that may differ from the parent snapshot, and what of the sources a backup looks at by it.
+//!
+//! Everything else is taken over from the parent snapshot, unseen. So whatever makes that doubtful is a [`Gap`]: the
+//! backup then walks everything, as without a list.
+
+mod narrowing;
+mod note;
+
+pub use narrowing::{Gap, Narrowing};
+pub(crate) use note::Walked;

@@ -1,0 +1,53 @@
+//! Note: what this machine remembers of the last backup that a list may narrow.
+
+use std::fs;
+use std::path::Path;
+
+use copal_format::id::SnapshotId;
+use copal_format::snapshot::Counts;
+use serde::{Deserialize, Serialize};
+
+use crate::places::{create_private_dir, write_private};
+
+/// The last backup of a source that was given a list.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Walked {
+    /// The snapshot, in hexadecimal digits.
+    pub(crate) snapshot: String,
+    /// What decides which entries are saved.
+    pub(crate) configuration: String,
+    /// How many backups in a row a list has narrowed.
+    pub(crate) narrowed: u32,
+    files: u64,
+    directories: u64,
+    others: u64,
+    bytes: u64,
+    /// Paths that the snapshot does not have as they were, in the tree's bytes. They are looked at again.
+    pub(crate) troubles: Vec<Vec<u8>>,
+}
+
+impl Walked {
+    pub(crate) fn new(snapshot: SnapshotId, configuration: &str, narrowed: u32, counts: Counts) -> Self {
+        let Counts { files, directories, others, bytes } = counts;
+        let (snapshot, configuration) = (snapshot.to_string(), configuration.to_owned());
+        Self { snapshot, configuration, narrowed, files, directories, others, bytes, troubles: Vec::new() }
+    }
+
+    pub(crate) fn counts(&self) -> Counts {
+        Counts { files: self.files, directories: self.directories, others: self.others, bytes: self.bytes }
+    }
+
+    /// Reads the note; none if there is none that can be read.
+    pub(crate) fn read(file: &Path) -> Option<Self> {
+        serde_json::from_slice(&fs::read(file).ok()?).ok()
+    }
+
+    /// Writes the note. A failure is ignored: the next backup then walks everything.
+    pub(crate) fn keep(&self, file: &Path) {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        let there = file.parent().map_or(Ok(()), create_private_dir);
+        if there.and_then(|()| write_private(file, &text)).is_err() {
+            let _ = fs::remove_file(file);
+        }
+    }
+}
