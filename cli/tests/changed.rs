@@ -59,8 +59,8 @@ fn change(machine: &Machine, numbers: &mut Numbers) -> Vec<PathBuf> {
     let file = inner.join(format!("f{}", numbers.below(20)));
     let fresh = |numbers: &mut Numbers| PathBuf::from(format!("d{}/n{}", numbers.below(12), numbers.below(9_000)));
     let at = |path: &PathBuf| machine.source(path);
+    let mut made: Vec<PathBuf> = [&directory, &inner].into_iter().filter(|path| !at(path).is_dir()).cloned().collect();
     fs::create_dir_all(at(&inner)).unwrap();
-    let above = [directory.clone(), inner.clone()];
     let mut told = match numbers.below(9) {
         0 | 1 => {
             fs::write(at(&file), format!("{}", numbers.below(1_000_000))).unwrap();
@@ -76,16 +76,17 @@ fn change(machine: &Machine, numbers: &mut Numbers) -> Vec<PathBuf> {
         }
         4 => {
             let to = fresh(numbers);
+            made.extend(to.parent().filter(|above| !machine.source(above).is_dir()).map(PathBuf::from));
             fs::create_dir_all(at(&to).parent().unwrap()).unwrap();
-            let (from, moved) = (at(&inner), fs::rename(at(&inner), at(&to)));
-            assert!(moved.is_ok() || !from.exists() || at(&to).exists());
-            vec![inner, to.parent().unwrap().into(), to]
+            fs::rename(at(&inner), at(&to)).unwrap();
+            vec![inner, to]
         }
         5 => {
             let to = fresh(numbers);
+            made.extend(to.parent().filter(|above| !machine.source(above).is_dir()).map(PathBuf::from));
             fs::create_dir_all(at(&to).join("x/y")).unwrap();
             fs::write(at(&to).join("x/y/z"), "deep").unwrap();
-            vec![to.parent().unwrap().into(), to]
+            vec![to]
         }
         6 => {
             let _ = fs::remove_file(at(&file));
@@ -99,13 +100,14 @@ fn change(machine: &Machine, numbers: &mut Numbers) -> Vec<PathBuf> {
         _ => {
             // Another directory, with other content, comes to have the name.
             let to = fresh(numbers);
+            made.extend(to.parent().filter(|above| !machine.source(above).is_dir()).map(PathBuf::from));
             fs::create_dir_all(at(&to).join("other")).unwrap();
             fs::remove_dir_all(at(&inner)).unwrap();
             fs::rename(at(&to), at(&inner)).unwrap();
-            vec![to.parent().unwrap().into(), to, inner]
+            vec![to, inner]
         }
     };
-    told.extend(above);
+    told.extend(made);
     told
 }
 
@@ -146,7 +148,7 @@ fn what_is_not_listed_is_not_looked_at_until_all_is_walked_and_then_it_is_told()
 }
 
 #[test]
-fn a_directory_stands_for_its_names_and_a_new_one_for_all_below_it() {
+fn a_directory_that_was_touched_and_a_new_one_stand_for_all_below_them() {
     let machine = begun();
     machine.write("d3/e0/new", "1");
     machine.write("d3/e0/f3", "written");
@@ -174,6 +176,9 @@ fn what_makes_a_list_doubtful_makes_the_backup_walk_everything() {
     assert!(gap(&["--exclude", "nothing"]).contains("exclusions have changed"));
     assert!(gap(&["--exclude", "nothing", "--exclude-caches"]).contains("exclusions have changed"));
     assert!(gap(&["--exclude", "nothing", "--exclude-caches"]).contains("markers"));
+    fs::write(machine.path("list"), "M\t/srv/x\n").unwrap();
+    let made = machine.json(&["backup", "source", "--label", "another", "--changed-from", "list"]);
+    assert!(text(&made["gap"]).contains("no path of the list"), "{made}");
     saved(&machine, &[], &[]);
     machine.backup(&[]);
     assert!(gap(&[]).contains("not the one that this machine made with a list"));
@@ -258,4 +263,110 @@ fn a_dry_run_looks_at_the_list_and_changes_nothing() {
         assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()));
     }
     assert_eq!(saved(&machine, &listed(&["d1/e1/f1"]), &[])["files_changed"], 1);
+}
+
+/// The file in which the machine has noted its last backup with a list.
+fn note(machine: &Machine) -> PathBuf {
+    let state = machine.path("home/.local/state/copal");
+    let notes = fs::read_dir(state).unwrap().flat_map(|place| fs::read_dir(place.unwrap().path()).unwrap());
+    let is_note = |path: &PathBuf| path.file_name().unwrap().as_bytes().starts_with(b"changed-");
+    notes.map(|file| file.unwrap().path()).find(is_note).unwrap()
+}
+
+#[test]
+fn what_the_last_backup_could_not_save_is_looked_at_again() {
+    let machine = begun();
+    machine.write("d1/e1/f1", "as it is now");
+    let path = machine.source("d1/e1/f1").as_os_str().as_bytes()[1..].to_vec();
+    let file = note(&machine);
+    let mut noted: Value = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+    noted["troubles"] = vec![path].into();
+    fs::write(&file, noted.to_string()).unwrap();
+    let made = saved(&machine, &[], &[]);
+    assert_eq!((&made["narrowed"], &made["files_changed"]), (&true.into(), &1.into()));
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+}
+
+#[test]
+fn a_note_that_cannot_be_read_is_none() {
+    let machine = begun();
+    machine.write("unlisted", "all is looked at");
+    fs::write(note(&machine), "{").unwrap();
+    let made = saved(&machine, &[], &[]);
+    assert!(text(&made["gap"]).contains("no backup with a list before"), "{made}");
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+    assert_eq!(saved(&machine, &[], &[])["narrowed"], true, "it is written anew");
+}
+
+#[test]
+fn a_directory_that_was_away_is_looked_at_with_all_that_changed_meanwhile() {
+    let machine = begun();
+    let away = |to: PathBuf| {
+        fs::rename(machine.source("d1"), &to).unwrap();
+        fs::write(to.join("e1/f1"), "written while it was away").unwrap();
+        fs::rename(&to, machine.source("d1")).unwrap();
+    };
+    away(machine.source("other"));
+    let made = saved(&machine, &listed(&["d1", "other", "other/e1/f1"]), &[]);
+    assert_eq!((&made["narrowed"], differs(&machine, &text(&made["snapshot_id"]))), (&true.into(), String::new()));
+    away(machine.path("outside"));
+    let made = saved(&machine, &listed(&["d1"]), &[]);
+    assert_eq!((&made["narrowed"], differs(&machine, &text(&made["snapshot_id"]))), (&true.into(), String::new()));
+}
+
+#[test]
+fn what_becomes_excluded_by_its_kind_is_no_longer_saved() {
+    let machine = Machine::new();
+    let options = ["--exclude", "cache/", "--exclude", "keep", "--exclude", "!keep/"];
+    machine.write("cache", "a file");
+    machine.write("keep/inside", "kept");
+    saved(&machine, &[], &options);
+    machine.remove("cache");
+    machine.write("cache/inside", "left out");
+    fs::remove_dir_all(machine.source("keep")).unwrap();
+    machine.write("keep", "left out");
+    let made = saved(&machine, &listed(&["cache", "keep"]), &options);
+    assert_eq!(
+        (&made["narrowed"], &made["files_unmodified"], &made["bytes_scanned"]),
+        (&true.into(), &0.into(), &0.into())
+    );
+    assert_eq!(machine.ok(&["ls", "-R", &machine.whole()]).lines().count(), 0);
+}
+
+#[test]
+fn a_gap_that_is_found_late_loses_nothing_of_what_was_stored_before() {
+    let machine = begun();
+    for file in 0..30 {
+        let content: Vec<u8> = (0..600_000_u32)
+            .flat_map(|at| (at.wrapping_mul(2_654_435_761) ^ (at >> 7) ^ (file << 20)).to_le_bytes())
+            .collect();
+        machine.write(&format!("fresh/f{file:02}"), content);
+    }
+    machine.write("fresh/z", "two names");
+    fs::hard_link(machine.source("fresh/z"), machine.source("fresh/zz")).unwrap();
+    let made = saved(&machine, &listed(&["fresh"]), &[]);
+    assert!(text(&made["gap"]).contains("several names"), "{made}");
+    assert!(made["bytes_new"].as_u64() >= Some(30 * 2_400_000), "{made}");
+    assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");
+    assert_eq!(machine.check(&["--read-data"]).0, 0);
+}
+
+#[test]
+fn damage_of_the_last_snapshot_makes_the_backup_walk_everything() {
+    let machine = begun();
+    let packs: Vec<PathBuf> =
+        machine.objects().keys().filter(|name| name.starts_with("packs/")).map(PathBuf::from).collect();
+    for pack in packs {
+        let path = machine.path("repository").join(pack);
+        let length = fs::metadata(&path).unwrap().len() as usize;
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        let mut bytes = fs::read(&path).unwrap();
+        bytes[200..length / 2].iter_mut().for_each(|byte| *byte ^= 0xff);
+        fs::write(&path, bytes).unwrap();
+    }
+    machine.write("d1/e1/f1", "new");
+    fs::remove_dir_all(machine.source("d2")).unwrap();
+    let ran = machine.run(&["backup", "source", "--changed-from0", "list", "--json"]);
+    assert!(ran.code == 0, "{}", ran.err);
+    assert!(text(&first_json(&ran.text())["gap"]).contains("cannot be read"), "{}", ran.text());
 }

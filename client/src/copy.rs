@@ -241,10 +241,10 @@ impl Originals for Reading {
 impl There {
     fn of(target: &Repository, snapshot: &Snapshot) -> Self {
         let is_kept = snapshot.record.state == SnapshotState::Kept;
-        let (begun, bytes) = (snapshot.info.started, snapshot.info.counts.bytes);
+        let (begun, counts) = (snapshot.info.started, snapshot.info.counts);
         Self {
             origin: snapshot.origin().unwrap_or(snapshot.as_origin(target.id())),
-            copy: Compared { id: snapshot.id, root: snapshot.root, begun, bytes, is_kept },
+            copy: Compared { id: snapshot.id, root: snapshot.root, begun, counts, is_kept },
             domain: snapshot.domain,
             time: snapshot.time,
             errors: snapshot.info.summary.errors,
@@ -267,8 +267,8 @@ impl There {
         outcome: &Outcome,
         errors: u64,
     ) -> Option<Self> {
-        let (id, root, bytes) = (outcome.snapshot?, outcome.root?, outcome.counts.bytes);
-        let copy = Compared { id, root, begun, bytes, is_kept: true };
+        let (id, root, counts) = (outcome.snapshot?, outcome.root?, outcome.counts);
+        let copy = Compared { id, root, begun, counts, is_kept: true };
         let errors = errors + outcome.errors();
         Some(Self { origin, copy, domain: client.domain, time, errors, is_checkpoint: false })
     }

@@ -158,6 +158,6 @@ pub struct Changes {
     #[arg(long, value_name = "ID", requires = "list", value_parser = values::digits)]
     pub changed_since: Option<String>,
     /// Look at everything after so many backups with a list of changes, and tell what the lists did not have.
-    #[arg(long, value_name = "NUMBER", default_value_t = 20)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
     pub walk_every: u32,
 }

@@ -128,7 +128,7 @@ impl Comparison<'_> {
     /// Whether a list of changes lacks an entry that has changed; true a few times only.
     fn is_missed(&mut self, entry: &Scanned, old: Option<&Entry>) -> bool {
         let Some(scope) = self.audit.filter(|_| self.missed < MISSED) else { return false };
-        let is_same = |old: &Entry| is_unchanged(old, &look(&entry.stat), ChangeDetection::default());
+        let is_same = |old: &Entry| is_unchanged(old, &look(&entry.stat), self.detection);
         let is_missed = !scope.decides(&entry.path) && !old.is_some_and(is_same);
         self.missed += usize::from(is_missed);
         is_missed

@@ -85,9 +85,9 @@ pub enum Source<'a> {
 }
 
 impl Source<'_> {
-    fn narrowing(&self) -> Option<&Narrowing> {
+    fn narrowing(&self) -> Option<(&Narrowing, &Scan)> {
         match self {
-            Source::Tree { changed, .. } => changed.as_ref(),
+            Source::Tree { changed, scan, .. } => Some((changed.as_ref()?, scan)),
             _ => None,
         }
     }
@@ -295,7 +295,8 @@ pub fn backup<'a>(
     let mut carried = Carryover::default();
     let mut last = String::new();
     let mut left = ATTEMPTS;
-    let narrowing = source.narrowing().cloned();
+    // As it is before anything is looked at.
+    let narrowing = source.narrowing().map(|(list, scan)| (list.clone(), list.configuration(scan.options())));
     let mut gap = None;
     while left > 0 {
         let before = carried.accepted;
@@ -305,13 +306,15 @@ pub fn backup<'a>(
         match attempt.run(source, &mut carried) {
             Ok(mut outcome) => {
                 outcome.gap = gap.or(outcome.gap);
-                if let Some(narrowing) = narrowing.filter(|_| !options.is_dry_run) {
-                    outcome.note(&narrowing);
+                if let Some((narrowing, configuration)) = narrowing.filter(|_| !options.is_dry_run) {
+                    outcome.note(&narrowing, configuration);
                 }
                 return Ok(outcome);
             }
             Err(BackupError::Gap(why)) => {
                 gap = Some(why);
+                // What was stored before the gap was found is claimed by nobody, so it is stored again.
+                carried = Carryover { accepted: carried.accepted, ..Carryover::default() };
                 if let Source::Tree { changed, .. } = source {
                     *changed = None;
                 }
@@ -331,17 +334,20 @@ pub fn backup<'a>(
 
 impl Outcome {
     /// Notes what the next backup with a list starts from.
-    fn note(&self, narrowing: &Narrowing) {
+    fn note(&self, narrowing: &Narrowing, configuration: String) {
         let Some(snapshot) = self.snapshot.or(self.parent) else { return };
-        let narrowed =
-            Walked::read(&narrowing.note).filter(|_| self.is_narrowed).map_or(0, |before| before.narrowed + 1);
-        let mut note = Walked::new(snapshot, &narrowing.configuration, narrowed, self.counts);
+        let before = Walked::read(&narrowing.note).filter(|_| self.is_narrowed);
         let is_incomplete = |kind| matches!(kind, TroubleKind::Unreadable | TroubleKind::Changing);
         let incomplete = self.troubles.iter().filter(|trouble| is_incomplete(trouble.kind));
         let path = |trouble: &Trouble| {
             tree_bytes(&trouble.path).unwrap_or_else(|| bytes_of(trouble.path.as_os_str())).into_owned()
         };
-        note.troubles = incomplete.map(path).collect();
+        let note = Walked {
+            snapshot: snapshot.to_string(),
+            configuration,
+            narrowed: before.map_or(0, |before| before.narrowed.saturating_add(1)),
+            troubles: incomplete.map(path).collect(),
+        };
         note.keep(&narrowing.note);
     }
 

@@ -20,7 +20,7 @@ use super::outbox::{Outbox, Outgoing};
 use super::parent::{Compared, Parent};
 use crate::changed::{Gap, Narrowing, Walked};
 use crate::reader::TreeError;
-use crate::scan::{ScanEvent, Scanned, Scope, source_of};
+use crate::scan::{Extent, ScanEvent, Scanned, Scope, source_of};
 use crate::system::FileType;
 
 /// What a narrowed backup looks at, and the tree that has all else.
@@ -54,7 +54,7 @@ impl<E: Into<BackupError>> From<E> for End {
 
 impl Parent {
     /// What the last backup with a list noted, and the snapshot that it made; a gap if the list cannot follow it.
-    pub(super) fn followed_by(&self, narrowing: &Narrowing) -> Result<(Walked, Compared), Gap> {
+    pub(super) fn followed_by(&self, narrowing: &Narrowing, configuration: &str) -> Result<(Walked, Compared), Gap> {
         let note = Walked::read(&narrowing.note).ok_or(Gap::NoNote)?;
         if self.kept.is_some() {
             return Err(Gap::WriteOnly);
@@ -67,7 +67,7 @@ impl Parent {
         if narrowing.since.as_ref().is_some_and(|since| !snapshot.id.to_string().starts_with(since)) {
             return Err(Gap::OtherSnapshot(snapshot.id));
         }
-        if note.configuration != narrowing.configuration {
+        if note.configuration != configuration {
             return Err(Gap::Configuration);
         }
         // What a kept snapshot refers to is flagged by no prune.
@@ -113,8 +113,8 @@ impl Comparison<'_> {
             }
             match walk.step() {
                 Step::Need(id) => {
-                    let page = self.parent.pages.page(&id).map_err(TreeError::from)?;
-                    walk.supply(page).map_err(TreeError::from)?;
+                    let page = self.parent.pages.page(&id).map_err(unreadable)?;
+                    walk.supply(page).map_err(unreadable)?;
                 }
                 Step::Entry(old) => {
                     self.before(&mut lines, Some(&old.path))?;
@@ -125,8 +125,15 @@ impl Comparison<'_> {
                     if old.extras.hardlink.is_some() {
                         return Err(BackupError::from(Gap::Links(source_of(&old.path))).into());
                     }
+                    let found = lines.entry_at(&old.path);
+                    // What is below it is taken over because it was this directory a moment ago.
+                    let is_it = |entry: &Scanned| entry.stat.is_directory() && entry.stat.inode == old.inode;
+                    let is_piecemeal = scope.at(&old.path) == Some(Extent::Entry);
+                    if is_piecemeal && !found.as_ref().is_some_and(is_it) {
+                        return Err(BackupError::from(Gap::Replaced(source_of(&old.path))).into());
+                    }
                     lines.put(Outgoing::Before(Box::new(old.clone())))?;
-                    if let Some(entry) = lines.entry_at(&old.path) {
+                    if let Some(entry) = found {
                         self.look(&mut lines, entry, Some((old, narrowed.begun)))?;
                     }
                 }
@@ -194,6 +201,11 @@ fn path_of(event: &ScanEvent) -> &TreePath {
         | ScanEvent::Skipped { path, .. }
         | ScanEvent::BadIgnoreFile { path, .. } => path,
     }
+}
+
+/// A page of the parent snapshot that cannot be read: a whole walk does without it.
+pub(super) fn unreadable(error: impl Into<TreeError>) -> BackupError {
+    Gap::Parent(error.into()).into()
 }
 
 /// Entries that could not be saved and are looked at again.

@@ -11,6 +11,7 @@ use copal_format::client::Role;
 use copal_format::id::{ChunkId, ClientId, DomainId, SnapshotId};
 use copal_format::index::{Index, Status};
 use copal_format::layout;
+use copal_format::snapshot::Counts;
 use copal_format::state::{SnapshotRecord, SnapshotState};
 use copal_format::time::Time;
 use copal_format::tree::{Entry, VerifiedPage};
@@ -47,8 +48,8 @@ pub struct Compared {
     pub root: ChunkId,
     /// When its backup began, by the client's clock.
     pub begun: Time,
-    /// Total bytes of its files.
-    pub bytes: u64,
+    /// The number of its entries by type, and their size; of a kept tree the size alone.
+    pub counts: Counts,
     /// Whether the state has it as kept (not forgotten).
     pub is_kept: bool,
 }
@@ -83,7 +84,8 @@ impl Parent {
             let KeptSnapshot { id, root, begun, bytes } = kept.snapshot;
             let id = id?;
             let is_it = |record: &SnapshotRecord| record.id == id && record.state == SnapshotState::Kept;
-            Some(Compared { id, root, begun, bytes, is_kept: view.state.snapshots.values().any(is_it) })
+            let counts = Counts { bytes, ..Counts::default() };
+            Some(Compared { id, root, begun, counts, is_kept: view.state.snapshots.values().any(is_it) })
         });
         let pages: Arc<dyn Pages> = match &kept {
             Some(kept) => kept.clone(),
@@ -127,8 +129,8 @@ impl Parent {
             }
             let Ok(signed) = SignedSnapshot::verify(&repository.owner, &signed_by, *number, &bytes) else { continue };
             let Ok(info) = signed.info(&repository.owner) else { continue };
-            let (begun, bytes) = (info.started, info.counts.bytes);
-            let found = Some(Compared { id: record.id, root: signed.claim.root, begun, bytes, is_kept: true });
+            let (begun, counts) = (info.started, info.counts);
+            let found = Some(Compared { id: record.id, root: signed.claim.root, begun, counts, is_kept: true });
             if !record.partial {
                 snapshot = found;
                 break;

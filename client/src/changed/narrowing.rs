@@ -4,23 +4,24 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use copal_format::id::{ChunkId, SnapshotId};
 use copal_format::path::TreePath;
-use copal_format::tree::EntryKind;
+use copal_format::time::Time;
+use copal_format::tree::{Entry, EntryKind};
 
-use super::note::Walked;
 use crate::reader::{EntryStream, Pages, TreeError};
 use crate::scan::{Extent, ScanOptions, Scope, source_of};
 use crate::stat::EntryStat;
-use crate::system::{bytes_of, tree_bytes};
+use crate::system::tree_bytes;
 
 /// A list of changes, and what has to be true so that it is believed.
 #[derive(Clone, Debug)]
 pub struct Narrowing {
     /// Every path below the sources that was created, written, renamed (both names), removed or otherwise changed since
-    /// the backup began that made the parent snapshot. A directory stands for itself and for its names, not for what
-    /// lies below them.
+    /// the list before this one was begun; if the last backup walked everything, since that began. A directory that was
+    /// not touched itself stands for nothing below it.
     pub list: Vec<PathBuf>,
     /// The snapshot that the list follows, or the first digits of its id, if whoever made the list knows it.
     pub since: Option<String>,
@@ -60,6 +61,10 @@ pub enum Gap {
     Troubles,
     #[error("{} has several names, and the list may not have all of them", .0.display())]
     Links(PathBuf),
+    #[error("no path of the list lies in what is saved")]
+    Elsewhere,
+    #[error("{} was replaced while it was looked at", .0.display())]
+    Replaced(PathBuf),
     #[error("{} cannot be looked at", .path.display())]
     Path { path: PathBuf, source: io::Error },
     #[error("the last snapshot cannot be read")]
@@ -69,12 +74,19 @@ pub enum Gap {
 }
 
 impl Narrowing {
-    /// What is looked at, for a parent snapshot with this root page.
+    /// What has to be the same in two backups: also the devices, since a directory of another device may look the same.
+    pub(crate) fn configuration(&self, options: &ScanOptions) -> String {
+        let device = |path: &TreePath| EntryStat::of_path(&source_of(path)).ok().map(|stat| stat.device);
+        let devices: Vec<Option<u64>> = options.roots.iter().map(|root| device(root.path())).collect();
+        format!("{} {devices:?}", self.configuration)
+    }
+
+    /// What is looked at, for a parent snapshot with this root page, whose backup began at a time.
     pub(crate) fn scope(
         &self,
-        before: &Walked,
+        troubles: &[Vec<u8>],
         options: &ScanOptions,
-        (pages, root): (&dyn Pages, ChunkId),
+        (pages, root, begun): (&dyn Pages, ChunkId, Time),
     ) -> Result<Scope, Gap> {
         if !options.markers.is_empty() || !options.ignore_files.is_empty() {
             return Err(Gap::Marking);
@@ -83,32 +95,35 @@ impl Narrowing {
         for path in &self.list {
             listed.insert(place_of(path).map_err(|source| Gap::Path { path: path.clone(), source })?);
         }
-        for bytes in &before.troubles {
-            listed.insert(TreePath::new(bytes.clone()).map_err(|_| Gap::NoNote)?);
-        }
-        let roots: Vec<&TreePath> = options.roots.iter().map(|root| root.path()).collect();
+        let roots: BTreeSet<&TreePath> = options.roots.iter().map(|root| root.path()).collect();
         if roots.iter().any(|root| [false, true].iter().any(|is_dir| options.excludes.excludes(root, *is_dir))) {
             return Err(Gap::ExcludedRoot);
         }
-        let mut look = Look { options, pages, root, scope: Scope::default(), seen: BTreeMap::new() };
+        let roots_in =
+            |path: &TreePath| roots.range::<&TreePath, _>(path..).take_while(|root| root.is_within(path)).count();
+        if !listed.is_empty() && listed.iter().all(|path| root_of(&roots, path).is_none() && roots_in(path) == 0) {
+            return Err(Gap::Elsewhere);
+        }
+        for bytes in troubles {
+            listed.insert(TreePath::new(bytes.clone()).map_err(|_| Gap::NoNote)?);
+        }
+        let mut look =
+            Look { options, roots: &roots, pages, root, begun, scope: Scope::default(), seen: BTreeMap::new() };
         for root in &roots {
             let mut above = root.parent();
-            while let Some(path) = above {
+            while let Some(path) = above.filter(|path| look.scope.at(path).is_none()) {
                 above = path.parent();
                 look.scope.add(path, Extent::Entry);
             }
-            look.reaches(root, root)?;
+            look.path(root, root, false)?;
         }
         for path in &listed {
             // Who renamed a directory above a root has changed all of it.
-            for root in roots.iter().filter(|root| root.is_within(path) && **root != path) {
+            for root in roots.range::<&TreePath, _>(path..).take_while(|root| root.is_within(path)) {
                 look.scope.add((*root).clone(), Extent::Whole);
             }
-            let root = roots.iter().filter(|root| path.is_within(root)).max_by_key(|root| root.as_bytes().len());
-            if let Some(root) = root
-                && look.reaches(root, path)?
-            {
-                look.names(root, path)?;
+            if let Some(root) = root_of(&roots, path) {
+                look.path(root, path, true)?;
             }
         }
         let mut scope = look.scope;
@@ -117,18 +132,32 @@ impl Narrowing {
     }
 }
 
+/// The nearest root at or above a path.
+fn root_of<'r>(roots: &BTreeSet<&'r TreePath>, path: &TreePath) -> Option<&'r TreePath> {
+    let mut at = Some(path.clone());
+    while let Some(step) = at {
+        if let Some(root) = roots.get(&step) {
+            return Some(root);
+        }
+        at = step.parent();
+    }
+    None
+}
+
 /// Looks at listed paths.
 struct Look<'a> {
     options: &'a ScanOptions,
+    roots: &'a BTreeSet<&'a TreePath>,
     pages: &'a dyn Pages,
     root: ChunkId,
+    begun: Time,
     scope: Scope,
     seen: BTreeMap<TreePath, Option<EntryStat>>,
 }
 
 impl Look<'_> {
-    /// Looks at a path and at the directories between it and its root. Whether it is a directory whose names are wanted.
-    fn reaches(&mut self, root: &TreePath, path: &TreePath) -> Result<bool, Gap> {
+    /// Looks at a path and at the directories between it and its root.
+    fn path(&mut self, root: &TreePath, path: &TreePath, is_listed: bool) -> Result<(), Gap> {
         let mut way: Vec<TreePath> = Vec::new();
         let mut at = Some(path.clone());
         while let Some(step) = at.filter(|step| step.is_within(root)) {
@@ -139,83 +168,51 @@ impl Look<'_> {
         for step in way.into_iter().rev() {
             let said = self.scope.at(&step);
             if said.is_some_and(|said| said != Extent::Entry) {
-                return Ok(false);
+                return Ok(());
             }
-            let Some(stat) = self.stat(&step)? else {
-                self.scope.add(step, Extent::Gone);
-                return Ok(false);
-            };
-            if self.options.excludes.excludes(&step, stat.is_directory()) {
-                return Ok(false);
+            let extent = self.extent(&step, device, said.is_some(), is_listed && step == *path)?;
+            self.scope.add(step, extent);
+            if extent != Extent::Entry {
+                return Ok(());
             }
-            // A directory is looked at piece by piece only if it is the one that it was.
-            let is_known = stat.is_directory() && (said.is_some() || self.before(&step)? == Some(stat.inode));
-            let is_barred = self.is_barred(&stat, device);
-            self.scope.add(step, if is_known || is_barred { Extent::Entry } else { Extent::Whole });
-            if !is_known || is_barred {
-                return Ok(false);
-            }
-        }
-        Ok(true)
-    }
-
-    /// Looks at all names of a directory, and at those it had.
-    fn names(&mut self, root: &TreePath, directory: &TreePath) -> Result<(), Gap> {
-        let device = self.stat(root)?.map(|stat| stat.device);
-        let unreadable = |source| Gap::Path { path: source_of(directory), source };
-        let mut names = self.names_before(directory)?;
-        for name in std::fs::read_dir(source_of(directory)).map_err(unreadable)? {
-            let name = name.map_err(unreadable)?.file_name();
-            let path = directory.join(&bytes_of(&name)).map_err(|error| unreadable(io::Error::other(error)))?;
-            names.entry(path).or_default();
-        }
-        for (path, before) in names {
-            let Some(stat) = self.stat(&path)? else {
-                self.scope.add(path, Extent::Gone);
-                continue;
-            };
-            if self.options.excludes.excludes(&path, stat.is_directory()) {
-                continue;
-            }
-            let is_known = stat.is_directory() && before == Some(stat.inode);
-            let extent = if is_known || self.is_barred(&stat, device) { Extent::Entry } else { Extent::Whole };
-            self.scope.add(path, extent);
         }
         Ok(())
     }
 
-    /// The inode of a directory of the parent snapshot; none if that has no directory there.
-    fn before(&self, path: &TreePath) -> Result<Option<u64>, Gap> {
+    fn extent(&mut self, path: &TreePath, device: Option<u64>, is_known: bool, is_listed: bool) -> Result<Extent, Gap> {
+        let Some(stat) = self.stat(path)? else { return Ok(Extent::Gone) };
+        let is_directory = stat.is_directory();
+        if !is_directory && stat.links > 1 {
+            return Err(Gap::Links(source_of(path)));
+        }
+        if self.options.excludes.excludes(path, is_directory) {
+            let leads_to_root =
+                self.roots.range::<&TreePath, _>(path..).next().is_some_and(|root| root.is_within(path));
+            return Ok(if leads_to_root { Extent::Alone } else { Extent::Gone });
+        }
+        let is_elsewhere = device.is_some_and(|device| device != stat.device);
+        if is_directory && (self.options.forbidden == Some(stat.id()) || (self.options.one_file_system && is_elsewhere))
+        {
+            return Ok(Extent::Alone);
+        }
+        if is_known && !is_listed {
+            return Ok(Extent::Entry);
+        }
+        // A directory is looked at piece by piece only if it is the one that it was. Who lists the directory itself may
+        // mean that it was moved, and came back with other content: that shows in its ctime.
+        let before = if is_directory && !is_elsewhere { self.before(path)? } else { None };
+        let is_same = before.is_some_and(|before| {
+            let is_it = (before.inode, before.birth) == (stat.inode, stat.birth);
+            is_it && (!is_listed || (before.ctime == stat.ctime && stat.ctime < self.begun - TICK))
+        });
+        Ok(if is_same { Extent::Entry } else { Extent::Whole })
+    }
+
+    /// The directory of the parent snapshot at a path.
+    fn before(&self, path: &TreePath) -> Result<Option<Entry>, Gap> {
         let mut entries = EntryStream::new(self.pages, self.root);
         entries.seek(path.clone());
-        let found = entries.next()?.filter(|entry| entry.path == *path && entry.kind() == EntryKind::Directory);
-        Ok(found.map(|entry| entry.inode))
-    }
-
-    /// The names that the parent snapshot has in a directory; directories with their inode.
-    fn names_before(&self, directory: &TreePath) -> Result<BTreeMap<TreePath, Option<u64>>, Gap> {
-        let mut names = BTreeMap::new();
-        let mut entries = EntryStream::new(self.pages, self.root);
-        entries.seek(directory.clone());
-        while let Some(entry) = entries.next()? {
-            if !entry.path.is_within(directory) {
-                break;
-            }
-            if entry.path.is_directly_in(directory) {
-                let is_directory = entry.kind() == EntryKind::Directory;
-                if let Some(behind) = entry.path.behind().filter(|_| is_directory) {
-                    entries.seek(behind);
-                }
-                names.insert(entry.path, is_directory.then_some(entry.inode));
-            }
-        }
-        Ok(names)
-    }
-
-    /// Whether a scan does not enter a directory.
-    fn is_barred(&self, stat: &EntryStat, device: Option<u64>) -> bool {
-        self.options.forbidden == Some(stat.id())
-            || (self.options.one_file_system && device.is_some_and(|device| device != stat.device))
+        Ok(entries.next()?.filter(|entry| entry.path == *path && entry.kind() == EntryKind::Directory))
     }
 
     /// The entry at a path; none if there is none.
@@ -236,6 +233,9 @@ impl Look<'_> {
 fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
+
+/// The longest tick of a file system's clock, as in [`copal_engine::backup::change`].
+const TICK: Duration = Duration::from_secs(2);
 
 /// The path of the tree that a path of the system leads to, whether there is something or not. Links on the way are
 /// followed, a last one is not.

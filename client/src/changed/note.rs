@@ -3,8 +3,6 @@
 use std::fs;
 use std::path::Path;
 
-use copal_format::id::SnapshotId;
-use copal_format::snapshot::Counts;
 use serde::{Deserialize, Serialize};
 
 use crate::places::{create_private_dir, write_private};
@@ -18,25 +16,11 @@ pub(crate) struct Walked {
     pub(crate) configuration: String,
     /// How many backups in a row a list has narrowed.
     pub(crate) narrowed: u32,
-    files: u64,
-    directories: u64,
-    others: u64,
-    bytes: u64,
     /// Paths that the snapshot does not have as they were, in the tree's bytes. They are looked at again.
     pub(crate) troubles: Vec<Vec<u8>>,
 }
 
 impl Walked {
-    pub(crate) fn new(snapshot: SnapshotId, configuration: &str, narrowed: u32, counts: Counts) -> Self {
-        let Counts { files, directories, others, bytes } = counts;
-        let (snapshot, configuration) = (snapshot.to_string(), configuration.to_owned());
-        Self { snapshot, configuration, narrowed, files, directories, others, bytes, troubles: Vec::new() }
-    }
-
-    pub(crate) fn counts(&self) -> Counts {
-        Counts { files: self.files, directories: self.directories, others: self.others, bytes: self.bytes }
-    }
-
     /// Reads the note; none if there is none that can be read.
     pub(crate) fn read(file: &Path) -> Option<Self> {
         serde_json::from_slice(&fs::read(file).ok()?).ok()

@@ -34,10 +34,10 @@ impl Branch {
         for (path, extent) in scope.iter().filter(|(_, extent)| *extent != Extent::Gone) {
             top.at(path).is_root = extent == Extent::Whole;
         }
-        for root in roots.filter(|root| scope.decides(root)) {
-            let is_whole = scope.iter().any(|(path, extent)| extent == Extent::Whole && root.is_within(path));
+        for root in roots {
+            let Some((path, extent)) = scope.over(root).filter(|(_, extent)| *extent != Extent::Gone) else { continue };
             let at = top.at(root);
-            (at.is_root, at.is_named) = (is_whole, true);
+            (at.is_root, at.is_named) = (extent == Extent::Whole || path != root, true);
         }
         top
     }

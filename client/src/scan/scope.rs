@@ -11,7 +11,9 @@ pub enum Extent {
     Entry,
     /// The entry and everything below it.
     Whole,
-    /// Nothing: the entry and everything below it has gone.
+    /// The entry itself, and nothing is saved of what is below it.
+    Alone,
+    /// Nothing: the entry and everything below it has gone, or is left out.
     Gone,
 }
 
@@ -31,8 +33,14 @@ impl Scope {
     pub(crate) fn add(&mut self, path: TreePath, extent: Extent) {
         match extent {
             Extent::Entry => drop(self.paths.entry(path).or_insert(extent)),
-            Extent::Whole | Extent::Gone => drop(self.paths.insert(path, extent)),
+            Extent::Whole | Extent::Alone | Extent::Gone => drop(self.paths.insert(path, extent)),
         }
+    }
+
+    /// What is said of this path, or of a directory above it as a whole.
+    pub(crate) fn over(&self, path: &TreePath) -> Option<(&TreePath, Extent)> {
+        let (at, extent) = self.paths.range(..=path).next_back()?;
+        (at == path || (*extent != Extent::Entry && path.is_within(at))).then_some((at, *extent))
     }
 
     /// What was said of this very path.
@@ -54,8 +62,7 @@ impl Scope {
 
     /// Whether this path is looked at, or has gone.
     pub fn decides(&self, path: &TreePath) -> bool {
-        let last = self.paths.range(..=path).next_back();
-        last.is_some_and(|(at, extent)| at == path || (*extent != Extent::Entry && path.is_within(at)))
+        self.over(path).is_some()
     }
 
     /// Whether any path behind `after`, up to `through`, may be one of these.

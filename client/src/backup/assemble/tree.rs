@@ -28,8 +28,8 @@ impl Assembly<'_, '_> {
     ) -> Result<(), BackupError> {
         let attempt = self.attempt;
         // The scan may have seen a file before a write that comes after this time.
-        self.started = sweep.started;
-        let before = attempt.parent.trees().map(|tree| tree.bytes).max().unwrap_or(0);
+        self.started = self.base.map_or(sweep.started, |_| self.started);
+        let before = attempt.parent.trees().map(|tree| tree.counts.bytes).max().unwrap_or(0);
         attempt.progress.estimate(before);
         let comparison = Comparison {
             parent: &attempt.parent,
@@ -106,7 +106,7 @@ impl Assembly<'_, '_> {
             }
             Outgoing::Page(page) => self.take_page(&page)?,
             Outgoing::Unseen(entry) => self.take_unseen(&entry)?,
-            Outgoing::Before(entry) => self.leave(&entry),
+            Outgoing::Before(entry) => self.leave(&entry)?,
             Outgoing::Link { path, stat } => self.take_link(path, &stat, tools)?,
             Outgoing::Copied(copied) => {
                 let cost = copied.cost;

@@ -7,21 +7,25 @@ use copal_format::snapshot::Counts;
 use copal_format::tree::{Entry, EntryKind, PageContent, Passed, WalkError};
 
 use super::super::BackupError;
+use super::super::narrowed::unreadable;
 use super::{Assembly, Known};
 use crate::changed::{Gap, Narrowing};
-use crate::reader::TreeError;
+use crate::clock::now;
 use crate::scan::{Scan, Scope};
 
 impl Assembly<'_, '_> {
     /// What the list of changes makes the backup look at. If the lists are to be checked, that is everything.
     pub(super) fn narrow(&mut self, narrowing: &Narrowing, scan: &Arc<Scan>) -> Result<Scope, Gap> {
         let parent = &self.attempt.parent;
-        let (before, snapshot) = parent.followed_by(narrowing)?;
-        let scope = narrowing.scope(&before, scan.options(), (&*parent.pages, snapshot.root))?;
+        // Whatever changes later than this may be in the next list only.
+        self.started = now();
+        let (before, snapshot) = parent.followed_by(narrowing, &narrowing.configuration(scan.options()))?;
+        let tree = (&*parent.pages, snapshot.root, snapshot.begun);
+        let scope = narrowing.scope(&before.troubles, scan.options(), tree)?;
         if before.narrowed >= narrowing.most {
             self.outcome.gap = Some(Gap::Audit(before.narrowed));
         } else {
-            self.base = Some(before.counts());
+            self.base = Some(snapshot.counts);
             self.outcome.is_narrowed = true;
         }
         Ok(scope)
@@ -37,13 +41,13 @@ impl Assembly<'_, '_> {
             self.attempt.progress.add_done(page.child.bytes);
             return Ok(());
         }
-        let read = self.attempt.parent.pages.page(&id).map_err(TreeError::from)?;
+        let read = self.attempt.parent.pages.page(&id).map_err(unreadable)?;
         match (read.into_content(), page.level.checked_sub(1)) {
             (PageContent::Entries(entries), None) => entries.iter().try_for_each(|entry| self.take_unseen(entry)),
             (PageContent::Directory(children), Some(level)) => {
                 children.into_iter().try_for_each(|child| self.take_page(&Passed { child, level }))
             }
-            _ => Err(TreeError::from(WalkError::Kind { id }).into()),
+            _ => Err(unreadable(WalkError::Kind { id })),
         }
     }
 
@@ -53,31 +57,32 @@ impl Assembly<'_, '_> {
     }
 
     /// No longer counts an entry of the parent snapshot.
-    pub(super) fn leave(&mut self, entry: &Entry) {
-        let Some(base) = &mut self.base else { return };
+    pub(super) fn leave(&mut self, entry: &Entry) -> Result<(), Gap> {
+        let Some(base) = &mut self.base else { return Ok(()) };
         let count = match entry.kind() {
             EntryKind::File => {
-                base.bytes = base.bytes.wrapping_sub(entry.size);
+                base.bytes = base.bytes.checked_sub(entry.size).ok_or(Gap::Counts)?;
                 &mut base.files
             }
             EntryKind::Directory => &mut base.directories,
             _ => &mut base.others,
         };
-        *count = count.wrapping_sub(1);
+        *count = count.checked_sub(1).ok_or(Gap::Counts)?;
+        Ok(())
     }
 
     /// Counts what was looked at and what was not. The tree says whether that is right.
     pub(super) fn count_narrowed(&mut self, tree: &FinishedTree) -> Result<(), Gap> {
         let Some(base) = self.base else { return Ok(()) };
         let seen = self.outcome.counts;
+        let sum = |all: &[u64]| all.iter().try_fold(0, |sum: u64, n| sum.checked_add(*n)).ok_or(Gap::Counts);
         let counts = Counts {
-            files: base.files.wrapping_add(seen.files),
-            directories: base.directories.wrapping_add(seen.directories),
-            others: base.others.wrapping_add(seen.others),
-            bytes: base.bytes.wrapping_add(seen.bytes),
+            files: sum(&[base.files, seen.files])?,
+            directories: sum(&[base.directories, seen.directories])?,
+            others: sum(&[base.others, seen.others])?,
+            bytes: sum(&[base.bytes, seen.bytes])?,
         };
-        let entries =
-            [counts.files, counts.directories, counts.others].iter().fold(0, |sum: u64, n| sum.wrapping_add(*n));
+        let entries = sum(&[counts.files, counts.directories, counts.others])?;
         if (entries, counts.bytes) != (tree.entries, tree.bytes) {
             return Err(Gap::Counts);
         }
