@@ -119,6 +119,13 @@ pub struct Names {
     /// Also save the paths listed in this file, each ended by a zero byte ("-" is standard input); may be repeated.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command"])]
     pub files_from0: Vec<PathBuf>,
+    /// Save the one given path under this absolute path, such as a mounted snapshot of /home as /home.
+    #[arg(
+        long,
+        value_name = "PATH",
+        conflicts_with_all = ["files_from", "files_from0", "stdin", "stdin_from_command"]
+    )]
+    pub as_path: Option<PathBuf>,
     /// Save standard input as one file.
     #[arg(long)]
     pub stdin: bool,

@@ -93,7 +93,7 @@ impl From<ClaimError> for BackupError {
 /// An entry that was not saved, or not completely.
 #[derive(Debug)]
 pub struct Trouble {
-    /// The entry's path.
+    /// The path by which the entry lies on this machine.
     pub path: PathBuf,
     /// The kind of trouble.
     pub kind: TroubleKind,
@@ -279,7 +279,13 @@ pub fn backup<'a>(
         let parent = Parent::find(access, client, &view, options, source)?;
         let attempt = assemble::Attempt { access, client, descriptor, view, parent, options, progress, interrupted };
         match attempt.run(source, &mut carried) {
-            Ok(outcome) => return Ok(outcome),
+            Ok(mut outcome) => {
+                if let Source::Tree { scan, .. } = source {
+                    let as_path = scan.as_path();
+                    outcome.troubles.iter_mut().for_each(|trouble| trouble.path = as_path.place_of(&trouble.path));
+                }
+                return Ok(outcome);
+            }
             Err(BackupError::Rejected(why)) => last = why,
             Err(error) => return Err(error),
         }
