@@ -1,5 +1,6 @@
 //! The command, used as a person uses it, on real files; one program, so that what it is made of is linked once.
 
+mod as_path;
 mod backup;
 mod copy;
 mod damage;

@@ -119,6 +119,13 @@ pub struct Names {
     /// Also save the paths listed in this file, each ended by a zero byte ("-" is standard input); may be repeated.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command"])]
     pub files_from0: Vec<PathBuf>,
+    /// Save the one given path under this absolute path, such as a mounted snapshot of /home as /home.
+    #[arg(
+        long,
+        value_name = "PATH",
+        conflicts_with_all = ["files_from", "files_from0", "stdin", "stdin_from_command"]
+    )]
+    pub as_path: Option<PathBuf>,
     /// Save standard input as one file.
     #[arg(long)]
     pub stdin: bool,
@@ -149,10 +156,10 @@ pub struct Changes {
     #[arg(long)]
     pub ignore_ctime: bool,
     /// Look only at the paths in this file, one per line, and take all else from the last snapshot; may be repeated.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force", "as_path"])]
     pub changed_from: Vec<PathBuf>,
     /// Like --changed-from, each path ended by a zero byte.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["stdin", "stdin_from_command", "force", "as_path"])]
     pub changed_from0: Vec<PathBuf>,
     /// The snapshot that the list of changes follows; if it is not the last one, everything is looked at.
     #[arg(long, value_name = "ID", requires = "list", value_parser = values::digits)]

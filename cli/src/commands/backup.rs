@@ -14,7 +14,7 @@ use copal_client::entropy::SystemEntropy;
 use copal_client::filter::{Case, FilterBuilder};
 use copal_client::progress::Progress;
 use copal_client::repository::{Access, ReaderProgram};
-use copal_client::scan::{BadRoot, Marker, Root, Scan, ScanError, ScanOptions, source_of};
+use copal_client::scan::{AsPath, BadAsPath, BadRoot, Marker, Root, Scan, ScanError, ScanOptions};
 use copal_client::stat::EntryStat;
 use copal_client::wait::wait;
 use copal_client::words::{bytes_of, os_string};
@@ -78,7 +78,7 @@ pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failu
     };
     let may_be_empty = options.names.allow_empty;
     let mut source = match (&sources, &scan) {
-        (Sources::Roots(_), scan) => {
+        (Sources::Roots(..), scan) => {
             let scan = scan.as_ref().expect("roots are scanned");
             Source::Tree { scan, ahead: ahead.take(), changed: changed.take() }
         }
@@ -179,7 +179,12 @@ pub(super) fn refuse_damaged(outcome: &Outcome) -> Result<(), Failure> {
 /// The host, the paths and the label of the snapshots that these options make.
 pub(super) fn one_source(context: &Context<'_>, options: &Backup) -> Result<OneSource, Failure> {
     let host = options.naming.host.clone().unwrap_or_else(|| context.this_host());
-    Ok(OneSource { host, paths: Sources::of(options)?.paths(), label: options.naming.label.clone() })
+    let paths = match &options.names.as_path {
+        // A snapshot of a file system may be gone again.
+        Some(path) => vec![named_root(path)?.path().as_bytes().to_vec()],
+        None => Sources::of(options)?.paths(),
+    };
+    Ok(OneSource { host, paths, label: options.naming.label.clone() })
 }
 
 /// Finds the repository and the secret that opens it; with `--init`, makes the repository first if there is none.
@@ -204,7 +209,7 @@ fn backend(context: &Context<'_>, options: &Backup) -> Result<(Backend, Opening)
 
 /// What to back up, as the command line names it.
 enum Sources {
-    Roots(Vec<Root>),
+    Roots(Vec<Root>, AsPath),
     Stream { name: Vec<u8>, command: Option<Vec<OsString>> },
 }
 
@@ -214,6 +219,14 @@ impl Sources {
         if names.stdin || names.stdin_from_command {
             let command = names.stdin_from_command.then(|| options.operands.clone());
             return Ok(Self::Stream { name: stream_name(&bytes_of(&names.stdin_name))?, command });
+        }
+        if let Some(path) = &names.as_path {
+            let [source] = &options.operands[..] else {
+                return Err(Failure::Usage("--as-path needs exactly one path to save".into()));
+            };
+            let root = named_root(path)?;
+            let as_path = AsPath::new(&root, Path::new(source)).map_err(bad_as_path)?;
+            return Ok(Self::Roots(vec![root], as_path));
         }
         let mut given: Vec<PathBuf> = options.operands.iter().map(PathBuf::from).collect();
         for (files, end) in [(&names.files_from, b'\n'), (&names.files_from0, b'\0')] {
@@ -225,13 +238,13 @@ impl Sources {
         if roots.is_empty() {
             return Err(Failure::Usage("nothing to back up is named".into()));
         }
-        Ok(Self::Roots(roots))
+        Ok(Self::Roots(roots, AsPath::default()))
     }
 
     fn paths(&self) -> Vec<Vec<u8>> {
         match self {
             Self::Stream { name, .. } => vec![name.clone()],
-            Self::Roots(roots) => {
+            Self::Roots(roots, _) => {
                 let mut paths: Vec<Vec<u8>> = roots.iter().map(|root| root.path().as_bytes().to_vec()).collect();
                 paths.sort();
                 paths.dedup();
@@ -242,8 +255,8 @@ impl Sources {
 
     /// Warns about each named path that is a link to a directory: the link itself is saved, and not the directory.
     fn tell_links(&self, context: &Context<'_>) {
-        let Self::Roots(roots) = self else { return };
-        let places: Vec<PathBuf> = roots.iter().map(|root| source_of(root.path())).collect();
+        let Self::Roots(roots, as_path) = self else { return };
+        let places: Vec<PathBuf> = roots.iter().map(|root| as_path.source_of(root.path())).collect();
         for place in places.iter().filter(|place| place.is_symlink()) {
             let Some(target) = place.canonicalize().ok().filter(|target| target.is_dir()) else { continue };
             if !places.iter().any(|other| target.starts_with(other)) {
@@ -262,7 +275,7 @@ impl Sources {
         options: &Backup,
         excluded: Option<&fates::Excluded>,
     ) -> Result<Option<(Scan, Exclusions)>, Failure> {
-        let Self::Roots(roots) = self else { return Ok(None) };
+        let Self::Roots(roots, as_path) = self else { return Ok(None) };
         let patterns = patterns(&options.exclude.patterns)?;
         let mut markers = Vec::new();
         if options.exclude.exclude_caches {
@@ -282,12 +295,13 @@ impl Sources {
         let forbidden = repository.and_then(|path| EntryStat::of_path(path).ok()).map(|stat| stat.id());
         let scan = Scan::new(ScanOptions {
             roots: roots.clone(),
+            as_path: as_path.clone(),
             excludes: patterns.finish().map_err(|error| Failure::Usage(error.to_string()))?,
             one_file_system: options.exclude.one_file_system,
             markers,
             ignore_files: options.exclude.ignore_file.clone(),
             exclude_larger_than: exclusions.larger_than,
-            on_excluded: excluded.map(fates::Excluded::counting),
+            on_excluded: excluded.map(|excluded| excluded.counting(as_path.clone())),
             forbidden,
         });
         scan.map(|scan| Some((scan, exclusions)))
@@ -305,13 +319,33 @@ fn stream_name(name: &[u8]) -> Result<Vec<u8>, Failure> {
 }
 
 fn root(path: &Path) -> Result<Root, Failure> {
-    Root::new(path).map_err(|error| match error {
+    Root::new(path).map_err(bad_root)
+}
+
+/// The path of `--as-path`.
+fn named_root(path: &Path) -> Result<Root, Failure> {
+    if cfg!(windows) {
+        return Err(Failure::Usage("--as-path is not there on Windows: save the path itself".into()));
+    }
+    Root::named(path).map_err(bad_as_path)
+}
+
+fn bad_as_path(error: BadAsPath) -> Failure {
+    match error {
+        BadAsPath::Root(error) => bad_root(error),
+        BadAsPath::Path { path, source } => Failure::Usage(format!("--as-path {}: {source}", path.display())),
+        error => Failure::Usage(format!("--as-path: {error}")),
+    }
+}
+
+fn bad_root(error: BadRoot) -> Failure {
+    match error {
         BadRoot::Unreachable { path, source } if source.kind() == std::io::ErrorKind::NotFound => {
             Failure::NoSuchPath { path }
         }
         BadRoot::Unreachable { path, source } => Failure::io("read", path, source),
         BadRoot::Path { path, source } => Failure::Usage(format!("{}: {source}", path.display())),
-    })
+    }
 }
 
 pub(super) fn read_list(file: &Path, end: u8) -> Result<Vec<PathBuf>, Failure> {

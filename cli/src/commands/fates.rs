@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use copal_client::progress::{Fate, Progress};
-use copal_client::scan::{OnExcluded, source_of};
+use copal_client::scan::{AsPath, OnExcluded};
 
 use crate::report::summary::{EntryFate, LeftOut};
 use crate::report::{Amount, Printer};
@@ -29,11 +29,11 @@ pub(super) fn progress(report: &Printer) -> Progress {
 pub(super) struct Excluded(Arc<Mutex<BTreeMap<String, LeftOut>>>);
 
 impl Excluded {
-    pub(super) fn counting(&self) -> OnExcluded {
+    pub(super) fn counting(&self, as_path: AsPath) -> OnExcluded {
         let counts = self.0.clone();
         Box::new(move |path, by| {
             let mut found = LeftOut { by: by.to_owned(), ..LeftOut::default() };
-            measure(&source_of(path), &mut found);
+            measure(&as_path.source_of(path), &mut found);
             let mut counts = counts.lock().unwrap_or_else(PoisonError::into_inner);
             let sum = counts.entry(by.to_owned()).or_insert(LeftOut { by: by.to_owned(), ..LeftOut::default() });
             sum.entries += found.entries;

@@ -84,6 +84,7 @@ const SAMPLES: &[(&str, &str, &str)] = &[
     ("", "password-command", "\"pass show copal\""),
     ("", "notify", "[\"phone\"]"),
     ("", "metrics-file", "\"/var/lib/prometheus/node-exporter/copal.prom\""),
+    ("backup", "as-path", "\"/home\""),
     ("copy", "to", "\"/mnt/offsite\""),
     ("schedule", "cron", "\"17 3 * * *\""),
     ("backup", "stdin-from-command", "[\"pg_dump\", \"shop\"]"),

@@ -2,8 +2,6 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use serde_json::Value;
 
@@ -114,69 +112,4 @@ fn an_interrupted_run_still_takes_its_snapshot_away_and_begins_no_other_act() {
     run(&machine, &["run", "--json"]).exits(130);
     let names: Vec<String> = told(&machine).iter().map(|told| text(&told["hook"])).collect();
     assert_eq!(names, ["before-backup", "after-backup"]);
-}
-
-#[test]
-fn a_backup_reads_a_snapshot_of_a_btrfs_subvolume() {
-    let machine = configured("");
-    let Some(volume) = Volume::mount(&machine) else { return };
-    // Others may be allowed to write where the sources lie.
-    let script = machine.path("btrfs.sh");
-    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/hooks/btrfs.sh");
-    Command::new("install").args(["-m", "755"]).args([&source, &script]).ran().ok();
-    let hook = |act: &str| {
-        format!("[\"{}\", \"{act}\", \"{1}/home\", \"{1}/snapshot\"]", script.display(), volume.at.display())
-    };
-    let profile = format!(
-        "[profiles.home]\nrepository = \"HERErepository\"\nkey-file = \"HEREkey\"\n[profiles.home.backup]\npaths = [\"{0}/snapshot\"]\n\
-         [profiles.home.hooks]\nbefore-backup = {1}\nafter-backup = {2}\nbefore-check = \"echo later > {0}/home/letter\"\n[profiles.home.check]\n",
-        volume.at.display(),
-        hook("make"),
-        hook("drop")
-    );
-    super::configure(&machine, &profile);
-    fs::write(volume.at.join("home/letter"), "first").unwrap();
-    // What a killed run has left.
-    Command::new("btrfs")
-        .args(["subvolume", "snapshot", "-r"])
-        .args([volume.at.join("home"), volume.at.join("snapshot")])
-        .ran()
-        .ok();
-    fs::write(volume.at.join("home/second"), "2").unwrap();
-    let first = run(&machine, &["run", "--json"]).ok().json();
-    assert_eq!(first["acts"][0]["result"]["files_new"], 2);
-    assert!(!volume.at.join("snapshot").exists(), "the snapshot is gone after the backup");
-    let second = run(&machine, &["run", "--json"]).ok().json();
-    let result = &second["acts"][0]["result"];
-    assert_eq!((&result["files_changed"], &result["files_unmodified"]), (&1.into(), &1.into()));
-    let letter = format!("latest:{}/snapshot/letter", volume.at.display());
-    assert_eq!(machine.ok(&["dump", &letter]), "later\n");
-}
-
-/// A file with a btrfs, mounted by a loop device until it is dropped.
-struct Volume {
-    at: PathBuf,
-}
-
-impl Volume {
-    /// None for whoever may not mount.
-    fn mount(machine: &Machine) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            return None;
-        }
-        let (image, at) = (machine.path("image"), machine.path("volume"));
-        fs::create_dir(&at).unwrap();
-        fs::File::create(&image).unwrap().set_len(128 << 20).unwrap();
-        Command::new("mkfs.btrfs").arg("-q").arg(&image).ran().ok();
-        Command::new("mount").args(["-o", "loop"]).args([&image, &at]).ran().ok();
-        let volume = Self { at };
-        Command::new("btrfs").args(["subvolume", "create"]).arg(volume.at.join("home")).ran().ok();
-        Some(volume)
-    }
-}
-
-impl Drop for Volume {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.at).status();
-    }
 }

@@ -2,6 +2,7 @@
 
 mod hooks;
 mod notice;
+mod snapshots;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};

@@ -15,7 +15,7 @@ use crossbeam_channel::{Receiver, Sender};
 use super::budget::Budget;
 use crate::read::{Extras, OpenError, SourceFile, TRIES, link_target};
 use crate::reader::ReadError;
-use crate::scan::source_of;
+use crate::scan::AsPath;
 use crate::stat::EntryStat;
 
 /// An entry whose content or metadata must be read.
@@ -63,6 +63,8 @@ pub(super) struct Tools<'a> {
     pub(super) chunker: &'a Chunker,
     pub(super) inline_max: usize,
     pub(super) budget: &'a Budget,
+    /// Where the files lie.
+    pub(super) as_path: &'a AsPath,
 }
 
 pub(super) fn work(jobs: &Receiver<Job>, tools: &Tools<'_>) {
@@ -75,14 +77,14 @@ pub(super) fn do_job(job: Job, tools: &Tools<'_>) {
     let last = if job.is_content_needed && job.stat.kind() == crate::system::FileType::RegularFile {
         read_file(&job, tools).unwrap_or_else(Part::Failed)
     } else {
-        look_at(&job)
+        look_at(&job, tools)
     };
     // Sending fails only if the backup has ended early.
     let _ = job.parts.send(last);
 }
 
-fn look_at(job: &Job) -> Part {
-    let source = source_of(&job.path);
+fn look_at(job: &Job, tools: &Tools<'_>) -> Part {
+    let source = tools.as_path.source_of(&job.path);
     let mut extras = TreeExtras::default();
     if job.stat.kind() == crate::system::FileType::Symlink {
         match link_target(&source) {
@@ -99,7 +101,7 @@ fn look_at(job: &Job) -> Part {
 
 /// Reads a file, up to `TRIES` times if it changes meanwhile.
 fn read_file(job: &Job, tools: &Tools<'_>) -> Result<Part, String> {
-    let source = source_of(&job.path);
+    let source = tools.as_path.source_of(&job.path);
     for attempt in 1.. {
         match read_once(&source, job, tools)? {
             Some(found) if !found.is_changing || attempt == TRIES => return Ok(Part::Done(Box::new(found))),

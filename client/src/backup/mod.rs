@@ -106,7 +106,7 @@ impl From<ClaimError> for BackupError {
 /// An entry that was not saved, or not completely.
 #[derive(Debug)]
 pub struct Trouble {
-    /// The entry's path.
+    /// The path by which the entry lies on this machine.
     pub path: PathBuf,
     /// The kind of trouble.
     pub kind: TroubleKind,
@@ -308,6 +308,10 @@ pub fn backup<'a>(
                 outcome.gap = gap.or(outcome.gap);
                 if let Some((narrowing, configuration)) = narrowing.filter(|_| !options.is_dry_run) {
                     outcome.note(&narrowing, configuration);
+                }
+                if let Source::Tree { scan, .. } = source {
+                    let as_path = scan.as_path();
+                    outcome.troubles.iter_mut().for_each(|trouble| trouble.path = as_path.place_of(&trouble.path));
                 }
                 return Ok(outcome);
             }

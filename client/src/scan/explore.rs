@@ -7,13 +7,14 @@ use std::sync::Arc;
 
 use copal_format::path::TreePath;
 
+use super::as_path::above;
 use super::branch::Branch;
 use super::rules::Rules;
 use super::{ScanEvent, ScanOptions, Scanned, Skip, source_of};
 use crate::names::{Kind, Names};
 use crate::open;
 use crate::stat::EntryStat;
-use crate::system::{AsFd, FileType, OFlags, OwnedFd, PATH, bytes_of};
+use crate::system::{FileType, OFlags, OwnedFd, PATH, bytes_of};
 
 /// A task that a thread can do on its own.
 pub(super) enum Work<'s> {
@@ -73,7 +74,7 @@ impl<'s> Work<'s> {
         match self {
             Work::List(directory) => found.list(directory, options),
             Work::Look { directory, names, range } => {
-                match open::absolute(&source_of(&directory.path), PATH | OFlags::DIRECTORY) {
+                match open::absolute(&options.as_path.source_of(&directory.path), PATH | OFlags::DIRECTORY) {
                     Ok(fd) => range.for_each(|at| found.look(&fd, &directory, names.at(at), options)),
                     Err(error) => found.unreadable(directory.path.clone(), error),
                 }
@@ -85,8 +86,12 @@ impl<'s> Work<'s> {
 
 impl<'s> Found<'s> {
     /// The result for the top directory, where every scan begins.
-    pub(super) fn top(branch: &'s Branch) -> Self {
+    pub(super) fn top(branch: &'s Branch, options: &'s ScanOptions) -> Self {
         let mut found = Found::default();
+        if let Some(path) = options.as_path.path() {
+            found.elsewhere(path, branch, options);
+            return found;
+        }
         match EntryStat::of_path(&source_of(&TreePath::TOP)) {
             Ok(stat) => {
                 let content = if branch.is_root { Content::Everything } else { Content::Nothing };
@@ -100,8 +105,25 @@ impl<'s> Found<'s> {
         found
     }
 
+    /// The entry of a source that is read elsewhere, after those of the directories above its path.
+    fn elsewhere(&mut self, path: &TreePath, mut branch: &'s Branch, options: &'s ScanOptions) {
+        for path in above(path) {
+            match EntryStat::of_path(&options.as_path.source_of(&path)) {
+                Ok(stat) => self.events.push(ScanEvent::Entry(Scanned { path, stat })),
+                Err(error) => self.unreadable(path, error),
+            }
+        }
+        while let Some(below) = branch.below.values().next() {
+            branch = below;
+        }
+        let parent = path.parent().unwrap_or_default();
+        let parent = Directory { path: parent, device: 0, branch: None, content: Content::Nothing, rules: None };
+        let stat = || EntryStat::of_path(&options.as_path.source_of(path));
+        self.meet(path.clone(), Kind::Unknown, stat, &parent, Some(branch), options);
+    }
+
     fn list(&mut self, mut directory: Directory<'s>, options: &'s ScanOptions) {
-        let Some(fd) = self.open(&mut directory) else { return };
+        let Some(fd) = self.open(&mut directory, options) else { return };
         let names = self.names(&fd, &mut directory, options);
         let first = names.len().min(SLICE);
         (0..first).for_each(|at| self.look(&fd, &directory, names.at(at), options));
@@ -116,8 +138,8 @@ impl<'s> Found<'s> {
     }
 
     /// Opens a directory as far as it is wanted. If it cannot be listed, roots below may still be reached.
-    fn open(&mut self, directory: &mut Directory<'s>) -> Option<OwnedFd> {
-        let source = source_of(&directory.path);
+    fn open(&mut self, directory: &mut Directory<'s>, options: &'s ScanOptions) -> Option<OwnedFd> {
+        let source = options.as_path.source_of(&directory.path);
         if directory.content != Content::Nothing {
             match open::quietly(&source, OFlags::DIRECTORY) {
                 Ok(fd) => return Some(fd),
@@ -166,7 +188,7 @@ impl<'s> Found<'s> {
         names
     }
 
-    /// Looks at one name of a directory: emits it, skips it or descends.
+    /// Looks at one name of a directory.
     fn look(&mut self, fd: &OwnedFd, directory: &Directory<'s>, name: (&CStr, Kind), options: &'s ScanOptions) {
         let (name, kind) = name;
         let path = match directory.path.join(name.to_bytes()) {
@@ -174,12 +196,25 @@ impl<'s> Found<'s> {
             Err(error) => return self.unreadable(directory.path.clone(), io::Error::other(error)),
         };
         let branch = directory.branch.and_then(|branch| branch.below.get(name.to_bytes()));
+        self.meet(path, kind, || EntryStat::at(fd, name), directory, branch, options);
+    }
+
+    /// Emits an entry, skips it or descends.
+    fn meet(
+        &mut self,
+        path: TreePath,
+        kind: Kind,
+        look: impl Fn() -> io::Result<EntryStat>,
+        directory: &Directory<'s>,
+        branch: Option<&'s Branch>,
+        options: &'s ScanOptions,
+    ) {
         let is_root = branch.is_some_and(|branch| branch.is_root);
         let is_named = branch.is_some_and(|branch| branch.is_named);
 
         let mut stat = None;
         if kind == Kind::Unknown {
-            stat = self.stat(fd, &path, name, is_named);
+            stat = self.stat(&look, &path, is_named);
             if stat.is_none() {
                 return;
             }
@@ -188,7 +223,7 @@ impl<'s> Found<'s> {
         let mut wanted = is_root
             || match directory.content {
                 Content::Everything => true,
-                Content::Marker(marker) => bytes_of(marker) == name.to_bytes(),
+                Content::Marker(marker) => *bytes_of(marker) == *path.name(),
                 Content::Nothing => false,
             };
         if wanted && directory.excludes(&path, is_directory, options) {
@@ -201,7 +236,7 @@ impl<'s> Found<'s> {
         if !wanted && branch.is_none() {
             return;
         }
-        let Some(stat) = stat.or_else(|| self.stat(fd, &path, name, is_named)) else { return };
+        let Some(stat) = stat.or_else(|| self.stat(&look, &path, is_named)) else { return };
         match stat.kind() {
             FileType::Directory => self.descend(path, stat, directory, branch, wanted, options),
             FileType::Socket => self.skipped(path, Skip::Socket),
@@ -225,7 +260,7 @@ impl<'s> Found<'s> {
     ) {
         let is_root = branch.is_some_and(|branch| branch.is_root);
         let device = if is_root { stat.device } else { above.device };
-        let reason = if options.forbidden == Some(stat.id()) {
+        let reason = if options.is_repository(&stat) {
             Some(Skip::Repository)
         } else {
             (options.one_file_system && stat.device != device).then_some(Skip::OtherFileSystem)
@@ -246,8 +281,8 @@ impl<'s> Found<'s> {
     }
 
     /// The entry's metadata. One that vanished after it was listed is reported only if the user named it.
-    fn stat(&mut self, fd: impl AsFd, path: &TreePath, name: &CStr, is_named: bool) -> Option<EntryStat> {
-        match EntryStat::at(fd, name) {
+    fn stat(&mut self, look: impl Fn() -> io::Result<EntryStat>, path: &TreePath, is_named: bool) -> Option<EntryStat> {
+        match look() {
             Ok(stat) => return Some(stat),
             Err(error) if error.kind() == io::ErrorKind::NotFound && !is_named => {}
             Err(error) => self.unreadable(path.clone(), error),

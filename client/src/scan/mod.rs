@@ -3,6 +3,7 @@
 //! Worker threads list directories ahead of the walk that emits them. The walk itself runs tasks that no worker has
 //! begun, so it never waits for a task that waits for it. What is emitted does not depend on the number of threads.
 
+mod as_path;
 mod branch;
 mod explore;
 mod marker;
@@ -25,6 +26,7 @@ use crate::filter::Filter;
 use crate::stat::{EntryStat, FileId};
 
 pub use crate::system::source_of;
+pub use as_path::{AsPath, BadAsPath};
 pub use marker::{BadMarker, Marker};
 pub use root::{BadRoot, Root};
 pub use scope::{Extent, Scope};
@@ -36,7 +38,9 @@ pub use walk::Scan;
 pub struct ScanOptions {
     /// Where to start. An entry below several roots is emitted once.
     pub roots: Vec<Root>,
-    /// Patterns of entries to leave out.
+    /// Where the entries lie. If this moves a source, `roots` has nothing but the path where it stands.
+    pub as_path: AsPath,
+    /// Patterns of entries to leave out. Like all paths of a scan, those they match are paths in the snapshot.
     pub excludes: Filter,
     /// Stay on the file system of each root. Mount points of others are emitted without their content.
     pub one_file_system: bool,
@@ -110,9 +114,9 @@ pub enum ScanError {
     InRepository(PathBuf),
 }
 
-impl Scanned {
-    /// The path to open it by.
-    pub fn source(&self) -> PathBuf {
-        source_of(&self.path)
+impl ScanOptions {
+    /// Whether this directory is the repository.
+    fn is_repository(&self, stat: &EntryStat) -> bool {
+        self.forbidden.is_some_and(|repository| self.as_path.is_same(repository, stat.id()))
     }
 }

@@ -40,6 +40,10 @@ impl Root {
         }
     }
 
+    pub(super) fn at(path: TreePath) -> Self {
+        Self { path }
+    }
+
     /// Its path in the tree: the absolute path without the leading slash.
     pub fn path(&self) -> &TreePath {
         &self.path

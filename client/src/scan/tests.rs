@@ -1,3 +1,4 @@
+mod as_path;
 mod filters;
 
 use std::collections::BTreeMap;

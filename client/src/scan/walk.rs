@@ -11,7 +11,7 @@ use crossbeam_channel::{SendError, Sender};
 use super::branch::Branch;
 use super::explore::Found;
 use super::pool::{Findings, Pool, Task};
-use super::{ScanError, ScanEvent, ScanOptions, Scope, Totals, source_of};
+use super::{AsPath, ScanError, ScanEvent, ScanOptions, Scope, Totals};
 use crate::stat::EntryStat;
 
 /// A scan, ready to run.
@@ -38,13 +38,9 @@ impl Scan {
     /// Makes a scan; fails if a root lies in the repository.
     pub fn new(options: ScanOptions) -> Result<Self, ScanError> {
         for root in options.roots.iter().filter(|_| options.forbidden.is_some()) {
-            let mut at = Some(root.path().clone());
-            while let Some(path) = at {
-                let source = source_of(&path);
-                if EntryStat::of_path(&source).is_ok_and(|stat| Some(stat.id()) == options.forbidden) {
-                    return Err(ScanError::InRepository(source_of(root.path())));
-                }
-                at = path.parent();
+            let source = options.as_path.source_of(root.path());
+            if source.ancestors().any(|at| EntryStat::of_path(at).is_ok_and(|stat| options.is_repository(&stat))) {
+                return Err(ScanError::InRepository(source));
             }
         }
         let top = Branch::top(options.roots.iter().map(|root| root.path()));
@@ -62,6 +58,11 @@ impl Scan {
         Self { options: self.options.clone(), top }
     }
 
+    /// Where the entries lie on this machine.
+    pub fn as_path(&self) -> &AsPath {
+        &self.options.as_path
+    }
+
     /// Sends all events in tree order, in batches, beginning with the top directory and the directories that lead to
     /// the roots. Returns at the end of the scan, or when the receiver has gone.
     pub fn run(&self, threads: usize, sink: &Sender<Vec<ScanEvent>>) -> Totals {
@@ -71,7 +72,7 @@ impl Scan {
             (0..threads).for_each(|_| drop(scope.spawn(|| pool.work())));
             let mut walk = Walk { pool: &pool, sink, batch: Vec::new(), totals: Totals::default() };
             // An error means that the receiver has gone, which ends the scan early.
-            let _ = walk.emit(pool.offer(Found::top(&self.top)));
+            let _ = walk.emit(pool.offer(Found::top(&self.top, &self.options)));
             walk.totals
         })
     }

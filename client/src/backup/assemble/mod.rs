@@ -44,7 +44,7 @@ use crate::clock::now;
 use crate::entropy::secret;
 use crate::progress::Progress;
 use crate::repository::{Access, LocalClient};
-use crate::scan::source_of;
+use crate::scan::{AsPath, source_of};
 
 /// One attempt at a snapshot, based on one state of the repository.
 pub(super) struct Attempt<'a> {
@@ -76,7 +76,12 @@ impl Attempt<'_> {
         let keys = self.access.domain_keys(self.client.domain);
         let chunker = Chunker::new(sizes, keys.cuts());
         let budget = Budget::new(READ_AHEAD);
-        let tools = Tools { keys: &keys, chunker: &chunker, inline_max: p.inline_max as usize, budget: &budget };
+        let as_path = match source {
+            Source::Tree { scan, .. } => scan.as_path().clone(),
+            _ => AsPath::default(),
+        };
+        let inline_max = p.inline_max as usize;
+        let tools = Tools { keys: &keys, chunker: &chunker, inline_max, budget: &budget, as_path: &as_path };
         let (record, cipher) = self.access.new_session(self.client.domain);
         let backend = (!self.options.is_dry_run).then(|| self.access.backend());
         thread::scope(|scope| {
@@ -121,6 +126,7 @@ impl Attempt<'_> {
                 cipher,
                 record,
                 keys: &keys,
+                as_path: &as_path,
                 carried,
                 chain,
                 kept,
@@ -133,6 +139,7 @@ impl Attempt<'_> {
                 outcome,
                 base: None,
                 started: now(),
+                newest_change: None,
                 listed: Instant::now(),
             };
             let made = assembly.take(source, &tools).and_then(|()| assembly.finish());
@@ -165,6 +172,8 @@ struct Assembly<'a, 'c> {
     cipher: SessionCipher,
     record: SessionRecord,
     keys: &'a DomainKeys,
+    /// Where the entries lie.
+    as_path: &'a AsPath,
     carried: &'c mut Carryover,
     /// The end of the client's chain; none in a dry run.
     chain: Option<ManifestChain<'a>>,
@@ -184,6 +193,8 @@ struct Assembly<'a, 'c> {
     /// In a narrowed backup, the counts of the parent snapshot without the entries that were looked at.
     base: Option<Counts>,
     started: Time,
+    /// The newest change of a source that is read elsewhere, as far as its entries are taken.
+    newest_change: Option<Time>,
     listed: Instant,
 }
 
@@ -236,6 +247,9 @@ impl Assembly<'_, '_> {
         if !self.store(&entry)? {
             return Ok(());
         }
+        if self.as_path.moves(&entry.path) && entry.ctime <= self.started {
+            self.newest_change = self.newest_change.max(Some(entry.ctime));
+        }
         let counts = &mut self.outcome.counts;
         match entry.kind() {
             EntryKind::File => {
@@ -284,6 +298,15 @@ impl Assembly<'_, '_> {
             self.kept = None;
             self.outcome.not_kept = Some(error);
         }
+    }
+
+    /// The time for the next backup of this source to compare with: what changed shortly before or later is read again.
+    ///
+    /// A source that is read elsewhere may be a snapshot of a file system, made at some time before this run. A file may
+    /// have been written again right after that, within the same tick of the clock, so that its times do not show it. The
+    /// snapshot is no older than the newest change in it.
+    fn begun(&self) -> Time {
+        self.newest_change.unwrap_or(self.started)
     }
 
     fn trouble(&mut self, trouble: Trouble) {
