@@ -2,6 +2,7 @@
 
 mod hooks;
 mod notice;
+mod otlp;
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
