@@ -1,5 +1,6 @@
 //! `run` and `config`: profiles, done by the real command.
 
+mod dashboard;
 mod hooks;
 mod notice;
 mod otlp;
