@@ -1,11 +1,12 @@
 //! Met: records which repositories this machine has seen at a location. A disk that is not mounted leaves an empty
 //! directory: no other repository is created or used there unless the user says so.
 
-use std::ffi::OsString;
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use copal_format::id::{ObjectHash, RepositoryId};
+use copal_format::id::{ObjectHash, RepositoryId, SnapshotId};
+use copal_format::time::Time;
 
 use crate::location::Location;
 use crate::places::{create_private_dir, note_proof, write_private};
@@ -43,11 +44,55 @@ pub fn forget_replica(state_of_repository: &Path, replica: &Location) {
 
 /// The replicas of a repository that this machine brings up to date.
 pub fn replicas(state_of_repository: &Path) -> Vec<Location> {
+    noted(state_of_repository, "replica-at-").filter_map(|text| Location::parse(Some(&os_string(text))).ok()).collect()
+}
+
+/// What this machine knows of a repository with other keys that it has copied snapshots to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Copied {
+    /// The other repository.
+    pub to: Location,
+    /// When the last copy ended, by this machine's clock.
+    pub time: Time,
+    /// Whether all snapshots were meant. Else only those of series that have a copy are missed.
+    pub is_whole: bool,
+    /// The kept snapshots that had a copy then.
+    pub there: BTreeSet<SnapshotId>,
+}
+
+impl Copied {
+    /// Records it in the state directory of the repository that the snapshots are in. Ignores failures, as [`remember`] does.
+    pub fn remember(&self, state_of_repository: &Path) {
+        let path = state_of_repository.join(mark("copy-at-", &self.to));
+        let mut bytes = bytes_of(&self.to.absolute()).to_vec();
+        let scope = if self.is_whole { WHOLE } else { "some" };
+        bytes.extend(format!("\0{} {scope}\n", self.time.0).into_bytes());
+        self.there.iter().for_each(|id| bytes.extend(format!("{id}\n").into_bytes()));
+        let _ = create_private_dir(state_of_repository).and_then(|()| write_private(&path, &bytes));
+    }
+
+    /// All that this machine has recorded of a repository.
+    pub fn all(state_of_repository: &Path) -> Vec<Self> {
+        noted(state_of_repository, "copy-at-").filter_map(Self::parse).collect()
+    }
+
+    fn parse(mut bytes: Vec<u8>) -> Option<Self> {
+        let rest = bytes.split_off(bytes.iter().position(|byte| *byte == 0)?);
+        let to = Location::parse(Some(&os_string(bytes))).ok()?;
+        let mut lines = std::str::from_utf8(&rest[1..]).ok()?.lines();
+        let (time, scope) = lines.next()?.split_once(' ')?;
+        let there = lines.map(SnapshotId::from_hex).collect::<Result<_, _>>().ok()?;
+        Some(Self { to, time: Time(time.parse().ok()?), is_whole: scope == WHOLE, there })
+    }
+}
+
+/// The contents of the marks of a kind, sorted.
+fn noted(state_of_repository: &Path, kind: &str) -> impl Iterator<Item = Vec<u8>> {
     let entries = fs::read_dir(state_of_repository).into_iter().flatten().flatten();
-    let noted = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("replica-at-"));
-    let mut texts: Vec<OsString> = noted.filter_map(|entry| fs::read(entry.path()).ok()).map(os_string).collect();
-    texts.sort();
-    texts.iter().filter_map(|text| Location::parse(Some(text)).ok()).collect()
+    let noted = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(kind));
+    let mut contents: Vec<Vec<u8>> = noted.filter_map(|entry| fs::read(entry.path()).ok()).collect();
+    contents.sort();
+    contents.into_iter()
 }
 
 /// Where this machine remembers the newest state that it has met of a repository at a location. A replica may be behind
@@ -63,6 +108,8 @@ pub fn memory_of(state_of_repository: &Path, location: &Location) -> PathBuf {
 fn mark(kind: &str, location: &Location) -> String {
     format!("{kind}{}", ObjectHash::of(&bytes_of(&location.absolute())))
 }
+
+const WHOLE: &str = "all";
 
 #[cfg(test)]
 mod tests {
@@ -85,5 +132,20 @@ mod tests {
         assert_eq!((met(&here), met(&there)), (vec![one, two], vec![]));
         let absolute = Location::Directory(std::env::current_dir().unwrap().join("here"));
         assert_eq!(met(&absolute), [one, two]);
+    }
+
+    #[test]
+    fn what_was_copied_to_a_place_is_read_back_and_the_last_time_counts() {
+        let state = tempfile::tempdir().unwrap();
+        let of_repository = state.path().join("not there yet");
+        let to = Location::Directory(std::env::current_dir().unwrap().join("a place"));
+        let ids = [1, 2].map(|byte| SnapshotId([byte; 16]));
+        for (is_whole, there) in [(true, &ids[..1]), (false, &ids)] {
+            let copied = Copied { to: to.clone(), time: Time(-5), is_whole, there: there.iter().copied().collect() };
+            copied.remember(&of_repository);
+            assert_eq!(Copied::all(&of_repository), [copied]);
+        }
+        fs::write(of_repository.join("copy-at-damaged"), b"/place\0no time").unwrap();
+        assert_eq!(Copied::all(&of_repository).len(), 1);
     }
 }

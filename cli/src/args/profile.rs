@@ -25,6 +25,15 @@ pub struct Own {
     /// File whose first line is the address of the push gateway.
     #[arg(long, value_name = "FILE")]
     pub metrics_push_file: Option<PathBuf>,
+    /// Send numbers and traces of each run to the OpenTelemetry receiver (OTLP/HTTP) at this address.
+    #[arg(long, value_name = "URL", conflicts_with = "otlp_file")]
+    pub otlp: Option<String>,
+    /// File whose first line is the address of that receiver.
+    #[arg(long, value_name = "FILE")]
+    pub otlp_file: Option<PathBuf>,
+    /// File with headers for that receiver, one a line: Authorization: Bearer TOKEN.
+    #[arg(long, value_name = "FILE")]
+    pub otlp_headers_file: Option<PathBuf>,
 }
 
 #[derive(Args, Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::time::Instant;
 use copal_client::backup::{BackupError, Outcome};
 use copal_client::copy::{Copier, How};
 use copal_client::history::{History, Snapshot};
+use copal_client::met::Copied;
 use copal_client::progress::Progress;
 use copal_client::repository::Repository;
 use copal_format::snapshot::Counts;
@@ -56,15 +57,27 @@ pub(super) fn run(context: &Context<'_>, options: &Copy) -> Result<Exit, Failure
     let copies = there.history(&target, &now)?;
     let mut copier = Copier::new((&source, &view, &history), (&target, &client, &copies), how(&options.making));
     let mut summary = CopySummary { dry_run: options.making.dry_run, ..CopySummary::default() };
-    for snapshot in chosen {
-        if copier.copy_of(snapshot).is_some() {
-            summary.already_there += 1;
-            continue;
+    let copy_all = || {
+        for snapshot in chosen {
+            if copier.copy_of(snapshot).is_some() {
+                summary.already_there += 1;
+                continue;
+            }
+            let copy = |progress: &_| copier.copy(snapshot, progress, &making.interrupted);
+            let made = making.make("copy", snapshot.info.counts, copy)?;
+            summary.copied.push(CopiedRow::of(snapshot, made.as_ref()));
         }
-        let copy = |progress: &_| copier.copy(snapshot, progress, &making.interrupted);
-        let made = making.make("copy", snapshot.info.counts, copy)?;
-        summary.copied.push(CopiedRow::of(snapshot, made.as_ref()));
+        Ok::<_, Failure>(())
+    };
+    let ended = copy_all();
+    if !options.making.dry_run {
+        // Also what an interrupted run has copied, for `status`.
+        let is_there = |snapshot: &&Snapshot| snapshot.is_kept() && copier.copy_of(snapshot).is_some();
+        let there = history.snapshots.iter().filter(is_there).map(|snapshot| snapshot.id).collect();
+        let (to, time) = (target.backend().location().clone(), copal_client::clock::now());
+        Copied { to, time, is_whole: !is_narrowed, there }.remember(source.state_dir());
     }
+    ended?;
     if !options.making.dry_run {
         there.remember(target.store().as_ref(), target.state_dir(), CLIENTS)?;
         keep_reserve(target.backend(), summary.copied.iter().map(|row| row.bytes_stored).sum());

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use copal_client::history::History;
+use copal_client::met::Copied;
 use copal_client::repository::Access;
 use copal_client::wait::wait;
-use copal_engine::retention::{Series, age};
+use copal_engine::retention::{Series, Signed, age};
 use copal_format::id::ClientId;
 use copal_format::layout;
 use copal_format::receipt::{Outcome, Reason, Receipt};
@@ -25,6 +26,7 @@ use crate::report::Failure;
 use crate::report::field::{PathsField, Stamp};
 use crate::report::guard::Guarded;
 use crate::report::status::{JobField, RejectedField, SeriesField, StatusReport, WaitingField};
+use crate::report::sync::CopyField;
 
 pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
     let backend = context.backend()?;
@@ -74,11 +76,13 @@ pub(super) fn run(context: &Context<'_>) -> Result<Exit, Failure> {
         last_prune: None,
         chunks_repeated: 0,
         replicas: Vec::new(),
+        copies: Vec::new(),
     };
     // The rest is for full clients only: a gateway does not let a write-only client read it.
     if let Access::Owner(repository) = access {
         report.changes_waiting = Some(changes_waiting(store, &view)?);
         report.replicas = replica::behind(context, &repository.job(), &view)?;
+        report.copies = Copied::all(repository.state_dir()).iter().map(|copied| lacks(copied, &view)).collect();
         report.guarded = guarded(repository, &view, now)?;
         report.last_check = last_job(store, "check")?;
         report.last_prune = last_job(store, "prune")?;
@@ -186,6 +190,22 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
 }
 
 type Newest<'a> = ((ClientId, u64), &'a SnapshotRecord);
+
+/// What a repository with other keys has no copy of, as far as this machine has copied.
+fn lacks(copied: &Copied, view: &View) -> CopyField {
+    let kept = view.state.snapshots.iter().filter(|(_, record)| record.state == SnapshotState::Kept && !record.partial);
+    let (there, missing): (Vec<Signed<'_>>, Vec<Signed<'_>>) =
+        kept.partition(|(_, record)| copied.there.contains(&record.id));
+    let copied_series: BTreeSet<Series> = there.into_iter().map(Series::of).collect();
+    let is_missed = |signed: &Signed<'_>| copied.is_whole || copied_series.contains(&Series::of(*signed));
+    let accepted: Vec<Time> = missing.into_iter().filter(is_missed).map(|(_, record)| record.accepted).collect();
+    CopyField {
+        repository: copied.to.to_string(),
+        copied: Stamp(copied.time),
+        snapshots_missing: accepted.len() as u64,
+        oldest_missing: accepted.into_iter().min().map(Stamp),
+    }
+}
 
 fn changes_waiting(store: &dyn Store, view: &View) -> Result<u64, Failure> {
     let head = view.root.as_ref().and_then(|(root, _)| root.change_head).map_or(0, |(number, _)| number);

@@ -217,4 +217,4 @@ const SECRETS: &[&str] = &["password", "passphrase", "secret", "token", "recover
 const WHY_NO_SECRETS: &str = "whoever reads this file, or a copy of it in a backup, would have the secret. Write it to a \
                               file that only you can read, and name that file (password-file, key-file), or a command that prints it (password-command)";
 /// Keys whose values are not shown, because they may hold a token.
-const HIDDEN: &[&str] = &["webhook", "metrics-push", "body"];
+const HIDDEN: &[&str] = &["webhook", "metrics-push", "otlp", "body"];

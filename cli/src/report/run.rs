@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use jiff::Timestamp;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
@@ -17,6 +18,9 @@ pub struct ProfileReport {
     pub profile: String,
     #[serde(rename = "exit_code", serialize_with = "code")]
     pub exit: Exit,
+    /// When it began.
+    #[serde(skip)]
+    pub started: Timestamp,
     pub seconds: f64,
     pub acts: Vec<ActReport>,
     /// Why it did not begin.
@@ -33,6 +37,9 @@ pub struct ActReport {
     /// How the act itself ended, whatever became of the hook after it.
     #[serde(skip)]
     pub own: Exit,
+    /// When its earlier hook began.
+    #[serde(skip)]
+    pub started: Timestamp,
     pub seconds: f64,
     /// What the command of this name answers with `--json`.
     pub result: Option<Value>,
@@ -44,7 +51,8 @@ pub struct ActReport {
 impl ProfileReport {
     pub fn new(profile: &str, dry_run: bool) -> Self {
         let profile = profile.to_owned();
-        Self { profile, exit: Exit::Done, seconds: 0.0, acts: Vec::new(), error: None, dry_run }
+        let started = Timestamp::now();
+        Self { profile, exit: Exit::Done, started, seconds: 0.0, acts: Vec::new(), error: None, dry_run }
     }
 
     pub fn add(&mut self, act: ActReport) {
@@ -98,13 +106,13 @@ impl Answer for ProfileReport {
 }
 
 impl ActReport {
-    /// The report of an act that answered this. A list of snapshots is left to `copal snapshots`.
-    pub fn new(act: Act, mut answered: Vec<Value>) -> Self {
+    /// The report of an act that began then and answered this. A list of snapshots is left to `copal snapshots`.
+    pub fn new(act: Act, started: Timestamp, mut answered: Vec<Value>) -> Self {
         let mut result = answered.pop();
         if let Some(Value::Object(fields)) = &mut result {
             fields.remove("snapshots");
         }
-        Self { act, exit: Exit::Done, own: Exit::Done, seconds: 0.0, result, error: None }
+        Self { act, exit: Exit::Done, own: Exit::Done, started, seconds: 0.0, result, error: None }
     }
 }
 

@@ -11,7 +11,7 @@ use super::Answer;
 use super::field::{PathsField, Stamp};
 use super::guard::Guarded;
 use super::human::{self, Table, things};
-use super::sync::ReplicaField;
+use super::sync::{CopyField, ReplicaField};
 use super::upkeep::REPEATED;
 
 #[derive(Serialize, Clone, Debug)]
@@ -33,6 +33,8 @@ pub struct StatusReport {
     pub chunks_repeated: u64,
     /// The replicas that this machine brings up to date; only for the owner.
     pub replicas: Vec<ReplicaField>,
+    /// The repositories with other keys that this machine copies to; only for the owner.
+    pub copies: Vec<CopyField>,
 }
 
 /// A manifest without an answer.
@@ -121,6 +123,9 @@ impl Answer for StatusReport {
         }
         for replica in &self.replicas {
             writeln!(out, "{}", replica.line())?;
+        }
+        for copy in &self.copies {
+            writeln!(out, "{}", copy.line())?;
         }
         if self.chunks_repeated > 0 {
             let repeated = things(self.chunks_repeated, "chunk", "chunks");

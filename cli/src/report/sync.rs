@@ -44,6 +44,16 @@ pub struct ReplicaField {
     pub behind: BehindField,
 }
 
+/// A repository with other keys, as `status` shows it without opening it.
+#[derive(Serialize, Clone, Debug)]
+pub struct CopyField {
+    pub repository: String,
+    /// When this machine last copied there.
+    pub copied: Stamp,
+    pub snapshots_missing: u64,
+    pub oldest_missing: Option<Stamp>,
+}
+
 #[derive(Serialize, Clone, Debug)]
 pub struct ReplicaSummary {
     pub repository_id: RepositoryId,
@@ -54,9 +64,23 @@ pub struct ReplicaSummary {
 impl BehindField {
     fn human(&self) -> String {
         let snapshots = things(self.snapshots_missing, "snapshot", "snapshots");
-        let since = self.oldest_missing.map(|oldest| format!(", the oldest of {}", human::time(oldest.0)));
-        format!("{snapshots} and {}{}", human::size(self.bytes_missing), since.unwrap_or_default())
+        format!("{snapshots} and {}{}", human::size(self.bytes_missing), since(self.oldest_missing))
     }
+}
+
+impl CopyField {
+    pub fn line(&self) -> String {
+        let (at, copied) = (human::text(&self.repository), human::time(self.copied.0));
+        let lacks = match self.snapshots_missing {
+            0 => "has every snapshot".to_owned(),
+            missing => format!("lacks {}{}", things(missing, "snapshot", "snapshots"), since(self.oldest_missing)),
+        };
+        format!("copy {at} {lacks}; last copied {copied}")
+    }
+}
+
+fn since(oldest: Option<Stamp>) -> String {
+    oldest.map(|oldest| format!(", the oldest of {}", human::time(oldest.0))).unwrap_or_default()
 }
 
 impl Answer for SyncSummary {

@@ -156,6 +156,7 @@ fn a_copy_that_is_stopped_ends_soon_and_the_next_one_goes_on_from_there() {
     let ran = end(child, rustix::process::Signal::TERM).exits(130);
     assert!(ran.err.contains("MiB of this run are kept") && ran.kind() == "interrupted", "{ran}");
     let kept = stored();
+    assert_eq!(machine.json(&["status"])["copies"][0]["snapshots_missing"], 1);
     let next = world.copies(&[]);
     assert!(next["copied"][0]["bytes_stored"].as_u64().unwrap() < 120_000_000 - kept / 2, "{next}");
     world.assert_alike(&id, &made(&next)[0]);

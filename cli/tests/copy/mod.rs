@@ -1,6 +1,7 @@
 //! `copy`: snapshots in a second repository, with other keys.
 
 mod again;
+mod behind;
 mod harmed;
 
 use std::fs;

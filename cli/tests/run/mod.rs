@@ -1,7 +1,9 @@
 //! `run` and `config`: profiles, done by the real command.
 
+mod dashboard;
 mod hooks;
 mod notice;
+mod otlp;
 mod snapshots;
 
 use std::fs;
@@ -88,8 +90,13 @@ fn a_profile_copies_to_a_replica_or_to_a_repository_with_other_keys() {
     run(&machine, &["run", "away"]).ok();
     assert_eq!(in_offsite(), 0, "its keys choose snapshots");
     configure(&machine, &both);
+    let lacks = || machine.json(&["status"])["copies"][0]["snapshots_missing"].clone();
+    assert_eq!(lacks(), 0, "nothing was chosen");
     run(&machine, &["run", "away"]).ok();
     assert_eq!(in_offsite(), 1);
+    machine.write("letter", "22");
+    machine.ok(&["backup", "source"]);
+    assert_eq!(lacks(), 1);
 }
 
 #[test]

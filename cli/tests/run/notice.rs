@@ -11,18 +11,21 @@ use serde_json::Value;
 use super::{HOME, configured, run};
 use crate::kit::{Machine, Run};
 
-/// A server that notes what it is sent, and gives these answers in turn; the last one again and again.
-struct Server {
-    address: String,
+/// A server that notes what it is sent, and gives these answers in turn; the last one again and again. The text of an
+/// answer follows its status after `|`.
+pub(super) struct Server {
+    pub(super) address: String,
     heard: Arc<Mutex<Vec<(String, String)>>>,
+    pub(super) headers: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    fn start(answers: &'static [&'static str]) -> Self {
+    pub(super) fn start(answers: &'static [&'static str]) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = format!("http://{}", listener.local_addr().unwrap());
         let heard: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
-        let noted = heard.clone();
+        let headers: Arc<Mutex<Vec<String>>> = Arc::default();
+        let (noted, noted_headers) = (heard.clone(), headers.clone());
         std::thread::spawn(move || {
             for (at, stream) in listener.incoming().enumerate() {
                 let mut reader = BufReader::new(stream.unwrap());
@@ -37,21 +40,25 @@ impl Server {
                     if line.trim().is_empty() {
                         break;
                     }
+                    noted_headers.lock().unwrap().push(line.trim().to_owned());
                 }
                 let mut body = vec![0; length];
                 reader.read_exact(&mut body).unwrap();
                 let request = first.trim().trim_end_matches(" HTTP/1.1").to_owned();
                 noted.lock().unwrap().push((request, String::from_utf8(body).unwrap()));
                 let answer = answers.get(at).or(answers.last()).unwrap();
-                let answer = format!("HTTP/1.1 {answer}\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
+                let (status, text) = answer.split_once('|').unwrap_or((answer, ""));
+                let length = text.len();
+                let answer =
+                    format!("HTTP/1.1 {status}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{text}");
                 reader.get_mut().write_all(answer.as_bytes()).unwrap();
             }
         });
-        Self { address, heard }
+        Self { address, heard, headers }
     }
 
     /// What it was sent since it was last asked: the first line and the body of each request.
-    fn heard(&self) -> Vec<(String, String)> {
+    pub(super) fn heard(&self) -> Vec<(String, String)> {
         std::mem::take(&mut self.heard.lock().unwrap())
     }
 }

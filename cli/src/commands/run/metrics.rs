@@ -1,88 +1,109 @@
-//! Metrics: numbers of a run for Prometheus, as a file for its node exporter or for a push gateway.
+//! Metrics: numbers of a run, for Prometheus' node exporter as a file, for a push gateway, and for OpenTelemetry.
 
 use std::fmt::Write;
 
 use copal_client::places::this_host;
+use reqwest::Method;
+use reqwest::header::HeaderMap;
+use serde_json::Value;
 
-use super::post;
+use super::{otlp, post};
 use crate::commands::context::Context;
 use crate::commands::open_file;
-use crate::config::Profile;
-use crate::report::run::ProfileReport;
+use crate::config::{Act, Profile};
+use crate::report::run::{ActReport, ProfileReport};
 
-/// Writes and pushes the numbers, as the profile says. A failure is a warning, and fails no run.
+/// A number of the last run, or one for each act.
+pub(super) struct Gauge {
+    pub(super) name: &'static str,
+    pub(super) help: &'static str,
+    pub(super) rows: Vec<(Option<Act>, Value)>,
+}
+
+/// Writes and sends the numbers, as the profile says. A failure is a warning, and fails no run.
 pub(super) fn publish(context: &Context<'_>, profile: &Profile, report: &ProfileReport, saved: i64) {
-    let text = text(report, saved, jiff::Timestamp::now().as_second());
+    let gauges = gauges(report, saved, jiff::Timestamp::now().as_second());
+    let text = text(&profile.name, &gauges);
     if let Some(path) = &profile.own.metrics_file
         && let Err(failure) = open_file::write(path, &text)
     {
         context.report.warn(&format!("metrics could not be written: {}", failure.text()));
     }
-    let address = match (&profile.own.metrics_push, &profile.own.metrics_push_file) {
-        (Some(address), _) => Some(Ok(address.clone())),
-        (None, file) => file.as_deref().map(post::line_of),
-    };
-    if let Some(address) = address {
-        let host = this_host(|name| std::env::var_os(name));
-        let below = |address: String| {
-            let mut url =
-                reqwest::Url::parse(address.trim()).map_err(|error| format!("its address is not valid: {error}"))?;
-            let segments = ["metrics", "job", "copal", "instance", &host, "profile", &profile.name];
-            url.path_segments_mut().map_err(|()| "its address has no path")?.pop_if_empty().extend(segments);
-            Ok::<_, String>(url.to_string())
-        };
-        let sent = address.and_then(below).and_then(|url| post::send(reqwest::Method::PUT, &url, KIND, text));
-        if let Err(why) = sent {
+    let host = this_host(|name| std::env::var_os(name));
+    if let Some(address) = post::address(&profile.own.metrics_push, &profile.own.metrics_push_file) {
+        let segments = ["metrics", "job", "copal", "instance", &host, "profile", &profile.name];
+        let push =
+            |url: String| post::send(Method::PUT, &url, KIND, &HeaderMap::new(), text).map_err(|why| why.to_string());
+        if let Err(why) = address.and_then(|address| post::below(&address, &segments)).and_then(push) {
             context.report.warn(&format!("metrics could not be pushed: {why}"));
         }
     }
+    for why in otlp::send(&profile.own, report, &gauges, &host) {
+        context.report.warn(&format!("OpenTelemetry: {why}"));
+    }
+}
+
+fn gauges(report: &ProfileReport, saved: i64, now: i64) -> Vec<Gauge> {
+    let mut gauges = Vec::new();
+    let mut gauge = |name, help, rows: Vec<(Option<Act>, Value)>| {
+        if !rows.is_empty() {
+            gauges.push(Gauge { name, help, rows });
+        }
+    };
+    let one = |value: Value| vec![(None, value)];
+    let acts = |value: &dyn Fn(&ActReport) -> Value| {
+        report.acts.iter().map(|act| (Some(act.act), value(act))).collect::<Vec<_>>()
+    };
+    gauge("copal_run_time_seconds", "When the last run ended.", one(now.into()));
+    gauge("copal_run_exit_code", "Exit code of the last run; 0 and 3 mean success.", one(report.exit.code().into()));
+    gauge("copal_run_duration_seconds", "Duration of the last run in seconds.", one(report.seconds.into()));
+    let saved = if saved == 0 { Vec::new() } else { one(saved.into()) };
+    gauge("copal_backup_saved_time_seconds", "When a backup was last saved.", saved);
+    gauge("copal_act_exit_code", "Exit code of each act of the last run.", acts(&|act| act.exit.code().into()));
+    gauge("copal_act_duration_seconds", "How long each act took.", acts(&|act| act.seconds.into()));
+    for (act, field, name, help) in NUMBERS {
+        let found = report.acts.iter().find(|done| done.act == *act);
+        gauge(
+            name,
+            help,
+            found.and_then(|done| number(done.result.as_ref()?.get(field)?)).map(one).unwrap_or_default(),
+        );
+    }
+    gauges
+}
+
+/// A number of what an act answers; of a list, how long it is.
+pub(super) fn number(value: &Value) -> Option<Value> {
+    value.as_u64().or_else(|| Some(value.as_array()?.len() as u64)).map(Value::from)
 }
 
 /// The numbers in Prometheus' text format. Names of profiles and acts need no quoting.
-fn text(report: &ProfileReport, saved: i64, now: i64) -> String {
-    let profile = &report.profile;
+fn text(profile: &str, gauges: &[Gauge]) -> String {
     let mut text = String::new();
-    let mut gauge = |name: &str, help: &str, rows: Vec<(String, String)>| {
-        if rows.is_empty() {
-            return;
+    for Gauge { name, help, rows } in gauges {
+        writeln!(text, "# HELP {name} {help}\n# TYPE {name} gauge").expect("memory takes every byte");
+        for (act, value) in rows {
+            let act = act.map(|act| format!(",act=\"{act}\"")).unwrap_or_default();
+            writeln!(text, "{name}{{profile=\"{profile}\"{act}}} {value}").expect("memory takes every byte");
         }
-        writeln!(text, "# HELP copal_{name} {help}\n# TYPE copal_{name} gauge").expect("memory takes every byte");
-        for (labels, value) in rows {
-            writeln!(text, "copal_{name}{{profile=\"{profile}\"{labels}}} {value}").expect("memory takes every byte");
-        }
-    };
-    let one = |value: String| vec![(String::new(), value)];
-    gauge("run_time_seconds", "When the last run ended.", one(now.to_string()));
-    gauge("run_exit_code", "Exit code of the last run; 0 and 3 mean success.", one(report.exit.code().to_string()));
-    gauge("run_duration_seconds", "Duration of the last run in seconds.", one(report.seconds.to_string()));
-    let saved = if saved == 0 { Vec::new() } else { one(saved.to_string()) };
-    gauge("backup_saved_time_seconds", "When a backup was last saved.", saved);
-    let acts = |value: &dyn Fn(&crate::report::run::ActReport) -> String| {
-        report.acts.iter().map(|act| (format!(",act=\"{}\"", act.act), value(act))).collect()
-    };
-    gauge("act_exit_code", "Exit code of each act of the last run.", acts(&|act| act.exit.code().to_string()));
-    gauge("act_duration_seconds", "How long each act took.", acts(&|act| act.seconds.to_string()));
-    for (act, field, name, help) in NUMBERS {
-        let found = report.acts.iter().find(|done| done.act.to_string() == *act);
-        let number = found.and_then(|done| done.result.as_ref()?.get(field)?.as_u64());
-        gauge(name, help, number.map(|number| (String::new(), number.to_string())).into_iter().collect());
     }
     text
 }
 
 /// Numbers of what acts answer: act, field, name, help.
-const NUMBERS: &[(&str, &str, &str, &str)] = &[
-    ("backup", "files_new", "backup_files_new", "New files of the last backup."),
-    ("backup", "files_changed", "backup_files_changed", "Changed files of the last backup."),
-    ("backup", "files_unmodified", "backup_files_unmodified", "Unchanged files of the last backup."),
-    ("backup", "errors", "backup_errors", "Entries that could not be saved."),
-    ("backup", "bytes_scanned", "backup_bytes_scanned", "Bytes of all files of the last backup."),
-    ("backup", "bytes_new", "backup_bytes_new", "Bytes that the repository did not have."),
-    ("backup", "bytes_stored", "backup_bytes_stored", "Bytes written to the repository."),
-    ("forget", "kept", "forget_snapshots_kept", "Snapshots that the rules keep."),
-    ("forget", "forgotten", "forget_snapshots_forgotten", "Snapshots that were forgotten."),
-    ("prune", "bytes_freed", "prune_bytes_freed", "Bytes that prune freed."),
-    ("check", "packs_read", "check_packs_read", "Packs that check read whole."),
-    ("check", "bytes_read", "check_bytes_read", "Bytes that check read."),
+const NUMBERS: &[(Act, &str, &str, &str)] = &[
+    (Act::Backup, "files_new", "copal_backup_files_new", "New files of the last backup."),
+    (Act::Backup, "files_changed", "copal_backup_files_changed", "Changed files of the last backup."),
+    (Act::Backup, "files_unmodified", "copal_backup_files_unmodified", "Unchanged files of the last backup."),
+    (Act::Backup, "errors", "copal_backup_errors", "Entries that could not be saved."),
+    (Act::Backup, "bytes_scanned", "copal_backup_bytes_scanned", "Bytes of all files of the last backup."),
+    (Act::Backup, "bytes_new", "copal_backup_bytes_new", "Bytes that the repository did not have."),
+    (Act::Backup, "bytes_stored", "copal_backup_bytes_stored", "Bytes written to the repository."),
+    (Act::Forget, "kept", "copal_forget_snapshots_kept", "Snapshots that the rules keep."),
+    (Act::Forget, "forgotten", "copal_forget_snapshots_forgotten", "Snapshots that were forgotten."),
+    (Act::Prune, "bytes_freed", "copal_prune_bytes_freed", "Bytes that prune freed."),
+    (Act::Check, "packs_read", "copal_check_packs_read", "Packs that check read whole."),
+    (Act::Check, "bytes_read", "copal_check_bytes_read", "Bytes that check read."),
+    (Act::Check, "errors", "copal_check_errors", "Damaged objects that check found."),
 ];
 const KIND: &str = "text/plain; version=0.0.4";

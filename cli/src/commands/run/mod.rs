@@ -6,6 +6,7 @@ mod lock;
 mod mail;
 mod metrics;
 mod notice;
+mod otlp;
 mod past;
 mod post;
 
@@ -111,7 +112,7 @@ fn one(context: &Context<'_>, profile: &Profile, is_dry_run: bool, interrupted: 
 
 /// Does one act between its hooks, and keeps what it reports.
 fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, interrupted: &AtomicBool) -> ActReport {
-    let started = Instant::now();
+    let (started, began) = (Instant::now(), jiff::Timestamp::now());
     let printer = context.report.taking();
     let acting = Context::new(context.global, &printer);
     let hooks = profile.hooks.as_ref().filter(|_| !is_dry_run);
@@ -119,7 +120,7 @@ fn done(context: &Context<'_>, profile: &Profile, act: Act, is_dry_run: bool, in
     let told =
         Told { hook: &before, profile: &profile.name, act: Some(act), exit_code: None, report: None::<&ActReport> };
     let ended = hook::call(hooks, &told, interrupted).and_then(|()| act_of(&acting, profile, act, is_dry_run));
-    let mut report = ActReport::new(act, printer.taken());
+    let mut report = ActReport::new(act, began, printer.taken());
     let note = |report: &mut ActReport, ended: Result<Exit, Failure>| match ended {
         // The act itself answers to this process. Only what it prints besides goes to the closed output.
         Err(Failure::OutputClosed) => report.exit = report.exit.or_worse(Exit::Failed),

@@ -1,6 +1,7 @@
 //! Notice: tells people and other programs what became of a run.
 
 use copal_client::places::this_host;
+use reqwest::header::HeaderMap;
 use serde_json::{Value, json};
 
 use super::lock::Lock;
@@ -125,7 +126,7 @@ fn sent(
             json!({ "event": happened, "host": host, "profile": profile, "text": text, "report": report }).to_string()
         }
     };
-    post::send(reqwest::Method::POST, &address, kind, body)
+    post::send(reqwest::Method::POST, &address, kind, &HeaderMap::new(), body).map(drop).map_err(|why| why.to_string())
 }
 
 /// The address that tells Healthchecks of an event: its word goes at the end of the path, before a query.
@@ -135,9 +136,7 @@ fn pinged(address: &str, event: Event) -> Result<String, String> {
         Event::Failure | Event::Stale => "fail",
         Event::Weekly => "log",
     };
-    let mut url = reqwest::Url::parse(address.trim()).map_err(|error| format!("its address is not valid: {error}"))?;
-    url.path_segments_mut().map_err(|()| "its address has no path")?.pop_if_empty().push(last);
-    Ok(url.into())
+    post::below(address, &[last])
 }
 
 /// A template with its places filled, in one pass: what is filled in is not looked at again.

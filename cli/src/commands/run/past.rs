@@ -117,7 +117,11 @@ mod tests {
 
     fn report(exit: Exit) -> ProfileReport {
         let mut report = ProfileReport::new("home", false);
-        report.add(ActReport { exit, own: exit, ..ActReport::new(Act::Backup, Vec::new()) });
+        report.add(ActReport {
+            exit,
+            own: exit,
+            ..ActReport::new(Act::Backup, jiff::Timestamp::UNIX_EPOCH, Vec::new())
+        });
         report
     }
 
@@ -138,7 +142,10 @@ mod tests {
     #[test]
     fn a_backup_is_saved_also_if_the_hook_after_it_fails() {
         let mut report = ProfileReport::new("home", false);
-        report.add(ActReport { exit: Exit::Failed, ..ActReport::new(Act::Backup, Vec::new()) });
+        report.add(ActReport {
+            exit: Exit::Failed,
+            ..ActReport::new(Act::Backup, jiff::Timestamp::UNIX_EPOCH, Vec::new())
+        });
         let mut past = Past::default();
         assert_eq!((past.take(&report, 1_000), past.saved), (vec![Event::Failure], 1_000));
     }

@@ -79,12 +79,18 @@ fn status() -> StatusReport {
         last_prune: job(),
         chunks_repeated: 3,
         replicas: vec![replica(None), replica(Some("it is not there".into()))],
+        copies: vec![copy(2), copy(0)],
     }
 }
 
 fn replica(unreached: Option<String>) -> ReplicaField {
     let behind = BehindField { snapshots_missing: 2, bytes_missing: 3_000, oldest_missing: Some(Stamp(Time(0))) };
     ReplicaField { repository: "/mnt/second".into(), root: Some(4), unreached, behind }
+}
+
+fn copy(snapshots_missing: u64) -> CopyField {
+    let (repository, oldest_missing) = ("/mnt/offsite".into(), (snapshots_missing > 0).then_some(Stamp(Time(0))));
+    CopyField { repository, copied: Stamp(Time(0)), snapshots_missing, oldest_missing }
 }
 
 fn synced() -> SyncSummary {
@@ -183,6 +189,8 @@ fn a_status_says_what_waits_for_how_long_and_what_was_rejected_why() {
         "last check by the service",
         "replica /mnt/second lacks 2 snapshots and 2.93 KiB, the oldest of 1970-01-01",
         "replica /mnt/second: cannot tell how far it is behind: it is not there",
+        "copy /mnt/offsite lacks 2 snapshots, the oldest of 1970-01-01",
+        "copy /mnt/offsite has every snapshot; last copied 1970-01-01",
         "that prune met 3 chunks stored again in unproven packs: \"copal check --full\"",
     ] {
         assert!(text.contains(words), "{words} in\n{text}");

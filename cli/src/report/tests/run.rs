@@ -19,9 +19,12 @@ pub(super) fn samples() -> Vec<(&'static str, Value)> {
 
 fn profile_report() -> ProfileReport {
     let mut report = ProfileReport::new("home", false);
-    report.add(ActReport::new(Act::Backup, vec![Value::Null]));
-    let failed =
-        ActReport { exit: Exit::Damage, error: Some(Value::from("why")), ..ActReport::new(Act::Check, Vec::new()) };
+    report.add(ActReport::new(Act::Backup, jiff::Timestamp::UNIX_EPOCH, vec![Value::Null]));
+    let failed = ActReport {
+        exit: Exit::Damage,
+        error: Some(Value::from("why")),
+        ..ActReport::new(Act::Check, jiff::Timestamp::UNIX_EPOCH, Vec::new())
+    };
     report.add(failed);
     report.error = Some(Value::from("why"));
     report
@@ -36,7 +39,7 @@ fn a_profile_is_told_in_a_line() {
     let told = |report: &ProfileReport| report.told();
     assert_eq!(told(&profile_report()), "profile home: check failed after backup (exit code 4)");
     let mut done = ProfileReport::new("home", false);
-    done.add(ActReport::new(Act::Backup, Vec::new()));
+    done.add(ActReport::new(Act::Backup, jiff::Timestamp::UNIX_EPOCH, Vec::new()));
     assert_eq!(told(&done), "profile home: backup done in 0.0 s");
     done.exit = Exit::Partial;
     assert!(told(&done).ends_with("some entries could not be read"));
