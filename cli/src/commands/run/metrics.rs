@@ -7,7 +7,7 @@ use reqwest::Method;
 use reqwest::header::HeaderMap;
 use serde_json::Value;
 
-use super::{otlp, post};
+use super::post;
 use crate::commands::context::Context;
 use crate::commands::open_file;
 use crate::config::{Act, Profile};
@@ -20,17 +20,16 @@ pub(super) struct Gauge {
     pub(super) rows: Vec<(Option<Act>, Value)>,
 }
 
-/// Writes and sends the numbers, as the profile says. A failure is a warning, and fails no run.
-pub(super) fn publish(context: &Context<'_>, profile: &Profile, report: &ProfileReport, saved: i64) {
-    let gauges = gauges(report, saved, jiff::Timestamp::now().as_second());
-    let text = text(&profile.name, &gauges);
+/// Writes and pushes the numbers, as the profile says. A failure is a warning, and fails no run.
+pub(super) fn publish(context: &Context<'_>, profile: &Profile, gauges: &[Gauge]) {
+    let text = text(&profile.name, gauges);
     if let Some(path) = &profile.own.metrics_file
         && let Err(failure) = open_file::write(path, &text)
     {
         context.report.warn(&format!("metrics could not be written: {}", failure.text()));
     }
-    let host = this_host(|name| std::env::var_os(name));
     if let Some(address) = post::address(&profile.own.metrics_push, &profile.own.metrics_push_file) {
+        let host = this_host(|name| std::env::var_os(name));
         let segments = ["metrics", "job", "copal", "instance", &host, "profile", &profile.name];
         let push =
             |url: String| post::send(Method::PUT, &url, KIND, &HeaderMap::new(), text).map_err(|why| why.to_string());
@@ -38,12 +37,10 @@ pub(super) fn publish(context: &Context<'_>, profile: &Profile, report: &Profile
             context.report.warn(&format!("metrics could not be pushed: {why}"));
         }
     }
-    for why in otlp::send(&profile.own, report, &gauges, &host) {
-        context.report.warn(&format!("OpenTelemetry: {why}"));
-    }
 }
 
-fn gauges(report: &ProfileReport, saved: i64, now: i64) -> Vec<Gauge> {
+/// The numbers of a run that has just ended. `saved` is when a backup was last saved; 0 if none was.
+pub(super) fn gauges(report: &ProfileReport, saved: i64) -> Vec<Gauge> {
     let mut gauges = Vec::new();
     let mut gauge = |name, help, rows: Vec<(Option<Act>, Value)>| {
         if !rows.is_empty() {
@@ -54,7 +51,7 @@ fn gauges(report: &ProfileReport, saved: i64, now: i64) -> Vec<Gauge> {
     let acts = |value: &dyn Fn(&ActReport) -> Value| {
         report.acts.iter().map(|act| (Some(act.act), value(act))).collect::<Vec<_>>()
     };
-    gauge("copal_run_time_seconds", "When the last run ended.", one(now.into()));
+    gauge("copal_run_time_seconds", "When the last run ended.", one(jiff::Timestamp::now().as_second().into()));
     gauge("copal_run_exit_code", "Exit code of the last run; 0 and 3 mean success.", one(report.exit.code().into()));
     gauge("copal_run_duration_seconds", "Duration of the last run in seconds.", one(report.seconds.into()));
     let saved = if saved == 0 { Vec::new() } else { one(saved.into()) };

@@ -68,7 +68,9 @@ fn told(context: &Context<'_>, config: &Config, profile: &Profile, report: &Prof
     notice::of_run(&context, config, profile, report);
     let saved = context.places().map(|places| Past::read(&past::path(places.state(), &profile.name)).saved);
     if report.exit != Exit::Busy {
-        metrics::publish(&context, profile, report, saved.unwrap_or_default());
+        let gauges = metrics::gauges(report, saved.unwrap_or_default());
+        metrics::publish(&context, profile, &gauges);
+        otlp::publish(&context, profile, report, &gauges);
     }
 }
 

@@ -1,6 +1,7 @@
 //! OTLP: sends the numbers and the traces of a run to an OpenTelemetry receiver, as JSON over HTTP.
 
 use copal_client::entropy::random;
+use copal_client::places::this_host;
 use jiff::Timestamp;
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Method, StatusCode};
@@ -9,12 +10,22 @@ use serde_json::{Value, json};
 use super::metrics::{Gauge, number};
 use super::post::{self, Unsent};
 use crate::args::profile::Own;
+use crate::commands::context::Context;
+use crate::config::Profile;
 use crate::exit::Exit;
 use crate::report::human;
 use crate::report::run::ProfileReport;
 
-/// Sends them if the profile has an address. Gives what the user must be told; no address or header is in it.
-pub(super) fn send(own: &Own, report: &ProfileReport, gauges: &[Gauge], host: &str) -> Vec<String> {
+/// Sends them if the profile has an address. A failure is a warning, and fails no run.
+pub(super) fn publish(context: &Context<'_>, profile: &Profile, report: &ProfileReport, gauges: &[Gauge]) {
+    let host = this_host(|name| std::env::var_os(name));
+    for why in send(&profile.own, report, gauges, &host) {
+        context.report.warn(&format!("OpenTelemetry: {why}"));
+    }
+}
+
+/// Gives what the user must be told; no address or header is in it.
+fn send(own: &Own, report: &ProfileReport, gauges: &[Gauge], host: &str) -> Vec<String> {
     let Some(address) = post::address(&own.otlp, &own.otlp_file) else { return Vec::new() };
     let headers = match &own.otlp_headers_file {
         Some(file) => post::text_of(file).and_then(|text| {
