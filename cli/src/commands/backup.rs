@@ -17,7 +17,7 @@ use copal_client::repository::{Access, ReaderProgram};
 use copal_client::scan::{AsPath, BadAsPath, BadRoot, Marker, Root, Scan, ScanError, ScanOptions};
 use copal_client::stat::EntryStat;
 use copal_client::wait::wait;
-use copal_client::words::{bytes_of, os_string};
+use copal_client::words::bytes_of;
 use copal_engine::backup::change::ChangeDetection;
 use copal_format::exclusions::Exclusions;
 use copal_format::path::TreePath;
@@ -25,6 +25,7 @@ use copal_jobs::context::Entropy;
 use copal_store::reserve;
 
 use super::context::Context;
+use super::lists::read_list;
 use super::opening::{Opened, Opening};
 use super::signals::watch_signals;
 use super::{changed, fates, init};
@@ -37,7 +38,7 @@ use crate::report::progress::kept;
 use crate::report::summary::BackupSummary;
 use crate::report::{Amount, Failure, Printer, human};
 use crate::secrets::Terminal;
-use crate::system::USER;
+use crate::system::{SAVES_ELSEWHERE, USER};
 
 pub(super) fn run(context: &Context<'_>, options: &Backup) -> Result<Exit, Failure> {
     let started = Instant::now();
@@ -324,7 +325,7 @@ fn root(path: &Path) -> Result<Root, Failure> {
 
 /// The path of `--as-path`.
 fn named_root(path: &Path) -> Result<Root, Failure> {
-    if cfg!(windows) {
+    if !SAVES_ELSEWHERE {
         return Err(Failure::Usage("--as-path is not there on Windows: save the path itself".into()));
     }
     Root::named(path).map_err(bad_as_path)
@@ -346,17 +347,6 @@ fn bad_root(error: BadRoot) -> Failure {
         BadRoot::Unreachable { path, source } => Failure::io("read", path, source),
         BadRoot::Path { path, source } => Failure::Usage(format!("{}: {source}", path.display())),
     }
-}
-
-pub(super) fn read_list(file: &Path, end: u8) -> Result<Vec<PathBuf>, Failure> {
-    let mut bytes = Vec::new();
-    let read = match file.as_os_str() == "-" {
-        true => std::io::stdin().read_to_end(&mut bytes).map(drop),
-        false => std::fs::read(file).map(|read| bytes = read),
-    };
-    read.map_err(|error| Failure::io("read", file, error))?;
-    let names = bytes.split(|&byte| byte == end).filter(|name| !name.is_empty());
-    Ok(names.map(|name| PathBuf::from(os_string(name.to_vec()))).collect())
 }
 
 /// The patterns of `--exclude`, `--iexclude` and `--exclude-file`.

@@ -7,8 +7,8 @@ use copal_client::changed::Narrowing;
 use copal_client::repository::{Access, LocalClient};
 use copal_format::exclusions::Exclusions;
 
-use super::backup::read_list;
 use super::context::Context;
+use super::lists::read_list;
 use crate::args::backup::Backup;
 use crate::report::Failure;
 

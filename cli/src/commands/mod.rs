@@ -26,6 +26,7 @@ mod ingest;
 mod init;
 mod key;
 mod known;
+mod lists;
 mod ls;
 mod marks;
 mod met;

@@ -27,6 +27,9 @@ pub const SHELL: [&str; 2] = ["sh", "-c"];
 /// The variable that names the user.
 pub const USER: &str = "USER";
 
+/// Whether a source can be saved under another path than the one it is read at.
+pub const SAVES_ELSEWHERE: bool = true;
+
 /// Whether the user may do all that the system does.
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()

@@ -23,6 +23,9 @@ pub const SHELL: [&str; 2] = ["cmd", "/C"];
 /// The variable that names the user.
 pub const USER: &str = "USERNAME";
 
+/// Whether a source can be saved under another path than the one it is read at.
+pub const SAVES_ELSEWHERE: bool = false;
+
 /// Whether profiles are run for the whole machine: the command knows no such thing here.
 pub fn is_root() -> bool {
     false
