@@ -155,7 +155,7 @@ fn a_directory_that_was_touched_and_a_new_one_stand_for_all_below_them() {
     machine.remove("d3/e0/f0");
     machine.write("fresh/a/b", "2");
     machine.write("fresh/c", "3");
-    // Of the new directory only one file is listed, as by who watches files.
+    // A program that watches files lists one file of the new directory, and not the directory.
     let made = saved(&machine, &listed(&["d3/e0", "fresh/a/b"]), &[]);
     assert_eq!(made["narrowed"], true);
     assert_eq!(differs(&machine, &text(&made["snapshot_id"])), "");

@@ -8,7 +8,7 @@ use copal_client::repository::{Access, LocalClient};
 use copal_format::exclusions::Exclusions;
 
 use super::context::Context;
-use super::lists::read_list;
+use super::sources::read_list;
 use crate::args::backup::Backup;
 use crate::report::Failure;
 

@@ -10,9 +10,9 @@ use copal_client::repository::{LocalClient, Repository};
 use copal_format::change::Operation;
 use copal_format::id::SnapshotId;
 
-use super::backup::patterns;
 use super::context::{CLIENTS, Context};
 use super::copy::{Makings, chosen, how};
+use super::sources::patterns;
 use crate::args::copy::Rewrite;
 use crate::exit::Exit;
 use crate::pick::Intent;

@@ -191,7 +191,7 @@ fn series(access: Access<'_>, only: Option<ClientId>, view: &View) -> Result<Vec
 
 type Newest<'a> = ((ClientId, u64), &'a SnapshotRecord);
 
-/// What a repository with other keys has no copy of, as far as this machine has copied.
+/// Counts the kept snapshots of which a repository with other keys has no copy, by the note of this machine's last copy.
 fn lacks(copied: &Copied, view: &View) -> CopyField {
     let kept = view.state.snapshots.iter().filter(|(_, record)| record.state == SnapshotState::Kept && !record.partial);
     let (there, missing): (Vec<Signed<'_>>, Vec<Signed<'_>>) =

@@ -8,7 +8,7 @@ use std::process::Command;
 use super::{configure, configured, run};
 use crate::kit::{Machine, Run, assert_same};
 
-/// Where a ready hook lies on a machine: others may be allowed to write where the sources lie.
+/// Copies a ready hook to a directory that only its user can write to, as `run` demands; gives its path.
 fn installed(machine: &Machine, name: &str) -> PathBuf {
     let script = machine.path(name);
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/hooks").join(name);
@@ -42,7 +42,7 @@ fn a_backup_reads_a_snapshot_of_a_btrfs_subvolume_and_saves_it_under_its_own_pat
     configure(&machine, &(profile + &later));
     fs::create_dir(home.join("below")).unwrap();
     fs::write(home.join("letter"), "first").unwrap();
-    // What a killed run has left.
+    // A killed run left its snapshot.
     let btrfs = |words: &[&str], paths: &[&Path]| Command::new("btrfs").args(words).args(paths).ran();
     btrfs(&["subvolume", "snapshot", "-r"], &[&home, &snapshot]).ok();
     fs::write(home.join("below/second"), "2").unwrap();

@@ -26,7 +26,7 @@ pub(super) struct Comparison<'a> {
     pub(super) parent: &'a Parent,
     pub(super) detection: ChangeDetection,
     pub(super) force: bool,
-    /// What a list of changes has, if everything is looked at to check the list.
+    /// The scope of a list of changes. Everything is looked at, to check whether the list has all that changed.
     pub(super) audit: Option<&'a Scope>,
     /// Changes that the list does not have.
     pub(super) missed: usize,

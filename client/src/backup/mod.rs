@@ -40,17 +40,19 @@ use copal_jobs::ingest::{Scope, ingest};
 use copal_jobs::view::{self, Parts};
 use copal_store::StoreError;
 
+use assemble::Attempt;
 pub use cursor::Entries;
 pub(crate) use cursor::Readable;
 use manifest::Claimed;
 pub use manifest::answered;
+use narrowed::Listed;
 pub use options::{Inherited, Options};
 pub use original::{EarlierCopy, Original, Originals};
 pub use parent::{Compared, Parent};
 pub use repack::{Repacked, repack};
 
 use crate::archive::ArchiveError;
-use crate::changed::{Gap, Narrowing, Walked};
+use crate::changed::{Gap, Narrowing};
 use crate::progress::Progress;
 use crate::reader::TreeError;
 use crate::repository::{Access, LocalClient};
@@ -84,15 +86,6 @@ pub enum Source<'a> {
     Snapshot(Original<'a>),
 }
 
-impl Source<'_> {
-    fn narrowing(&self) -> Option<(&Narrowing, &Scan)> {
-        match self {
-            Source::Tree { changed, scan, .. } => Some((changed.as_ref()?, scan)),
-            _ => None,
-        }
-    }
-}
-
 impl From<ClaimError> for BackupError {
     fn from(error: ClaimError) -> Self {
         match error {
@@ -112,6 +105,13 @@ pub struct Trouble {
     pub kind: TroubleKind,
     /// The reason, as text.
     pub why: String,
+}
+
+impl Trouble {
+    /// Its path as the tree has it: that of the system without the root.
+    fn tree_bytes(&self) -> Vec<u8> {
+        tree_bytes(&self.path).unwrap_or_else(|| bytes_of(self.path.as_os_str())).into_owned()
+    }
 }
 
 /// The kind of trouble with an entry.
@@ -295,19 +295,26 @@ pub fn backup<'a>(
     let mut carried = Carryover::default();
     let mut last = String::new();
     let mut left = ATTEMPTS;
-    // As it is before anything is looked at.
-    let narrowing = source.narrowing().map(|(list, scan)| (list.clone(), list.configuration(scan.options())));
+    let listed = Listed::of(source);
     let mut gap = None;
     while left > 0 {
         let before = carried.accepted;
         let view = seen.take().map_or_else(|| wait(read()), Ok)?;
         let parent = Parent::find(access, client, &view, options, source)?;
-        let attempt = assemble::Attempt { access, client, descriptor, view, parent, options, progress, interrupted };
+        let followed = match listed.as_ref().filter(|_| gap.is_none()).map(|listed| listed.follows(&parent)).transpose()
+        {
+            Ok(followed) => followed,
+            Err(why) => {
+                gap = Some(why);
+                None
+            }
+        };
+        let attempt = Attempt { access, client, descriptor, view, parent, followed, options, progress, interrupted };
         match attempt.run(source, &mut carried) {
             Ok(mut outcome) => {
                 outcome.gap = gap.or(outcome.gap);
-                if let Some((narrowing, configuration)) = narrowing.filter(|_| !options.is_dry_run) {
-                    outcome.note(&narrowing, configuration);
+                if let Some(listed) = listed.filter(|_| !options.is_dry_run) {
+                    listed.note(&outcome);
                 }
                 if let Source::Tree { scan, .. } = source {
                     let as_path = scan.as_path();
@@ -317,11 +324,8 @@ pub fn backup<'a>(
             }
             Err(BackupError::Gap(why)) => {
                 gap = Some(why);
-                // What was stored before the gap was found is claimed by nobody, so it is stored again.
+                // No manifest claims the packs that this attempt has stored: the next one stores their content again.
                 carried = Carryover { accepted: carried.accepted, ..Carryover::default() };
-                if let Source::Tree { changed, .. } = source {
-                    *changed = None;
-                }
                 continue;
             }
             Err(BackupError::Rejected(why)) => last = why,
@@ -337,24 +341,6 @@ pub fn backup<'a>(
 }
 
 impl Outcome {
-    /// Notes what the next backup with a list starts from.
-    fn note(&self, narrowing: &Narrowing, configuration: String) {
-        let Some(snapshot) = self.snapshot.or(self.parent) else { return };
-        let before = Walked::read(&narrowing.note).filter(|_| self.is_narrowed);
-        let is_incomplete = |kind| matches!(kind, TroubleKind::Unreadable | TroubleKind::Changing);
-        let incomplete = self.troubles.iter().filter(|trouble| is_incomplete(trouble.kind));
-        let path = |trouble: &Trouble| {
-            tree_bytes(&trouble.path).unwrap_or_else(|| bytes_of(trouble.path.as_os_str())).into_owned()
-        };
-        let note = Walked {
-            snapshot: snapshot.to_string(),
-            configuration,
-            narrowed: before.map_or(0, |before| before.narrowed.saturating_add(1)),
-            troubles: incomplete.map(path).collect(),
-        };
-        note.keep(&narrowing.note);
-    }
-
     fn info(&self, options: &Options, started: Time) -> SnapshotInfo {
         let mut paths = options.paths.clone();
         paths.sort();
@@ -385,10 +371,9 @@ impl Outcome {
     fn recorded_troubles(&self, inherited: Option<&Inherited>) -> Troubles {
         let mut recorded = inherited.map(|inherited| inherited.troubles.clone()).unwrap_or_default();
         for trouble in &self.troubles {
-            let path = &*tree_bytes(&trouble.path).unwrap_or_else(|| bytes_of(trouble.path.as_os_str()));
             match trouble.kind {
-                TroubleKind::Unreadable => recorded.unreadable(path),
-                TroubleKind::Changing => recorded.changing(path),
+                TroubleKind::Unreadable => recorded.unreadable(&trouble.tree_bytes()),
+                TroubleKind::Changing => recorded.changing(&trouble.tree_bytes()),
                 TroubleKind::Unlisted | TroubleKind::Skipped(_) => {}
             }
         }

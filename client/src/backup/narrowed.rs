@@ -12,18 +12,24 @@ use copal_format::time::Time;
 use copal_format::tree::{Entry, Step, TreeWalk};
 use crossbeam_channel::{Receiver, Sender};
 
-use super::BackupError;
 use super::compare::{Comparison, next, trouble};
 use super::content::Job;
 use super::cursor::ParentEntry;
 use super::outbox::{Outbox, Outgoing};
 use super::parent::{Compared, Parent};
+use super::{BackupError, Outcome, Source, Trouble, TroubleKind};
 use crate::changed::{Gap, Narrowing, Walked};
 use crate::reader::TreeError;
 use crate::scan::{Extent, ScanEvent, Scanned, Scope, source_of};
 use crate::system::FileType;
 
-/// What a narrowed backup looks at, and the tree that has all else.
+/// A list of changes, and what decided which entries are saved before anything was looked at.
+pub(super) struct Listed {
+    list: Narrowing,
+    configuration: String,
+}
+
+/// The paths that a narrowed backup looks at, and the tree from which it takes all others.
 pub(super) struct Narrowed<'a> {
     pub(super) scope: &'a Scope,
     pub(super) root: ChunkId,
@@ -52,26 +58,31 @@ impl<E: Into<BackupError>> From<E> for End {
     }
 }
 
-impl Parent {
-    /// What the last backup with a list noted, and the snapshot that it made; a gap if the list cannot follow it.
-    pub(super) fn followed_by(&self, narrowing: &Narrowing, configuration: &str) -> Result<(Walked, Compared), Gap> {
-        let note = Walked::read(&narrowing.note).ok_or(Gap::NoNote)?;
-        if self.kept.is_some() {
+impl Listed {
+    pub(super) fn of(source: &Source<'_>) -> Option<Self> {
+        let Source::Tree { scan, changed: Some(list), .. } = source else { return None };
+        Some(Self { list: list.clone(), configuration: list.configuration(scan.options()) })
+    }
+
+    /// The snapshot that the list follows, and what was noted of it; a gap if it follows none.
+    pub(super) fn follows(&self, parent: &Parent) -> Result<(Walked, Compared), Gap> {
+        let note = Walked::read(&self.list.note).ok_or(Gap::NoNote)?;
+        if parent.kept.is_some() {
             return Err(Gap::WriteOnly);
         }
-        if self.checkpoint.is_some() {
+        if parent.checkpoint.is_some() {
             return Err(Gap::Checkpoint);
         }
-        let snapshot = self.snapshot.filter(|snapshot| snapshot.is_kept && snapshot.id.to_string() == note.snapshot);
+        let snapshot = parent.snapshot.filter(|snapshot| snapshot.is_kept && snapshot.id.to_string() == note.snapshot);
         let snapshot = snapshot.ok_or(Gap::OtherParent)?;
-        if narrowing.since.as_ref().is_some_and(|since| !snapshot.id.to_string().starts_with(since)) {
+        if self.list.since.as_ref().is_some_and(|since| !snapshot.id.to_string().starts_with(since)) {
             return Err(Gap::OtherSnapshot(snapshot.id));
         }
-        if note.configuration != configuration {
+        if note.configuration != self.configuration {
             return Err(Gap::Configuration);
         }
-        // What a kept snapshot refers to is flagged by no prune.
-        let overlay = self.index.overlay();
+        // Other marks than this one may be of data that the parent snapshot refers to.
+        let overlay = parent.index.overlay();
         if overlay.marks().any(|(_, mark)| !mark.bits.without(Bits::FLAGGED).is_empty()) {
             return Err(Gap::Damage);
         }
@@ -79,6 +90,21 @@ impl Parent {
             return Err(Gap::Troubles);
         }
         Ok((note, snapshot))
+    }
+
+    /// Notes the snapshot, for the next list.
+    pub(super) fn note(&self, outcome: &Outcome) {
+        let Some(snapshot) = outcome.snapshot.or(outcome.parent) else { return };
+        let before = Walked::read(&self.list.note).filter(|_| outcome.is_narrowed);
+        let is_incomplete = |kind| matches!(kind, TroubleKind::Unreadable | TroubleKind::Changing);
+        let incomplete = outcome.troubles.iter().filter(|trouble| is_incomplete(trouble.kind));
+        let note = Walked {
+            snapshot: snapshot.to_string(),
+            configuration: self.configuration.clone(),
+            narrowed: before.map_or(0, |before| before.narrowed.saturating_add(1)),
+            troubles: incomplete.map(Trouble::tree_bytes).collect(),
+        };
+        note.keep(&self.list.note);
     }
 }
 
@@ -126,13 +152,13 @@ impl Comparison<'_> {
                         return Err(BackupError::from(Gap::Links(source_of(&old.path))).into());
                     }
                     let found = lines.entry_at(&old.path);
-                    // What is below it is taken over because it was this directory a moment ago.
+                    // The entries below this directory are taken over. So it must still be the one that the scope was made for.
                     let is_it = |entry: &Scanned| entry.stat.is_directory() && entry.stat.inode == old.inode;
                     let is_piecemeal = scope.at(&old.path) == Some(Extent::Entry);
                     if is_piecemeal && !found.as_ref().is_some_and(is_it) {
                         return Err(BackupError::from(Gap::Replaced(source_of(&old.path))).into());
                     }
-                    lines.put(Outgoing::Before(Box::new(old.clone())))?;
+                    lines.put(Outgoing::Before(old.kind(), old.size))?;
                     if let Some(entry) = found {
                         self.look(&mut lines, entry, Some((old, narrowed.begun)))?;
                     }

@@ -3,7 +3,7 @@
 use std::mem;
 
 use copal_format::path::TreePath;
-use copal_format::tree::{Content, Entry, Passed};
+use copal_format::tree::{Content, Entry, EntryKind, Passed};
 use crossbeam_channel::{Receiver, Sender, TrySendError};
 
 use super::Trouble;
@@ -24,8 +24,9 @@ pub(super) enum Outgoing {
     Page(Passed),
     /// An entry of the parent snapshot that was not looked at.
     Unseen(Box<Entry>),
-    /// An entry of the parent snapshot that was looked at: what it is now comes next, unless it has gone.
-    Before(Box<Entry>),
+    /// Kind and size of an entry of the parent snapshot. Its path was looked at: the entry that is there now comes next,
+    /// if there is one.
+    Before(EntryKind, u64),
     /// An entry of another snapshot.
     Copied(Copied),
     /// A problem to report.

@@ -1,18 +1,17 @@
 //! Narrowing: decides by a list what a backup looks at.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::ffi::OsString;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use copal_engine::backup::change::TICK;
 use copal_format::id::{ChunkId, SnapshotId};
 use copal_format::path::TreePath;
 use copal_format::time::Time;
 use copal_format::tree::{Entry, EntryKind};
 
 use crate::reader::{EntryStream, Pages, TreeError};
-use crate::scan::{Extent, ScanOptions, Scope, source_of};
+use crate::scan::{Extent, ScanOptions, Scope, resolve, source_of};
 use crate::stat::EntryStat;
 use crate::system::tree_bytes;
 
@@ -27,7 +26,8 @@ pub struct Narrowing {
     pub since: Option<String>,
     /// After so many narrowed backups everything is walked once, and compared with the list.
     pub most: u32,
-    /// What decides which entries are saved, in any form: if it changes, everything is walked.
+    /// Paths, exclusions and all else that decides which entries are saved, as any text. If it changes, everything is
+    /// walked.
     pub configuration: String,
     /// The file in which this machine notes its last backup of the source.
     pub note: PathBuf,
@@ -234,26 +234,14 @@ fn is_nothing(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// The longest tick of a file system's clock, as in [`copal_engine::backup::change`].
-const TICK: Duration = Duration::from_secs(2);
-
 /// The path of the tree that a path of the system leads to, whether there is something or not. Links on the way are
 /// followed, a last one is not.
 fn place_of(given: &Path) -> io::Result<TreePath> {
-    let invalid = |why: &'static str| io::Error::new(io::ErrorKind::InvalidInput, why);
     let absolute = std::path::absolute(given)?;
-    let mut rest: Vec<OsString> = Vec::new();
-    let mut at = absolute.as_path();
-    let real = loop {
-        let Some(parent) = at.parent() else { break at.to_owned() };
-        rest.push(at.file_name().ok_or_else(|| invalid("it ends in .."))?.to_owned());
-        match parent.canonicalize() {
-            Ok(real) => break real,
-            Err(error) if is_nothing(&error) => at = parent,
-            Err(error) => return Err(error),
-        }
+    let whole = match (absolute.parent(), absolute.file_name()) {
+        (Some(parent), Some(name)) => resolve(parent).join(name),
+        _ => resolve(&absolute),
     };
-    let whole = rest.iter().rev().fold(real, |path, name| path.join(name));
-    let bytes = tree_bytes(&whole).ok_or_else(|| invalid("it is no path of this system"))?;
+    let bytes = tree_bytes(&whole).ok_or(io::ErrorKind::InvalidInput)?;
     TreePath::new(bytes.into_owned()).map_err(io::Error::other)
 }

@@ -12,7 +12,7 @@ use crate::places::{create_private_dir, write_private};
 pub(crate) struct Walked {
     /// The snapshot, in hexadecimal digits.
     pub(crate) snapshot: String,
-    /// What decides which entries are saved.
+    /// Paths, exclusions and devices: if they change, the list is not believed.
     pub(crate) configuration: String,
     /// How many backups in a row a list has narrowed.
     pub(crate) narrowed: u32,

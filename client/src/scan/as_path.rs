@@ -133,7 +133,8 @@ pub(super) fn above(path: &TreePath) -> Vec<TreePath> {
     above
 }
 
-fn resolve(path: &Path) -> PathBuf {
+/// The path with links resolved as far as it exists.
+pub(crate) fn resolve(path: &Path) -> PathBuf {
     let real = |there: &Path| Some(there.canonicalize().ok()?.join(path.strip_prefix(there).ok()?));
     path.ancestors().find_map(real).unwrap_or_else(|| path.to_owned())
 }

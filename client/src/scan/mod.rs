@@ -26,6 +26,7 @@ use crate::filter::Filter;
 use crate::stat::{EntryStat, FileId};
 
 pub use crate::system::source_of;
+pub(crate) use as_path::resolve;
 pub use as_path::{AsPath, BadAsPath};
 pub use marker::{BadMarker, Marker};
 pub use root::{BadRoot, Root};

@@ -53,7 +53,7 @@ pub fn is_unchanged(parent: &Entry, now: &FileStat, detection: ChangeDetection) 
 }
 
 /// The longest tick of a file system's clock (FAT).
-const TICK: Duration = Duration::from_secs(2);
+pub const TICK: Duration = Duration::from_secs(2);
 
 #[cfg(test)]
 mod tests {

@@ -62,7 +62,7 @@ fn send_both(address: &str, headers: &HeaderMap, documents: [(&str, Value); 2]) 
     told
 }
 
-/// What the receiver says against a document that it has taken.
+/// The receiver's complaint about a document that it accepted, as far as the user may see it.
 fn complaint(signal: &str, answer: &str, address: &str, headers: &HeaderMap) -> Option<String> {
     let answer: Value = serde_json::from_str(answer).ok()?;
     let partial = answer.get("partialSuccess")?;

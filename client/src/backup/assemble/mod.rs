@@ -38,8 +38,9 @@ use super::entry::Recorder;
 use super::kept::KeptWriter;
 use super::manifest::ManifestChain;
 use super::output::Output;
-use super::parent::Parent;
+use super::parent::{Compared, Parent};
 use super::{BackupError, Carryover, Options, Outcome, Source, Trouble, TroubleKind};
+use crate::changed::Walked;
 use crate::clock::now;
 use crate::entropy::secret;
 use crate::progress::Progress;
@@ -53,6 +54,8 @@ pub(super) struct Attempt<'a> {
     pub(super) descriptor: &'a Descriptor,
     pub(super) view: View,
     pub(super) parent: Parent,
+    /// The snapshot that the list of changes follows, and what was noted of it; none if the list is not believed.
+    pub(super) followed: Option<(Walked, Compared)>,
     pub(super) options: &'a Options,
     pub(super) progress: &'a Arc<Progress>,
     pub(super) interrupted: &'a AtomicBool,
@@ -203,7 +206,8 @@ impl Assembly<'_, '_> {
     fn take(&mut self, source: &mut Source<'_>, tools: &Tools<'_>) -> Result<(), BackupError> {
         match source {
             Source::Tree { scan, ahead, changed } => {
-                let scope = changed.as_ref().map(|changed| self.narrow(changed, scan)).transpose()?;
+                let list = changed.as_ref().zip(self.attempt.followed.as_ref());
+                let scope = list.map(|(list, followed)| self.narrow(list, followed, scan)).transpose()?;
                 if let Some(scope) = scope.as_ref().filter(|_| self.base.is_some()) {
                     let sweep = Arc::new(scan.narrowed(scope)).begin(self.attempt.options.threads);
                     return self.take_tree(sweep, tools, Some(scope));

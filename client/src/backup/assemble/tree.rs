@@ -106,7 +106,7 @@ impl Assembly<'_, '_> {
             }
             Outgoing::Page(page) => self.take_page(&page)?,
             Outgoing::Unseen(entry) => self.take_unseen(&entry)?,
-            Outgoing::Before(entry) => self.leave(&entry)?,
+            Outgoing::Before(kind, size) => self.leave(kind, size)?,
             Outgoing::Link { path, stat } => self.take_link(path, &stat, tools)?,
             Outgoing::Copied(copied) => {
                 let cost = copied.cost;

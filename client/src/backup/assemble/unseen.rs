@@ -1,26 +1,27 @@
 //! Unseen: takes over what a narrowed backup did not look at.
 
-use std::sync::Arc;
-
 use copal_engine::backup::session::FinishedTree;
 use copal_format::snapshot::Counts;
 use copal_format::tree::{Entry, EntryKind, PageContent, Passed, WalkError};
 
-use super::super::BackupError;
 use super::super::narrowed::unreadable;
+use super::super::{BackupError, Compared};
 use super::{Assembly, Known};
-use crate::changed::{Gap, Narrowing};
+use crate::changed::{Gap, Narrowing, Walked};
 use crate::clock::now;
 use crate::scan::{Scan, Scope};
 
 impl Assembly<'_, '_> {
-    /// What the list of changes makes the backup look at. If the lists are to be checked, that is everything.
-    pub(super) fn narrow(&mut self, narrowing: &Narrowing, scan: &Arc<Scan>) -> Result<Scope, Gap> {
-        let parent = &self.attempt.parent;
-        // Whatever changes later than this may be in the next list only.
+    /// Makes the scope of a list of changes. The backup looks only at that, unless it is time to check the lists.
+    pub(super) fn narrow(
+        &mut self,
+        narrowing: &Narrowing,
+        (before, snapshot): &(Walked, Compared),
+        scan: &Scan,
+    ) -> Result<Scope, Gap> {
+        // A change after this time may be in the next list only.
         self.started = now();
-        let (before, snapshot) = parent.followed_by(narrowing, &narrowing.configuration(scan.options()))?;
-        let tree = (&*parent.pages, snapshot.root, snapshot.begun);
+        let tree = (&*self.attempt.parent.pages, snapshot.root, snapshot.begun);
         let scope = narrowing.scope(&before.troubles, scan.options(), tree)?;
         if before.narrowed >= narrowing.most {
             self.outcome.gap = Some(Gap::Audit(before.narrowed));
@@ -57,11 +58,11 @@ impl Assembly<'_, '_> {
     }
 
     /// No longer counts an entry of the parent snapshot.
-    pub(super) fn leave(&mut self, entry: &Entry) -> Result<(), Gap> {
+    pub(super) fn leave(&mut self, kind: EntryKind, size: u64) -> Result<(), Gap> {
         let Some(base) = &mut self.base else { return Ok(()) };
-        let count = match entry.kind() {
+        let count = match kind {
             EntryKind::File => {
-                base.bytes = base.bytes.checked_sub(entry.size).ok_or(Gap::Counts)?;
+                base.bytes = base.bytes.checked_sub(size).ok_or(Gap::Counts)?;
                 &mut base.files
             }
             EntryKind::Directory => &mut base.directories,
